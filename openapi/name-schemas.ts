@@ -2,7 +2,7 @@ import { isDeepStrictEqual } from 'node:util'
 import { cancelModes } from '../server/agents/config/agent-schema.ts'
 import { agentKinds } from '../server/agents/config/catalogue.ts'
 import { errorCatalogue } from '../server/kernel/errors.ts'
-import { topupStatuses } from '../server/store/payment-records.ts'
+import { topupStatuses } from '../server/store/payments/payment-records.ts'
 import {
   connectorAuthTypes,
   connectorStatuses,

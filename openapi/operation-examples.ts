@@ -214,6 +214,7 @@ export const operationExamples: Record<string, Example> = {
         maxUsd: '1000.0000',
         savedMethod: 'visa 4242',
         autoRecharge: { belowUsd: '5.0000', toUsd: '25.0000', monthlyMaxUsd: '100.0000' },
+        rechargeMonthlyMaxUsd: '1000.0000',
         autoRechargeOffReason: null,
       },
       limits: {

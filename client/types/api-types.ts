@@ -77,11 +77,11 @@ export type AgentChat = {
 }
 
 export type AutoRecharge = {
-  /** Below this balance it is recharged */
+  /** Recharges below this balance */
   belowUsd: string
-  /** To this balance, as far as the limits of a payment and of the month allow it */
+  /** Target balance, within the limits of one payment and of the month */
   toUsd: string
-  /** In a month of UTC, no more than that */
+  /** Maximum of all recharges in a UTC month */
   monthlyMaxUsd: string
 }
 
@@ -608,7 +608,9 @@ export type PaymentAccount = {
   /** Brand and last digits of what is saved; null for nothing */
   savedMethod: string | null
   autoRecharge: AutoRecharge | null
-  /** Why it was switched off by itself, in a word of the provider, or `disputed`; null where it was not */
+  /** Operator's maximum of `monthlyMaxUsd` */
+  rechargeMonthlyMaxUsd: string
+  /** Why the service switched it off: a code of the provider, or `disputed`. Null if it did not */
   autoRechargeOffReason: string | null
 }
 
@@ -1748,7 +1750,7 @@ export type Mutations = {
     input: {
       /** An event `balance.low` tells when the balance falls below it; null for never */
       notifyBelowUsd?: string | null | undefined
-      /** Needs a saved payment method; null switches it off */
+      /** Needs a browser login and a saved payment method. An API key may only send null, which switches it off */
       autoRecharge?: {
         belowUsd: string
         toUsd: string

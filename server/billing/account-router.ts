@@ -42,15 +42,16 @@ export const accountRouter = router({
         path: '/api/account',
         operationId: 'updateAccount',
         tags: ['Billing'],
-        summary: 'Change what the owner is told of, and when the balance is recharged',
-        description: 'Fields that are left out stay as they are. A threshold that is changed is told anew.',
+        summary: 'Change the low balance notification and auto-recharge',
+        description:
+          'Omitted fields stay as they are. A changed threshold notifies again. `autoRecharge` charges a saved payment method, so setting it needs a browser login; an API key with the scope `manage` can switch it off.',
         protect: true,
         successDescription: 'The account as it is now.',
         errorResponses: {
           400: 'The body is invalid.',
-          403: 'Permission is missing.',
-          404: 'The service takes no payments, so that nothing can be recharged.',
-          409: 'Nothing is saved to pay with.',
+          403: 'Permission is missing, or `autoRecharge` was set without a browser login.',
+          404: 'The service takes no payments, so nothing can be recharged.',
+          409: 'No payment method is saved.',
           413: 'The body is too large.',
           415: 'The body is not JSON.',
         },
@@ -60,7 +61,7 @@ export const accountRouter = router({
     .output(Account)
     .mutation(
       withWrite('manage', async ({ ctx, input }) => {
-        await updatePaymentAccount(ctx.services.payments, { input, userId: ctx.caller.userId })
+        await updatePaymentAccount(ctx.services.payments, { caller: ctx.caller, input })
         return await readAccount(ctx)
       }),
     ),

@@ -7,9 +7,9 @@ const positiveUsd = z.string().regex(/^\d{1,11}(?:\.\d{1,4})?$/, 'Must be a deci
 
 export const AutoRecharge = z
   .object({
-    belowUsd: usd.describe('Below this balance it is recharged'),
-    toUsd: usd.describe('To this balance, as far as the limits of a payment and of the month allow it'),
-    monthlyMaxUsd: usd.describe('In a month of UTC, no more than that'),
+    belowUsd: usd.describe('Recharges below this balance'),
+    toUsd: usd.describe('Target balance, within the limits of one payment and of the month'),
+    monthlyMaxUsd: usd.describe('Maximum of all recharges in a UTC month'),
   })
   .meta({ id: 'AutoRecharge' })
 
@@ -23,7 +23,9 @@ export const UpdateAccountInput = z
       .object({ belowUsd: positiveUsd, toUsd: positiveUsd, monthlyMaxUsd: positiveUsd })
       .nullable()
       .optional()
-      .describe('Needs a saved payment method; null switches it off'),
+      .describe(
+        'Needs a browser login and a saved payment method. An API key may only send null, which switches it off',
+      ),
   })
   .refine(({ autoRecharge, notifyBelowUsd }) => autoRecharge !== undefined || notifyBelowUsd !== undefined, {
     message: 'Give notifyBelowUsd, autoRecharge or both',
@@ -35,10 +37,11 @@ export const PaymentAccount = z
     maxUsd: usd.describe('Of one top-up'),
     savedMethod: z.string().nullable().describe('Brand and last digits of what is saved; null for nothing'),
     autoRecharge: AutoRecharge.nullable(),
+    rechargeMonthlyMaxUsd: usd.describe("Operator's maximum of `monthlyMaxUsd`"),
     autoRechargeOffReason: z
       .string()
       .nullable()
-      .describe('Why it was switched off by itself, in a word of the provider, or `disputed`; null where it was not'),
+      .describe('Why the service switched it off: a code of the provider, or `disputed`. Null if it did not'),
   })
   .meta({ id: 'PaymentAccount' })
 export type PaymentAccount = z.output<typeof PaymentAccount>

@@ -8,26 +8,24 @@ import { createServiceLog } from './service-log.ts'
 
 type Options = { data?: string; json?: boolean; days: string; apply?: boolean }
 
-/** The provider has its events of so many days. */
-const daysMax = 30
+/** Each day costs calls to the provider. Most disputes come within 120 days of the payment. */
+const daysMax = 366
 
 export async function reconcile({ apply: applies = false, days: text, ...common }: Options): Promise<void> {
   const days = Number(text)
   if (!/^\d{1,3}$/.test(text) || days < 1 || days > daysMax) {
-    throw new UsageError(
-      `--days: must be a whole number from 1 to ${daysMax}, as long as the provider keeps its events`,
-    )
+    throw new UsageError(`--days: must be a whole number from 1 to ${daysMax}`)
   }
   const port = await openPayments(resolvePayments())
-  if (!port) throw new UsageError('ERRAND_STRIPE_SECRET_KEY: is required, since it is the provider that is asked')
+  if (!port) throw new UsageError('ERRAND_STRIPE_SECRET_KEY: is required to ask the payment provider')
   const parts = { clock: new SystemClock(), log: createServiceLog('warn'), port }
   const found = await withStore(common, (store) => reconcilePayments({ ...parts, store }, { applies, days }))
   const lines = found.differences.map(({ isApplied, topupId, userId, what }) => {
-    return `${topupId} of ${userId} ${what}${isApplied ? '; applied' : ''}`
+    return `${topupId} of ${userId ?? 'an unknown account'} ${what}${isApplied ? '; applied' : ''}`
   })
   const left = found.differences.filter(({ isApplied }) => !isApplied).length
-  const verdict = left === 0 ? 'nothing differs.' : `${left} differ; --apply takes in what is missing.`
-  const summary = `${found.events} events and ${found.topups} top-ups of ${days} days: ${verdict}`
+  const verdict = left === 0 ? 'no differences.' : `${left} differ. Apply what is missing with --apply.`
+  const summary = `${found.topups} top-ups of ${days} days: ${verdict}`
   print(common, found, [...lines, summary].join('\n'))
   if (left > 0) process.exitCode = 1
 }

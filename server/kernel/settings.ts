@@ -270,6 +270,11 @@ export const limits = {
   maxConnectorProcesses: { default: 64, meaning: 'processes of `connectors.servers` at a time, for all users' },
   topupMinUsd: { default: 5, meaning: 'USD that are paid at a time, at least' },
   topupMaxUsd: { default: 1000, meaning: 'USD that are paid at a time, at most' },
+  rechargeMonthlyMaxUsd: {
+    default: 1000,
+    zero: 'auto-recharge is off',
+    meaning: 'USD that auto-recharge charges one account in a UTC month, at most',
+  },
   maxConnectorProcessesPerUser: { default: 20, meaning: 'processes of `connectors.servers` at a time, for one user' },
 } satisfies Record<string, Limit>
 

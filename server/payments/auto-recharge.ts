@@ -1,14 +1,15 @@
 import { newId } from '../kernel/ids.ts'
-import { takeEvent, type PaymentParts } from './manage-topups.ts'
+import type { PaymentParts } from './manage-topups.ts'
+import { applyState } from './refresh-topup.ts'
 
 const everyMs = 15_000
-/** One that is under way longer than that was left behind by a crash, or its answer was lost. */
+/** A recharge in progress for longer was left by a crash, or its answer was lost. */
 const leftMs = 60_000
 const pageMax = 100
 
 /**
- * Tops up balances that have fallen below their owners' thresholds. The top-up is in the store before the provider is asked
- * under its id, so that whoever looks next finds what a crash has left, and nobody is charged twice for it.
+ * Tops up balances below their owners' thresholds. The top-up is stored before the provider is called under its id, so the
+ * next look finds what a crash has left, and nobody is charged twice.
  */
 export class AutoRecharge {
   readonly #parts: PaymentParts
@@ -26,13 +27,13 @@ export class AutoRecharge {
     this.#timer.unref()
   }
 
-  /** Recharges whoever is due now; one look at a time. */
+  /** Recharges all accounts that are due now. One look at a time. */
   look(): Promise<void> {
     this.#running ??= this.#lookAtAll().finally(() => (this.#running = undefined))
     return this.#running
   }
 
-  /** Lets what was asked of the provider come to its end. */
+  /** Waits for the calls to the provider in progress. */
   async stop(): Promise<void> {
     this.#isClosed = true
     clearInterval(this.#timer)
@@ -44,13 +45,13 @@ export class AutoRecharge {
     let afterId = ''
     for (let page = [afterId]; page.length > 0 && !this.#isClosed;) {
       page = await store.payments.rechargeable({ afterId, limit: pageMax }).catch((error: unknown) => {
-        log.warn({ err: error }, 'the search for balances to recharge failed; it is tried again')
+        log.warn({ err: error }, 'could not search for balances to recharge; trying again')
         return []
       })
       for (const userId of page) {
         if (this.#isClosed) return
         await this.#recharge(userId).catch((error: unknown) => {
-          log.warn({ err: error, userId }, 'a balance could not be recharged; it is tried again')
+          log.warn({ err: error, userId }, 'could not recharge a balance; trying again')
         })
       }
       afterId = page.at(-1) ?? afterId
@@ -60,10 +61,10 @@ export class AutoRecharge {
   async #recharge(userId: string): Promise<void> {
     const { amounts, clock, port, store } = this.#parts
     const now = clock.now()
-    const { least, most } = amounts
-    const due = await store.payments.beginRecharge({ userId, topupId: newId('top', now), least, most })
+    const due = await store.payments.beginRecharge({ userId, topupId: newId('top', now), ...amounts })
     if (!due || !port || (!due.isNew && now - due.topup.createdAt < leftMs)) return
-    const event = await port.charge(due, now)
-    if (event) await takeEvent(this.#parts, event)
+    const state = await port.charge(due, now)
+    // If an event was faster, its state is as new as this one.
+    if (state) await applyState(this.#parts, { topup: due.topup, state, about: { type: 'recharge' } })
   }
 }

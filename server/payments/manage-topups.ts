@@ -11,12 +11,11 @@ import { formatUsd, parseUsd, unitsPerUsd, type Units } from '../kernel/money.ts
 import {
   unpaidTopupsMax,
   type CreateTopupResult,
-  type PaymentEvent,
   type TopupOf,
   type TopupRecord,
-} from '../store/payment-records.ts'
+} from '../store/payments/payment-records.ts'
 import type { Store } from '../store/store.ts'
-import type { PaymentPort } from './payment-port.ts'
+import { returnUrlCharsMax, type PaymentPort } from './payment-port.ts'
 import { unitsPerCent } from './stripe-events.ts'
 import type {
   CreateTopupInput,
@@ -30,20 +29,20 @@ import type {
 export type PaymentParts = {
   clock: Clock
   log: Logger
-  /** Of one top-up. */
-  amounts: { least: Units; most: Units }
+  /** Bounds of one top-up, and the operator's ceiling of auto-recharge in a month. */
+  amounts: { least: Units; most: Units; monthlyMax: Units }
   origins: OwnOrigins
   baseUrl: () => string
-  /** Undefined where nobody can pay. */
+  /** Undefined if the service takes no payments. */
   port: PaymentPort | undefined
-  /** Origins that people may be sent back to, beside the service's own. */
+  /** Allowed origins of return URLs besides the service's own. */
   returnOrigins: readonly string[]
   store: Store
 }
 
 const dayMs = 86_400_000
 
-/** Throws NOT_FOUND where nobody can pay: then there is nothing of it. */
+/** Throws NOT_FOUND if the service takes no payments. */
 export function portOf({ port }: Pick<PaymentParts, 'port'>): PaymentPort {
   if (port) return port
   throw new ErrandError('NOT_FOUND', 'This service takes no payments.')
@@ -52,8 +51,9 @@ export function portOf({ port }: Pick<PaymentParts, 'port'>): PaymentPort {
 type Create = { caller: Caller; idempotencyKey: string | null; input: z.output<typeof CreateTopupInput> }
 
 /**
- * Writes a top-up, and has the provider make the page where it is paid. Repeated with the same Idempotency-Key it answers
- * the same page. Nothing is credited before the provider says that it is paid.
+ * Creates a top-up and its payment page. Repeated with the same Idempotency-Key it returns the same page. Nothing is credited
+ * before the provider says that it is paid. A top-up whose page could not be created is closed, and a repeated request opens
+ * it again; upkeep closes what a crash leaves.
  */
 export async function createTopup(parts: PaymentParts, { caller, idempotencyKey, input }: Create): Promise<Topup> {
   const port = portOf(parts)
@@ -66,12 +66,19 @@ export async function createTopup(parts: PaymentParts, { caller, idempotencyKey,
   const made = await store.payments.createTopup({ topupId, userId, provider: port.provider, amount, idempotency })
   if (made.outcome === 'refused') throw refusal(made)
   const { topup } = made
-  if (topup.checkoutUrl !== null || topup.status !== 'open') return toTopup(topup)
+  const isClosed = topup.status !== 'open' && topup.status !== 'expired'
+  if (topup.checkoutUrl !== null || isClosed) return toTopup(topup)
   const { customerId } = await store.payments.getAccount(userId)
-  const page = await port.createCheckout({ topup, customerId, savesMethod: input.savesMethod, returnUrl })
-  log.info({ userId, topupId: topup.id, amountUsd: formatUsd(amount) }, 'a top-up was begun')
-  const noted = await store.payments.noteCheckout({ userId, topupId: topup.id, ...page })
-  return toTopup(noted ?? { ...topup, ...page })
+  const { savesMethod } = input
+  try {
+    const page = await port.createCheckout({ topup, customerId, savesMethod, ...pageUrls(returnUrl, topup.id) })
+    const noted = await store.payments.noteCheckout({ userId, topupId: topup.id, ...page })
+    log.info({ userId, topupId: topup.id, amountUsd: formatUsd(amount) }, 'created a top-up')
+    return toTopup(noted ?? { ...topup, ...page })
+  } catch (error) {
+    await store.payments.closePageless({ userId, topupId: topup.id })
+    throw error
+  }
 }
 
 function readAmount({ amounts }: PaymentParts, text: string): Units {
@@ -82,14 +89,25 @@ function readAmount({ amounts }: PaymentParts, text: string): Units {
   throw badField('amountUsd', `Must be at least ${formatUsd(least)} and at most ${formatUsd(most)}`)
 }
 
-/** Whoever holds a key could else send people from a payment page to wherever they like. */
+/** Checked against a list of origins: otherwise a leaked key could send payers from the payment page to any site. */
 function readReturnUrl({ baseUrl, origins, returnOrigins }: PaymentParts, text: string | undefined): string {
   if (text === undefined) return `${baseUrl()}/billing`
   const url = URL.parse(text)
-  if (url && (origins.has(url.origin) || returnOrigins.includes(url.origin)) && url.username + url.password === '') {
-    return url.href
+  if (!url || !(origins.has(url.origin) || returnOrigins.includes(url.origin)) || url.username + url.password !== '') {
+    throw badField('returnUrl', "Must be a URL of the service's own origin, or of ERRAND_PAYMENT_RETURN_ORIGINS")
   }
-  throw badField('returnUrl', "Must be a URL of the service's own origin, or of ERRAND_PAYMENT_RETURN_ORIGINS")
+  const { cancelUrl } = pageUrls(url.href, newId('top', 0))
+  if (cancelUrl.length <= returnUrlCharsMax) return url.href
+  throw badField('returnUrl', `Must be shorter: encoded it has more than ${returnUrlCharsMax} characters`)
+}
+
+/** The cancel URL is the longer one. */
+function pageUrls(returnUrl: string, topupId: string) {
+  const successUrl = new URL(returnUrl)
+  successUrl.searchParams.set('topup', topupId)
+  const cancelUrl = new URL(successUrl)
+  cancelUrl.searchParams.set('canceled', '1')
+  return { successUrl: successUrl.href, cancelUrl: cancelUrl.href }
 }
 
 function refusal({ reason }: Extract<CreateTopupResult, { outcome: 'refused' }>): ErrandError {
@@ -99,7 +117,7 @@ function refusal({ reason }: Extract<CreateTopupResult, { outcome: 'refused' }>)
     case 'suspended':
       return new ErrandError('FORBIDDEN', 'The account is suspended.')
     case 'too-many': {
-      const message = `At most ${unpaidTopupsMax} top-ups that are not paid are made in 24 hours; pay one of them.`
+      const message = `You already have ${unpaidTopupsMax} unpaid top-ups in the last 24 hours. Pay one first.`
       return new ErrandError('CONFLICT', message)
     }
     case 'balance':
@@ -128,7 +146,7 @@ export async function listTopups(
   return { ...found, topups: found.topups.map(toTopup), total, limit, offset }
 }
 
-/** For admins: of all users, with what came in, went back and is owed. */
+/** Lists the top-ups of all users with totals, for admins. */
 export async function listAllTopups(
   parts: PaymentParts,
   { days, ...input }: z.output<typeof ListAllTopupsInput>,
@@ -161,41 +179,6 @@ async function readPage({ store }: PaymentParts, { after, limit, offset = 0, sta
   return { topups, ...(found.length > limit && last && { next: last.id }) }
 }
 
-/**
- * Takes in what a provider told. What only the provider knows is asked for before: of which top-up a payment is, and what
- * it was paid with.
- */
-export async function takeEvent(parts: EventParts, told: PaymentEvent): Promise<void> {
-  const { log, port, store } = parts
-  const { event, topup } = await resolveTopup(parts, told)
-  if (topup?.status !== 'paid' && event.change.kind === 'paid' && event.paymentId !== null) {
-    // That it is paid counts, and not what with.
-    const details = await port?.detailsOf(event.paymentId).catch((error: unknown) => {
-      log.warn({ err: error, topupId: topup?.id }, 'the receipt of a top-up could not be read; reconcile reads it')
-      return undefined
-    })
-    event.change = { ...event.change, ...details }
-  }
-  const { outcome } = await store.payments.applyEvent(event)
-  const about = { eventId: event.eventId, type: event.type, topupId: topup?.id, outcome }
-  if (outcome.startsWith('another')) log.error(about, 'a payment event does not fit its top-up; nothing was changed')
-  else log.info(about, 'a payment event was taken in')
-}
-
-type EventParts = Pick<PaymentParts, 'log' | 'port' | 'store'>
-
-/** The top-up that an event is of; one that names only a payment is looked up at the provider, where we do not know it. */
-export async function resolveTopup(
-  { port, store }: Pick<PaymentParts, 'port' | 'store'>,
-  told: PaymentEvent,
-): Promise<{ event: PaymentEvent; topup: TopupRecord | undefined }> {
-  const topup = await store.payments.findTopup(told)
-  const { paymentId, topupId } = told
-  if (topup || topupId !== null || paymentId === null || !port) return { event: { ...told }, topup }
-  const event = { ...told, topupId: await port.topupOfPayment(paymentId) }
-  return { event, topup: await store.payments.findTopup(event) }
-}
-
 export function toTopup(topup: TopupRecord): Topup {
   const { amount, checkoutUrl, createdAt, disputed, id, isAuto, paidAt, receiptUrl, refunded, status } = topup
   return {
@@ -212,7 +195,10 @@ export function toTopup(topup: TopupRecord): Topup {
   }
 }
 
-/** As the limits of the configuration give them. */
-export function amountsOf({ topupMaxUsd, topupMinUsd }: Record<'topupMinUsd' | 'topupMaxUsd', number>) {
-  return { least: topupMinUsd * unitsPerUsd, most: topupMaxUsd * unitsPerUsd }
+export function amountsOf(limits: Record<'topupMinUsd' | 'topupMaxUsd' | 'rechargeMonthlyMaxUsd', number>) {
+  return {
+    least: limits.topupMinUsd * unitsPerUsd,
+    most: limits.topupMaxUsd * unitsPerUsd,
+    monthlyMax: limits.rechargeMonthlyMaxUsd * unitsPerUsd,
+  }
 }

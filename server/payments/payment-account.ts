@@ -1,10 +1,11 @@
 import type { z } from 'zod'
+import type { Caller } from '../auth/caller.ts'
 import { badField, ErrandError } from '../kernel/errors.ts'
 import { formatUsd, parseUsd } from '../kernel/money.ts'
 import { portOf, type PaymentParts } from './manage-topups.ts'
 import type { PaymentAccount, UpdateAccountInput } from '../billing/payment-account-schema.ts'
 
-/** How the user pays; null where nobody can. */
+/** Returns how the user pays; null if the service takes no payments. */
 export async function paymentAccountOf(parts: PaymentParts, userId: string): Promise<PaymentAccount | null> {
   const { amounts, port, store } = parts
   if (!port) return null
@@ -18,21 +19,24 @@ export async function paymentAccountOf(parts: PaymentParts, userId: string): Pro
       toUsd: formatUsd(recharge.to),
       monthlyMaxUsd: formatUsd(recharge.monthlyMax),
     },
+    rechargeMonthlyMaxUsd: formatUsd(amounts.monthlyMax),
     autoRechargeOffReason: rechargeOffReason,
   }
 }
 
-type Update = { input: z.output<typeof UpdateAccountInput>; userId: string }
+type Update = { input: z.output<typeof UpdateAccountInput>; caller: Caller }
 
-/** Changes what the owner is told of, and when the balance is recharged. Throws before anything is written. */
-export async function updatePaymentAccount(parts: PaymentParts, { input, userId }: Update): Promise<void> {
+/** Changes the notification threshold and auto-recharge. Throws before anything is written. */
+export async function updatePaymentAccount(parts: PaymentParts, { caller, input }: Update): Promise<void> {
   const { autoRecharge, notifyBelowUsd } = input
+  const { userId } = caller
   const { store } = parts
   const recharge = autoRecharge && readRecharge(parts, autoRecharge)
   if (recharge !== undefined) {
     portOf(parts)
+    if (recharge) requireLoginToSpend(caller)
     if ((await store.payments.setRecharge({ userId, recharge })) === 'no-method') {
-      throw new ErrandError('CONFLICT', 'Nothing is saved to pay with; make a top-up with savesMethod first.')
+      throw new ErrandError('CONFLICT', 'No payment method is saved. Make a top-up with savesMethod first.')
     }
   }
   if (notifyBelowUsd !== undefined) {
@@ -41,18 +45,32 @@ export async function updatePaymentAccount(parts: PaymentParts, { input, userId 
   }
 }
 
+/** Money outside the ledger needs a person: a leaked key with the scope `manage` must not charge a saved card. */
+function requireLoginToSpend({ loginId }: Caller): void {
+  if (loginId !== null) return
+  const message = 'Setting auto-recharge needs a browser login. An API key can switch it off, with null.'
+  throw new ErrandError('FORBIDDEN', message)
+}
+
 function readRecharge({ amounts }: PaymentParts, given: NonNullable<Update['input']['autoRecharge']>) {
   const [below, to, monthlyMax] = [parseUsd(given.belowUsd)!, parseUsd(given.toUsd)!, parseUsd(given.monthlyMaxUsd)!]
   if (below === 0) throw badField('autoRecharge.belowUsd', 'Must be more than zero')
   if (to <= below) throw badField('autoRecharge.toUsd', 'Must be more than belowUsd')
+  if (to > amounts.most) {
+    throw badField('autoRecharge.toUsd', `Must be at most ${formatUsd(amounts.most)}, the maximum of one payment`)
+  }
   if (monthlyMax < amounts.least) {
-    const least = formatUsd(amounts.least)
-    throw badField('autoRecharge.monthlyMaxUsd', `Must be at least ${least}, the least that is paid at a time`)
+    const message = `Must be at least ${formatUsd(amounts.least)}, the minimum of one payment`
+    throw badField('autoRecharge.monthlyMaxUsd', message)
+  }
+  if (monthlyMax > amounts.monthlyMax) {
+    const message = `Must be at most ${formatUsd(amounts.monthlyMax)}, the maximum of this service`
+    throw badField('autoRecharge.monthlyMaxUsd', message)
   }
   return { below, to, monthlyMax }
 }
 
-/** Forgets what is paid with, here first: what stays at the provider is of no use to anybody. */
+/** Removes the saved payment method, here first: without the row here, the one at the provider is of no use. */
 export async function removePaymentMethod(parts: PaymentParts, userId: string): Promise<void> {
   const port = portOf(parts)
   const methodId = await parts.store.payments.forgetMethod(userId)

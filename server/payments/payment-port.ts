@@ -1,50 +1,54 @@
 import type { EpochMs } from '../kernel/clock.ts'
 import type {
   DueRecharge,
-  PaymentEvent,
-  PaymentMethod,
+  PaymentOrigin,
   PaymentProvider,
+  PaymentState,
   TopupRecord,
-} from '../store/payment-records.ts'
+  TopupRef,
+} from '../store/payments/payment-records.ts'
 
-/** Of a page or a receipt; they are kept and listed. */
+/** Maximum length of a stored page or receipt URL. */
 export const addressCharsMax = 2000
 
-// What the service needs of a payment provider. Its adapter says it in the provider's words, and knows no store.
+/** Maximum length of a return URL at Stripe, encoded and with what we add to it. */
+export const returnUrlCharsMax = 5000
+
+// The service's view of a payment provider. An adapter translates it into the provider's API, and knows no store.
 
 export type Checkout = {
   topup: TopupRecord
-  /** Of a user who has paid before with a method that is saved. */
+  /** The provider's customer, if this user has saved a payment method before. */
   customerId: string | null
-  /** Whether what is paid with is kept for auto-recharge. */
+  /** Whether to save the payment method for auto-recharge. */
   savesMethod: boolean
-  /** Where the page leads to, paid or not. */
-  returnUrl: string
+  /** Where the page leads after payment, and without. */
+  successUrl: string
+  cancelUrl: string
 }
 
-/** What was received: an event that concerns us, or why it does not. */
-export type ReceivedEvent = { event: PaymentEvent } | { ignored: string }
+/** A received event: the top-up it names, or why it names none. */
+export type ReceivedEvent = { eventId: string; type: string; ref: TopupRef } | { ignored: string }
 
-/** What the provider has of a payment beside its events. */
-export type PaymentDetails = { receiptUrl: string | null; method: PaymentMethod | null }
+export type StateOf = TopupRef & { topupId: string }
+export type FoundPayment = { state: PaymentState; origin: PaymentOrigin }
 
 export type PaymentPort = {
   readonly provider: PaymentProvider
-  /** Makes the page where a top-up is paid; of the same top-up the same page. */
+  /** Creates the payment page of a top-up; the same page each time. */
   createCheckout(of: Checkout): Promise<{ checkoutId: string; checkoutUrl: string }>
-  /** Reads what was sent to us, as it came. Throws BAD_REQUEST unless the provider has signed it, and lately. */
+  /** Throws BAD_REQUEST unless the provider has signed the body within the last minutes. */
   readEvent(sent: { body: string; signature: string | undefined; now: EpochMs }): Promise<ReceivedEvent>
-  /** Of which top-up a payment is that is known by its own id only; null when it is none of ours. */
+  /** Returns the top-up of a payment; null if the payment is not ours. */
   topupOfPayment(paymentId: string): Promise<string | null>
-  detailsOf(paymentId: string): Promise<PaymentDetails>
+  /** Reads the current state of a top-up; undefined if the provider has nothing of it. */
+  stateOf(of: StateOf): Promise<FoundPayment | undefined>
   /**
-   * Charges what the user has saved, once, however often it is called for a top-up; what the provider knows of it then.
-   * Undefined while that is not known.
+   * Charges the saved payment method, once per top-up however often it is called, and returns the state after that. Undefined
+   * while that is unknown.
    */
-  charge(due: DueRecharge, now: EpochMs): Promise<PaymentEvent | undefined>
+  charge(due: DueRecharge, now: EpochMs): Promise<PaymentState | undefined>
   removeMethod(methodId: string): Promise<void>
-  /** What the provider has sent since then, oldest first. */
-  eventsSince(since: EpochMs): Promise<PaymentEvent[]>
-  /** What the provider has of a top-up now, as events would tell it; none where it knows no page or payment of it. */
-  stateOf(topup: TopupRecord): Promise<PaymentEvent[]>
+  /** Lists the top-ups of payments created, and of events sent, since then; one may be listed several times. */
+  namedSince(since: EpochMs): AsyncIterable<TopupRef>
 }

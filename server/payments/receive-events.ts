@@ -1,14 +1,16 @@
 import type { IncomingMessage } from 'node:http'
-import { takeEvent, portOf, type PaymentParts } from './manage-topups.ts'
+import { portOf, type PaymentParts } from './manage-topups.ts'
+import { refreshTopup } from './refresh-topup.ts'
 
-/** Where a provider sends its events. Nobody authenticates here: the signature over the body says who sends it. */
+/** Endpoint of the provider's events. The signature over the body stands in for authentication. */
 export const eventsPath = '/api/payments/stripe/events'
 
-/** Its largest events have some tens of kilobytes. */
+/** The provider's largest events are some tens of kilobytes. */
 export const eventBytesMax = 256 * 1024
 
 /**
- * Answers 200 once an event is kept, or is none of ours; then it is not sent again. What fails here is sent again, for days.
+ * Answers 200 once the state that an event announced is stored, or if the event does not concern us. After any other answer
+ * the provider sends it again, for days.
  */
 export async function receiveEvent(
   parts: PaymentParts,
@@ -18,7 +20,7 @@ export async function receiveEvent(
   const { 'stripe-signature': signature } = request.headers
   const sent = { body, now: clock.now(), signature: typeof signature === 'string' ? signature : undefined }
   const read = await portOf(parts).readEvent(sent)
-  if ('event' in read) await takeEvent(parts, read.event)
-  else log.info({ why: read.ignored }, 'a payment event was ignored')
+  if ('ignored' in read) log.info({ why: read.ignored }, 'ignored a payment event')
+  else await refreshTopup(parts, { ref: read.ref, about: { eventId: read.eventId, type: read.type } })
   return { received: true }
 }

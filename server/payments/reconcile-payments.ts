@@ -1,70 +1,110 @@
 import { formatUsd } from '../kernel/money.ts'
-import type { PaymentEvent, TopupRecord } from '../store/payment-records.ts'
-import { portOf, resolveTopup, takeEvent, type PaymentParts } from './manage-topups.ts'
+import type { AppliedState, TopupRecord, TopupRef } from '../store/payments/payment-records.ts'
+import { judgeState } from '../store/payments/payment-state.ts'
+import { portOf, type PaymentParts } from './manage-topups.ts'
+import type { FoundPayment } from './payment-port.ts'
+import { readTopup, refreshTopup, resolveRef } from './refresh-topup.ts'
 
 const dayMs = 86_400_000
 const pageMax = 100
 
 type Parts = Pick<PaymentParts, 'clock' | 'log' | 'port' | 'store'>
 
-/** What the provider knows of a top-up and we do not, or know otherwise. */
-export type PaymentDifference = { topupId: string; userId: string; what: string; isApplied: boolean }
-export type Reconciled = { events: number; topups: number; differences: PaymentDifference[] }
+/** A top-up that differs at the provider. `userId` is null if nothing here or there names its account. */
+export type PaymentDifference = { topupId: string; userId: string | null; what: string; isApplied: boolean }
+export type Reconciled = { topups: number; differences: PaymentDifference[] }
 
 /**
- * Asks the provider for the events of the last days, and for the state of the top-ups that were made in them. Where it is to
- * be applied, what is missing goes the way of every event.
+ * Compares the top-ups of the last days with their state at the provider: those created here, and those that the provider
+ * names. With `applies`, takes over the differences in the way of an event.
  */
 export async function reconcilePayments(
   parts: Parts,
   { applies, days }: { applies: boolean; days: number },
 ): Promise<Reconciled> {
-  const { clock, store } = parts
-  const port = portOf(parts)
-  const since = clock.now() - days * dayMs
+  const refs = await refsSince(parts, parts.clock.now() - days * dayMs)
   const differences: PaymentDifference[] = []
-  const events = await port.eventsSince(since)
-  for (const event of events) differences.push(...(await compare(parts, { event, applies })))
-  let topups = 0
+  for (const ref of refs) differences.push(...(await compare(parts, { applies, ref })))
+  return { topups: refs.length, differences }
+}
+
+type NamedTopup = TopupRef & { topupId: string }
+
+/** Oldest first, each top-up once. */
+async function refsSince(parts: Parts, since: number): Promise<NamedTopup[]> {
+  const port = portOf(parts)
+  const refs = new Map<string, NamedTopup>()
+  const add = (ref: NamedTopup) => {
+    const known = refs.get(ref.topupId)
+    const { checkoutId, paymentId } = ref
+    refs.set(ref.topupId, {
+      ...ref,
+      checkoutId: known?.checkoutId ?? checkoutId,
+      paymentId: known?.paymentId ?? paymentId,
+    })
+  }
+  const payments = new Set<string>()
+  for await (const named of port.namedSince(since)) {
+    if (named.topupId === null && named.paymentId !== null) {
+      if (payments.has(named.paymentId)) continue
+      payments.add(named.paymentId)
+    }
+    const ref = await resolveRef(parts, named)
+    if (ref) add(ref)
+  }
   let after: string | undefined
   for (;;) {
-    const page = await store.payments.listTopups({ limit: pageMax, ...(after !== undefined && { after }) })
+    const page = await parts.store.payments.listTopups({ limit: pageMax, ...(after !== undefined && { after }) })
     const recent = page.filter(({ createdAt }) => createdAt >= since)
-    for (const topup of recent) {
-      topups++
-      for (const event of await port.stateOf(topup)) differences.push(...(await compare(parts, { event, applies })))
-    }
-    if (recent.length < pageMax) return { events: events.length, topups, differences: once(differences) }
+    for (const { checkoutId, id, paymentId } of recent) add({ topupId: id, checkoutId, paymentId })
+    if (recent.length < pageMax) return [...refs.values()].toSorted((a, b) => (a.topupId < b.topupId ? -1 : 1))
     after = recent.at(-1)!.id
   }
 }
 
-/** An event that was missed and the state that it led to say the same. */
-function once(differences: readonly PaymentDifference[]): PaymentDifference[] {
-  const byText = new Map(differences.map((one) => [`${one.topupId} ${one.what}`, one]))
-  return [...byText.values()]
+type Compare = { applies: boolean; ref: NamedTopup }
+
+async function compare(parts: Parts, { applies, ref }: Compare): Promise<PaymentDifference[]> {
+  const { found, topup } = await readTopup(parts, ref)
+  if (!topup) return found?.state.status === 'paid' ? [await restore(parts, { applies, found })] : []
+  const { id: topupId, userId } = topup
+  const difference = (what: string) => [{ topupId, userId, what, isApplied: false }]
+  if (!found) return topup.status === 'paid' ? difference('is paid here, and unknown at the provider') : []
+  const { next, outcome } = judgeState(topup, found.state)
+  if (outcome === 'not-paid') return difference('is paid here, and not at the provider')
+  if (outcome === 'another-amount' || outcome === 'another-currency') {
+    const { amount, currency } = found.state.paid!
+    const paid = `${formatUsd(amount)} ${currency.toUpperCase()}`
+    return difference(
+      `was paid with ${outcome.replace('-', ' ')} (${paid}) than the top-up (${formatUsd(topup.amount)} USD)`,
+    )
+  }
+  const changes = describeChanges(topup, next)
+  if (changes.length === 0) return []
+  if (applies) await refreshTopup(parts, { ref, about: { type: 'reconcile' } })
+  return [{ topupId, userId, what: changes.join(', '), isApplied: applies }]
 }
 
-async function compare(
-  parts: Parts,
-  { applies, event: told }: { event: PaymentEvent; applies: boolean },
-): Promise<PaymentDifference[]> {
-  const { event, topup } = await resolveTopup(parts, told)
-  if (!topup) return []
-  const { id: topupId, userId } = topup
-  const { outcome, topup: next } = await parts.store.payments.foreseeEvent(event)
-  if (outcome.startsWith('another')) {
-    const what = `${event.type} ${event.eventId} is of ${outcome.replace('-', ' ')} than the top-up`
-    return [{ topupId, userId, what, isApplied: false }]
+type Restore = { applies: boolean; found: FoundPayment }
+
+/** A paid top-up that this database does not have, as after the restore of a backup: credited once, if its account is here. */
+async function restore({ log, port, store }: Parts, { applies, found }: Restore): Promise<PaymentDifference> {
+  const { origin, state } = found
+  const { topupId } = state
+  const { userId } = origin
+  const paid = state.paid!
+  const what = `is paid at the provider (${formatUsd(paid.amount)} ${paid.currency.toUpperCase()}), and missing here`
+  const difference = { topupId, userId, isApplied: false }
+  if (userId === null) return { ...difference, what: `${what}; the payment names no account, so credit it by hand` }
+  if (!(await store.getUser(userId))) {
+    return { ...difference, what: `${what}; this database has no account ${userId}, so it cannot be credited` }
   }
-  const isLess = topup.status === 'paid' && (event.change.kind === 'failed' || event.change.kind === 'expired')
-  if (isLess && event.eventId.startsWith('asked_')) {
-    return [{ topupId, userId, what: 'is paid here, and not at the provider', isApplied: false }]
-  }
-  const changes = outcome === 'applied' && next ? describeChanges(topup, next) : []
-  if (changes.length === 0) return []
-  if (applies) await takeEvent(parts, event)
-  return [{ topupId, userId, what: changes.join(', '), isApplied: applies }]
+  if (!applies) return { ...difference, what }
+  const input = { ...origin, userId, state: { ...state, paid }, provider: port!.provider }
+  const { outcome }: AppliedState = await store.payments.restoreTopup(input)
+  log.info({ topupId, userId, outcome }, 'restored a top-up')
+  const isApplied = outcome === 'applied' || outcome === 'stale'
+  return { ...difference, what: isApplied ? what : `${what}; it was not credited: ${outcome}`, isApplied }
 }
 
 function describeChanges(from: TopupRecord, to: TopupRecord): string[] {

@@ -1,27 +1,19 @@
-import { randomUUID } from 'node:crypto'
 import { Stripe } from 'stripe'
 import { badField, ErrandError } from '../kernel/errors.ts'
 import { unitsPerUsd } from '../kernel/money.ts'
-import type { DueRecharge, PaymentEvent, PaymentMethod, TopupRecord } from '../store/payment-records.ts'
-import { addressCharsMax, type Checkout, type PaymentDetails, type PaymentPort } from './payment-port.ts'
+import type { DueRecharge, PaymentState, TopupRecord, TopupRef } from '../store/payments/payment-records.ts'
+import type { Checkout, PaymentPort } from './payment-port.ts'
 import type { PaymentSettings } from './payment-settings.ts'
-import {
-  autoKey,
-  changeOfIntent,
-  changeOfSession,
-  readStripeEvent,
-  stripeEventTypes,
-  topupKey,
-  unitsPerCent,
-} from './stripe-events.ts'
+import { autoKey, readStripeEvent, stripeEventTypes, topupKey, unitsPerCent, userKey } from './stripe-events.ts'
+import { addressOf, readState, stateIn } from './stripe-states.ts'
 
-// Stripe Checkout. Everything that is made there is made under a key of the top-up's id, so that it is made once.
+// Stripe Checkout. Everything created there carries an idempotency key made of the top-up's id, so it is created once.
 
 const timeoutMs = 20_000
 const toleranceSeconds = 300
-/** Stripe forgets such a key after a day; by then it is looked up what became of the payment. */
+/** Stripe forgets idempotency keys after a day; a recharge older than this is looked up and never charged again. */
 const keyMsMax = 20 * 3_600_000
-/** Of a customer since a top-up, there is one more than there should be. */
+/** Max PaymentIntents of one customer to search for a recharge. */
 const intentsMax = 100
 
 export function openStripe({ apiUrl, secretKey, webhookSecret }: PaymentSettings): PaymentPort {
@@ -38,13 +30,12 @@ export function openStripe({ apiUrl, secretKey, webhookSecret }: PaymentSettings
   })
   const isLive = /^[sr]k_live_/.test(secretKey)
 
-  async function createCheckout({ customerId, returnUrl, savesMethod, topup }: Checkout) {
-    const named = { [topupKey]: topup.id }
+  async function createCheckout({ cancelUrl, customerId, savesMethod, successUrl, topup }: Checkout) {
+    const named = { [topupKey]: topup.id, [userKey]: topup.userId }
     const session = await asked(() =>
       stripe.checkout.sessions.create(
         {
           mode: 'payment',
-          client_reference_id: topup.id,
           metadata: named,
           payment_intent_data: { metadata: named, ...(savesMethod && { setup_future_usage: 'off_session' }) },
           ...(customerId === null ? savesMethod && { customer_creation: 'always' } : { customer: customerId }),
@@ -58,25 +49,23 @@ export function openStripe({ apiUrl, secretKey, webhookSecret }: PaymentSettings
               },
             },
           ],
-          success_url: withQuery(returnUrl, { topup: topup.id }),
-          cancel_url: withQuery(returnUrl, { topup: topup.id, canceled: '1' }),
+          success_url: successUrl,
+          cancel_url: cancelUrl,
         },
         { idempotencyKey: `errand-${topup.id}` },
       ),
     )
     const checkoutUrl = addressOf(session.url)
-    if (checkoutUrl === null) throw new Error('Stripe has made a page without an address that can be kept')
+    if (checkoutUrl === null) throw new Error('Stripe created a page without a URL that can be stored')
     return { checkoutId: session.id, checkoutUrl }
   }
 
-  async function charge(
-    { customerId, isNew, methodId, topup }: DueRecharge,
-    now: number,
-  ): Promise<PaymentEvent | undefined> {
-    const named = { [topupKey]: topup.id, [autoKey]: '1' }
+  async function charge(due: DueRecharge, now: number): Promise<PaymentState | undefined> {
+    const { customerId, isNew, methodId, topup } = due
+    const topupId = topup.id
     const known = isNew ? undefined : await findIntent(customerId, topup)
-    if (known) return eventOf(topup, known)
-    if (methodId === null || now - topup.createdAt > keyMsMax) return made(topup, { kind: 'expired' }, null)
+    if (known) return (await readState(stripe, { topupId, checkoutId: null, paymentId: known.id }))?.state
+    if (methodId === null || now - topup.createdAt > keyMsMax) return ended(topup, { status: 'expired' })
     try {
       const intent = await stripe.paymentIntents.create(
         {
@@ -86,26 +75,27 @@ export function openStripe({ apiUrl, secretKey, webhookSecret }: PaymentSettings
           payment_method: methodId,
           off_session: true,
           confirm: true,
-          metadata: named,
+          metadata: { [topupKey]: topupId, [userKey]: topup.userId, [autoKey]: '1' },
           description: 'Credit, recharged automatically',
+          expand: ['latest_charge'],
         },
-        { idempotencyKey: `errand-${topup.id}` },
+        { idempotencyKey: `errand-${topupId}` },
       )
-      return eventOf(topup, intent)
+      return await stateIn(stripe, { intent, topupId })
     } catch (error) {
       if (error instanceof Stripe.errors.StripeCardError) {
         const reason = error.decline_code ?? error.code ?? 'card_declined'
-        return made(topup, { kind: 'failed', reason }, error.payment_intent?.id ?? null)
+        return ended(topup, { status: 'failed', reason, paymentId: error.payment_intent?.id ?? null })
       }
-      // What is paid with is gone, or was never fit for it.
+      // The payment method is gone, or never fit for this.
       if (error instanceof Stripe.errors.StripeInvalidRequestError) {
-        return made(topup, { kind: 'failed', reason: error.code ?? 'invalid_request' }, null)
+        return ended(topup, { status: 'failed', reason: error.code ?? 'invalid_request' })
       }
       throw error
     }
   }
 
-  /** After a crash, or an answer that was lost: a payment of this top-up that was made all the same. */
+  /** Finds the payment of a recharge whose process died, or whose answer was lost. */
   async function findIntent(customer: string, { createdAt, id }: TopupRecord) {
     const since = Math.floor(createdAt / 1000) - 600
     let looked = 0
@@ -116,28 +106,16 @@ export function openStripe({ apiUrl, secretKey, webhookSecret }: PaymentSettings
     return undefined
   }
 
-  async function stateOf(topup: TopupRecord): Promise<PaymentEvent[]> {
-    const events: PaymentEvent[] = []
-    let { paymentId } = topup
-    if (topup.checkoutId !== null && topup.status !== 'paid') {
-      const session = await asked(() => stripe.checkout.sessions.retrieve(topup.checkoutId!))
-      const read = changeOfSession(session)
-      if (read?.topupId === topup.id) {
-        events.push({ ...made(topup, read.change, read.paymentId), checkoutId: read.checkoutId })
-        paymentId ??= read.paymentId
-      }
+  async function* namedSince(since: number): AsyncGenerator<TopupRef> {
+    const created = { gte: Math.floor(since / 1000) }
+    for await (const { id, metadata } of stripe.paymentIntents.list({ created, limit: 100 })) {
+      const topupId = metadata[topupKey]
+      if (topupId !== undefined) yield { topupId, checkoutId: null, paymentId: id }
     }
-    if (paymentId === null) return events
-    const expand = ['latest_charge', 'payment_method']
-    const intent = await asked(() => stripe.paymentIntents.retrieve(paymentId, { expand }))
-    const known = eventOf(topup, intent)
-    if (known && (topup.isAuto || topup.status === 'paid')) events.push(withDetails(known, intent))
-    const { latest_charge: latest } = intent
-    if (latest !== null && typeof latest === 'object' && latest.amount_refunded > 0) {
-      const refunded = latest.amount_refunded * unitsPerCent
-      events.push(made(topup, { kind: 'refunded', refunded, currency: latest.currency }, paymentId))
+    for await (const sent of stripe.events.list({ created, types: stripeEventTypes, limit: 100 })) {
+      const read = readStripeEvent(sent, { isLive })
+      if ('ref' in read) yield read.ref
     }
-    return events
   }
 
   return {
@@ -172,70 +150,26 @@ export function openStripe({ apiUrl, secretKey, webhookSecret }: PaymentSettings
         throw unreachable(error)
       }
     },
-    async detailsOf(paymentId) {
-      const expand = ['latest_charge', 'payment_method']
-      const intent = await stripe.paymentIntents.retrieve(paymentId, { expand })
-      return detailsIn(intent)
-    },
     charge,
     async removeMethod(methodId) {
       try {
         await stripe.paymentMethods.detach(methodId)
       } catch (error) {
-        // It is gone already.
+        // Already gone.
         if (!(error instanceof Stripe.errors.StripeInvalidRequestError)) throw unreachable(error)
       }
     },
-    async eventsSince(since) {
-      const events: PaymentEvent[] = []
-      const gte = Math.floor(since / 1000)
-      for await (const sent of stripe.events.list({ created: { gte }, types: stripeEventTypes, limit: 100 })) {
-        const read = readStripeEvent(sent, { isLive })
-        if ('event' in read) events.push(read.event)
-      }
-      return events.toReversed()
-    },
-    stateOf,
+    stateOf: (of) => asked(() => readState(stripe, of)),
+    namedSince,
   }
 }
 
-function eventOf(topup: TopupRecord, intent: unknown): PaymentEvent | undefined {
-  const read = changeOfIntent(intent)
-  return read?.topupId === topup.id ? made(topup, read.change, read.paymentId) : undefined
-}
+type Ended = { status: 'expired' | 'failed'; reason?: string; paymentId?: string | null }
 
-function withDetails(event: PaymentEvent, intent: Stripe.PaymentIntent): PaymentEvent {
-  return event.change.kind === 'paid' ? { ...event, change: { ...event.change, ...detailsIn(intent) } } : event
-}
-
-function detailsIn(intent: Stripe.PaymentIntent): PaymentDetails {
-  const { latest_charge: latest } = intent
-  const receiptUrl = latest !== null && typeof latest === 'object' ? addressOf(latest.receipt_url) : null
-  return { receiptUrl, method: methodOf(intent) }
-}
-
-/** What we have found out by ourselves is an event too, with an id of its own each time: its top-up knows what is new. */
-function made({ id: topupId }: TopupRecord, change: PaymentEvent['change'], paymentId: string | null): PaymentEvent {
-  const eventId = `asked_${randomUUID()}`
-  return { provider: 'stripe', eventId, type: `asked.${change.kind}`, topupId, checkoutId: null, paymentId, change }
-}
-
-function methodOf(intent: Stripe.PaymentIntent): PaymentMethod | null {
-  const { customer, payment_method: method, setup_future_usage: usage } = intent
-  if (usage !== 'off_session' || customer === null || method === null || typeof method === 'string') return null
-  const customerId = typeof customer === 'string' ? customer : customer.id
-  const methodLabel = method.card ? `${method.card.brand} ${method.card.last4}` : method.type
-  return { customerId, methodId: method.id, methodLabel }
-}
-
-function addressOf(given: string | null): string | null {
-  return given !== null && /^https?:/.test(given) && given.length <= addressCharsMax ? given : null
-}
-
-function withQuery(address: string, query: Record<string, string>): string {
-  const url = new URL(address)
-  for (const [name, value] of Object.entries(query)) url.searchParams.set(name, value)
-  return url.href
+/** The state of a recharge that was given up or declined. */
+function ended({ id: topupId }: TopupRecord, { paymentId = null, reason, status }: Ended): PaymentState {
+  const nothing = { paid: null, checkoutId: null, receiptUrl: null, method: null, refunded: 0, disputed: 0 }
+  return { ...nothing, topupId, status, reason: reason ?? null, paymentId }
 }
 
 async function asked<Value>(ask: () => Promise<Value>): Promise<Value> {
@@ -247,6 +181,6 @@ async function asked<Value>(ask: () => Promise<Value>): Promise<Value> {
 }
 
 function unreachable(cause: unknown): ErrandError {
-  const message = 'The payment provider could not be asked; repeat the request with the same Idempotency-Key.'
+  const message = 'Could not reach the payment provider. Retry with the same Idempotency-Key.'
   return new ErrandError('SERVICE_UNAVAILABLE', message, { cause, retryAfterSeconds: 5 })
 }

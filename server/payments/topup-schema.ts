@@ -8,7 +8,7 @@ import {
   resourceId,
   usd,
 } from '../kernel/wire-types.ts'
-import { topupStatuses } from '../store/payment-records.ts'
+import { topupStatuses } from '../store/payments/payment-records.ts'
 
 // The shapes of what users pay, on the wire.
 

@@ -79,7 +79,7 @@ import type {
 import type { CredentialLimits, SpendLimit, SpendState } from './execution-limits.ts'
 import type { Plans } from './limits/account-limits.ts'
 import type { ChangeAccountLimits, KeyLimits, LimitsState, RateOf, UpdateKey } from './limits/limit-inputs.ts'
-import type { PaymentStore } from './payment-records.ts'
+import type { PaymentStore } from './payments/payment-records.ts'
 import type { Listed, ListRange } from './list-place.ts'
 import type { ConnectorGrantStore } from './connectors/grant-records.ts'
 import type { PlatformStore } from './platform/platform-records.ts'

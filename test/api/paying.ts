@@ -1,6 +1,7 @@
 import type { StubEvent } from '../payments/stripe-objects.ts'
 import { StripeStub } from '../payments/stripe-stub.ts'
 import { startService } from '../support/test-service.ts'
+import { signIn } from './signed-in.ts'
 
 // A service that takes payments, and the provider that they go through.
 
@@ -22,5 +23,10 @@ export async function startPaying(options: Parameters<typeof startService>[0] = 
     (await service.post('/api/topups', { amountUsd, ...body }, { key: person.key })).body
   const tell = (event: StubEvent | string, send = {}) => stub.deliver(service.url + eventsPath, event, send)
   const account = async () => (await service.get('/api/account', person.key)).body
-  return { account, begin, person, service, stub, tell }
+  /** What only a browser login may change. */
+  const updateByLogin = async (body: object) => {
+    const browser = await signIn(service, person.userId)
+    return await browser.request('PATCH', '/api/account', { body })
+  }
+  return { account, begin, person, service, stub, tell, updateByLogin }
 }

@@ -1,5 +1,6 @@
 import { afterEach, expect, test } from 'vitest'
 import { AutoRecharge } from '../../server/payments/auto-recharge.ts'
+import { rechargePauseMs } from '../../server/store/payments/payment-records.ts'
 import { FakeClock } from '../support/fake-clock.ts'
 import { startPaying, stopPaying } from './paying.ts'
 
@@ -9,12 +10,16 @@ afterEach(stopPaying)
 
 const recharge = { belowUsd: '5', toUsd: '25', monthlyMaxUsd: '45' }
 
-async function start() {
+async function start(limits: { rechargeMonthlyMaxUsd?: number } = {}) {
   const clock = new FakeClock(Date.UTC(2026, 2, 10))
-  const paying = await startPaying({ clock })
-  const { begin, person, service, stub, tell } = paying
+  const paying = await startPaying({ clock, limits })
+  const { begin, person, service, stub, tell, updateByLogin: update } = paying
   stub.now = () => clock.now()
-  const update = (body: object) => service.request('PATCH', '/api/account', { key: person.key, body })
+  /** After the pause of the recharge before, if there was one. */
+  const lookLater = () => {
+    clock.advance(rechargePauseMs)
+    return look()
+  }
   const look = () => {
     // What is made later comes first in the list.
     clock.advance(1)
@@ -27,17 +32,19 @@ async function start() {
     const topup = await begin('10.00', { savesMethod: true })
     await tell(stub.pay(stub.sessionOf(topup.id)))
   }
-  return { ...paying, clock, look, save, spend, topups, update }
+  return { ...paying, clock, look, lookLater, save, spend, topups, update }
 }
 
 test('a balance below its threshold is topped up to its target with what was saved, once, within the month', async () => {
-  const { account, clock, look, person, save, service, spend, stub, tell, topups, update } = await start()
+  const { account, clock, look, lookLater, person, save, service, spend, stub, tell, topups, update } = await start()
   expect(await update({ autoRecharge: recharge })).toMatchObject({ status: 409 })
   await save()
   for (const [field, wrong] of [
     ['belowUsd', { belowUsd: '0' }],
     ['toUsd', { toUsd: '5' }],
+    ['toUsd', { toUsd: '1000.01' }],
     ['monthlyMaxUsd', { monthlyMaxUsd: '1' }],
+    ['monthlyMaxUsd', { monthlyMaxUsd: '1000.01' }],
   ] as const) {
     const refused = await update({ autoRecharge: { ...recharge, ...wrong } })
     expect(refused).toMatchObject({ status: 400, body: { details: [{ path: `autoRecharge.${field}` }] } })
@@ -57,9 +64,11 @@ test('a balance below its threshold is topped up to its target with what was sav
   expect(await account()).toMatchObject({ balanceUsd: '25.0050' })
   await spend(250_000)
   await look()
+  expect(await topups()).toHaveLength(2)
+  await lookLater()
   expect((await topups())[0]).toMatchObject({ amountUsd: '23.9900' })
   await spend(239_900)
-  await look()
+  await lookLater()
   expect(await topups()).toHaveLength(3)
   clock.advance(31 * 86_400_000)
   await look()
@@ -109,8 +118,15 @@ test('a charge whose answer was lost, or that a crash kept from being asked for,
   expect([...stub.intents.values()].filter(({ metadata }) => metadata['errand_auto'])).toHaveLength(1)
   // A process that has died between its row and the provider.
   await spend(250_000)
+  clock.advance(rechargePauseMs)
   const { payments } = service.app.store
-  const due = await payments.beginRecharge({ userId: person.userId, topupId: 'top_crashed', least: 1, most: 1e7 })
+  const due = await payments.beginRecharge({
+    userId: person.userId,
+    topupId: 'top_crashed',
+    least: 1,
+    most: 1e7,
+    monthlyMax: 1e7,
+  })
   expect(due).toMatchObject({ isNew: true, topup: { id: 'top_crashed' } })
   clock.advance(61_000)
   await look()
@@ -118,7 +134,7 @@ test('a charge whose answer was lost, or that a crash kept from being asked for,
   // After a day its key is forgotten, and so it is given up where nothing was charged.
   clock.advance(31 * 86_400_000)
   await spend(235_000)
-  await payments.beginRecharge({ userId: person.userId, topupId: 'top_old', least: 1, most: 1e7 })
+  await payments.beginRecharge({ userId: person.userId, topupId: 'top_old', least: 1, most: 1e7, monthlyMax: 1e7 })
   clock.advance(86_400_000)
   await look()
   expect((await topups())[0]).toMatchObject({ id: 'top_old', status: 'expired' })
@@ -134,7 +150,13 @@ test.each(['switched off', 'the method is taken away', 'suspended'] as const)(
     await update({ autoRecharge: recharge })
     await spend(60_000)
     const { payments } = service.app.store
-    await payments.beginRecharge({ userId: person.userId, topupId: 'top_crashed', least: 1, most: 1e7 })
+    await payments.beginRecharge({
+      userId: person.userId,
+      topupId: 'top_crashed',
+      least: 1,
+      most: 1e7,
+      monthlyMax: 1e7,
+    })
     if (what === 'switched off') await update({ autoRecharge: null })
     if (what === 'suspended') await service.app.store.updateUser({ userId: person.userId, isSuspended: true })
     if (what === 'the method is taken away') {
@@ -158,7 +180,7 @@ test.each(['switched off', 'the method is taken away', 'suspended'] as const)(
 )
 
 test('who disputes a payment is not charged for what that takes from the balance', async () => {
-  const { account, look, save, service, spend, stub, tell, topups, update } = await start()
+  const { account, look, lookLater, save, service, spend, stub, tell, topups, update } = await start()
   await save()
   await update({ autoRecharge: recharge })
   await spend(60_000)
@@ -176,7 +198,7 @@ test('who disputes a payment is not charged for what that takes from the balance
   expect(await account()).toMatchObject({ balanceUsd: '25.0000', payments: { autoRecharge: null } })
   await update({ autoRecharge: recharge })
   await spend(210_000)
-  await look()
+  await lookLater()
   expect(await topups()).toHaveLength(3)
   expect(await service.app.store.verifyLedger()).toMatchObject({ ok: true })
 })
@@ -199,4 +221,50 @@ test('a payment that takes its time is waited for, and nobody who is suspended i
   Object.assign(auto, { status: 'succeeded', amount_received: auto.amount })
   await tell(stub.event('payment_intent.succeeded', auto))
   expect(await account()).toMatchObject({ balanceUsd: '25.0000' })
+})
+
+test('a key switches auto-recharge off, and only a browser login switches it on or changes it', async () => {
+  const { account, look, person, save, service, spend, stub, update } = await start()
+  await save()
+  const byKey = (body: object) => service.request('PATCH', '/api/account', { key: person.key, body })
+  const refused = await byKey({ autoRecharge: recharge, notifyBelowUsd: '3' })
+  expect(refused).toMatchObject({ status: 403, body: { code: 'FORBIDDEN' } })
+  expect(refused.body.message).toContain('browser login')
+  expect(await account()).toMatchObject({ notifyBelowUsd: null, payments: { autoRecharge: null } })
+  expect((await update({ autoRecharge: recharge })).status).toBe(200)
+  expect((await byKey({ autoRecharge: { ...recharge, monthlyMaxUsd: '500' } })).status).toBe(403)
+  expect((await account()).payments).toMatchObject({ autoRecharge: { monthlyMaxUsd: '45.0000' } })
+  expect(await byKey({ notifyBelowUsd: '3' })).toMatchObject({ status: 200 })
+  expect((await byKey({ autoRecharge: null })).body.payments).toMatchObject({ autoRecharge: null })
+  await spend(60_000)
+  await look()
+  expect(stub.asked).not.toContain('POST /v1/payment_intents')
+})
+
+test('an account is recharged up to the ceiling of the service in a month, with a pause in between', async () => {
+  const paying = await start({ rechargeMonthlyMaxUsd: 60 })
+  const { clock, look, lookLater, person, save, service, spend, topups, update } = paying
+  await save()
+  expect((await update({ autoRecharge: { ...recharge, monthlyMaxUsd: '61' } })).status).toBe(400)
+  await update({ autoRecharge: { ...recharge, monthlyMaxUsd: '60' } })
+  const drain = async () => {
+    const { balance } = (await service.app.store.getAccount(person.userId))!
+    if (balance > 0) await spend(balance)
+  }
+  const charged = async () => {
+    const auto = (await topups()).filter(({ isAuto }: { isAuto: boolean }) => isAuto)
+    return auto.reduce((sum: number, { amountUsd }: { amountUsd: string }) => sum + Number(amountUsd), 0)
+  }
+  // A leaked key that spends as fast as it can, for a minute.
+  for (let n = 0; n < 4; n++) {
+    await drain()
+    await look()
+    clock.advance(15_000)
+  }
+  expect(await charged()).toBe(25)
+  for (let n = 0; n < 5; n++) {
+    await drain()
+    await lookLater()
+  }
+  expect(await charged()).toBe(60)
 })

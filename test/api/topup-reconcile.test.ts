@@ -1,13 +1,23 @@
 import { afterEach, expect, test } from 'vitest'
 import { reconcilePayments } from '../../server/payments/reconcile-payments.ts'
+import { FakeClock } from '../support/fake-clock.ts'
 import { startPaying, stopPaying } from './paying.ts'
 
 afterEach(stopPaying)
 
-test('what the provider knows and we do not is named, and taken in where it is asked for', async () => {
-  const { account, begin, service, stub, tell } = await startPaying()
-  const parts = service.app.services.payments
-  const reconcile = (applies: boolean) => reconcilePayments(parts, { applies, days: 7 })
+const dayMs = 86_400_000
+
+async function start() {
+  const clock = new FakeClock(Date.UTC(2026, 2, 10))
+  const paying = await startPaying({ clock })
+  paying.stub.now = () => clock.now()
+  const parts = paying.service.app.services.payments
+  const reconcile = (applies: boolean, days = 7) => reconcilePayments(parts, { applies, days })
+  return { ...paying, clock, reconcile }
+}
+
+test('differences at the provider are named, and taken over only with --apply', async () => {
+  const { account, begin, reconcile, service, stub, tell } = await start()
   const [lost, known, open, odd] = [
     await begin('10.00'),
     await begin('20.00'),
@@ -16,33 +26,82 @@ test('what the provider knows and we do not is named, and taken in where it is a
   ]
   stub.pay(stub.sessionOf(lost.id))
   await tell(stub.pay(stub.sessionOf(known.id)))
-  expect(await reconcile(false)).toMatchObject({
-    events: 2,
+  expect(await reconcile(false)).toEqual({
     topups: 4,
-    // Its event and its state say the same.
-    differences: [{ topupId: lost.id, what: expect.stringMatching(/^is paid at .* and open here/) }],
+    differences: [
+      expect.objectContaining({ topupId: lost.id, what: expect.stringMatching(/^is paid at .* and open here/) }),
+    ],
   })
   stub.refund(stub.intentOf(known.id), 700)
   stub.dispute(stub.intentOf(lost.id), 300)
   expect(await account()).toMatchObject({ balanceUsd: '20.0000' })
   const { differences } = await reconcile(true)
   expect(differences.filter(({ isApplied }) => !isApplied)).toEqual([])
-  expect(differences.map(({ topupId, what }) => [topupId, what])).toEqual([
-    [lost.id, expect.stringContaining('is paid at the provider')],
-    [known.id, '7.0000 USD was refunded, and 0.0000 here'],
-    [lost.id, '3.0000 USD is disputed, and 0.0000 here'],
-  ])
+  expect(Object.fromEntries(differences.map(({ topupId, what }) => [topupId, what]))).toEqual({
+    [lost.id]: expect.stringMatching(/is paid at the provider.*3\.0000 USD is disputed, and 0\.0000 here/),
+    [known.id]: '7.0000 USD was refunded, and 0.0000 here',
+  })
   expect(await account()).toMatchObject({ balanceUsd: '20.0000' })
   expect((await reconcile(true)).differences).toEqual([])
-  // An event of another amount is named each time, and never applied.
-  const session = stub.sessionOf(odd.id)
-  stub.pay(session)
-  session.amount_total = 999_999
-  stub.event('checkout.session.completed', session)
-  const named = await reconcile(true)
-  expect(named.differences).toContainEqual(
+  // Named each time, and never applied.
+  stub.pay(stub.sessionOf(odd.id))
+  stub.intentOf(odd.id).amount_received = 999_999
+  expect((await reconcile(true)).differences).toEqual([
     expect.objectContaining({ topupId: odd.id, what: expect.stringContaining('another amount'), isApplied: false }),
-  )
+  ])
   expect((await service.get(`/api/topups/${open.id}`, null)).status).toBe(401)
   expect(await service.app.store.verifyLedger()).toMatchObject({ ok: true })
+})
+
+test('a dispute of an old payment is found however long ago its event was', async () => {
+  const { account, begin, clock, reconcile, stub, tell } = await start()
+  const topup = await begin('10.00')
+  await tell(stub.pay(stub.sessionOf(topup.id)))
+  clock.advance(60 * dayMs)
+  stub.dispute(stub.intentOf(topup.id), 400)
+  clock.advance(60 * dayMs)
+  // The provider keeps its events for 30 days.
+  stub.events.splice(0)
+  expect((await reconcile(true, 30)).differences).toEqual([])
+  expect((await reconcile(true, 121)).differences).toMatchObject([{ topupId: topup.id, isApplied: true }])
+  expect(await account()).toMatchObject({ balanceUsd: '6.0000' })
+})
+
+test('a paid top-up that a restored backup lacks is named, and credited once to its account', async () => {
+  const before = await start()
+  const after = await start()
+  const { stub } = before
+  const paying = await before.begin('10.00')
+  const unpaid = await before.begin('5.00')
+  await before.tell(stub.pay(stub.sessionOf(paying.id)))
+  stub.refund(stub.intentOf(paying.id), 100)
+  // The database of `after` has never heard of it, and asks the same provider.
+  for (const name of ['sessions', 'intents', 'refunds', 'disputes'] as const) {
+    for (const [id, object] of stub[name]) (after.stub[name] as Map<string, object>).set(id, object)
+  }
+  const intent = after.stub.intentOf(paying.id)
+  const missing = { topupId: paying.id, userId: before.person.userId, isApplied: false }
+  expect((await after.reconcile(true)).differences).toEqual([
+    { ...missing, what: expect.stringMatching(/missing here; this database has no account/) },
+  ])
+  delete intent.metadata['errand_user']
+  expect((await after.reconcile(true)).differences).toEqual([
+    { ...missing, userId: null, what: expect.stringMatching(/missing here; the payment names no account/) },
+  ])
+  const { userId } = after.person
+  intent.metadata['errand_user'] = userId
+  expect((await after.reconcile(false)).differences).toEqual([
+    { ...missing, userId, what: 'is paid at the provider (10.0000 USD), and missing here' },
+  ])
+  expect(await after.account()).toMatchObject({ balanceUsd: '0.0000' })
+  const applied = await Promise.all([after.reconcile(true), after.reconcile(true)])
+  expect(applied.flatMap(({ differences }) => differences)).toMatchObject([{ isApplied: true }, { isApplied: true }])
+  expect((await after.reconcile(true)).differences).toEqual([])
+  // An event that comes late finds it credited.
+  await after.tell(stub.event('payment_intent.succeeded', intent))
+  expect(await after.account()).toMatchObject({ balanceUsd: '9.0000' })
+  const { topups } = (await after.service.get('/api/topups', after.person.key)).body
+  expect(topups).toMatchObject([{ id: paying.id, status: 'paid', refundedUsd: '1.0000' }])
+  expect(topups).not.toContainEqual(expect.objectContaining({ id: unpaid.id }))
+  expect(await after.service.app.store.verifyLedger()).toMatchObject({ ok: true })
 })

@@ -73,23 +73,38 @@ test('a refund and a lost dispute are taken back, the rest is owed, and a won on
   expect(await ledgerOf(service)).toMatchObject({ ok: true })
 })
 
-test('a dispute that comes before the payment is known finds its top-up at the provider', async () => {
-  const { account, begin, stub, tell } = await startPaying()
+test('an event of any kind leads to the whole state at the provider, in any order and however often', async () => {
+  const { account, begin, person, service, stub, tell } = await startPaying()
   const topup = await begin('10.00')
-  const paid = stub.pay(stub.sessionOf(topup.id))
-  const { withdrawn } = stub.dispute(stub.intentOf(topup.id), 400)
+  stub.pay(stub.sessionOf(topup.id))
+  const intent = stub.intentOf(topup.id)
+  const { id, withdrawn } = stub.dispute(intent, 400)
+  // It names a payment that is not known here yet.
   expect(await tell(withdrawn)).toBe(200)
-  expect(await account()).toMatchObject({ balanceUsd: '0.0000', owedUsd: '0.0000' })
-  await tell(paid)
   expect(await account()).toMatchObject({ balanceUsd: '6.0000', owedUsd: '0.0000' })
+  stub.refund(intent, 100)
+  stub.endDispute(id, 'won')
+  await Promise.all([...stub.events, ...stub.events].toReversed().map((event) => tell(event)))
+  expect(await account()).toMatchObject({ balanceUsd: '9.0000', owedUsd: '0.0000' })
+  const read = (await service.get(`/api/topups/${topup.id}`, person.key)).body
+  expect(read).toMatchObject({ refundedUsd: '1.0000', disputedUsd: '0.0000' })
+  expect(await ledgerOf(service)).toMatchObject({ ok: true })
   stub.failure = 500
-  const unknown = {
-    ...withdrawn,
-    id: 'evt_x',
-    data: { object: { ...(withdrawn.data.object as object), payment_intent: 'pi_x' } },
-  }
+  const unknown = { ...withdrawn, data: { object: { ...(withdrawn.data.object as object), payment_intent: 'pi_x' } } }
   expect(await tell(unknown)).toBe(503)
 }, 60_000)
+
+test('a refund that fails at the provider is given again', async () => {
+  const { account, begin, stub, tell } = await startPaying()
+  const topup = await begin('10.00')
+  await tell(stub.pay(stub.sessionOf(topup.id)))
+  const intent = stub.intentOf(topup.id)
+  await tell(stub.refund(intent, 300))
+  await tell(stub.refund(intent, 200))
+  expect((await account()).balanceUsd).toBe('5.0000')
+  expect(await tell(stub.failRefund(intent))).toBe(200)
+  expect((await account()).balanceUsd).toBe('7.0000')
+})
 
 test('an event is believed by its signature only, of this body, this secret and this time', async () => {
   const clock = new FakeClock(Date.now())
@@ -123,27 +138,24 @@ test('an event is believed by its signature only, of this body, this secret and 
   expect((await account()).balanceUsd).toBe('10.0000')
 })
 
-test('what does not fit is taken note of and changes nothing', async () => {
+test('an event is believed for the top-up it names, and for nothing else that it says', async () => {
   const { account, begin, stub, tell } = await startPaying()
   const topup = await begin()
   const session = stub.sessionOf(topup.id)
-  const paid = stub.pay(session)
+  const paid = { ...stub.event('checkout.session.completed', session) }
   const object = paid.data.object as object
   const other = (changes: object, of: Partial<StubEvent> = {}): StubEvent => {
     return { ...paid, id: `evt_${Math.random()}`, ...of, data: { object: { ...object, ...changes } } }
   }
+  const claims = other({ payment_status: 'paid', status: 'complete', amount_total: 1000, payment_intent: 'pi_x' })
+  expect(await tell(claims)).toBe(200)
+  expect((await account()).balanceUsd).toBe('0.0000')
+  stub.pay(session)
   for (const event of [
     other({}, { account: 'acct_other' }),
     other({}, { livemode: true }),
-    other({ amount_total: 999 }),
-    other({ amount_total: null }),
-    other({ currency: 'eur' }),
-    other({ payment_status: 'unpaid' }),
-    other({ payment_status: 'no_payment_required' }),
-    other({ mode: 'subscription' }),
-    other({ id: 'cs_other' }),
-    other({ client_reference_id: 'top_other', metadata: {} }),
-    other({ client_reference_id: null, metadata: {} }),
+    other({ metadata: { errand_topup: 'top_other' } }),
+    other({ metadata: {} }),
     other({}, { type: 'invoice.paid' }),
     other({}, { type: 'constructor' }),
   ]) {
@@ -152,11 +164,37 @@ test('what does not fit is taken note of and changes nothing', async () => {
   for (const odd of ['{}', '{"id":"evt_1","object":"event","type":"charge.refunded","livemode":false,"data":{}}']) {
     expect(await tell(odd)).toBe(200)
   }
-  expect(await account()).toMatchObject({ balanceUsd: '0.0000', owedUsd: '0.0000' })
-  await tell(paid)
-  const refund = stub.refund(stub.intentOf(topup.id), 100)
+  expect((await account()).balanceUsd).toBe('0.0000')
+  const intent = stub.intentOf(topup.id)
+  for (const wrong of [{ amount_received: 999 }, { amount_received: 100_000 }, { currency: 'eur' }]) {
+    const { amount_received, currency } = intent
+    Object.assign(intent, wrong)
+    expect(await tell(paid)).toBe(200)
+    expect((await account()).balanceUsd).toBe('0.0000')
+    Object.assign(intent, { amount_received, currency })
+  }
+  await tell(other({ amount_total: 99_999, currency: 'eur' }))
+  expect((await account()).balanceUsd).toBe('10.0000')
+  const refund = stub.refund(intent, 100)
   const tooMuch = { ...(refund.data.object as object), amount_refunded: 99_999 }
   await tell({ ...refund, id: 'evt_more', data: { object: tooMuch } })
+  expect(await account()).toMatchObject({ balanceUsd: '9.0000', owedUsd: '0.0000' })
+})
+
+test('a checkout of another product that names a top-up by client_reference_id credits nothing', async () => {
+  const { account, begin, person, service, stub, tell } = await startPaying()
+  const own = stub.sessionOf((await begin()).id)
+  // A top-up whose page is not known here: nothing else says that the checkout is not its own.
+  stub.failure = 400
+  await begin()
+  stub.failure = undefined
+  const [{ id }] = (await service.get('/api/topups', person.key)).body.topups
+  const theirs = { ...own, id: 'cs_theirs', metadata: {}, intentMetadata: {}, client_reference_id: id }
+  stub.sessions.set(theirs.id, theirs)
+  expect(await tell(stub.pay(theirs))).toBe(200)
+  const intent = stub.intents.get(theirs.payment_intent!)!
+  expect(await tell(stub.event('payment_intent.succeeded', intent))).toBe(200)
+  expect(await tell(stub.refund(intent, 100))).toBe(200)
   expect(await account()).toMatchObject({ balanceUsd: '0.0000', owedUsd: '0.0000' })
 })
 
@@ -202,3 +240,33 @@ test('a repeated request answers the page of the first, also when that never got
   expect((await service.get('/api/topups', key)).body.total).toBe(1)
   expect((await service.post('/api/topups', { amountUsd: '6' }, { key, headers })).status).toBe(409)
 }, 60_000)
+
+test('a top-up whose page cannot be created is closed, and the repeated request opens it', async () => {
+  const { person, service, stub } = await startPaying()
+  const { key } = person
+  const statuses = async () => {
+    const { topups } = (await service.get('/api/topups', key)).body
+    return topups.map(({ checkoutUrl, status }: Record<string, unknown>) => [status, checkoutUrl !== null])
+  }
+  stub.failure = 400
+  const headers = { 'Idempotency-Key': 'one' }
+  expect((await service.post('/api/topups', { amountUsd: '5' }, { key, headers })).status).toBe(503)
+  expect(await statuses()).toEqual([['expired', false]])
+  stub.failure = undefined
+  const made = await service.post('/api/topups', { amountUsd: '5' }, { key, headers })
+  expect(made).toMatchObject({ status: 200, body: { status: 'open', checkoutUrl: expect.any(String) } })
+  expect(await statuses()).toEqual([['open', true]])
+})
+
+test('a way back that is too long for the provider once it is encoded is refused, and nothing is created', async () => {
+  const { person, service, stub } = await startPaying()
+  const { key } = person
+  const at = (length: number) => `https://app.example.com/?q=${'€'.repeat(length)}`
+  const refused = await service.post('/api/topups', { amountUsd: '5', returnUrl: at(600) }, { key })
+  expect(refused).toMatchObject({ status: 400, body: { details: [{ path: 'returnUrl' }] } })
+  expect((await service.get('/api/topups', key)).body.total).toBe(0)
+  expect(stub.asked).toEqual([])
+  const made = await service.post('/api/topups', { amountUsd: '5', returnUrl: at(500) }, { key })
+  expect(made.status).toBe(200)
+  expect(stub.sessionOf(made.body.id).cancel_url.length).toBeGreaterThan(4500)
+})

@@ -16,13 +16,16 @@ const print = (line: string) => process.stdout.write(`${line}\n`)
 print(`ERRAND_STRIPE_SECRET_KEY=${stubKeys.secretKey}`)
 print(`ERRAND_STRIPE_WEBHOOK_SECRET=${stubKeys.webhookSecret}`)
 print(`ERRAND_STRIPE_API_URL=${stub.url}`)
-print('refund TOPUP CENTS | dispute TOPUP CENTS | won DISPUTE | lost DISPUTE | card accepts|declines | silent | quit')
+print(
+  'refund TOPUP CENTS | fail-refund TOPUP | dispute TOPUP CENTS | won DISPUTE | lost DISPUTE | card accepts|declines | silent | quit',
+)
 
 for await (const chunk of process.stdin) {
   for (const line of String(chunk).split('\n')) {
     const [what = '', of = '', cents = ''] = line.trim().split(/\s+/)
     try {
       if (what === 'refund') print(stub.refund(stub.intentOf(of), Number(cents)).id)
+      if (what === 'fail-refund') print(stub.failRefund(stub.intentOf(of)).id)
       if (what === 'dispute') print(stub.dispute(stub.intentOf(of), Number(cents)).id)
       if (what === 'won' || what === 'lost') print(`${stub.endDispute(of, what).length} events`)
       if (what === 'card') stub.card = of === 'declines' ? 'declines' : 'accepts'

@@ -11,7 +11,7 @@ export type StubSession = {
   payment_status: 'paid' | 'unpaid'
   amount_total: number
   currency: string
-  client_reference_id: string | null
+  created: number
   customer: string | null
   payment_intent: string | null
   metadata: Metadata
@@ -41,9 +41,29 @@ export type StubCharge = {
   payment_intent: string
   amount: number
   amount_refunded: number
+  disputed: boolean
   currency: string
   receipt_url: string
   metadata: Metadata
+}
+export type StubRefund = {
+  id: string
+  object: 'refund'
+  payment_intent: string
+  amount: number
+  currency: string
+  status: 'succeeded' | 'pending' | 'failed'
+}
+export type StubDispute = {
+  id: string
+  object: 'dispute'
+  payment_intent: string
+  charge: string
+  amount: number
+  currency: string
+  status: 'needs_response' | 'warning_needs_response' | 'won' | 'lost'
+  /** In the currency of the Stripe balance, which need not be that of the payment. */
+  balance_transactions: { amount: number; currency: string }[]
 }
 export type StubEvent = {
   id: string

@@ -2,14 +2,13 @@ import { createHmac } from 'node:crypto'
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http'
 import type { AddressInfo } from 'node:net'
 
-import type { Metadata, StubEvent, StubIntent, StubSession } from './stripe-objects.ts'
+import { found, invalid, metadataIn, ok, pageOf, refuse, type Fields } from './stripe-answers.ts'
+import type { StubDispute, StubEvent, StubIntent, StubRefund, StubSession } from './stripe-objects.ts'
 
 // The part of Stripe that the service uses, over real HTTP: its API, the page where people pay, and the events that it sends,
 // signed as its documentation says. A test decides what is paid, and which events are delivered, when and how often.
 
 export const stubKeys = { secretKey: 'sk_test_stub', webhookSecret: 'whsec_stub' }
-
-type Fields = Record<string, string>
 
 /** What the next charges of a saved method come to. */
 export type Card = 'accepts' | 'declines' | 'needs-authentication' | 'processes'
@@ -19,10 +18,9 @@ type Send = { secret?: string; at?: number; signature?: string | null }
 export class StripeStub {
   readonly sessions = new Map<string, StubSession>()
   readonly intents = new Map<string, StubIntent>()
-  readonly disputes = new Map<
-    string,
-    { id: string; object: 'dispute'; payment_intent: string; [field: string]: unknown }
-  >()
+  readonly refunds = new Map<string, StubRefund>()
+  readonly disputes = new Map<string, StubDispute>()
+  readonly detached = new Set<string>()
   readonly events: StubEvent[] = []
   /** Of the API, each as method and path. */
   readonly asked: string[] = []
@@ -68,7 +66,7 @@ export class StripeStub {
 
   /** The last session of a top-up. */
   sessionOf(topupId: string): StubSession {
-    const found = [...this.sessions.values()].find((session) => session.client_reference_id === topupId)
+    const found = [...this.sessions.values()].find(({ metadata }) => metadata['errand_topup'] === topupId)
     if (!found) throw new Error(`no page was made for ${topupId}`)
     return found
   }
@@ -125,29 +123,46 @@ export class StripeStub {
   refund(intent: StubIntent, cents: number): StubEvent {
     const charge = intent.latest_charge!
     charge.amount_refunded += cents
+    const refund = { object: 'refund', payment_intent: intent.id, amount: cents, currency: 'usd' } as const
+    const id = this.#newId('re')
+    this.refunds.set(id, { id, ...refund, status: 'succeeded' })
     return this.event('charge.refunded', charge)
+  }
+
+  /** The payer's bank returns the last refund; the charge's own sum keeps counting it. */
+  failRefund(intent: StubIntent): StubEvent {
+    const refund = [...this.refunds.values()].findLast(({ payment_intent: of }) => of === intent.id)!
+    refund.status = 'failed'
+    return this.event('refund.failed', refund)
   }
 
   dispute(intent: StubIntent, cents = intent.amount): { id: string; created: StubEvent; withdrawn: StubEvent } {
     const id = this.#newId('dp')
-    const charge = intent.latest_charge?.id
-    const dispute = {
+    const charge = intent.latest_charge!
+    charge.disputed = true
+    const dispute: StubDispute = {
       id,
-      object: 'dispute' as const,
+      object: 'dispute',
       payment_intent: intent.id,
-      charge,
+      charge: charge.id,
       amount: cents,
       currency: 'usd',
+      status: 'needs_response',
+      balance_transactions: [],
     }
-    this.disputes.set(id, { ...dispute, status: 'needs_response' })
-    const created = this.event('charge.dispute.created', this.disputes.get(id)!)
-    return { id, created, withdrawn: this.event('charge.dispute.funds_withdrawn', this.disputes.get(id)!) }
+    this.disputes.set(id, dispute)
+    const created = this.event('charge.dispute.created', dispute)
+    dispute.balance_transactions.push({ amount: -Math.ceil(cents * 0.9), currency: 'eur' })
+    return { id, created, withdrawn: this.event('charge.dispute.funds_withdrawn', dispute) }
   }
 
   /** How a dispute ends; a won one gives its money back. */
   endDispute(id: string, outcome: 'won' | 'lost'): StubEvent[] {
     const dispute = this.disputes.get(id)!
-    dispute['status'] = outcome
+    dispute.status = outcome
+    if (outcome === 'won') {
+      dispute.balance_transactions.push({ amount: Math.ceil(dispute.amount * 0.8), currency: 'eur' })
+    }
     const closed = this.event('charge.dispute.closed', dispute)
     return outcome === 'won' ? [closed, this.event('charge.dispute.funds_reinstated', dispute)] : [closed]
   }
@@ -190,7 +205,15 @@ export class StripeStub {
     const id = this.#newId('ch')
     const { amount, currency, metadata } = intent
     const receipt = `${this.url}/receipts/${id}`
-    const of = { id, object: 'charge' as const, payment_intent: intent.id, amount, amount_refunded: 0, currency }
+    const of = {
+      id,
+      object: 'charge' as const,
+      payment_intent: intent.id,
+      amount,
+      amount_refunded: 0,
+      disputed: false,
+      currency,
+    }
     intent.latest_charge = { ...of, receipt_url: receipt, metadata }
   }
 
@@ -234,17 +257,25 @@ export class StripeStub {
     { form, query, types }: { form: Fields; query: Fields; types: string[] },
   ): { status: number; answer: object } {
     const [, , kind = '', id = '', act = ''] = path.split('/')
-    if (path === '/v1/checkout/sessions' && method === 'POST') return ok(this.#createSession(form))
-    if (path.startsWith('/v1/checkout/sessions/')) return found(this.sessions.get(act))
+    if (path === '/v1/checkout/sessions' && method === 'POST') return this.#createSession(form)
+    if (path.startsWith('/v1/checkout/sessions/')) return found(this.#expandedSession(act, Object.values(query)))
     if (path === '/v1/payment_intents' && method === 'POST') return this.#createIntent(form)
     if (path === '/v1/payment_intents') return ok(this.#listIntents(query))
+    if (path === '/v1/refunds') return ok(this.#listOf('/v1/refunds', [...this.refunds.values()], query))
+    if (path === '/v1/disputes') return ok(this.#listOf('/v1/disputes', [...this.disputes.values()], query))
     if (kind === 'payment_intents') return found(this.#expanded(this.intents.get(id), Object.values(query)))
     if (path === '/v1/events') return ok(this.#listEvents(query, types))
-    if (kind === 'payment_methods' && act === 'detach') return ok({ id, object: 'payment_method' })
+    if (kind === 'payment_methods' && act === 'detach') {
+      this.detached.add(id)
+      return ok({ id, object: 'payment_method' })
+    }
     return { status: 404, answer: { error: { type: 'invalid_request_error', message: `there is no ${path}` } } }
   }
 
-  #createSession(form: Fields): StubSession {
+  #createSession(form: Fields): { status: number; answer: object } {
+    for (const name of ['success_url', 'cancel_url']) {
+      if ((form[name] ?? '').length > 5000) return invalid(`${name} must have at most 5000 characters`)
+    }
     const id = `cs_test_${String(++this.#ids).padStart(6, '0')}`
     const session: StubSession = {
       id,
@@ -255,7 +286,7 @@ export class StripeStub {
       payment_status: 'unpaid',
       amount_total: Number(form['line_items[0][price_data][unit_amount]']),
       currency: form['line_items[0][price_data][currency]'] ?? '',
-      client_reference_id: form['client_reference_id'] ?? null,
+      created: Math.floor(this.now() / 1000),
       customer: form['customer'] ?? null,
       payment_intent: null,
       metadata: metadataIn(form, 'metadata'),
@@ -265,7 +296,7 @@ export class StripeStub {
       saves: form['payment_intent_data[setup_future_usage]'] === 'off_session',
     }
     this.sessions.set(id, session)
-    return session
+    return ok(session)
   }
 
   #createIntent(form: Fields): { status: number; answer: object } {
@@ -302,28 +333,40 @@ export class StripeStub {
   #listIntents(query: Fields) {
     const since = Number(query['created[gte]'] ?? 0)
     const of = [...this.intents.values()].filter(({ created, customer }) => {
-      return created >= since && customer === query['customer']
+      return created >= since && (query['customer'] === undefined || customer === query['customer'])
     })
-    return { object: 'list', url: '/v1/payment_intents', has_more: false, data: of.toReversed() }
+    return pageOf('/v1/payment_intents', of.toReversed(), query)
+  }
+
+  #listOf(url: string, all: (StubRefund | StubDispute)[], query: Fields) {
+    const of = all.filter((one) => one.payment_intent === query['payment_intent'])
+    return pageOf(url, of.toReversed(), query)
   }
 
   #listEvents(query: Fields, types: string[]) {
     const since = Number(query['created[gte]'] ?? 0)
     const newest = this.events.filter(({ created, type }) => created >= since && types.includes(type)).toReversed()
-    const after = newest.findIndex(({ id }) => id === query['starting_after']) + 1
-    const limit = Number(query['limit'] ?? 10)
-    const data = newest.slice(after, after + limit)
-    return { object: 'list', url: '/v1/events', has_more: newest.length > after + limit, data }
+    return pageOf('/v1/events', newest, query)
+  }
+
+  #expandedSession(id: string, expand: string[]): object | undefined {
+    const session = this.sessions.get(id)
+    if (!session) return undefined
+    const inner = expand.map((name) => /^payment_intent\.(\w+)$/.exec(name)?.[1] ?? '')
+    const intent = this.intents.get(session.payment_intent ?? '')
+    return { ...session, payment_intent: this.#expanded(intent, inner) ?? session.payment_intent }
   }
 
   #expanded(intent: StubIntent | undefined, expand: string[]): object | undefined {
     if (!intent) return undefined
-    const { latest_charge: charge, payment_method: method } = intent
+    const { customer, latest_charge: charge, payment_method: method } = intent
     const card = { brand: 'visa', last4: '4242' }
     return {
       ...intent,
       latest_charge: expand.includes('latest_charge') ? charge : (charge?.id ?? null),
-      payment_method: expand.includes('payment_method') ? { id: method, type: 'card', card } : method,
+      payment_method: expand.includes('payment_method')
+        ? { id: method, type: 'card', card, customer: this.detached.has(method ?? '') ? null : customer }
+        : method,
     }
   }
 
@@ -351,23 +394,4 @@ export class StripeStub {
 /** As the documentation of Stripe's signatures has it. */
 export function signed(body: string, secret: string, at: number): string {
   return `t=${at},v1=${createHmac('sha256', secret).update(`${at}.${body}`).digest('hex')}`
-}
-
-function metadataIn(form: Fields, name: string): Metadata {
-  const inner = Object.entries(form).filter(([field]) => field.startsWith(`${name}[`))
-  return Object.fromEntries(inner.map(([field, value]) => [field.slice(name.length + 1, -1), value]))
-}
-
-function ok(answer: object): { status: number; answer: object } {
-  return { status: 200, answer }
-}
-
-function found(answer: object | undefined): { status: number; answer: object } {
-  const error = { type: 'invalid_request_error', code: 'resource_missing', message: 'No such object' }
-  return answer ? ok(answer) : { status: 404, answer: { error } }
-}
-
-function refuse(response: ServerResponse, status: number, code: string, type = 'invalid_request_error'): void {
-  response.writeHead(status, { 'content-type': 'application/json' })
-  response.end(JSON.stringify({ error: { type, code, message: code } }))
 }

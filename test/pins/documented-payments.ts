@@ -22,7 +22,7 @@ export async function checkPayments(checker: Checker): Promise<void> {
   await checker.check(200, 'PATCH /api/account', { body: { notifyBelowUsd: '1' } })
   await checker.check(400, 'PATCH /api/account', { body: {} })
   const autoRecharge = { belowUsd: '5', toUsd: '25', monthlyMaxUsd: '100' }
-  await checker.check(409, 'PATCH /api/account', { body: { autoRecharge } })
+  await checker.check(403, 'PATCH /api/account', { body: { autoRecharge } })
   await checker.check(200, 'DELETE /api/account/payment-method')
   for (const request of ['POST /api/topups', 'PATCH /api/account']) {
     await checker.check(413, request, { body: { name: large } })
@@ -31,6 +31,8 @@ export async function checkPayments(checker: Checker): Promise<void> {
   const { browser } = await signUpAdmin(service)
   const askAsAdmin = async (status: number, path: string) =>
     checker.note(status, `GET ${path}`, { answer: await browser.request('GET', path) })
+  const unsaved = await browser.request('PATCH', '/api/account', { body: { autoRecharge } })
+  checker.note(409, 'PATCH /api/account', { answer: unsaved, body: { autoRecharge } })
   await askAsAdmin(200, '/api/payments')
   await askAsAdmin(400, '/api/payments?days=0')
 

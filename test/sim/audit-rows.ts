@@ -85,10 +85,8 @@ export type TopupRow = {
   is_auto: 0 | 1
   created_at: number
 }
-export type PaymentEventRow = { event_id: string; topup_id: string; received_at: number }
 export type WindowRow = { owner_id: string; starts_at: number; user_id: string; charged: number; held: number }
 export const topupColumns = 'id, user_id, status, amount, refunded, disputed, is_auto, created_at'
-export const eventColumns = 'event_id, topup_id, received_at'
 export const windowColumns = 'owner_id, starts_at, user_id, charged, held'
 export type MessageRow = { turn_id: string; role: string; content: string; is_truncated: number; tokens: number }
 
@@ -99,8 +97,8 @@ export type Since = {
   turnSeq: number
   openTasks: readonly string[]
   openTurns: readonly string[]
-  /** Of the provider, that were sent and are not seen. */
-  paymentEvents: readonly string[]
+  /** Of which events of the provider were sent. */
+  topups: readonly string[]
   /** Whether top-ups may have been made without their users, of which no event tells. */
   withRecharges: boolean
 }
@@ -113,8 +111,7 @@ export type Changes = {
   newTurns: TurnRow[]
   oldTurns: (TurnRow | undefined)[]
   windows: WindowRow[]
-  paymentEvents: PaymentEventRow[]
-  /** Those of the events, and with recharges all of these. */
+  /** Those asked for, and with recharges all of these. */
   topups: TopupRow[]
 }
 export type Everything = {
@@ -122,7 +119,6 @@ export type Everything = {
   tasks: TaskRow[]
   turns: TurnRow[]
   topups: TopupRow[]
-  paymentEvents: PaymentEventRow[]
   orphanMessages: number
 }
 export type SessionAndMessages = { session: SessionRow | undefined; messages: MessageRow[] }

@@ -1,45 +1,69 @@
 import type { TopupRow, TransactionRow } from './audit-rows.ts'
 import type { Checks } from './sim-checks.ts'
-import type { SimState, SimTopup } from './sim-state.ts'
+import type { ProviderState, SimState, SimTopup } from './sim-state.ts'
 
-/** What an event of the provider says of a top-up; amounts in units. */
+/** What happens to a payment at the provider; amounts in units. */
 export type SimChange =
   | { kind: 'paid' | 'failed' | 'expired' | 'noted' }
   | { kind: 'refunded'; refunded: number }
   | { kind: 'withdrawn' | 'reinstated'; disputeId: string; amount: number }
 
-/** An event as the provider has it. */
-export type ToldEvent = { id: string; topupId: string; change: SimChange }
-
 const expiryMs = 7 * 86_400_000
 
 type NewTopup = Pick<SimTopup, 'id' | 'userId' | 'amount' | 'createdAt'> & Partial<Pick<SimTopup, 'isAuto' | 'saves'>>
 
+const nothing = { isPaid: false, hasFailed: false, hasExpired: false, refunded: 0 }
+
 export function newTopup(of: NewTopup): SimTopup {
-  const nothing = { isPaid: false, hasFailed: false, hasExpired: false, refunded: 0, disputes: new Map() }
-  return { isAuto: false, saves: false, wasAsked: false, ...of, ...nothing }
+  return { isAuto: false, saves: false, wasAsked: false, at: 0, ...of, ...nothing, disputes: new Map() }
 }
 
-/** What is withdrawn and not given back. */
-export function disputedOf({ amount, disputes }: SimTopup): number {
+/** Withdrawn and not given back; with the refunds never more than was paid. */
+export function disputedOf({ amount, disputes, refunded }: ProviderState & { amount: number }): number {
   let disputed = 0
   for (const { reinstated, withdrawn } of disputes.values()) disputed += Math.max(0, withdrawn - reinstated)
-  return Math.min(disputed, amount)
+  return Math.min(disputed, amount - refunded)
 }
 
-/** How much a top-up adds to what its user has: less than nothing where it was both refunded and disputed. */
+/** The first state of each payment at the provider. */
+export function nothingYet(): ProviderState {
+  return { ...nothing, disputes: new Map() }
+}
+
+/** The state of a payment that follows a change, from which `state` is left as it is. */
+export function stateAfter(state: ProviderState, change: SimChange, amount: number): ProviderState {
+  const next = { ...structuredClone(state), amount }
+  learn(next, change)
+  return next
+}
+
+/** Whether a row, or a top-up of the model, is in that state of its payment. */
+export function isIn(state: ProviderState, { amount, disputed, refunded, status }: Shown): boolean {
+  return statusOf(state) === status && state.refunded === refunded && disputedOf({ ...state, amount }) === disputed
+}
+
+type Shown = { status: string; amount: number; refunded: number; disputed: number }
+
+export function shownOf(topup: SimTopup): Shown {
+  const { amount, refunded } = topup
+  return { status: statusOf(topup), amount, refunded, disputed: disputedOf(topup) }
+}
+
+function statusOf({ hasExpired, hasFailed, isPaid }: ProviderState): string {
+  return isPaid ? 'paid' : hasFailed ? 'failed' : hasExpired ? 'expired' : 'open'
+}
+
+/** How much a top-up adds to what its user has. */
 export function worthOf(topup: SimTopup): number {
   return topup.isPaid ? topup.amount - topup.refunded - disputedOf(topup) : 0
 }
 
-/** The order of events does not matter, nor that one comes again. */
-export function learn(topup: SimTopup, change: SimChange): void {
+/** Changes a payment as the provider does. */
+export function learn(topup: ProviderState & { amount: number }, change: SimChange): void {
   if (change.kind === 'paid') topup.isPaid = true
   if (change.kind === 'failed') topup.hasFailed = true
   if (change.kind === 'expired') topup.hasExpired = true
-  if (change.kind === 'refunded') {
-    topup.refunded = Math.min(topup.amount, Math.max(topup.refunded, change.refunded))
-  }
+  if (change.kind === 'refunded') topup.refunded = Math.min(topup.amount, change.refunded)
   if (change.kind !== 'withdrawn' && change.kind !== 'reinstated') return
   const known = topup.disputes.get(change.disputeId) ?? { withdrawn: 0, reinstated: 0 }
   topup.disputes.set(change.disputeId, { ...known, [change.kind]: change.amount })
@@ -52,7 +76,7 @@ export function accountOf({ held, worth }: { worth: number; held: number }): { b
 }
 
 export function checkTopup(checks: Checks, { row, topup }: { topup: SimTopup; row: TopupRow }, now: number): void {
-  const said = topup.isPaid ? 'paid' : topup.hasFailed ? 'failed' : topup.hasExpired ? 'expired' : 'open'
+  const said = statusOf(topup)
   // The service closes what nobody has paid for so long.
   const status = said === 'open' && row.status === 'expired' && now - topup.createdAt >= expiryMs ? 'expired' : said
   checks.same(

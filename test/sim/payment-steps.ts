@@ -89,6 +89,8 @@ export function happen(world: SimWorld, { amount, id, isAuto }: SimTopup): void 
   if (!intent && isAuto) return
   if (!intent) {
     const session = stub.sessionOf(id)
+    // Nobody can pay on a page that has expired.
+    if (session.status === 'expired') return
     const what = random.weighted({ pay: 10, later: 3, expire: 1 })
     if (what === 'pay') payments.tells(id, stub.pay(session), { kind: 'paid' })
     if (what === 'later') payments.tells(id, stub.pay(session, { isLater: true }), { kind: 'noted' })

@@ -1,6 +1,5 @@
 import type { PostgresRows } from '../faults/postgres-rows.ts'
 import {
-  eventColumns,
   topupColumns,
   windowColumns,
   type AccountRow,
@@ -8,7 +7,6 @@ import {
   type Changes,
   type Everything,
   type MessageRow,
-  type PaymentEventRow,
   type SessionAndMessages,
   type SessionRow,
   type Since,
@@ -24,7 +22,6 @@ const missingMax = 500
 const gapMax = 100
 /** Renewed again and again, by nodes that are at work. */
 const turnColumns = 'seq, id, user_id, session_id, held, cost, max_cost, counted_in, outcome, created_at, settled_at'
-const ofEvents = 'WHERE event_id = ANY (?::text[])'
 const sessionById = 'SELECT * FROM sessions WHERE id = ?'
 const messagesOf = 'SELECT * FROM messages WHERE session_id = ? ORDER BY seq'
 
@@ -37,7 +34,7 @@ export class PostgresAudit implements AuditReader {
     this.#rows = rows
   }
 
-  changes({ openTasks, openTurns, paymentEvents: sent, withRecharges }: Since): Changes {
+  changes({ openTasks, openTurns, topups: refreshing, withRecharges }: Since): Changes {
     const late = this.#late
     const fresh = (columns: string, table: keyof typeof late) =>
       [
@@ -45,32 +42,20 @@ export class PostgresAudit implements AuditReader {
         late[table].newest,
         late[table].missing,
       ] as const
-    const [accounts, transactions, newTasks, newTurns, oldTasks, oldTurns, windows, paymentEvents, topups] =
-      this.#rows.snapshot([
-        ['SELECT user_id, balance, held, carried, owed, blocked_until FROM accounts'],
-        fresh('*', 'transactions'),
-        fresh('*', 'tasks'),
-        fresh(turnColumns, 'turns'),
-        ['SELECT * FROM tasks WHERE id = ANY (?::text[])', openTasks],
-        [`SELECT ${turnColumns} FROM turns WHERE id = ANY (?::text[])`, openTurns],
-        [`SELECT ${windowColumns} FROM spend_windows`],
-        [`SELECT ${eventColumns} FROM payment_events ${ofEvents}`, sent],
-        [
-          `SELECT ${topupColumns} FROM topups WHERE is_auto = ? OR id IN (SELECT topup_id FROM payment_events ${ofEvents})`,
-          withRecharges ? 1 : 2,
-          sent,
-        ],
-      ]) as [
-        AccountRow[],
-        TransactionRow[],
-        TaskRow[],
-        TurnRow[],
-        TaskRow[],
-        TurnRow[],
-        WindowRow[],
-        PaymentEventRow[],
-        TopupRow[],
-      ]
+    const [accounts, transactions, newTasks, newTurns, oldTasks, oldTurns, windows, topups] = this.#rows.snapshot([
+      ['SELECT user_id, balance, held, carried, owed, blocked_until FROM accounts'],
+      fresh('*', 'transactions'),
+      fresh('*', 'tasks'),
+      fresh(turnColumns, 'turns'),
+      ['SELECT * FROM tasks WHERE id = ANY (?::text[])', openTasks],
+      [`SELECT ${turnColumns} FROM turns WHERE id = ANY (?::text[])`, openTurns],
+      [`SELECT ${windowColumns} FROM spend_windows`],
+      [
+        `SELECT ${topupColumns} FROM topups WHERE is_auto = ? OR id = ANY (?::text[])`,
+        withRecharges ? 1 : 2,
+        refreshing,
+      ],
+    ]) as [AccountRow[], TransactionRow[], TaskRow[], TurnRow[], TaskRow[], TurnRow[], WindowRow[], TopupRow[]]
     late.transactions.have(transactions)
     late.tasks.have(newTasks)
     late.turns.have(newTurns)
@@ -82,7 +67,6 @@ export class PostgresAudit implements AuditReader {
       newTasks,
       newTurns,
       windows,
-      paymentEvents,
       topups,
       oldTasks: openTasks.map((id) => tasks.get(id)),
       oldTurns: openTurns.map((id) => turns.get(id)),
@@ -90,15 +74,14 @@ export class PostgresAudit implements AuditReader {
   }
 
   everything(): Everything {
-    const [transactions, tasks, turns, topups, paymentEvents, orphans] = this.#rows.snapshot([
+    const [transactions, tasks, turns, topups, orphans] = this.#rows.snapshot([
       ['SELECT * FROM transactions ORDER BY seq'],
       ['SELECT * FROM tasks ORDER BY seq'],
       [`SELECT ${turnColumns} FROM turns ORDER BY seq`],
       [`SELECT ${topupColumns} FROM topups`],
-      [`SELECT ${eventColumns} FROM payment_events`],
       ['SELECT count(*) AS count FROM messages WHERE session_id NOT IN (SELECT id FROM sessions)'],
-    ]) as [TransactionRow[], TaskRow[], TurnRow[], TopupRow[], PaymentEventRow[], { count: number }[]]
-    return { transactions, tasks, turns, topups, paymentEvents, orphanMessages: orphans[0]!.count }
+    ]) as [TransactionRow[], TaskRow[], TurnRow[], TopupRow[], { count: number }[]]
+    return { transactions, tasks, turns, topups, orphanMessages: orphans[0]!.count }
   }
 
   task(id: string): TaskRow | undefined {

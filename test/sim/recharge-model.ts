@@ -5,13 +5,15 @@ import type { SimPerson, SimState, SimTopup } from './sim-state.ts'
 
 // Auto-recharge by the words of docs/guides/payments.md, apart from how the service has it.
 
-type RechargeBounds = { least: number; most: number }
+type RechargeBounds = { least: number; most: number; monthlyMax: number }
 /** Of one payment, in units: what the service of a simulation is told, and what it has by itself. */
-export const simTopups: RechargeBounds = { least: 10_000, most: 10_000_000 }
+export const simTopups: RechargeBounds = { least: 10_000, most: 10_000_000, monthlyMax: 10_000_000 }
 /** A payment without its user that the provider has made, or has tried to. */
 export type MadeCharge = { isPaid: boolean; amount: number }
 
 const centUnits = 100
+/** Minimum time between two payments of one person. */
+export const pauseMs = 600_000
 
 /** Nobody else may be charged without being asked. */
 export function mayBeCharged({ hasMethod, isSuspended, recharge }: SimPerson): boolean {
@@ -34,6 +36,11 @@ export function dueRecharge(
 ): number {
   const { balance, owed, recharge, userId } = person
   if (!mayBeCharged(person) || balance >= recharge!.below || rechargeUnderWay(state, person)) return 0
+  const last = [...state.topups.values()].filter((topup) => {
+    const isCharged = topup.isPaid || isUnderWay(topup)
+    return topup.userId === userId && topup.isAuto && isCharged && now - topup.createdAt < pauseMs
+  })
+  if (last.length > 0) return 0
   const month = new Date(now).toISOString().slice(0, 7)
   let charged = 0
   for (const topup of state.topups.values()) {
@@ -42,7 +49,7 @@ export function dueRecharge(
     if (topup.userId === userId && topup.isAuto && isOfMonth && isCounted) charged += topup.amount
   }
   const wanted = Math.max(bounds.least, Math.ceil((recharge!.to - balance + owed) / centUnits) * centUnits)
-  const left = Math.floor((recharge!.monthlyMax - charged) / centUnits) * centUnits
+  const left = Math.floor((Math.min(recharge!.monthlyMax, bounds.monthlyMax) - charged) / centUnits) * centUnits
   const amount = Math.min(wanted, left, bounds.most)
   return amount < bounds.least ? 0 : amount
 }

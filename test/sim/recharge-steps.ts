@@ -2,7 +2,7 @@ import { newId } from '../../server/kernel/ids.ts'
 import { unitsOfUsd, usdOfUnits } from './chat-cost.ts'
 import { suspend } from './money-steps.ts'
 import { newTopup } from './payment-model.ts'
-import { dueRecharge, rechargeUnderWay, simTopups } from './recharge-model.ts'
+import { dueRecharge, pauseMs, rechargeUnderWay, simTopups } from './recharge-model.ts'
 import { passUntil } from './time-steps.ts'
 import type { SimPerson } from './sim-state.ts'
 import type { SimWorld } from './sim-world.ts'
@@ -25,7 +25,7 @@ export async function setRechargeStep(world: SimWorld): Promise<void> {
 
 async function changeRecharge(world: SimWorld, person: SimPerson, what: 'on' | 'off' | 'remove'): Promise<void> {
   const { checks, model, now, random } = world
-  const { credential, key } = world.credentialOf(person)
+  const { credential, key } = world.credentialOf(person, { prefersLogin: what === 'on' })
   const refused = model.refusedCredential(person, key, now)
   const send = { kind: 'recharge', credential }
   if (what === 'remove') {
@@ -35,7 +35,8 @@ async function changeRecharge(world: SimWorld, person: SimPerson, what: 'on' | '
     return
   }
   // Mostly so that it is due at once.
-  const below = random.between(1, 5 * unitsPerUsd) + (random.chance(0.8) ? person.balance : 0)
+  const highest = random.between(1, 5 * unitsPerUsd) + (random.chance(0.8) ? person.balance : 0)
+  const below = Math.min(highest, simTopups.most - 10 * unitsPerUsd)
   const to = below + random.between(1, 10 * unitsPerUsd)
   const recharge = what === 'off' ? null : { below, to, monthlyMax: random.between(1, 60) * unitsPerUsd }
   const body = {
@@ -46,7 +47,9 @@ async function changeRecharge(world: SimWorld, person: SimPerson, what: 'on' | '
     },
   }
   const answer = await world.send({ ...send, method: 'PATCH', path: '/api/account', body })
-  const foreseen = recharge && !person.hasMethod ? 409 : 200
+  // Only a browser login may have a card charged.
+  const isByKey = credential.kind !== 'login'
+  const foreseen = recharge && isByKey ? 403 : recharge && !person.hasMethod ? 409 : 200
   checks.same(answer.status, refused || foreseen, `the status of a change of the recharge of ${person.userId}`)
   if (answer.status !== 200) return
   person.recharge = recharge
@@ -62,7 +65,10 @@ export async function rechargeStep(world: SimWorld): Promise<void> {
   const { stub } = payments
   if (random.chance(0.4)) await leaveRecharge(world)
   if (random.chance(0.4))
-    await passUntil(world, world.now + random.pick([leftMs - 1, leftMs, leftMs + 1000, givenUpMs + 1]))
+    await passUntil(
+      world,
+      world.now + random.pick([leftMs - 1, leftMs, leftMs + 1000, pauseMs - 1, pauseMs, givenUpMs + 1]),
+    )
   const { now } = world
   const due = new Map(state.people.map((person) => [person, dueRecharge(state, person, { bounds: simTopups, now })]))
   const left = state.people.flatMap((person) => rechargeUnderWay(state, person) ?? [])

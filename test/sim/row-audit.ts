@@ -1,13 +1,4 @@
-import type {
-  AccountRow,
-  AuditReader,
-  PaymentEventRow,
-  TaskRow,
-  TopupRow,
-  TransactionRow,
-  TurnRow,
-  WindowRow,
-} from './audit-rows.ts'
+import type { AccountRow, AuditReader, TaskRow, TopupRow, TransactionRow, TurnRow, WindowRow } from './audit-rows.ts'
 import { billionthsOf, carriedOn, exactCost, receiptCost, unitsOfUsd, type ChatReceipt } from './chat-cost.ts'
 import type { Checks } from './sim-checks.ts'
 
@@ -21,7 +12,6 @@ export type SeenRows = {
   turnMoney: Map<string, TransactionRow>
   topupMoney: Map<string, TransactionRow>
   topups: Map<string, TopupRow>
-  paymentEvents: Map<string, PaymentEventRow>
   tasks: Map<string, TaskRow>
   openTasks: Set<string>
   turns: Map<string, TurnRow>
@@ -41,7 +31,6 @@ export type RowEvents = {
   openTurns: TurnRow[]
   accounts: AccountRow[]
   windows: WindowRow[]
-  paymentEvents: PaymentEventRow[]
   topups: TopupRow[]
 }
 
@@ -65,7 +54,6 @@ export function nothingSeen(): SeenRows {
     turnMoney: new Map(),
     topupMoney: new Map(),
     topups: new Map(),
-    paymentEvents: new Map(),
     tasks: new Map(),
     openTasks: new Set(),
     turns: new Map(),
@@ -91,8 +79,8 @@ export class RowAudit {
     this.#checks = checks
   }
 
-  /** `sentEvents` are those of the provider that are not seen. */
-  refresh(sentEvents: readonly string[], { withRecharges }: { withRecharges: boolean }): RowEvents {
+  /** `refreshing` are the top-ups of which events were sent. */
+  refresh(refreshing: readonly string[], { withRecharges }: { withRecharges: boolean }): RowEvents {
     const { reader, seen } = this
     const rows = reader.changes({
       transactionSeq: seen.transactions.at(-1)?.seq ?? 0,
@@ -100,11 +88,10 @@ export class RowAudit {
       turnSeq: seen.lastTurn,
       openTasks: [...seen.openTasks],
       openTurns: [...seen.openTurns],
-      paymentEvents: sentEvents,
+      topups: refreshing,
       withRecharges,
     })
-    const { accounts, newTasks, newTurns, paymentEvents, topups, transactions, windows } = rows
-    for (const row of paymentEvents) seen.paymentEvents.set(row.event_id, row)
+    const { accounts, newTasks, newTurns, topups, transactions, windows } = rows
     for (const row of topups) seen.topups.set(row.id, row)
     for (const row of transactions) this.#addTransaction(row)
     const endedTasks = [...rows.oldTasks, ...newTasks].filter((row) => this.#addTask(row))
@@ -119,7 +106,6 @@ export class RowAudit {
       newTasks,
       newTurns,
       windows,
-      paymentEvents,
       topups,
       openTurns: [...seen.openTurns].map((id) => seen.turns.get(id)!),
       endedTasks: endedTasks.filter(kept),
@@ -300,15 +286,9 @@ export class RowAudit {
   checkAll(): void {
     const { reader, seen } = this
     const checks = this.#checks
-    const { orphanMessages, paymentEvents, tasks, topups, transactions, turns } = reader.everything()
+    const { orphanMessages, tasks, topups, transactions, turns } = reader.everything()
     const seenTransactions = seen.transactions.toSorted((a, b) => a.seq - b.seq)
     checks.same(JSON.stringify(transactions), JSON.stringify(seenTransactions), 'transactions are append-only')
-    const recharges = new Set(topups.filter((row) => row.is_auto === 1).map(({ id }) => id))
-    for (const row of paymentEvents) {
-      // What the service was answered of a top-up without its user is an event, too.
-      const isAnswer = row.event_id.startsWith('asked_') && recharges.has(row.topup_id)
-      if (!isAnswer) checks.same(row, seen.paymentEvents.get(row.event_id), `event ${row.event_id}`)
-    }
     for (const row of topups) {
       const before = seen.topups.get(row.id)
       // What nobody has paid for long is closed.

@@ -5,11 +5,12 @@ import { simEvents, simPrices, simPricing, simRetries } from './sim-agents.ts'
 import type { Checks } from './sim-checks.ts'
 import type { GateEnd } from './sim-gates.ts'
 import { chargeIn, countedText, HeldInWindows, limitsNamed, limitsOf, windowsIn, type Spender } from './limit-model.ts'
-import { accountOf, checkPosted, checkTopup, disputedOf, learn, worthOf, type ToldEvent } from './payment-model.ts'
+import { accountOf, checkPosted, checkTopup, disputedOf, isIn, worthOf } from './payment-model.ts'
 import { rechargeUnderWay, simTopups, takeRecharge, type MadeCharge } from './recharge-model.ts'
 import {
   type AskedTask,
   type ExpectedTurn,
+  type ProviderState,
   type SimKey,
   type SimPerson,
   type SimSession,
@@ -48,8 +49,8 @@ export class SimModel {
   readonly sentAlone = new Map<string, { left: number; outcomes: ExpectedTurn['outcomes']; countedIn: Set<string> }>()
   /** In which windows chats may count, by their session. */
   readonly #countedIn = new Map<string, Set<string>>()
-  /** Events of the provider that were sent and are not seen, by their ids. */
-  readonly sentEvents = new Map<string, ToldEvent>()
+  /** Top-ups whose events were sent, with how many of them are in flight. */
+  readonly refreshing = new Map<string, number>()
   readonly #held = new HeldInWindows()
   /** A crash came in the middle of requests: tasks that nobody has seen yet may have been interrupted. */
   areNewInterrupted = false
@@ -58,6 +59,8 @@ export class SimModel {
   withRecharges = false
   /** What the provider has made of a recharge. */
   chargesOf: (topupId: string) => readonly MadeCharge[] = () => []
+  /** All states that a payment was in at the provider, oldest first. */
+  historyOf: (topupId: string) => readonly ProviderState[] = () => []
   readonly #checks: Checks
   readonly #claimsTakeTime: boolean
 
@@ -150,8 +153,10 @@ export class SimModel {
   /** Takes over what the rows say has happened, each of which must have been allowed. */
   take(events: RowEvents): void {
     this.#held.isNow(events.openTurns)
-    for (const { event_id: id } of events.paymentEvents) this.#told(id)
-    for (const row of events.topups) if (row.is_auto === 1) this.#recharged(row)
+    for (const row of events.topups) {
+      if (row.is_auto === 1) this.#recharged(row)
+      this.#refreshed(row)
+    }
     for (const row of events.newTasks) this.#created(row)
     for (const row of events.newTurns) this.#opened(row)
     for (const row of events.transactions) this.#posted(row, events)
@@ -181,18 +186,23 @@ export class SimModel {
     this.#newest = now
   }
 
-  #told(id: string): void {
-    const { change, topupId } = this.#checks.present(this.sentEvents.get(id), `the payment event ${id} was sent`)
-    this.sentEvents.delete(id)
-    const topup = this.#checks.present(this.state.topups.get(topupId), `the top-up of ${id} was asked for`)
+  /** A top-up is in a state that its payment was in at the provider, and never in an older one than before. */
+  #refreshed(row: TopupRow): void {
+    const topup = this.#checks.present(this.state.topups.get(row.id), `the top-up ${row.id} was asked for`)
+    if (isIn(topup, row)) return
+    const history = this.historyOf(row.id)
+    const at = history.findIndex((state, n) => n >= topup.at && isIn(state, row))
+    // Otherwise the service has closed it for its age, which `checkTopup` checks.
+    if (at < 0) return
     const person = this.person(topup.userId)
     const [worth, disputed] = [worthOf(topup), topup.isPaid ? disputedOf(topup) : 0]
-    const isDeclined = topup.isAuto && change.kind === 'failed' && rechargeUnderWay(this.state, person) === topup
-    // An event that comes again saves nothing.
-    if (change.kind === 'paid' && !topup.isPaid && topup.saves) person.hasMethod = true
-    learn(topup, change)
+    const wasUnderWay = rechargeUnderWay(this.state, person) === topup
+    if (!topup.isPaid && history[at]!.isPaid && topup.saves) person.hasMethod = true
+    const { disputes, hasExpired, hasFailed, isPaid, refunded } = history[at]!
+    Object.assign(topup, { at, disputes: new Map(disputes), hasExpired, hasFailed, isPaid, refunded })
     person.worth += worthOf(topup) - worth
     // Whoever disputes a payment is not charged again without being asked.
+    const isDeclined = wasUnderWay && topup.hasFailed
     if (isDeclined || (topup.isPaid && disputedOf(topup) > disputed)) person.recharge = null
   }
 

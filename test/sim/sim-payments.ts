@@ -1,8 +1,9 @@
-import type { DueRecharge } from '../../server/store/payment-records.ts'
+import type { DueRecharge } from '../../server/store/payments/payment-records.ts'
 import type { StubEvent, StubIntent } from '../payments/stripe-objects.ts'
 import { signed, StripeStub, stubKeys } from '../payments/stripe-stub.ts'
-import type { SimChange, ToldEvent } from './payment-model.ts'
+import { isIn, nothingYet, shownOf, stateAfter, type SimChange } from './payment-model.ts'
 import type { MadeCharge } from './recharge-model.ts'
+import type { ProviderState } from './sim-state.ts'
 import type { SimWorld } from './sim-world.ts'
 
 /** Tells the service where the stub of the provider is. */
@@ -10,14 +11,16 @@ export const paymentsVariable = 'ERRAND_SIM_PAYMENTS'
 const centUnits = 100
 const eventsPath = '/api/payments/stripe/events'
 
-export type KnownEvent = ToldEvent & { event: StubEvent }
+/** An event of the provider; `at` is the state of the payment that it announces. */
+export type KnownEvent = { topupId: string; at: number; event: StubEvent }
 
-/** The payment provider, and what it has told of top-ups; it keeps that whatever happens to the service. */
+/** The payment provider, with the history of each payment; it keeps that whatever happens to the service. */
 export class SimPayments {
   readonly stub: StripeStub
   /** All events, oldest first; those that nobody has answered yet are `unsent`. */
   readonly told: KnownEvent[] = []
   readonly unsent = new Set<KnownEvent>()
+  readonly #histories = new Map<string, ProviderState[]>()
   readonly #world: SimWorld
 
   private constructor(stub: StripeStub, world: SimWorld) {
@@ -38,18 +41,31 @@ export class SimPayments {
 
   /** Something has happened to a payment, which its event will tell. */
   tells(topupId: string, event: StubEvent, change: SimChange): void {
-    const known = { id: event.id, topupId, change, event }
+    const history = this.historyOf(topupId)
+    const amount = (this.stub.intents.size > 0 && this.#amountOf(topupId)) || this.stub.sessionOf(topupId).amount_total
+    history.push(stateAfter(history.at(-1)!, change, amount * centUnits))
+    this.#histories.set(topupId, history)
+    const known = { topupId, at: history.length - 1, event }
     this.told.push(known)
     this.unsent.add(known)
+  }
+
+  #amountOf(topupId: string): number | undefined {
+    return [...this.stub.intents.values()].find(({ metadata }) => metadata['errand_topup'] === topupId)?.amount
+  }
+
+  /** All states that a payment was in, oldest first. */
+  historyOf(topupId: string): ProviderState[] {
+    return this.#histories.get(topupId) ?? [nothingYet()]
   }
 
   /** Sends an event to any node; the status that is answered. */
   async send(known: KnownEvent): Promise<number> {
     const { checks, model, now } = this.#world
-    const { event, id, topupId } = known
-    // Of a top-up that a restored backup does not have, nothing is kept.
+    const { event, topupId } = known
+    // A top-up that a restored backup does not have stays unknown.
     const isKnown = model.state.topups.has(topupId)
-    if (isKnown) model.sentEvents.set(id, known)
+    if (isKnown) model.refreshing.set(topupId, (model.refreshing.get(topupId) ?? 0) + 1)
     const signature = signed(JSON.stringify(event), stubKeys.webhookSecret, Math.floor(now / 1000))
     const { status } = await this.#world.send({
       kind: 'paymentEvent',
@@ -60,7 +76,18 @@ export class SimPayments {
     })
     checks.that([0, 200, 503].includes(status), `a payment event got ${status}`)
     if (status === 200) this.unsent.delete(known)
+    if (isKnown) this.#answered(topupId, status)
     return status
+  }
+
+  /** What was not answered may still be applied, so its top-up is looked at until another event is answered. */
+  #answered(topupId: string, status: number): void {
+    const { model } = this.#world
+    const left = (model.refreshing.get(topupId) ?? 1) - 1
+    model.refreshing.set(topupId, left)
+    if (status !== 200 || left > 0) return
+    this.#world.refresh()
+    model.refreshing.delete(topupId)
   }
 
   /** As the service asks for what it charges without its user. */
@@ -87,11 +114,13 @@ export class SimPayments {
     }
   }
 
-  /** Of one that was answered. */
-  checkKept({ id, topupId }: KnownEvent): void {
-    const { audit, checks, state } = this.#world
+  /** Once an event is answered, its top-up is in the state that it announced, or in a newer one. */
+  checkKept({ at, event, topupId }: KnownEvent): void {
+    const { checks, state } = this.#world
     this.#world.refresh()
-    if (!state.topups.has(topupId)) return
-    checks.that(audit.seen.paymentEvents.has(id), `the event ${id} is kept when it is answered`)
+    const topup = state.topups.get(topupId)
+    if (!topup) return
+    const isKept = this.historyOf(topupId).some((one, n) => n >= at && isIn(one, shownOf(topup)))
+    checks.that(isKept, `the state that ${event.id} announced of ${topupId} is read when it is answered`)
   }
 }

@@ -157,8 +157,17 @@ export type ExpectedTurn = {
   maxCost?: number | null
 }
 
-/** What a provider has told of a top-up, as far as it was taken in. */
-export type SimTopup = {
+/** A payment at the provider. */
+export type ProviderState = {
+  isPaid: boolean
+  hasFailed: boolean
+  hasExpired: boolean
+  refunded: number
+  disputes: Map<string, { withdrawn: number; reinstated: number }>
+}
+
+/** A top-up, in the state of its payment that the service has read last. */
+export type SimTopup = ProviderState & {
   id: string
   userId: string
   amount: number
@@ -169,11 +178,8 @@ export type SimTopup = {
   saves: boolean
   /** The provider was asked for it by a process that did not live to hear the answer. */
   wasAsked: boolean
-  isPaid: boolean
-  hasFailed: boolean
-  hasExpired: boolean
-  refunded: number
-  disputes: Map<string, { withdrawn: number; reinstated: number }>
+  /** Which state of the provider's history it is in, or an equal earlier one. */
+  at: number
 }
 
 /** What is charged in a period of a limit, and when that was changed. */

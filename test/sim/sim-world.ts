@@ -143,6 +143,7 @@ export class SimWorld {
     this.bills = new BillAudit(this.provider, this.checks)
     this.payments = await SimPayments.start(this)
     this.model.chargesOf = (topupId) => this.payments.chargesOf(topupId)
+    this.model.historyOf = (topupId) => this.payments.historyOf(topupId)
     process.env[providerVariable] = this.provider.url
     const dataDir = await this.engine.newPlace()
     await this.run(dataDir, { nodes: this.allNodes(), seen: nothingSeen() })
@@ -229,11 +230,11 @@ export class SimWorld {
   }
 
   /** A person, a credential of theirs that is to be good, and what it is in the model. */
-  credentialOf(person: SimPerson): { credential: SimCredential; key: SimKey | null } {
+  credentialOf(person: SimPerson, { prefersLogin = false } = {}): { credential: SimCredential; key: SimKey | null } {
     const keys = person.keys.filter((key) => key.scopes.length === scopes.length)
     const live = keys.filter(({ expiresAt, isRevoked }) => !isRevoked && (expiresAt === null || expiresAt > this.now))
     const logins = person.logins.filter((login) => this.#isFresh(login))
-    if (logins.length > 0 && this.random.chance(0.3)) {
+    if (logins.length > 0 && this.random.chance(prefersLogin ? 0.95 : 0.3)) {
       const login = this.random.pick(logins)
       login.usedAt = this.now
       return { credential: { kind: 'login', token: login.token }, key: null }
@@ -281,7 +282,7 @@ export class SimWorld {
 
   refresh(): void {
     this.model.timeIs(this.now)
-    this.model.take(this.audit.refresh([...this.model.sentEvents.keys()], this.model))
+    this.model.take(this.audit.refresh([...this.model.refreshing.keys()], this.model))
     this.#tasksAtWork.areNow(this.state.people, this.audit.seen)
     const faults = this.#nodes.flatMap(({ host }) => host.faults())
     this.checks.that(faults.length === 0, () => `the service logged a fault: ${faults.join('; ')}`)

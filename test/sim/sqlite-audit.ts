@@ -3,7 +3,6 @@ import { join } from 'node:path'
 import Database from 'better-sqlite3'
 import { verifyLedger } from '../../server/store/sqlite/damage/verify-ledger.ts'
 import {
-  eventColumns,
   topupColumns,
   windowColumns,
   type AccountRow,
@@ -11,7 +10,6 @@ import {
   type Changes,
   type Everything,
   type MessageRow,
-  type PaymentEventRow,
   type SessionAndMessages,
   type SessionRow,
   type Since,
@@ -23,7 +21,6 @@ import {
 } from './audit-rows.ts'
 
 const databaseName = 'errand.db'
-const ofEvents = 'WHERE event_id IN (SELECT value FROM json_each(?))'
 
 /** Of a data directory. */
 export class SqliteAudit implements AuditReader {
@@ -47,10 +44,7 @@ export class SqliteAudit implements AuditReader {
       session: all<SessionRow>('SELECT * FROM sessions WHERE id = ?'),
       messages: all<MessageRow>('SELECT * FROM messages WHERE session_id = ? ORDER BY seq'),
       windows: this.#db.prepare<[], WindowRow>(`SELECT ${windowColumns} FROM spend_windows`),
-      paymentEvents: all<PaymentEventRow>(`SELECT ${eventColumns} FROM payment_events ${ofEvents}`),
-      topups: all<TopupRow>(
-        `SELECT ${topupColumns} FROM topups WHERE id IN (SELECT topup_id FROM payment_events ${ofEvents})`,
-      ),
+      topups: all<TopupRow>(`SELECT ${topupColumns} FROM topups WHERE id IN (SELECT value FROM json_each(?))`),
       recharges: this.#db.prepare<[], TopupRow>(`SELECT ${topupColumns} FROM topups WHERE is_auto = 1`),
       payload: this.#db.prepare<[string], string>('SELECT task_id FROM payloads WHERE id = ?').pluck(),
     }
@@ -59,15 +53,13 @@ export class SqliteAudit implements AuditReader {
   changes({
     openTasks,
     openTurns,
-    paymentEvents: sent,
     taskSeq,
+    topups: refreshing,
     transactionSeq,
     turnSeq,
     withRecharges,
   }: Since): Changes {
-    const { accounts, paymentEvents, recharges, task, tasks, topups, transactions, turn, turns, windows } =
-      this.#statements
-    const ids = JSON.stringify(sent)
+    const { accounts, recharges, task, tasks, topups, transactions, turn, turns, windows } = this.#statements
     return this.#snapshot(() => ({
       accounts: accounts.all(),
       transactions: transactions.all(transactionSeq),
@@ -76,8 +68,7 @@ export class SqliteAudit implements AuditReader {
       oldTurns: openTurns.map((id) => turn.get(id)),
       newTurns: turns.all(turnSeq),
       windows: windows.all(),
-      paymentEvents: sent.length === 0 ? [] : paymentEvents.all(ids),
-      topups: [...(sent.length === 0 ? [] : topups.all(ids)), ...(withRecharges ? recharges.all() : [])],
+      topups: [...topups.all(JSON.stringify(refreshing)), ...(withRecharges ? recharges.all() : [])],
     }))
   }
 
@@ -89,7 +80,6 @@ export class SqliteAudit implements AuditReader {
       tasks: tasks.all(0),
       turns: turns.all(0),
       topups: this.#db.prepare<[], TopupRow>(`SELECT ${topupColumns} FROM topups`).all(),
-      paymentEvents: this.#db.prepare<[], PaymentEventRow>(`SELECT ${eventColumns} FROM payment_events`).all(),
       orphanMessages: this.#db.prepare<[], number>(orphans).pluck().get()!,
     }))
   }

@@ -1,14 +1,12 @@
 import { expect } from 'vitest'
 import { newId } from '../../server/kernel/ids.ts'
-import { paymentEventsKeptMs, unpaidTopupsMax, type PaymentChange } from '../../server/store/payment-records.ts'
 import type { LedgerDifference } from '../../server/store/store.ts'
 import { nothingUsed } from '../../server/store/turn-endings.ts'
 import { openSession } from './contract-events.ts'
-import { changes, eventOf, moneyOf, openTopup, tell } from './payment-drafts.ts'
+import { failed, moneyOf, openTopup, paid, stateOf, tell } from './payment-drafts.ts'
 import type { ContractTest } from './store-contract.ts'
 import type { StoreWorld, Tampering } from './store-world.ts'
 
-const { failed, paid, refunded, reinstated, withdrawn } = changes
 const whole = 100_000
 const day = 86_400_000
 
@@ -52,8 +50,8 @@ const damages: Damage[] = [
   },
   {
     title: 'a dispute of more than its top-up',
-    change: ({ topupId }) => ({ what: 'topup-disputed', topupId, by: whole + 1 }),
-    finds: { what: 'no more was given back or disputed of a top-up than its amount', actual: '10.0001' },
+    change: ({ topupId }) => ({ what: 'topup-disputed', topupId, by: 90_001 }),
+    finds: { what: 'refunds and disputes of a top-up together are at most its amount', actual: '10.0001' },
   },
   {
     title: 'a credit whose top-up is gone',
@@ -68,19 +66,25 @@ const damages: Damage[] = [
 ]
 
 export function describePayments(contractTest: ContractTest): void {
-  contractTest('a paid top-up is credited once, with its event, whatever comes twice', async (world) => {
+  contractTest('a paid top-up is credited once, with its event, however often that is read', async (world) => {
     const userId = await world.createUser(0)
     const topup = await openTopup(world, userId, whole)
     expect(topup).toMatchObject({ status: 'open', amount: whole, isAuto: false, paidAt: null })
-    expect(await tell(world, topup, { kind: 'pending' })).toMatchObject({ topup: { status: 'open' } })
+    expect(await tell(world, topup, {})).toMatchObject({ topup: { status: 'open' } })
     expect(await moneyOf(world, userId)).toEqual({ balance: 0, owed: 0 })
-    const first = await tell(world, topup, paid(whole), { eventId: 'evt_paid' })
+    const first = await tell(world, topup, paid(whole))
     expect(first).toMatchObject({ outcome: 'applied', topup: { status: 'paid', paidAt: world.clock.now() } })
-    expect(await tell(world, topup, paid(whole), { eventId: 'evt_paid' })).toMatchObject({ outcome: 'repeated' })
+    expect(await tell(world, topup, paid(whole))).toMatchObject({ outcome: 'nothing-new' })
+    world.clock.advance(366 * day)
+    await world.purge()
     expect(await tell(world, topup, paid(whole))).toMatchObject({ outcome: 'nothing-new' })
     expect(await moneyOf(world, userId)).toEqual({ balance: whole, owed: 0 })
     const { transactions } = await world.store.listTransactions({ userId, limit: 10, offset: 0 })
     expect(transactions).toMatchObject([{ type: 'credit', amount: whole, topupId: topup.id }])
+  })
+
+  contractTest('a credit and a payment of a top-up are events', async (world) => {
+    const { topup, userId } = await spent(world, 0)
     const events = (await told(world, userId)).toSorted((a, b) => a.type.localeCompare(b.type))
     expect(events).toMatchObject([
       { type: 'credit.added' },
@@ -88,27 +92,33 @@ export function describePayments(contractTest: ContractTest): void {
     ])
   })
 
-  contractTest('what is told of another payment, amount, currency or top-up changes nothing', async (world) => {
+  contractTest('a state that was read before the last applied one is not applied', async (world) => {
+    const { topup, userId } = await spent(world, 0)
+    const version = 1
+    const older = { state: stateOf(topup, paid(whole, { disputed: whole })), version }
+    // The dispute was won meanwhile, which changes nothing here.
+    expect(await tell(world, topup, paid(whole))).toMatchObject({ outcome: 'nothing-new' })
+    expect(await world.store.payments.applyState(older)).toMatchObject({ outcome: 'stale', topup: { disputed: 0 } })
+    const several = Array.from({ length: 5 }, () =>
+      world.store.payments.applyState({ state: stateOf(topup, paid(whole, { refunded: 100 })), version: 2 }),
+    )
+    const outcomes = (await Promise.all(several)).map(({ outcome }) => outcome)
+    expect(outcomes.toSorted()).toEqual(['applied', 'stale', 'stale', 'stale', 'stale'])
+    expect(await moneyOf(world, userId)).toEqual({ balance: whole - 100, owed: 0 })
+  })
+
+  contractTest('a payment of another amount, currency or top-up changes nothing', async (world) => {
     const userId = await world.createUser(0)
     const topup = await openTopup(world, userId, whole)
     const before = await world.everything(userId)
     expect(await tell(world, topup, paid(whole - 1))).toMatchObject({ outcome: 'another-amount' })
-    const euros = { ...paid(whole), currency: 'eur' } as PaymentChange
+    const euros = { status: 'paid', paid: { amount: whole, currency: 'eur' } } as const
     expect(await tell(world, topup, euros)).toMatchObject({ outcome: 'another-currency' })
-    const unknown = { topupId: 'top_unknown', checkoutId: 'cs_1', paymentId: 'pi_1' }
-    expect(await tell(world, topup, paid(whole), unknown)).toEqual({ outcome: 'unknown-topup', topup: null })
+    const unknown = { state: stateOf({ id: 'top_unknown' }, paid(whole)), version: 0 }
+    expect(await world.store.payments.applyState(unknown)).toEqual({ outcome: 'unknown-topup', topup: null })
     expect(await world.everything(userId)).toEqual(before)
-    await world.store.payments.noteCheckout({
-      userId,
-      topupId: topup.id,
-      checkoutId: 'cs_own',
-      checkoutUrl: 'https://x',
-    })
-    const other = { checkoutId: 'cs_other' }
-    expect(await tell(world, topup, paid(whole), other)).toMatchObject({ outcome: 'another-payment' })
-    await tell(world, topup, paid(whole), { checkoutId: 'cs_own', paymentId: 'pi_own' })
-    const refund = await tell(world, topup, refunded(whole), { paymentId: 'pi_other' })
-    expect(refund).toMatchObject({ outcome: 'another-payment' })
+    await tell(world, topup, paid(whole))
+    expect(await tell(world, topup, failed)).toMatchObject({ outcome: 'not-paid', topup: { status: 'paid' } })
     expect(await moneyOf(world, userId)).toEqual({ balance: whole, owed: 0 })
   })
 
@@ -116,34 +126,48 @@ export function describePayments(contractTest: ContractTest): void {
     const userId = await world.createUser(0)
     const topup = await openTopup(world, userId, whole)
     expect(await tell(world, topup, failed)).toMatchObject({ topup: { status: 'failed' } })
-    expect(await tell(world, topup, { kind: 'expired' })).toMatchObject({ outcome: 'nothing-new' })
-    expect(await tell(world, topup, paid(whole))).toMatchObject({ topup: { status: 'paid' } })
     expect(await tell(world, topup, failed)).toMatchObject({ outcome: 'nothing-new' })
+    expect(await tell(world, topup, paid(whole))).toMatchObject({ topup: { status: 'paid' } })
     expect(await moneyOf(world, userId)).toEqual({ balance: whole, owed: 0 })
     const types = (await told(world, userId)).map(({ type }) => type)
     expect(types.toSorted()).toEqual(['credit.added', 'payment.failed', 'payment.succeeded'])
   })
 
-  contractTest('refunds are taken back as they add up, and never more than was paid', async (world) => {
+  contractTest(
+    'refunds are taken back, never more than was paid, and given again when they fail at the provider',
+    async (world) => {
+      const { topup, userId } = await spent(world, 0)
+      await tell(world, topup, paid(whole, { refunded: 30_000 }))
+      await tell(world, topup, paid(whole, { refunded: 50_000 }))
+      expect(await moneyOf(world, userId)).toEqual({ balance: 50_000, owed: 0 })
+      await tell(world, topup, paid(whole, { refunded: 9_000_000 }))
+      expect(await moneyOf(world, userId)).toEqual({ balance: 0, owed: 0 })
+      world.clock.advance(1)
+      const after = await tell(world, topup, paid(whole, { refunded: 50_000 }))
+      expect(after).toMatchObject({ outcome: 'applied', topup: { refunded: 50_000 } })
+      expect(await moneyOf(world, userId)).toEqual({ balance: 50_000, owed: 0 })
+      const reversals = await world.store.listTransactions({ userId, type: 'topup_reversal', limit: 10, offset: 0 })
+      expect(reversals.transactions.map(({ amount }) => amount)).toEqual([50_000, -50_000, -20_000, -30_000])
+      expect((await told(world, userId)).at(-1)).toMatchObject({ type: 'payment.refunded', refundedUsd: '5.0000' })
+    },
+  )
+
+  contractTest('a refund and a dispute of one top-up together take no more than was paid', async (world) => {
     const { topup, userId } = await spent(world, 0)
-    await tell(world, topup, refunded(30_000))
-    await tell(world, topup, refunded(20_000))
-    expect(await moneyOf(world, userId)).toEqual({ balance: 70_000, owed: 0 })
-    await tell(world, topup, refunded(50_000))
-    expect(await moneyOf(world, userId)).toEqual({ balance: 50_000, owed: 0 })
-    world.clock.advance(1)
-    expect(await tell(world, topup, refunded(9_000_000))).toMatchObject({ topup: { refunded: whole } })
+    await tell(world, topup, paid(whole, { disputed: whole }))
+    const both = await tell(world, topup, paid(whole, { refunded: 80_000, disputed: whole }))
+    expect(both).toMatchObject({ topup: { refunded: 80_000, disputed: 20_000 } })
     expect(await moneyOf(world, userId)).toEqual({ balance: 0, owed: 0 })
-    const reversals = await world.store.listTransactions({ userId, type: 'topup_reversal', limit: 10, offset: 0 })
-    expect(reversals.transactions.map(({ amount }) => amount)).toEqual([-50_000, -20_000, -30_000])
-    expect((await told(world, userId)).at(-1)).toMatchObject({ type: 'payment.refunded', refundedUsd: '10.0000' })
+    await tell(world, topup, paid(whole, { refunded: 80_000 }))
+    expect(await moneyOf(world, userId)).toEqual({ balance: 20_000, owed: 0 })
+    expect(await world.verify()).toMatchObject({ ok: true })
   })
 
   contractTest(
     'what the balance does not have is owed, and refuses tasks and chats until it is paid',
     async (world) => {
       const { topup, userId } = await spent(world, 80_000)
-      await tell(world, topup, refunded(whole))
+      await tell(world, topup, paid(whole, { refunded: whole }))
       expect(await moneyOf(world, userId)).toEqual({ balance: 0, owed: 80_000 })
       await world.expectRefused(world.draft(userId, { cost: 0 }), { outcome: 'refused', reason: 'owed', owed: 80_000 })
       const turn = { turnId: newId('turn', 0), sessionId: await openSession(world, userId), userId, idempotency: null }
@@ -167,7 +191,7 @@ export function describePayments(contractTest: ContractTest): void {
     const sessionId = await openSession(world, userId)
     const money = { required: 1, hold: 40_000, leaving: 0 }
     await world.store.openTurn({ turnId, sessionId, userId, idempotency: null, ...money })
-    await tell(world, topup, withdrawn(whole))
+    await tell(world, topup, paid(whole, { disputed: whole }))
     expect(await moneyOf(world, userId)).toEqual({ balance: 40_000, owed: 70_000 })
     const settled = { turnId, outcome: 'finished', cost: 10_000, breakdown: nothingUsed, exchange: null } as const
     expect(await world.store.settleTurn(settled)).toMatchObject({ charged: 10_000, balance: 0 })
@@ -181,14 +205,12 @@ export function describePayments(contractTest: ContractTest): void {
     'a dispute takes when it withdraws and gives back when it is won, also what was spent',
     async (world) => {
       const { topup, userId } = await spent(world, 60_000)
-      await tell(world, topup, { kind: 'noted' })
-      await tell(world, topup, withdrawn(whole))
+      await tell(world, topup, paid(whole, { disputed: whole }))
       expect(await moneyOf(world, userId)).toEqual({ balance: 0, owed: 60_000 })
       world.clock.advance(1)
-      const won = await tell(world, topup, reinstated(whole))
+      const won = await tell(world, topup, paid(whole))
       expect(won).toMatchObject({ outcome: 'applied', topup: { disputed: 0 } })
       expect(await moneyOf(world, userId)).toEqual({ balance: 40_000, owed: 0 })
-      expect(await tell(world, topup, withdrawn(whole))).toMatchObject({ outcome: 'nothing-new' })
       const disputes = (await told(world, userId)).filter(({ type }) => type === 'payment.disputed')
       expect(disputes).toMatchObject([
         { disputedUsd: '10.0000', owedUsd: '6.0000' },
@@ -197,90 +219,36 @@ export function describePayments(contractTest: ContractTest): void {
     },
   )
 
-  contractTest('what comes before the payment is known is taken when it is', async (world) => {
+  contractTest('a payment that was refunded or disputed before it is known is credited less that', async (world) => {
     const userId = await world.createUser(0)
     const topup = await openTopup(world, userId, whole)
-    await tell(world, topup, reinstated(20_000, 'dp_won'))
-    await tell(world, topup, withdrawn(20_000, 'dp_won'))
-    await tell(world, topup, withdrawn(30_000, 'dp_lost'))
-    await tell(world, topup, refunded(10_000))
-    expect(await told(world, userId)).toEqual([])
-    await tell(world, topup, paid(whole))
+    await tell(world, topup, paid(whole, { refunded: 10_000, disputed: 30_000 }))
     expect(await moneyOf(world, userId)).toEqual({ balance: 60_000, owed: 0 })
     const types = (await told(world, userId)).map(({ type }) => type)
     expect(types.toSorted()).toEqual(['credit.added', 'payment.disputed', 'payment.refunded', 'payment.succeeded'])
   })
 
-  contractTest('an event is known for longer than it can be sent, and after that changes nothing', async (world) => {
-    const { topup, userId } = await spent(world, 0)
-    const refund = eventOf(topup, refunded(40_000))
-    await world.store.payments.applyEvent(refund)
-    world.clock.advance(paymentEventsKeptMs - day)
-    await world.purge()
-    expect(await world.store.payments.applyEvent(refund)).toMatchObject({ outcome: 'repeated' })
-    world.clock.advance(366 * day)
-    await world.purge()
-    expect(await world.store.payments.applyEvent(refund)).toMatchObject({ outcome: 'nothing-new' })
-    expect(await tell(world, topup, paid(whole))).toMatchObject({ outcome: 'nothing-new' })
-    expect(await moneyOf(world, userId)).toEqual({ balance: 60_000, owed: 0 })
-  })
-
-  contractTest('a top-up is found by each of its ids, and is its own user’s only', async (world) => {
+  contractTest('a lost top-up is restored and credited once, to an account that exists', async (world) => {
     const userId = await world.createUser(0)
-    const topup = await openTopup(world, userId)
+    const id = newId('top', world.clock.now())
+    const state = { ...stateOf({ id }, { ...paid(whole), refunded: 100 }), paid: { amount: whole, currency: 'usd' } }
+    const input = { state, provider: 'stripe', userId, isAuto: false, createdAt: world.clock.now() - day } as const
     const { payments } = world.store
-    const none = { topupId: null, checkoutId: null, paymentId: null }
-    const page = { userId, topupId: topup.id, checkoutId: 'cs_1', checkoutUrl: 'https://pay.example/1' }
-    expect(await payments.noteCheckout(page)).toMatchObject({ checkoutUrl: 'https://pay.example/1' })
-    await tell(world, topup, { kind: 'pending' }, { paymentId: 'pi_1' })
-    for (const known of [{ topupId: topup.id }, { checkoutId: 'cs_1' }, { paymentId: 'pi_1' }]) {
-      expect(await payments.findTopup({ ...none, ...known })).toMatchObject({ id: topup.id })
-    }
-    const other = await world.createUser(0)
-    expect(await payments.getTopup({ userId: other, topupId: topup.id })).toBeUndefined()
-    expect(await payments.listTopups({ userId: other, limit: 10 })).toEqual([])
-    expect(await payments.listTopups({ userId: other, after: topup.id, limit: 10 })).toEqual([])
-  })
-
-  contractTest('top-ups are listed newest first, page by page, of a user, of all and of a state', async (world) => {
-    const userId = await world.createUser(0)
-    const made = []
-    for (let n = 0; n < 5; n++) {
-      made.push(await openTopup(world, userId, 100 * (n + 1)))
-      world.clock.advance(1)
-    }
-    await tell(world, made[1]!, paid(200))
-    const { payments } = world.store
-    const ids = async (input: object) => (await payments.listTopups({ limit: 2, ...input })).map(({ id }) => id)
-    const newest = made.map(({ id }) => id).toReversed()
-    expect(await ids({ userId })).toEqual(newest.slice(0, 2))
-    expect(await ids({ userId, after: newest[1] })).toEqual(newest.slice(2, 4))
-    expect(await ids({ after: newest[3] })).toEqual(newest.slice(4))
-    expect(await ids({ status: 'paid' })).toEqual([made[1]!.id])
-    expect(await payments.totals(0)).toEqual({ topups: 1, paid: 200, refunded: 0, disputed: 0, owed: 0 })
-  })
-
-  contractTest('a repeated request makes one top-up, and another body or too many are refused', async (world) => {
-    const userId = await world.createUser(0)
-    const { payments } = world.store
-    const input = (bodyHash: string) => ({
-      topupId: newId('top', world.clock.now()),
-      userId,
-      provider: 'stripe' as const,
-      amount: 100,
-      idempotency: { key: 'one', bodyHash },
+    const outcomes = await Promise.all(Array.from({ length: 5 }, () => payments.restoreTopup(input)))
+    expect(outcomes.map(({ outcome }) => outcome).toSorted()).toEqual(['applied', 'stale', 'stale', 'stale', 'stale'])
+    expect(await moneyOf(world, userId)).toEqual({ balance: whole - 100, owed: 0 })
+    expect(await payments.getTopup({ userId, topupId: id })).toMatchObject({
+      status: 'paid',
+      createdAt: input.createdAt,
     })
-    const made = await payments.createTopup(input('a'))
-    expect(await payments.createTopup(input('a'))).toEqual({ ...made, outcome: 'replayed' })
-    expect(await payments.createTopup(input('b'))).toEqual({ outcome: 'refused', reason: 'idempotency-conflict' })
-    for (let n = 1; n < unpaidTopupsMax; n++) await openTopup(world, userId)
-    const many = { ...input('c'), idempotency: null }
-    expect(await payments.createTopup(many)).toEqual({ outcome: 'refused', reason: 'too-many' })
-    world.clock.advance(day)
-    await world.store.updateUser({ userId, isSuspended: true })
-    expect(await payments.createTopup(many)).toEqual({ outcome: 'refused', reason: 'suspended' })
-    await world.store.updateUser({ userId, isSuspended: false })
-    expect(await payments.createTopup(many)).toMatchObject({ outcome: 'created' })
+    const other = { ...state, topupId: newId('top', world.clock.now()) }
+    expect(await payments.restoreTopup({ ...input, state: other, userId: 'user_gone' })).toMatchObject({
+      outcome: 'unknown-account',
+    })
+    const euros = { ...other, paid: { amount: whole, currency: 'eur' } }
+    expect(await payments.restoreTopup({ ...input, state: euros })).toMatchObject({ outcome: 'another-currency' })
+    expect(await payments.countTopups({ userId })).toBe(1)
+    expect(await world.verify()).toMatchObject({ ok: true })
   })
 
   contractTest('a balance that falls below its threshold is told once, until a credit has lifted it', async (world) => {
@@ -312,7 +280,7 @@ export function describePayments(contractTest: ContractTest): void {
       `the ledger's check finds ${title}`,
       async (world) => {
         const { topup, userId } = await spent(world, 0)
-        await tell(world, topup, refunded(10_000))
+        await tell(world, topup, paid(whole, { refunded: 10_000 }))
         expect(await world.verify()).toMatchObject({ ok: true })
         await world.tamper(change({ userId, topupId: topup.id }))
         const { differences, ok } = await world.verify()

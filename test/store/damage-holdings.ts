@@ -1,7 +1,7 @@
 import { expect } from 'vitest'
 import { must } from '../../server/kernel/assert.ts'
 import { newId } from '../../server/kernel/ids.ts'
-import { changes, openTopup, tell } from './payment-drafts.ts'
+import { openTopup, paid, tell } from './payment-drafts.ts'
 import { converse, draftSession } from './session-contract.ts'
 import type { StoreWorld } from './store-world.ts'
 import { begun, settle, spending } from './window-calls.ts'
@@ -135,13 +135,19 @@ async function spendTokens(world: StoreWorld, { name, userId }: { name: string; 
 async function pay(world: StoreWorld, userId: string) {
   const { payments } = world.store
   const topup = await openTopup(world, userId)
-  await tell(world, topup, { kind: 'paid', amount: 100_000, currency: 'usd', receiptUrl: null, method: method(userId) })
-  await tell(world, topup, changes.refunded(10_000))
+  await tell(world, topup, paid(100_000, { method: method(userId) }))
+  await tell(world, topup, paid(100_000, { refunded: 10_000 }))
   world.clock.advance(1)
-  await tell(world, topup, changes.withdrawn(5000))
+  await tell(world, topup, paid(100_000, { refunded: 10_000, disputed: 5000 }))
   await payments.setRecharge({ userId, recharge: { below: 50_000_000, to: 60_000_000, monthlyMax: 900_000_000 } })
   const rechargeId = newId('top', world.clock.now())
-  const begunRecharge = await payments.beginRecharge({ userId, topupId: rechargeId, least: 1, most: 10_000_000_000 })
+  const begunRecharge = await payments.beginRecharge({
+    userId,
+    topupId: rechargeId,
+    least: 1,
+    most: 10_000_000_000,
+    monthlyMax: 900_000_000,
+  })
   expect(begunRecharge).toMatchObject({ isNew: true })
   return { topupId: topup.id, rechargeId }
 }

@@ -5,7 +5,8 @@ import type { Damage } from './damage-holdings.ts'
 const eventOf = (id: string) => `WHERE id = 'evt' || substr('${id}', ${id.indexOf('_') + 1})`
 const ofType = (type: string, userId: string) => `WHERE user_id = '${userId}' AND type = '${type}'`
 const asWritten = 'an event says what it said when it was written'
-const reported = 'what a payment provider reported has the events that it caused'
+const reported = 'a top-up has each event that it caused'
+const caused = 'every event of a payment was caused by a top-up of its user'
 const ended = "status = 'succeeded' AND webhook_id ="
 
 export const eventDamages: Damage[] = [
@@ -108,22 +109,23 @@ export const eventDamages: Damage[] = [
   })),
   {
     title: 'an event of a payment that was written twice',
-    named: reported,
+    named: caused,
     by: ({ userId }) => [
-      `INSERT INTO events (id, user_id, type, body, created_at)
-        SELECT id || '_again', user_id, type, body, created_at FROM events ${ofType('payment.refunded', userId)}`,
+      `INSERT INTO events (id, user_id, type, body, digest, created_at)
+        SELECT id || '_again', user_id, type, body, digest, created_at FROM events ${ofType('payment.refunded', userId)}`,
     ],
   },
   {
-    title: 'an event of a payment that nobody reported',
-    named: 'every event of a payment is of something that the provider reported',
-    by: ({ topupId }) => [`DELETE FROM payment_events WHERE topup_id = '${topupId}'`],
+    title: 'an event of a payment that no top-up caused',
+    named: caused,
+    by: ({ topupId }) => [`UPDATE topups SET events = NULL WHERE id = '${topupId}'`],
   },
   {
-    title: 'a report of a provider on a top-up that is gone',
-    named: 'whatever a payment provider reported is of a top-up that is there',
-    by: ({ topupId }) => [`UPDATE payment_events SET topup_id = 'top_other' WHERE topup_id = '${topupId}'`],
-    isOfNobody: true,
+    title: 'an event of a payment that tells of another top-up',
+    named: reported,
+    by: ({ topupId, userId }) => [
+      `UPDATE events SET body = replace(body, '${topupId}', 'top_other') ${ofType('payment.disputed', userId)}`,
+    ],
   },
   {
     title: 'an expired session without its event',

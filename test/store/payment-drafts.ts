@@ -1,11 +1,9 @@
 import { newId } from '../../server/kernel/ids.ts'
 import type { Units } from '../../server/kernel/money.ts'
-import type { AppliedEvent, PaymentChange, PaymentEvent, TopupRecord } from '../../server/store/payment-records.ts'
+import type { AppliedState, PaymentState, TopupRecord } from '../../server/store/payments/payment-records.ts'
 import type { StoreWorld } from './store-world.ts'
 
-// Top-ups and events as the tests of a store need them.
-
-let events = 0
+// Top-ups and provider states for the tests of a store.
 
 export async function openTopup(world: StoreWorld, userId: string, amount: Units = 100_000): Promise<TopupRecord> {
   const topupId = newId('top', world.clock.now())
@@ -20,35 +18,29 @@ export async function openTopup(world: StoreWorld, userId: string, amount: Units
   return made.topup
 }
 
-/** With an id of its own where none is given. */
-export function eventOf(
-  topup: TopupRecord,
-  change: PaymentChange,
-  { eventId = `evt_${++events}`, ...ids }: Partial<PaymentEvent> = {},
-): PaymentEvent {
-  const named = { topupId: topup.id, checkoutId: null, paymentId: `pi_${topup.id}`, ...ids }
-  return { provider: 'stripe', eventId, type: change.kind, ...named, change }
+/** A state in which nothing was paid yet, with what differs from that. */
+export function stateOf({ id: topupId }: Pick<TopupRecord, 'id'>, changes: Partial<PaymentState> = {}): PaymentState {
+  const nothing = { paid: null, reason: null, checkoutId: null, receiptUrl: null, method: null }
+  return { topupId, status: 'open', ...nothing, paymentId: `pi_${topupId}`, refunded: 0, disputed: 0, ...changes }
 }
 
-export function tell(
+/** Applies what the provider answers now, as if it was read just now. */
+export async function tell(
   world: StoreWorld,
   topup: TopupRecord,
-  ...[change, ids]: [PaymentChange, Partial<PaymentEvent>?]
-): Promise<AppliedEvent> {
-  return world.store.payments.applyEvent(eventOf(topup, change, ids))
+  changes: Partial<PaymentState>,
+): Promise<AppliedState> {
+  const { payments } = world.store
+  const known = await payments.findTopup({ topupId: topup.id, checkoutId: null, paymentId: null })
+  return payments.applyState({ state: stateOf(topup, changes), version: known?.version ?? 0 })
 }
 
-export const changes = {
-  paid: (amount: Units): PaymentChange => ({ kind: 'paid', amount, currency: 'usd', receiptUrl: null, method: null }),
-  refunded: (refunded: Units): PaymentChange => ({ kind: 'refunded', refunded, currency: 'usd' }),
-  withdrawn: (amount: Units, disputeId = 'dp_1'): PaymentChange => {
-    return { kind: 'withdrawn', disputeId, amount, currency: 'usd' }
-  },
-  reinstated: (amount: Units, disputeId = 'dp_1'): PaymentChange => {
-    return { kind: 'reinstated', disputeId, amount, currency: 'usd' }
-  },
-  failed: { kind: 'failed', reason: 'card_declined' } as PaymentChange,
+/** A payment of which so much was refunded and disputed since. */
+export function paid(amount: Units, since: Partial<PaymentState> = {}): Partial<PaymentState> {
+  return { status: 'paid', paid: { amount, currency: 'usd' }, ...since }
 }
+
+export const failed: Partial<PaymentState> = { status: 'failed', reason: 'card_declined' }
 
 /** What an account has and owes. */
 export async function moneyOf(world: StoreWorld, userId: string): Promise<{ balance: Units; owed: Units }> {

@@ -1,88 +1,99 @@
 import { expect, test } from 'vitest'
-import type { PaymentChange, TopupRecord } from '../../server/store/payment-records.ts'
+import type { PaymentState, TopupRecord } from '../../server/store/payments/payment-records.ts'
 import { ofTier } from '../run/tiers.ts'
 import { SimRandom } from '../sim/sim-random.ts'
-import { changes, eventOf, moneyOf, openTopup } from './payment-drafts.ts'
+import { moneyOf, openTopup, paid, stateOf } from './payment-drafts.ts'
 import { noLimits, openWorld, type StoreEngine, type StoreWorld } from './store-world.ts'
 
-// Whatever is delivered of what a provider tells, in whatever order and however often, ends in one balance and one debt,
-// which are worked out here in another way: from the set of what was delivered and the sum of what was spent.
+// Several readers follow a payment that goes on changing at the provider. Each reads the row, then the provider's state, and
+// applies it later, after others have. Whatever the order, losses and repetitions, a state is never undone by an older one,
+// and the last event leads to the last state.
 
 const whole = 100_000
 const cent = 100
 
-type History = { topup: TopupRecord; told: PaymentChange[] }
-
-/** What a provider tells of a payment from its beginning to the end, in its own order. */
-function tellAll(random: SimRandom): PaymentChange[] {
-  const told: PaymentChange[] = [{ kind: 'pending' }]
-  if (random.chance(0.2)) told.push(changes.failed)
-  if (random.chance(0.1)) told.push({ kind: 'expired' })
-  if (random.chance(0.9)) told.push(changes.paid(whole))
+/** The states of a payment at the provider, oldest first. */
+function historyOf(random: SimRandom): Partial<PaymentState>[] {
+  const states: Partial<PaymentState>[] = [{}]
+  if (random.chance(0.2)) states.push({ status: 'failed', reason: 'card_declined' })
+  if (random.chance(0.1)) states.push({ status: 'expired' })
+  if (random.chance(0.1)) return states
+  const disputes = new Map<string, number>()
   let refunded = 0
-  for (let n = random.between(0, 3); n > 0; n--) {
-    refunded += random.between(1, 400) * cent
-    told.push(changes.refunded(refunded))
+  const now = () => paid(whole, { refunded, disputed: [...disputes.values()].reduce((sum, one) => sum + one, 0) })
+  states.push(now())
+  for (let n = random.between(0, 5); n > 0; n--) {
+    const what = random.pick(['refund', 'refund', 'failed refund', 'dispute', 'won', 'lost'])
+    if (what === 'refund') refunded += random.between(1, 400) * cent
+    if (what === 'failed refund') refunded = Math.max(0, refunded - random.between(1, 400) * cent)
+    if (what === 'dispute') disputes.set(`dp_${n}`, random.between(1, 1000) * cent)
+    if (what === 'won') disputes.delete([...disputes.keys()][0] ?? '')
+    states.push(now())
   }
-  for (let n = random.between(0, 2); n > 0; n--) {
-    const [amount, id] = [random.between(1, 1000) * cent, `dp_${n}`]
-    told.push({ kind: 'noted' }, changes.withdrawn(amount, id))
-    const end = random.pick(['won', 'lost', 'open'])
-    if (end === 'won') told.push(changes.reinstated(amount, id))
-    if (end !== 'open') told.push({ kind: 'noted' })
-  }
-  return told
+  return states
 }
 
-/** What is left of it by losses, repetitions and delays. */
-function deliver<Told>(random: SimRandom, told: readonly Told[]): Told[] {
-  const kept = told.filter(() => random.chance(0.9))
-  const repeated = kept.flatMap((one) => (random.chance(0.3) ? [one, one] : [one]))
-  for (let left = repeated.length; left > 1; left--) {
-    const at = random.between(0, left - 1)
-    ;[repeated[at], repeated[left - 1]] = [repeated[left - 1]!, repeated[at]!]
-  }
-  return repeated
+/** How much a top-up in this state adds to what its user has. */
+function worthOf({ disputed = 0, refunded = 0, status }: Partial<PaymentState>): number {
+  return status === 'paid' ? whole - Math.min(whole, refunded + disputed) : 0
 }
 
-/** How much a top-up adds to what its user has, by what was delivered of it: less than nothing where it was spent twice. */
-function worthOf(delivered: readonly PaymentChange[]): number {
-  if (!delivered.some(({ kind }) => kind === 'paid')) return 0
-  let refunded = 0
-  const disputes = new Map<string, { withdrawn: number; reinstated: number }>()
-  for (const change of delivered) {
-    if (change.kind === 'refunded') refunded = Math.max(refunded, change.refunded)
-    if (change.kind !== 'withdrawn' && change.kind !== 'reinstated') continue
-    const known = disputes.get(change.disputeId) ?? { withdrawn: 0, reinstated: 0 }
-    disputes.set(change.disputeId, { ...known, [change.kind]: change.amount })
+type Reading = { version: number; state: PaymentState; index: number }
+type Payment = { topup: TopupRecord; states: Partial<PaymentState>[]; at: number; applied: number; readings: Reading[] }
+
+/** Reads the row first and then the provider, as the service does. */
+async function read(world: StoreWorld, payment: Payment): Promise<Reading> {
+  const { at, states, topup } = payment
+  const ref = { topupId: topup.id, checkoutId: null, paymentId: null }
+  const { version } = (await world.store.payments.findTopup(ref))!
+  return { version, state: stateOf(topup, states[at]), index: at }
+}
+
+async function apply(world: StoreWorld, payment: Payment, reading: Reading): Promise<void> {
+  let { index } = reading
+  let { outcome } = await world.store.payments.applyState(reading)
+  while (outcome === 'stale') {
+    const newer = await read(world, payment)
+    index = newer.index
+    outcome = (await world.store.payments.applyState(newer)).outcome
   }
-  const open = [...disputes.values()].map(({ reinstated, withdrawn }) => (withdrawn > reinstated ? withdrawn : 0))
-  const disputed = open.reduce((sum, one) => sum + one, 0)
-  return whole - Math.min(refunded, whole) - Math.min(disputed, whole)
+  expect(index, 'no older state is applied after a newer one').toBeGreaterThanOrEqual(payment.applied)
+  expect(['applied', 'nothing-new']).toContain(outcome)
+  payment.applied = index
 }
 
 async function play(world: StoreWorld, random: SimRandom): Promise<void> {
   const userId = await world.createUser(0)
-  const histories: History[] = []
+  const payments: Payment[] = []
   for (let n = random.between(1, 2); n > 0; n--) {
-    histories.push({ topup: await openTopup(world, userId, whole), told: tellAll(random) })
+    const topup = await openTopup(world, userId, whole)
+    payments.push({ topup, states: historyOf(random), at: 0, applied: 0, readings: [] })
   }
-  // The same event has the same id each time that it comes.
-  const events = histories.flatMap(({ told, topup }) =>
-    told.map((change) => ({ topup, event: eventOf(topup, change) })),
-  )
-  const delivered = deliver(random, events)
   let other = 0
-  for (const { event } of delivered) {
-    await world.store.payments.applyEvent(event)
+  const isOpen = () => payments.some(({ at, readings, states }) => at < states.length - 1 || readings.length > 0)
+  while (isOpen()) {
+    const payment = random.pick(payments)
+    const what = random.weighted({ change: 4, read: 3, apply: 4, other: 3 })
+    if (what === 'change' && payment.at < payment.states.length - 1) {
+      payment.at++
+      // The event of the last change comes at last; those before may be lost.
+      if (payment.at === payment.states.length - 1) payment.readings.push(await read(world, payment))
+    }
+    if (what === 'read' && payment.at < payment.states.length - 1) payment.readings.push(await read(world, payment))
+    if (what === 'apply' && payment.readings.length > 0) {
+      const [reading] = payment.readings.splice(random.between(0, payment.readings.length - 1), 1)
+      await apply(world, payment, reading!)
+      if (random.chance(0.2)) await apply(world, payment, reading!)
+    }
     const { balance, owed } = await moneyOf(world, userId)
     expect(Math.min(balance, owed), 'nobody owes who has something').toBe(0)
-    const step = random.weighted({ nothing: 8, adjust: 4, spend: 1, credit: 2, fail: 1 })
+    if (what !== 'other') continue
+    const step = random.weighted({ adjust: 4, spend: 1, credit: 2, fail: 1 })
     const amount = random.between(1, 300) * cent
     if (step === 'credit') {
       await world.store.credit({ userId, amount, description: 'A gift', idempotencyKey: null })
       other += amount
-    } else if (step !== 'nothing' && balance >= amount) {
+    } else if (balance >= amount) {
       if (step === 'fail') await world.failed(userId, { cost: amount, countsAsAbuse: false })
       else other -= amount
       if (step === 'spend') await world.completed(userId, { cost: amount })
@@ -90,9 +101,7 @@ async function play(world: StoreWorld, random: SimRandom): Promise<void> {
       if (step === 'adjust') await world.store.credit(adjustment)
     }
   }
-  const worth = histories.reduce((sum, { topup }) => {
-    return sum + worthOf(delivered.filter((one) => one.topup === topup).map(({ event }) => event.change))
-  }, other)
+  const worth = payments.reduce((sum, { at, states }) => sum + worthOf(states[at]!), other)
   expect(await moneyOf(world, userId)).toEqual({ balance: Math.max(0, worth), owed: Math.max(0, -worth) })
 }
 
@@ -102,7 +111,7 @@ type Counts = { small: number; all: number; atOnce: number }
 export function describePaymentOrders(engine: StoreEngine, { atOnce, ...counts }: Counts): void {
   const count = Number(process.env['ERRAND_PAYMENT_ORDERS'] ?? ofTier(counts.small, counts.all))
   test(
-    `${engine.name}: ${count} orders, losses and repetitions of what is told of payments end in one balance each`,
+    `${engine.name}: ${count} payments, read by several and applied in any order, end in their last states`,
     async () => {
       const seed = Number(process.env['ERRAND_PAYMENT_SEED'] ?? Math.floor(Math.random() * 1e9))
       process.stdout.write(`${engine.name}: payment orders with ERRAND_PAYMENT_SEED=${seed}\n`)

@@ -62,16 +62,6 @@ export const recordDamages: Damage[] = [
     by: ({ userId }) => [`UPDATE session_totals SET open = open + 1 WHERE user_id = '${userId}'`],
   },
   {
-    title: 'a dispute of another amount',
-    named: 'what is disputed of a top-up is what its disputes withdrew and did not give back',
-    by: ({ topupId }) => [`UPDATE topups SET disputes = replace(disputes, '5000', '4000') WHERE id = '${topupId}'`],
-  },
-  {
-    title: 'disputes that are gone',
-    named: 'what is disputed of a top-up is what its disputes withdrew and did not give back',
-    by: ({ topupId }) => [`UPDATE topups SET disputes = NULL WHERE id = '${topupId}'`],
-  },
-  {
     title: 'a recharge in progress that is gone',
     named: recharge,
     by: ({ rechargeId }) => [`DELETE FROM topups WHERE id = '${rechargeId}'`],

@@ -20,6 +20,7 @@ import { describeCarried } from './contract-carried.ts'
 import { describeMetered } from './contract-metered.ts'
 import { describeMoney } from './contract-money.ts'
 import { describePayments } from './contract-payments.ts'
+import { describeTopups } from './contract-topups.ts'
 import { describePeople } from './contract-people.ts'
 import { describeQueue } from './contract-queue.ts'
 import { describeRandomHistories } from './contract-random.ts'
@@ -93,6 +94,7 @@ export function describeStoreContract(engine: StoreEngine): void {
   describeEvents(contractTest)
   describeDeliveries(contractTest)
   describePayments(contractTest)
+  describeTopups(contractTest)
   describePeople(contractTest)
   describeKeys(contractTest)
   describeLogins(contractTest)

@@ -1,5 +1,4 @@
 import type { Store, StoreLimits } from '../store.ts'
-import { openTopupMs } from '../payment-records.ts'
 import { nothingUsed } from '../turn-endings.ts'
 import { liftBlock } from './abuse-block.ts'
 import * as accounts from './account-rows.ts'
@@ -15,7 +14,6 @@ import { changeAccountLimits, readLimits, readPlansInUse } from './limits/accoun
 import { purgeWindows, readWindows } from './limits/spend-windows.ts'
 import { purgeSignIns } from './connectors/grant-ends.ts'
 import { purgeClientTokens } from './platform/client-token-rows.ts'
-import { purgePaymentEvents } from './payments/payment-events.ts'
 import { paymentStore } from './payments/payment-store.ts'
 import { expireTopups } from './payments/topup-rows.ts'
 import * as sessions from './session-rows.ts'
@@ -132,8 +130,7 @@ export function workStore(engine: Engine, limits: StoreLimits) {
           yield* purgeWindows(tx, purgeRowsMax),
           yield* purgeClientTokens(tx, purgeRowsMax),
           yield* purgeSignIns(tx, purgeRowsMax),
-          yield* purgePaymentEvents(tx, purgeRowsMax),
-          yield* expireTopups(tx, { openMs: openTopupMs, rowsMax: purgeRowsMax }),
+          yield* expireTopups(tx, purgeRowsMax),
         ]
         return purged.some((rows) => rows >= purgeRowsMax)
       }),

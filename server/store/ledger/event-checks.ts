@@ -6,7 +6,9 @@ import { fields, timeOf, type LedgerCheck } from './check-parts.ts'
 
 const since = timeOf(eventsSince)
 
-export const eventChecks = ({ digest, position }: Dialect): readonly LedgerCheck[] => [
+const paymentTypes = "'payment.succeeded', 'payment.failed', 'payment.refunded', 'payment.disputed'"
+
+export const eventChecks = ({ digest, entries, position }: Dialect): readonly LedgerCheck[] => [
   {
     // Events of versions before digests have none, until they have passed their time.
     what: 'an event says what it said when it was written',
@@ -40,27 +42,23 @@ export const eventChecks = ({ digest, position }: Dialect): readonly LedgerCheck
             OR d.status = 'succeeded' AND NOT coalesce(d.http_status BETWEEN 200 AND 299, false)`,
   },
   {
-    // Versions that did not count them left no number.
-    what: 'what a payment provider reported has the events that it caused',
+    // Top-ups of versions that did not note their events name none.
+    what: 'a top-up has each event that it caused',
     isMoney: false,
-    sql: `SELECT k."userId", NULL AS "taskId", k.expected, count(e.id) AS actual FROM (
-            SELECT p.user_id AS "userId", p.id, r.received_at, sum(r.event_count) AS expected
-            FROM payment_events r JOIN topups p ON p.id = r.topup_id
-            WHERE r.received_at > ${since} GROUP BY p.user_id, p.id, r.received_at HAVING sum(r.event_count) > 0) AS k
-          LEFT JOIN events e ON e.user_id = k."userId" AND e.created_at = k.received_at
-            AND e.type IN ('payment.succeeded', 'payment.failed', 'payment.refunded', 'payment.disputed')
-            AND ${position}(e.body, '"data":{' || ${fields({ topupId: 'k.id' })}) > 0
-          GROUP BY k."userId", k.id, k.received_at, k.expected HAVING count(e.id) <> k.expected`,
+    sql: `SELECT k.user_id AS "userId", NULL AS "taskId", 1 AS expected, 0 AS actual
+          FROM topups k, ${entries('k.events')} AS n LEFT JOIN events e ON e.id = n.key
+          WHERE k.events IS NOT NULL AND CAST(n.value AS bigint) > ${since}
+            AND NOT coalesce(e.user_id = k.user_id AND e.created_at = CAST(n.value AS bigint)
+              AND e.type IN (${paymentTypes}) AND ${position}(e.body, '"data":{' || ${fields({ topupId: 'k.id' })}) > 0, false)`,
   },
   {
-    what: 'every event of a payment is of something that the provider reported',
+    what: 'every event of a payment was caused by a top-up of its user',
     isMoney: false,
     sql: `SELECT e.user_id AS "userId", NULL AS "taskId", 0 AS expected, 1 AS actual
-          FROM events e LEFT JOIN (SELECT DISTINCT p.user_id, r.received_at
-            FROM payment_events r JOIN topups p ON p.id = r.topup_id WHERE r.outcome = 'applied') AS k
-          ON k.user_id = e.user_id AND k.received_at = e.created_at
-          WHERE e.type IN ('payment.succeeded', 'payment.failed', 'payment.refunded', 'payment.disputed')
-            AND k.user_id IS NULL`,
+          FROM events e LEFT JOIN (SELECT k.user_id, n.key AS id FROM topups k, ${entries('k.events')} AS n
+            WHERE k.events IS NOT NULL) AS k
+          ON k.id = e.id AND k.user_id = e.user_id
+          WHERE e.digest IS NOT NULL AND e.type IN (${paymentTypes}) AND k.id IS NULL`,
   },
   {
     // The event is of the time at which somebody looked, which is after the last activity.

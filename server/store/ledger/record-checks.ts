@@ -74,26 +74,6 @@ export const recordChecks = ({ entries, field, least }: Dialect): readonly Ledge
           GROUP BY "userId", agent_id, is_completed HAVING sum(n) <> sum(c)`,
   },
   {
-    what: 'what is disputed of a top-up is what its disputes withdrew and did not give back',
-    isMoney: true,
-    sql: `SELECT k.user_id AS "userId", NULL AS "taskId", ${least}(k.amount, coalesce(d.taken, 0)) AS expected,
-                 k.disputed AS actual
-          FROM topups k LEFT JOIN (SELECT id, sum(taken) AS taken FROM (
-            SELECT k.id, CAST(${field('n.value', 'withdrawn')} AS bigint)
-              - ${least}(CAST(${field('n.value', 'withdrawn')} AS bigint), CAST(${field('n.value', 'reinstated')} AS bigint))
-              AS taken
-            FROM topups k, ${entries('k.disputes')} AS n WHERE k.disputes IS NOT NULL) AS each_one GROUP BY id) AS d
-            ON d.id = k.id
-          WHERE k.disputed <> ${least}(k.amount, coalesce(d.taken, 0))`,
-  },
-  {
-    what: 'whatever a payment provider reported is of a top-up that is there',
-    isMoney: false,
-    sql: `SELECT NULL AS "userId", NULL AS "taskId", 1 AS expected, 0 AS actual
-          FROM payment_events r LEFT JOIN topups k ON k.id = r.topup_id
-          WHERE r.topup_id IS NOT NULL AND (k.id IS NULL OR k.provider <> r.provider)`,
-  },
-  {
     what: 'the recharge in progress of a user is an unpaid top-up of theirs, and no other automatic one is open',
     isMoney: false,
     sql: `SELECT p.user_id AS "userId", NULL AS "taskId", 1 AS expected, 0 AS actual FROM payment_accounts p

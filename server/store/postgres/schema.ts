@@ -70,7 +70,7 @@ export const {
   logins,
   platformKeys,
 } = peopleTables(words, users)
-export const { paymentAccounts, paymentEvents, topups } = paymentTables(words, users)
+export const { paymentAccounts, topups } = paymentTables(words, users)
 
 const bytes = customType<{ data: Buffer; driverData: Buffer }>({ dataType: () => 'bytea' })
 

@@ -56,4 +56,4 @@ export const {
   logins,
   platformKeys,
 } = peopleTables(words, users)
-export const { paymentAccounts, paymentEvents, topups } = paymentTables(words, users)
+export const { paymentAccounts, topups } = paymentTables(words, users)

@@ -2,10 +2,7 @@ import type { Users } from './account-tables.ts'
 import type { TableWords } from './table-words.ts'
 
 /** What users pay, what the provider took back of it, and how they pay. */
-export function paymentTables(
-  { check, index, number, primaryKey, sql, table, text, uniqueIndex }: TableWords,
-  users: Users,
-) {
+export function paymentTables({ check, index, number, sql, table, text, uniqueIndex }: TableWords, users: Users) {
   const topups = table(
     'topups',
     {
@@ -26,12 +23,14 @@ export function paymentTables(
       checkoutUrl: text('checkout_url'),
       paymentId: text('payment_id'),
       receiptUrl: text('receipt_url'),
-      /** What the provider gave back to its user, in all. */
+      /** Total of the refunds that have not failed. */
       refunded: number().notNull().default(0),
-      /** What disputes have withdrawn and not given back. */
+      /** Withdrawn by disputes and not given back. */
       disputed: number().notNull().default(0),
-      /** JSON object of its disputes by the provider's id: what was withdrawn and what was given back of each. */
-      disputes: text(),
+      /** Counts the provider states applied to this row. */
+      version: number().notNull().default(0),
+      /** JSON object of the times of its events, by their ids, so that a missing one is found; null before the first. */
+      events: text(),
       createdAt: number('created_at').notNull(),
       updatedAt: number('updated_at').notNull(),
       paidAt: number('paid_at'),
@@ -48,27 +47,6 @@ export function paymentTables(
       check('amount_above_zero', sql`${topup.amount} > 0`),
       check('taken_back_of_amount', sql`${topup.refunded} >= 0 AND ${topup.disputed} >= 0`),
       check('paid_at_of_paid', sql`(${topup.status} = 'paid') = (${topup.paidAt} IS NOT NULL)`),
-    ],
-  )
-
-  /** Events of providers that were taken in; each once, in whatever order they come. */
-  const paymentEvents = table(
-    'payment_events',
-    {
-      provider: text().notNull(),
-      eventId: text('event_id').notNull(),
-      type: text().notNull(),
-      topupId: text('topup_id'),
-      /** What it led to, in a word. */
-      outcome: text().notNull(),
-      /** How many events of the user it caused; null in rows of versions that did not count them. */
-      eventCount: number('event_count'),
-      receivedAt: number('received_at').notNull(),
-    },
-    (event) => [
-      primaryKey({ columns: [event.provider, event.eventId] }),
-      index('payment_events_topup').on(event.topupId),
-      index('payment_events_received').on(event.receivedAt),
     ],
   )
 
@@ -103,5 +81,5 @@ export function paymentTables(
     ],
   )
 
-  return { topups, paymentEvents, paymentAccounts }
+  return { topups, paymentAccounts }
 }

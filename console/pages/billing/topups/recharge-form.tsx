@@ -30,7 +30,7 @@ function useUpdate(done: string) {
   })
 }
 
-/** Below which balance the owner is told. */
+/** Sets the balance below which the owner is notified. */
 export function NotifyForm({ account }: { account: Account }) {
   const [amount, setAmount] = useState(short(account.notifyBelowUsd))
   const save = useUpdate('The threshold is saved.')
@@ -71,9 +71,9 @@ export function NotifyForm({ account }: { account: Account }) {
   )
 }
 
-/** When the balance is topped up by itself, with what was saved. */
+/** Sets when to charge the saved payment method. */
 export function RechargeForm({ payments }: { payments: Payments }) {
-  const { autoRecharge, autoRechargeOffReason, savedMethod } = payments
+  const { autoRecharge, autoRechargeOffReason, maxUsd, rechargeMonthlyMaxUsd, savedMethod } = payments
   const [isOn, setOn] = useState(autoRecharge !== null)
   const [draft, setDraft] = useState<Amounts>({
     belowUsd: short(autoRecharge?.belowUsd),
@@ -139,6 +139,12 @@ export function RechargeForm({ payments }: { payments: Payments }) {
               ))}
             </Group>
           )}
+          {isOn && (
+            <Text size="sm" c="dimmed">
+              Recharge to at most ${short(maxUsd)}, at most ${short(rechargeMonthlyMaxUsd)} in a month. Two payments are
+              at least 10 minutes apart.
+            </Text>
+          )}
           <Group>
             <Button type="submit" variant="default" loading={save.isPending}>
               Save auto-recharge
@@ -170,7 +176,7 @@ function RemoveMethod({ savedMethod }: { savedMethod: string }) {
   )
 }
 
-/** Without digits that say nothing. */
+/** Drops trailing zeros beyond cents. */
 function short(usd: string | null | undefined): string {
   return usd?.replace(/(\.\d\d)00$/, '$1') ?? ''
 }

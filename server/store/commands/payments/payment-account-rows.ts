@@ -1,19 +1,19 @@
 import { must } from '../../../kernel/assert.ts'
 import type { EpochMs } from '../../../kernel/clock.ts'
 import type { Units } from '../../../kernel/money.ts'
-import type {
-  DueRecharge,
-  PaymentAccount,
-  PaymentChange,
-  PaymentMethod,
-  PaymentStore,
-  Recharge,
-} from '../../payment-records.ts'
+import {
+  rechargePauseMs,
+  type BeginRecharge,
+  type DueRecharge,
+  type PaymentAccount,
+  type PaymentMethod,
+  type Recharge,
+} from '../../payments/payment-records.ts'
 import type { Op, Reads, Tx } from '../command.ts'
 import { columns, statement } from '../statement.ts'
 import { findRow, insertTopup, toTopup, type TopupRow } from './topup-rows.ts'
 
-// How users pay, and whose balance is topped up without them. Every writer has the lock on the user's account.
+// Payment methods and auto-recharge. Every writer holds the lock on the user's account.
 
 type Row = {
   userId: string
@@ -68,10 +68,12 @@ const due = statement<{ userId: string }>(
       OR p.recharge_below IS NOT NULL AND a.balance < p.recharge_below AND u.suspended_at IS NULL)
     ORDER BY p.user_id LIMIT :limit`,
 )
-const chargedSince = statement<{ total: number }>(
-  'payment_account_charged_since',
-  `SELECT CAST(coalesce(sum(amount), 0) AS bigint) AS total FROM topups
-    WHERE user_id = :userId AND created_at >= :since AND is_auto = 1 AND status IN ('open', 'paid')`,
+/** A declined or abandoned recharge took nothing, so it counts neither against the month nor for the pause. */
+const charged = statement<{ total: number; newest: number | null }>(
+  'payment_account_charged',
+  `SELECT CAST(coalesce(sum(CASE WHEN created_at >= :since THEN amount ELSE 0 END), 0) AS bigint) AS total,
+      max(created_at) AS newest
+    FROM topups WHERE user_id = :userId AND created_at >= :first AND is_auto = 1 AND status IN ('open', 'paid')`,
 )
 const suspended = statement<{ suspendedAt: number | null }>(
   'payment_account_suspended',
@@ -125,20 +127,19 @@ function* writeRecharge(tx: Tx, { reason, recharge, userId }: SetRecharge & { re
   yield* tx.run(setRechargeOf, { userId, below, to, monthlyMax, reason, now: yield* tx.now() })
 }
 
-/** Of the top-up that is under way: the next may begin, or none where the provider declined it. */
-export function* rechargeEnded(
-  tx: Tx,
-  { change, now, topup }: { topup: TopupRow; change: PaymentChange; now: EpochMs },
-): Op<void> {
+type EndedRecharge = { topup: TopupRow; failure: string | null; now: EpochMs }
+
+/** Allows the next recharge once this one has ended, or switches auto-recharge off if the payment failed. */
+export function* rechargeEnded(tx: Tx, { failure, now, topup }: EndedRecharge): Op<void> {
   const { id, isAuto, userId } = topup
   if (isAuto === 0) return
   const found = yield* tx.get(get, { userId })
   if (found?.rechargeTopupId !== id) return
   yield* tx.run(setTopup, { userId, topupId: null, now })
-  if (change.kind === 'failed') yield* writeRecharge(tx, { userId, recharge: null, reason: change.reason })
+  if (failure !== null) yield* writeRecharge(tx, { userId, recharge: null, reason: failure })
 }
 
-/** Whoever disputes a payment is not charged again without being asked: what is taken back would be what falls below a threshold. */
+/** Switches auto-recharge off after a dispute: taking the money back would itself drop the balance below the threshold. */
 export function* endRecharge(tx: Tx, { reason, userId }: { userId: string; reason: string }): Op<void> {
   const found = yield* tx.get(get, { userId })
   if (found && rechargeOf(found)) yield* writeRecharge(tx, { userId, recharge: null, reason })
@@ -148,9 +149,10 @@ export function* rechargeable(on: Reads, of: { afterId: string; limit: number })
   return (yield* on.all(due, of)).map(({ userId }) => userId)
 }
 
-type Begin = Parameters<PaymentStore['beginRecharge']>[0]
-
-export function* beginRecharge(tx: Tx, { least, most, topupId, userId }: Begin): Op<DueRecharge | undefined> {
+export function* beginRecharge(
+  tx: Tx,
+  { least, monthlyMax, most, topupId, userId }: BeginRecharge,
+): Op<DueRecharge | undefined> {
   const account = yield* tx.lockAccount({ userId })
   const found = account && (yield* tx.get(get, { userId }))
   if (!found || found.customerId === null) return undefined
@@ -164,9 +166,12 @@ export function* beginRecharge(tx: Tx, { least, most, topupId, userId }: Begin):
   }
   if (!recharge || methodId === null || account.balance >= recharge.below) return undefined
   const now = yield* tx.now()
-  const { total } = (yield* tx.get(chargedSince, { userId, since: monthOf(now) }))!
+  const since = monthOf(now)
+  const first = Math.min(since, now - rechargePauseMs)
+  const { newest, total } = (yield* tx.get(charged, { userId, since, first }))!
+  if (newest !== null && now - newest < rechargePauseMs) return undefined
   const wanted = Math.max(least, Math.ceil((recharge.to - account.balance + account.owed) / centUnits) * centUnits)
-  const left = Math.floor((recharge.monthlyMax - total) / centUnits) * centUnits
+  const left = Math.floor((Math.min(recharge.monthlyMax, monthlyMax) - total) / centUnits) * centUnits
   const amount = Math.min(wanted, left, most)
   if (amount < least) return undefined
   const topup = yield* insertTopup(tx, { id: topupId, userId, provider: 'stripe', amount, isAuto: true }, now)

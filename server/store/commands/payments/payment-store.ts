@@ -1,7 +1,7 @@
-import type { PaymentStore } from '../../payment-records.ts'
+import type { PaymentStore } from '../../payments/payment-records.ts'
 import type { Engine } from '../command.ts'
 import * as accounts from './payment-account-rows.ts'
-import { applyEvent, foreseeEvent } from './payment-events.ts'
+import { applyState, restoreTopup } from './payment-states.ts'
 import * as topups from './topup-rows.ts'
 
 /** What users pay: the same on every engine. */
@@ -9,16 +9,17 @@ export function paymentStore(engine: Engine): PaymentStore {
   return {
     createTopup: (input) => engine.run((tx) => topups.createTopup(tx, input), { userId: input.userId }),
     noteCheckout: (input) => engine.run((tx) => topups.noteCheckout(tx, input), { userId: input.userId }),
+    closePageless: (of) => engine.run((tx) => topups.closePageless(tx, of), { userId: of.userId }),
     getTopup: (of) => engine.read((on) => topups.getTopup(on, of)),
     countTopups: (of) => engine.read((on) => topups.countTopups(on, of)),
     listTopups: (input) => engine.read((on) => topups.listTopups(on, input), input.userId),
     findTopup: (of) => engine.read((on) => topups.findTopup(on, of)),
-    applyEvent: async (event) => {
-      const topup = await engine.read((on) => topups.findTopup(on, event))
-      const of = topup && { userId: topup.userId }
-      return await engine.run((tx) => applyEvent(tx, event), of)
+    applyState: async (input) => {
+      const ref = { topupId: input.state.topupId, checkoutId: null, paymentId: null }
+      const topup = await engine.read((on) => topups.findTopup(on, ref))
+      return await engine.run((tx) => applyState(tx, input), topup && { userId: topup.userId })
     },
-    foreseeEvent: (event) => engine.read((on) => foreseeEvent(on, event)),
+    restoreTopup: (input) => engine.run((tx) => restoreTopup(tx, input), { userId: input.userId }),
     totals: (since) => engine.read((on) => topups.totals(on, since)),
     getAccount: (userId) => engine.read((on) => accounts.getPaymentAccount(on, userId)),
     setNotifyBelow: (input) => engine.run((tx) => accounts.setNotifyBelow(tx, input), { userId: input.userId }),

@@ -1,30 +1,32 @@
 import { must } from '../../../kernel/assert.ts'
 import {
+  openTopupMs,
+  pagelessTopupMs,
   unpaidTopupsMax,
   type CreateTopup,
   type CreateTopupResult,
   type ListTopups,
-  type PaymentEvent,
   type PaymentTotals,
   type TopupOf,
   type TopupRecord,
+  type TopupRef,
   type TopupStatus,
   type UserTopup,
-} from '../../payment-records.ts'
+} from '../../payments/payment-records.ts'
 import { balanceMax } from '../../store.ts'
 import type { Op, Reads, Tx } from '../command.ts'
 import { askKey, insertKey, stillKept } from '../idempotency-rows.ts'
 import { columns, insertInto, statement } from '../statement.ts'
 
-// Top-ups, from the moment that somebody is about to pay. Every writer has the lock on the account of their user.
+// Rows of top-ups. Every writer holds the lock on the user's account.
 
-export type TopupRow = Omit<TopupRecord, 'isAuto'> & { isAuto: 0 | 1; disputes: string | null }
+export type TopupRow = Omit<TopupRecord, 'isAuto'> & { isAuto: 0 | 1; events: string | null }
 
 const operation = 'createTopup'
 const dayMs = 86_400_000
 
 const names =
-  'id userId provider status amount isAuto checkoutId checkoutUrl paymentId receiptUrl refunded disputed disputes createdAt updatedAt paidAt'
+  'id userId provider status amount isAuto checkoutId checkoutUrl paymentId receiptUrl refunded disputed version events createdAt updatedAt paidAt'
 const row = columns(names)
 const insert = statement(
   'topup_insert',
@@ -49,8 +51,14 @@ const unpaid = statement<{ count: number }>(
 )
 const noteOf = statement(
   'topup_note_checkout',
-  `UPDATE topups SET checkout_id = :checkoutId, checkout_url = :checkoutUrl, updated_at = :now
+  `UPDATE topups SET checkout_id = :checkoutId, checkout_url = :checkoutUrl, updated_at = :now,
+      status = CASE WHEN status = 'expired' AND checkout_url IS NULL THEN 'open' ELSE status END
     WHERE id = :topupId AND (checkout_id IS NULL OR checkout_id = :checkoutId)`,
+)
+const close = statement(
+  'topup_close_pageless',
+  `UPDATE topups SET status = 'expired', updated_at = :now
+    WHERE id = :topupId AND status = 'open' AND checkout_url IS NULL`,
 )
 type Name = 'all' | 'of_user'
 const wheres: Record<Name, string> = { all: '', of_user: 'topups.user_id = :userId AND' }
@@ -81,7 +89,8 @@ const owing = statement<{ owed: number }>(
 const expire = statement(
   'topup_expire',
   ({ skipLocked }) => `WITH old AS MATERIALIZED (
-      SELECT id FROM topups WHERE status = 'open' AND is_auto = 0 AND created_at <= :until
+      SELECT id FROM topups WHERE status = 'open' AND is_auto = 0
+          AND (created_at <= :until OR checkout_url IS NULL AND created_at <= :pagelessUntil)
         ORDER BY created_at LIMIT :rowsMax ${skipLocked})
     UPDATE topups SET status = 'expired', updated_at = :now WHERE id IN (SELECT id FROM old)`,
 )
@@ -128,15 +137,18 @@ export function* noteCheckout(
   return yield* getTopup(tx, { userId, topupId: noted.topupId })
 }
 
+export function* closePageless(tx: Tx, { topupId, userId }: TopupOf): Op<void> {
+  yield* tx.lockAccount({ userId })
+  yield* tx.run(close, { topupId, now: yield* tx.now() })
+}
+
 export function* getTopup(on: Reads, { topupId, userId }: TopupOf): Op<TopupRecord | undefined> {
   const found = yield* on.get(get, { topupId })
   return found?.userId === userId ? toTopup(found) : undefined
 }
 
-export type IdsOfTopup = Pick<PaymentEvent, 'topupId' | 'checkoutId' | 'paymentId'>
-
-/** By our own id before those of the provider, which a crash may have kept us from noting. */
-export function* findRow(on: Reads, { checkoutId, paymentId, topupId }: IdsOfTopup): Op<TopupRow | undefined> {
+/** Looks for our own id first: a crash can keep the provider's ids from being stored. */
+export function* findRow(on: Reads, { checkoutId, paymentId, topupId }: TopupRef): Op<TopupRow | undefined> {
   const named = topupId === null ? undefined : yield* on.get(get, { topupId })
   if (named) return named
   const ofPage = checkoutId === null ? undefined : yield* on.get(byCheckout, { checkoutId })
@@ -144,7 +156,7 @@ export function* findRow(on: Reads, { checkoutId, paymentId, topupId }: IdsOfTop
   return paymentId === null ? undefined : yield* on.get(byPayment, { paymentId })
 }
 
-export function* findTopup(on: Reads, of: IdsOfTopup): Op<TopupRecord | undefined> {
+export function* findTopup(on: Reads, of: TopupRef): Op<TopupRecord | undefined> {
   const found = yield* findRow(on, of)
   return found && toTopup(found)
 }
@@ -170,16 +182,16 @@ export function* totals(on: Reads, since: number): Op<PaymentTotals> {
   return { ...(yield* summed)!, owed: (yield* owed)!.owed }
 }
 
-/** Closes top-ups that nobody has paid for so long that nobody will; one that is paid all the same is credited. */
-export function* expireTopups(tx: Tx, { openMs, rowsMax }: { openMs: number; rowsMax: number }): Op<number> {
+/** Closes top-ups that are too old to be paid, or that never got a page. A later payment is credited all the same. */
+export function* expireTopups(tx: Tx, rowsMax: number): Op<number> {
   const now = yield* tx.now()
-  return yield* tx.run(expire, { until: now - openMs, now, rowsMax })
+  return yield* tx.run(expire, { until: now - openTopupMs, pagelessUntil: now - pagelessTopupMs, now, rowsMax })
 }
 
-export function toTopup({ disputes: _, isAuto, ...topup }: TopupRow): TopupRecord {
-  // A row that was joined has more than a top-up has.
+/** Picks the fields of a top-up: a joined row has more. */
+export function toTopup({ isAuto, ...topup }: TopupRow): TopupRecord {
   const { id, userId, provider, status, amount, checkoutId, checkoutUrl, paymentId, receiptUrl } = topup
-  const { refunded, disputed, createdAt, updatedAt, paidAt } = topup
+  const { refunded, disputed, version, createdAt, updatedAt, paidAt } = topup
   const of = { id, userId, provider, status, amount, isAuto: isAuto === 1, checkoutId, checkoutUrl, paymentId }
-  return { ...of, receiptUrl, refunded, disputed, createdAt, updatedAt, paidAt }
+  return { ...of, receiptUrl, refunded, disputed, version, createdAt, updatedAt, paidAt }
 }

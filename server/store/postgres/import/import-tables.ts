@@ -39,7 +39,6 @@ const tables = [
   schema.platformKeys,
   schema.clientTokens,
   schema.topups,
-  schema.paymentEvents,
   schema.paymentAccounts,
   schema.turnEvents,
   schema.connectorGrants,

@@ -9,6 +9,7 @@ CREATE TABLE "wire_requests" (
 	CONSTRAINT "wire_requests_user_id_digest_resource_id_pk" PRIMARY KEY("user_id","digest","resource_id")
 );
 --> statement-breakpoint
+DROP TABLE "payment_events" CASCADE;--> statement-breakpoint
 ALTER TABLE "accounts" ADD COLUMN "connectors_blocked_until" bigint;--> statement-breakpoint
 ALTER TABLE "accounts" ADD COLUMN "platform_credited" bigint DEFAULT 0 NOT NULL;--> statement-breakpoint
 ALTER TABLE "accounts" ADD COLUMN "carried" bigint DEFAULT 0 NOT NULL;--> statement-breakpoint
@@ -17,12 +18,14 @@ ALTER TABLE "accounts" ADD COLUMN "written_off_on" bigint;--> statement-breakpoi
 ALTER TABLE "api_keys" ADD COLUMN "limited_at" bigint;--> statement-breakpoint
 ALTER TABLE "events" ADD COLUMN "digest" text;--> statement-breakpoint
 ALTER TABLE "events" ADD COLUMN "deliveries" bigint;--> statement-breakpoint
-ALTER TABLE "payment_events" ADD COLUMN "event_count" bigint;--> statement-breakpoint
 ALTER TABLE "platform_keys" ADD COLUMN "taken" bigint DEFAULT 0 NOT NULL;--> statement-breakpoint
 ALTER TABLE "spend_windows" ADD COLUMN "carried" bigint DEFAULT 0 NOT NULL;--> statement-breakpoint
 ALTER TABLE "tasks" ADD COLUMN "cancelable_until" bigint;--> statement-breakpoint
+ALTER TABLE "topups" ADD COLUMN "version" bigint DEFAULT 0 NOT NULL;--> statement-breakpoint
+ALTER TABLE "topups" ADD COLUMN "events" text;--> statement-breakpoint
 ALTER TABLE "transactions" ADD COLUMN "counted_in" text;--> statement-breakpoint
-CREATE INDEX "wire_requests_created" ON "wire_requests" USING btree ("created_at");
+CREATE INDEX "wire_requests_created" ON "wire_requests" USING btree ("created_at");--> statement-breakpoint
+ALTER TABLE "topups" DROP COLUMN "disputes";
 --> statement-breakpoint
 UPDATE "api_keys" SET "limited_at" = CAST(extract(epoch FROM now()) AS bigint) * 1000 WHERE "spend_limit" IS NOT NULL;--> statement-breakpoint
 INSERT INTO "settings" SELECT 'windows-since', CAST(CAST(extract(epoch FROM now()) AS bigint) * 1000 - 131 * CAST(86400000 AS bigint) AS text) WHERE EXISTS (SELECT 1 FROM "users");--> statement-breakpoint

@@ -10,6 +10,7 @@ CREATE TABLE `wire_requests` (
 ) STRICT;
 --> statement-breakpoint
 CREATE INDEX `wire_requests_created` ON `wire_requests` (`created_at`);--> statement-breakpoint
+DROP TABLE `payment_events`;--> statement-breakpoint
 ALTER TABLE `accounts` ADD `connectors_blocked_until` integer;--> statement-breakpoint
 ALTER TABLE `accounts` ADD `platform_credited` integer DEFAULT 0 NOT NULL;--> statement-breakpoint
 ALTER TABLE `accounts` ADD `carried` integer DEFAULT 0 NOT NULL;--> statement-breakpoint
@@ -18,10 +19,12 @@ ALTER TABLE `accounts` ADD `written_off_on` integer;--> statement-breakpoint
 ALTER TABLE `api_keys` ADD `limited_at` integer;--> statement-breakpoint
 ALTER TABLE `events` ADD `digest` text;--> statement-breakpoint
 ALTER TABLE `events` ADD `deliveries` integer;--> statement-breakpoint
-ALTER TABLE `payment_events` ADD `event_count` integer;--> statement-breakpoint
 ALTER TABLE `platform_keys` ADD `taken` integer DEFAULT 0 NOT NULL;--> statement-breakpoint
 ALTER TABLE `spend_windows` ADD `carried` integer DEFAULT 0 NOT NULL;--> statement-breakpoint
 ALTER TABLE `tasks` ADD `cancelable_until` integer;--> statement-breakpoint
+ALTER TABLE `topups` ADD `version` integer DEFAULT 0 NOT NULL;--> statement-breakpoint
+ALTER TABLE `topups` ADD `events` text;--> statement-breakpoint
+ALTER TABLE `topups` DROP COLUMN `disputes`;--> statement-breakpoint
 ALTER TABLE `transactions` ADD `counted_in` text;
 --> statement-breakpoint
 UPDATE `api_keys` SET `limited_at` = CAST(strftime('%s', 'now') AS integer) * 1000 WHERE `spend_limit` IS NOT NULL;--> statement-breakpoint

@@ -1,8 +1,8 @@
-import type { EpochMs } from '../kernel/clock.ts'
-import type { Units } from '../kernel/money.ts'
-import type { Idempotency } from './task-inputs.ts'
+import type { EpochMs } from '../../kernel/clock.ts'
+import type { Units } from '../../kernel/money.ts'
+import type { Idempotency } from '../task-inputs.ts'
 
-// Top-ups, what the provider tells of them, and how users pay: what the commands and reads are given, and answer.
+// Top-ups, the provider's state of them, and how users pay: inputs and results of the commands and reads.
 
 export const topupStatuses = ['open', 'paid', 'failed', 'expired'] as const
 export type TopupStatus = (typeof topupStatuses)[number]
@@ -10,17 +10,20 @@ export type TopupStatus = (typeof topupStatuses)[number]
 export const paymentProviders = ['stripe'] as const
 export type PaymentProvider = (typeof paymentProviders)[number]
 
-/** So many top-ups that are not paid may an account make in 24 hours. */
+/** Unpaid top-ups that an account may create in 24 hours. */
 export const unpaidTopupsMax = 50
 
-/** So long a page that nobody has paid may still be on its way; the provider closes its own after a day. */
+/** Age at which an unpaid top-up is closed. The provider closes its own page after a day. */
 export const openTopupMs = 7 * 86_400_000
 
+/** Age at which a top-up without a payment page is closed: longer than all tries to create the page take. */
+export const pagelessTopupMs = 600_000
+
 /**
- * So long it is known by its id that an event was taken in: three times as long as the provider can send it again. One that
- * comes later still changes nothing, since the state of its top-up says all that it says.
+ * Minimum time between two auto-recharges of one account. In it the events of the first reach the owner, who can switch
+ * auto-recharge off before a runaway program is paid for again.
  */
-export const paymentEventsKeptMs = 90 * 86_400_000
+export const rechargePauseMs = 600_000
 
 export type TopupRecord = {
   id: string
@@ -36,10 +39,12 @@ export type TopupRecord = {
   checkoutUrl: string | null
   paymentId: string | null
   receiptUrl: string | null
-  /** What the provider gave back to its user, in all. */
+  /** Total of the refunds that have not failed. */
   refunded: Units
-  /** What disputes have withdrawn and not given back. */
+  /** Withdrawn by disputes and not given back. With `refunded` never more than the amount. */
   disputed: Units
+  /** Counts the states applied, so that a state read before the last one is never applied after it. */
+  version: number
   createdAt: EpochMs
   updatedAt: EpochMs
   paidAt: EpochMs | null
@@ -60,40 +65,42 @@ export type UserTopup = TopupRecord & { email: string }
 /** What users pay with, as the provider knows them and as a person does: brand and last four digits. */
 export type PaymentMethod = { customerId: string; methodId: string; methodLabel: string }
 
-/** What an event says of a top-up, each in the provider's own words of amounts and state. */
-export type PaymentChange =
-  | { kind: 'paid'; amount: Units; currency: string; receiptUrl: string | null; method: PaymentMethod | null }
-  /** The page was gone through; whether it is paid is told later. */
-  | { kind: 'pending' }
-  | { kind: 'failed'; reason: string }
-  | { kind: 'expired' }
-  /** In all, and not by this event. */
-  | { kind: 'refunded'; refunded: Units; currency: string }
-  | { kind: 'withdrawn' | 'reinstated'; disputeId: string; amount: Units; currency: string }
-  /** It is kept that it came. */
-  | { kind: 'noted' }
+/** Ids by which a provider's event or list names a top-up; at least one is not null. */
+export type TopupRef = { topupId: string | null; checkoutId: string | null; paymentId: string | null }
 
-export type PaymentEvent = {
-  provider: PaymentProvider
-  eventId: string
-  type: string
-  /** What the event names of these: one is enough to find the top-up, and none may belong to another. */
-  topupId: string | null
+/** The provider's current state of one top-up. */
+export type PaymentState = {
+  topupId: string
+  status: TopupStatus
+  /** What was paid; null unless `status` is `paid`. */
+  paid: { amount: Units; currency: string } | null
+  /** Why it failed; null unless `status` is `failed`. */
+  reason: string | null
   checkoutId: string | null
   paymentId: string | null
-  change: PaymentChange
+  receiptUrl: string | null
+  /** Null unless the payer agreed to save it and the provider still has it. */
+  method: PaymentMethod | null
+  /** Total of the refunds that have not failed. */
+  refunded: Units
+  /** Withdrawn by disputes and not given back. */
+  disputed: Units
 }
 
-/** What an event led to. Of a top-up that is not known, nothing is kept. */
+/** Enough of a payment to create its top-up again; the user is the one named in the metadata, if any. */
+export type PaymentOrigin = { userId: string | null; isAuto: boolean; createdAt: EpochMs }
+
+/** Result of applying a state. `stale`: another state was applied since this one was read, so it must be read again. */
 export type PaymentOutcome =
   | 'applied'
   | 'nothing-new'
-  | 'repeated'
+  | 'stale'
   | 'unknown-topup'
-  | 'another-payment'
+  | 'unknown-account'
   | 'another-amount'
   | 'another-currency'
-export type AppliedEvent = { outcome: PaymentOutcome; topup: TopupRecord | null }
+  | 'not-paid'
+export type AppliedState = { outcome: PaymentOutcome; topup: TopupRecord | null }
 
 /** When a balance is topped up by itself: below what, to what, and how much of it in a month of UTC. */
 export type Recharge = { below: Units; to: Units; monthlyMax: Units }
@@ -121,22 +128,38 @@ export type DueRecharge = {
 /** Of the top-ups since some time, and what is owed at present. */
 export type PaymentTotals = { paid: Units; refunded: Units; disputed: Units; owed: Units; topups: number }
 
+export type RestoreTopup = {
+  state: PaymentState & { paid: NonNullable<PaymentState['paid']> }
+  provider: PaymentProvider
+  userId: string
+  isAuto: boolean
+  createdAt: EpochMs
+}
+
+/** `least` and `most` bound one payment, `monthlyMax` all recharges of the account in a month of UTC. */
+export type BeginRecharge = TopupOf & { least: Units; most: Units; monthlyMax: Units }
+
 export type PaymentStore = {
   /** Written before the provider is asked, so that no payment comes for what is not known. */
   createTopup(input: CreateTopup): Promise<CreateTopupResult>
-  /** Keeps where it is paid; undefined when it is unknown. */
+  /** Stores the payment page, and reopens a top-up that was closed for lack of one. Undefined if it is unknown. */
   noteCheckout(input: TopupOf & { checkoutId: string; checkoutUrl: string }): Promise<TopupRecord | undefined>
+  /** Closes an open top-up for which no page could be created. */
+  closePageless(of: TopupOf): Promise<void>
   getTopup(of: TopupOf): Promise<TopupRecord | undefined>
   /** How many a user has, of one state or of all. */
   countTopups(of: { userId: string; status?: TopupStatus }): Promise<number>
   /** Newest first. */
   listTopups(input: ListTopups): Promise<UserTopup[]>
-  /** By whichever of the ids is known of it, in this order; whoever's it is. */
-  findTopup(of: Pick<PaymentEvent, 'topupId' | 'checkoutId' | 'paymentId'>): Promise<TopupRecord | undefined>
-  /** The event's row, the top-up's state, the ledger and the user's events, in one transaction, once. */
-  applyEvent(event: PaymentEvent): Promise<AppliedEvent>
-  /** What `applyEvent` would answer, without writing anything. */
-  foreseeEvent(event: PaymentEvent): Promise<AppliedEvent>
+  /** Finds a top-up by the first id that is known, whoever owns it. */
+  findTopup(ref: TopupRef): Promise<TopupRecord | undefined>
+  /**
+   * Changes the top-up, the ledger and the user's events in one transaction, unless another state was applied since
+   * `version` was read.
+   */
+  applyState(input: { state: PaymentState; version: number }): Promise<AppliedState>
+  /** Creates a top-up that this database has lost, and applies its state. Does nothing if the top-up exists. */
+  restoreTopup(input: RestoreTopup): Promise<AppliedState>
   totals(since: EpochMs): Promise<PaymentTotals>
 
   getAccount(userId: string): Promise<PaymentAccount>
@@ -150,8 +173,8 @@ export type PaymentStore = {
   /** Users whose balance is below the threshold of their auto-recharge, or whose top-up by it is under way, after `afterId`. */
   rechargeable(input: { afterId: string; limit: number }): Promise<string[]>
   /**
-   * Makes the one top-up that is due for a user, or answers the one that is under way; undefined when there is none. A new
-   * one is of at least `least`, in whole cents.
+   * Creates the top-up that is due for a user, or returns the one in progress. Undefined if neither exists. A new one is in
+   * whole cents and at least `least`.
    */
-  beginRecharge(input: TopupOf & { least: Units; most: Units }): Promise<DueRecharge | undefined>
+  beginRecharge(input: BeginRecharge): Promise<DueRecharge | undefined>
 }

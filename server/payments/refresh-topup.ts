@@ -1,0 +1,74 @@
+import { ErrandError } from '../kernel/errors.ts'
+import type { AppliedState, PaymentState, TopupRecord, TopupRef } from '../store/payments/payment-records.ts'
+import { portOf, type PaymentParts } from './manage-topups.ts'
+import type { FoundPayment } from './payment-port.ts'
+
+/** Events of one top-up that arrive together read its state one after another; the provider sends the rest again. */
+const triesMax = 8
+
+export type RefreshParts = Pick<PaymentParts, 'log' | 'port' | 'store'>
+
+type Refresh = { ref: TopupRef; about: object }
+
+/** Reads a top-up's current state at the provider and applies it, for an event or a difference. */
+export async function refreshTopup(parts: RefreshParts, { about, ref: named }: Refresh): Promise<void> {
+  const { log } = parts
+  const ref = await resolveRef(parts, named)
+  if (!ref) {
+    log.info(about, 'a payment event names a payment that is not ours')
+    return
+  }
+  for (let tries = 0; tries < triesMax; tries++) {
+    const { found, topup } = await readTopup(parts, ref)
+    if (!topup) {
+      log.info({ ...about, topupId: ref.topupId }, 'a payment event names an unknown top-up')
+      return
+    }
+    if (!found) {
+      log.warn({ ...about, topupId: topup.id }, 'the payment provider does not know a top-up')
+      return
+    }
+    const { outcome } = await applyState(parts, { topup, state: found.state, about })
+    if (outcome !== 'stale') return
+  }
+  const message = 'The top-up changes too often just now. Send the event again.'
+  throw new ErrandError('SERVICE_UNAVAILABLE', message, { retryAfterSeconds: 1 })
+}
+
+type Apply = { topup: TopupRecord; state: PaymentState; about: object }
+
+/** Applies a state that was read after the row. */
+export async function applyState({ log, store }: RefreshParts, { about, state, topup }: Apply): Promise<AppliedState> {
+  const applied = await store.payments.applyState({ state, version: topup.version })
+  const { outcome } = applied
+  const fields = { ...about, topupId: topup.id, outcome }
+  if (outcome.startsWith('another') || outcome === 'not-paid') {
+    log.error(fields, 'the provider has a payment that does not fit its top-up; nothing was changed')
+  } else log.info(fields, 'read the state of a top-up')
+  return applied
+}
+
+/** Reads a top-up here first, and then at the provider: the other way round, an old state could pass for a new one. */
+export async function readTopup(
+  parts: RefreshParts,
+  ref: TopupRef & { topupId: string },
+): Promise<{ topup: TopupRecord | undefined; found: FoundPayment | undefined }> {
+  const { topupId } = ref
+  const topup = await parts.store.payments.findTopup({ topupId, checkoutId: null, paymentId: null })
+  const of = {
+    topupId,
+    checkoutId: topup?.checkoutId ?? ref.checkoutId,
+    paymentId: topup?.paymentId ?? ref.paymentId,
+  }
+  return { topup, found: await portOf(parts).stateOf(of) }
+}
+
+/** Adds the top-up to a reference that only names a payment; undefined if the payment is not ours. */
+export async function resolveRef(
+  parts: RefreshParts,
+  ref: TopupRef,
+): Promise<(TopupRef & { topupId: string }) | undefined> {
+  const known = ref.topupId ?? (await parts.store.payments.findTopup(ref))?.id
+  const topupId = known ?? (ref.paymentId === null ? null : await portOf(parts).topupOfPayment(ref.paymentId))
+  return topupId === null ? undefined : { ...ref, topupId }
+}

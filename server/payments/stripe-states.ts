@@ -1,0 +1,122 @@
+import { Stripe } from 'stripe'
+import type { PaymentMethod, PaymentState, TopupStatus } from '../store/payments/payment-records.ts'
+import { addressCharsMax, type FoundPayment, type StateOf } from './payment-port.ts'
+import { autoKey, topupKey, unitsPerCent, userKey } from './stripe-events.ts'
+
+// The current state of a top-up at Stripe. Its page says whether it expired or failed; its PaymentIntent, whether it was paid;
+// refunds and disputes are listed one by one, because the charge's own sum keeps counting refunds that failed.
+
+const expand = ['latest_charge', 'payment_method']
+const pageExpand = expand.map((name) => `payment_intent.${name}`)
+/** Refunds that leave Stripe's hands or have left them; a failed or canceled one gives the money back. */
+const standing = new Set(['succeeded', 'pending', 'requires_action'])
+const pending = new Set(['processing', 'requires_capture'])
+
+/** Undefined if Stripe has neither a page nor a payment of this top-up. */
+export async function readState(stripe: Stripe, of: StateOf): Promise<FoundPayment | undefined> {
+  const { checkoutId, paymentId, topupId } = of
+  const session =
+    checkoutId === null
+      ? undefined
+      : await known(() => stripe.checkout.sessions.retrieve(checkoutId, { expand: pageExpand }))
+  if (session && session.metadata?.[topupKey] !== topupId) return undefined
+  const inPage = session?.payment_intent
+  const intent =
+    (typeof inPage === 'string' ? undefined : inPage) ??
+    (paymentId === null ? undefined : await known(() => stripe.paymentIntents.retrieve(paymentId, { expand })))
+  if (intent && intent.metadata[topupKey] !== topupId) return undefined
+  const metadata = intent?.metadata ?? session?.metadata
+  if (!metadata) return undefined
+  const created = intent?.created ?? session?.created
+  const origin = {
+    userId: metadata[userKey] ?? null,
+    isAuto: metadata[autoKey] === '1',
+    createdAt: (created ?? 0) * 1000,
+  }
+  return {
+    origin,
+    state: { ...(await stateIn(stripe, { intent, session, topupId })), checkoutId: session?.id ?? null },
+  }
+}
+
+type Read = { topupId: string; intent: Stripe.PaymentIntent | undefined; session?: Stripe.Checkout.Session | undefined }
+
+/** The state that a PaymentIntent and its page tell. */
+export async function stateIn(stripe: Stripe, { intent, session, topupId }: Read): Promise<PaymentState> {
+  const status = statusOf({ intent, session })
+  const base = { topupId, status, checkoutId: null, paymentId: intent?.id ?? null, reason: null, paid: null }
+  const nothing = { receiptUrl: null, method: null, refunded: 0, disputed: 0 }
+  if (!intent || status !== 'paid') {
+    return { ...base, ...nothing, reason: status === 'failed' ? reasonOf(intent) : null }
+  }
+  const charge = typeof intent.latest_charge === 'string' ? null : intent.latest_charge
+  return {
+    ...base,
+    paid: { amount: intent.amount_received * unitsPerCent, currency: intent.currency },
+    receiptUrl: addressOf(charge?.receipt_url ?? null),
+    method: methodOf(intent),
+    refunded: charge && charge.amount_refunded > 0 ? await refundedOf(stripe, intent.id) : 0,
+    disputed: charge?.disputed ? await disputedOf(stripe, intent.id) : 0,
+  }
+}
+
+/** A declined card leaves a page open for the next one; a payment that auto-recharge made has no page and has failed. */
+function statusOf({ intent, session }: Omit<Read, 'topupId'>): TopupStatus {
+  if (intent?.status === 'succeeded') return 'paid'
+  if (session?.status === 'expired') return 'expired'
+  const hasEnded = session ? session.status === 'complete' : intent?.metadata[autoKey] === '1'
+  return intent && hasEnded && !pending.has(intent.status) ? 'failed' : 'open'
+}
+
+function reasonOf(intent: Stripe.PaymentIntent | undefined): string {
+  const error = intent?.last_payment_error
+  return (error?.decline_code ?? error?.code ?? intent?.status ?? 'failed').slice(0, 100)
+}
+
+async function refundedOf(stripe: Stripe, intentId: string): Promise<number> {
+  let cents = 0
+  for await (const { amount, status } of stripe.refunds.list({ payment_intent: intentId, limit: 100 })) {
+    if (standing.has(status ?? '')) cents += amount
+  }
+  return cents * unitsPerCent
+}
+
+/**
+ * The balance transactions tell whether the money left and came back: a status alone does not, since an inquiry withdraws
+ * nothing. Only their signs count: their amounts are in the currency of the Stripe balance.
+ */
+async function disputedOf(stripe: Stripe, intentId: string): Promise<number> {
+  let cents = 0
+  for await (const dispute of stripe.disputes.list({ payment_intent: intentId, limit: 100 })) {
+    const { amount, balance_transactions: moves } = dispute
+    const isReinstated = moves.some((move) => move.amount > 0)
+    if (moves.some((move) => move.amount < 0) && !isReinstated) cents += amount
+  }
+  return cents * unitsPerCent
+}
+
+function methodOf(intent: Stripe.PaymentIntent): PaymentMethod | null {
+  const { payment_method: method, setup_future_usage: usage } = intent
+  if (usage !== 'off_session' || method === null || typeof method === 'string') return null
+  // Null after the user has removed the method.
+  const { customer } = method
+  if (customer === null) return null
+  const customerId = typeof customer === 'string' ? customer : customer.id
+  const methodLabel = method.card ? `${method.card.brand} ${method.card.last4}` : method.type
+  return { customerId, methodId: method.id, methodLabel }
+}
+
+/** Null unless it can be stored and shown as a link. */
+export function addressOf(given: string | null): string | null {
+  return given !== null && /^https?:/.test(given) && given.length <= addressCharsMax ? given : null
+}
+
+/** Undefined for an object that Stripe does not have. */
+async function known<Found>(retrieve: () => Promise<Found>): Promise<Found | undefined> {
+  try {
+    return await retrieve()
+  } catch (error) {
+    if (error instanceof Stripe.errors.StripeInvalidRequestError && error.code === 'resource_missing') return undefined
+    throw error
+  }
+}

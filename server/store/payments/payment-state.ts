@@ -1,0 +1,33 @@
+import type { PaymentOutcome, PaymentState, TopupRecord } from './payment-records.ts'
+
+type Topup = Pick<
+  TopupRecord,
+  'amount' | 'status' | 'checkoutId' | 'paymentId' | 'receiptUrl' | 'refunded' | 'disputed'
+>
+type Judged<Row> = {
+  outcome: Extract<PaymentOutcome, `another-${string}` | 'not-paid' | 'applied' | 'nothing-new'>
+  next: Row
+}
+
+/**
+ * Returns the top-up as the provider has it. A paid top-up stays paid, and `open` at the provider keeps the status here: a
+ * page that was closed for its age may still be open there. Refunds and disputes together take no more than was paid.
+ */
+export function judgeState<Row extends Topup>(row: Row, state: PaymentState): Judged<Row> {
+  const { checkoutId, disputed, paid, paymentId, receiptUrl, status } = state
+  if (row.status === 'paid' && status !== 'paid') return { outcome: 'not-paid', next: row }
+  if (paid && paid.currency !== 'usd') return { outcome: 'another-currency', next: row }
+  if (paid && paid.amount !== row.amount) return { outcome: 'another-amount', next: row }
+  const refunded = Math.min(state.refunded, row.amount)
+  const next = {
+    ...row,
+    status: status === 'open' ? row.status : status,
+    checkoutId: row.checkoutId ?? checkoutId,
+    paymentId: paymentId ?? row.paymentId,
+    receiptUrl: receiptUrl ?? row.receiptUrl,
+    refunded,
+    disputed: Math.min(disputed, row.amount - refunded),
+  }
+  const isNew = (Object.keys(next) as (keyof Row)[]).some((name) => next[name] !== row[name])
+  return { outcome: isNew ? 'applied' : 'nothing-new', next }
+}
