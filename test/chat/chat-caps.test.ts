@@ -106,7 +106,7 @@ test('a cap that is no amount is refused with 400, which names the field', async
 })
 
 test('all chats of a session together cost no more than its cap, to the ten-thousandth where it is reported beyond', async () => {
-  const service = await startTalk()
+  const service = await startTalk({ limits: { maxWrittenOffUsdPerDay: 0 } })
   const talker = await Talker.create(service, { balanceUsd: '10.0000' })
   expect((await patch(talker, '1.0000')).body).toMatchObject({ maxCostUsd: '1.0000', spentUsd: '0.0000' })
   const first = expectOneEnd(await (await open(talker, [report])).all(), 'done')
@@ -201,7 +201,7 @@ test('a cap that is raised during a chat counts from its next words, and one bel
 }, 60_000)
 
 test('200 chats at one moment in sessions with a cap each: none passes its own, and the ledger adds up', async () => {
-  const service = await startTalk()
+  const service = await startTalk({ limits: { maxWrittenOffUsdPerDay: 0 } })
   const first = await Talker.create(service, { balanceUsd: '100.0000' })
   const talkers = [first, ...(await Promise.all(Array.from({ length: 199 }, () => first.another())))]
   // The first requests of sessions that nothing was written for yet.

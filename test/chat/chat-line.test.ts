@@ -3,7 +3,7 @@ import { lineMax } from '../../server/chat/user-turns.ts'
 import type { ChatReader } from '../support/chat-reader.ts'
 import { startModels } from '../models/model-checks.ts'
 import { hang, reply } from '../support/model-provider.ts'
-import { soon, startTalk, Talker, unitsOf } from './chat-checks.ts'
+import { expectOneEnd, soon, startTalk, Talker, unitsOf } from './chat-checks.ts'
 
 const writesMax = 4
 
@@ -101,13 +101,14 @@ test('a chat waits for others of its user that hold all they need, too', async (
   expect(unitsOf(balanceUsd) - unitsOf(heldUsd)).toBeLessThan(1000)
   const second = (await first.another('model')).open('7'.repeat(1000))
   await expect.poll(() => world.service.app.services.chats.waitingCount, soon).toBe(1)
+  world.provider.play(reply({ text: ['Yes.'] }))
   holder.leave()
-  await (await second).all()
+  expectOneEnd(await (await second).all(), 'done')
   await first.settled()
   await world.stop()
 })
 
-test('a call of a model holds what it may cost, and no more', async () => {
+test('a call of a model that is left holds nothing any more, and costs a part of what it held', async () => {
   const world = await startModels()
   const talker = await Talker.create(world.service, { agentId: 'model' })
   world.provider.play(hang)
@@ -117,6 +118,8 @@ test('a call of a model holds what it may cost, and no more', async () => {
   holder.leave()
   await talker.settled()
   const [{ amountUsd }] = await talker.charges()
-  expect(unitsOf(heldUsd) + unitsOf(amountUsd)).toBeLessThanOrEqual(1)
+  expect(-unitsOf(amountUsd)).toBeGreaterThan(0)
+  expect(-unitsOf(amountUsd)).toBeLessThan(unitsOf(heldUsd) / 2)
+  expect(await talker.account()).toMatchObject({ heldUsd: '0.0000' })
   await world.stop()
 })
