@@ -1,0 +1,40 @@
+import { expect, test } from 'vitest'
+import { insertTasks } from '../../bench/bench-data.ts'
+import { startService } from '../support/test-service.ts'
+
+const count = 100_000
+
+test("changing a key's period after 100,000 executions counts them all and leaves the event loop its turns", async () => {
+  const service = await startService()
+  const { key, userId } = await service.createPerson()
+  const { body } = await service.post(
+    '/api/keys',
+    { name: 'limited', limitUsd: '100.0000', limitReset: 'day' },
+    { key },
+  )
+  const { id: keyId } = body
+  const countedIn = `{"${keyId}":86400000}`
+  insertTasks(service.dataDir, { users: [{ userId, key }], count, status: 'completed', cost: 1, countedIn })
+  const { store } = service.app
+  const change = async (spendReset: 'day' | 'never') => {
+    let longestMs = 0
+    let isOver = false
+    let since = performance.now()
+    const turn = () => {
+      longestMs = Math.max(longestMs, performance.now() - since)
+      since = performance.now()
+      if (!isOver) setImmediate(turn)
+    }
+    turn()
+    await store.updateKey({ userId, keyId, changes: { spendReset } })
+    isOver = true
+    return Math.max(longestMs, performance.now() - since)
+  }
+  const periods = Array.from({ length: 16 }, (_, n) => (n % 2 === 0 ? ('never' as const) : ('day' as const)))
+  const gapsMs = await Promise.all(periods.map(change))
+  expect(Math.max(...gapsMs)).toBeLessThan(100)
+  await change('never')
+  const { keys } = (await service.get('/api/keys', key)).body
+  expect(keys).toContainEqual(expect.objectContaining({ id: keyId, limitReset: 'never', usedUsd: '10.0000' }))
+  await service.stop()
+})
