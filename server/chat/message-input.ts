@@ -32,7 +32,7 @@ export type MessageSetting = {
 
 type TurnHistory = { messages: readonly Pick<ChatMessage, 'content'>[]; tokens: number }
 
-export const nothingSaid: History = { messages: [], tokens: 0 }
+export const nothingSaid: History = { messages: [], tokens: 0, cachedAt: null }
 
 export function earlierTokens(earlier: readonly EarlierDraft[]): number {
   let tokens = 0

@@ -116,7 +116,12 @@ export const balanceMax = 1_000_000_000_000_000
 export const rateWindowMs = 60_000
 
 /** Newest messages of a session that fit, oldest first, in whole exchanges. */
-export type History = { messages: Pick<MessageRecord, 'role' | 'content' | 'parts'>[]; tokens: number }
+export type History = {
+  messages: Pick<MessageRecord, 'role' | 'content' | 'parts'>[]
+  tokens: number
+  /** When the last reply ended, if part of its prompt was cached. */
+  cachedAt: EpochMs | null
+}
 
 export type ListTransactions = Page &
   ListRange & {
