@@ -6,7 +6,7 @@ import type { ListPlace } from '../../list-place.ts'
 import type { Op, Reads } from '../command.ts'
 import { statement } from '../statement.ts'
 
-// What a limit's owner spent in a period by executions that count in windows of other periods. A period may hold a million
+// The spend of a limit's owner in a period, by executions that count in windows of other periods. A period may hold a million
 // executions, so where a read blocks the event loop they are summed in pieces before the command, which adds the newest.
 
 export type SpendPeriod = Pick<SpendLimit, 'ownerId' | 'reset'> & { userId: string }
@@ -61,7 +61,7 @@ export function* restOfSpent(on: Reads, period: SpendPeriod, summed: SpentSoFar 
   let { spent } = soFar
   for (const kind of kinds) {
     if (on.passedAtOnce !== Infinity) {
-      // Twice as many as are left by the sum in pieces, since executions may come in between.
+      // The sum in pieces leaves half as many; others may have come in between.
       const of = { userId, ...soFar[kind], offset: 2 * rowsAtOnce(on) }
       if (yield* on.get(statements[kind].pieceEnd, of)) return undefined
     }
