@@ -9,8 +9,7 @@ import {
   toolCallsBytesMax,
 } from './byte-bounds.ts'
 import { emptySessionsMax, keyedSessionsMax, sessionsMax } from './account-bounds.ts'
-import type { History } from './store.ts'
-import type { CreateSessionResult, ListSessions } from './session-inputs.ts'
+import type { CreateSessionResult, History, ListSessions } from './session-inputs.ts'
 import type {
   MessageFile,
   MessagePart,

@@ -24,11 +24,12 @@ import {
   sessionTotal,
   type SessionTotal,
 } from '../session-records.ts'
-import type { History, StoreLimits } from '../store.ts'
+import type { StoreLimits } from '../store.ts'
 import type {
   CreateSession,
   CreateSessionResult,
   DeleteSessionResult,
+  History,
   ListSessions,
   SettleTurn,
   UpdateSession,
