@@ -80,7 +80,7 @@ async function waitFor(
   if (!isKeyed && calls.earlierTask(called) === undefined) await calls.noticed(what)
   const earlier = isKeyed ? undefined : calls.earlierTask(called)
   const taskId = earlier ?? (await calls.taskOf(called, () => create(ctx, input)))
-  const call = calls.open({ ...called, taskId, cancel: cancelOf(services, { taskId, userId }) })
+  const call = calls.open({ ...called, taskId, cancel: cancelOf(services, { caller, taskId }) })
   ctx.about.taskId = taskId
   try {
     const gone = AbortSignal.any([left, call.canceled])
@@ -96,7 +96,7 @@ async function waitFor(
   }
 }
 
-function cancelOf(services: Services, task: { taskId: string; userId: string }): CalledTask['cancel'] {
+function cancelOf(services: Services, task: { caller: Caller; taskId: string }): CalledTask['cancel'] {
   return async () => {
     try {
       return isCanceled(await cancelTask(services.tasks, task)) ? 'canceled' : 'ended'
