@@ -1,7 +1,15 @@
 import { resolveDatabaseUrl, resolveServe, type ServeOptions } from '../config.ts'
 import { messageOf } from '../kernel/thrown.ts'
 import { checkConfig, checkDrain, checkOpenFiles, checkPort, checkVersions } from './doctor-process.ts'
-import { checkClock, checkDatabase, checkDisk, checkFolder, checkModes, checkSecret } from './doctor-data.ts'
+import {
+  checkClock,
+  checkDatabase,
+  checkDisk,
+  checkFolder,
+  checkLedger,
+  checkModes,
+  checkSecret,
+} from './doctor-data.ts'
 import type { Finding, Installation } from './finding.ts'
 import { print } from './open-store.ts'
 
@@ -14,6 +22,7 @@ const checks: Record<string, Check> = {
   modes: checkModes,
   disk: checkDisk,
   database: checkDatabase,
+  ledger: checkLedger,
   secret: checkSecret,
   clock: checkClock,
   port: checkPort,
