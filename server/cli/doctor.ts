@@ -1,6 +1,6 @@
 import { resolveDatabaseUrl, resolveServe, type ServeOptions } from '../config.ts'
 import { messageOf } from '../kernel/thrown.ts'
-import { checkConfig, checkDrain, checkOpenFiles, checkPort, checkVersions } from './doctor-process.ts'
+import { checkConfig, checkDrain, checkOpenFiles, checkPort, checkVariables, checkVersions } from './doctor-process.ts'
 import {
   checkClock,
   checkDatabase,
@@ -18,6 +18,7 @@ type Check = (of: Installation) => Promise<Omit<Finding, 'name'>> | Omit<Finding
 const checks: Record<string, Check> = {
   versions: checkVersions,
   configuration: checkConfig,
+  variables: checkVariables,
   'data directory': checkFolder,
   modes: checkModes,
   disk: checkDisk,

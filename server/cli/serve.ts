@@ -2,6 +2,7 @@ import type { Logger } from 'pino'
 import { loadConfigFile } from '../agents/config/load-config-file.ts'
 import { startApp, type App } from '../app.ts'
 import {
+  describeUnknown,
   isBelowNpm,
   resolveCommandPath,
   resolveDatabaseUrl,
@@ -15,6 +16,7 @@ import {
   resolveSecrets,
   resolveServe,
   resolveTrustedProxies,
+  unknownVariables,
   type ServeOptions,
 } from '../config.ts'
 import { describeFewFiles } from './open-files.ts'
@@ -27,6 +29,7 @@ export async function serve(options: Options, onListening?: (app: App) => Promis
   const settings = resolveServe(options)
   const { baseUrl, configFile, dataDir, host, port, role } = settings
   const log = createServiceLog(resolveLogLevel())
+  for (const unknown of unknownVariables()) log.warn({}, describeUnknown(unknown))
   const loaded = await loadConfigFile(configFile)
   const config = { ...loaded, login: resolveLogin(loaded.login) }
   const limits = resolveLimits(config.limits)
