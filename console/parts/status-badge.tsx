@@ -19,6 +19,7 @@ const looks = {
   open: { color: 'blue', Icon: ChatBubbleIcon, label: 'Active' },
   closed: { color: 'gray', Icon: CheckCircledIcon, label: 'Completed' },
   expired: { color: 'gray', Icon: MinusCircledIcon, label: 'Expired' },
+  canceled: { color: 'gray', Icon: MinusCircledIcon, label: 'Canceled' },
   revoked: { color: 'gray', Icon: MinusCircledIcon, label: 'Revoked' },
   suspended: { color: 'red', Icon: CrossCircledIcon, label: 'Suspended' },
   blocked: { color: 'yellow', Icon: ExclamationTriangleIcon, label: 'Blocked' },

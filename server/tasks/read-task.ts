@@ -61,12 +61,13 @@ export async function listTasks(
   const query = { userId, ...filters, ...(tag && { tags: tag }), ...range, limit, offset }
   const { next, tasks, total } = await store.listTasks(query)
   return {
-    tasks: tasks.map(({ cost, createdAt, completedAt, tags, ...item }) => ({
+    tasks: tasks.map(({ cost, createdAt, completedAt, errorCode, tags, ...item }) => ({
       ...item,
       ...(tags && { tags }),
       costUsd: formatUsd(cost),
       createdAt: isoTime(createdAt),
       ...(completedAt !== null && { completedAt: isoTime(completedAt) }),
+      ...(errorCode !== null && { errorCode }),
     })),
     total,
     limit,

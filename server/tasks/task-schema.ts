@@ -156,6 +156,7 @@ export const TaskListItem = z
     costUsd: usd,
     createdAt: isoTimestamp,
     completedAt: isoTimestamp.optional(),
+    errorCode: z.string().optional().describe('Code of the error of a failed task, such as CANCELED'),
   })
   .meta({ id: 'TaskListItem' })
 

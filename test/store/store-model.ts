@@ -143,7 +143,7 @@ export class StoreModel {
   listTasks(filter: { userId: string; status?: TaskStatus; agentId?: string }): TaskListItem[] {
     return this.tasks
       .filter((task) => Object.entries(filter).every(([name, value]) => task[name as keyof ModelTask] === value))
-      .map(({ id, agentId, endpointId, status, cost, createdAt, completedAt }) => ({
+      .map(({ id, agentId, endpointId, status, cost, createdAt, completedAt, error }) => ({
         id,
         agentId,
         endpointId,
@@ -152,6 +152,7 @@ export class StoreModel {
         cost,
         createdAt,
         completedAt,
+        errorCode: error?.code ?? null,
       }))
       .toReversed()
   }

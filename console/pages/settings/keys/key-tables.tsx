@@ -89,7 +89,7 @@ const limitsColumn: Column<Key> = {
         {spent && <Text className={classes.nowrap}>{spent}</Text>}
         {resetsAt !== null && (
           <Text size="sm" c="dimmed">
-            anew <TimeText at={resetsAt} />
+            resets <TimeText at={resetsAt} />
           </Text>
         )}
         {executionsPerMinute !== null && <Text>{countText(executionsPerMinute)} executions a minute</Text>}
