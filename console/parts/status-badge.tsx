@@ -36,7 +36,16 @@ export type BadgeStatus = keyof typeof looks
 export function StatusBadge({ status, label }: { status: BadgeStatus; label?: string }) {
   const { color, Icon, label: usual } = looks[status]
   return (
-    <Badge color={color} variant="light" tt="none" fw={500} size="lg" fz="sm" leftSection={<Icon aria-hidden />}>
+    <Badge
+      color={color}
+      variant="light"
+      tt="none"
+      fw={500}
+      size="lg"
+      fz="sm"
+      miw="max-content"
+      leftSection={<Icon aria-hidden />}
+    >
       {label ?? usual}
     </Badge>
   )

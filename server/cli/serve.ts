@@ -2,7 +2,6 @@ import type { Logger } from 'pino'
 import { loadConfigFile } from '../agents/config/load-config-file.ts'
 import { startApp, type App } from '../app.ts'
 import {
-  describeUnknown,
   isBelowNpm,
   resolveCommandPath,
   resolveDatabaseUrl,
@@ -16,9 +15,9 @@ import {
   resolveSecrets,
   resolveServe,
   resolveTrustedProxies,
-  unknownVariables,
   type ServeOptions,
 } from '../config.ts'
+import { describeUnknown, unknownVariables } from '../unknown-variables.ts'
 import { describeFewFiles } from './open-files.ts'
 import { createServiceLog } from './service-log.ts'
 

@@ -350,36 +350,6 @@ test('a token counts in the limits of the key that made it, too', async () => {
   await service.stop()
 })
 
-test('a token or key of one agent changes no runs of others', async () => {
-  const service = await start()
-  const { key } = await service.createPerson()
-  const { taskId } = await expectStatus(200, service.post('/api/tasks', { ...task, endpointId: 'job.wait' }, { key }))
-  const [own, other] = [await openSession(service, key, 'one'), await openSession(service, key, 'two')]
-  expect((await chat(service, key, other)).status).toBe(200)
-  const { turnId } = (await service.get(`/api/sessions/${other}/messages`, key)).body.messages[1]
-  const limited = await expectStatus(200, service.post('/api/keys', { name: 'limited', agents: ['one'] }, { key }))
-  for (const by of [(await tokenBy(service, key, { agents: ['one'] })).token, limited.key]) {
-    for (const [method, path, body] of [
-      ['POST', `/api/tasks/${taskId}/cancel`, {}],
-      ['PATCH', `/api/sessions/${other}`, { status: 'completed' }],
-      ['DELETE', `/api/sessions/${other}`],
-      ['POST', `/api/chat/${turnId}/stop`, {}],
-      ['DELETE', `/v1/responses/${turnId.replace('turn', 'resp')}`],
-    ] as const) {
-      expect((await service.request(method, path, { key: by, body })).status, `${method} ${path}`).toBe(403)
-    }
-    expect((await service.request('DELETE', '/api/sessions/ses_nobody', { key: by })).status).toBe(404)
-    expect(
-      (await service.request('PATCH', `/api/sessions/${own}`, { key: by, body: { tags: { a: 'b' } } })).status,
-    ).toBe(200)
-  }
-  expect((await service.get(`/api/sessions/${other}`, key)).body).toMatchObject({ status: 'active', messageCount: 2 })
-  expect(['pending', 'processing']).toContain((await service.get(`/api/tasks/${taskId}`, key)).body.status)
-  expect((await service.request('DELETE', `/api/sessions/${own}`, { key: limited.key })).status).toBe(200)
-  expect((await service.post(`/api/tasks/${taskId}/cancel`, {}, { key })).body.status).toBe('failed')
-  await service.stop()
-})
-
 test('a token runs its agents only, which are among those of its maker', async () => {
   const service = await start()
   const { key } = await service.createPerson()

@@ -24,7 +24,7 @@ testConsole(
     await opened.open('/agents/text?endpoint=text.summarize')
     await page.getByLabel('Text').first().fill('One sentence.')
     await page.getByRole('button', { name: /^Run/ }).click()
-    const notice = page.getByRole('alert')
+    const notice = page.getByRole('alert').filter({ hasText: 'balance is too low' })
     await notice.getByRole('link', { name: 'Add credit' }).waitFor()
     expect(await notice.innerText()).not.toMatch(/administrator/)
   },
@@ -115,6 +115,11 @@ testConsole('no cell of the keys lies over another, and no button is cut off', a
       }
       for (const button of document.querySelectorAll('table button, table .mantine-Badge-label')) {
         if (button.scrollWidth > button.clientWidth + 1) found.push(`${button.textContent} is cut off`)
+      }
+      for (const table of document.querySelectorAll('table')) {
+        const { right } = table.getBoundingClientRect()
+        if (right > table.parentElement!.getBoundingClientRect().right + 1)
+          found.push('the table is wider than its place')
       }
       return [...new Set(found)]
     })

@@ -86,7 +86,7 @@ const limitsColumn: Column<Key> = {
     if (!spent && executionsPerMinute === null && agents === null) return <Text c="dimmed">None</Text>
     return (
       <>
-        {spent && <Text className={classes.nowrap}>{spent}</Text>}
+        {spent && <Text>{spent}</Text>}
         {resetsAt !== null && (
           <Text size="sm" c="dimmed">
             resets <TimeText at={resetsAt} />
@@ -172,7 +172,7 @@ async function revoke({ id, name }: Key): Promise<void> {
 
 function When({ at }: { at: string | null }) {
   return (
-    <span className={classes.nowrap}>
+    <span>
       {at === null ? (
         <Text c="dimmed" inherit span>
           Never
