@@ -110,6 +110,8 @@ function resolveRole(text: string, env: Environment): Role {
   return role
 }
 
+export const environment = (): NodeJS.ProcessEnv => process.env
+
 export function resolveConfigFile(option: string | undefined, env: Environment = process.env): string {
   return option ?? env.ERRAND_CONFIG ?? variables.ERRAND_CONFIG.default
 }

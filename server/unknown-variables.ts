@@ -1,10 +1,11 @@
+import { environment } from './config.ts'
 import { limits, limitVariable, variables, type LimitName } from './kernel/settings.ts'
 
 /**
  * Variables that look like settings and are none, each with the setting of the nearest name. Only reported: the
  * configuration file may read variables of its own.
  */
-export function unknownVariables(env: NodeJS.ProcessEnv = process.env): { name: string; nearest: string }[] {
+export function unknownVariables(env: NodeJS.ProcessEnv = environment()): { name: string; nearest: string }[] {
   const known = [...Object.keys(variables), ...(Object.keys(limits) as LimitName[]).map(limitVariable)]
   return Object.keys(env)
     .filter((name) => name.startsWith('ERRAND_') && !known.includes(name))

@@ -30,8 +30,22 @@ export function describeLists(contractTest: ContractTest): void {
       expect(tasks.map(({ id }) => id)).toEqual(ids.toReversed())
       expect(total).toBe(24)
       for (const item of tasks) {
-        const { agentId, endpointId, status, tags, cost, createdAt, completedAt } = await world.read(userId, item.id)
-        expect(item).toEqual({ id: item.id, agentId, endpointId, status, tags, cost, createdAt, completedAt })
+        const { agentId, endpointId, status, tags, cost, createdAt, completedAt, error } = await world.read(
+          userId,
+          item.id,
+        )
+        const errorCode = error?.code ?? null
+        expect(item).toEqual({
+          id: item.id,
+          agentId,
+          endpointId,
+          status,
+          tags,
+          cost,
+          createdAt,
+          completedAt,
+          errorCode,
+        })
       }
     },
   )
