@@ -840,6 +840,8 @@ export type TaskListItem = {
   createdAt: string
   /** ISO 8601 UTC timestamp with milliseconds */
   completedAt?: string | undefined
+  /** Code of the error of a failed task, such as CANCELED */
+  errorCode?: string | undefined
 }
 
 export type TaskProgress = {

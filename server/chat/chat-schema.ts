@@ -4,12 +4,16 @@ import { isoTimestamp, maxCostUsd, quoteId, resourceId, usd } from '../kernel/wi
 // The shapes of a chat on the wire: one request, and the events of its stream, one JSON object a line.
 
 const messagePartsMax = 20
-// No control characters, no halves of a character, and no path.
-const filename = /^[^\p{Cc}\p{Cs}/\\]{1,200}$/u
+// No paths, control characters, lone surrogates or line breaks. Nothing that reorders text either: with U+202E
+// "invoice_\u202Efdp.exe" is displayed as "invoice_exe.pdf".
+const filename = /^[^\p{Cc}\p{Cs}\p{Zl}\p{Zp}\u202A-\u202E\u2066-\u2069/\\]{1,200}$/u
 
 export const Filename = z
   .string()
-  .regex(filename, 'Must be 1 to 200 characters, without slashes and control characters')
+  .regex(
+    filename,
+    'Must be 1 to 200 characters, without slashes, control characters or characters that change the direction of text',
+  )
 
 const FilePart = z.object({
   type: z.literal('file'),

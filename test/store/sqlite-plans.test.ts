@@ -58,7 +58,7 @@ test('a page of users is read in the order of the table, without sorting, and a 
   const lists = ofUsers.filter(({ sql }) => / order by .* limit \?/i.test(sql))
   expect(lists).toHaveLength(1)
   expect(lists[0]!.plan).toEqual([
-    expect.stringMatching(/^SCAN users$/),
+    expect.stringMatching(/^SEARCH users USING INTEGER PRIMARY KEY \(rowid>\? AND rowid<\?\)$/),
     expect.stringMatching(/^SEARCH accounts USING INDEX \S+ \(user_id=\?\)$/),
     expect.stringMatching(/^CORRELATED SCALAR SUBQUERY/),
     expect.stringMatching(/^SEARCH counters USING .*\(user_id=\? AND kind=\? AND part=\? AND status=\?\)$/),
@@ -66,6 +66,16 @@ test('a page of users is read in the order of the table, without sorting, and a 
   const ofOne = ofUsers.filter(({ sql }) => /\b(?:id|email) = \?/.test(sql))
   expect(ofOne.length).toBeGreaterThanOrEqual(2)
   expect(ofOne.filter(({ plan }) => plan.some((step) => step.startsWith('SCAN')))).toEqual([])
+})
+
+test('the live client tokens of a user are counted without reading ended ones, and admins without reading users', () => {
+  const counts = planned.filter(({ sql }) => sql.includes('count(*) AS live FROM client_tokens'))
+  expect(counts).toHaveLength(1)
+  expect(counts[0]!.plan).toEqual([
+    'SEARCH client_tokens USING COVERING INDEX client_tokens_live (user_id=? AND revoked_at=? AND expires_at>?)',
+  ])
+  const admins = planned.filter(({ sql }) => sql.includes('WHERE is_admin = 1 AND suspended_at IS NULL'))
+  expect(admins.map(({ plan }) => plan)).toEqual([['SCAN users USING INDEX users_admins']])
 })
 
 test('logins are found by their hash, their user or their end, and tries to log in by index', () => {
