@@ -18,6 +18,12 @@ export function endOf(event: ChatEvent): ReplyEnd | undefined {
   return { ...(costUsd !== undefined && { costUsd }), error: { ...error, costUsd } }
 }
 
+/** In the words of `ai`. */
+function finishReasonOf(event: ChatEvent): 'stop' | 'length' | 'content-filter' {
+  const { finishReason = 'stop' } = event.type === 'done' ? event : {}
+  return finishReason === 'content_filter' ? 'content-filter' : finishReason
+}
+
 /** Whether the answer that has begun says that nothing comes. */
 export function isEmpty({ headers }: ChatStream): boolean {
   return headers === undefined
@@ -66,7 +72,7 @@ export async function* uiChunks(
     if (error) {
       yield { type: 'message-metadata', messageMetadata: { ...turn, ...metadata, errorCode: error.code } }
       yield { type: 'error', errorText: onError(error) }
-    } else yield { type: 'finish', finishReason: 'stop', messageMetadata: { ...turn, ...metadata } }
+    } else yield { type: 'finish', finishReason: finishReasonOf(event), messageMetadata: { ...turn, ...metadata } }
   }
 }
 

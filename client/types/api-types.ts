@@ -148,6 +148,8 @@ export type ChatEvent = {
   usage: ChatUsage
   /** Amount in USD with four fraction digits */
   costUsd: string
+  /** `length` if the reply was cut off, by a limit of tokens or of steps; absent from older replies */
+  finishReason?: "stop" | "length" | "content_filter" | undefined
 } | {
   type: "error"
   /** ISO 8601 UTC timestamp with milliseconds */

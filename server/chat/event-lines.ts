@@ -1,3 +1,4 @@
+import type { FinishReason } from '../agents/run/chat-messages.ts'
 import type { ChatUsed } from '../billing/chat-price.ts'
 import { isoTime, type EpochMs } from '../kernel/clock.ts'
 import type { ErrandError, ErrorCode } from '../kernel/errors.ts'
@@ -7,9 +8,9 @@ import type { TurnEndCode } from './turn-ends.ts'
 
 // The events that the service itself writes into a stream, as lines.
 
-type Done = { seq: number; used: ChatUsed; cost: Units; at: EpochMs }
+type Done = { seq: number; used: ChatUsed; cost: Units; finishReason?: FinishReason; at: EpochMs }
 
-export function doneLine({ at, cost, seq, used }: Done): string {
+export function doneLine({ at, cost, finishReason = 'stop', seq, used }: Done): string {
   const { cachedPromptTokens, completionTokens, promptTokens, reasoningTokens, toolCalls } = used
   const totalTokens = promptTokens + completionTokens
   return line({
@@ -25,6 +26,7 @@ export function doneLine({ at, cost, seq, used }: Done): string {
       toolCalls,
     },
     costUsd: formatUsd(cost),
+    finishReason,
   })
 }
 

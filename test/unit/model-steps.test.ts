@@ -14,7 +14,7 @@ function beginSteps() {
   const steps = new ModelSteps({
     openStep: async (step) => {
       opened.push(step)
-      return { outputTokensMax: 200, onFull: () => {} }
+      return { outputTokensMax: 200, onEnd: () => {} }
     },
     onUsage: (usage) => told.push(usage),
   })

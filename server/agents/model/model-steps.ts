@@ -1,6 +1,6 @@
 import type { FinishReason } from 'ai'
 import type { HeldStep, ReplyRun } from '../run/open-steps.ts'
-import { roughTokens } from '../run/chat-messages.ts'
+import { roughTokens, type FinishReason as ReplyReason } from '../run/chat-messages.ts'
 import type { ChatPart } from '../config/define-config.ts'
 import type { ModelUsage } from '../threads/delta-bypass.ts'
 import { promptSize, type PromptSize } from '../run/prompt-size.ts'
@@ -18,6 +18,13 @@ type Begun = {
 }
 
 const bytesPerToken = 4
+/** A reply whose last step calls tools ended at the agent's `maxSteps`. */
+const reasons: Partial<Record<FinishReason, ReplyReason>> = {
+  stop: 'stop',
+  length: 'length',
+  'tool-calls': 'length',
+  'content-filter': 'content_filter',
+}
 
 /**
  * The calls of a model in one reply. Each is held before the provider hears of it, and told of when the provider has
@@ -92,7 +99,7 @@ export class ModelSteps {
   end(reason: FinishReason): void {
     const ended = this.#begun.shift()
     if (!ended) return
-    if (reason === 'length') ended.held.onFull()
+    ended.held.onEnd(reasons[reason])
     this.#tell(ended)
   }
 

@@ -94,6 +94,10 @@ export type ChatBatch = {
   reported: ChatUsed | null
 }
 
+/** Why a reply ended by itself: `length` if it was cut off, by a limit of tokens or of steps. */
+export const finishReasons = ['stop', 'length', 'content_filter'] as const
+export type FinishReason = (typeof finishReasons)[number]
+
 /** A reply that ended by itself, or was stopped: what it used, and how long its texts are for a later history. */
 export type ChatSummary = {
   used: ChatUsed
@@ -103,6 +107,8 @@ export type ChatSummary = {
   usedAtMost?: ChatUsed
   /** Whether what could be held allowed only a shorter text than was asked for, and it came to that length. */
   isCutByHold?: boolean
+  /** Absent if the reply failed. */
+  finishReason?: FinishReason
   /** Whether tokens were counted from the texts, because the agent reported none. */
   isEstimated: boolean
   messageTokens: number

@@ -49,7 +49,7 @@ export async function createCompletion(host: ReplyHost, routed: RoutedRequest, b
     const chunks = new ChatChunks({ id, model, created, includeUsage: options?.include_usage === true })
     const finish = async () => {
       if (!chunks.end) return ''
-      return finished(chunks, { end: await endOf(chunks.end, { ...of, turnId, hasText: chunks.hasText }), maxTokens })
+      return finished(chunks, await endOf(chunks.end, { ...of, turnId, hasText: chunks.hasText }))
     }
     const translation: Translation = { begin: () => chunks.begin(), write: (lines) => chunks.write(lines), finish }
     return await streamReply(routed, { reply, stallMs: host.stallMs, translation })
@@ -64,24 +64,23 @@ export async function createCompletion(host: ReplyHost, routed: RoutedRequest, b
     refusal: null,
     ...(reasoning !== '' && { reasoning_content: reasoning }),
   }
-  const choice = { index: 0, message: content, logprobs: null, finish_reason: reasonOf(end, maxTokens) }
+  const choice = { index: 0, message: content, logprobs: null, finish_reason: reasonOf(end) }
   const completion = { id, object: 'chat.completion', created, model, choices: [choice], usage: completionUsage(end) }
   await answerReply(routed, completion, { turnId, costUsd: end.costUsd })
 }
 
-function finished(chunks: ChatChunks, { end, maxTokens }: { end: ReplyEnd; maxTokens: number | undefined }): string {
+function finished(chunks: ChatChunks, end: ReplyEnd): string {
   if (end.error) {
     return `data: ${JSON.stringify({ error: { ...wireError(end.error), cost_usd: end.costUsd } })}\n\ndata: [DONE]\n\n`
   }
-  return `${chunks.finish(reasonOf(end, maxTokens), completionUsage(end))}data: [DONE]\n\n`
+  return `${chunks.finish(reasonOf(end), completionUsage(end))}data: [DONE]\n\n`
 }
 
 type Charged = Extract<ReplyEnd, { error: null }>
 
-/** Agents do not say why their model ended; one that wrote as much as it was allowed in a single step was cut off there. */
-export function reasonOf({ kind, usage }: Charged, maxTokens: number | undefined): 'stop' | 'length' {
-  if (kind === 'cut') return 'length'
-  return maxTokens !== undefined && usage.toolCalls === 0 && usage.completionTokens >= maxTokens ? 'length' : 'stop'
+function reasonOf({ code, kind }: Charged): 'stop' | 'length' | 'content_filter' {
+  if (kind === 'finished') return 'stop'
+  return code === 'CONTENT_FILTER' ? 'content_filter' : 'length'
 }
 
 function maxTokensOf({ max_completion_tokens: ofCompletion, max_tokens: older }: CompletionInput): number | undefined {

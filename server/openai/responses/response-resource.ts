@@ -52,10 +52,10 @@ export function toItem({ id, kind, parts, status }: Item): object {
   return { type: 'message', id, status, role: 'assistant', content: parts }
 }
 
-export function statusOf(end: ReplyEnd, maxTokens: number | null): Status {
-  switch (end.kind) {
+export function statusOf({ kind }: ReplyEnd): Status {
+  switch (kind) {
     case 'finished':
-      return isFull(end, maxTokens) ? 'incomplete' : 'completed'
+      return 'completed'
     case 'cut':
       return 'incomplete'
     case 'stopped':
@@ -63,10 +63,6 @@ export function statusOf(end: ReplyEnd, maxTokens: number | null): Status {
     case 'failed':
       return 'failed'
   }
-}
-
-function isFull({ usage }: ReplyEnd, maxTokens: number | null): boolean {
-  return maxTokens !== null && usage !== null && usage.toolCalls === 0 && usage.completionTokens >= maxTokens
 }
 
 type Resource = {
@@ -80,7 +76,7 @@ type Resource = {
 /** A response as OpenAI writes it. */
 export function toResponse({ asked, createdAt, ended, turnId }: Resource): object {
   const { format, instructions, isBackground, maxTokens, metadata, model, previousId, sessionId, temperature } = asked
-  const status = ended ? statusOf(ended.end, maxTokens) : 'in_progress'
+  const status = ended ? statusOf(ended.end) : 'in_progress'
   // Only the last item can have been cut off.
   const items = ended?.parts.map(({ kind, text }, index, { length }) =>
     toItem({
