@@ -2,6 +2,7 @@ import { requireScope, type Caller } from '../../auth/caller.ts'
 import type { RoutedRequest } from '../../http/routed-request.ts'
 import type { Services } from '../../rpc/context.ts'
 import { collectReply } from '../collect-reply.ts'
+import { resolveReferences } from '../input/item-references.ts'
 import { parseInput } from '../input/parse-input.ts'
 import { messageNames, readMessages, type WireMessage } from '../input/read-messages.ts'
 import { readFormat } from '../input/response-format.ts'
@@ -28,15 +29,12 @@ export async function createResponse(host: ReplyHost, routed: RoutedRequest, bod
   const { instructions, max_output_tokens: maxTokens, model, previous_response_id: previousId, temperature } = input
   const agent = modelOf({ caller, catalogue: services.catalogue }, model)
   const items = typeof input.input === 'string' ? [{ role: 'user', content: input.input }] : input.input
-  const { earlier, message } = readMessages(items, { param: 'input', chat: agent.chat })
+  const resolved = await resolveReferences(services, { caller, items })
+  const { earlier, message } = readMessages(resolved.items, { param: 'input', chat: agent.chat })
   const responseFormat = readFormat(input.text?.format, { chat: agent.chat, param: 'text.format' })
-  const session = await continuedOf(services, { caller, ofHeader, input })
+  const session = (await continuedOf(services, { caller, ofHeader, input })) ?? referencedOf(input, resolved.sessionId)
   const isKept =
-    session !== undefined ||
-    isKeptBy(
-      input,
-      earlier.some(({ role }) => role !== 'system'),
-    )
+    session !== undefined || isKeptBy(input, !resolved.hasReferences && earlier.some(({ role }) => role !== 'system'))
   const place = await placeOf(services, { agent, caller, input, isKept, session })
   const isBackground = input.background === true
   const told = [
@@ -157,6 +155,11 @@ function isKeptBy({ background, store }: ResponseInput, hasEarlier: boolean): bo
     throw badParam('background', 'Must be false where the input has earlier messages, since that is not stored')
   }
   return store !== false && !hasEarlier
+}
+
+/** What is not to be stored cannot continue a session. */
+function referencedOf({ store }: ResponseInput, sessionId: string | undefined): string | undefined {
+  return store === false ? undefined : sessionId
 }
 
 type Continued = { caller: Caller; ofHeader: string | undefined; input: ResponseInput }
