@@ -2,10 +2,11 @@ import { createOpenAICompatible } from '@ai-sdk/openai-compatible'
 import { generateObject, generateText, streamText } from 'ai'
 import { expect, test } from 'vitest'
 import { z } from 'zod'
-import { Talker } from '../chat/chat-checks.ts'
+import { startTalk, Talker } from '../chat/chat-checks.ts'
 import { readSse, WireCalls } from '../openai/wire-calls.ts'
+import { say } from '../support/chat-agents.ts'
 import { reply } from '../support/model-provider.ts'
-import { instructions, maxSteps } from './model-agents.ts'
+import { instructions, maxOutputTokens, maxSteps } from './model-agents.ts'
 import { startModels, type ModelWorld } from './model-checks.ts'
 
 // Models behind /v1, called by the AI SDK as they would be anywhere else.
@@ -49,6 +50,34 @@ test('text is generated and streamed; what the system says comes after the instr
   expect(await mine.charges()).toHaveLength(2)
   await mine.expectSound()
   await world.stop()
+})
+
+const sampling = { top_p: 0.5, presence_penalty: 0.25, frequency_penalty: -0.5, seed: 7 }
+
+test("sampling parameters reach the provider, and max_tokens above the agent's maximum is that maximum", async () => {
+  const world = await startModels()
+  const { mine } = await callsOf(world)
+  world.provider.play(reply({ text: ['Yes.'] }))
+  const of = { ...sampling, model: 'model' }
+  expect((await mine.complete('Hello', { ...of, stop: 'End', max_tokens: 1_000_000 })).status).toBe(200)
+  expect((await mine.complete('Hello', { ...of, stop: ['End', '.'] })).status).toBe(200)
+  const { body, status } = await mine.respond('Hello', { ...of, max_output_tokens: 1_000_000 })
+  expect([status, body.top_p, body.presence_penalty, body.frequency_penalty]).toEqual([200, 0.5, 0.25, -0.5])
+  const [first, second, third] = world.provider.bodies
+  expect(first).toMatchObject({ ...sampling, stop: ['End'], max_tokens: maxOutputTokens })
+  expect(second).toMatchObject({ ...sampling, stop: ['End', '.'] })
+  expect(third).toMatchObject({ ...sampling, max_tokens: maxOutputTokens })
+  await mine.expectSound()
+  await world.stop()
+})
+
+test('an agent that is no model ignores sampling parameters', async () => {
+  const service = await startTalk()
+  const mine = new WireCalls(service, await service.createPerson())
+  const message = say({ do: 'tell', what: 'params' })
+  const { body } = await mine.complete(message, { ...sampling, stop: 'End', max_tokens: 5000 })
+  expect(JSON.parse(body.choices[0].message.content)).toEqual({ maxTokens: 1000 })
+  await service.stop()
 })
 
 const call = { id: 'call_a', name: 'weather', args: ['{"city":"Paris"}'] }

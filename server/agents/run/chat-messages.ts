@@ -21,6 +21,18 @@ export type ReplyParams = {
   maxTokens?: number
   /** Of a language model of the AI SDK only: JSON, which fits the schema where there is one. */
   responseFormat?: ResponseFormat
+  /** Of a language model of the AI SDK only. */
+  sampling?: Sampling
+}
+
+/** Call settings of the AI SDK, which leaves out those that a provider does not take. */
+export type Sampling = {
+  topP?: number
+  topK?: number
+  presencePenalty?: number
+  frequencyPenalty?: number
+  seed?: number
+  stopSequences?: string[]
 }
 
 export type ResponseFormat = { type: 'json'; schema?: JsonSchema; name?: string; description?: string }

@@ -1,9 +1,11 @@
+import type { Chat } from '../../agents/config/catalogue.ts'
 import type { RoutedRequest } from '../../http/routed-request.ts'
 import { collectReply } from '../collect-reply.ts'
 import { CompletionInput } from '../input/completion-input.ts'
 import { parseInput } from '../input/parse-input.ts'
 import { messageNames, readMessages } from '../input/read-messages.ts'
 import { readFormat } from '../input/response-format.ts'
+import { readSampling } from '../input/sampling.ts'
 import { modelOf } from '../models.ts'
 import { endOf, type ReplyEnd } from '../reply-end.ts'
 import { continuedSession, unkeptSession } from '../reply-session.ts'
@@ -25,7 +27,7 @@ export async function createCompletion(host: ReplyHost, routed: RoutedRequest, b
   // A session has its own history.
   const told = session === undefined ? earlier : earlier.filter(({ role }) => role === 'system')
   const responseFormat = readFormat(input.response_format, { chat: agent.chat, param: 'response_format' })
-  const maxTokens = maxTokensOf(input)
+  const maxTokens = maxTokensOf(input, agent.chat)
   const place =
     session === undefined
       ? unkeptSession(services, agent.id)
@@ -34,7 +36,7 @@ export async function createCompletion(host: ReplyHost, routed: RoutedRequest, b
     body,
     message: message.content,
     params: { ...(typeof temperature === 'number' && { temperature }), ...(maxTokens !== undefined && { maxTokens }) },
-    setting: { ...place.setting, earlier: told, ...(responseFormat && { responseFormat }) },
+    setting: { ...place.setting, earlier: told, ...(responseFormat && { responseFormat }), ...readSampling(input) },
     open: place.open,
     names: {
       ...messageNames({ earlier: told, message }, 'messages'),
@@ -83,9 +85,14 @@ function reasonOf({ code, kind }: Charged): 'stop' | 'length' | 'content_filter'
   return code === 'CONTENT_FILTER' ? 'content_filter' : 'length'
 }
 
-function maxTokensOf({ max_completion_tokens: ofCompletion, max_tokens: older }: CompletionInput): number | undefined {
+/** Clients send the maximum of another model, so a larger one is the agent's own. */
+function maxTokensOf(
+  { max_completion_tokens: ofCompletion, max_tokens: older }: CompletionInput,
+  { maxOutputTokens }: Chat,
+): number | undefined {
   if (typeof ofCompletion === 'number' && typeof older === 'number' && ofCompletion !== older) {
     throw badParam('max_tokens', 'Leave it out beside max_completion_tokens')
   }
-  return ofCompletion ?? older ?? undefined
+  const maxTokens = ofCompletion ?? older ?? undefined
+  return maxTokens === undefined ? undefined : Math.min(maxTokens, maxOutputTokens)
 }

@@ -7,6 +7,7 @@ import { parseInput } from '../input/parse-input.ts'
 import { messageNames, readMessages, type WireMessage } from '../input/read-messages.ts'
 import { readFormat } from '../input/response-format.ts'
 import { ResponseInput } from '../input/response-input.ts'
+import { readSampling } from '../input/sampling.ts'
 import { modelOf, type ModelAgent } from '../models.ts'
 import { endOf } from '../reply-end.ts'
 import { continuedSession, newSession, unkeptSession, type ReplyPlace } from '../reply-session.ts'
@@ -58,9 +59,9 @@ export async function createResponse(host: ReplyHost, routed: RoutedRequest, bod
     message: message.content,
     params: {
       ...(typeof temperature === 'number' && { temperature }),
-      ...(typeof maxTokens === 'number' && { maxTokens }),
+      ...(typeof maxTokens === 'number' && { maxTokens: Math.min(maxTokens, agent.chat.maxOutputTokens) }),
     },
-    setting: { ...place.setting, earlier: told, ...(responseFormat && { responseFormat }) },
+    setting: { ...place.setting, earlier: told, ...(responseFormat && { responseFormat }), ...readSampling(input) },
     open,
     names: {
       ...messageNames({ earlier: told, message }, 'input'),
@@ -75,6 +76,7 @@ export async function createResponse(host: ReplyHost, routed: RoutedRequest, bod
     instructions: instructions ?? null,
     previousId: previousId ?? null,
     temperature: temperature ?? null,
+    ...readSampling(input),
     maxTokens: maxTokens ?? null,
     metadata: input.metadata ?? {},
     format: (input.text?.format as object | null | undefined) ?? { type: 'text' },

@@ -1,3 +1,4 @@
+import type { Sampling } from '../../agents/run/chat-messages.ts'
 import type { EpochMs } from '../../kernel/clock.ts'
 import type { ReplyPart } from '../collect-reply.ts'
 import type { ReplyEnd } from '../reply-end.ts'
@@ -12,6 +13,7 @@ export type Asked = {
   instructions: string | null
   previousId: string | null
   temperature: number | null
+  sampling?: Sampling
   maxTokens: number | null
   metadata: Record<string, string>
   format: object
@@ -76,6 +78,7 @@ type Resource = {
 /** A response as OpenAI writes it. */
 export function toResponse({ asked, createdAt, ended, turnId }: Resource): object {
   const { format, instructions, isBackground, maxTokens, metadata, model, previousId, sessionId, temperature } = asked
+  const { frequencyPenalty = 0, presencePenalty = 0, topP = 1 } = asked.sampling ?? {}
   const status = ended ? statusOf(ended.end) : 'in_progress'
   // Only the last item can have been cut off.
   const items = ended?.parts.map(({ kind, text }, index, { length }) =>
@@ -103,9 +106,9 @@ export function toResponse({ asked, createdAt, ended, turnId }: Resource): objec
     truncation: 'disabled',
     parallel_tool_calls: true,
     text: { format },
-    top_p: 1,
-    presence_penalty: 0,
-    frequency_penalty: 0,
+    top_p: topP,
+    presence_penalty: presencePenalty,
+    frequency_penalty: frequencyPenalty,
     top_logprobs: 0,
     temperature: temperature ?? 1,
     reasoning: null,
