@@ -71,7 +71,9 @@ export async function* uiChunks(
     const { error, ...metadata } = end
     if (error) {
       yield { type: 'message-metadata', messageMetadata: { ...turn, ...metadata, errorCode: error.code } }
-      yield { type: 'error', errorText: onError(error) }
+      // A stop from another tab, or by `chat.stop`, is no failure.
+      const isStopped = event.type === 'error' && event.stopped === true
+      yield isStopped ? { type: 'abort', reason: error.message } : { type: 'error', errorText: onError(error) }
     } else yield { type: 'finish', finishReason: finishReasonOf(event), messageMetadata: { ...turn, ...metadata } }
   }
 }

@@ -35,6 +35,7 @@ export type ErrandUIMessageChunk =
   | (ToolCall & { type: 'tool-output-available'; output: Record<string, unknown> })
   | { type: 'message-metadata'; messageMetadata: ErrandMetadata }
   | { type: 'error'; errorText: string }
+  | { type: 'abort'; reason: string }
   | { type: 'finish'; finishReason: 'stop' | 'length' | 'content-filter'; messageMetadata: ErrandMetadata }
 
 /** A message as `useChat` has it. */

@@ -167,6 +167,8 @@ export type ChatEvent = {
   code?: string | undefined
   /** What was charged for a reply that ended after its start */
   costUsd?: string | undefined
+  /** Of a reply that its user stopped */
+  stopped?: true | undefined
 }
 
 export type ChatUsage = {

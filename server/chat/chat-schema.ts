@@ -103,6 +103,7 @@ export const ChatEvent = z
       statusCode: z.number().int().optional(),
       code: z.string().optional().describe('The code of the refusal, as in the body of any error'),
       costUsd: usd.optional().describe('What was charged for a reply that ended after its start'),
+      stopped: z.literal(true).optional().describe('Of a reply that its user stopped'),
     }),
   ])
   .meta({ id: 'ChatEvent' })

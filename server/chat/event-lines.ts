@@ -30,12 +30,19 @@ export function doneLine({ at, cost, finishReason = 'stop', seq, used }: Done): 
   })
 }
 
-type Failure = { seq: number; code: TurnEndCode; message: string; at: EpochMs; cost?: Units }
+type Failure = { seq: number; code: TurnEndCode; message: string; stopped?: true; at: EpochMs; cost?: Units }
 
 /** The end of a reply that did not finish; `cost` is what it was charged. */
-export function failureLine({ at, code, cost, message, seq }: Failure): string {
+export function failureLine({ at, code, cost, message, seq, stopped }: Failure): string {
   const costUsd = cost === undefined ? {} : { costUsd: formatUsd(cost) }
-  return line({ type: 'error', timestamp: isoTime(at), seq, error: { code, message }, ...costUsd })
+  return line({
+    type: 'error',
+    timestamp: isoTime(at),
+    seq,
+    error: { code, message },
+    ...costUsd,
+    ...(stopped && { stopped }),
+  })
 }
 
 /**

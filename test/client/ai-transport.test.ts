@@ -154,6 +154,23 @@ test('a stop ends the reply at the service, nothing is written after it, and the
   await close()
 })
 
+test('a stop from another tab ends the reply as a stop, which is no error of the page', async () => {
+  const { close, ends, openPage, talker } = await open()
+  const page = openPage()
+  const sent = page.sendMessage({ text: say({ do: 'text', delta: 'Some text. ' }, { do: 'await-abort' }) })
+  await page.showing('Some text. ')
+  const other = createClient({ baseUrl: talker.service.url, apiKey: talker.key })
+  await other.chat.stop({ turnId: page.messages[1]!.metadata!.turnId! })
+  await sent
+  expect([page.status, page.error]).toEqual(['ready', undefined])
+  expect(page.text).toBe('Some text. ')
+  const { costUsd, errorCode } = page.messages[1]!.metadata!
+  expect(errorCode).toBe('AGENT_INTERRUPTED')
+  expect((await talker.charges()).map(({ amountUsd }) => amountUsd)).toEqual([`-${costUsd}`])
+  expect(ends).toMatchObject([{ costUsd, error: { code: 'AGENT_INTERRUPTED' } }])
+  await close()
+})
+
 test('a stop before the answer has come, or before its first event, ends the reply too', async () => {
   const { close, ends, openPage, talker } = await open()
   const answered = Promise.withResolvers<void>()
