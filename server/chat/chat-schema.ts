@@ -1,4 +1,5 @@
 import { z } from 'zod'
+import { finishReasons } from '../agents/run/chat-messages.ts'
 import { isoTimestamp, maxCostUsd, quoteId, resourceId, usd } from '../kernel/wire-types.ts'
 
 // The shapes of a chat on the wire: one request, and the events of its stream, one JSON object a line.
@@ -86,7 +87,17 @@ export const ChatEvent = z
       seq,
       toolResult: z.object({ id: z.string(), output: z.record(z.string(), z.unknown()) }),
     }),
-    z.object({ type: z.literal('done'), timestamp, seq, usage: ChatUsage, costUsd: usd }),
+    z.object({
+      type: z.literal('done'),
+      timestamp,
+      seq,
+      usage: ChatUsage,
+      costUsd: usd,
+      finishReason: z
+        .enum(finishReasons)
+        .optional()
+        .describe('`length` if the reply was cut off, by a limit of tokens or of steps; absent from older replies'),
+    }),
     z.object({
       type: z.literal('error'),
       timestamp,
@@ -96,6 +107,7 @@ export const ChatEvent = z
       statusCode: z.number().int().optional(),
       code: z.string().optional().describe('The code of the refusal, as in the body of any error'),
       costUsd: usd.optional().describe('What was charged for a reply that ended after its start'),
+      stopped: z.literal(true).optional().describe('Of a reply that its user stopped'),
     }),
   ])
   .meta({ id: 'ChatEvent' })

@@ -33,7 +33,10 @@ export type TurnEndCode =
   | 'LIMIT_REACHED'
   | 'INTERNAL_ERROR'
 
-export function describeEnd(cause: StopCause | undefined, outcome: RunOutcome): { code: TurnEndCode; message: string } {
+/** `stopped` if the user asked for it, from whichever page. */
+type TurnEnd = { code: TurnEndCode; message: string; stopped?: true }
+
+export function describeEnd(cause: StopCause | undefined, outcome: RunOutcome): TurnEnd {
   switch (cause) {
     case 'fault':
       return { code: 'INTERNAL_ERROR', message: 'The service failed. Nothing was charged; send the message again.' }
@@ -53,7 +56,7 @@ export function describeEnd(cause: StopCause | undefined, outcome: RunOutcome): 
     case 'disconnect':
       return { code: 'AGENT_INTERRUPTED', message: 'The client left.' }
     case 'stopped':
-      return { code: 'AGENT_INTERRUPTED', message: 'The reply was stopped.' }
+      return { code: 'AGENT_INTERRUPTED', message: 'The reply was stopped.', stopped: true }
     case 'drain':
       return {
         code: 'AGENT_INTERRUPTED',

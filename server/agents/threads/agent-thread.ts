@@ -227,7 +227,10 @@ function receive(catalogue: Catalogue, message: ToThread): void {
       )
     }
     case 'count':
-      return begin(run, async () => ({ kind: 'completed', json: String(await countTokens([message.text])) }))
+      return begin(run, createLog(''), async () => ({
+        kind: 'completed',
+        json: String(await countTokens([message.text])),
+      }))
     case 'credit':
       return windows.get(run)?.credit(message.chars)
     case 'held':
