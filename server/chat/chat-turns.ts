@@ -1,5 +1,4 @@
 import type { Agent, Catalogue } from '../agents/config/catalogue.ts'
-import { boundNow } from '../agents/files/file-tokens.ts'
 import { chatUse, writtenRates, type ChatRates } from '../billing/chat-price.ts'
 import { assertSignedIn, type ConnectorAccess } from '../connectors/connector-access.ts'
 import { budgetRefusal, limitRefusal } from '../billing/refusals.ts'

@@ -8,7 +8,7 @@ const readOnMs = 700
 /** Time to read a stopped model call whose reasoning is hidden: only its usage reveals it. */
 const readOnHiddenMs = 60_000
 /** The same when the session is deleted, which waits ten seconds for its chat. */
-const readOnDeletedMs = 8000
+const readOnDeletedMs = 6000
 
 /** Why a turn is ended before its reply. */
 export type StopCause =

@@ -32,7 +32,7 @@ const windowChars = 65_536
 const burstChars = 16_384
 const burstEvents = 128
 const overstayMs = 5000
-const countMsMax = 800
+const countMsMax = 2500
 /** An agent that takes this long for a part is not one that yields as fast as it is read. */
 const pacedMs = 1
 

@@ -1,7 +1,7 @@
 import { assert, must } from '../../kernel/assert.ts'
 import { isoTime, type EpochMs } from '../../kernel/clock.ts'
 import { judgeTask, withOneMore, type TaskNotAccepted } from '../judge-admission.ts'
-import type { AttemptRef, StoredJson, TaskFailure, TaskStatus } from '../records.ts'
+import type { StoredJson, TaskFailure, TaskStatus } from '../records.ts'
 import { limitsOf, noPlans } from '../limits/account-limits.ts'
 import type { StoreLimits } from '../store.ts'
 import type {
@@ -13,11 +13,11 @@ import type {
   CompleteTask,
   FailTask,
   Interruption,
-  ProgressNote,
 } from '../task-inputs.ts'
 import type { AccountRow } from '../tables/account-tables.ts'
 import { inTime, taskColumns, taskRecord, type ReadTaskRow } from '../task-rows.ts'
 import { blockAfterCall, countFailure } from './abuse-block.ts'
+import { thisAttempt } from './attempt-notes.ts'
 import type { Answer, Op, Reads, Tx } from './command.ts'
 import { eventIdOf, recordEvent } from './events/event-rows.ts'
 import { askKey, insertKey, stillKept } from './idempotency-rows.ts'
@@ -90,7 +90,6 @@ const connectorsWait = statement<{ status: TaskStatus }>('task_connectors_wait',
     `SELECT status FROM tasks WHERE ${where}`,
   )
 })
-const thisAttempt = `id = :taskId AND attempt = :attempt AND status = 'processing' AND queued = 0`
 // A node renews its lease without a lock on the account, so the lease is judged by the statement that ends the attempt.
 const ifPassed = ' AND (CAST(:passedAt AS bigint) IS NULL OR lease_until <= :passedAt)'
 const ended = `RETURNING ${columns('userId agentId endpointId cost givenBack webhookUrl completedAt countedIn connectorIds cancelableUntil')}`
@@ -136,11 +135,6 @@ const byQuote = statement<{ id: string }>(
   'SELECT id FROM tasks WHERE quote_id = :quoteId AND quote_id IS NOT NULL',
 )
 const metered = statement<Metered>('task_metered', `SELECT cost, meters FROM tasks WHERE ${thisAttempt}`)
-const forbid = statement(
-  'task_forbid_cancel',
-  `UPDATE tasks SET cancelable_until = coalesce(cancelable_until, :now) WHERE ${thisAttempt}`,
-)
-const note = statement('task_note_progress', `UPDATE tasks SET progress = :progress WHERE ${thisAttempt}`)
 const requeue = statement(
   'task_requeue',
   ({ ofLease }) => `UPDATE tasks SET queued = 1${ofLease(', lease_until = NULL')}
@@ -278,20 +272,6 @@ function settled(usage: Record<string, number>, row: Metered | undefined) {
   }
   assert(left >= 0, 'a task uses no more than it was charged')
   return { givenBack: left, usage }
-}
-
-/** Under the lock that a cancel takes, so that one of the two comes first. */
-export function* forbidCancel(tx: Tx, { attempt, taskId }: AttemptRef): Op<boolean> {
-  if (!Number.isSafeInteger(attempt) || !(yield* tx.lockOwner({ taskId }))) return false
-  return (yield* tx.run(forbid, { taskId, attempt, now: yield* tx.now() })) > 0
-}
-
-/** Says how far tasks have come; what is no longer an attempt's has no progress. No money, so no lock on an account. */
-export function* noteProgress(tx: Tx, notes: readonly ProgressNote[]): Op<void> {
-  // In the order in which the leases of a node lock them.
-  const inOrder = notes.toSorted((a, b) => (a.taskId < b.taskId ? -1 : 1))
-  const noted = inOrder.map(({ attempt, progress, taskId }) => tx.run(note, { taskId, attempt, progress }))
-  for (const answer of noted) yield* answer
 }
 
 export function* failTask(tx: Tx, input: Failure, limits: StoreLimits): Op<boolean> {

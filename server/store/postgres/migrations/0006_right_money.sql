@@ -28,6 +28,7 @@ ALTER TABLE "topups" ADD COLUMN "events" text;--> statement-breakpoint
 ALTER TABLE "transactions" ADD COLUMN "counted_in" text;--> statement-breakpoint
 CREATE INDEX "wire_requests_created" ON "wire_requests" USING btree ("created_at");--> statement-breakpoint
 CREATE INDEX "client_tokens_live" ON "client_tokens" USING btree ("user_id","revoked_at","expires_at");--> statement-breakpoint
+CREATE INDEX "topups_open" ON "topups" USING btree ("created_at") WHERE status = 'open';--> statement-breakpoint
 CREATE INDEX "users_admins" ON "users" USING btree ("id") WHERE is_admin = 1;--> statement-breakpoint
 ALTER TABLE "topups" DROP COLUMN "disputes";
 --> statement-breakpoint

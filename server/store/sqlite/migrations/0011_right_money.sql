@@ -26,6 +26,7 @@ ALTER TABLE `spend_windows` ADD `carried` integer DEFAULT 0 NOT NULL;--> stateme
 ALTER TABLE `tasks` ADD `cancelable_until` integer;--> statement-breakpoint
 ALTER TABLE `topups` ADD `version` integer DEFAULT 0 NOT NULL;--> statement-breakpoint
 ALTER TABLE `topups` ADD `events` text;--> statement-breakpoint
+CREATE INDEX `topups_open` ON `topups` (`created_at`) WHERE status = 'open';--> statement-breakpoint
 ALTER TABLE `topups` DROP COLUMN `disputes`;--> statement-breakpoint
 ALTER TABLE `transactions` ADD `counted_in` text;--> statement-breakpoint
 CREATE INDEX `users_admins` ON `users` (`id`) WHERE is_admin = 1;
