@@ -57,18 +57,20 @@ const insert = statement<{ seq: number }>(
   `${insertInto('tasks', `${given} status queued attempt createdAt`)} RETURNING seq`,
 )
 const insertPayload = statement('task_insert_payload', insertInto('payloads', 'id taskId createdAt bytes sha256'))
-const claim = statement<ReadTaskRow>(
-  'task_claim',
-  ({
-    greatest,
-    ofLease,
-  }) => `UPDATE tasks SET status = 'processing', queued = 0, attempt = attempt + 1, progress = NULL,
-      started_at = ${greatest}(:now, created_at)${ofLease(', lease_until = :leaseUntil')}
-    WHERE id = :taskId AND queued = 1 AND ${inTime}
-      AND (connector_ids IS NULL OR connector_ids = '[]' OR status <> 'pending' OR :connectorTasksMax > (
-        SELECT count(*) FROM (SELECT 1 FROM tasks AS other WHERE other.user_id = :userId
-          AND other.status = 'processing' AND other.connector_ids <> '[]' LIMIT :connectorTasksMax) AS found))
-    RETURNING ${columns(taskColumns)}`,
+const claimIf = (name: string, condition: string) =>
+  statement<ReadTaskRow>(
+    name,
+    ({ greatest, ofLease }) => `UPDATE tasks SET status = 'processing', queued = 0, attempt = attempt + 1,
+        progress = NULL, started_at = ${greatest}(:now, created_at)${ofLease(', lease_until = :leaseUntil')}
+      WHERE id = :taskId AND queued = 1 AND ${inTime} AND ${condition}
+      RETURNING ${columns(taskColumns)}`,
+  )
+const claim = claimIf('task_claim', `(connector_ids IS NULL OR connector_ids = '[]' OR status <> 'pending')`)
+// A statement of its own: SQLite takes 1.5 times as long for an UPDATE that reads its own table.
+const claimWithConnectors = claimIf(
+  'task_claim_with_connectors',
+  `:connectorTasksMax > (SELECT count(*) FROM (SELECT 1 FROM tasks AS other WHERE other.user_id = :userId
+    AND other.status = 'processing' AND other.connector_ids <> '[]' LIMIT :connectorTasksMax) AS found)`,
 )
 /**
  * That a task which nobody has begun must wait, as its user has `most` that were begun; what waits for another attempt is one
@@ -215,7 +217,8 @@ export function* claimTask(tx: Tx, taskId: string, limits: StoreLimits): Op<Clai
   const { connectorsBlockedUntil: blockedUntil } = account
   const isBlocked = blockedUntil !== null && blockedUntil > now
   const connectorTasksMax = isBlocked ? 0 : limits.connectorTasksAtWork || Number.MAX_SAFE_INTEGER
-  const row = yield* tx.get(claim, { taskId, userId, connectorTasksMax, now, leaseUntil })
+  const of = { taskId, now, leaseUntil }
+  const row = (yield* tx.get(claim, of)) ?? (yield* tx.get(claimWithConnectors, { ...of, userId, connectorTasksMax }))
   if (!row) {
     if (!(yield* tx.get(connectorsWait, { taskId, now }))) return undefined
     if (!isBlocked) return 'at-limit'
