@@ -55,19 +55,24 @@ export function insertTasks(
     count,
     status,
     tagsOf,
+    cost = 0,
+    countedIn = null,
   }: {
     users: readonly BenchUser[]
     count: number
     status: 'pending' | 'completed'
     tagsOf?: (index: number) => Record<string, string>
+    cost?: number
+    /** Spend windows of all tasks, as JSON. */
+    countedIn?: string | null
   },
 ): { taskId: string; user: BenchUser }[] {
   const db = new Database(join(dataDir, 'errand.db'))
   const isDone = status === 'completed'
   const insertTask = db.prepare(
-    `INSERT INTO tasks (id, user_id, agent_id, endpoint_id, status, queued, attempt, cost, tags, request, response,
+    `INSERT INTO tasks (id, user_id, agent_id, endpoint_id, status, queued, attempt, cost, counted_in, tags, request, response,
                         created_at, started_at, completed_at)
-     VALUES (?, ?, 'bench', 'bench.noop', ?, ?, ?, 0, ?, '{"n":1}', ?, ?, ?, ?)`,
+     VALUES (?, ?, 'bench', 'bench.noop', ?, ?, ?, ?, ?, ?, '{"n":1}', ?, ?, ?, ?)`,
   )
   const insertTransaction = db.prepare(
     `INSERT INTO transactions (id, user_id, type, amount, balance_after, task_id, description, created_at)
@@ -87,7 +92,20 @@ export function insertTasks(
       const tags = tagsOf ? JSON.stringify(tagsOf(index)) : null
       const response = isDone ? '{"ok":true}' : null
       const ended = isDone ? at : null
-      insertTask.run(taskId, user.userId, status, isDone ? 0 : 1, isDone ? 1 : 0, tags, response, at, ended, ended)
+      insertTask.run(
+        taskId,
+        user.userId,
+        status,
+        isDone ? 0 : 1,
+        isDone ? 1 : 0,
+        cost,
+        countedIn,
+        tags,
+        response,
+        at,
+        ended,
+        ended,
+      )
       insertTransaction.run(newId('txn', at), user.userId, taskId, at)
       return { taskId, user }
     }),

@@ -7,7 +7,7 @@ import { newId } from '../kernel/ids.ts'
 import type { Units } from '../kernel/money.ts'
 import type { Quotes } from '../quotes/quotes.ts'
 import type { RateState, SessionRecord } from '../store/records.ts'
-import type { History } from '../store/store.ts'
+import type { History } from '../store/session-inputs.ts'
 import type { Idempotency } from '../store/task-inputs.ts'
 import type { WireRequest } from '../store/requests/wire-requests.ts'
 import { admissible, type Admissible, type Ask } from './admissible-message.ts'
@@ -48,6 +48,8 @@ type Start = Ask & {
   signal: AbortSignal
 }
 
+/** How long providers keep a prompt in their cache at least. */
+const cacheKeptMs = 300_000
 /** Between two looks at a session whose turn is being settled here, or on another node. */
 const stopPauseMs = 10
 const stopElsewherePauseMs = 100
@@ -198,6 +200,7 @@ export class ChatTurns {
           ...(stored.sent && { parts: stored.sent }),
           history: [...stored.earlier, ...messages],
           historyTokens: latest.history.tokens + earlierTokens(said),
+          isHistoryCached: isCached(latest.history, { admitted, now: this.#parts.clock.now(), setting }),
           params: { ...given(params), ...(chat.isModel && modelParams(setting)) },
           connectors,
           rates,
@@ -343,6 +346,20 @@ export class ChatTurns {
   #turns(): ChatTurn[] {
     return [...this.#sessions.values()].filter((turn) => turn instanceof ChatTurn)
   }
+}
+
+/**
+ * Whether the provider has the history in its cache. Requires that the last reply reported cached tokens a moment ago and that this
+ * prompt begins like the one before: the whole session, with no tools or answer format of its own.
+ */
+function isCached(
+  { cachedAt, messages }: History,
+  { admitted, now, setting }: { admitted: Admissible; now: EpochMs; setting: Ask['setting'] },
+): boolean {
+  const { connectorIds, earlier, session } = admitted
+  if (cachedAt === null || now - cachedAt > cacheKeptMs || !session) return false
+  const isWhole = messages.length === session.messageCount && earlier.length === 0
+  return isWhole && connectorIds.length === 0 && !setting?.responseFormat
 }
 
 /** A turn that is being admitted, with its Idempotency-Key, and how many requests wait to attach to it. */

@@ -8,7 +8,7 @@ import { badField } from '../kernel/errors.ts'
 import { parseUsd, type Units } from '../kernel/money.ts'
 import type { QuoteSubject } from '../quotes/quotes.ts'
 import { jsonBytes, messageTextBytesMax } from '../store/byte-bounds.ts'
-import type { History } from '../store/store.ts'
+import type { History } from '../store/session-inputs.ts'
 import type { ChatInput } from './chat-schema.ts'
 import type { MessageDraft } from './files/message-draft.ts'
 // What a message asks for.
@@ -33,7 +33,7 @@ export type MessageSetting = {
 
 type TurnHistory = { messages: readonly Pick<ChatMessage, 'content'>[]; tokens: number }
 
-export const nothingSaid: History = { messages: [], tokens: 0 }
+export const nothingSaid: History = { messages: [], tokens: 0, cachedAt: null }
 
 export function earlierTokens(earlier: readonly EarlierDraft[]): number {
   let tokens = 0

@@ -2,6 +2,7 @@ import type { EpochMs } from '../kernel/clock.ts'
 import type { Units } from '../kernel/money.ts'
 import type {
   ChatBreakdown,
+  MessageRecord,
   MessagePart,
   Page,
   PayloadDigest,
@@ -129,3 +130,11 @@ export type SettleTurn = {
 export type TurnMessage = { content: string; tokens: number }
 /** `writtenOff` is the part of the cost that was not charged. */
 export type SettledTurn = { charged: Units; balance: Units; writtenOff: Units }
+
+/** Newest messages of a session that fit, oldest first, in whole exchanges. */
+export type History = {
+  messages: Pick<MessageRecord, 'role' | 'content' | 'parts'>[]
+  tokens: number
+  /** When the last reply ended, if part of its prompt was cached. */
+  cachedAt: EpochMs | null
+}

@@ -9,8 +9,7 @@ import {
   toolCallsBytesMax,
 } from './byte-bounds.ts'
 import { emptySessionsMax, keyedSessionsMax, sessionsMax } from './account-bounds.ts'
-import type { History } from './store.ts'
-import type { CreateSessionResult, ListSessions } from './session-inputs.ts'
+import type { CreateSessionResult, History, ListSessions } from './session-inputs.ts'
 import type {
   MessageFile,
   MessagePart,
@@ -206,7 +205,7 @@ export type NewestRow = { content: string; parts: string | null; tokens: number 
 /** Gathers a history from a session's messages, given newest first. */
 export class HistoryBuilder {
   readonly #tokensMax: number
-  readonly #kept: History = { messages: [], tokens: 0 }
+  readonly #kept: Omit<History, 'cachedAt'> = { messages: [], tokens: 0 }
   #reply: NewestRow | undefined
   #exchanges = 0
 
@@ -235,7 +234,7 @@ export class HistoryBuilder {
   }
 
   /** Oldest first. */
-  get history(): History {
+  get history(): Omit<History, 'cachedAt'> {
     return { messages: this.#kept.messages.toReversed(), tokens: this.#kept.tokens }
   }
 }

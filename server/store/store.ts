@@ -51,6 +51,7 @@ import type {
   DeleteSessionResult,
   GrowHold,
   GrowHoldResult,
+  History,
   ListSessions,
   OpenTurn,
   OpenTurnResult,
@@ -114,9 +115,6 @@ export const balanceMax = 1_000_000_000_000_000
 
 /** Executions are counted over this long. */
 export const rateWindowMs = 60_000
-
-/** Newest messages of a session that fit, oldest first, in whole exchanges. */
-export type History = { messages: Pick<MessageRecord, 'role' | 'content' | 'parts'>[]; tokens: number }
 
 export type ListTransactions = Page &
   ListRange & {

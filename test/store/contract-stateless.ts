@@ -34,7 +34,7 @@ async function expectNoSession(world: StoreWorld, { sessionId, userId }: OpenTur
   expect(await store.getSession({ userId, sessionId })).toBeUndefined()
   expect(await store.listMessages({ userId, sessionId, ...all })).toBeUndefined()
   expect(await store.listSessions({ userId, ...all })).toMatchObject({ sessions: [], total: 0 })
-  expect(await store.readHistory({ sessionId, tokensMax: 1000 })).toEqual({ messages: [], tokens: 0 })
+  expect(await store.readHistory({ sessionId, tokensMax: 1000 })).toEqual({ messages: [], tokens: 0, cachedAt: null })
   expect(await store.deleteSession({ userId, sessionId })).toEqual({ outcome: 'unknown' })
   expect(await store.turnEvents.findOpenTurn({ userId, sessionId })).toBeUndefined()
 }

@@ -211,7 +211,11 @@ function describeLives(contractTest: ContractTest): void {
       expect(await world.store.deleteSession({ userId, sessionId })).toMatchObject({ outcome: 'unknown' })
       expect(await read(world, session)).toBeUndefined()
       expect(await world.store.listMessages({ userId, sessionId, ...all })).toBeUndefined()
-      expect(await world.store.readHistory({ sessionId, tokensMax: 1000 })).toEqual({ messages: [], tokens: 0 })
+      expect(await world.store.readHistory({ sessionId, tokensMax: 1000 })).toEqual({
+        messages: [],
+        tokens: 0,
+        cachedAt: null,
+      })
       expect(await world.store.listTransactions({ userId, sessionId, ...all })).toEqual(charges)
       expect(await world.balance(userId)).toBe(960)
     },

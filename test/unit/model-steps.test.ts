@@ -80,7 +80,7 @@ test('the end of a call is told of it, though the next one has begun', async () 
 
 test('calls of a model are under way until each is reported', () => {
   const around = { tokens: 0, tokensMax: 0 }
-  const use = new ReplyUse({ message: '', around, isPromptKnown: true, rates, room: 1_000_000 })
+  const use = new ReplyUse({ message: '', around, isPromptKnown: true, isHistoryCached: false, rates, room: 1_000_000 })
   for (const tokens of [10, 200]) {
     use.beginStep({ promptTokens: tokens, promptTokensMax: tokens, outputTokensMax: tokens })
   }

@@ -1,5 +1,5 @@
 import type { FinishReason } from 'ai'
-import { filesAtMost } from '../files/file-tokens.ts'
+import { filesAtMost, sumTokens } from '../files/file-tokens.ts'
 import type { HeldStep, ReplyRun } from '../run/open-steps.ts'
 import { chatUse, type ChatUsed } from '../../billing/chat-price.ts'
 import { countTokens } from '../run/count-tokens.ts'
@@ -163,18 +163,24 @@ async function countedUse(step: Begun): Promise<ChatUsed> {
   const reasoningTokens = Math.min(thoughtTokens, held.outputTokensMax)
   const writtenTokens = await countTokens([written.join('')])
   const completionTokens = Math.min(thoughtTokens + writtenTokens, held.outputTokensMax)
-  return chatUse({
-    promptTokens: Math.min(await promptTokensOf(sent, before), promptTokensMax),
-    completionTokens,
-    reasoningTokens,
-  })
+  const { added, sentBefore } = await promptTokensOf(sent, before)
+  const promptTokens = Math.min(sentBefore + added, promptTokensMax)
+  const cachedPromptTokens = Math.min(sentBefore, promptTokens)
+  return chatUse({ promptTokens, cachedPromptTokens, completionTokens, reasoningTokens })
 }
 
-/** Counts only what comes behind the texts that a provider has counted already. */
-async function promptTokensOf({ size, texts }: Sent, before: CountedRequest | undefined): Promise<number> {
-  if (!before) return size.files.tokens + (await countTokens(texts))
-  const earlier = before.sent.texts
+/**
+ * Tokens that an earlier request of the conversation began with, and those behind them. Counts only what comes behind the texts
+ * that a provider has counted already.
+ */
+async function promptTokensOf({ earlier, files, size, texts }: Sent, before: CountedRequest | undefined) {
+  if (!before) {
+    const fileTokens = sumTokens(files.slice(0, earlier.files)).tokens
+    const sentBefore = fileTokens + (await countTokens(texts.slice(0, earlier.texts)))
+    return { sentBefore, added: size.files.tokens - fileTokens + (await countTokens(texts.slice(earlier.texts))) }
+  }
+  const counted = before.sent.texts
   let same = 0
-  while (same < earlier.length && earlier[same] === texts[same]) same++
-  return before.tokens + (await countTokens(texts.slice(same)))
+  while (same < counted.length && counted[same] === texts[same]) same++
+  return { sentBefore: before.tokens, added: await countTokens(texts.slice(same)) }
 }

@@ -50,6 +50,8 @@ export type ChatRequest = {
   history: readonly SentMessage[]
   /** Tokens of the history, as they were counted when it was stored. */
   historyTokens: number
+  /** Whether the provider has cached the history, as far as its last report says. */
+  isHistoryCached?: boolean
   params: ReplyParams
   connectors: readonly ConnectorSpec[]
   /** What the turn is charged by. */

@@ -105,6 +105,7 @@ export async function executeChat(chat: ExecuteChat): Promise<RunOutcome> {
     message: request.message,
     around: aroundOf(request, config),
     isPromptKnown: config.isModel,
+    isHistoryCached: request.isHistoryCached === true,
     rates: request.rates,
     room: request.room,
     hasReasoning: config.hasReasoning,

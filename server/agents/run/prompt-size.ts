@@ -23,8 +23,13 @@ export function messagesAtMost(texts: readonly string[]): number {
   return tokens
 }
 
-/** Texts of a request and the files of its messages. */
-export type PromptTexts = { texts: readonly string[]; files: readonly FileTokens[]; hasTools: boolean }
+/** Texts of a request and the files of its messages. `earlier` of each, the first ones, were part of the request before the latest message. */
+export type PromptTexts = {
+  texts: readonly string[]
+  files: readonly FileTokens[]
+  hasTools: boolean
+  earlier: { texts: number; files: number }
+}
 
 /**
  * Everything that a provider is sent: definitions of tools and of the output, instructions, messages and results. The
@@ -34,7 +39,9 @@ export function promptTexts({ prompt, responseFormat, tools = [] }: CallOptions)
   const texts = tools.map(jsonOf)
   if (responseFormat?.type === 'json') texts.push(jsonOf(responseFormat))
   const files: FileTokens[] = []
-  for (const { content } of prompt) {
+  let earlier = { texts: 0, files: 0 }
+  let upToUser = earlier
+  for (const { content, role } of prompt) {
     if (typeof content === 'string') texts.push(content)
     else
       for (const part of content) {
@@ -42,8 +49,9 @@ export function promptTexts({ prompt, responseFormat, tools = [] }: CallOptions)
         if (tokens) files.push(tokens)
         else texts.push(isPlainText(part) ? part.text : jsonOf(part))
       }
+    if (role === 'user') [earlier, upToUser] = [upToUser, { texts: texts.length, files: files.length }]
   }
-  return { texts, files, hasTools: tools.length > 0 }
+  return { texts, files, hasTools: tools.length > 0, earlier }
 }
 
 export function promptSize({ files, hasTools, texts }: PromptTexts): PromptSize {

@@ -5,7 +5,10 @@ import { TokenCount } from './count-tokens.ts'
 
 /** A model call as the agent's thread knows it. */
 export type OpenStep = ModelStep & {
-  /** Counts what the call has used by now. Absent for agents that call their models themselves. */
+  /**
+   * Counts what the call has used by now, with everything that an earlier request of the conversation began with as cached. Absent
+   * for agents that call their models themselves.
+   */
   count?: () => Promise<ChatUsed>
 }
 
@@ -15,6 +18,8 @@ export type ReplyUseOptions = {
   around: { tokens: number; tokensMax: number }
   /** Whether the prompts are those of the steps, and nothing besides. */
   isPromptKnown: boolean
+  /** Whether the provider has cached the history. */
+  isHistoryCached: boolean
   rates: ChatRates
   /** Maximum cost of the whole turn, as balance, caps and limits were at admission. */
   room: Units
@@ -140,7 +145,15 @@ export class ReplyUse {
     await this.startCounting()
     if (!this.isPromptKnown) return this.used
     const open = await Promise.all(this.#steps.map(async ({ count }) => (await count?.()) ?? chatUse({})))
-    return open.reduce(addUse, this.reported)
+    return open
+      .map((used) => (this.#isCached ? used : { ...used, cachedPromptTokens: 0 }))
+      .reduce(addUse, this.reported)
+  }
+
+  /** Whether to price what was sent before as cached. Needs a report of cached tokens, so that a stop costs no less than the reply. */
+  get #isCached(): boolean {
+    const { isHistoryCached, rates } = this.#options
+    return rates.cachedInput < rates.input && (isHistoryCached || this.#reported.cachedPromptTokens > 0)
   }
 
   /** Tokens of the message, and of the text since the last report: counted or estimated. */

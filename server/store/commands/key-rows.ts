@@ -3,11 +3,13 @@ import { newId } from '../../kernel/ids.ts'
 import { assertKeyRoom, endedKeptMs } from '../account-bounds.ts'
 import type { KeyHolder, KeyRecord, Page, Scope } from '../records.ts'
 import type { CredentialLimits } from '../execution-limits.ts'
+import { periodStart } from '../limits/spend-period.ts'
 import type { UpdateKey } from '../limits/limit-inputs.ts'
 import type { CreateKey } from '../store.ts'
-import type { Answer, Op, Reads, Tx } from './command.ts'
+import type { Answer, Engine, Op, Reads, Tx } from './command.ts'
 import { holderColumns, joinHolder, withHolder, type HolderRow } from './credential-holder.ts'
 import { carryOver, limitWindows, rearmReached } from './limits/spend-windows.ts'
+import { restOfSpent, sumSpent, type SpendPeriod, type SpentSoFar } from './limits/spent-elsewhere.ts'
 import { assign, columns, insertInto, statement } from './statement.ts'
 
 // API keys.
@@ -152,22 +154,39 @@ export function* listKeys(
   return { keys: (yield* asked).map(toRecord), total }
 }
 
-export function* updateKey(tx: Tx, { changes, ...of }: UpdateKey): Op<KeyRecord | undefined> {
-  yield* tx.lockAccount({ userId: of.userId })
-  const known = yield* getKey(tx, of)
-  if (!known) return undefined
-  tx.holdersChanged('keys')
-  const { agents, rateLimit, spendLimit, spendReset } = { ...known, ...changes }
-  const { countsAs } = known
-  const limits = { spendLimit, spendReset, rateLimit, agents: agents && JSON.stringify(agents) }
-  yield* tx.run(update, { userId: of.userId, countsAs, ...limits, now: yield* tx.now() })
-  if (spendLimit !== null && spendReset !== known.spendReset) {
-    const limit = { ownerId: countsAs, amount: spendLimit, reset: spendReset ?? 'never' }
-    yield* carryOver(tx, { ...limit, userId: of.userId })
+/** Updates a key. Before its period changes, what was spent in the new one is summed outside the command. */
+export async function updateKey(engine: Engine, input: UpdateKey): Promise<KeyRecord | undefined> {
+  let summed: SpentSoFar | undefined
+  for (;;) {
+    const changed = await engine.run((tx) => changeKey(tx, { ...input, summed }), input)
+    if ('key' in changed) return changed.key
+    summed = await engine.read((on) => sumSpent(on, changed.unsummed), input.userId)
   }
-  limitWindows(tx, { ownerId: countsAs, amount: spendLimit ?? Infinity })
-  if (spendLimit !== known.spendLimit) rearmReached(tx, countsAs)
-  return yield* getKey(tx, of)
+}
+
+type Changed = { key: KeyRecord | undefined } | { unsummed: SpendPeriod }
+
+function* changeKey(tx: Tx, { changes, summed, ...of }: UpdateKey & { summed: SpentSoFar | undefined }): Op<Changed> {
+  const { userId } = of
+  yield* tx.lockAccount({ userId })
+  const known = yield* getKey(tx, of)
+  if (!known) return { key: undefined }
+  const { agents, rateLimit, spendLimit, spendReset } = { ...known, ...changes }
+  const { countsAs: ownerId } = known
+  const now = yield* tx.now()
+  if (spendLimit !== null && spendReset !== known.spendReset) {
+    const reset = spendReset ?? 'never'
+    const period = { ownerId, reset, userId }
+    const spent = yield* restOfSpent(tx, period, summed)
+    if (spent === undefined) return { unsummed: period }
+    yield* carryOver(tx, { ownerId, userId, amount: spendLimit, startsAt: periodStart(reset, now), spent })
+  }
+  tx.holdersChanged('keys')
+  const limits = { spendLimit, spendReset, rateLimit, agents: agents && JSON.stringify(agents) }
+  yield* tx.run(update, { userId, countsAs: ownerId, ...limits, now })
+  limitWindows(tx, { ownerId, amount: spendLimit ?? Infinity })
+  if (spendLimit !== known.spendLimit) rearmReached(tx, ownerId)
+  return { key: yield* getKey(tx, of) }
 }
 
 export function* revokeKey(tx: Tx, of: KeyOf): Op<boolean> {

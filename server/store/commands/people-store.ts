@@ -23,7 +23,7 @@ export function peopleStore(engine: Engine) {
     findKey: engine.holderOf('keys', keys.findKey),
     listKeys: (input) => engine.read((on) => keys.listKeys(on, input), input.userId),
     getKey: (input) => engine.read((on) => keys.getKey(on, input)),
-    updateKey: (input) => engine.run((tx) => keys.updateKey(tx, input), input),
+    updateKey: (input) => keys.updateKey(engine, input),
     revokeKey: (input) => engine.run((tx) => keys.revokeKey(tx, input)),
     rotateKey: (input) => engine.run((tx) => keys.rotateKey(tx, input)),
     touchKeys: (uses) => engine.run((tx) => keys.touchKeys(tx, uses)),

@@ -24,11 +24,12 @@ import {
   sessionTotal,
   type SessionTotal,
 } from '../session-records.ts'
-import type { History, StoreLimits } from '../store.ts'
+import type { StoreLimits } from '../store.ts'
 import type {
   CreateSession,
   CreateSessionResult,
   DeleteSessionResult,
+  History,
   ListSessions,
   SettleTurn,
   UpdateSession,
@@ -139,6 +140,13 @@ const insertMessage = statement(
   insertInto('messages', 'id sessionId turnId role content parts toolCalls isTruncated tokens createdAt'),
 )
 
+const lastReceipt = statement<{ cached: number | null; createdAt: EpochMs }>(
+  'session_last_receipt',
+  ({
+    field,
+  }) => `SELECT CAST(${field('breakdown', 'cachedPromptTokens')} AS bigint) AS cached, created_at AS "createdAt"
+    FROM transactions WHERE session_id = :sessionId ORDER BY seq DESC LIMIT 1`,
+)
 const replyOf = statement<{ content: string }>(
   'session_reply_of_turn',
   `SELECT content FROM messages
@@ -296,8 +304,10 @@ export function* readHistory(
   { sessionId, tokensMax }: { sessionId: string; tokensMax: number },
 ): Op<History> {
   const builder = new HistoryBuilder(tokensMax)
+  const asked = on.get(lastReceipt, { sessionId })
   yield* on.newestMessages(sessionId, (message) => builder.add(message))
-  return builder.history
+  const receipt = yield* asked
+  return { ...builder.history, cachedAt: receipt?.cached ? receipt.createdAt : null }
 }
 
 /** Marks the turn as the one under way. */

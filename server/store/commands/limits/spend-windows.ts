@@ -23,14 +23,6 @@ const setLimit = statement(
   ({ greatest }) => `UPDATE spend_windows SET spend_limit = ${greatest}(CAST(:amount AS bigint), charged + held)
     WHERE owner_id = :ownerId`,
 )
-// What counts in the window that begins then is in it by itself. A failed task costs nothing; an open turn what it holds.
-const ofPeriod = `user_id = :userId AND created_at >= :startsAt AND counted_in LIKE :ofOwner AND counted_in NOT LIKE :ofWindow`
-const spentElsewhere = statement<{ spent: Units }>(
-  'spend_window_spent_elsewhere',
-  `SELECT CAST(coalesce(sum(spent), 0) AS bigint) AS spent FROM (
-    SELECT CASE status WHEN 'failed' THEN 0 ELSE cost END AS spent FROM tasks WHERE ${ofPeriod}
-    UNION ALL SELECT coalesce(cost, held) FROM turns WHERE ${ofPeriod}) AS executions`,
-)
 const carry = statement(
   'spend_window_carry',
   `INSERT INTO spend_windows (owner_id, starts_at, user_id, spend_limit, charged, held, carried)
@@ -141,17 +133,15 @@ export function limitWindows(tx: Tx, { amount, ownerId }: { ownerId: string; amo
   tx.send(setLimit, { ownerId, amount: Math.min(amount, Number.MAX_SAFE_INTEGER) })
 }
 
+type CarryOver = { amount: Units; ownerId: string; startsAt: EpochMs; userId: string; spent: Units }
+
 /**
- * The limit of a key begins anew at other times. What was spent in the present period by that counts, whichever windows it is
- * charged in. What changes there later (a refund, a longer reply) changes nothing here.
+ * Counts what was spent in the present period when a key's limit gets another period, whichever windows it is charged in. Later
+ * changes there, such as a refund or a longer reply, change nothing here.
  */
-export function* carryOver(tx: Tx, { amount, ownerId, reset, userId }: SpendLimit & { userId: string }): Op<void> {
-  const startsAt = periodStart(reset, yield* tx.now())
-  const name = `%"${ownerId}":`
+export function* carryOver(tx: Tx, { spent, ...window }: CarryOver): Op<void> {
   tx.used.writeOut()
-  const of = { userId, startsAt, ofOwner: `${name}%`, ofWindow: `${name}${startsAt}%` }
-  const { spent: carried } = (yield* tx.get(spentElsewhere, of))!
-  yield* tx.run(carry, { ownerId, startsAt, userId, amount, carried })
+  yield* tx.run(carry, { ...window, carried: spent })
 }
 
 /** Makes the next refusal an event again: the owner of a key gets one for each limit that is reached. */
