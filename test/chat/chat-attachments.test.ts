@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest'
 import type { Limits } from '../../server/config.ts'
 import { agentAt, replyWith, startAgentService } from '../runner/agent-service.ts'
-import { accepts, contextTokens, fileAgents, imageTokensMax, rates } from '../support/file-agents.ts'
+import { accepts, fileAgents, imageTokensMax, rates, smallContext } from '../support/file-agents.ts'
 import { ModelProvider, reply } from '../support/model-provider.ts'
 import { filePartOf, jpeg, pdf, png } from '../support/sample-files.ts'
 import { startService, type TestService } from '../support/test-service.ts'
@@ -100,11 +100,11 @@ test('what the image may cost is held before the provider is called, and with a 
 test('a document holds the rest of the context, however few bytes it has; with a balance below that no provider is called', async () => {
   const { provider, service, stop } = await start()
   const document = filePartOf(pdf, { mediaType: 'application/pdf' })
-  const rest = unitsOf('0.1000') * (contextTokens / 1000)
+  const rest = unitsOf('0.1000') * (smallContext / 1000)
   let held = 0
   provider.play(async (response, request) => {
     held = unitsOf((await talker.account()).heldUsd)
-    const usage = { prompt_tokens: contextTokens, completion_tokens: 100 }
+    const usage = { prompt_tokens: smallContext, completion_tokens: 100 }
     await reply({ text: ['A contract.'], usage })(response, request)
   })
   const talker = await Talker.create(service, { agentId: 'sees', balanceUsd: '1.0000' })
@@ -141,7 +141,7 @@ test('a document of an earlier message holds the rest of the context again', asy
     await reply({ text: ['Again.'], usage: { prompt_tokens: 250, completion_tokens: 5 } })(response, request)
   })
   expectOneEnd(await talker.chat('And now?'), 'done')
-  expect(held).toBeGreaterThanOrEqual(unitsOf('0.1000') * (contextTokens / 1000))
+  expect(held).toBeGreaterThanOrEqual(unitsOf('0.1000') * (smallContext / 1000))
   await stop()
 })
 

@@ -320,7 +320,8 @@ export class FaultLoad {
       if (!answer) return
       const { completedAt, costUsd, status } = answer.body
       if (answer.status === 200) this.#saw(taskId, { status, completedAt, costUsd })
-      else if (!isOverload(answer) && answer.status !== 503 && taskId !== 'task_0')
+      // A run that has charged an event keeps its charge.
+      else if (!isOverload(answer) && ![409, 503].includes(answer.status) && taskId !== 'task_0')
         this.unexpected.push(`a cancel: ${answer.status}`)
     }
   }

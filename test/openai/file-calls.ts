@@ -53,13 +53,18 @@ export class FileCalls extends WireCalls {
   }
 }
 
-type Start = { balanceUsd?: string; limits?: Partial<Limits>; onFault?: (said: unknown) => void }
+type Start = {
+  contextTokens?: number
+  balanceUsd?: string
+  limits?: Partial<Limits>
+  onFault?: (said: unknown) => void
+}
 
-export async function start({ balanceUsd = '10', limits = {}, onFault }: Start = {}) {
+export async function start({ balanceUsd = '10', contextTokens, limits = {}, onFault }: Start = {}) {
   const provider = await ModelProvider.start()
   provider.play(reply({ text: ['A grey field.'], usage: { prompt_tokens: 1234, completion_tokens: 5 } }))
   const service = await startService({
-    config: fileAgents(provider.url),
+    config: fileAgents(provider.url, { ...(contextTokens !== undefined && { contextTokens }) }),
     limits: { executionsPerMinute: 0, abuseFailures: 0, ...limits },
     ...(onFault && { log: { debug() {}, info() {}, warn: onFault, error: onFault } }),
   })

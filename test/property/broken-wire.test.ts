@@ -28,7 +28,11 @@ const shared = { faults: [] } as unknown as {
 }
 
 beforeAll(async () => {
-  const wire = await start({ balanceUsd: '1000', onFault: (fault) => shared.faults.push(fault) })
+  const wire = await start({
+    balanceUsd: '1000',
+    contextTokens: 100_000,
+    onFault: (fault) => shared.faults.push(fault),
+  })
   // The leak check looks after every test; these outlive them.
   openResources.clear()
   const { body, status } = await wire.mine.post('/responses', { model: 'tells', input: 'Hello' })

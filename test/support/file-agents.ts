@@ -6,7 +6,7 @@ import type { ErrandConfig, MessagePart } from '../../server/agents/config/defin
 export const accepts = ['image/*', 'application/pdf', 'text/*']
 export const imageTokensMax = 2000
 /** Small, because a document without a bound of its own holds the rest of it. */
-export const contextTokens = 8000
+export const smallContext = 8000
 export const rates = { inputPer1kUsd: '0.1', outputPer1kUsd: '0.2' }
 
 /** What an agent was given, as it tells it. */
@@ -17,7 +17,7 @@ function told(parts: readonly MessagePart[] | undefined): string {
 }
 
 /** Their model is of the provider at that address. */
-export function fileAgents(url: string): ErrandConfig {
+export function fileAgents(url: string, { contextTokens = smallContext } = {}): ErrandConfig {
   const model = createOpenAICompatible({ name: 'stub', baseURL: `${url}/v1`, apiKey: 'k', includeUsage: true })(
     'stub-1',
   )
