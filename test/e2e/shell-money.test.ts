@@ -86,7 +86,7 @@ testConsole(
     opened.allow(/status of 403/)
     const page = await opened.open('/agents/text?endpoint=text.summarize')
     await page.getByText('Costs $0.0100; $0.0050 is missing').waitFor()
-    await page.getByText('It is $0.0050. See').waitFor()
+    await page.getByText('It is $0.0050. Ask an administrator to add credit.').waitFor()
     await page.getByRole('textbox', { name: 'Text' }).fill('Some words about words.')
     await page.getByRole('button', { name: 'Run for $0.0100' }).click()
     await page.getByText('Balance $0.0050 is lower than the required $0.0100.').waitFor()

@@ -73,7 +73,7 @@ testConsole(
     expect(wasStopped).toBe(false)
     await cancel.click()
     await dialog.getByRole('button', { name: 'Cancel the task' }).click()
-    await page.getByText('You canceled the task.').waitFor()
+    await page.getByText('You canceled this task.').waitFor()
     await expect.poll(() => wasStopped).toBe(true)
     await page.getByRole('link', { name: /25\.0000/ }).waitFor()
     await cancel.waitFor({ state: 'detached' })
