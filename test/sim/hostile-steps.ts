@@ -1,7 +1,7 @@
 import { setTimeout as delay } from 'node:timers/promises'
 import { ChatReader } from '../support/chat-reader.ts'
 import { unitsOfUsd, usdOfUnits } from './chat-cost.ts'
-import { checkTerminal, readToEnd } from './chat-steps.ts'
+import { checkTerminal, readToEnd } from './chat-ends.ts'
 import { denseText, plainScript, someWords, type Density, type ModelScript } from './model-answers.ts'
 import { newSession } from './session-steps.ts'
 import { modelStepsMax } from './sim-agents.ts'

@@ -1,9 +1,9 @@
 import type { Store } from '../../server/store/store.ts'
 import { unitsOfUsd, usdOfUnits } from './chat-cost.ts'
 import { simPrices } from './sim-agents.ts'
-import { isOpen } from './sim-model.ts'
 import { type SimPerson } from './sim-state.ts'
 import type { SimWorld } from './sim-world.ts'
+import { isOpen } from './task-model.ts'
 
 /** An admin adds to a balance or takes from it, never below what is held; a key acts once, for ever. */
 export async function creditStep(world: SimWorld): Promise<void> {

@@ -1,7 +1,8 @@
 import { cpSync, existsSync, renameSync, rmSync } from 'node:fs'
 import { join } from 'node:path'
-import { mayEndEarly, shortCodes } from './chat-caps.ts'
-import { checkLines, endChat } from './chat-steps.ts'
+import { mayEndEarly, shortCodes, shortOutcomes } from './chat-caps.ts'
+import { checkLines } from './chat-ends.ts'
+import { endChat } from './chat-steps.ts'
 import { checkModelMoney, metricsBegin } from './hostile-steps.ts'
 import { simRetries } from './sim-agents.ts'
 import type { ExpectedTurn } from './sim-state.ts'
@@ -129,7 +130,7 @@ function interruptAll(world: SimWorld, { hastens, isCrash, nodes }: Interruption
   }
   for (const chat of chatsOf(world, nodes)) {
     const { sessionId } = chat
-    const ends: ExpectedTurn['outcomes'] = mayEndEarly(world, chat) ? ['finished', 'truncated'] : ['finished']
+    const ends: ExpectedTurn['outcomes'] = mayEndEarly(world, chat) ? ['finished', ...shortOutcomes] : ['finished']
     world.model.expectedTurns.set(sessionId, { outcomes: hastens ? ['failed'] : ends })
     if (hastens) interruptTurns(world, sessionId)
   }

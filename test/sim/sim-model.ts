@@ -1,8 +1,9 @@
 import type { RowEvents } from './row-audit.ts'
 import type { TaskRow, TopupRow, TransactionRow, TurnRow } from './audit-rows.ts'
 import { receiptCost, unitsOfUsd, type ChatReceipt } from './chat-cost.ts'
-import { simEvents, simPrices, simPricing, simRetries } from './sim-agents.ts'
+import { simPrices, simPricing, simRetries } from './sim-agents.ts'
 import type { Checks } from './sim-checks.ts'
+import { endOf, responseOf } from './task-model.ts'
 import type { GateEnd } from './sim-gates.ts'
 import { chargeIn, countedText, HeldInWindows, limitsNamed, limitsOf, windowsIn, type Spender } from './limit-model.ts'
 import { accountOf, checkPosted, checkTopup, disputedOf, isIn, worthOf } from './payment-model.ts'
@@ -375,35 +376,4 @@ function chatCost(receipt: ChatReceipt): number {
   const rates = { inputPer1kUsd, cachedInputPer1kUsd, outputPer1kUsd, reasoningPer1kUsd, toolCallUsd }
   const writtenOff = receipt.writtenOffUsd === undefined ? 0 : unitsOfUsd(receipt.writtenOffUsd)
   return receiptCost({ ...receipt, rates }) - writtenOff
-}
-
-export function isOpen(status: TaskRow['status']): boolean {
-  return status === 'pending' || status === 'processing'
-}
-
-/** What a completed task costs, and of a metered one how many of each event: as many as fit, pages first. */
-export function endOf({ endpointId, params }: AskedTask): { cost: number; usage?: Record<string, number> } {
-  const most = simPrices[endpointId]
-  if (endpointId !== 'sim.metered') return { cost: most }
-  const page = Math.min(Number(params['pages']), Math.floor(most / simEvents.page))
-  const figure = Math.min(Number(params['figures']), Math.floor((most - page * simEvents.page) / simEvents.figure))
-  const cost = page * simEvents.page + figure * simEvents.figure
-  return { cost, usage: { ...(page > 0 && { page }), ...(figure > 0 && { figure }) } }
-}
-
-/** What the agent returns. */
-export function responseOf({ endpointId, gate, params }: AskedTask): unknown {
-  switch (endpointId) {
-    case 'sim.echo':
-      return params
-    case 'sim.dear':
-      return 'dear'
-    case 'sim.size':
-      return { text: String(params['lead']) + String(params['of']).repeat(Number(params['times'])) }
-    case 'sim.held':
-    case 'sim.retried':
-      return { passed: gate }
-    default:
-      return {}
-  }
 }

@@ -3,9 +3,10 @@ import { unitsOfUsd, usdOfUnits } from './chat-cost.ts'
 import type { SimAnswer } from './sim-client.ts'
 import { firstCharacters } from './row-audit.ts'
 import type { TaskRow } from './audit-rows.ts'
-import { endOf, minuteMs, responseOf } from './sim-model.ts'
+import { minuteMs } from './sim-model.ts'
 import { type AskedTask, type SimPerson, type SimLink, type SimTask } from './sim-state.ts'
 import type { SimWorld } from './sim-world.ts'
+import { endOf, responseOf } from './task-model.ts'
 
 const kinds: Record<SimEndpoint, number> = {
   'sim.echo': 30,
