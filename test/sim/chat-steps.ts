@@ -203,13 +203,14 @@ export async function floodStep(world: SimWorld): Promise<number> {
   if (!session) return 0
   const person = model.person(session.userId)
   const free = person.balance - person.held
-  const isRich = free > 6000
   const by = world.credentialOf(person)
   const ofLimits = model.leftOf({ person, key: by.key }, world.now)
   const isLimited = ofLimits < Infinity
-  const mayFlood = !isRich || isLimited || world.random.chance(0.5)
+  // A flood that is paid for would end by itself.
+  const isRich = Math.min(free, ofLimits) > 6000
+  const mayFlood = !isRich || world.random.chance(0.5)
   if (hasHeldChat(world, person) || !mayFlood) return await chatStep(world)
-  const isCapped = (isRich && !isLimited) || world.random.chance(0.2)
+  const isCapped = isRich || world.random.chance(0.2)
   const maxCost = isCapped ? world.random.between(10, 3000) : null
   const steps: ChatStep[] = [{ do: 'text', delta: 'many words of it ', times: 12_000 }]
   const foreseen = foreseeChat(world, session, { message: JSON.stringify(steps), key: null, maxCost, by })
