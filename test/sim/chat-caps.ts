@@ -29,7 +29,7 @@ export function drawNewCap(
 ): { maxCost: number | null; isTooLow: boolean } | undefined {
   const { random } = world
   // What chats with models come to is compared with their provider's bill.
-  if (session.agentId === 'model' || !random.chance(0.25)) return undefined
+  if (session.agentId !== 'sim' || !random.chance(0.25)) return undefined
   const maxCost = random.chance(0.3) ? null : random.between(0, 3000)
   const held = [...world.audit.seen.openTurns]
     .map((id) => world.audit.seen.turns.get(id)!)

@@ -9,8 +9,6 @@ import type { SimWorld } from './sim-world.ts'
 
 // Chats with a model, whose provider counts for itself what it is owed. Nobody here means well.
 
-/** So often a client that leaves lets the provider come to its end, which then tells what was used. */
-const lateShare = 0.8
 /** So often a provider says nothing of what a call came to, or zeros. */
 const uncountedShare = 0.04
 const chatKinds = [
@@ -20,6 +18,7 @@ const chatKinds = [
   'plain',
   'short',
   'overruns',
+  'overcounts',
   'again',
   'fails',
   'fails',
@@ -38,6 +37,7 @@ export async function modelChatStep(world: SimWorld): Promise<number> {
     untold: { usage: random.pick(['never', 'zero', 'zero'] as const), hidden: 0 },
     short: { hidden: 10, shown: '' },
     overruns: { hidden: random.between(1000, 3000), overruns: true },
+    overcounts: { overcounts: random.between(2000, 8000) },
     again: { refused: { status: random.pick([429, 500, 503]), times: random.between(1, 2) } },
     fails: random.chance(0.3)
       ? { refused: { status: 500, times: 9 } }
@@ -58,22 +58,6 @@ export async function modelChatStep(world: SimWorld): Promise<number> {
   world.checks.same(code, outcomes[0] === 'failed' ? 'AGENT_ERROR' : undefined, `how a model that is ${kind} ends`)
   world.checkSessionRow(session!.id)
   return 1
-}
-
-/** Clients that leave before the provider answers, while it thinks or in the middle of its text. */
-export async function modelLeaveStep(world: SimWorld): Promise<number> {
-  const { random } = world
-  const count = random.between(1, 3)
-  const person = await prepareRich(world, count)
-  const sessions = await sessionsOf(world, { count, person })
-  const chats = await Promise.all(sessions.map((session) => openGated(world, session)))
-  for (const { gate, reader } of chats) {
-    reader.leave()
-    if (random.chance(lateShare)) await world.openGate(gate, 'ok')
-  }
-  await world.quiesce()
-  for (const { id } of sessions) world.checkSessionRow(id)
-  return count
 }
 
 /** A chat that stays open, until it goes on, its client leaves, its session is deleted or the service ends. */
@@ -103,7 +87,8 @@ export async function modelBurst(world: SimWorld): Promise<number> {
       const { density, text } = denseText(random, random.pick([20, 400, 3000]))
       const overruns = random.chance(0.3)
       const hidden = overruns ? random.between(2000, 8000) : random.between(0, 1500)
-      const last = plainScript(random, { density, overruns, hidden })
+      const overcounts = random.chance(0.2) ? random.between(2000, 8000) : 0
+      const last = plainScript(random, { density, overruns, hidden, overcounts })
       const scripts = withTools(world, { density, last })
       const expected: ExpectedTurn = { outcomes: ['finished', 'truncated', 'failed'] }
       const leaves = random.chance(0.25)

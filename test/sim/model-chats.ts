@@ -1,9 +1,9 @@
 import { setTimeout as delay } from 'node:timers/promises'
 import { ChatReader } from '../support/chat-reader.ts'
 import { usdOfUnits } from './chat-cost.ts'
-import { denseText, plainScript, someWords, type Density, type ModelScript } from './model-answers.ts'
+import { denseText, englishText, plainScript, someWords, type Density, type ModelScript } from './model-answers.ts'
 import { newSession } from './session-steps.ts'
-import { modelStepsMax } from './sim-agents.ts'
+import { modelStepsMax, type SimModelAgent } from './sim-agents.ts'
 import { Violation } from './sim-checks.ts'
 import { credentialHeaders, type SimCredential } from './sim-client.ts'
 import type { ExpectedTurn, SimPerson, SimSession } from './sim-state.ts'
@@ -56,11 +56,12 @@ export async function prepareRich(world: SimWorld, chats: number): Promise<SimPe
 /** So many sessions with the model, that nothing is under way in. */
 export async function sessionsOf(
   world: SimWorld,
-  { count, kind, person }: { count: number; kind?: ToolServerKind; person: SimPerson },
+  of: { count: number; agentId?: SimModelAgent; kind?: ToolServerKind; person: SimPerson },
 ): Promise<SimSession[]> {
+  const { agentId = 'model', count, kind, person } = of
   const connectorIds = kind && [await connectorOf(world, { kind, person })]
   const isUsable = (session: SimSession) =>
-    session.agentId === 'model' &&
+    session.agentId === agentId &&
     session.userId === person.userId &&
     !session.isDeleted &&
     !world.chats.has(session.id) &&
@@ -68,24 +69,27 @@ export async function sessionsOf(
     JSON.stringify(session.metadata['connectorIds']) === JSON.stringify(connectorIds) &&
     world.model.sessionStatus(session, false, world.now) === 'active'
   const usable = [...world.state.sessions.values()].filter(isUsable).slice(-count)
-  while (usable.length < count) usable.push(await newModelSession(world, person, connectorIds))
+  while (usable.length < count) usable.push(await newModelSession(world, { person, agentId, connectorIds }))
   return usable
 }
 
-async function newModelSession(world: SimWorld, person: SimPerson, connectorIds?: string[]): Promise<SimSession> {
+type NewModelSession = { person: SimPerson; agentId: SimModelAgent; connectorIds?: string[] | undefined }
+
+export async function newModelSession(world: SimWorld, of: NewModelSession): Promise<SimSession> {
+  const { agentId, connectorIds, person } = of
   const metadata = connectorIds ? { connectorIds } : {}
   const { body, status } = await world.send({
     kind: 'session',
     method: 'POST',
     path: '/api/sessions',
     credential: credentialOf(person),
-    body: { agentId: 'model', metadata },
+    body: { agentId, metadata },
   })
   world.checks.same(status, 200, 'the status of a new session with a model')
   const session = newSession({
     id: String(body.sessionId),
     userId: person.userId,
-    agentId: 'model',
+    agentId,
     metadata,
     at: world.now,
   })
@@ -119,6 +123,7 @@ type Message = {
   expected: ExpectedTurn
   mayFail?: boolean
   maxTokens?: number
+  files?: readonly object[]
   node?: number
 }
 
@@ -126,7 +131,7 @@ type Opened = { n: number; reader: ChatReader; turnId: string | null; node: numb
 
 /** Sends it and learns which turn it is; null where it is refused. */
 export async function open(world: SimWorld, of: Message): Promise<Opened> {
-  const { expected, mayFail = false, maxTokens, node = world.anyNode(), scripts, session, text } = of
+  const { expected, files, mayFail = false, maxTokens, node = world.anyNode(), scripts, session, text } = of
   const n = world.nextNumber()
   const message = numberedMessage(n, text)
   const { client } = world.at(node)
@@ -134,14 +139,18 @@ export async function open(world: SimWorld, of: Message): Promise<Opened> {
   world.model.expectedTurns.set(session.id, { ...expected, message })
   const reader = await ChatReader.open({
     url: client.url,
-    body: { sessionId: session.id, message, ...(maxTokens !== undefined && { params: { maxTokens } }) },
+    body: {
+      sessionId: session.id,
+      message: files ? [{ type: 'text', text: message }, ...files] : message,
+      ...(maxTokens !== undefined && { params: { maxTokens } }),
+    },
     headers: credentialHeaders(client.origin, credentialOf(world.model.person(session.userId))),
   })
   world.note(`model chat ${n} in ${session.id} ${JSON.stringify(scripts).slice(0, 200)} → ${reader.status}`)
   world.refresh()
   const turns = [...world.audit.seen.turns.values()]
   const turnId = reader.status === 200 ? turns.findLast((row) => row.session_id === session.id)!.id : null
-  world.bills.sent(n, { turnId, mayFail })
+  world.bills.sent(n, { turnId, mayFail, isReadOn: session.agentId === 'hidden' })
   return { n, reader, turnId, node, message }
 }
 
@@ -161,18 +170,15 @@ export function withTools(world: SimWorld, { density, last }: { density: Density
 export type Gated = Opened & { gate: string }
 
 /** A chat that waits at a gate of the provider, somewhere in its calls. */
-export async function openGated(world: SimWorld, session: SimSession): Promise<Gated> {
+export async function openGated(world: SimWorld, session: SimSession, { isExact = false } = {}): Promise<Gated> {
   const { random } = world
   const gate = `${world.seed}-model-${world.nextNumber()}`
   const before = random.pick(['head', 'thought', 'text', 'rest'] as const)
-  const { density, text } = denseText(random, random.pick([20, 200, 4000, 20_000]))
-  const last = plainScript(random, {
-    density,
-    hidden: random.between(1, 500),
-    text: someWords(random, 8),
-    gate: { before, name: gate },
-    goesOn: random.chance(0.5),
-  })
+  const bytes = random.pick([20, 200, 4000, 20_000])
+  const { density, text } = isExact ? { density: 'o200k' as const, text: englishText(bytes) } : denseText(random, bytes)
+  const unknown = { hidden: random.between(1, 500), goesOn: random.chance(0.5) }
+  const own = { density, text: someWords(random, 8), gate: { before, name: gate } }
+  const last = plainScript(random, { ...own, ...(isExact ? { hidden: 0, cached: 0 } : unknown) })
   const scripts = withTools(world, { density, last })
   const half = Math.ceil(last.text!.length / 2)
   const seen = textOf(scripts.slice(0, -1)) + (before === 'rest' ? last.text!.slice(0, half).join('') : '')

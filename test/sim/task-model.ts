@@ -29,6 +29,7 @@ export function responseOf({ endpointId, gate, params }: AskedTask): unknown {
       return { text: String(params['lead']) + String(params['of']).repeat(Number(params['times'])) }
     case 'sim.held':
     case 'sim.retried':
+    case 'sim.tools':
       return { passed: gate }
     default:
       return {}

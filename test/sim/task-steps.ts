@@ -18,6 +18,8 @@ const kinds: Record<SimEndpoint, number> = {
   'sim.held': 9,
   'sim.retried': 7,
   'sim.slow': 0,
+  'sim.tools': 0,
+  'sim.patient': 0,
   'sim.metered': 12,
 }
 const inlineBytes = 16_384
@@ -65,8 +67,9 @@ function tagsOf(n: number): AskedTask['tags'] {
 }
 
 /** What is sent to create it. */
-export function bodyOf({ endpointId, params, tags }: AskedTask): Record<string, unknown> {
-  return { endpointId, params, ...(tags && { tags }) }
+export function bodyOf({ endpointId, params, tags, timeoutSeconds, tools }: AskedTask): Record<string, unknown> {
+  const options = { ...(tools && { connectorIds: [tools.connectorId] }), ...(timeoutSeconds && { timeoutSeconds }) }
+  return { endpointId, params, ...(tags && { tags }), ...options }
 }
 
 export function sendTask(world: SimWorld, asked: AskedTask, person: SimPerson): Promise<SimAnswer> {
