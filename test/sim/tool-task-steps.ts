@@ -5,9 +5,10 @@ import { unblock } from './money-steps.ts'
 import { crash } from './restart-steps.ts'
 import type { SimEndpoint } from './sim-agents.ts'
 import { Violation } from './sim-checks.ts'
+import { simConcurrency } from './sim-host.ts'
 import type { AskedTask, SimPerson } from './sim-state.ts'
 import type { SimWorld } from './sim-world.ts'
-import { bodyOf, checkAccepted, draftTask } from './task-steps.ts'
+import { bodyOf, checkAccepted, draftTask, releaseStep } from './task-steps.ts'
 
 // Tasks that call their user's own tools. The user may have been handed the answer in such a call, so from then on nothing
 // that the user can bring about gives the charge back more than once a day.
@@ -18,6 +19,7 @@ const kinds = ['works', 'works', 'long', 'drops', 'garbage'] as const
 /** A task with a connector goes on, fails, is canceled, runs out of the time that its user gave it, or is interrupted. */
 export async function toolTaskStep(world: SimWorld): Promise<number> {
   const { checks, model, random } = world
+  if (!hasSlot(world)) return await releaseInstead(world)
   const person = await prepareRich(world, 2)
   const isBlocked = model.isBlocked(person, world.now) || person.connectorsBlockedUntil > world.now
   if (isBlocked && random.chance(0.7)) await unblock(world, person)
@@ -63,6 +65,7 @@ export async function toolTaskStep(world: SimWorld): Promise<number> {
 /** A server that never answers takes none of the agent's own time, and costs its user no run. */
 export async function patientTaskStep(world: SimWorld): Promise<number> {
   const { checks } = world
+  if (!hasSlot(world)) return await releaseInstead(world)
   const person = await prepareRich(world, 1)
   const connectorId = await connectorOf(world, { kind: 'hangs', person })
   const asked = draft(world, { person, endpointId: 'sim.patient', connectorId, calls: true })
@@ -70,6 +73,16 @@ export async function patientTaskStep(world: SimWorld): Promise<number> {
   if (taskId === undefined) return 1
   await world.quiesce(waitMsMax)
   checks.same(rowOf(world, taskId).status, 'completed', `${taskId}, whose connector does not answer, is`)
+  return 1
+}
+
+/** Whether another task is begun beside those that wait at their gates. */
+function hasSlot(world: SimWorld): boolean {
+  return world.openTasks().length < simConcurrency
+}
+
+async function releaseInstead(world: SimWorld): Promise<number> {
+  await releaseStep(world)
   return 1
 }
 
