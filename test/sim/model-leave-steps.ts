@@ -1,3 +1,4 @@
+import { setTimeout as delay } from 'node:timers/promises'
 import { checkTerminal, readToEnd } from './chat-ends.ts'
 import { credentialOf, newModelSession, openGated, prepareRich, sessionsOf, type Gated } from './model-chats.ts'
 import type { SimSession } from './sim-state.ts'
@@ -8,8 +9,10 @@ import type { SimWorld } from './sim-world.ts'
 
 /** So often the provider comes to its end in time, which then tells what was used. */
 const lateShare = 0.8
+/** Longer than a call is read without hidden reasoning. */
+const readOnMs = 900
 
-type Ending = { chat: Gated; session: SimSession; how: 'leave' | 'stop' | 'delete'; isLate: boolean }
+type Ending = { chat: Gated; session: SimSession; how: 'leave' | 'stop' | 'delete'; isLate: boolean; waitMs: number }
 
 /** Clients that leave, stop the reply or delete the session before the provider answers, while it thinks or in its text. */
 export async function modelLeaveStep(world: SimWorld): Promise<number> {
@@ -28,6 +31,7 @@ export async function modelLeaveStep(world: SimWorld): Promise<number> {
     session: sessions[n]!,
     how: random.pick(['leave', 'leave', 'stop', 'stop', 'delete']),
     isLate: kind === 'hidden' || random.chance(lateShare),
+    waitMs: kind === 'hidden' && random.chance(0.4) ? readOnMs : 0,
   }))
   await Promise.all(endings.map((ending) => end(world, ending)))
   await world.quiesce()
@@ -35,7 +39,7 @@ export async function modelLeaveStep(world: SimWorld): Promise<number> {
   return count
 }
 
-async function end(world: SimWorld, { chat, how, isLate, session }: Ending): Promise<void> {
+async function end(world: SimWorld, { chat, how, isLate, session, waitMs }: Ending): Promise<void> {
   const { checks } = world
   const { gate, reader, turnId } = chat
   const credential = credentialOf(world.model.person(session.userId))
@@ -49,6 +53,7 @@ async function end(world: SimWorld, { chat, how, isLate, session }: Ending): Pro
     const path = `/api/sessions/${session.id}`
     deleting = world.send({ kind: 'delete', method: 'DELETE', path, credential })
   }
+  if (waitMs > 0) await delay(waitMs)
   if (isLate) await world.openGate(gate, 'ok')
   if (how === 'leave') return
   const terminal = await readToEnd(world, reader)
