@@ -73,7 +73,7 @@ function leftOf(key: SimPlatformKey, { isTaken, now }: { isTaken: boolean; now: 
 async function platformKeyOf(world: SimWorld): Promise<SimPlatformKey> {
   const { checks, random, state } = world
   if (state.platformKeys.length === 2) return random.pick(state.platformKeys)
-  const perDay = state.platformKeys.length === 0 ? 12_000 : null
+  const perDay = state.platformKeys.length === 0 ? 3000 : null
   const { body, status } = await world.send({
     kind: 'key',
     method: 'POST',
