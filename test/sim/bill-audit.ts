@@ -101,6 +101,10 @@ export class BillAudit {
       const used = receiptCost({ ...receipt, rates })
       checks.same(charged + writtenOff, used, `charged and written off of ${what}`)
       const untold = calls.filter(({ isTold }) => !isTold)
+      checks.that(
+        !isReadOn || untold.length === 0,
+        `${what}, has ${untold.length} calls that were not read to their end`,
+      )
       const isCut = turn.outcome === 'truncated'
       // What was told just when its reader left may have come too late.
       const unknown = isCut && !isReadOn ? [...untold, ...calls.slice(-1)] : untold
