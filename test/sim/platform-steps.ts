@@ -10,17 +10,19 @@ const dayMs = 86_400_000
 export async function platformStep(world: SimWorld): Promise<number> {
   const { random } = world
   const key = await platformKeyOf(world)
-  const credited = world.state.people.filter((person) => person.platformCredited > 0 && !person.isOfModels)
+  const credited = world.state.people
+    .filter((person) => person.platformCredited > 0 && !person.isOfModels)
+    .toSorted((a, b) => b.platformCredited - a.platformCredited)
   const isTaken = credited.length > 0 && random.chance(0.6)
-  const person = isTaken ? random.pick(credited) : world.person()
+  const person = isTaken ? random.pick(credited.slice(0, 2)) : world.person()
   if (person.isSuspended) return 0
   world.refresh()
   const left = leftOf(key, { isTaken, now: world.now })
   const { balance, held, platformCredited } = person
-  const most = isTaken ? Math.min(platformCredited, left) : left
+  const most = isTaken ? random.pick([platformCredited, left]) : left
   const count = random.chance(0.3) ? random.between(2, 5) : 1
   const edge = Math.floor(most / random.between(1, count)) + random.pick([0, 0, 1])
-  const amount = random.chance(0.5) && edge > 0 && edge < 200_000 ? edge : random.between(1, 4000)
+  const amount = random.chance(0.5) && edge > 0 && edge < 200_000 ? edge : random.between(1, 6000)
   // Requests at once pass as long as all of them together are within the bounds.
   const room = isTaken ? Math.min(platformCredited, balance - held, left) : left
   const passes = Math.min(count, Math.max(0, Math.floor(room / amount)))
