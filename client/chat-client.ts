@@ -26,8 +26,9 @@ export type ChatClient = {
   /**
    * Sends a message and yields the events of its reply as they come. The last one is `done`, or `error` when the reply
    * failed after its start, which is not thrown; a refusal is. The message is sent once, because it is charged; a stream
-   * that breaks off is read on from where it was, over a new connection. Leaving the loop stops the reply, unless
-   * `onDisconnect` is `continue`: then `resume` reads it, and `stop` ends it.
+   * that breaks off is read on from where it was, over a new connection. Leaving the loop or aborting the signal stops
+   * the reply; a program that ends does not. With `onDisconnect: 'continue'` only `stop` does, and `resume` reads it again.
+   * With `'stop'` a broken connection stops it too.
    *
    * @example
    * for await (const event of client.chat.stream({ sessionId, message: 'Hello' })) {
@@ -56,14 +57,16 @@ export type ChatClient = {
 }
 
 export function createChatClient(connection: Connection, call: Call): ChatClient {
-  const stream: ChatClient['stream'] = (input, options) => readChat(connection, input, options)
   const { repeatableChange } = createMethods(call)
+  const stop: ChatClient['stop'] = repeatableChange('chat.stop')
+  const stream: ChatClient['stream'] = (input, options) =>
+    readChat(connection, { input, options, stop: (turnId) => stop({ turnId }) })
   return {
     stream,
     text: (input, options) => collectReply(stream(input, options)),
     resume: (input, options) => resumeChat(connection, input, options),
     resumeSession: (input, options) => resumeChat(connection, input, options),
-    stop: repeatableChange('chat.stop'),
+    stop,
   }
 }
 

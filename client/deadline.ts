@@ -1,4 +1,4 @@
-import type { ErrandClientError } from './client-error.ts'
+import { ErrandClientError } from './client-error.ts'
 
 /** Timers of more milliseconds than this fire at once. */
 const timerMsMax = 2 ** 31 - 1
@@ -36,6 +36,12 @@ export async function withDeadline<T>(
     clearTimeout(timer)
     signal?.removeEventListener('abort', onAbort)
   }
+}
+
+/** Rejects with the signal's reason as soon as it aborts; the work goes on. */
+export async function unlessAborted<Value>(work: Promise<Value>, signal: AbortSignal | undefined): Promise<Value> {
+  const createTimeoutError = () => new ErrandClientError('TIMEOUT', 'The work has no end.')
+  return await withDeadline({ signal, timeoutMs: Infinity, createTimeoutError }, () => work)
 }
 
 /** Resolves after that time; rejects with the signal's reason as soon as it aborts. */

@@ -92,7 +92,10 @@ export function resolveServe(options: ServeOptions, env: Environment = process.e
     dataDir: resolveDataDir(options.data, env),
     host,
     port,
-    configFile: options.config ?? env.ERRAND_CONFIG ?? options.defaultConfig ?? variables.ERRAND_CONFIG.default,
+    configFile: resolveConfigFile(options.config, {
+      ...env,
+      ERRAND_CONFIG: env.ERRAND_CONFIG ?? options.defaultConfig,
+    }),
     baseUrl: given?.replace(/\/+$/, '') ?? null,
     role,
   }
@@ -105,6 +108,12 @@ function resolveRole(text: string, env: Environment): Role {
     throw new UsageError(`--role ${role}: requires ERRAND_DATABASE_URL, since nodes share a PostgreSQL database`)
   }
   return role
+}
+
+export const environment = (): NodeJS.ProcessEnv => process.env
+
+export function resolveConfigFile(option: string | undefined, env: Environment = process.env): string {
+  return option ?? env.ERRAND_CONFIG ?? variables.ERRAND_CONFIG.default
 }
 
 export function resolveDataDir(option: string | undefined, env: Environment = process.env): string {

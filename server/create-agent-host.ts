@@ -37,5 +37,6 @@ export function createAgentHost(
 }
 
 function idField(runId: string): { taskId?: string; turnId?: string } {
+  if (runId === '') return {}
   return runId.startsWith('turn_') ? { turnId: runId } : { taskId: runId }
 }

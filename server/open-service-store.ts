@@ -1,6 +1,6 @@
 import { assertSameSecret } from './connectors/secret-check.ts'
 import type { Secrets } from './connectors/secret-vault.ts'
-import { SystemClock, type Clock } from './kernel/clock.ts'
+import { isoTime, SystemClock, type Clock } from './kernel/clock.ts'
 import type { Logger } from './kernel/logger.ts'
 import type { Committed } from './store/committed.ts'
 import { openSqliteStore } from './store/sqlite/sqlite-store.ts'
@@ -16,6 +16,10 @@ type StoreSettings = {
   createClock?: (notBefore: number) => Clock
 }
 
+/** Set back by more than clocks drift apart. */
+const behindMsMax = 1000
+const clockIsBehind = "this machine's clock is behind the newest entry of the database; set the clock"
+
 /** Opens the store that the settings name, as a service does, and makes the clock that the service goes by. */
 export async function openServiceStore(
   { createClock, dataDir, databaseUrl, limits, log, onFatal, secrets }: StoreSettings,
@@ -23,7 +27,14 @@ export async function openServiceStore(
 ): Promise<{ clock: Clock; store: Store }> {
   const options = { limits, onCommit, onWarning: (message: string) => log.warn({}, message) }
   let clock: Clock = new SystemClock()
-  const makeClock = (notBefore: number) => (clock = createClock?.(notBefore) ?? new SystemClock(notBefore))
+  const makeClock = (notBefore: number) => {
+    const aheadMs = notBefore - Date.now()
+    if (!createClock && aheadMs > behindMsMax) {
+      const databaseAt = isoTime(notBefore)
+      log.warn({ databaseAt, behindSeconds: Math.round(aheadMs / 1000) }, clockIsBehind)
+    }
+    return (clock = createClock?.(notBefore) ?? new SystemClock(notBefore))
+  }
   if (databaseUrl === undefined) {
     const store = openSqliteStore({ ...options, dataDir, onFatal, clock: makeClock })
     return { store: await orClose(store, assertSameSecret(store.settings, secrets(), dataDir)), clock }

@@ -1,5 +1,5 @@
 import { ErrandClientError, invalidArgument, isErrandError } from '../client-error.ts'
-import { withDeadline } from '../deadline.ts'
+import { unlessAborted, withDeadline } from '../deadline.ts'
 import type { ChatOptions, ChatStream, ResumeOptions } from '../streams/read-chat.ts'
 import type { ChatInput, ChatMessagePart } from '../types/client-types.ts'
 import { endOf, isEmpty, uiChunks, type ReplyEnd } from './ui-chunks.ts'
@@ -244,9 +244,4 @@ function toPart({ filename, text, type, url }: UIPart): ChatMessagePart {
 function disconnectOf(error: unknown): unknown {
   if (!isErrandError(error) || error.code !== 'NETWORK_ERROR') return error
   return new TypeError(`network error: ${error.message}`, { cause: error })
-}
-
-async function unlessAborted(work: Promise<void>, signal: AbortSignal | undefined): Promise<void> {
-  const createTimeoutError = () => new ErrandClientError('TIMEOUT', 'The reply has not begun.')
-  return await withDeadline({ signal, timeoutMs: Infinity, createTimeoutError }, () => work)
 }

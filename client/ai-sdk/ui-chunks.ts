@@ -18,6 +18,12 @@ export function endOf(event: ChatEvent): ReplyEnd | undefined {
   return { ...(costUsd !== undefined && { costUsd }), error: { ...error, costUsd } }
 }
 
+/** In the words of `ai`. */
+function finishReasonOf(event: ChatEvent): 'stop' | 'length' | 'content-filter' {
+  const { finishReason = 'stop' } = event.type === 'done' ? event : {}
+  return finishReason === 'content_filter' ? 'content-filter' : finishReason
+}
+
 /** Whether the answer that has begun says that nothing comes. */
 export function isEmpty({ headers }: ChatStream): boolean {
   return headers === undefined
@@ -65,8 +71,10 @@ export async function* uiChunks(
     const { error, ...metadata } = end
     if (error) {
       yield { type: 'message-metadata', messageMetadata: { ...turn, ...metadata, errorCode: error.code } }
-      yield { type: 'error', errorText: onError(error) }
-    } else yield { type: 'finish', finishReason: 'stop', messageMetadata: { ...turn, ...metadata } }
+      // A stop from another tab, or by `chat.stop`, is no failure.
+      const isStopped = event.type === 'error' && event.stopped === true
+      yield isStopped ? { type: 'abort', reason: error.message } : { type: 'error', errorText: onError(error) }
+    } else yield { type: 'finish', finishReason: finishReasonOf(event), messageMetadata: { ...turn, ...metadata } }
   }
 }
 

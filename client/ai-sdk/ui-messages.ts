@@ -2,19 +2,27 @@ import type { MessagePart } from '../types/api-types.ts'
 import type { Message } from '../types/client-types.ts'
 import type { ErrandUIFile, ErrandUIMessage } from './ui-types.ts'
 
+/** Of a transaction of the type `chat_charge`. */
+type Charge = { turnId?: string | undefined; amountUsd: string }
+
 /**
  * Messages of a session as `useChat` has them, to begin with. A reply has the id that it has as a stream, so that one which
- * is read again takes its own place.
+ * is read again takes its own place. With the session's transactions each reply says what it cost, as it did when it ended.
  *
  * @example
  * const { messages } = await errand.sessions.messages({ sessionId })
- * useChat({ id: sessionId, messages: toUIMessages(messages), transport, resume: true })
+ * const { transactions } = await errand.transactions.list({ sessionId, type: 'chat_charge' })
+ * useChat({ id: sessionId, messages: toUIMessages(messages, { transactions }), transport, resume: true })
  */
-export function toUIMessages(messages: readonly Message[]): ErrandUIMessage[] {
+export function toUIMessages(
+  messages: readonly Message[],
+  { transactions = [] }: { transactions?: readonly Charge[] } = {},
+): ErrandUIMessage[] {
+  const costs = new Map(transactions.map(({ amountUsd, turnId }) => [turnId, amountUsd.replace('-', '')]))
   return messages.map(({ content, id, parts = [{ type: 'text', text: content }], role, toolCalls = [], turnId }) => ({
     id: role === 'assistant' ? turnId : id,
     role,
-    metadata: { turnId },
+    metadata: { turnId, ...(role === 'assistant' && costs.has(turnId) && { costUsd: costs.get(turnId)! }) },
     parts: [
       ...toolCalls.map((call) => ({
         type: 'dynamic-tool' as const,

@@ -35,7 +35,8 @@ export type ErrandUIMessageChunk =
   | (ToolCall & { type: 'tool-output-available'; output: Record<string, unknown> })
   | { type: 'message-metadata'; messageMetadata: ErrandMetadata }
   | { type: 'error'; errorText: string }
-  | { type: 'finish'; finishReason: 'stop'; messageMetadata: ErrandMetadata }
+  | { type: 'abort'; reason: string }
+  | { type: 'finish'; finishReason: 'stop' | 'length' | 'content-filter'; messageMetadata: ErrandMetadata }
 
 /** A message as `useChat` has it. */
 export type ErrandUIMessage = {

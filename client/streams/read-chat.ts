@@ -2,6 +2,7 @@ import type { CallOptions } from '../calls/rpc-call.ts'
 import { toJson } from '../calls/send-rpc.ts'
 import { ErrandClientError, isErrandError, withFields } from '../client-error.ts'
 import type { Connection } from '../connection.ts'
+import { unlessAborted } from '../deadline.ts'
 import { checkIdempotencyKey } from '../idempotency-key.ts'
 import { noteLeft, whenFree } from './left-sessions.ts'
 import type { NdjsonEvent } from './ndjson-decoder.ts'
@@ -47,21 +48,46 @@ type Start = {
   turn?: { turnId: string; after?: number | undefined }
 }
 
-/** One chat from its request to its last event, which is `done` or `error`. */
-export function readChat(connection: Connection, input: ChatInput, options: ChatOptions = {}): ChatStream {
+type Chat = {
+  input: ChatInput
+  options: ChatOptions | undefined
+  stop: (turnId: string) => PromiseLike<unknown>
+}
+
+/**
+ * One chat from its request to its last event, which is `done` or `error`. The service cannot tell a broken connection from
+ * a reader that leaves. Unless `onDisconnect` is set, the reply therefore goes on at the service, and a reader that leaves
+ * stops it with a request of its own.
+ */
+export function readChat(connection: Connection, { input, options = {}, stop }: Chat): ChatStream {
   const { idempotencyKey, requestTimeoutMs: timeoutMs = connection.requestTimeoutMs, signal } = options
-  const { sessionId } = input
-  let isSent = false
+  const { onDisconnect = 'continue', sessionId } = input
+  let opening: Promise<OpenStream> | undefined
+  const request = new AbortController()
   const start = async (own: AbortSignal) => {
     if (idempotencyKey !== undefined) checkIdempotencyKey(idempotencyKey)
-    const body = toJson(input)
-    isSent = true
+    const body = toJson({ ...input, onDisconnect })
     const late = `No reply started within ${timeoutMs} ms; it may be charged all the same.`
-    const chat = { path: '/api/chat', body, idempotencyKey, signal: own, timeoutMs, late }
-    return await whenFree(connection, { sessionId, signal: own }, () => openStream(connection, chat))
+    const chat = { path: '/api/chat', body, idempotencyKey, signal: request.signal, timeoutMs, late }
+    opening = whenFree(connection, { sessionId, signal: own }, () => openStream(connection, chat))
+    opening.catch(() => request.abort())
+    return await unlessAborted(opening, own)
   }
+  let hasLeft = false
   const onLeave = () => {
-    if (isSent && input.onDisconnect !== 'continue') noteLeft(sessionId)
+    if (!opening || hasLeft) return
+    hasLeft = true
+    if (input.onDisconnect !== 'continue') noteLeft(sessionId)
+    if (input.onDisconnect !== undefined) return request.abort()
+    // Only the head of the answer names the turn, so a request without an answer is not aborted before that.
+    void opening
+      .then(({ body, headers }) => {
+        request.abort()
+        body.cancel().catch(() => {})
+        const turnId = headers.get('errand-turn-id')
+        return turnId === null ? undefined : stop(turnId)
+      })
+      .catch(() => {})
   }
   return readTurn(connection, { operation: 'chat.stream', signal, timeoutMs }, { start, onLeave })
 }

@@ -25,7 +25,7 @@ type Reading = {
   brokenOff: (cause?: unknown) => ErrandClientError
   /** Whether to connect again after that many failures in a row, each of which passes by itself. */
   mayResume: (failures: number) => boolean
-  /** Called when the caller goes away before the last event. */
+  /** Called when the caller goes away before the last event, or the stream fails. */
   onLeave?: () => void
   /** An error as the caller gets it. */
   describe: (thrown: unknown) => unknown
@@ -97,6 +97,8 @@ export function readEvents<Event>(connection: Connection, reading: Reading): Eve
     } catch (thrown) {
       signal?.throwIfAborted()
       if (own.signal.aborted) return
+      // Nobody reads what is still to come.
+      if (opened) onLeave?.()
       throw describe(thrown)
     } finally {
       signal?.removeEventListener('abort', onAbort)

@@ -156,6 +156,8 @@ export type ChatEvent = {
   usage: ChatUsage
   /** Amount in USD with four fraction digits */
   costUsd: string
+  /** `length` if the reply was cut off, by a limit of tokens or of steps; absent from older replies */
+  finishReason?: "stop" | "length" | "content_filter" | undefined
 } | {
   type: "error"
   /** ISO 8601 UTC timestamp with milliseconds */
@@ -173,6 +175,8 @@ export type ChatEvent = {
   code?: string | undefined
   /** What was charged for a reply that ended after its start */
   costUsd?: string | undefined
+  /** Of a reply that its user stopped */
+  stopped?: true | undefined
 }
 
 export type ChatUsage = {
@@ -840,6 +844,8 @@ export type TaskListItem = {
   createdAt: string
   /** ISO 8601 UTC timestamp with milliseconds */
   completedAt?: string | undefined
+  /** Code of the error of a failed task, such as CANCELED */
+  errorCode?: string | undefined
 }
 
 export type TaskProgress = {

@@ -19,6 +19,7 @@ const looks = {
   open: { color: 'blue', Icon: ChatBubbleIcon, label: 'Active' },
   closed: { color: 'gray', Icon: CheckCircledIcon, label: 'Completed' },
   expired: { color: 'gray', Icon: MinusCircledIcon, label: 'Expired' },
+  canceled: { color: 'gray', Icon: MinusCircledIcon, label: 'Canceled' },
   revoked: { color: 'gray', Icon: MinusCircledIcon, label: 'Revoked' },
   suspended: { color: 'red', Icon: CrossCircledIcon, label: 'Suspended' },
   blocked: { color: 'yellow', Icon: ExclamationTriangleIcon, label: 'Blocked' },
@@ -35,7 +36,16 @@ export type BadgeStatus = keyof typeof looks
 export function StatusBadge({ status, label }: { status: BadgeStatus; label?: string }) {
   const { color, Icon, label: usual } = looks[status]
   return (
-    <Badge color={color} variant="light" tt="none" fw={500} size="lg" fz="sm" leftSection={<Icon aria-hidden />}>
+    <Badge
+      color={color}
+      variant="light"
+      tt="none"
+      fw={500}
+      size="lg"
+      fz="sm"
+      miw="max-content"
+      leftSection={<Icon aria-hidden />}
+    >
       {label ?? usual}
     </Badge>
   )

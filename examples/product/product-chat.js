@@ -5,9 +5,16 @@ const messages = document.querySelector('#messages')
 const notice = document.querySelector('#notice')
 const input = document.querySelector('#message')
 
-let handed = await askToken()
-const shown = await call('GET', `/api/sessions/${handed.sessionId}/messages`)
-for (const { content, role } of (await shown.json()).messages) show(role).textContent = content
+let handed
+try {
+  handed = await askToken()
+  const shown = await call('GET', (sessionId) => `/api/sessions/${sessionId}/messages`)
+  const { message, messages: earlier } = await shown.json()
+  if (shown.ok) for (const { content, role } of earlier) show(role).textContent = content
+  else notice.textContent = message
+} catch (error) {
+  notice.textContent = error.message
+}
 
 document.querySelector('#chat').addEventListener('submit', (event) => {
   event.preventDefault()
@@ -20,31 +27,40 @@ async function sendMessage() {
   notice.textContent = ''
   show('user').textContent = message
   try {
-    const response = await call('POST', '/api/chat', { sessionId: handed.sessionId, message })
+    const response = await call(
+      'POST',
+      () => '/api/chat',
+      (sessionId) => ({ sessionId, message }),
+    )
     if (response.ok) await showReply(response)
     else notice.textContent = (await response.json()).message
   } catch {
-    notice.textContent = 'The assistant cannot be reached.'
+    notice.textContent = 'Could not reach the assistant. Try again.'
+    if (input.value === '') input.value = message
   }
 }
 
 async function askToken() {
   const response = await fetch('/token', { method: 'POST' })
-  return await response.json()
+  const body = await response.json()
+  if (!response.ok) throw new Error(body.message)
+  return body
 }
 
-/** A token ends after a while; then another one is asked for, once. */
-async function call(method, path, body) {
-  const response = await send(method, path, body)
-  if (response.status !== 401) return response
+/** Renews a token that has ended (401) and a session that has expired or is gone (410, 404), once. */
+async function call(method, pathOf, bodyOf) {
+  const response = handed && (await send(method, pathOf, bodyOf))
+  if (response && ![401, 404, 410].includes(response.status)) return response
   handed = await askToken()
-  return await send(method, path, body)
+  return await send(method, pathOf, bodyOf)
 }
 
-function send(method, path, body) {
-  const headers = { Authorization: `Bearer ${handed.token}`, Accept: 'application/json' }
-  if (body) headers['Content-Type'] = 'application/json'
-  return fetch(handed.errandUrl + path, { method, headers, ...(body && { body: JSON.stringify(body) }) })
+function send(method, pathOf, bodyOf) {
+  const { errandUrl, sessionId, token } = handed
+  const headers = { Authorization: `Bearer ${token}`, Accept: 'application/json' }
+  if (bodyOf) headers['Content-Type'] = 'application/json'
+  const body = bodyOf && JSON.stringify(bodyOf(sessionId))
+  return fetch(errandUrl + pathOf(sessionId), { method, headers, ...(body && { body }) })
 }
 
 /** The reply is lines of JSON, of which one may come in several pieces. */

@@ -16,7 +16,7 @@ type ProductOptions = {
 }
 
 /** The product's own record of a user. Its id is what Errand knows the user by. */
-type Customer = { id: string; name: string; sessionId?: Promise<string> }
+type Customer = { id: string; name: string; sessionId?: string; opening?: Promise<string> }
 
 const bodyCharsMax = 10_000
 /** What one visit of the page may cost, and how long it may chat before it asks for another token. */
@@ -55,8 +55,7 @@ export function createProduct({ agentId, errandUrl, platformKey }: ProductOption
       const customer = customerOf(request)
       if (!customer) return sendJson(response, 401, { message: 'Sign up first.' })
       const own = errand.asUser(customer.id)
-      customer.sessionId ??= own.sessions.create({ agentId }).then((session) => session.sessionId)
-      const sessionId = await customer.sessionId
+      const sessionId = await sessionOf(customer)
       const { token } = await own.clientTokens.create({ sessionId, ...visit })
       sendJson(response, 200, { errandUrl, sessionId, token })
     },
@@ -64,6 +63,21 @@ export function createProduct({ agentId, errandUrl, platformKey }: ProductOption
       response.setHeader('Content-Type', 'text/javascript')
       response.end(await readFile(new URL('product-chat.js', import.meta.url)))
     },
+  }
+
+  /** Requests of two tabs share one opening, which is forgotten once it is over: a failed one must not be kept. */
+  function sessionOf(customer: Customer): Promise<string> {
+    customer.opening ??= openSession(customer).finally(() => delete customer.opening)
+    return customer.opening
+  }
+
+  /** The customer's session while it takes messages, or a new one: sessions expire after a day without any. */
+  async function openSession(customer: Customer): Promise<string> {
+    const own = errand.asUser(customer.id)
+    if (customer.sessionId !== undefined && (await isActive(own, customer.sessionId))) return customer.sessionId
+    const { sessionId } = await own.sessions.create({ agentId })
+    customer.sessionId = sessionId
+    return sessionId
   }
 
   function customerOf({ headers }: IncomingMessage): Customer | undefined {
@@ -82,6 +96,15 @@ export function createProduct({ agentId, errandUrl, platformKey }: ProductOption
       if (!response.headersSent) sendJson(response, 502, { message })
     })
   })
+}
+
+async function isActive(own: Pick<ErrandClient, 'sessions'>, sessionId: string): Promise<boolean> {
+  try {
+    return (await own.sessions.get({ sessionId })).status === 'active'
+  } catch (error) {
+    if (isErrandError(error) && error.code === 'NOT_FOUND') return false
+    throw error
+  }
 }
 
 /** The order is the key, so that one that is sent twice is credited once. */

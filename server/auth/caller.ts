@@ -15,7 +15,7 @@ export type Caller = {
   loginId: string | null
   /** What the credential allows, where that is less than what its user may do. */
   limits: CredentialLimits | null
-  /** Ids of the agents that it reaches; null for all. */
+  /** Ids of the only agents whose runs the credential starts and changes; null for all. */
   agents: readonly string[] | null
   /** Of a platform key, which is no user: without a user to act for, `userId` is the key's own id, and `scopes` is empty. */
   platform: PlatformAccess | null
@@ -43,7 +43,7 @@ export const ownCredential = {
 }
 
 /** Throws 403 when the credential is for other agents. */
-export function requireAgent({ agents }: Caller, agentId: string): void {
+export function requireAgent({ agents }: Pick<Caller, 'agents'>, agentId: string): void {
   if (agents === null || agents.includes(agentId)) return
   throw new ErrandError('FORBIDDEN', `This credential is not for the agent ${agentId}; use one that is.`)
 }

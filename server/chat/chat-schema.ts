@@ -1,15 +1,20 @@
 import { z } from 'zod'
+import { finishReasons } from '../agents/run/chat-messages.ts'
 import { isoTimestamp, maxCostUsd, quoteId, resourceId, usd } from '../kernel/wire-types.ts'
 
 // The shapes of a chat on the wire: one request, and the events of its stream, one JSON object a line.
 
 const messagePartsMax = 20
-// No control characters, no halves of a character, and no path.
-const filename = /^[^\p{Cc}\p{Cs}/\\]{1,200}$/u
+// No paths, control characters, lone surrogates or line breaks. Nothing that reorders text either: with U+202E
+// "invoice_\u202Efdp.exe" is displayed as "invoice_exe.pdf".
+const filename = /^[^\p{Cc}\p{Cs}\p{Zl}\p{Zp}\u202A-\u202E\u2066-\u2069/\\]{1,200}$/u
 
 export const Filename = z
   .string()
-  .regex(filename, 'Must be 1 to 200 characters, without slashes and control characters')
+  .regex(
+    filename,
+    'Must be 1 to 200 characters, without slashes, control characters or characters that change the direction of text',
+  )
 
 const FilePart = z.object({
   type: z.literal('file'),
@@ -82,7 +87,17 @@ export const ChatEvent = z
       seq,
       toolResult: z.object({ id: z.string(), output: z.record(z.string(), z.unknown()) }),
     }),
-    z.object({ type: z.literal('done'), timestamp, seq, usage: ChatUsage, costUsd: usd }),
+    z.object({
+      type: z.literal('done'),
+      timestamp,
+      seq,
+      usage: ChatUsage,
+      costUsd: usd,
+      finishReason: z
+        .enum(finishReasons)
+        .optional()
+        .describe('`length` if the reply was cut off, by a limit of tokens or of steps; absent from older replies'),
+    }),
     z.object({
       type: z.literal('error'),
       timestamp,
@@ -92,6 +107,7 @@ export const ChatEvent = z
       statusCode: z.number().int().optional(),
       code: z.string().optional().describe('The code of the refusal, as in the body of any error'),
       costUsd: usd.optional().describe('What was charged for a reply that ended after its start'),
+      stopped: z.literal(true).optional().describe('Of a reply that its user stopped'),
     }),
   ])
   .meta({ id: 'ChatEvent' })

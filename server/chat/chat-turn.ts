@@ -325,7 +325,7 @@ export class ChatTurn {
       seconds: (performance.now() - this.#startedAt) / 1000,
     })
     const told = { seq: this.#seq + 1, cost, at: this.#parts.clock.now() }
-    return failure ? failureLine({ ...failure, ...told }) : doneLine({ used: summary.used, ...told })
+    return failure ? failureLine({ ...failure, ...told }) : doneLine({ ...told, ...summary })
   }
 
   #cost(used: ChatUsed): Units {

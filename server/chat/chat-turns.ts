@@ -1,5 +1,4 @@
 import type { Agent, Catalogue } from '../agents/config/catalogue.ts'
-import { boundNow } from '../agents/files/file-tokens.ts'
 import { chatUse, writtenRates, type ChatRates } from '../billing/chat-price.ts'
 import { assertSignedIn, type ConnectorAccess } from '../connectors/connector-access.ts'
 import { budgetRefusal, limitRefusal } from '../billing/refusals.ts'
@@ -14,7 +13,7 @@ import type { WireRequest } from '../store/requests/wire-requests.ts'
 import { admissible, type Admissible, type Ask } from './admissible-message.ts'
 import { busy, clientLeft, turnRefusal } from './chat-refusals.ts'
 import { ChatTurn, type ChatTurnParts } from './chat-turn.ts'
-import { bodyHashOf, earlierTokens, given, leastOf, maxCostOf, subjectOf } from './message-input.ts'
+import { bodyHashOf, earlierTokens, given, leastOf, maxCostOf, modelParams, subjectOf } from './message-input.ts'
 import { KeptTurns } from './events/kept-turns.ts'
 import { ReadTurns } from './events/read-turns.ts'
 import type { TurnReader } from './events/turn-feed.ts'
@@ -199,7 +198,7 @@ export class ChatTurns {
           ...(stored.sent && { parts: stored.sent }),
           history: [...stored.earlier, ...messages],
           historyTokens: latest.history.tokens + earlierTokens(said),
-          params: { ...given(params), ...(setting?.responseFormat && { responseFormat: setting.responseFormat }) },
+          params: { ...given(params), ...(chat.isModel && modelParams(setting)) },
           connectors,
           rates,
           room: opened.room,

@@ -1,3 +1,4 @@
+import type { FinishReason } from '../agents/run/chat-messages.ts'
 import type { ChatUsed } from '../billing/chat-price.ts'
 import { isoTime, type EpochMs } from '../kernel/clock.ts'
 import type { ErrandError, ErrorCode } from '../kernel/errors.ts'
@@ -7,9 +8,9 @@ import type { TurnEndCode } from './turn-ends.ts'
 
 // The events that the service itself writes into a stream, as lines.
 
-type Done = { seq: number; used: ChatUsed; cost: Units; at: EpochMs }
+type Done = { seq: number; used: ChatUsed; cost: Units; finishReason?: FinishReason; at: EpochMs }
 
-export function doneLine({ at, cost, seq, used }: Done): string {
+export function doneLine({ at, cost, finishReason = 'stop', seq, used }: Done): string {
   const { cachedPromptTokens, completionTokens, promptTokens, reasoningTokens, toolCalls } = used
   const totalTokens = promptTokens + completionTokens
   return line({
@@ -25,15 +26,23 @@ export function doneLine({ at, cost, seq, used }: Done): string {
       toolCalls,
     },
     costUsd: formatUsd(cost),
+    finishReason,
   })
 }
 
-type Failure = { seq: number; code: TurnEndCode; message: string; at: EpochMs; cost?: Units }
+type Failure = { seq: number; code: TurnEndCode; message: string; stopped?: true; at: EpochMs; cost?: Units }
 
 /** The end of a reply that did not finish; `cost` is what it was charged. */
-export function failureLine({ at, code, cost, message, seq }: Failure): string {
+export function failureLine({ at, code, cost, message, seq, stopped }: Failure): string {
   const costUsd = cost === undefined ? {} : { costUsd: formatUsd(cost) }
-  return line({ type: 'error', timestamp: isoTime(at), seq, error: { code, message }, ...costUsd })
+  return line({
+    type: 'error',
+    timestamp: isoTime(at),
+    seq,
+    error: { code, message },
+    ...costUsd,
+    ...(stopped && { stopped }),
+  })
 }
 
 /**

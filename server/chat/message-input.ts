@@ -1,7 +1,7 @@
 import { hash } from 'node:crypto'
 import type { z } from 'zod'
 import type { Chat } from '../agents/config/catalogue.ts'
-import { roughTokens, type ResponseFormat } from '../agents/run/chat-messages.ts'
+import { roughTokens, type ResponseFormat, type Sampling } from '../agents/run/chat-messages.ts'
 import type { ChatMessage } from '../agents/config/define-config.ts'
 import { hashJson } from '../kernel/canonical-json.ts'
 import { badField } from '../kernel/errors.ts'
@@ -26,6 +26,7 @@ export type MessageSetting = {
   /** Comes before the history of the session, and is not kept. */
   earlier: readonly EarlierMessage[]
   responseFormat?: ResponseFormat
+  sampling?: Sampling
   /** By which its request is known again. */
   bodyHash: string
 }
@@ -114,6 +115,12 @@ export function checkEarlier(
 ): void {
   if (earlier.length === 0 || earlierTokens(earlier) + tokensOf(draft) <= contextTokens) return
   throw badField('messages', `Are longer than the ${contextTokens} tokens that this agent takes`)
+}
+
+/** Params that only a model obeys. */
+export function modelParams(setting: MessageSetting | undefined) {
+  const { responseFormat, sampling } = setting ?? {}
+  return { ...(responseFormat && { responseFormat }), ...(sampling && { sampling }) }
 }
 
 export function given({ maxTokens, temperature }: NonNullable<z.output<typeof ChatInput>['params']>) {

@@ -8,7 +8,7 @@ const readOnMs = 700
 /** Time to read a stopped model call whose reasoning is hidden: only its usage reveals it. */
 const readOnHiddenMs = 60_000
 /** The same when the session is deleted, which waits ten seconds for its chat. */
-const readOnDeletedMs = 8000
+const readOnDeletedMs = 6000
 
 /** Why a turn is ended before its reply. */
 export type StopCause =
@@ -33,7 +33,10 @@ export type TurnEndCode =
   | 'LIMIT_REACHED'
   | 'INTERNAL_ERROR'
 
-export function describeEnd(cause: StopCause | undefined, outcome: RunOutcome): { code: TurnEndCode; message: string } {
+/** `stopped` if the user asked for it, from whichever page. */
+type TurnEnd = { code: TurnEndCode; message: string; stopped?: true }
+
+export function describeEnd(cause: StopCause | undefined, outcome: RunOutcome): TurnEnd {
   switch (cause) {
     case 'fault':
       return { code: 'INTERNAL_ERROR', message: 'The service failed. Nothing was charged; send the message again.' }
@@ -53,7 +56,7 @@ export function describeEnd(cause: StopCause | undefined, outcome: RunOutcome): 
     case 'disconnect':
       return { code: 'AGENT_INTERRUPTED', message: 'The client left.' }
     case 'stopped':
-      return { code: 'AGENT_INTERRUPTED', message: 'The reply was stopped.' }
+      return { code: 'AGENT_INTERRUPTED', message: 'The reply was stopped.', stopped: true }
     case 'drain':
       return {
         code: 'AGENT_INTERRUPTED',

@@ -107,6 +107,8 @@ function addUsers(program: Command): void {
     .option('--tasks-waiting <count>', 'tasks that may wait')
     .option('--spend-per-day <amount>', 'USD that may be spent on a day of UTC')
     .option('--agents <list>', 'comma-separated ids of the agents that may be run')
+    .option('--config <file>', variables.ERRAND_CONFIG.meaning)
+    .option('--force', 'set a plan that the configuration does not have')
     .action(lazily(async () => (await import('./user-limits.ts')).setPlan))
   common(users.command('unblock'))
     .description('lift the abuse block of a user')

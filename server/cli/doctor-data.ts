@@ -1,8 +1,15 @@
 import { existsSync, readdirSync, statfsSync, statSync } from 'node:fs'
 import { dirname, join, resolve } from 'node:path'
 import { hasSecret, resolveSecrets } from '../config.ts'
+import { must } from '../kernel/assert.ts'
 import { assertSameSecret, secretCheck, secretSetting } from '../connectors/secret-check.ts'
-import { inspectDatabase, type DatabaseFacts } from '../store/sqlite/inspect-database.ts'
+import {
+  assertUndamaged,
+  inspectDatabase,
+  inspectLedger,
+  type DatabaseFacts,
+} from '../store/sqlite/inspect-database.ts'
+import { databaseFile } from '../store/sqlite/database.ts'
 import { assertUsable } from '../store/sqlite/usable-folder.ts'
 import type { Finding, Installation } from './finding.ts'
 import { withStore } from './open-store.ts'
@@ -62,8 +69,9 @@ export async function checkDatabase({ dataDir, hasDatabaseUrl }: Installation): 
     const { databaseBytes } = await withStore({ data: dataDir }, (store) => store.readState())
     return ok(`PostgreSQL, ${(databaseBytes / gigabyte).toFixed(1)} GB, of this version`)
   }
-  const facts = inspectDatabase(dataDir)
-  if (!facts) return ok('will be made at the first start')
+  if (!existsSync(databaseFile(dataDir))) return ok('will be made at the first start')
+  assertUndamaged(dataDir)
+  const facts = must(inspectDatabase(dataDir), 'a database file that exists has facts')
   if (facts.schema === 'older')
     return warning('is of an older version: make a backup; the next start brings it up to date')
   if (facts.journalMode !== 'wal')
@@ -73,6 +81,19 @@ export async function checkDatabase({ dataDir, hasDatabaseUrl }: Installation): 
     return warning(`its log has ${size} GB: a program keeps it open for reading; find it (fuser) and stop it`)
   }
   return ok('SQLite in WAL mode, of this version')
+}
+
+export async function checkLedger({ dataDir, hasDatabaseUrl }: Installation): Promise<Found> {
+  if (!hasDatabaseUrl && !existsSync(databaseFile(dataDir))) return ok('has no entries yet')
+  if (!hasDatabaseUrl && factsOf(dataDir)?.schema !== 'current') return warning('is checked once the database can be')
+  const report = hasDatabaseUrl
+    ? await withStore({ data: dataDir }, (store) => store.verifyLedger())
+    : inspectLedger(dataDir)
+  const { differences, transactions } = report
+  if (report.ok) return ok(`the ${transactions} transactions add up`)
+  const { actual, expected, what } = must(differences[0], 'a ledger that does not add up has a difference')
+  const more = differences.length === 1 ? '' : ` and ${differences.length - 1} more`
+  return problem(`does not add up: ${what}, expected ${expected}, found ${actual}${more}. Run errand ledger verify.`)
 }
 
 export async function checkSecret({ dataDir, hasDatabaseUrl }: Installation): Promise<Found> {

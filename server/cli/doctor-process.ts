@@ -4,6 +4,7 @@ import { resolve } from 'node:path'
 import { Catalogue } from '../agents/config/catalogue.ts'
 import { loadConfigFile } from '../agents/config/load-config-file.ts'
 import { resolveLimits } from '../config.ts'
+import { describeUnknown, unknownVariables } from '../unknown-variables.ts'
 import { packageVersion } from '../kernel/package-version.ts'
 import { codeOf, messageOf } from '../kernel/thrown.ts'
 import type { Finding, Installation } from './finding.ts'
@@ -35,6 +36,12 @@ export async function checkConfig({ configFile }: Installation): Promise<Found> 
     status: agents.length === 0 ? 'warning' : 'ok',
     message: `${configFile} has the agents ${names}`,
   }
+}
+
+export function checkVariables(): Found {
+  const unknown = unknownVariables()
+  if (unknown.length === 0) return { status: 'ok', message: 'every ERRAND_ variable is a setting' }
+  return { status: 'warning', message: unknown.map(describeUnknown).join('; ') }
 }
 
 export async function checkPort({ host, port }: Installation): Promise<Found> {

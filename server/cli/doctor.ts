@@ -1,7 +1,15 @@
 import { resolveDatabaseUrl, resolveServe, type ServeOptions } from '../config.ts'
 import { messageOf } from '../kernel/thrown.ts'
-import { checkConfig, checkDrain, checkOpenFiles, checkPort, checkVersions } from './doctor-process.ts'
-import { checkClock, checkDatabase, checkDisk, checkFolder, checkModes, checkSecret } from './doctor-data.ts'
+import { checkConfig, checkDrain, checkOpenFiles, checkPort, checkVariables, checkVersions } from './doctor-process.ts'
+import {
+  checkClock,
+  checkDatabase,
+  checkDisk,
+  checkFolder,
+  checkLedger,
+  checkModes,
+  checkSecret,
+} from './doctor-data.ts'
 import type { Finding, Installation } from './finding.ts'
 import { print } from './open-store.ts'
 
@@ -10,10 +18,12 @@ type Check = (of: Installation) => Promise<Omit<Finding, 'name'>> | Omit<Finding
 const checks: Record<string, Check> = {
   versions: checkVersions,
   configuration: checkConfig,
+  variables: checkVariables,
   'data directory': checkFolder,
   modes: checkModes,
   disk: checkDisk,
   database: checkDatabase,
+  ledger: checkLedger,
   secret: checkSecret,
   clock: checkClock,
   port: checkPort,

@@ -17,6 +17,7 @@ import {
   resolveTrustedProxies,
   type ServeOptions,
 } from '../config.ts'
+import { describeUnknown, unknownVariables } from '../unknown-variables.ts'
 import { describeFewFiles } from './open-files.ts'
 import { createServiceLog } from './service-log.ts'
 
@@ -27,6 +28,7 @@ export async function serve(options: Options, onListening?: (app: App) => Promis
   const settings = resolveServe(options)
   const { baseUrl, configFile, dataDir, host, port, role } = settings
   const log = createServiceLog(resolveLogLevel())
+  for (const unknown of unknownVariables()) log.warn({}, describeUnknown(unknown))
   const loaded = await loadConfigFile(configFile)
   const config = { ...loaded, login: resolveLogin(loaded.login) }
   const limits = resolveLimits(config.limits)

@@ -1,8 +1,31 @@
 import pino, { type DestinationStream, type Logger } from 'pino'
 import { describeFault } from '../kernel/describe-fault.ts'
+import { codeOf } from '../kernel/thrown.ts'
+
+const minuteMs = 60_000
+/** 53100 is PostgreSQL's. */
+const fullDiskCodes = new Set(['SQLITE_FULL', 'ENOSPC', 'EDQUOT', '53100'])
 
 /** The log of the service: a JSON object a line, on standard error unless `destination` is given. */
 export function createServiceLog(level: string, destination?: DestinationStream): Logger {
   const serializers = { err: (thrown: unknown) => describeFault(thrown) }
-  return pino({ level, base: null, serializers }, destination ?? pino.destination({ dest: 2, sync: false }))
+  let mutedUntil = -Infinity
+  let muted = 0
+  // A full disk fails every write. A line for each would fill what room is left for the log, too.
+  const hooks: pino.LoggerOptions['hooks'] = {
+    logMethod([fields, message], log) {
+      if (!isFullDisk((fields as { err?: unknown } | undefined)?.err)) return log.apply(this, [fields, message])
+      const now = performance.now()
+      if (now < mutedUntil) return void muted++
+      mutedUntil = now + minuteMs
+      log.apply(this, [{ ...(fields as object), linesSkipped: muted }, `the disk is full; make room: ${message}`])
+      muted = 0
+    },
+  }
+  return pino({ level, base: null, serializers, hooks }, destination ?? pino.destination({ dest: 2, sync: false }))
+}
+
+function isFullDisk(thrown: unknown): boolean {
+  if (!(thrown instanceof Error)) return false
+  return fullDiskCodes.has(codeOf(thrown)) || isFullDisk(thrown.cause)
 }

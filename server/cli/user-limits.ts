@@ -1,5 +1,9 @@
+import { existsSync } from 'node:fs'
 import { z } from 'zod'
+import { Catalogue } from '../agents/config/catalogue.ts'
+import { loadConfigFile } from '../agents/config/load-config-file.ts'
 import { changesOf, OwnLimitsInput, toOwnLimits } from '../billing/limit-schema.ts'
+import { resolveConfigFile } from '../config.ts'
 import { UsageError } from '../kernel/usage-error.ts'
 import { listOf } from './key-commands.ts'
 import { findUserOrFail, print, withStore } from './open-store.ts'
@@ -14,16 +18,19 @@ type Options = {
   tasksWaiting?: string
   spendPerDay?: string
   agents?: string
+  config?: string
+  force?: boolean
 }
 
 /**
- * Sets the plan of a user and limits of its own. The configuration is not read: a name that it does not have counts as its
- * default plan, and the service says so when it starts.
+ * Sets the plan of a user and limits of its own. Rejects a plan that the configuration does not have, which would count as
+ * its default plan, unless forced: a plan may be set before the configuration with it is deployed.
  */
 export async function setPlan(options: Options): Promise<void> {
   const limits = readLimits(options)
   const plan = options.plan === 'none' ? null : options.plan
   if (plan === undefined && Object.keys(limits).length === 0) throw new UsageError('Give --plan or a limit.')
+  if (plan !== undefined && plan !== null) await checkPlan(plan, options)
   const user = await withStore(options, async (store) => {
     const { id: userId } = await findUserOrFail(store, options.email)
     await store.changeAccountLimits({ userId, changes: changesOf(limits), ...(plan !== undefined && { plan }) })
@@ -37,6 +44,21 @@ export async function setPlan(options: Options): Promise<void> {
     shown,
     `${options.email} has ${ofPlan}${own.length === 0 ? '' : `, and in its place ${own.join(', ')}`}.`,
   )
+}
+
+async function checkPlan(plan: string, { config, force = false }: Options): Promise<void> {
+  const file = resolveConfigFile(config)
+  if (!existsSync(file)) {
+    process.stderr.write(
+      `errand: warning: ${file} does not exist, so the plan "${plan}" was not checked. Give --config.\n`,
+    )
+    return
+  }
+  const { named } = new Catalogue(await loadConfigFile(file)).plans
+  if (named.has(plan)) return
+  const message = `${file} has no plan "${plan}"; its plans are ${[...named.keys()].join(', ') || 'none'}.`
+  if (!force) throw new UsageError(`${message} Give one of them, or --force.`)
+  process.stderr.write(`errand: warning: ${message} Its default plan applies until it has one of that name.\n`)
 }
 
 function readLimits({ agents, executionsPerMinute, spendPerDay, tasksAtWork, tasksWaiting }: Options) {

@@ -91,7 +91,7 @@ async function waitFor(
     const leftAt = await services.store.requests.left(of)
     return () => services.store.requests.takeBack({ ...of, leftAt })
   }
-  const call = calls.open({ ...called, taskId, noteLeft, cancel: cancelOf(services, { taskId, userId }) })
+  const call = calls.open({ ...called, taskId, noteLeft, cancel: cancelOf(services, { caller, taskId }) })
   ctx.about.taskId = taskId
   try {
     const gone = AbortSignal.any([left, call.canceled])
@@ -111,7 +111,7 @@ function digestOf(text: string): string {
   return createHash('sha256').update(text).digest('base64url')
 }
 
-function cancelOf(services: Services, task: { taskId: string; userId: string }): CalledTask['cancel'] {
+function cancelOf(services: Services, task: { caller: Caller; taskId: string }): CalledTask['cancel'] {
   return async () => {
     try {
       return isCanceled(await cancelTask(services.tasks, task)) ? 'canceled' : 'ended'

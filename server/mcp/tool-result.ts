@@ -40,8 +40,11 @@ async function readWhole(
   return storedObject(await tasks.payloads.read(payloadId, digest))
 }
 
+/** Clients of revisions before 2026-07-28 reject a result whose `structuredContent` is not an object. */
 function success(result: Record<string, unknown>, meta: Record<string, unknown>): ToolResult {
-  return { content: [{ type: 'text', text: writeJson(result) }], structuredContent: result, _meta: meta }
+  const json = writeJson(result)
+  if (json.startsWith('"')) return { content: [{ type: 'text', text: JSON.parse(json) as string }], _meta: meta }
+  return { content: [{ type: 'text', text: json }], structuredContent: result, _meta: meta }
 }
 
 export function failure(text: string, meta: Record<string, unknown>): ToolResult {

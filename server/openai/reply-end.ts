@@ -21,7 +21,10 @@ export async function endOf(
   { hasText, store, ...of }: Of & Pick<Services, 'store'>,
 ): Promise<ReplyEnd> {
   if (event.type === 'done') {
-    return { kind: 'finished', usage: event.usage, costUsd: event.costUsd, code: null, error: null }
+    const { costUsd, finishReason = 'stop', usage } = event
+    if (finishReason === 'stop') return { kind: 'finished', usage, costUsd, code: null, error: null }
+    const code = finishReason === 'length' ? 'MAX_OUTPUT_TOKENS' : 'CONTENT_FILTER'
+    return { kind: 'cut', usage, costUsd, code, error: null }
   }
   const { costUsd = '0.0000', error } = event
   const usage = costUsd === '0.0000' ? null : await usageOf(store, of)

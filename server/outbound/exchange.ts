@@ -74,21 +74,24 @@ export function expectUncompressed({ headers }: IncomingMessage, { Failure, name
   }
 }
 
-export type BodyRules = { peer: Peer; bytesMax: number }
+export type BodyRules = {
+  peer: Peer
+  bytesMax: number
+  /** Thrown for a body above `bytesMax`; by default as for any other failure of the peer. */
+  TooLarge?: Peer['Failure']
+}
 
 /** Throws for a body that says beforehand that it has more than so many bytes. */
-export function expectSize({ headers }: IncomingMessage, { bytesMax, peer }: BodyRules): void {
-  if (Number(headers['content-length'] ?? 0) > bytesMax) throw tooLarge(peer, bytesMax)
+export function expectSize({ headers }: IncomingMessage, rules: BodyRules): void {
+  if (Number(headers['content-length'] ?? 0) > rules.bytesMax) throw tooLarge(rules)
 }
 
 /**
  * The body as it comes, read from the connection only as it is taken. Throws when it has more than so many bytes, or
  * the connection ends before it does.
  */
-export async function* readBody(
-  answer: IncomingMessage,
-  { bytesMax, peer }: BodyRules,
-): AsyncGenerator<Buffer, undefined> {
+export async function* readBody(answer: IncomingMessage, rules: BodyRules): AsyncGenerator<Buffer, undefined> {
+  const { bytesMax, peer } = rules
   const brokenOff = () => new peer.Failure(`The ${peer.name} closed the connection before its answer was complete.`)
   let bytes = 0
   try {
@@ -100,10 +103,10 @@ export async function* readBody(
   } catch {
     throw brokenOff()
   }
-  if (bytes > bytesMax) throw tooLarge(peer, bytesMax)
+  if (bytes > bytesMax) throw tooLarge(rules)
   if (!answer.complete) throw brokenOff()
 }
 
-function tooLarge({ Failure, name }: Peer, bytesMax: number): Error {
-  return new Failure(`The ${name} answered with more than ${megabytes(bytesMax)}.`)
+function tooLarge({ bytesMax, peer, TooLarge = peer.Failure }: BodyRules): Error {
+  return new TooLarge(`The ${peer.name} answered with more than ${megabytes(bytesMax)}.`)
 }

@@ -142,13 +142,15 @@ export async function getSession(store: Store, of: { userId: string; sessionId: 
 
 export async function updateSession(
   { access, catalogue, store }: SessionParts,
-  { input, userId }: { input: z.output<typeof UpdateSessionInput>; userId: string },
+  { caller, input }: { caller: Caller; input: z.output<typeof UpdateSessionInput> },
 ): Promise<Session> {
+  const { userId } = caller
   const { maxCostUsd, metadata = {}, sessionId, status, tags = {} } = input
   const connectorIds = connectorIdsOf(metadata)
-  if (connectorIds.length > 0) {
+  if (connectorIds.length > 0 || caller.agents !== null) {
     const session = await store.getSession({ userId, sessionId })
     if (!session) throw sessionNotFound()
+    requireAgent(caller, session.agentId)
     const taker = chatTaker(session.agentId, catalogue.agent(session.agentId))
     await access.assertOwned(connectorIds, { taker, path: `metadata.${connectorIdsKey}`, userId })
   }
@@ -184,11 +186,17 @@ export async function listSessions(
   return { sessions: items, total, limit, offset, ...nextOf(next, list) }
 }
 
-/** Deletes a session once the chat that is under way in it, if any, is stopped and settled. */
+/** Deletes a session after stopping and settling its open turn, if any. */
 export async function deleteSession(
   { chats, payloads, store }: SessionParts,
-  of: { userId: string; sessionId: string },
+  { caller, sessionId }: { caller: Pick<Caller, 'agents' | 'userId'>; sessionId: string },
 ): Promise<void> {
+  const of = { userId: caller.userId, sessionId }
+  if (caller.agents !== null) {
+    const session = await store.getSession(of)
+    if (!session) throw sessionNotFound()
+    requireAgent(caller, session.agentId)
+  }
   const until = performance.now() + deleteMsMax
   while (performance.now() < until) {
     const deleted = await store.deleteSession(of)

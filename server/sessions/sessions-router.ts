@@ -140,7 +140,7 @@ export const sessionsRouter = router({
     .mutation(
       withWrite(
         'execute',
-        ({ ctx, input }) => updateSession(ctx.services.sessions, { input, userId: ctx.caller.userId }),
+        ({ ctx, input }) => updateSession(ctx.services.sessions, { caller: ctx.caller, input }),
         'account',
       ),
     ),
@@ -165,7 +165,7 @@ export const sessionsRouter = router({
       withWrite(
         'execute',
         async ({ ctx, input }) => {
-          await deleteSession(ctx.services.sessions, { userId: ctx.caller.userId, sessionId: input.sessionId })
+          await deleteSession(ctx.services.sessions, { caller: ctx.caller, sessionId: input.sessionId })
           return { message: 'Session deleted' }
         },
         'account',

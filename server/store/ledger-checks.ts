@@ -16,7 +16,7 @@ export const differencesMax = 100
 export const ledgerChecks = (dialect: Dialect): readonly LedgerCheck[] => [
   ...moneyChecks(dialect),
   ...limitChecks(dialect),
-  ...recordChecks(dialect),
+  ...recordChecks(),
   ...endChecks(dialect),
   ...eventChecks(dialect),
 ]

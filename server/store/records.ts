@@ -91,7 +91,7 @@ export type TaskRecord = {
 export type TaskListItem = Pick<
   TaskRecord,
   'id' | 'agentId' | 'endpointId' | 'status' | 'tags' | 'cost' | 'givenBack' | 'createdAt' | 'completedAt'
->
+> & { errorCode: string | null }
 
 /** Names and values that a user gives to tasks and sessions, to find them by. */
 export type Tags = Record<string, string>

@@ -1,4 +1,5 @@
 import type { Catalogue } from '../agents/config/catalogue.ts'
+import { requireAgent, type Caller } from '../auth/caller.ts'
 import { ErrandError } from '../kernel/errors.ts'
 import { getTask, taskNotFound, type ReadTaskParts } from './read-task.ts'
 import type { TaskStops } from './task-stops.ts'
@@ -8,17 +9,19 @@ import type { Task } from './task-schema.ts'
 export type CancelTaskParts = ReadTaskParts & { catalogue: Catalogue; stops: TaskStops }
 
 /**
- * Ends a task of the user with its refund, wherever it is, and returns it; one that has ended stays as it is. State and
- * money come first: what an agent still makes of the task touches no row. Throws 409 if an agent is at work on it and the
- * endpoint does not allow that to be stopped, or once a run has called a connector or charged an event.
+ * Cancels and refunds a task of the caller in any state, and returns it; a task that has ended stays as it is. State and
+ * money change first: late writes of the agent touch no row. Throws 409 for a running task whose endpoint can be canceled
+ * only while queued, or whose run has called a connector or charged an event, and 403 if the credential is for other agents.
  */
 export async function cancelTask(
   parts: CancelTaskParts,
-  { taskId, userId }: { taskId: string; userId: string },
+  { caller, taskId }: { caller: Pick<Caller, 'agents' | 'userId'>; taskId: string },
 ): Promise<Task> {
   const { catalogue, stops, store } = parts
+  const { userId } = caller
   const task = await store.getTask({ userId, taskId })
   if (!task) throw taskNotFound()
+  requireAgent(caller, task.agentId)
   if (task.completedAt === null) {
     // An endpoint that is gone from the configuration is run no more.
     const mayStopWork = catalogue.endpoint(task.endpointId)?.cancel !== 'pending'

@@ -61,13 +61,14 @@ export async function listTasks(
   const query = { userId, ...filters, ...(tag && { tags: tag }), ...range, limit, offset }
   const { next, tasks, total } = await store.listTasks(query)
   return {
-    tasks: tasks.map(({ cost, createdAt, completedAt, givenBack, tags, ...item }) => ({
+    tasks: tasks.map(({ cost, createdAt, completedAt, errorCode, givenBack, tags, ...item }) => ({
       ...item,
       ...(tags && { tags }),
       costUsd: formatUsd(cost),
       refundedUsd: refundedUsd({ cost, givenBack, status: item.status }),
       createdAt: isoTime(createdAt),
       ...(completedAt !== null && { completedAt: isoTime(completedAt) }),
+      ...(errorCode !== null && { errorCode }),
     })),
     total,
     limit,

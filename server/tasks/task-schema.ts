@@ -165,6 +165,7 @@ export const TaskListItem = z
     refundedUsd,
     createdAt: isoTimestamp,
     completedAt: isoTimestamp.optional(),
+    errorCode: z.string().optional().describe('Code of the error of a failed task, such as CANCELED'),
   })
   .meta({ id: 'TaskListItem' })
 

@@ -118,7 +118,7 @@ export const tasksRouter = router({
     .mutation(
       withScope(
         'execute',
-        ({ ctx, input }) => cancelTask(ctx.services.tasks, { userId: ctx.caller.userId, taskId: input.taskId }),
+        ({ ctx, input }) => cancelTask(ctx.services.tasks, { caller: ctx.caller, taskId: input.taskId }),
         'task',
       ),
     ),

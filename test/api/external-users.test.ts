@@ -22,6 +22,7 @@ test('a user is made by its external id, and found by it and by its own', async 
       plan: null,
       limits: {},
       blockedUntil: null,
+      connectorsBlockedUntil: null,
       createdAt: expect.any(String),
       created: true,
     },

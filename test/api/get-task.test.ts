@@ -42,7 +42,7 @@ test('each state has exactly its fields: what did not happen yet is absent, not 
   await expect.poll(async () => (await read(first)).status).toBe('processing')
   clock.advance(1)
   const second = (await service.createTask(key, 'gate.run', { fail: true })).body.taskId
-  const common = { userId, agentId: 'gate', endpointId: 'gate.run', costUsd: '0.0100' }
+  const common = { userId, agentId: 'gate', endpointId: 'gate.run', costUsd: '0.0100', refundedUsd: '0.0000' }
   const times = { createdAt: '2026-02-03T04:05:06.007Z', startedAt: '2026-02-03T04:05:06.007Z' }
   const request = { name: 'Ada' }
   expect(await read(first)).toEqual({
@@ -83,6 +83,7 @@ test('each state has exactly its fields: what did not happen yet is absent, not 
     ...common,
     id: second,
     status: 'failed',
+    refundedUsd: '0.0100',
     attempt: 1,
     request: { fail: true },
     response: null,

@@ -71,6 +71,7 @@ test('items are newest first and have exactly their fields; completedAt is absen
         agentId: 'two',
         endpointId: 'two.run',
         status: 'failed',
+        errorCode: 'AGENT_ERROR',
         costUsd: '0.0100',
         refundedUsd: '0.0100',
         createdAt: '2026-01-15T12:00:01.000Z',

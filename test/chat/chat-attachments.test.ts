@@ -256,6 +256,11 @@ test('what the agent does not take, what is not what it says and what is too lar
     [[{ type: 'file', mediaType: 'text/plain' }], 'message[0]', /either/],
     [[{ type: 'file', data: html.data }], 'message[0].mediaType', /given/],
     [[{ ...html, filename: '../x' }], 'message[0].filename', /slashes/],
+    ...[...'\u202A\u202E\u2066\u2069\u2028\u2029'].map((char): [unknown, string, RegExp] => [
+      [{ ...html, filename: `invoice_${char}fdp.exe` }],
+      'message[0].filename',
+      /direction/,
+    ]),
     [[{ type: 'image', url: 'x' }], 'message[0].type', /"text" or "file"/],
     [[{ type: 'text' }], 'message[0].text', /./],
     [[], 'message', /./],

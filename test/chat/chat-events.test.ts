@@ -43,6 +43,7 @@ test('a chat is 200 and one JSON object a line, each kind with its exact fields,
       seq: 5,
       usage: { promptTokens: 11, completionTokens: 7, totalTokens: 18, reasoningTokens: 3, toolCalls: 1 },
       costUsd: '0.0080',
+      finishReason: 'stop',
     },
   ])
   expect(reader.text.endsWith('}\n')).toBe(true)
@@ -104,6 +105,32 @@ test.for([
   expect(charges).toHaveLength(1)
   expect(charges[0]).toMatchObject({ amountUsd: costUsd === '0.0000' ? costUsd : `-${costUsd}` })
   await expectSound(talker)
+  await service.stop()
+})
+
+test.each([
+  ['length', 'length'],
+  ['content_filter', 'content_filter'],
+  ['stop', 'stop'],
+  [undefined, 'stop'],
+])('the finishReason %s of an agent is that of its reply', async (finishReason, told) => {
+  const service = await startTalk()
+  const talker = await Talker.create(service)
+  const part = { type: 'usage', promptTokens: 1, completionTokens: 1, finishReason }
+  const events = await talker.chat(say({ do: 'text', delta: 'Half' }, { do: 'raw', part }))
+  expect(expectOneEnd(events, 'done').finishReason).toBe(told)
+  await service.stop()
+})
+
+test('a finishReason that is none of the known ones fails the reply', async () => {
+  const service = await startTalk()
+  const talker = await Talker.create(service)
+  const part = { type: 'usage', promptTokens: 1, completionTokens: 1, finishReason: 'tired' }
+  const events = await talker.chat(say({ do: 'raw', part }))
+  expect(expectOneEnd(events, 'error').error).toMatchObject({
+    code: 'AGENT_ERROR',
+    message: expect.stringContaining('must be stop, length, content_filter'),
+  })
   await service.stop()
 })
 

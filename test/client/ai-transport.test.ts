@@ -113,7 +113,10 @@ test('a message is sent by itself, and its reply has text, reasoning, tool calls
   expect(ends.at(-1)).toEqual({ chatId: talker.sessionId, turnId, costUsd, usage })
   // The service's history has what the page shows.
   const { messages } = await client.sessions.messages({ sessionId: talker.sessionId })
-  const again = toUIMessages(messages)
+  const { transactions } = await client.transactions.list({ sessionId: talker.sessionId, type: 'chat_charge' })
+  const again = toUIMessages(messages, { transactions })
+  // After a reload each reply still says what it cost.
+  expect(again.map(({ metadata }) => metadata?.costUsd)).toEqual(chat.messages.map(({ metadata }) => metadata?.costUsd))
   expect(again.map(({ id, role }) => [role, role === 'assistant' && id])).toEqual(
     chat.messages.map(({ id, role }) => [role, role === 'assistant' && id]),
   )
@@ -151,6 +154,23 @@ test('a stop ends the reply at the service, nothing is written after it, and the
     expect(stopped).toMatchObject({ error: { code: 'AGENT_INTERRUPTED' }, turnId: page.messages[1]!.metadata!.turnId })
     expect((await talker.charges()).map(({ amountUsd }) => amountUsd)).toContain(`-${stopped.costUsd}`)
   }
+  await close()
+})
+
+test('a stop from another tab ends the reply as a stop, which is no error of the page', async () => {
+  const { close, ends, openPage, talker } = await open()
+  const page = openPage()
+  const sent = page.sendMessage({ text: say({ do: 'text', delta: 'Some text. ' }, { do: 'await-abort' }) })
+  await page.showing('Some text. ')
+  const other = createClient({ baseUrl: talker.service.url, apiKey: talker.key })
+  await other.chat.stop({ turnId: page.messages[1]!.metadata!.turnId! })
+  await sent
+  expect([page.status, page.error]).toEqual(['ready', undefined])
+  expect(page.text).toBe('Some text. ')
+  const { costUsd, errorCode } = page.messages[1]!.metadata!
+  expect(errorCode).toBe('AGENT_INTERRUPTED')
+  expect((await talker.charges()).map(({ amountUsd }) => amountUsd)).toEqual([`-${costUsd}`])
+  expect(ends).toMatchObject([{ costUsd, error: { code: 'AGENT_INTERRUPTED' } }])
   await close()
 })
 
@@ -231,7 +251,7 @@ test('a page that resumes while it is being mounted again stops nothing, and a s
   expect((await talker.account()).heldUsd).not.toBe('0.0000')
   await page.stop()
   await sent
-  expect([page.status, first.status, first.error?.message]).toEqual(['ready', 'error', 'The reply was stopped.'])
+  expect([page.status, first.status, first.error]).toEqual(['ready', 'ready', undefined])
   await expect.poll(() => ends, soon).toMatchObject([{ error: { code: 'AGENT_INTERRUPTED' } }])
   await page.resumeStream()
   expect([page.status, page.text]).toEqual(['ready', 'Some text. '])

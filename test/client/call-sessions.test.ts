@@ -81,7 +81,7 @@ test('caps and quotes are given and read by the client', async () => {
   const client = createClient({ baseUrl: service.url, apiKey: key })
   const { sessionId } = await client.sessions.create({ agentId: 'talk', maxCostUsd: '0.0500' })
   expect(await client.sessions.get({ sessionId })).toMatchObject({ maxCostUsd: '0.0500', spentUsd: '0.0000' })
-  const chat = { sessionId, message: 'x'.repeat(1000) }
+  const chat = { sessionId, message: ' a'.repeat(600) }
   expect(await rejection(client.chat.text(chat))).toMatchObject({ code: 'BUDGET_REACHED', costUsd: expect.any(String) })
   const { spentUsd } = await client.sessions.get({ sessionId })
   const low = client.sessions.update({ sessionId, maxCostUsd: '0' })

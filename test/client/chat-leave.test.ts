@@ -51,14 +51,14 @@ test('return ends the request while an event is waited for, and that wait', asyn
   await stub.stop()
 })
 
-test('return ends the request before an answer has come', async () => {
+test("return with onDisconnect 'stop' ends the request before an answer has come", async () => {
   const asked = Promise.withResolvers<void>()
   const ended = Promise.withResolvers<void>()
   const { client, stub } = await startChatStub((response) => {
     response.once('close', () => ended.resolve())
     asked.resolve()
   })
-  const stream = client.chat.stream(hello)
+  const stream = client.chat.stream({ ...hello, onDisconnect: 'stop' })
   const pending = stream.next()
   await asked.promise
   await stream.return()
@@ -142,7 +142,7 @@ test('an answer that comes after the abort is cancelled, though the fetch ignore
   await expect(pending).rejects.toBe('enough')
   const body = new ReadableStream<Uint8Array>({ cancel: cancelled.resolve })
   response.resolve(new Response(body, { headers: { 'Content-Type': 'application/x-ndjson' } }))
-  expect(await cancelled.promise).toBe('enough')
+  await cancelled.promise
 })
 
 test('no more is read than is asked for', async () => {

@@ -29,7 +29,8 @@ test('the message is posted as JSON with the key, and the events come in order, 
   expect(await collect(stream)).toEqual([])
   expect(stub.requests).toHaveLength(1)
   const { body, headers, method, url } = stub.requests[0]!
-  expect({ method, url, body: JSON.parse(body) }).toEqual({ method: 'POST', url: '/api/chat', body: input })
+  const sent = { ...input, onDisconnect: 'continue' }
+  expect({ method, url, body: JSON.parse(body) }).toEqual({ method: 'POST', url: '/api/chat', body: sent })
   expect(headers).toMatchObject({
     authorization: 'Bearer key',
     accept: 'application/x-ndjson',

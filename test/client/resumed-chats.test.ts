@@ -49,7 +49,7 @@ test('a reply whose connection breaks again and again is read on from where it w
   const { fetch, paths } = cutting(600)
   const client = createClient({ baseUrl: service.url, apiKey: key, fetch })
   const { sessionId } = await client.sessions.create({ agentId: 'talk' })
-  const stream = client.chat.stream({ sessionId, message: say(...steps), onDisconnect: 'continue' })
+  const stream = client.chat.stream({ sessionId, message: say(...steps) })
   const events = await collect(stream)
   expect(events.map(({ seq }) => seq)).toEqual(events.map((_, n) => n + 1))
   expect(events.at(-1)?.type).toBe('done')
@@ -62,6 +62,57 @@ test('a reply whose connection breaks again and again is read on from where it w
   expect(await collect(whole.chat.resume({ turnId: stream.turnId!, after: events.length }))).toEqual([])
   expect(await collect(whole.chat.resumeSession({ sessionId }))).toEqual([])
   expect((await client.transactions.list({ type: 'chat_charge' })).total).toBe(1)
+  await service.stop()
+})
+
+test.each(['break', 'abort', 'return'])(
+  'a %s stops the reply at the service, which charges what was used',
+  async (how) => {
+    const service = await startTalk()
+    const { key } = await service.createPerson()
+    const client = createClient({ baseUrl: service.url, apiKey: key })
+    const { sessionId } = await client.sessions.create({ agentId: 'talk' })
+    const controller = new AbortController()
+    const message = say({ do: 'text', delta: 'Some text. ' }, { do: 'await-abort' })
+    const stream = client.chat.stream({ sessionId, message }, { signal: controller.signal })
+    if (how === 'break') {
+      for await (const { type } of stream) if (type === 'assistant_delta') break
+    } else await stream.next()
+    if (how === 'abort') controller.abort()
+    if (how === 'return') await stream.return()
+    const end = (await collect(client.chat.resume({ turnId: stream.turnId! }))).at(-1)
+    expect(end).toMatchObject({
+      type: 'error',
+      error: { code: 'AGENT_INTERRUPTED', message: 'The reply was stopped.' },
+    })
+    expect((await client.transactions.list({ type: 'chat_charge' })).total).toBe(1)
+    await service.stop()
+  },
+)
+
+test('a reply that is left before its answer begins is stopped', async () => {
+  const service = await startTalk()
+  const { key } = await service.createPerson()
+  const admitted = Promise.withResolvers<void>()
+  const told = Promise.withResolvers<void>()
+  // The answer reaches the client only after it has left.
+  const fetch: ClientFetch = async (url, init) => {
+    const response = await globalThis.fetch(url, init)
+    if (!url.endsWith('/api/chat')) return response
+    admitted.resolve()
+    await told.promise
+    return response
+  }
+  const client = createClient({ baseUrl: service.url, apiKey: key, fetch })
+  const { sessionId } = await client.sessions.create({ agentId: 'talk' })
+  const stream = client.chat.stream({ sessionId, message: say({ do: 'text', delta: 'Hi' }, { do: 'await-abort' }) })
+  const first = stream.next()
+  await admitted.promise
+  await stream.return()
+  expect(await first).toEqual({ done: true, value: undefined })
+  told.resolve()
+  const reader = createClient({ baseUrl: service.url, apiKey: key })
+  await expect.poll(async () => (await reader.account.get()).heldUsd).toBe('0.0000')
   await service.stop()
 })
 
@@ -79,9 +130,9 @@ test('a reply that is stopped by its turn ends for whoever reads it, and one tha
   expect(end.value).toMatchObject({ type: 'error', error: { message: 'The reply was stopped.' } })
   expect((await second).at(-1)).toEqual(end.value)
   expect(await client.chat.stop({ turnId: stream.turnId! })).toMatchObject({ stopped: false })
-  // Without onDisconnect the service stops what is cut, and the client is told so instead of an odd end.
+  // With onDisconnect 'stop' the service stops what is cut, and the client is told so instead of an odd end.
   const cut = createClient({ baseUrl: service.url, apiKey: key, fetch: cutting(60, /POST/).fetch })
-  const events = await collect(cut.chat.stream({ sessionId, message }))
+  const events = await collect(cut.chat.stream({ sessionId, message, onDisconnect: 'stop' }))
   const [charge] = (await client.transactions.list({ type: 'chat_charge' })).transactions
   expect(events.at(-1)).toMatchObject({ type: 'error', error: { message: 'The client left.' } })
   expect(`-${(events.at(-1) as { costUsd: string }).costUsd}`).toBe(charge?.amountUsd)

@@ -78,7 +78,7 @@ testConsole(
     await opened.check('overview-blocked')
     writeFileSync(file, '')
     await chat
-    await tile(page, 'Balance').getByText('All of it is free to spend').waitFor()
+    await tile(page, 'Balance').getByText('Available now').waitFor()
   },
   { config, limits: { abuseFailures: 2 } },
 )

@@ -4,14 +4,18 @@ import { expect, test } from 'vitest'
 import { createProduct } from '../../examples/product/product-server.ts'
 import quickstart from '../../examples/quickstart/errand.config.ts'
 import { PlatformCalls } from '../api/platform-calls.ts'
+import { FakeClock } from '../support/fake-clock.ts'
 import { openResources } from '../support/resources.ts'
 import { startService, type TestService } from '../support/test-service.ts'
 import { openBrowser } from './open-browser.ts'
 
 const timeoutMs = 180_000
 
-async function withProduct(run: (service: TestService, url: string) => Promise<void>): Promise<void> {
-  const service = await startService({ config: quickstart, limits: { executionsPerMinute: 0 } })
+async function withProduct(
+  run: (service: TestService, url: string) => Promise<void>,
+  options: Parameters<typeof startService>[0] = {},
+): Promise<void> {
+  const service = await startService({ config: quickstart, limits: { executionsPerMinute: 0 }, ...options })
   const { key } = await PlatformCalls.open(service, { scopes: ['users', 'credit', 'act'] })
   const product = createProduct({ errandUrl: service.url, platformKey: key, agentId: 'assistant' })
   await new Promise<void>((resolve) => product.listen(0, '127.0.0.1', resolve))
@@ -150,3 +154,33 @@ test('an order that is sent twice is credited once, and a stranger is handed not
     expect((await fetch(`${url}/token`, { method: 'POST' })).status).toBe(401)
   }),
 )
+
+test('a customer gets a session after one could not be opened, and a new one after it has expired', async () => {
+  const clock = new FakeClock()
+  await withProduct(
+    async (service, url) => {
+      const signedUp = await fetch(`${url}/sign-up`, {
+        method: 'POST',
+        body: new URLSearchParams({ name: 'Ada' }),
+        redirect: 'manual',
+      })
+      const Cookie = signedUp.headers.get('set-cookie')!.split(';')[0]!
+      const ask = async () => {
+        const response = await fetch(`${url}/token`, { method: 'POST', headers: { Cookie } })
+        return { status: response.status, sessionId: ((await response.json()) as Partial<Handed>).sessionId }
+      }
+      const { users } = await service.app.store.listUsers({ limit: 1, offset: 0, search: 'customer-' })
+      const userId = users[0]!.id
+      await service.app.store.updateUser({ userId, isSuspended: true })
+      expect((await ask()).status).toBe(502)
+      await service.app.store.updateUser({ userId, isSuspended: false })
+      const [first, same] = [await ask(), await ask()]
+      expect([first.status, same]).toEqual([200, first])
+      clock.advance(25 * 3_600_000)
+      const renewed = await ask()
+      expect(renewed.status).toBe(200)
+      expect(renewed.sessionId).not.toBe(first.sessionId)
+    },
+    { clock },
+  )
+})

@@ -90,6 +90,12 @@ export default defineConfig({
           params: z.object({ chars: z.number() }),
           run: ({ params }) => ({ text: 'x'.repeat(params.chars) }),
         }),
+        value: defineEndpoint({
+          description: 'Returns its value, or a string of so many characters.',
+          priceUsd,
+          params: z.object({ value: z.unknown(), chars: z.number().optional() }),
+          run: ({ params }) => (params.chars === undefined ? params.value : 'é'.repeat(params.chars)),
+        }),
       },
     },
     // Their ids come down to the same name.

@@ -41,6 +41,7 @@ test('it shakes hands, lists the endpoints with their schemas and prices, and ru
     'desk_fail',
     'desk_pages',
     'desk_large',
+    'desk_value',
     'a_b_a_b_c',
     'a_a_b_c',
   ])
@@ -138,6 +139,20 @@ test('a client cancels its own call, and not that of another with the same key a
   expect(await moneyOf(service, key)).toEqual([charge, charge, refund])
   await client.close()
   await other.close()
+  await service.stop()
+})
+
+test('a string result is plain text, inline and stored, and any other value is an object', async () => {
+  const { client, key, service } = await startWorld()
+  const call = async (args: object) => {
+    const result = (await client.callTool({ name: 'desk_value', arguments: { ...args } })) as CallToolResult
+    return { text: (result.content[0] as { text: string }).text, structured: result.structuredContent }
+  }
+  expect(await call({ value: 'Say "hi"\n' })).toEqual({ text: 'Say "hi"\n' })
+  expect(await call({ value: null, chars: 20_000 })).toEqual({ text: 'é'.repeat(20_000) })
+  expect(await call({ value: [1] })).toEqual({ text: '{"result":[1]}', structured: { result: [1] } })
+  expect(await moneyOf(service, key)).toEqual([charge, charge, charge])
+  await client.close()
   await service.stop()
 })
 

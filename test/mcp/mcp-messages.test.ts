@@ -32,7 +32,7 @@ test.each(['2024-11-05', '2025-03-26', '2025-06-18', '2025-11-25'])('a client of
   })
   expect((await send(guarded.service, 'ping', {}, next)).body).toEqual({ jsonrpc: '2.0', id: 1, result: {} })
   const { tools } = (await send(guarded.service, 'tools/list', {}, next)).body.result
-  expect(tools).toHaveLength(8)
+  expect(tools).toHaveLength(9)
   const unknown = await send(guarded.service, 'resources/list', {}, next)
   expect(unknown).toMatchObject({ status: 200, body: { error: { code: -32_601 } } })
 })

@@ -2,9 +2,11 @@ import { createOpenAICompatible } from '@ai-sdk/openai-compatible'
 import { generateObject, generateText, streamText } from 'ai'
 import { expect, test } from 'vitest'
 import { z } from 'zod'
-import { WireCalls } from '../openai/wire-calls.ts'
+import { startTalk, Talker } from '../chat/chat-checks.ts'
+import { readSse, WireCalls } from '../openai/wire-calls.ts'
+import { say } from '../support/chat-agents.ts'
 import { reply } from '../support/model-provider.ts'
-import { instructions } from './model-agents.ts'
+import { instructions, maxOutputTokens, maxSteps } from './model-agents.ts'
 import { startModels, type ModelWorld } from './model-checks.ts'
 
 // Models behind /v1, called by the AI SDK as they would be anywhere else.
@@ -46,6 +48,79 @@ test('text is generated and streamed; what the system says comes after the instr
   expect(await streamed.usage).toMatchObject({ inputTokens: 100, outputTokens: 20 })
   expect(world.provider.bodies.at(-1).messages.slice(1)).toEqual(messages)
   expect(await mine.charges()).toHaveLength(2)
+  await mine.expectSound()
+  await world.stop()
+})
+
+const sampling = { top_p: 0.5, presence_penalty: 0.25, frequency_penalty: -0.5, seed: 7 }
+
+test("sampling parameters reach the provider, and max_tokens above the agent's maximum is that maximum", async () => {
+  const world = await startModels()
+  const { mine } = await callsOf(world)
+  world.provider.play(reply({ text: ['Yes.'] }))
+  const of = { ...sampling, model: 'model' }
+  expect((await mine.complete('Hello', { ...of, stop: 'End', max_tokens: 1_000_000 })).status).toBe(200)
+  expect((await mine.complete('Hello', { ...of, stop: ['End', '.'] })).status).toBe(200)
+  const { body, status } = await mine.respond('Hello', { ...of, max_output_tokens: 1_000_000 })
+  expect([status, body.top_p, body.presence_penalty, body.frequency_penalty]).toEqual([200, 0.5, 0.25, -0.5])
+  const [first, second, third] = world.provider.bodies
+  expect(first).toMatchObject({ ...sampling, stop: ['End'], max_tokens: maxOutputTokens })
+  expect(second).toMatchObject({ ...sampling, stop: ['End', '.'] })
+  expect(third).toMatchObject({ ...sampling, max_tokens: maxOutputTokens })
+  await mine.expectSound()
+  await world.stop()
+})
+
+test('an agent that is no model ignores sampling parameters', async () => {
+  const service = await startTalk()
+  const mine = new WireCalls(service, await service.createPerson())
+  const message = say({ do: 'tell', what: 'params' })
+  const { body } = await mine.complete(message, { ...sampling, stop: 'End', max_tokens: 5000 })
+  expect(JSON.parse(body.choices[0].message.content)).toEqual({ maxTokens: 1000 })
+  await service.stop()
+})
+
+const call = { id: 'call_a', name: 'weather', args: ['{"city":"Paris"}'] }
+
+test.each([
+  { why: "reaches the agent's maximum", scripts: [reply({ text: ['Half'], finish: 'length' })], reason: 'length' },
+  {
+    why: 'calls tools in its last step',
+    scripts: Array.from({ length: maxSteps }, () => reply({ text: ['Half'], calls: [call] })),
+    reason: 'length',
+  },
+  {
+    why: 'is filtered by its provider',
+    scripts: [reply({ text: ['Half'], finish: 'content_filter' })],
+    reason: 'content_filter',
+  },
+  { why: 'ends by itself', scripts: [reply({ text: ['Whole'] })], reason: 'stop' },
+])('every protocol says that a reply $why', async ({ reason, scripts }) => {
+  const world = await startModels()
+  const { mine, provider } = await callsOf(world)
+  const play = () => world.provider.play(...scripts)
+  play()
+  const talker = await Talker.create(world.service, { agentId: 'model', person: mine.person })
+  expect((await talker.chat('Hello')).at(-1)).toMatchObject({ type: 'done', finishReason: reason })
+  for (const stream of [false, true]) {
+    play()
+    const completion = await mine.complete('Hello', { model: 'model', stream })
+    const [choice] = stream ? readSse(completion.body).at(-2)!.data.choices : completion.body.choices
+    expect(choice.finish_reason).toBe(reason)
+    play()
+    const answered = await mine.respond('Hello', { model: 'model', stream })
+    const response = stream ? readSse(answered.body).at(-2)!.data.response : answered.body
+    const isWhole = reason === 'stop'
+    const code = reason === 'length' ? 'max_output_tokens' : 'content_filter'
+    expect(response).toMatchObject({
+      status: isWhole ? 'completed' : 'incomplete',
+      incomplete_details: isWhole ? null : { reason: code },
+    })
+    expect((await mine.get(`/responses/${response.id}`)).body.incomplete_details).toEqual(response.incomplete_details)
+  }
+  play()
+  const { finishReason } = await generateText({ model: provider('model'), prompt: 'Hello', maxRetries: 0 })
+  expect(finishReason).toBe(reason.replace('_', '-'))
   await mine.expectSound()
   await world.stop()
 })

@@ -11,7 +11,9 @@ test('a node of a new version does not start while an older node runs, which goe
   const dataDir = newDataDir()
   const databaseUrl = (await engine().databaseUrl(dataDir))!
   const { key } = await openAccount(dataDir)
-  const older = await startProcess({ dataDir, config: rogueFile })
+  // Longer than any start takes, so that the lease of a killed node is still there.
+  const env = { ERRAND_LEASE_SECONDS: '600' }
+  const older = await startProcess({ dataDir, config: rogueFile, env })
   // With the last migration unknown to the database, what starts now is a newer version than what runs.
   const [last] = await withPool(databaseUrl, async (pool) => {
     const newest = '(SELECT id FROM drizzle.__drizzle_migrations ORDER BY created_at DESC LIMIT 1)'

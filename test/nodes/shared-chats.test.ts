@@ -181,7 +181,8 @@ test('a chat that outgrows what is free waits for what another node holds, and g
   await holding.until('assistant_delta')
   let attempts = 0
   beforeEach(first, 'growHold', () => void attempts++)
-  const large = 'x'.repeat(2600)
+  // A token for each word.
+  const large = ' a'.repeat(2600)
   const reader = await talker.do({ do: 'await-file', file: grown }, { do: 'text', delta: large })
   writeFileSync(grown, '')
   await expect.poll(() => attempts, soon).toBeGreaterThan(1)

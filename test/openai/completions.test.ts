@@ -156,10 +156,10 @@ const bad: [string, object, string, string?][] = [
     'unsupported_parameter',
   ],
   ['audio', { audio: { voice: 'alloy' } }, 'audio', 'unsupported_parameter'],
-  ['top_p', { top_p: 0.5 }, 'top_p', 'unsupported_parameter'],
-  ['a stop sequence', { stop: 'x' }, 'stop', 'unsupported_parameter'],
+  ['a top_p above 1', { top_p: 1.5 }, 'top_p'],
+  ['five stop sequences', { stop: ['a', 'b', 'c', 'd', 'e'] }, 'stop'],
+  ['a penalty below -2', { presence_penalty: -3 }, 'presence_penalty'],
   ['a temperature that is none', { temperature: 3 }, 'temperature'],
-  ['more tokens than the agent writes', { max_tokens: 5000 }, 'max_tokens'],
   ['a parameter that nobody knows', { nonsense: 1 }, 'nonsense', 'unknown_parameter'],
   ['a stream that is none', { stream: 'yes' }, 'stream'],
 ]

@@ -210,7 +210,6 @@ test('parameters that no agent obeys, or nobody knows, are 400 and named', async
     [{ top_logprobs: 2 }, 'top_logprobs'],
     [{ truncation: 'auto' }, 'truncation'],
     [{ text: { format: { type: 'json_object' } } }, 'text.format'],
-    [{ max_output_tokens: 5000 }, 'max_output_tokens'],
     [{ nonsense: 1 }, 'nonsense'],
     [{ background: true, store: false }, 'background'],
     [{ previous_response_id: 'resp_1', conversation: 'ses_1' }, 'previous_response_id'],

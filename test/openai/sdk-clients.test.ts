@@ -39,7 +39,7 @@ test('images and files reach an agent from both providers of the AI SDK, and are
   await stop()
 })
 
-test('a conversation of the AI SDK goes on with what was answered, whole or by its response, and not by the ids of items', async () => {
+test('a conversation of the AI SDK goes on with what was answered, whole or by its response', async () => {
   const service = await startTalk()
   const mine = new WireCalls(service, await service.createPerson())
   const model = createOpenAI({ baseURL: `${service.url}/v1`, apiKey: mine.person.key }).responses('talk')
@@ -66,11 +66,44 @@ test('a conversation of the AI SDK goes on with what was answered, whole or by i
   const previousResponseId = kept.providerMetadata!['openai']!['responseId'] as string
   const next = await generateText({ model, prompt: history, providerOptions: { openai: { previousResponseId } } })
   expect(JSON.parse(next.text)).toMatchObject([{ content: first }, { content: 'Two' }])
-  const named: ModelMessage[] = [{ role: 'user', content: first }, ...kept.response.messages]
-  named.push({ role: 'user', content: 'Three' })
-  const refused: any = await generateText({ model, messages: named, maxRetries: 0 }).catch((error: unknown) => error)
-  expect([refused.statusCode, JSON.parse(refused.responseBody).error.param]).toEqual([400, 'input[1].type'])
   expect(await mine.charges()).toHaveLength(5)
+  await mine.expectSound()
+  await service.stop()
+})
+
+test('the OpenAI provider of the AI SDK goes on in its default mode, which names earlier replies by their ids', async () => {
+  const service = await startTalk()
+  const mine = new WireCalls(service, await service.createPerson())
+  const model = createOpenAI({ baseURL: `${service.url}/v1`, apiKey: mine.person.key })('talk')
+  const first = say({ do: 'reasoning', delta: 'Hm' }, { do: 'text', delta: 'Two' })
+  const history = say({ do: 'tell', what: 'history' })
+  const messages: ModelMessage[] = [{ role: 'user', content: first }]
+  const turn = async (content: string, from: ModelMessage[] = messages) => {
+    const { response, text: said } = await generateText({ model, messages: from, maxRetries: 0 })
+    from.push(...response.messages, { role: 'user', content })
+    return said
+  }
+  const told = (text: string) => JSON.parse(text).map(({ content }: any) => content)
+  expect(await turn('Three')).toBe('Two')
+  const fork = [...messages.slice(0, 2), { role: 'user', content: 'Other' } as const]
+  expect(await turn(history)).toBe('You said: Three')
+  expect(told(await turn('Four'))).toEqual([first, 'Two', 'Three', 'You said: Three'])
+  expect(await turn(history)).toBe('You said: Four')
+  // One conversation is one session.
+  expect((await mine.sessions()).map(({ messageCount }) => messageCount)).toEqual([8])
+  // A conversation that was changed is told as it was sent, and goes on as well.
+  expect(await turn(history, fork)).toBe('You said: Other')
+  expect(told(await turn(history, fork))).toEqual([first, 'Two', 'Other', 'You said: Other'])
+  expect(told(await turn('End', fork)).slice(0, 5)).toEqual([first, 'Two', 'Other', 'You said: Other', history])
+  const stranger = new WireCalls(service, await service.createPerson())
+  const { id } = (await mine.respond('Mine')).body.output[0]
+  const named = [
+    { type: 'item_reference', id },
+    { role: 'user', content: 'And?' },
+  ]
+  const refused = await stranger.respond(named)
+  expect([refused.status, refused.body.error.param]).toEqual([404, 'input[0].id'])
+  expect((await mine.respond(named)).status).toBe(200)
   await mine.expectSound()
   await service.stop()
 })

@@ -275,6 +275,13 @@ const bad: [string, object, object, string, RegExp, string?][] = [
     /slashes/,
   ],
   [
+    'a name that is displayed in another order',
+    file({ file_data: urlOf(pdf, 'application/pdf'), filename: 'invoice_\u202Efdp.exe' }),
+    inputFile({ file_data: urlOf(pdf, 'application/pdf'), filename: 'invoice_\u202Efdp.exe' }),
+    '.filename',
+    /direction/,
+  ],
+  [
     'audio',
     { type: 'input_audio', input_audio: { data: 'AA==', format: 'wav' } },
     { type: 'input_audio' },

@@ -32,7 +32,7 @@ const config = defineConfig({
           description: 'Answers a text.',
           priceUsd,
           params: {},
-          run: () => ({ text: 'simple' }),
+          run: () => 'simple',
         }),
         error_handling: defineEndpoint({
           description: 'Fails.',
@@ -165,6 +165,9 @@ test(
     expect(await client.callTool({ name: 'test_sum', arguments: { a: 2, b: 40 } })).toMatchObject({
       structuredContent: { sum: 42 },
     })
+    const text = await client.callTool({ name: 'test_simple_text', arguments: {} })
+    expect(text.content).toEqual([{ type: 'text', text: 'simple' }])
+    expect(text).not.toHaveProperty('structuredContent')
     expect(await client.callTool({ name: 'test_error_handling', arguments: {} })).toMatchObject({ isError: true })
     await expect(client.callTool({ name: 'test_none', arguments: {} })).rejects.toThrow('Unknown tool')
     await client.close()

@@ -98,6 +98,23 @@ test.each(floods)('a service that floods a task with %s fails it as any agent th
   await world.stop()
 })
 
+test.each([
+  ['its chunks', {}],
+  ['its announced length', { 'Content-Length': 100 }],
+])('a task whose answer is cut within %s fails as an error of the agent, and is refunded', async (_, headers) => {
+  const world = await startWorld((response) => {
+    response.writeHead(200, { 'Content-Type': 'application/json', ...headers })
+    response.write('{"words":', () => response.socket!.destroy())
+  })
+  const { person, service, stop } = world
+  expect(await service.runTask(person.key, 'remote.run', {})).toMatchObject({
+    status: 'failed',
+    error: { code: 'AGENT_ERROR', message: expect.stringContaining('closed the connection before its answer') },
+  })
+  expect(await balance(world)).toEqual({ balanceUsd: '1.0000', heldUsd: '0.0000' })
+  await stop()
+})
+
 test('a task whose time is up fails, is refunded, and its request is closed', async () => {
   const left = Promise.withResolvers<void>()
   const world = await startWorld((response) => void response.once('close', left.resolve))

@@ -51,9 +51,11 @@ test('a flood of the log, of standard output or of rejections from a run leaves 
   server.child.stdout!.removeAllListeners('data')
   server.child.stdout!.on('data', (chunk: Buffer) => (printed += chunk.toString()))
   const client = new ProcessClient(server.url, key)
+  const ids: string[] = []
   for (const what of ['log', 'print', 'reject']) {
     const task = await client.runTask('rogue.flood', { what, times: 20_000 })
     expect(task, what).toMatchObject({ status: 'completed', response: {} })
+    ids.push(task.id)
   }
   expect(await client.runTask('rogue.echo', { still: 'here' })).toMatchObject({ status: 'completed' })
   expect(await server.end('SIGTERM')).toBe(0)
@@ -66,6 +68,18 @@ test('a flood of the log, of standard output or of rejections from a run leaves 
   expect(linesOf('a flood of the log')).toBeLessThanOrEqual(1000)
   expect(linesOf('a flood of rejections')).toBeLessThanOrEqual(1000)
   expect(linesOf('a flood of standard output')).toBeLessThanOrEqual(1000)
+  const logged = server
+    .log()
+    .split('\n')
+    .filter((line) => line.startsWith('{'))
+    .map((line) => JSON.parse(line) as { msg: string; taskId?: string })
+  const ofPrinted = logged.filter(({ msg }) => msg.includes('a flood of standard output'))
+  expect(ofPrinted.every(({ taskId }) => taskId === ids[1])).toBe(true)
+  const dropped = logged.filter(({ msg }) => msg.includes('were dropped'))
+  expect(dropped.filter(({ taskId }) => taskId !== undefined)).toMatchObject([
+    { taskId: ids[0], msg: expect.stringContaining('19000 log lines of this run') },
+    { taskId: ids[1], msg: expect.stringContaining('19000 log lines of this run') },
+  ])
   // With --json the server's standard output is one object, which has been read.
   expect(printed).toBe('')
 })

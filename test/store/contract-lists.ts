@@ -30,12 +30,23 @@ export function describeLists(contractTest: ContractTest): void {
       expect(tasks.map(({ id }) => id)).toEqual(ids.toReversed())
       expect(total).toBe(24)
       for (const item of tasks) {
-        const { agentId, endpointId, status, tags, cost, givenBack, createdAt, completedAt } = await world.read(
+        const { agentId, endpointId, status, tags, cost, givenBack, createdAt, completedAt, error } = await world.read(
           userId,
           item.id,
         )
-        const of = { id: item.id, agentId, endpointId, status, tags }
-        expect(item).toEqual({ ...of, cost, givenBack, createdAt, completedAt })
+        const errorCode = error?.code ?? null
+        expect(item).toEqual({
+          id: item.id,
+          agentId,
+          endpointId,
+          status,
+          tags,
+          cost,
+          givenBack,
+          createdAt,
+          completedAt,
+          errorCode,
+        })
       }
     },
   )

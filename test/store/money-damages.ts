@@ -141,7 +141,7 @@ export const moneyDamages: Damage[] = [
   },
   {
     title: 'a top-up of which more was given back than was paid',
-    named: 'no more was given back or disputed of a top-up than its amount',
+    named: 'refunds and disputes of a top-up together are at most its amount',
     by: ({ topupId }) => [`UPDATE topups SET disputed = amount + 1 WHERE id = '${topupId}'`],
   },
   {

@@ -1,6 +1,7 @@
 import { expect, test } from 'vitest'
 import { insertTasks } from '../../bench/bench-data.ts'
 import { startService } from '../support/test-service.ts'
+import { withRaw } from './sqlite-engine.ts'
 
 test('pages deep in lists are those of the whole list, and leave the event loop its turns', async () => {
   const service = await startService()
@@ -75,6 +76,41 @@ test('lists by tag and by time go through very many tasks in pieces, and leave t
       const following = await store.listTasks({ userId, ...filter, limit: 10, offset: 0, after: next })
       expect(following.tasks).toEqual(expected.slice(offset + 10, offset + 20))
       expect(following.total).toBe(expected.length)
+    }
+  }
+  await service.stop()
+})
+
+test('users are searched in pieces, and the event loop has its turns between them', async () => {
+  const service = await startService()
+  const { store } = service.app
+  const count = 25_000
+  withRaw(service.dataDir, (raw) => {
+    const numbers = `WITH RECURSIVE numbers(n) AS (SELECT 1 UNION ALL SELECT n + 1 FROM numbers WHERE n < ${count})`
+    raw.exec(`${numbers} INSERT INTO users (id, email, is_admin, created_at, external_id)
+      SELECT 'user_' || n, n || '@example.com', n = 20001, n, 'customer-' || n FROM numbers;
+      ${numbers} INSERT INTO accounts (user_id, balance, held) SELECT 'user_' || n, 0, 0 FROM numbers`)
+  })
+  const everyone = Array.from({ length: count }, (_, index) => index + 1)
+  for (const search of [undefined, '7@EXAMPLE', 'customer-2', 'nobody']) {
+    for (const withoutAdmins of [false, true]) {
+      const part = search?.toLowerCase() ?? ''
+      const expected = everyone
+        .filter((n) => `${n}@example.com`.includes(part) || `customer-${n}`.includes(part))
+        .filter((n) => !withoutAdmins || n !== 20_001)
+        .map((n) => `user_${n}`)
+      for (const offset of [0, 3, 990, 1_110, 9_995, 24_999, 30_000]) {
+        let turns = 0
+        let isOver = false
+        const count = () => void (isOver || (turns++, setImmediate(count)))
+        count()
+        const asked = { limit: 10, offset, withoutAdmins, ...(search !== undefined && { search }) }
+        const { total, users } = await store.listUsers(asked)
+        isOver = true
+        expect(users.map(({ id }) => id)).toEqual(expected.slice(offset, offset + 10))
+        expect(total).toBe(expected.length)
+        expect(turns).toBeGreaterThan(1)
+      }
     }
   }
   await service.stop()

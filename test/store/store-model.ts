@@ -14,6 +14,7 @@ export type ModelTask = {
   meters: Record<string, number> | null
   usage: Record<string, number> | null
   progress: string | null
+  errorCode: string | null
   createdAt: number
   completedAt: number | null
 }
@@ -78,6 +79,7 @@ export class StoreModel {
       givenBack: 0,
       meters,
       usage: null,
+      errorCode: null,
       progress: null,
     }
     this.tasks.push({ ...task, createdAt: now, completedAt: null })
@@ -106,9 +108,17 @@ export class StoreModel {
     if (this.isAtWork(task, attempt)) task.progress = progress
   }
 
-  fail(task: ModelTask, { attempt, counts, now }: { attempt: number; counts: boolean; now: number }): boolean {
+  fail(
+    task: ModelTask,
+    {
+      attempt,
+      counts,
+      errorCode = 'AGENT_ERROR',
+      now,
+    }: { attempt: number; counts: boolean; errorCode?: string; now: number },
+  ): boolean {
     if (!this.isAtWork(task, attempt)) return false
-    Object.assign(task, { status: 'failed', completedAt: now })
+    Object.assign(task, { status: 'failed', errorCode, completedAt: now })
     const user = this.users.get(task.userId)!
     this.#post(user, { type: 'task_refund', amount: task.cost, taskId: task.id })
     if (counts) this.#countFailure(user, now)
@@ -117,7 +127,8 @@ export class StoreModel {
 
   interrupt(task: ModelTask, { attempt, retries, now }: { attempt: number; retries: number; now: number }): string {
     if (!this.isAtWork(task, attempt)) return 'stale'
-    if (attempt > retries) return this.fail(task, { attempt, counts: false, now }) ? 'failed' : 'stale'
+    if (attempt > retries)
+      return this.fail(task, { attempt, counts: false, errorCode: 'AGENT_INTERRUPTED', now }) ? 'failed' : 'stale'
     task.isQueued = true
     return 'requeued'
   }
@@ -143,7 +154,7 @@ export class StoreModel {
   listTasks(filter: { userId: string; status?: TaskStatus; agentId?: string }): TaskListItem[] {
     return this.tasks
       .filter((task) => Object.entries(filter).every(([name, value]) => task[name as keyof ModelTask] === value))
-      .map(({ id, agentId, endpointId, status, cost, givenBack, createdAt, completedAt }) => ({
+      .map(({ id, agentId, endpointId, status, cost, givenBack, createdAt, completedAt, errorCode }) => ({
         id,
         agentId,
         endpointId,
@@ -153,6 +164,7 @@ export class StoreModel {
         givenBack,
         createdAt,
         completedAt,
+        errorCode,
       }))
       .toReversed()
   }

@@ -17,7 +17,7 @@ function beginSteps() {
     contextTokens: 1000,
     openStep: async (step) => {
       opened.push(step)
-      return { outputTokensMax: 200, onFull: () => {} }
+      return { outputTokensMax: 200, onEnd: () => {} }
     },
     onUsage: (usage) => told.push(usage),
   })

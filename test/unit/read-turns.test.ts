@@ -8,10 +8,10 @@ import type { Store } from '../../server/store/store.ts'
 import type { TurnRecord } from '../../server/store/turns/turn-records.ts'
 
 const line = '{"type":"assistant_delta"}\n'
-const owner = { userId: 'user_1', token: null }
+const owner = { userId: 'user_1', agents: null, token: null }
 
 /** As a client token that is bound to that session. */
-const boundTo = (sessionId: string) => ({ userId: 'user_1', token: { sessionId } as Caller['token'] })
+const boundTo = (sessionId: string) => ({ userId: 'user_1', agents: null, token: { sessionId } as Caller['token'] })
 
 /** A turn of `owner` in memory that says one line and goes on, or ends; and one in the store that is at work elsewhere. */
 function start({ ends = false } = {}) {

@@ -51,7 +51,7 @@ test('hidden reasoning is read to the end of its call for up to a minute, within
   const leftMs = 200_000
   const hidden = { hidesReasoning: true, leftMs }
   const causes = ['stopped', 'disconnect', 'deleted', 'timeout', 'drain'] as const
-  expect(causes.map((cause) => readOnMsOf(cause, hidden))).toEqual([60_000, 60_000, 8000, 700, 0])
+  expect(causes.map((cause) => readOnMsOf(cause, hidden))).toEqual([60_000, 60_000, 6000, 700, 0])
   expect(causes.map((cause) => readOnMsOf(cause, { hidesReasoning: false, leftMs }))).toEqual([700, 700, 700, 700, 0])
   expect(readOnMsOf('stopped', { hidesReasoning: true, leftMs: 5000 })).toBe(5000)
 })

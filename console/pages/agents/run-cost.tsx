@@ -53,11 +53,14 @@ export function RunObstacle({ account, priceUsd }: { account: Account | undefine
   if (left === undefined || left >= 0) return null
   return (
     <Alert color="yellow" title="The balance is too low for this">
-      It is {usdText(account?.balanceUsd ?? '')}. See{' '}
-      <PageLink href="/billing" underline="always">
-        billing
-      </PageLink>
-      ; credit is added by whoever operates this service.
+      It is {usdText(account?.balanceUsd ?? '')}.{' '}
+      {account?.payments ? (
+        <PageLink href="/billing" underline="always">
+          Add credit
+        </PageLink>
+      ) : (
+        'Ask an administrator to add credit.'
+      )}
     </Alert>
   )
 }

@@ -1,6 +1,7 @@
 import { Alert, Text } from '@mantine/core'
 import { ClockIcon, ExclamationTriangleIcon } from '@radix-ui/react-icons'
 import { ErrandClientError } from '../../../client/client.ts'
+import { useAccount } from '../../app/use-account.ts'
 import { ErrorNotice } from '../../parts/error-notice.tsx'
 import { PageLink } from '../../parts/page-link.tsx'
 import { TimeText } from '../../parts/text/time-text.tsx'
@@ -20,14 +21,18 @@ export function freeAt(error: unknown, receivedAt: number): number | undefined {
 export function RunRefusal({ error, receivedAt }: { error: unknown; receivedAt: number }) {
   const code = error instanceof ErrandClientError ? error.code : undefined
   const until = freeAt(error, receivedAt)
+  const account = useAccount()
   if (code === 'INSUFFICIENT_BALANCE' && error instanceof ErrandClientError) {
     return (
       <Alert role="alert" color="red" title="The balance is too low" icon={<ExclamationTriangleIcon aria-hidden />}>
-        {errorText(error)} Nothing was charged. See{' '}
-        <PageLink href="/billing" underline="always">
-          billing
-        </PageLink>
-        ; credit is added by whoever operates this service.
+        {errorText(error)} Nothing was charged.{' '}
+        {account.data?.payments ? (
+          <PageLink href="/billing" underline="always">
+            Add credit
+          </PageLink>
+        ) : (
+          'Ask an administrator to add credit.'
+        )}
       </Alert>
     )
   }

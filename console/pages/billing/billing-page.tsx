@@ -160,7 +160,7 @@ function NoTransactions({ isFiltered, offset, onFirst }: NoTransactionsProps) {
         </Button>
       }
     >
-      An administrator adds to your balance; charges and refunds follow as you run tasks and chat.
+      Credit, charges and refunds appear here as you add credit, run tasks and chat.
     </EmptyState>
   )
 }

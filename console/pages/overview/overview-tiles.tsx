@@ -1,3 +1,5 @@
+import type { Account } from '../../../client/client.ts'
+import { PageLink } from '../../parts/page-link.tsx'
 import { Money } from '../../parts/text/money.tsx'
 import { RateLimitTile } from './rate-limit-tile.tsx'
 import { StatTile, StatTiles } from './stat-tile.tsx'
@@ -19,7 +21,7 @@ export function OverviewTiles({ account, usage, days }: Pick<LiveOverview, 'acco
         label="Balance"
         isLoading={account.isPending}
         value={balance && <Money usd={balance.balanceUsd} />}
-        note={balance && <HeldNote balanceUsd={balance.balanceUsd} heldUsd={balance.heldUsd} />}
+        note={balance && <BalanceNote account={balance} />}
       />
       <StatTile
         label={`Spent ${period}`}
@@ -38,7 +40,7 @@ export function OverviewTiles({ account, usage, days }: Pick<LiveOverview, 'acco
   )
 }
 
-function HeldNote({ balanceUsd, heldUsd }: { balanceUsd: string; heldUsd: string }) {
+function BalanceNote({ account: { balanceUsd, heldUsd, payments } }: { account: Account }) {
   if (usdUnits(heldUsd) > 0) {
     return (
       <>
@@ -46,7 +48,8 @@ function HeldNote({ balanceUsd, heldUsd }: { balanceUsd: string; heldUsd: string
       </>
     )
   }
-  return usdUnits(balanceUsd) > 0 ? 'All of it is free to spend' : 'An administrator can add to it'
+  if (usdUnits(balanceUsd) > 0) return 'Available now'
+  return payments ? <PageLink href="/billing">Add credit</PageLink> : 'An administrator can add credit'
 }
 
 function RefundNote({ refundedUsd }: { refundedUsd: string }) {

@@ -4,6 +4,7 @@ import { StatusBadge } from '../../parts/status-badge.tsx'
 import { TimeText } from '../../parts/text/time-text.tsx'
 import classes from './overview-lists.module.css'
 import { TaskCost } from '../tasks/task-cost.tsx'
+import { taskLook } from '../tasks/task-state.ts'
 import { TaskName } from '../tasks/task-name.tsx'
 
 /** How the overview lists tasks. */
@@ -16,9 +17,9 @@ export const taskColumns: readonly Column<TaskListItem>[] = [
   {
     id: 'status',
     label: 'Status',
-    cell: ({ status }) => (
+    cell: ({ errorCode, status }) => (
       <span className={classes.status}>
-        <StatusBadge status={status} />
+        <StatusBadge status={taskLook(status, errorCode)} />
       </span>
     ),
   },

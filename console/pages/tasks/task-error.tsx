@@ -1,8 +1,9 @@
 import { Alert, Code, Text } from '@mantine/core'
-import { CrossCircledIcon } from '@radix-ui/react-icons'
+import { CrossCircledIcon, MinusCircledIcon } from '@radix-ui/react-icons'
 import type { Task } from '../../../client/client.ts'
 import { PageLink } from '../../parts/page-link.tsx'
 import { agentPath } from '../agents/agent-path.ts'
+import { taskLook } from './task-state.ts'
 import { wholeRefundUsd } from './task-cost.tsx'
 import classes from './task.module.css'
 
@@ -10,8 +11,8 @@ import classes from './task.module.css'
 const meanings: Readonly<Record<string, string>> = {
   AGENT_ERROR: 'The agent reported an error.',
   AGENT_TIMEOUT: 'The agent took longer than its endpoint allows.',
-  CANCELED: 'You canceled the task.',
-  EXPIRED: 'No agent had begun it in time.',
+  CANCELED: 'You canceled this task.',
+  EXPIRED: 'No agent started this task in time.',
   CONNECTORS_BLOCKED: 'Tasks with connectors are blocked for this account.',
   AGENT_INTERRUPTED: 'The service stopped the run; it is safe to run it again.',
   AGENT_UNAVAILABLE: 'The endpoint was removed before the task had its turn.',
@@ -29,9 +30,14 @@ type TaskErrorProps = { task: Task; error: NonNullable<Task['error']> }
 /** Why a task failed. */
 export function TaskError({ task, error }: TaskErrorProps) {
   const meaning = meanings[error.code]
+  const hasFailed = taskLook(task.status, error.code) === 'failed'
   return (
-    <Alert color="red" title={meaning ?? 'The task failed.'} icon={<CrossCircledIcon aria-hidden />}>
-      <Text className={classes.inline}>{error.message}</Text>
+    <Alert
+      color={hasFailed ? 'red' : 'gray'}
+      title={meaning ?? 'The task failed.'}
+      icon={hasFailed ? <CrossCircledIcon aria-hidden /> : <MinusCircledIcon aria-hidden />}
+    >
+      {hasFailed && <Text className={classes.inline}>{error.message}</Text>}
       {error.details !== '' && error.details !== error.message && !className.test(error.details) && (
         <Text className={classes.inline} size="sm" mt={4}>
           Details: {error.details}

@@ -16,7 +16,7 @@ import { agentPath } from '../agents/agent-path.ts'
 import { retryInterval } from './retry-interval.ts'
 import { CancelTask } from './cancel-task.tsx'
 import { TaskContent } from './task-content.tsx'
-import { isOpen } from './task-state.ts'
+import { isOpen, taskLook } from './task-state.ts'
 import { useTaskEvents } from './use-task-events.ts'
 
 /** How long the service is asked to hold its answer: a task that waits its turn starts soon, one at work takes its time. */
@@ -81,7 +81,7 @@ export function TaskPage() {
           task.data && (
             <Group gap="sm">
               <span role="status" aria-live="polite">
-                <StatusBadge status={task.data.status} />
+                <StatusBadge status={taskLook(task.data.status, task.data.error?.code)} />
               </span>
               <Text component="span" inherit>
                 {agent.data?.name ?? task.data.agentId}

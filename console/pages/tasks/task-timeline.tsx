@@ -3,7 +3,8 @@ import type { Task, Transaction } from '../../../client/client.ts'
 import { Money } from '../../parts/text/money.tsx'
 import { TimeText } from '../../parts/text/time-text.tsx'
 import { durationText } from './duration-text.ts'
-import { isOpen } from './task-state.ts'
+import type { BadgeStatus } from '../../parts/status-badge.tsx'
+import { isOpen, taskLook } from './task-state.ts'
 import { useTaskTransactions } from './use-task-transactions.ts'
 import classes from './timeline.module.css'
 
@@ -43,6 +44,8 @@ export function TaskTimeline({ task }: { task: Task }) {
 
 const ends: Readonly<Record<string, string>> = { CANCELED: 'Canceled', EXPIRED: 'Expired before it was begun' }
 
+const looks: Partial<Record<BadgeStatus, 'good' | 'bad'>> = { completed: 'good', failed: 'bad' }
+
 function momentsOf(task: Task, transactions: readonly Transaction[]): Moment[] {
   const { attempt, completedAt, createdAt, error, expiresAt, progress, startedAt, status } = task
   const between = (from: string, to: string) => durationText(Date.parse(to) - Date.parse(from))
@@ -54,8 +57,9 @@ function momentsOf(task: Task, transactions: readonly Transaction[]): Moment[] {
   if (progress) moments.push({ key: 'progress', at: progress.at, what: progressText(progress) })
   if (completedAt !== undefined) {
     const what = status === 'completed' ? 'Completed' : (ends[error?.code ?? ''] ?? 'Failed')
+    const look = looks[taskLook(status, error?.code)]
     const more = startedAt === undefined ? undefined : `after ${between(startedAt, completedAt)} of work`
-    moments.push({ key: 'ended', at: completedAt, what, more, look: status === 'completed' ? 'good' : 'bad' })
+    moments.push({ key: 'ended', at: completedAt, what, more, ...(look && { look }) })
   }
   // Newest first from the service; what is charged and given back of a task belongs to its creation and its end.
   for (const { amountUsd, createdAt: at, id, type } of transactions.toReversed()) {

@@ -17,6 +17,7 @@ import { durationText } from './duration-text.ts'
 import { retryInterval } from './retry-interval.ts'
 import { TaskCost } from './task-cost.tsx'
 import { TaskFilters, useTaskFilters } from './task-filters.tsx'
+import { taskLook } from './task-state.ts'
 import { TaskName } from './task-name.tsx'
 import classes from './task.module.css'
 
@@ -99,7 +100,11 @@ function columns(names: ReadonlyMap<string, string>): Column<TaskListItem>[] {
       cell: (task) => <TaskName task={task} />,
     },
     { id: 'agent', label: 'Agent', cell: ({ agentId }) => names.get(agentId) ?? agentId },
-    { id: 'status', label: 'Status', cell: ({ status }) => <StatusBadge status={status} /> },
+    {
+      id: 'status',
+      label: 'Status',
+      cell: ({ errorCode, status }) => <StatusBadge status={taskLook(status, errorCode)} />,
+    },
     { id: 'created', label: 'Created', cell: ({ createdAt }) => <TimeText at={createdAt} /> },
     { id: 'completed', label: 'Completed after', align: 'right', cell: completedAfter },
     { id: 'cost', label: 'Cost', align: 'right', cell: (task) => <TaskCost task={task} /> },

@@ -198,6 +198,8 @@ export type ChatPart =
       cachedPromptTokens?: number
       /** Whether this is counted from the texts, because the provider reports nothing. */
       isEstimated?: boolean
+      /** Why the model ended: `length` if it was cut off. The last one is that of the reply. */
+      finishReason?: 'stop' | 'length' | 'content_filter'
     }
   /**
    * A call of a model is about to begin, whose prompt has at most so many tokens, and whose text at most `outputTokensMax`

@@ -33,7 +33,7 @@ export async function runHttpTask({ agentId, limits, name, run, service }: HttpT
     answer = await post({ service, id: taskId, userId, body, accept, signal, log, connectMs, traceparent })
     const type = await expectOk(answer, [contentType, linesType], limits)
     if (type === linesType) return await followLines(answer, run, limits)
-    const rules = { peer: { ...agentService, Failure: ServiceOutputTooLargeError }, bytesMax: taskBytesMax }
+    const rules = { peer: agentService, TooLarge: ServiceOutputTooLargeError, bytesMax: taskBytesMax }
     expectSize(answer, rules)
     const json = await buffer(readBody(answer, rules))
     assertLight(json, taskValuesMax)

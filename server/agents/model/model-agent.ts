@@ -74,6 +74,7 @@ async function follow(agent: SdkAgent, run: ReplyRun, { left, parts }: Reader): 
     messages,
     maxOutputTokens: Math.min(params.maxTokens ?? limit, limit),
     ...(params.temperature !== undefined && { temperature: params.temperature }),
+    ...params.sampling,
     stopWhen: isStepCount(agent.maxSteps ?? maxStepsDefault),
     abortSignal: AbortSignal.any([stopOf(connectors, signal), left]),
     // What goes wrong comes as a part of the stream; the default handler prints it.

@@ -3,6 +3,7 @@ import { filesAtMost } from '../files/file-tokens.ts'
 import type { HeldStep, ReplyRun } from '../run/open-steps.ts'
 import { chatUse, type ChatUsed } from '../../billing/chat-price.ts'
 import { countTokens } from '../run/count-tokens.ts'
+import type { FinishReason as ReplyReason } from '../run/chat-messages.ts'
 import type { ChatPart } from '../config/define-config.ts'
 import type { ModelUsage } from '../threads/delta-bypass.ts'
 import { promptSize, promptTexts, type PromptSize, type PromptTexts } from '../run/prompt-size.ts'
@@ -31,6 +32,13 @@ type Begun = {
 }
 
 const bytesPerToken = 4
+/** A reply whose last step calls tools ended at the agent's `maxSteps`. */
+const reasons: Partial<Record<FinishReason, ReplyReason>> = {
+  stop: 'stop',
+  length: 'length',
+  'tool-calls': 'length',
+  'content-filter': 'content_filter',
+}
 
 /**
  * The calls of a model in one reply. Each is held before the provider hears of it, and told of when the provider has
@@ -70,7 +78,7 @@ export class ModelSteps {
     }
     promptTokens = Math.min(promptTokens, promptTokensMax)
     const step: Begun = {
-      held: { outputTokensMax: 0, onFull: () => {} },
+      held: { outputTokensMax: 0, onEnd: () => {} },
       sent: { ...texts, size },
       promptTokensMax,
       before,
@@ -117,7 +125,7 @@ export class ModelSteps {
   async end(reason: FinishReason): Promise<void> {
     const ended = this.#begun.shift()
     if (!ended) return
-    if (reason === 'length') ended.held.onFull()
+    ended.held.onEnd(reasons[reason])
     if (!ended.isTold) this.#tell(ended, await countedUse(ended))
   }
 

@@ -22,6 +22,18 @@ export type ReplyParams = {
   maxTokens?: number
   /** Of a language model of the AI SDK only: JSON, which fits the schema where there is one. */
   responseFormat?: ResponseFormat
+  /** Of a language model of the AI SDK only. */
+  sampling?: Sampling
+}
+
+/** Call settings of the AI SDK, which leaves out those that a provider does not take. */
+export type Sampling = {
+  topP?: number
+  topK?: number
+  presencePenalty?: number
+  frequencyPenalty?: number
+  seed?: number
+  stopSequences?: string[]
 }
 
 export type ResponseFormat = { type: 'json'; schema?: JsonSchema; name?: string; description?: string }
@@ -97,6 +109,10 @@ export type ChatBatch = {
   reported: ChatUsed | null
 }
 
+/** Why a reply ended by itself: `length` if it was cut off, by a limit of tokens or of steps. */
+export const finishReasons = ['stop', 'length', 'content_filter'] as const
+export type FinishReason = (typeof finishReasons)[number]
+
 /** A reply that ended by itself, or was stopped: what it used, and how long its texts are for a later history. */
 export type ChatSummary = {
   used: ChatUsed
@@ -104,6 +120,8 @@ export type ChatSummary = {
   reported: ChatUsed | null
   /** Whether what could be held allowed only a shorter text than was asked for, and it came to that length. */
   isCutByHold?: boolean
+  /** Absent if the reply failed. */
+  finishReason?: FinishReason
   /** Whether tokens were counted from the texts, because the agent did not report all of them. */
   isEstimated: boolean
   messageTokens: number

@@ -32,7 +32,7 @@ const windowChars = 65_536
 const burstChars = 16_384
 const burstEvents = 128
 const overstayMs = 5000
-const countMsMax = 800
+const countMsMax = 2500
 /** An agent that takes this long for a part is not one that yields as fast as it is read. */
 const pacedMs = 1
 
@@ -127,7 +127,7 @@ export async function executeChat(chat: ExecuteChat): Promise<RunOutcome> {
       { once: true },
     )
   })
-  const step = new OpenSteps({ stream, signal, askStep: chat.askStep })
+  const step = new OpenSteps({ stream, signal, maxTokens: params.maxTokens, askStep: chat.askStep })
   const over = new AbortController()
   let connectors: CountedConnectors | undefined
   try {
@@ -207,8 +207,9 @@ function aroundOf({ history, historyTokens, message, parts }: ChatRequest, { con
   return { tokens, tokensMax: historyTokens + files }
 }
 
-function completed(summary: ChatSummary, { isCut }: OpenSteps): RunOutcome {
-  return { kind: 'completed', json: JSON.stringify({ ...summary, ...(isCut && { isCutByHold: true }) }) }
+function completed(summary: ChatSummary, steps: OpenSteps): RunOutcome {
+  const ended = { finishReason: steps.reasonOf(summary.used), ...(steps.isCut && { isCutByHold: true }) }
+  return { kind: 'completed', json: JSON.stringify({ ...summary, ...ended }) }
 }
 
 type TakeFrom = { openCall: () => Promise<void>; outputTokensMax: number; step: OpenSteps; stream: ReplyStream }
@@ -225,7 +226,7 @@ function takeFrom({ openCall, outputTokensMax, step, stream }: TakeFrom): Pump['
       return stream.use.startCounting().then(() => stream.add(part))
     }
     stream.add(part)
-    return part.type === 'usage' ? step.report() : undefined
+    return part.type === 'usage' ? step.report(part) : undefined
   }
 }
 

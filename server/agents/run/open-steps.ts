@@ -1,15 +1,15 @@
 import type { RunOf } from '../../connectors/thread/run-connectors.ts'
-import { chatUse } from '../../billing/chat-price.ts'
-import type { ReplyParams, SentMessage, SentPart, StepRequest } from './chat-messages.ts'
-import type { ChatRun } from '../config/define-config.ts'
-import type { ReplyStream } from './reply-stream.ts'
+import { chatUse, type ChatUsed } from '../../billing/chat-price.ts'
+import type { FinishReason, ReplyParams, SentMessage, SentPart, StepRequest } from './chat-messages.ts'
+import type { ChatPart, ChatRun } from '../config/define-config.ts'
+import { checkedReason, type ReplyStream } from './reply-stream.ts'
 import type { OpenStep } from './reply-use.ts'
 
 /** A call of a model that is held. */
 export type HeldStep = {
   outputTokensMax: number
-  /** Told when the model wrote as much as it was allowed. */
-  onFull: () => void
+  /** Told why the model ended. */
+  onEnd: (reason: FinishReason | undefined) => void
 }
 
 /** A reply as the service begins it; agents of the configuration see the public part. */
@@ -23,14 +23,24 @@ export type ReplyRun = Omit<RunOf<ChatRun>, 'history' | 'parts'> & {
   readonly openCall: () => Promise<void>
 }
 
+type OpenStepsOptions = {
+  stream: ReplyStream
+  signal: AbortSignal
+  /** Requested by the client. */
+  maxTokens: number | undefined
+  askStep: (request: StepRequest) => Promise<number>
+}
+
 /** Calls of models and of tools, each of which begins when what it may cost is held. */
 export class OpenSteps {
-  readonly #of: { stream: ReplyStream; signal: AbortSignal; askStep: (request: StepRequest) => Promise<number> }
+  readonly #of: OpenStepsOptions
   #toolCalls = 0
   /** Whether a text came to the length that what could be held allowed, and was to be longer. */
   isCut = false
+  /** Reported by the latest call of a model, or by the agent. */
+  #reason: FinishReason | undefined
 
-  constructor(of: { stream: ReplyStream; signal: AbortSignal; askStep: (request: StepRequest) => Promise<number> }) {
+  constructor(of: OpenStepsOptions) {
     this.#of = of
   }
 
@@ -42,7 +52,11 @@ export class OpenSteps {
     const outputTokensMax = Math.min(tokens, step.outputTokensMax)
     use.beginStep({ ...step, outputTokensMax, ...(count && { count }) })
     const isCut = outputTokensMax < step.outputTokensMax
-    return { outputTokensMax, onFull: () => (this.isCut ||= isCut) }
+    const onEnd = (reason: FinishReason | undefined) => {
+      this.#reason = reason
+      if (reason === 'length') this.isCut ||= isCut
+    }
+    return { outputTokensMax, onEnd }
   }
 
   /** Holds what one more call of a tool costs. Rejects when the reply is stopped. */
@@ -55,9 +69,16 @@ export class OpenSteps {
   }
 
   /** Holds what was reported to be used, which may be more than was held. Rejects when the reply is stopped. */
-  async report(): Promise<void> {
+  async report({ finishReason }: Extract<ChatPart, { type: 'usage' }>): Promise<void> {
+    this.#reason = checkedReason(finishReason)
     const { bound, used } = this.#of.stream.use
     await this.#ask({ next: null, bound, used })
+  }
+
+  /** Why the reply ended: as reported, else by whether it reached the client's `maxTokens`. */
+  reasonOf({ completionTokens, toolCalls }: ChatUsed): FinishReason {
+    const { maxTokens = Infinity } = this.#of
+    return this.#reason ?? (toolCalls === 0 && completionTokens >= maxTokens ? 'length' : 'stop')
   }
 
   async #ask(of: Pick<StepRequest, 'bound' | 'next' | 'used'>): Promise<number> {

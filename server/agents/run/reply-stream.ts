@@ -1,7 +1,7 @@
 import { chatUse } from '../../billing/chat-price.ts'
 import { isoTime } from '../../kernel/clock.ts'
 import { keptObject } from '../../store/byte-bounds.ts'
-import type { ChatBatch, ModelStep, ToolCallStep } from './chat-messages.ts'
+import { finishReasons, type ChatBatch, type FinishReason, type ModelStep, type ToolCallStep } from './chat-messages.ts'
 import type { ChatPart } from '../config/define-config.ts'
 import { ReplyUse, type ReplyUseOptions } from './reply-use.ts'
 import { nesting, nestingMax } from './run-outcome.ts'
@@ -230,6 +230,15 @@ export function checkedStep(
     promptTokensMax: promptTokens,
     outputTokensMax: checkedCount('outputTokensMax', outputTokensMax),
   }
+}
+
+/** Throws a ReplyError for an unknown reason. */
+export function checkedReason(reason: unknown): FinishReason | undefined {
+  const known = finishReasons.find((one) => one === reason)
+  if (known !== undefined || reason === undefined) return known
+  throw new ReplyError(
+    `The agent reported the finishReason ${quote(reason)}; it must be ${finishReasons.join(', ')} or left out.`,
+  )
 }
 
 function checkedCount(name: string, value: unknown): number {

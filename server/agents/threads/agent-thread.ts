@@ -1,3 +1,4 @@
+import { AsyncLocalStorage } from 'node:async_hooks'
 import { parentPort, workerData } from 'node:worker_threads'
 import { RemoteConnectors } from '../../connectors/thread/remote-connectors.ts'
 import { must } from '../../kernel/assert.ts'
@@ -88,9 +89,24 @@ function onResume(isPaced: boolean): void {
   if (outbox.length > 0 && (isPaced || !isGathering)) flush()
 }
 
-function createLog(runId: string) {
+type RunLog = {
+  log: (message: string, fields?: Record<string, unknown>) => void
+  /** Logs how many lines were dropped, if any. */
+  end: () => void
+}
+
+/** The log of the run that the present code belongs to, so that printed lines carry its id. */
+const currentLog = new AsyncLocalStorage<RunLog>()
+
+function createLog(runId: string): RunLog {
   let lines = 0
-  return (message: string, fields?: Record<string, unknown>) => {
+  const end = () => {
+    const dropped = lines - logLinesPerRunMax
+    if (dropped <= 0) return
+    const message = `${dropped} log lines of this run were dropped; a run logs at most ${logLinesPerRunMax}.`
+    send({ type: 'log', runId, message })
+  }
+  const log = (message: string, fields?: Record<string, unknown>) => {
     if (++lines > logLinesPerRunMax) return
     let safeFields: Record<string, unknown> | undefined
     try {
@@ -106,13 +122,29 @@ function createLog(runId: string) {
       ...(safeFields && { fields: safeFields }),
     })
   }
+  return { log, end }
+}
+
+/** Sends printed lines of a run to its log. Others go to the host as they are. */
+function logPrinted(stream: NodeJS.WriteStream): void {
+  const write = stream.write.bind(stream) as (...args: unknown[]) => boolean
+  stream.write = (...args: unknown[]) => {
+    const runLog = currentLog.getStore()
+    if (!runLog) return write(...args)
+    const [chunk] = args
+    const text = typeof chunk === 'string' ? chunk : Buffer.from(chunk as Uint8Array).toString()
+    for (const line of text.split('\n')) if (line !== '') runLog.log(`An agent printed: ${line}`)
+    const written = args.findLast((arg) => typeof arg === 'function') as (() => void) | undefined
+    if (written) queueMicrotask(written)
+    return true
+  }
 }
 
 const connectors = new RemoteConnectors(() => send({ type: 'connect' }))
 const connect = connectors.connect.bind(connectors)
 
 /** Begins a run, unless the host has taken it back. */
-function begin(run: number, start: (signal: AbortSignal) => Promise<RunOutcome>): void {
+function begin(run: number, runLog: RunLog, start: (signal: AbortSignal) => Promise<RunOutcome>): void {
   Atomics.store(beats, pulseAt.started, run)
   if (run <= Atomics.load(beats, pulseAt.takenTo)) {
     send({ type: 'ended', run, outcome: 'not-begun' })
@@ -120,14 +152,17 @@ function begin(run: number, start: (signal: AbortSignal) => Promise<RunOutcome>)
   }
   const controller = new AbortController()
   running.set(run, controller)
-  void start(controller.signal).then((outcome) => {
-    running.delete(run)
-    windows.delete(run)
-    readOnMs.delete(run)
-    asked.delete(run)
-    forbidding.delete(run)
-    send({ type: 'ended', run, outcome })
-  })
+  void currentLog
+    .run(runLog, () => start(controller.signal))
+    .then((outcome) => {
+      runLog.end()
+      running.delete(run)
+      windows.delete(run)
+      readOnMs.delete(run)
+      asked.delete(run)
+      forbidding.delete(run)
+      send({ type: 'ended', run, outcome })
+    })
 }
 
 function receive(catalogue: Catalogue, message: ToThread): void {
@@ -136,7 +171,7 @@ function receive(catalogue: Catalogue, message: ToThread): void {
   switch (message.type) {
     case 'run': {
       const { request } = message
-      const log = createLog(request.taskId)
+      const runLog = createLog(request.taskId)
       const onProgress = (json: string) => sendProgress({ type: 'progress', run, json })
       // Sent at once: an agent that then blocks its thread would keep them back.
       const sendNow = (message: FromThread) => {
@@ -149,15 +184,24 @@ function receive(catalogue: Catalogue, message: ToThread): void {
           forbidding.set(run, resolve)
           sendNow({ type: 'forbid-cancel', run })
         })
-      const own = { catalogue, request, log, connect, onForbidCancel, onProgress, onWaiting, resultBytesMax }
-      return begin(run, (signal) => executeTask({ ...own, signal }))
+      const own = {
+        catalogue,
+        request,
+        log: runLog.log,
+        connect,
+        onForbidCancel,
+        onProgress,
+        onWaiting,
+        resultBytesMax,
+      }
+      return begin(run, runLog, (signal) => executeTask({ ...own, signal }))
     }
     case 'chat': {
       const { request } = message
       const window = new CreditWindow()
       windows.set(run, window)
       const onDirty = (take: () => ChatBatch[]) => sendBatch(() => ({ type: 'batches', run, batches: take() }))
-      const log = createLog(request.turnId)
+      const runLog = createLog(request.turnId)
       const ownAsked = new Map<number, (tokens: number) => void>()
       asked.set(run, ownAsked)
       const askStep = (of: StepRequest) =>
@@ -165,13 +209,13 @@ function receive(catalogue: Catalogue, message: ToThread): void {
           ownAsked.set(of.serial, resolve)
           send({ type: 'step', run, request: of })
         })
-      return begin(run, (signal) =>
+      return begin(run, runLog, (signal) =>
         executeChat({
           catalogue,
           request,
           signal,
           readOnMs: () => readOnMs.get(run) ?? 0,
-          log,
+          log: runLog.log,
           resultBytesMax,
           connect,
           window,
@@ -183,7 +227,10 @@ function receive(catalogue: Catalogue, message: ToThread): void {
       )
     }
     case 'count':
-      return begin(run, async () => ({ kind: 'completed', json: String(await countTokens([message.text])) }))
+      return begin(run, createLog(''), async () => ({
+        kind: 'completed',
+        json: String(await countTokens([message.text])),
+      }))
     case 'credit':
       return windows.get(run)?.credit(message.chars)
     case 'held':
@@ -199,6 +246,8 @@ function receive(catalogue: Catalogue, message: ToThread): void {
 }
 
 yieldToService()
+logPrinted(process.stdout)
+logPrinted(process.stderr)
 
 // What an agent leaves behind (a promise nobody awaits, a timer that throws) belongs to no run any more and must not
 // take the runs beside it down.

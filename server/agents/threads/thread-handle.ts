@@ -291,7 +291,7 @@ export class ThreadHandle {
   }
 
   #printed(text: string): void {
-    for (const line of text.split('\n', linesPerMinuteMax)) {
+    for (const line of text.split('\n')) {
       if (line === '' || !this.#mayLog()) continue
       this.#options.onLog({ runId: '', message: `An agent printed: ${line.slice(0, lineCharsMax)}` })
     }
@@ -301,10 +301,18 @@ export class ThreadHandle {
   #mayLog(): boolean {
     const now = performance.now()
     if (now - this.#minuteFrom > 60_000) {
+      this.#logDropped()
       this.#minuteFrom = now
-      this.#linesInMinute = 0
     }
     return ++this.#linesInMinute <= linesPerMinuteMax
+  }
+
+  #logDropped(): void {
+    const dropped = this.#linesInMinute - linesPerMinuteMax
+    this.#linesInMinute = 0
+    if (dropped <= 0) return
+    const message = `${dropped} lines that agents printed outside of runs were dropped; ${linesPerMinuteMax} a minute are logged.`
+    this.#options.onLog({ runId: '', message })
   }
 
   /** Takes no new runs, and ends once the last of the present ones has. */
@@ -319,6 +327,7 @@ export class ThreadHandle {
   #ended(reason: string): void {
     if (this.#state === 'ended') return
     this.#state = 'ended'
+    this.#logDropped()
     this.#events.onEnd(reason)
     const begun = Atomics.load(this.#pulse, pulseAt.started)
     const runs = [...this.#runs]

@@ -35,7 +35,7 @@ const restartMsMin = 100
 const countMsMax = 5000
 const restartMsMax = 5000
 /** How long a chat that is stopped has to say what it used, once its model is no longer read. */
-const chatGraceMs = 1000
+const chatGraceMs = 3000
 /** An aborted run that goes on this long costs its thread: it takes no new run and ends when its others have. */
 const overstayMs = 5000
 

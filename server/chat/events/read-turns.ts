@@ -1,4 +1,4 @@
-import type { Caller } from '../../auth/caller.ts'
+import { requireAgent, type Caller } from '../../auth/caller.ts'
 import type { Clock } from '../../kernel/clock.ts'
 import { ErrandError } from '../../kernel/errors.ts'
 import type { Store } from '../../store/store.ts'
@@ -66,18 +66,18 @@ export class ReadTurns {
     })
   }
 
-  /** False for a turn that is not open any more. */
-  async stop({ caller, turnId }: Of): Promise<boolean> {
+  /** False for a turn that is not open any more. Throws 403 if the credential is for other agents. */
+  async stop({ caller, turnId }: Of & { caller: Pick<Caller, 'agents'> }): Promise<boolean> {
     const { userId } = caller
     const held = await this.#kept.find({ userId, turnId })
-    if (held) {
-      assertReached(caller, held.sessionId)
-      return held.feed.stop()
-    }
+    if (held) assertReached(caller, held.sessionId)
+    if (held && caller.agents === null) return held.feed.stop()
     const { shared, turnEvents } = this.#parts.store
     const turn = await turnEvents.findTurn({ userId, turnId })
     if (!turn) throw turnNotFound()
     assertReached(caller, turn.sessionId)
+    requireAgent(caller, turn.agentId)
+    if (held) return held.feed.stop()
     if (turn.settledAt !== null) return false
     shared?.signals.send('turn-stopped', turnId)
     return true

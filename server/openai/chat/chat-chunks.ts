@@ -50,7 +50,7 @@ export class ChatChunks {
     return chunks
   }
 
-  finish(reason: 'stop' | 'length', usage: object | null): string {
+  finish(reason: 'stop' | 'length' | 'content_filter', usage: object | null): string {
     const last = this.#choice('{}', reason)
     if (!this.#includeUsage) return last
     return `${last}${this.#head}],"usage":${JSON.stringify(usage)}}\n\n`

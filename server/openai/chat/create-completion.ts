@@ -1,9 +1,11 @@
+import type { Chat } from '../../agents/config/catalogue.ts'
 import type { RoutedRequest } from '../../http/routed-request.ts'
 import { collectReply } from '../collect-reply.ts'
 import { CompletionInput } from '../input/completion-input.ts'
 import { parseInput } from '../input/parse-input.ts'
 import { messageNames, readMessages } from '../input/read-messages.ts'
 import { readFormat } from '../input/response-format.ts'
+import { readSampling } from '../input/sampling.ts'
 import { modelOf } from '../models.ts'
 import { endOf, type ReplyEnd } from '../reply-end.ts'
 import { continuedSession, unkeptSession } from '../reply-session.ts'
@@ -25,7 +27,7 @@ export async function createCompletion(stallMs: number, routed: RoutedRequest, b
   // A session has its own history.
   const told = session === undefined ? earlier : earlier.filter(({ role }) => role === 'system')
   const responseFormat = readFormat(input.response_format, { chat: agent.chat, param: 'response_format' })
-  const maxTokens = maxTokensOf(input)
+  const maxTokens = maxTokensOf(input, agent.chat)
   const place =
     session === undefined
       ? unkeptSession(services, agent.id)
@@ -34,7 +36,7 @@ export async function createCompletion(stallMs: number, routed: RoutedRequest, b
     body,
     message: message.content,
     params: { ...(typeof temperature === 'number' && { temperature }), ...(maxTokens !== undefined && { maxTokens }) },
-    setting: { ...place.setting, earlier: told, ...(responseFormat && { responseFormat }) },
+    setting: { ...place.setting, earlier: told, ...(responseFormat && { responseFormat }), ...readSampling(input) },
     open: place.open,
     names: {
       ...messageNames({ earlier: told, message }, 'messages'),
@@ -49,7 +51,7 @@ export async function createCompletion(stallMs: number, routed: RoutedRequest, b
     const chunks = new ChatChunks({ id, model, created, includeUsage: options?.include_usage === true })
     const finish = async () => {
       if (!chunks.end) return ''
-      return finished(chunks, { end: await endOf(chunks.end, { ...of, turnId, hasText: chunks.hasText }), maxTokens })
+      return finished(chunks, await endOf(chunks.end, { ...of, turnId, hasText: chunks.hasText }))
     }
     const translation: Translation = { begin: () => chunks.begin(), write: (lines) => chunks.write(lines), finish }
     return await streamReply(routed, { reply, stallMs, translation })
@@ -64,29 +66,33 @@ export async function createCompletion(stallMs: number, routed: RoutedRequest, b
     refusal: null,
     ...(reasoning !== '' && { reasoning_content: reasoning }),
   }
-  const choice = { index: 0, message: content, logprobs: null, finish_reason: reasonOf(end, maxTokens) }
+  const choice = { index: 0, message: content, logprobs: null, finish_reason: reasonOf(end) }
   const completion = { id, object: 'chat.completion', created, model, choices: [choice], usage: completionUsage(end) }
   await answerReply(routed, completion, { turnId, costUsd: end.costUsd })
 }
 
-function finished(chunks: ChatChunks, { end, maxTokens }: { end: ReplyEnd; maxTokens: number | undefined }): string {
+function finished(chunks: ChatChunks, end: ReplyEnd): string {
   if (end.error) {
     return `data: ${JSON.stringify({ error: { ...wireError(end.error), cost_usd: end.costUsd } })}\n\ndata: [DONE]\n\n`
   }
-  return `${chunks.finish(reasonOf(end, maxTokens), completionUsage(end))}data: [DONE]\n\n`
+  return `${chunks.finish(reasonOf(end), completionUsage(end))}data: [DONE]\n\n`
 }
 
 type Charged = Extract<ReplyEnd, { error: null }>
 
-/** Agents do not say why their model ended; one that wrote as much as it was allowed in a single step was cut off there. */
-export function reasonOf({ kind, usage }: Charged, maxTokens: number | undefined): 'stop' | 'length' {
-  if (kind === 'cut') return 'length'
-  return maxTokens !== undefined && usage.toolCalls === 0 && usage.completionTokens >= maxTokens ? 'length' : 'stop'
+function reasonOf({ code, kind }: Charged): 'stop' | 'length' | 'content_filter' {
+  if (kind === 'finished') return 'stop'
+  return code === 'CONTENT_FILTER' ? 'content_filter' : 'length'
 }
 
-function maxTokensOf({ max_completion_tokens: ofCompletion, max_tokens: older }: CompletionInput): number | undefined {
+/** Clients send the maximum of another model, so a larger one is the agent's own. */
+function maxTokensOf(
+  { max_completion_tokens: ofCompletion, max_tokens: older }: CompletionInput,
+  { maxOutputTokens }: Chat,
+): number | undefined {
   if (typeof ofCompletion === 'number' && typeof older === 'number' && ofCompletion !== older) {
     throw badParam('max_tokens', 'Leave it out beside max_completion_tokens')
   }
-  return ofCompletion ?? older ?? undefined
+  const maxTokens = ofCompletion ?? older ?? undefined
+  return maxTokens === undefined ? undefined : Math.min(maxTokens, maxOutputTokens)
 }

@@ -1,5 +1,6 @@
 import { z } from 'zod'
 import { ignored, only } from './parse-input.ts'
+import { samplingFields, stop } from './sampling.ts'
 
 export const messagesMax = 2000
 
@@ -20,13 +21,11 @@ export const CompletionInput = z.strictObject({
   response_format: z.unknown().optional(),
 
   n: only(1),
-  top_p: only(1),
-  presence_penalty: only(0),
-  frequency_penalty: only(0),
+  ...samplingFields,
+  stop,
   logit_bias: only({}),
   logprobs: only(false),
   top_logprobs: only(0),
-  stop: only([]),
   tools: only([]),
   tool_choice: only('auto', 'none'),
   functions: only([]),
@@ -42,7 +41,6 @@ export const CompletionInput = z.strictObject({
   prompt_cache_retention: ignored,
   reasoning_effort: ignored,
   safety_identifier: ignored,
-  seed: ignored,
   service_tier: ignored,
   store: ignored,
   user: ignored,

@@ -63,10 +63,6 @@ function isReasoning(item: unknown): boolean {
 function readMessage(item: unknown, { chat, param: at }: Of): WireMessage {
   if (!isObject(item)) throw badParam(at, 'Must be an object')
   const { content, role, type = 'message' } = item
-  if (type === 'item_reference') {
-    const advice = 'Items are not found by their ids: send them whole, with "store": false, or previous_response_id'
-    throw badParam(`${at}.type`, advice, unsupported)
-  }
   if (type !== 'message') throw badParam(`${at}.type`, `Items ${ofType(type)} are not supported`, unsupported)
   if (role === 'tool' || role === 'function') {
     throw badParam(`${at}.role`, 'Results of tools are not supported: agents call their own', unsupported)

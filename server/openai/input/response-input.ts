@@ -1,6 +1,7 @@
 import { z } from 'zod'
 import { messagesMax, metadataPairs, modelName, temperature, tokensMax } from './completion-input.ts'
 import { ignored, only } from './parse-input.ts'
+import { samplingFields } from './sampling.ts'
 
 /** The body of POST /v1/responses. docs/guides/openai.md has the same as a table. */
 export const ResponseInput = z.strictObject({
@@ -20,9 +21,7 @@ export const ResponseInput = z.strictObject({
   metadata: metadataPairs,
   text: z.strictObject({ format: z.unknown().optional(), verbosity: ignored }).nullish(),
 
-  top_p: only(1),
-  presence_penalty: only(0),
-  frequency_penalty: only(0),
+  ...samplingFields,
   top_logprobs: only(0),
   truncation: only('disabled'),
   max_tool_calls: only(),

@@ -2,10 +2,12 @@ import { requireScope, type Caller } from '../../auth/caller.ts'
 import type { RoutedRequest } from '../../http/routed-request.ts'
 import type { Services } from '../../rpc/context.ts'
 import { collectReply } from '../collect-reply.ts'
+import { resolveReferences } from '../input/item-references.ts'
 import { parseInput } from '../input/parse-input.ts'
 import { messageNames, readMessages, type WireMessage } from '../input/read-messages.ts'
 import { readFormat } from '../input/response-format.ts'
 import { ResponseInput } from '../input/response-input.ts'
+import { readSampling } from '../input/sampling.ts'
 import { modelOf, type ModelAgent } from '../models.ts'
 import { endOf } from '../reply-end.ts'
 import { continuedSession, newSession, unkeptSession, type ReplyPlace } from '../reply-session.ts'
@@ -28,15 +30,12 @@ export async function createResponse(stallMs: number, routed: RoutedRequest, bod
   const { instructions, max_output_tokens: maxTokens, model, previous_response_id: previousId, temperature } = input
   const agent = modelOf({ caller, catalogue: services.catalogue }, model)
   const items = typeof input.input === 'string' ? [{ role: 'user', content: input.input }] : input.input
-  const { earlier, message } = readMessages(items, { param: 'input', chat: agent.chat })
+  const resolved = await resolveReferences(services, { caller, items })
+  const { earlier, message } = readMessages(resolved.items, { param: 'input', chat: agent.chat })
   const responseFormat = readFormat(input.text?.format, { chat: agent.chat, param: 'text.format' })
-  const session = await continuedOf(services, { caller, ofHeader, input })
+  const session = (await continuedOf(services, { caller, ofHeader, input })) ?? referencedOf(input, resolved.sessionId)
   const isKept =
-    session !== undefined ||
-    isKeptBy(
-      input,
-      earlier.some(({ role }) => role !== 'system'),
-    )
+    session !== undefined || isKeptBy(input, !resolved.hasReferences && earlier.some(({ role }) => role !== 'system'))
   const place = await placeOf(services, { agent, caller, input, isKept, session })
   const isBackground = input.background === true
   const told = [
@@ -60,9 +59,9 @@ export async function createResponse(stallMs: number, routed: RoutedRequest, bod
     message: message.content,
     params: {
       ...(typeof temperature === 'number' && { temperature }),
-      ...(typeof maxTokens === 'number' && { maxTokens }),
+      ...(typeof maxTokens === 'number' && { maxTokens: Math.min(maxTokens, agent.chat.maxOutputTokens) }),
     },
-    setting: { ...place.setting, earlier: told, ...(responseFormat && { responseFormat }) },
+    setting: { ...place.setting, earlier: told, ...(responseFormat && { responseFormat }), ...readSampling(input) },
     open,
     names: {
       ...messageNames({ earlier: told, message }, 'input'),
@@ -77,6 +76,7 @@ export async function createResponse(stallMs: number, routed: RoutedRequest, bod
     instructions: instructions ?? null,
     previousId: previousId ?? null,
     temperature: temperature ?? null,
+    ...readSampling(input),
     maxTokens: maxTokens ?? null,
     metadata: input.metadata ?? {},
     format: (input.text?.format as object | null | undefined) ?? { type: 'text' },
@@ -157,6 +157,11 @@ function isKeptBy({ background, store }: ResponseInput, hasEarlier: boolean): bo
     throw badParam('background', 'Must be false where the input has earlier messages, since that is not stored')
   }
   return store !== false && !hasEarlier
+}
+
+/** What is not to be stored cannot continue a session. */
+function referencedOf({ store }: ResponseInput, sessionId: string | undefined): string | undefined {
+  return store === false ? undefined : sessionId
 }
 
 type Continued = { caller: Caller; ofHeader: string | undefined; input: ResponseInput }

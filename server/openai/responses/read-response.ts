@@ -92,7 +92,7 @@ export async function deleteResponse(services: Services, of: Named): Promise<obj
   if (messages[0] && messages[0].turnId !== turn.turnId) {
     throw badParam('response_id', 'Must be the last response of its conversation, all of which is deleted with it')
   }
-  await deleteSession(services.sessions, { userId, sessionId: session.id })
+  await deleteSession(services.sessions, { caller: of.caller, sessionId: session.id })
   return { id: of.id, object: 'response', deleted: true }
 }
 

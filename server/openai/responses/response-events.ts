@@ -76,7 +76,7 @@ export class ResponseEvents {
 
   finish(end: ReplyEnd, at: number): string {
     const { asked, createdAt, turnId } = this.#of
-    const status = statusOf(end, asked.maxTokens)
+    const status = statusOf(end)
     this.#close(status === 'completed' ? 'completed' : 'incomplete')
     const response = toResponse({ turnId, asked, createdAt, ended: { end, parts: this.#parts, at } })
     // There is no event of its own for what was cancelled.

@@ -1,3 +1,4 @@
+import type { Sampling } from '../../agents/run/chat-messages.ts'
 import type { EpochMs } from '../../kernel/clock.ts'
 import type { ReplyPart } from '../collect-reply.ts'
 import type { ReplyEnd } from '../reply-end.ts'
@@ -12,6 +13,7 @@ export type Asked = {
   instructions: string | null
   previousId: string | null
   temperature: number | null
+  sampling?: Sampling
   maxTokens: number | null
   metadata: Record<string, string>
   format: object
@@ -52,10 +54,10 @@ export function toItem({ id, kind, parts, status }: Item): object {
   return { type: 'message', id, status, role: 'assistant', content: parts }
 }
 
-export function statusOf(end: ReplyEnd, maxTokens: number | null): Status {
-  switch (end.kind) {
+export function statusOf({ kind }: ReplyEnd): Status {
+  switch (kind) {
     case 'finished':
-      return isFull(end, maxTokens) ? 'incomplete' : 'completed'
+      return 'completed'
     case 'cut':
       return 'incomplete'
     case 'stopped':
@@ -63,10 +65,6 @@ export function statusOf(end: ReplyEnd, maxTokens: number | null): Status {
     case 'failed':
       return 'failed'
   }
-}
-
-function isFull({ usage }: ReplyEnd, maxTokens: number | null): boolean {
-  return maxTokens !== null && usage !== null && usage.toolCalls === 0 && usage.completionTokens >= maxTokens
 }
 
 type Resource = {
@@ -80,7 +78,8 @@ type Resource = {
 /** A response as OpenAI writes it. */
 export function toResponse({ asked, createdAt, ended, turnId }: Resource): object {
   const { format, instructions, isBackground, maxTokens, metadata, model, previousId, sessionId, temperature } = asked
-  const status = ended ? statusOf(ended.end, maxTokens) : 'in_progress'
+  const { frequencyPenalty = 0, presencePenalty = 0, topP = 1 } = asked.sampling ?? {}
+  const status = ended ? statusOf(ended.end) : 'in_progress'
   // Only the last item can have been cut off.
   const items = ended?.parts.map(({ kind, text }, index, { length }) =>
     toItem({
@@ -107,9 +106,9 @@ export function toResponse({ asked, createdAt, ended, turnId }: Resource): objec
     truncation: 'disabled',
     parallel_tool_calls: true,
     text: { format },
-    top_p: 1,
-    presence_penalty: 0,
-    frequency_penalty: 0,
+    top_p: topP,
+    presence_penalty: presencePenalty,
+    frequency_penalty: frequencyPenalty,
     top_logprobs: 0,
     temperature: temperature ?? 1,
     reasoning: null,

@@ -25,7 +25,9 @@ type TaskList = {
 }
 type PayloadRow = { id: string; bytes: number | null; sha256: string | null }
 
-const item = columns('seq id agentId endpointId status tags cost givenBack createdAt completedAt')
+// The code comes after long texts, so only rows that have one are read that far.
+const item = `${columns('seq id agentId endpointId status tags cost givenBack createdAt completedAt')},
+  CASE WHEN status = 'failed' THEN error_code END AS "errorCode"`
 const page = 'ORDER BY created_at DESC, seq DESC LIMIT :limit OFFSET :offset'
 type Filter = { where?: string; index: string }
 /** Names the index, because without statistics SQLite reads all tasks of a user to find those of a rare status. */

@@ -12,7 +12,7 @@ import type {
 import type { AccountLimits } from '../limits/account-limits.ts'
 import type { UserRecord } from '../records.ts'
 import type { Op, Reads, Tx } from './command.ts'
-import { columns, insertInto, statement } from './statement.ts'
+import { columns, insertInto, statement, type Dialect } from './statement.ts'
 
 // Users, each with an account.
 
@@ -26,7 +26,8 @@ const writtenOff = (least: string) => `${least}(${Number.MAX_SAFE_INTEGER}, coal
   SELECT count FROM counters
   WHERE counters.user_id = users.id AND kind = 'written-off' AND part = '' AND status = ''), 0)) AS "writtenOff"`
 const joined = 'FROM users JOIN accounts ON accounts.user_id = users.id'
-const found = (position: string) => `(:withAdmins = 1 OR is_admin = 0)
+const found = ({ position, seq }: Dialect) => `users.${seq} > :after AND users.${seq} <= :until
+  AND (:withAdmins = 1 OR is_admin = 0)
   AND (:part = '' OR ${position}(email, :part) > 0 OR coalesce(${position}(external_id, :search), 0) > 0)`
 
 const insert = statement('user_insert', insertInto('users', 'id email passwordHash isAdmin createdAt externalId'))
@@ -46,13 +47,14 @@ const byId = statement<AccountRow & WithHash>(
 )
 const list = statement<AccountRow>(
   'user_list',
-  ({ least, position, seq }) => `SELECT ${user}, ${account}, ${writtenOff(least)} ${joined}
-    WHERE ${found(position)} ORDER BY users.${seq} LIMIT :limit OFFSET :offset`,
+  (dialect) => `SELECT ${user}, ${account}, ${writtenOff(dialect.least)} ${joined}
+    WHERE ${found(dialect)} ORDER BY users.${dialect.seq} LIMIT :limit OFFSET :offset`,
 )
 const count = statement<{ total: number }>(
   'user_count',
-  ({ position }) => `SELECT count(*) AS total FROM users WHERE ${found(position)}`,
+  (dialect) => `SELECT count(*) AS total FROM users WHERE ${found(dialect)}`,
 )
+const newest = statement<{ seq: number | null }>('user_newest', ({ seq }) => `SELECT max(${seq}) AS seq FROM users`)
 const actingAdmins = statement<{ total: number }>(
   'user_acting_admins',
   'SELECT count(*) AS total FROM users WHERE is_admin = 1 AND suspended_at IS NULL',
@@ -99,14 +101,29 @@ export function* getUser(on: Reads, userId: string): Op<(UserAccount & WithHash)
   return row && toAccount(row)
 }
 
+/**
+ * Reads a page and counts the list, in one walk through all users. Each piece has an event-loop tick of its own: a search
+ * among 500,000 users in one tick blocked for 1.4 s. All walks share one turn, so several of them take no more ticks from others.
+ */
 export function* listUsers(
   on: Reads,
   { limit, offset, search = '', withoutAdmins = false }: ListUsers,
 ): Op<{ users: UserAccount[]; total: number }> {
   const asked = { part: search.toLowerCase(), search, withAdmins: withoutAdmins ? 0 : 1 }
-  const rows = on.all(list, { ...asked, limit, offset })
-  const counted = on.get(count, asked)
-  return { users: (yield* rows).map((row) => toAccount(row)), total: (yield* counted)!.total }
+  const last = (yield* on.get(newest))!.seq ?? 0
+  const users: UserAccount[] = []
+  let total = 0
+  for (let after = 0; after < last; after += on.passedAtOnce) {
+    if (after > 0) yield* on.pause('users')
+    const piece = { ...asked, after, until: Math.min(last, after + on.passedAtOnce) }
+    const matches = (yield* on.get(count, piece))!.total
+    const left = Math.max(0, offset - total)
+    total += matches
+    if (matches <= left || users.length === limit) continue
+    const rows = yield* on.all(list, { ...piece, limit: limit - users.length, offset: left })
+    users.push(...rows.map((row) => toAccount(row)))
+  }
+  return { users, total }
 }
 
 /** For a user whose account is locked. */

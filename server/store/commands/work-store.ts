@@ -19,6 +19,7 @@ import { expireTopups } from './payments/topup-rows.ts'
 import * as sessions from './session-rows.ts'
 import { readSpend } from './spend-query.ts'
 import * as tasks from './task-commands.ts'
+import * as attempts from './attempt-notes.ts'
 import * as reads from './task-queries.ts'
 import * as turns from './turn-commands.ts'
 import { findOpenTurn, findTurn, keepEvents, purgeTurnEvents, readEvents } from './turns/turn-event-rows.ts'
@@ -53,8 +54,8 @@ export function workStore(engine: Engine, limits: StoreLimits) {
       engine.forget(input.taskId)
       return isDone
     },
-    forbidCancel: (input) => engine.run((tx) => tasks.forbidCancel(tx, input), input),
-    noteProgress: (notes) => engine.run((tx) => tasks.noteProgress(tx, notes)),
+    forbidCancel: (input) => engine.run((tx) => attempts.forbidCancel(tx, input), input),
+    noteProgress: (notes) => engine.run((tx) => attempts.noteProgress(tx, notes)),
     cancelTask: async (input) => {
       const canceled = await engine.run((tx) => tasks.cancelTask(tx, input, limits), { userId: input.userId })
       if (canceled.outcome === 'canceled') engine.forget(input.taskId)

@@ -1,6 +1,6 @@
 import type { Dialect } from '../commands/statement.ts'
 import { billionthsPerUnit } from '../turns/carried-cost.ts'
-import { timeOf, type LedgerCheck } from './check-parts.ts'
+import type { LedgerCheck } from './check-parts.ts'
 
 /** A decimal of a receipt without its point: billionths of nine digits, units of four. */
 const digitsOf = (field: Dialect['field'], name: string) =>
@@ -232,11 +232,10 @@ export const moneyChecks = ({ entries, field }: Dialect): readonly LedgerCheck[]
              OR t.amount IS NOT NULL AND (t.amount <> k.amount OR t.user_id <> k.user_id)`,
   },
   {
-    what: 'no more was given back or disputed of a top-up than its amount',
+    what: 'refunds and disputes of a top-up together are at most its amount',
     isMoney: true,
-    sql: `SELECT user_id AS "userId", NULL AS "taskId", amount AS expected,
-                 CASE WHEN refunded > amount THEN refunded ELSE disputed END AS actual
-          FROM topups WHERE refunded > amount OR disputed > amount`,
+    sql: `SELECT user_id AS "userId", NULL AS "taskId", amount AS expected, refunded + disputed AS actual
+          FROM topups WHERE refunded + disputed > amount`,
   },
   {
     what: 'every transaction of a top-up belongs to one that is paid, and to its user',

@@ -1,9 +1,8 @@
-import type { Dialect } from '../commands/statement.ts'
 import type { LedgerCheck } from './check-parts.ts'
 
 // Rows that repeat or name each other: accounts, sessions, top-ups, idempotency keys, quotes and abuse blocks.
 
-export const recordChecks = ({ entries, field, least }: Dialect): readonly LedgerCheck[] => [
+export const recordChecks = (): readonly LedgerCheck[] => [
   {
     what: 'every user has an account, and every account a user',
     isMoney: false,

@@ -1,6 +1,12 @@
 import Database from 'better-sqlite3'
 import { existsSync, statSync } from 'node:fs'
 import { messageOf } from '../../kernel/thrown.ts'
+import type { LedgerReport } from '../store.ts'
+import { StoreOpenError } from '../store-open-error.ts'
+import { findDamage } from './damage/find-damage.ts'
+import { damaged } from './damage/integrity-check.ts'
+import { describeLogDamage, findLogDamage } from './damage/log-damage.ts'
+import { verifyLedger } from './damage/verify-ledger.ts'
 import { databaseFile, schemaState } from './database.ts'
 
 /** What can be told of a database file without changing it, beside a server or without one. */
@@ -39,6 +45,29 @@ export function inspectDatabase(dataDir: string): DatabaseFacts | undefined {
     throw new Error(`${file} cannot be read: ${messageOf(error)}`, { cause: error })
   } finally {
     db?.close()
+  }
+}
+
+/** Reads the whole file and log. Throws the error with which a server refuses to start on a damaged database. */
+export function assertUndamaged(dataDir: string): void {
+  const file = databaseFile(dataDir)
+  const logDamage = findLogDamage(file)
+  if (logDamage) throw new StoreOpenError(describeLogDamage(logDamage))
+  const damage = readOnly(file, findDamage)
+  if (damage !== undefined) throw damaged(dataDir, damage)
+}
+
+/** Checks the ledger of a database of this version. */
+export function inspectLedger(dataDir: string): LedgerReport {
+  return readOnly(databaseFile(dataDir), (db) => verifyLedger(db))
+}
+
+function readOnly<Value>(file: string, read: (db: Database.Database) => Value): Value {
+  const db = new Database(file, { readonly: true, timeout: 5000 })
+  try {
+    return read(db)
+  } finally {
+    db.close()
   }
 }
 

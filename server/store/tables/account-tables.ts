@@ -35,6 +35,10 @@ export function accountTables({
       uniqueIndex('users_external')
         .on(user.externalId)
         .where(sql`external_id IS NOT NULL`),
+      // Counted before the rights of an admin are removed.
+      index('users_admins')
+        .on(user.id)
+        .where(sql`is_admin = 1`),
     ],
   )
 

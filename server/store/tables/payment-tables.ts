@@ -44,6 +44,10 @@ export function paymentTables({ check, index, number, sql, table, text, uniqueIn
         .on(topup.paymentId)
         .where(sql`payment_id IS NOT NULL`),
       index('topups_created').on(topup.createdAt),
+      // A partial index is used only if its condition is in the query, without parameters.
+      index('topups_open')
+        .on(topup.createdAt)
+        .where(sql`status = 'open'`),
       check('amount_above_zero', sql`${topup.amount} > 0`),
       check('taken_back_of_amount', sql`${topup.refunded} >= 0 AND ${topup.disputed} >= 0`),
       check('paid_at_of_paid', sql`(${topup.status} = 'paid') = (${topup.paidAt} IS NOT NULL)`),

@@ -139,7 +139,10 @@ export function peopleTables(
       expiresAt: number('expires_at').notNull(),
       revokedAt: number('revoked_at'),
     },
-    (token) => [index('client_tokens_user').on(token.userId), index('client_tokens_expires').on(token.expiresAt)],
+    (token) => [
+      index('client_tokens_live').on(token.userId, token.revokedAt, token.expiresAt),
+      index('client_tokens_expires').on(token.expiresAt),
+    ],
   )
 
   /** Users' connections to MCP servers. */

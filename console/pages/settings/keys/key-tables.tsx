@@ -86,10 +86,10 @@ const limitsColumn: Column<Key> = {
     if (!spent && executionsPerMinute === null && agents === null) return <Text c="dimmed">None</Text>
     return (
       <>
-        {spent && <Text className={classes.nowrap}>{spent}</Text>}
+        {spent && <Text>{spent}</Text>}
         {resetsAt !== null && (
           <Text size="sm" c="dimmed">
-            anew <TimeText at={resetsAt} />
+            resets <TimeText at={resetsAt} />
           </Text>
         )}
         {executionsPerMinute !== null && <Text>{countText(executionsPerMinute)} executions a minute</Text>}
@@ -172,7 +172,7 @@ async function revoke({ id, name }: Key): Promise<void> {
 
 function When({ at }: { at: string | null }) {
   return (
-    <span className={classes.nowrap}>
+    <span>
       {at === null ? (
         <Text c="dimmed" inherit span>
           Never

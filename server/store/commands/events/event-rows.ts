@@ -1,4 +1,4 @@
-import { createHash } from 'node:crypto'
+import { hash } from 'node:crypto'
 import { isoTime, isoTimeOrNull, type EpochMs } from '../../../kernel/clock.ts'
 import { newId } from '../../../kernel/ids.ts'
 import { formatUsd } from '../../../kernel/money.ts'
@@ -84,7 +84,7 @@ export function recordEvent(tx: Tx, event: NewEvent): void {
 export function insertEvent(tx: Tx, { at, facts, id, userId }: NewEvent): { body: string } {
   const body = bodyOf(facts, at)
   const { type } = facts
-  const digest = createHash('sha256').update(`${id} ${userId} ${type} ${at} ${body}`).digest('hex')
+  const digest = hash('sha256', `${id} ${userId} ${type} ${at} ${body}`)
   tx.send(insert, { id, userId, type, body, digest, createdAt: at })
   return { body }
 }

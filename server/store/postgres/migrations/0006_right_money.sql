@@ -9,7 +9,9 @@ CREATE TABLE "wire_requests" (
 	CONSTRAINT "wire_requests_user_id_digest_resource_id_pk" PRIMARY KEY("user_id","digest","resource_id")
 );
 --> statement-breakpoint
+ALTER TABLE "payment_events" DISABLE ROW LEVEL SECURITY;--> statement-breakpoint
 DROP TABLE "payment_events" CASCADE;--> statement-breakpoint
+DROP INDEX "client_tokens_user";--> statement-breakpoint
 ALTER TABLE "accounts" ADD COLUMN "connectors_blocked_until" bigint;--> statement-breakpoint
 ALTER TABLE "accounts" ADD COLUMN "platform_credited" bigint DEFAULT 0 NOT NULL;--> statement-breakpoint
 ALTER TABLE "accounts" ADD COLUMN "carried" bigint DEFAULT 0 NOT NULL;--> statement-breakpoint
@@ -25,6 +27,9 @@ ALTER TABLE "topups" ADD COLUMN "version" bigint DEFAULT 0 NOT NULL;--> statemen
 ALTER TABLE "topups" ADD COLUMN "events" text;--> statement-breakpoint
 ALTER TABLE "transactions" ADD COLUMN "counted_in" text;--> statement-breakpoint
 CREATE INDEX "wire_requests_created" ON "wire_requests" USING btree ("created_at");--> statement-breakpoint
+CREATE INDEX "client_tokens_live" ON "client_tokens" USING btree ("user_id","revoked_at","expires_at");--> statement-breakpoint
+CREATE INDEX "topups_open" ON "topups" USING btree ("created_at") WHERE status = 'open';--> statement-breakpoint
+CREATE INDEX "users_admins" ON "users" USING btree ("id") WHERE is_admin = 1;--> statement-breakpoint
 ALTER TABLE "topups" DROP COLUMN "disputes";
 --> statement-breakpoint
 UPDATE "api_keys" SET "limited_at" = CAST(extract(epoch FROM now()) AS bigint) * 1000 WHERE "spend_limit" IS NOT NULL;--> statement-breakpoint

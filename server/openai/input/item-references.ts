@@ -1,0 +1,58 @@
+import type { Caller } from '../../auth/caller.ts'
+import type { Services } from '../../rpc/context.ts'
+import type { TurnRecord } from '../../store/turns/turn-records.ts'
+import { responseTurn } from '../responses/read-response.ts'
+import { badParam } from '../wire-error.ts'
+import { isObject } from './read-file-part.ts'
+
+type Resolved = {
+  items: readonly unknown[]
+  /** Whether an item was named by its id. */
+  hasReferences: boolean
+  /** The session whose replies are exactly the referenced ones, which the request then continues. */
+  sessionId: string | undefined
+}
+
+/**
+ * Replaces items that are named by their ids, as `@ai-sdk/openai` sends what was answered before, by the stored replies.
+ * Throws 404 for an item that is not stored.
+ */
+export async function resolveReferences(
+  services: Services,
+  { caller, items }: { caller: Caller; items: readonly unknown[] },
+): Promise<Resolved> {
+  const turns = new Map<string, TurnRecord>()
+  const resolved: unknown[] = []
+  let hasReferences = false
+  for (const [index, item] of items.entries()) {
+    if (!isObject(item) || item['type'] !== 'item_reference') {
+      resolved.push(item)
+      continue
+    }
+    hasReferences = true
+    const param = `input[${index}].id`
+    const [, prefix, turn] = /^(msg|rs)_([0-9a-z]{1,60})(?:_\d+)?$/.exec(String(item['id'])) ?? []
+    if (turn === undefined) throw badParam(param, 'Must be the id of an item of a stored response')
+    // Agents are not told their own reasoning, and a reply is stored as one text.
+    if (prefix === 'rs' || turns.has(turn)) continue
+    const { sessionId, turnId } = await keep(turn, param)
+    const content = (await services.store.readReply({ sessionId, turnId })) ?? ''
+    resolved.push({ role: 'assistant', content })
+  }
+  return { items: resolved, hasReferences, sessionId: await continued() }
+
+  async function keep(turn: string, param: string): Promise<TurnRecord> {
+    const record = await responseTurn(services, { caller, id: `resp_${turn}`, param })
+    turns.set(turn, record)
+    return record
+  }
+
+  async function continued(): Promise<string | undefined> {
+    const named = [...turns.values()]
+    const sessionId = named.at(-1)?.sessionId
+    if (sessionId === undefined || named.some((turn) => turn.sessionId !== sessionId)) return undefined
+    const { userId } = caller
+    const session = await services.store.getSession({ userId, sessionId })
+    return session?.messageCount === 2 * named.length ? sessionId : undefined
+  }
+}

@@ -1,0 +1,29 @@
+import type { AttemptRef } from '../records.ts'
+import type { ProgressNote } from '../task-inputs.ts'
+import type { Op, Tx } from './command.ts'
+import { statement } from './statement.ts'
+
+// Writes of a running attempt that neither end it nor move money.
+
+/** The fence: matches no row once another attempt runs, or the task has ended. */
+export const thisAttempt = `id = :taskId AND attempt = :attempt AND status = 'processing' AND queued = 0`
+
+const forbid = statement(
+  'task_forbid_cancel',
+  `UPDATE tasks SET cancelable_until = coalesce(cancelable_until, :now) WHERE ${thisAttempt}`,
+)
+const note = statement('task_note_progress', `UPDATE tasks SET progress = :progress WHERE ${thisAttempt}`)
+
+/** Under the lock that a cancel takes, so that one of the two comes first. */
+export function* forbidCancel(tx: Tx, { attempt, taskId }: AttemptRef): Op<boolean> {
+  if (!Number.isSafeInteger(attempt) || !(yield* tx.lockOwner({ taskId }))) return false
+  return (yield* tx.run(forbid, { taskId, attempt, now: yield* tx.now() })) > 0
+}
+
+/** Says how far tasks have come; what is no longer an attempt's has no progress. No money, so no lock on an account. */
+export function* noteProgress(tx: Tx, notes: readonly ProgressNote[]): Op<void> {
+  // In the order in which the leases of a node lock them.
+  const inOrder = notes.toSorted((a, b) => (a.taskId < b.taskId ? -1 : 1))
+  const noted = inOrder.map(({ attempt, progress, taskId }) => tx.run(note, { taskId, attempt, progress }))
+  for (const answer of noted) yield* answer
+}

@@ -1,0 +1,65 @@
+import { writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { afterEach, expect, test, vi } from 'vitest'
+import { resolveSecrets } from '../../server/config.ts'
+import { unknownVariables } from '../../server/unknown-variables.ts'
+import { openServiceStore } from '../../server/open-service-store.ts'
+import { withRaw } from '../store/sqlite-engine.ts'
+import { noLimits } from '../store/store-world.ts'
+import { runErrand } from '../support/test-process.ts'
+import { newDataDir } from '../support/test-service.ts'
+
+afterEach(() => void vi.useRealTimers())
+
+test('a plan that the configuration does not have is set only when forced', async () => {
+  const dataDir = newDataDir()
+  const config = join(dataDir, 'errand.config.ts')
+  writeFileSync(config, "export default { agents: [], plans: { free: {}, paid: {} }, defaultPlan: 'free' }")
+  const of = ['--email', 'ann@example.com', '--data', dataDir]
+  await runErrand(['users', 'create', ...of])
+  const plan = (name: string, ...more: string[]) =>
+    runErrand(['users', 'plan', ...of, '--plan', name, '--config', config, '--json', ...more])
+  await expect(plan('padi')).rejects.toMatchObject({
+    code: 2,
+    stderr: expect.stringMatching(/no plan "padi".*free, paid/),
+  })
+  const planOf = () => withRaw(dataDir, (raw) => raw.prepare('SELECT plan FROM accounts').pluck().get())
+  expect(planOf()).toBe(null)
+  expect(JSON.parse(await plan('paid'))).toMatchObject({ plan: 'paid' })
+  expect(JSON.parse(await plan('padi', '--force'))).toMatchObject({ plan: 'padi' })
+  expect(JSON.parse(await plan('none'))).toMatchObject({ plan: null })
+})
+
+test('unknown ERRAND_ variables are reported with the nearest setting', async () => {
+  expect(unknownVariables({ ERRAND_PROT: '1', ERRAND_PORT: '2', ERRAND_MAX_CONECTIONS: '3', PORT: '4' })).toEqual([
+    { name: 'ERRAND_PROT', nearest: 'ERRAND_PORT' },
+    { name: 'ERRAND_MAX_CONECTIONS', nearest: 'ERRAND_MAX_CONNECTIONS' },
+  ])
+  const args = ['doctor', '--data', newDataDir(), '--port', '0', '--json']
+  const { checks } = JSON.parse(await runErrand(args, { ERRAND_DATA_DRI: '/x' })) as { checks: object[] }
+  const message: unknown = expect.stringContaining(
+    'ERRAND_DATA_DRI is not a setting of Errand; the nearest is ERRAND_DATA_DIR',
+  )
+  expect(checks).toContainEqual({ name: 'variables', status: 'warning', message })
+})
+
+test('a clock behind the database is logged at the start', async () => {
+  const dataDir = newDataDir()
+  await runErrand(['users', 'create', '--email', 'ann@example.com', '--data', dataDir])
+  await runErrand(['credit', '--email', 'ann@example.com', '--usd', '1', '--data', dataDir])
+  const lines: [object, string][] = []
+  const warn = (fields: object, message: string) => void lines.push([fields, message])
+  const log = { debug() {}, info() {}, warn, error() {} }
+  const secrets = () => resolveSecrets(dataDir)
+  const open = async () => {
+    const { store } = await openServiceStore({ dataDir, limits: noLimits, log, secrets, onFatal: () => {} }, () => {})
+    await store.close()
+  }
+  await open()
+  expect(lines).toEqual([])
+  vi.useFakeTimers({ toFake: ['Date'], now: Date.now() - 3_600_000 })
+  await open()
+  expect(lines).toEqual([
+    [expect.objectContaining({ behindSeconds: expect.any(Number) }), expect.stringContaining('clock')],
+  ])
+})
