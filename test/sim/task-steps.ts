@@ -188,7 +188,7 @@ export async function cancelStep(world: SimWorld): Promise<void> {
   if (refused === 0) task.isCanceled = true
   const cancel = () => world.send({ kind: 'cancel', method: 'POST', path: `/api/tasks/${task.id}/cancel`, credential })
   const answers = await Promise.all(random.chance(0.3) ? [cancel(), cancel()] : [cancel()])
-  const isTooLate = refused === 0 && mayBeTooLate && answers[0]!.status === 409
+  const isTooLate = refused === 0 && mayBeTooLate && answers[0].status === 409
   for (const { body, status } of answers) {
     checks.same(status, isTooLate ? 409 : refused === 0 ? 200 : refused, `the status of a cancel of ${task.id}`)
     if (isTooLate) checks.same(body.code, 'CONFLICT', `the refusal of a cancel of ${task.id}`)
