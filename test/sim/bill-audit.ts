@@ -29,6 +29,8 @@ type SentMessage = {
   turnId: string | null
   /** Whether its provider is to fail, so that it is free. */
   mayFail: boolean
+  /** Whether each call is read to its end, however the reply ends. */
+  isReadOn: boolean
 }
 
 const dayUnitsMin = 400_000
@@ -72,7 +74,7 @@ export class BillAudit {
       uncounted,
     }
     checks.same(this.#provider.faults, [], 'what the provider did not expect')
-    for (const { mayFail, n, turnId } of this.#sent) {
+    for (const { isReadOn, mayFail, n, turnId } of this.#sent) {
       const calls = this.#provider.callsOf(n)
       if (turnId === null) {
         checks.same(calls.length, 0, `calls of a model for the refused message ${n}`)
@@ -99,11 +101,15 @@ export class BillAudit {
       const used = receiptCost({ ...receipt, rates })
       checks.same(charged + writtenOff, used, `charged and written off of ${what}`)
       const untold = calls.filter(({ isTold }) => !isTold)
+      checks.that(
+        !isReadOn || untold.length === 0,
+        `${what}, has ${untold.length} calls that were not read to their end`,
+      )
       const isCut = turn.outcome === 'truncated'
       // What was told just when its reader left may have come too late.
-      const unknown = isCut ? [...untold, ...calls.slice(-1)] : untold
+      const unknown = isCut && !isReadOn ? [...untold, ...calls.slice(-1)] : untold
       const most = Math.max(0, ...unknown.map(estimateOf))
-      const isBounded = calls.every((call) => call.completionTokens <= call.completionTokensMax)
+      const isBounded = calls.every(isWithinBounds)
       checks.that(writtenOff === 0 || !isBounded, () => `${writtenOff} of ${what}, are written off of what was held`)
       checks.that(
         used - bill <= most && bill - used <= most,
@@ -149,8 +155,17 @@ function costOf(calls: readonly BilledCall[], { carriedBeforeUsd = '0', toolCall
   return receiptCost({ ...sum, rates })
 }
 
-/** The most that a call can have come to. */
-function estimateOf({ completionTokens, completionTokensMax, promptTokensMax }: BilledCall): number {
+function isWithinBounds(call: BilledCall): boolean {
+  return call.completionTokens <= call.completionTokensMax && call.promptTokens <= call.promptTokensMax
+}
+
+/** How far the charge of a call that is not reported may be off: by what the two count apart, or by all of it. */
+function estimateOf(call: BilledCall): number {
+  const { completionTokens, completionTokensMax, promptTokensMax, slackTokens } = call
+  if (slackTokens !== null) {
+    const slack = { promptTokens: slackTokens, completionTokens: slackTokens, reasoningTokens: slackTokens }
+    return receiptCost({ ...none, ...slack, rates }) + 1
+  }
   const written = Math.max(completionTokens, completionTokensMax)
   const of = { ...none, promptTokens: promptTokensMax, completionTokens: written, reasoningTokens: written }
   return receiptCost({ ...of, rates }) + 1

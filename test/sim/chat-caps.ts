@@ -1,6 +1,6 @@
 import { usdOfUnits } from './chat-cost.ts'
 import { limitsOf, type Spender } from './limit-model.ts'
-import type { SimPerson, SimSession } from './sim-state.ts'
+import type { ExpectedTurn, SimPerson, SimSession } from './sim-state.ts'
 import type { HeldChat, SimWorld } from './sim-world.ts'
 
 // What chats and sessions may cost, in units, as the simulation knows it from what was asked for and charged.
@@ -29,7 +29,7 @@ export function drawNewCap(
 ): { maxCost: number | null; isTooLow: boolean } | undefined {
   const { random } = world
   // What chats with models come to is compared with their provider's bill.
-  if (session.agentId === 'model' || !random.chance(0.25)) return undefined
+  if (session.agentId !== 'sim' || !random.chance(0.25)) return undefined
   const maxCost = random.chance(0.3) ? null : random.between(0, 3000)
   const held = [...world.audit.seen.openTurns]
     .map((id) => world.audit.seen.turns.get(id)!)
@@ -37,6 +37,9 @@ export function drawNewCap(
     .reduce((sum, turn) => sum + turn.held, 0)
   return { maxCost, isTooLow: maxCost !== null && maxCost < session.spent + held }
 }
+
+/** How a reply ends that can pay for no more: it fails, and is free, if its first words were already too much. */
+export const shortOutcomes: ExpectedTurn['outcomes'] = ['truncated', 'failed']
 
 /** Why a reply ends that can pay for no more. */
 export const shortCodes = ['INSUFFICIENT_BALANCE', 'BUDGET_REACHED', 'LIMIT_REACHED']

@@ -1,16 +1,23 @@
 import { ChatReader } from '../support/chat-reader.ts'
 import { simPricing, type ChatStep } from './sim-agents.ts'
-import type { TurnRow } from './audit-rows.ts'
 import { deltas, finishingScript, none } from './chat-scripts.ts'
-import { ampleUnits, capField, drawCap, isLimitedBy, isPoor, leftWithin, mayEndEarly, shortCodes } from './chat-caps.ts'
-import { receiptCost, unitsOfUsd, usdOfUnits, type ChatReceipt } from './chat-cost.ts'
+import { checkLines, checkTerminal, readToEnd } from './chat-ends.ts'
+import {
+  ampleUnits,
+  capField,
+  drawCap,
+  isLimitedBy,
+  isPoor,
+  leftWithin,
+  mayEndEarly,
+  shortCodes,
+  shortOutcomes,
+} from './chat-caps.ts'
+import { receiptCost, usdOfUnits } from './chat-cost.ts'
 import { Violation } from './sim-checks.ts'
 import { credentialHeaders } from './sim-client.ts'
 import type { SimPerson, SimSession } from './sim-state.ts'
 import type { HeldChat, SimWorld } from './sim-world.ts'
-
-// oxlint-disable-next-line typescript/no-explicit-any
-type ChatEventLine = any
 
 const dayMs = 86_400_000
 const rates = {
@@ -101,75 +108,6 @@ export async function openChat(
   return { reader, status, node, client, refused: world.model.refusedCredential(person, apiKey, world.now) }
 }
 
-/** The lines of a reply that is read to its end, which came whole. */
-export async function readToEnd(world: SimWorld, reader: ChatReader): Promise<ChatEventLine> {
-  const lines = await reader.all()
-  world.checks.same(await reader.wasCutOff(), false, 'a reply that was cut off')
-  return checkLines(world, lines)
-}
-
-/** Exactly one terminal line, and it is the last; every result follows its call. */
-export function checkLines(world: SimWorld, lines: readonly ChatEventLine[]): ChatEventLine {
-  const { checks } = world
-  const calls = new Set<string>()
-  for (const line of lines) {
-    checks.that(
-      typeof line.type === 'string' && typeof line.timestamp === 'string',
-      'a line has a type and a timestamp',
-    )
-    if (line.type === 'tool_call') calls.add(line.toolCall.id)
-    if (line.type === 'tool_result') checks.that(calls.has(line.toolResult.id), 'a tool_result follows its tool_call')
-  }
-  const terminal = lines.filter(({ type }) => type === 'done' || type === 'error')
-  checks.same([terminal.length, terminal[0] === lines.at(-1)], [1, true], 'a stream has one terminal line, the last')
-  return terminal[0]
-}
-
-/** The last event of a turn says what the ledger has of it. */
-export function checkEnd({ audit, checks }: SimWorld, turn: TurnRow, terminal: ChatEventLine): void {
-  const charge = audit.seen.turnMoney.get(turn.id)
-  checks.same(unitsOfUsd(terminal.costUsd), -(charge?.amount ?? 0) || 0, `costUsd of the terminal line in ${turn.id}`)
-  checks.same(
-    terminal.type === 'done',
-    turn.outcome === 'finished',
-    `a ${terminal.type} line of a turn that ${turn.outcome}`,
-  )
-  const receipt = charge && (JSON.parse(charge.breakdown!) as ChatReceipt & Record<string, unknown>)
-  if (terminal.type === 'done') {
-    for (const name of ['promptTokens', 'completionTokens', 'reasoningTokens', 'toolCalls'] as const) {
-      checks.same(terminal.usage[name], receipt![name], `usage.${name} of ${turn.id}`)
-    }
-  }
-}
-
-/** The terminal line came after the charge, and names it. */
-export function checkTerminal(world: SimWorld, session: SimSession, terminal: ChatEventLine): void {
-  const { checks } = world
-  world.refresh()
-  const turn = [...world.audit.seen.turns.values()].findLast((row) => row.session_id === session.id)
-  checks.that(typeof turn?.settled_at === 'number', `the turn of ${session.id} is settled before its terminal line`)
-  if (!turn) return
-  checkEnd(world, turn, terminal)
-  const charge = world.audit.seen.turnMoney.get(turn.id)
-  const receipt = charge && (JSON.parse(charge.breakdown!) as ChatReceipt & Record<string, unknown>)
-  if (receipt?.writtenOffUsd !== undefined) {
-    const person = world.model.person(session.userId)
-    const left = Math.min((turn.max_cost ?? Infinity) - turn.cost!, leftWithin(session, null))
-    const ofLimits = Math.max(0, world.model.leftInNamed(person, turn.counted_in))
-    checks.same(
-      Math.min(person.balance - person.held, left, ofLimits),
-      0,
-      `what balance, caps and limits leave when a part of the price of ${turn.id} is written off`,
-    )
-  }
-  const { message, text } = world.model.expectedTurns.get(session.id)!
-  const [said, replied] = world.audit.reader.messages(session.id).slice(-2)
-  if (message !== undefined && turn.outcome !== 'failed')
-    checks.same([said?.turn_id, said?.content], [turn.id, message], `what was said in ${session.id}`)
-  if (text !== undefined && turn.outcome === 'finished')
-    checks.same(replied?.content, text, `the reply in ${session.id}`)
-}
-
 export function anySession(world: SimWorld): SimSession | undefined {
   const sessions = [...world.state.sessions.values()].filter(({ agentId }) => agentId === 'sim').slice(-60)
   const usable = sessions.filter(
@@ -212,7 +150,7 @@ export async function chatStep(world: SimWorld): Promise<number> {
   // A balance that is nearly used up may end any reply.
   const isCapped = leftWithin(session, maxCost) < Infinity
   const isLimited = isLimitedBy(world, { person, key: by.key })
-  if (isPoor(world, person) || isCapped || isLimited) script.expected.outcomes.push('truncated')
+  if (isPoor(world, person) || isCapped || isLimited) script.expected.outcomes.push(...shortOutcomes)
   if (!world.chats.has(session.id)) model.expectedTurns.set(session.id, { ...script.expected, message, maxCost })
   const { reader, refused, status } = await openChat(world, session, { by, steps: script.steps, key, maxCost })
   if (refused !== 0) {
@@ -265,17 +203,18 @@ export async function floodStep(world: SimWorld): Promise<number> {
   if (!session) return 0
   const person = model.person(session.userId)
   const free = person.balance - person.held
-  const isRich = free > 6000
   const by = world.credentialOf(person)
   const ofLimits = model.leftOf({ person, key: by.key }, world.now)
   const isLimited = ofLimits < Infinity
-  const mayFlood = !isRich || isLimited || world.random.chance(0.5)
+  // A flood that is paid for would end by itself.
+  const isRich = Math.min(free, ofLimits) > 6000
+  const mayFlood = !isRich || world.random.chance(0.5)
   if (hasHeldChat(world, person) || !mayFlood) return await chatStep(world)
-  const isCapped = (isRich && !isLimited) || world.random.chance(0.2)
+  const isCapped = isRich || world.random.chance(0.2)
   const maxCost = isCapped ? world.random.between(10, 3000) : null
   const steps: ChatStep[] = [{ do: 'text', delta: 'many words of it ', times: 12_000 }]
   const foreseen = foreseeChat(world, session, { message: JSON.stringify(steps), key: null, maxCost, by })
-  if (!world.chats.has(session.id)) model.expectedTurns.set(session.id, { outcomes: ['truncated'], maxCost })
+  if (!world.chats.has(session.id)) model.expectedTurns.set(session.id, { outcomes: shortOutcomes, maxCost })
   const left = leftWithin(session, maxCost)
   const { reader, refused, status } = await openChat(world, session, { by, steps, maxCost })
   if (refused !== 0) {
@@ -361,7 +300,7 @@ export async function endChat(world: SimWorld, chat: HeldChat, how: 'finish' | '
   const mayStop = mayEndEarly(world, chat)
   world.chats.delete(sessionId)
   if (how === 'finish') {
-    if (mayStop) model.expectedTurns.set(sessionId, { ...expected, outcomes: ['finished', 'truncated'] })
+    if (mayStop) model.expectedTurns.set(sessionId, { ...expected, outcomes: ['finished', ...shortOutcomes] })
     await world.openGate(gate, 'ok')
     const terminal = await readToEnd(world, reader)
     checkTerminal(world, session, terminal)

@@ -1,18 +1,10 @@
 import { ChatReader } from '../support/chat-reader.ts'
 import type { TurnRow } from './audit-rows.ts'
-import { ampleUnits, isLimitedBy, isPoor, leftWithin, mayEndEarly } from './chat-caps.ts'
+import { ampleUnits, isLimitedBy, isPoor, leftWithin, mayEndEarly, shortOutcomes } from './chat-caps.ts'
 import { unitsOfUsd } from './chat-cost.ts'
 import { deltas, finishingScript } from './chat-scripts.ts'
-import {
-  anySession,
-  checkEnd,
-  checkLines,
-  checkTerminal,
-  foreseeChat,
-  hasHeldChat,
-  openChat,
-  untilLines,
-} from './chat-steps.ts'
+import { checkEnd, checkLines, checkTerminal } from './chat-ends.ts'
+import { anySession, foreseeChat, hasHeldChat, openChat, untilLines } from './chat-steps.ts'
 import { crash, restartStep } from './restart-steps.ts'
 import type { ChatStep } from './sim-agents.ts'
 import { credentialHeaders, type SimCredential } from './sim-client.ts'
@@ -221,7 +213,7 @@ async function end(world: SimWorld, detached: Detached): Promise<void> {
       if (isFirst) checks.same(body.stopped, true, `a stop of ${left.turnId}, which is open`)
     }
   } else {
-    const outcomes: (typeof expected)['outcomes'] = mayStop ? ['finished', 'truncated'] : ['finished']
+    const outcomes: (typeof expected)['outcomes'] = mayStop ? ['finished', ...shortOutcomes] : ['finished']
     model.expectedTurns.set(sessionId, { ...expected, outcomes })
     await world.openGate(chat.gate, 'ok')
   }
@@ -270,7 +262,7 @@ export async function statelessStep(world: SimWorld): Promise<number> {
   const isSure = left >= ampleUnits && person.owed === 0 && model.used(person, world.now) < 10
   const isShort = isPoor(world, person) || isLimitedBy(world, { person, key: by.key })
   model.sentAlone.delete(person.userId)
-  model.aloneSent({ person, key: by.key }, isShort ? ['finished', 'truncated'] : ['finished'], world.now)
+  model.aloneSent({ person, key: by.key }, isShort ? ['finished', ...shortOutcomes] : ['finished'], world.now)
   const count = isSure && random.chance(0.4) ? random.between(2, 4) : 1
   const key = count > 1 ? `alone-${world.nextNumber()}` : null
   const alone = { person, by, message: JSON.stringify(script.steps), isStream, key }

@@ -2,12 +2,13 @@ import { manager, spendFields } from './access-steps.ts'
 import { unitsOfUsd, usdOfUnits } from './chat-cost.ts'
 import type { Spender } from './limit-model.ts'
 import { simPlans, simPrices, type SimPlan } from './sim-agents.ts'
-import type { SimPerson } from './sim-state.ts'
+import type { SimKey, SimPerson } from './sim-state.ts'
 import type { SimWorld } from './sim-world.ts'
 import { bodyOf, checkAccepted, draftTask } from './task-steps.ts'
 
 // Limits on what is spent: of plans and users, of keys, and of client tokens.
 
+const dayMs = 86_400_000
 const plans = [null, ...(Object.keys(simPlans) as SimPlan[])]
 
 /** Limits change while tasks and chats are under way within them. */
@@ -49,9 +50,14 @@ function drawAmount({ random }: SimWorld, { most, used }: { used: number; most: 
 }
 
 /** It holds for all keys that took each other's place. */
-async function limitKey(world: SimWorld, person: SimPerson): Promise<void> {
+async function limitKey(world: SimWorld, anybody: SimPerson): Promise<void> {
   const { checks, now, random } = world
-  const key = random.pick(person.keys)
+  // What a key has spent lately counts in its next limit, too.
+  const spending = spendingKeys(world)
+  const { key, person } =
+    spending.length > 0 && random.chance(0.7)
+      ? random.pick(spending)
+      : { key: random.pick(anybody.keys), person: anybody }
   const { credential, isLimited, refused } = manager(world, person)
   const reset = random.pick(['never', 'day', 'day', 'week', 'month'] as const)
   const nothing: Spender = { person: { ...person, ...unlimited }, key: { ...key, spend: { amount: 0, reset } } }
@@ -70,6 +76,16 @@ async function limitKey(world: SimWorld, person: SimPerson): Promise<void> {
   for (const one of person.keys) if (one.countsAs === key.countsAs) one.spend = spend
   const shown = answer.body.usedUsd === null ? null : unitsOfUsd(answer.body.usedUsd)
   checks.same(shown, spend && -world.model.leftOf(nothing, now), `what ${key.id} has used`)
+}
+
+function spendingKeys({ now, state }: SimWorld): { key: SimKey; person: SimPerson }[] {
+  const lately = state.spent.slice(-200).filter(({ createdAt }) => now - createdAt < dayMs)
+  const owners = new Set(lately.map(({ ownerId }) => ownerId))
+  return state.people.flatMap((person) =>
+    person.keys
+      .filter(({ countsAs, isRevoked, spend }) => spend && !isRevoked && owners.has(countsAs))
+      .map((key) => ({ key, person })),
+  )
 }
 
 const unlimited = { plan: null, spendPerDay: null } as const

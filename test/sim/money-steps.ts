@@ -1,9 +1,9 @@
 import type { Store } from '../../server/store/store.ts'
 import { unitsOfUsd, usdOfUnits } from './chat-cost.ts'
 import { simPrices } from './sim-agents.ts'
-import { isOpen } from './sim-model.ts'
 import { type SimPerson } from './sim-state.ts'
 import type { SimWorld } from './sim-world.ts'
+import { isOpen } from './task-model.ts'
 
 /** An admin adds to a balance or takes from it, never below what is held; a key acts once, for ever. */
 export async function creditStep(world: SimWorld): Promise<void> {
@@ -59,6 +59,10 @@ function edgeAmount({ random }: SimWorld, { balance, held }: SimPerson): number 
 export async function unblockStep(world: SimWorld): Promise<void> {
   const blocked = world.state.people.filter((person) => world.model.isBlocked(person, world.now))
   const person = blocked.length > 0 ? world.random.pick(blocked) : world.person()
+  await unblock(world, person)
+}
+
+export async function unblock(world: SimWorld, person: SimPerson): Promise<void> {
   const wasBlocked = world.model.isBlocked(person, world.now)
   const answer = await world.send({
     kind: 'unblock',
@@ -73,6 +77,7 @@ export async function unblockStep(world: SimWorld): Promise<void> {
   )
   person.failures = []
   if (wasBlocked) person.blockedUntil = -Infinity
+  person.connectorsBlockedUntil = -Infinity
 }
 
 /** A suspended person can do nothing from the next request on; what was accepted runs on. */

@@ -1,5 +1,6 @@
 import type { PostgresRows } from '../faults/postgres-rows.ts'
 import {
+  accountColumns,
   topupColumns,
   windowColumns,
   type AccountRow,
@@ -43,7 +44,7 @@ export class PostgresAudit implements AuditReader {
         late[table].missing,
       ] as const
     const [accounts, transactions, newTasks, newTurns, oldTasks, oldTurns, windows, topups] = this.#rows.snapshot([
-      ['SELECT user_id, balance, held, carried, owed, blocked_until FROM accounts'],
+      [`SELECT ${accountColumns} FROM accounts`],
       fresh('*', 'transactions'),
       fresh('*', 'tasks'),
       fresh(turnColumns, 'turns'),

@@ -1,7 +1,8 @@
 import { cpSync, existsSync, renameSync, rmSync } from 'node:fs'
 import { join } from 'node:path'
-import { mayEndEarly, shortCodes } from './chat-caps.ts'
-import { checkLines, endChat } from './chat-steps.ts'
+import { mayEndEarly, shortCodes, shortOutcomes } from './chat-caps.ts'
+import { checkLines } from './chat-ends.ts'
+import { endChat } from './chat-steps.ts'
 import { checkModelMoney, metricsBegin } from './hostile-steps.ts'
 import { simRetries } from './sim-agents.ts'
 import type { ExpectedTurn } from './sim-state.ts'
@@ -129,7 +130,7 @@ function interruptAll(world: SimWorld, { hastens, isCrash, nodes }: Interruption
   }
   for (const chat of chatsOf(world, nodes)) {
     const { sessionId } = chat
-    const ends: ExpectedTurn['outcomes'] = mayEndEarly(world, chat) ? ['finished', 'truncated'] : ['finished']
+    const ends: ExpectedTurn['outcomes'] = mayEndEarly(world, chat) ? ['finished', ...shortOutcomes] : ['finished']
     world.model.expectedTurns.set(sessionId, { outcomes: hastens ? ['failed'] : ends })
     if (hastens) interruptTurns(world, sessionId)
   }
@@ -221,6 +222,6 @@ export async function restoreStep(world: SimWorld): Promise<void> {
 function checkSecrets(world: SimWorld): void {
   const logins = world.state.people.flatMap((person) => person.logins.slice(-5).map(({ token }) => token))
   // Every key begins so, and everybody has the same password.
-  const places = world.audit.reader.placesOf(['errand_sk_', world.password, ...logins])
+  const places = world.audit.reader.placesOf(['errand_sk_', 'errand_pk_', world.password, ...logins])
   world.checks.same(places, [], 'files or tables that hold a credential in clear')
 }

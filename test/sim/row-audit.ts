@@ -193,7 +193,7 @@ export class RowAudit {
       row.error_code !== 'CANCELED' || row.cancelable_until === null,
       `task ${id}, which was canceled, could be`,
     )
-    const mayEndUnbegun = row.error_code === 'CANCELED' || row.error_code === 'EXPIRED'
+    const mayEndUnbegun = ['CANCELED', 'EXPIRED', 'CONNECTORS_BLOCKED'].includes(row.error_code ?? '')
     const endsAfter = startedAt ?? (mayEndUnbegun ? createdAt : Infinity)
     checks.that(completedAt === null || completedAt >= endsAfter, `task ${id} ends after its start`)
     checks.same(row.response !== null, status === 'completed', `task ${id} has a response when completed`)

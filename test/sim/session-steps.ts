@@ -1,7 +1,7 @@
 import type { SimSession } from './sim-state.ts'
 import { capField, drawNewCap } from './chat-caps.ts'
 import { usdOfUnits } from './chat-cost.ts'
-import { checkTerminal, readToEnd } from './chat-steps.ts'
+import { checkTerminal, readToEnd } from './chat-ends.ts'
 import type { SimWorld } from './sim-world.ts'
 
 const dayMs = 86_400_000

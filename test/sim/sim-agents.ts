@@ -8,7 +8,7 @@ import {
   type TaskRun,
 } from '../../server/agents/config/define-config.ts'
 import { gates } from './sim-gates.ts'
-import { providerVariable } from './sim-provider.ts'
+import { providerVariable, readerContextTokens } from './sim-provider.ts'
 
 // Agents that do what a simulation asks of them. They run in the thread of the service, so that gates reach them.
 
@@ -38,6 +38,8 @@ export const simPrices = {
   'sim.held': 300,
   'sim.retried': 250,
   'sim.slow': 100,
+  'sim.tools': 400,
+  'sim.patient': 120,
   'sim.metered': 1000,
 } as const
 export const simEvents = { page: 7, figure: 300 } as const
@@ -46,6 +48,10 @@ export type SimEndpoint = keyof typeof simPrices
 const retries: Partial<Record<SimEndpoint, number>> = { 'sim.retried': 2, 'sim.metered': 1 }
 /** How often a task is run again when it is interrupted. */
 export const simRetries = (endpoint: SimEndpoint): number => retries[endpoint] ?? 0
+
+/** Models: a plain one, one whose reasoning is hidden and known as such, and one that reads files. */
+export const simModelAgents = ['model', 'hidden', 'reader'] as const
+export type SimModelAgent = (typeof simModelAgents)[number]
 
 /** Units a day, and tasks at work. */
 export const simPlans = {
@@ -76,7 +82,7 @@ const model = createOpenAICompatible({
 const numbered = z.looseObject({ n: z.number() })
 const gated = z.object({ n: z.number(), gate: z.string() })
 
-async function passGate({ params, signal }: TaskRun<{ n: number; gate: string }>) {
+async function passGate({ params, signal }: Pick<TaskRun<{ n: number; gate: string }>, 'params' | 'signal'>) {
   if ((await gates.pass(params.gate, signal)) === 'fail') throw new Error('It was to fail.')
   return { passed: params.gate }
 }
@@ -87,6 +93,23 @@ const throwIt = () => {
 
 const usdOf = (units: number): string => (units / 10_000).toFixed(4)
 const usd = (endpoint: SimEndpoint): string => usdOf(simPrices[endpoint])
+
+const talker = {
+  kind: 'model' as const,
+  name: 'Simulated model',
+  model,
+  instructions: 'You are simulated.',
+  tools: {
+    look: {
+      description: 'Looks.',
+      inputSchema: z.object({ at: z.string() }),
+      execute: ({ at }: { at: string }) => ({ found: at }),
+    },
+  },
+  maxSteps: modelStepsMax,
+  maxOutputTokens: modelOutputTokensMax,
+  pricing: simPricing,
+}
 
 export default defineConfig({
   agents: [
@@ -148,6 +171,25 @@ export default defineConfig({
             return {}
           },
         }),
+        tools: defineEndpoint({
+          description: 'Calls the tools of the user, or none of them, and waits at a gate.',
+          priceUsd: usd('sim.tools'),
+          params: gated.extend({ calls: z.boolean() }),
+          run: async ({ connectors, params, signal }) => {
+            if (params.calls) for (const { name } of connectors.tools) await connectors.call(name, {})
+            return await passGate({ params, signal })
+          },
+        }),
+        patient: defineEndpoint({
+          description: 'Calls the tools of the user, and has little time of its own.',
+          priceUsd: usd('sim.patient'),
+          timeoutSeconds: 1,
+          params: numbered,
+          run: async ({ connectors }) => {
+            for (const { name } of connectors.tools) await connectors.call(name, {})
+            return {}
+          },
+        }),
         slow: defineEndpoint({
           description: 'Never ends and ignores its signal.',
           priceUsd: usd('sim.slow'),
@@ -158,22 +200,13 @@ export default defineConfig({
       },
       chat: { pricing: simPricing, reasoning: true, maxOutputTokens: 1000, reply },
     },
+    { ...talker, id: 'model' },
+    { ...talker, id: 'hidden', hiddenReasoning: true },
     {
-      kind: 'model',
-      id: 'model',
-      name: 'Simulated model',
-      model,
-      instructions: 'You are simulated.',
-      tools: {
-        look: {
-          description: 'Looks.',
-          inputSchema: z.object({ at: z.string() }),
-          execute: ({ at }: { at: string }) => ({ found: at }),
-        },
-      },
-      maxSteps: modelStepsMax,
-      maxOutputTokens: modelOutputTokensMax,
-      pricing: simPricing,
+      ...talker,
+      id: 'reader',
+      accepts: ['image/*', 'application/pdf', 'text/*'],
+      contextTokens: readerContextTokens,
     },
   ],
   plans: {

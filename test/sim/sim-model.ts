@@ -1,8 +1,9 @@
 import type { RowEvents } from './row-audit.ts'
 import type { TaskRow, TopupRow, TransactionRow, TurnRow } from './audit-rows.ts'
 import { receiptCost, unitsOfUsd, type ChatReceipt } from './chat-cost.ts'
-import { simEvents, simPrices, simPricing, simRetries } from './sim-agents.ts'
+import { simPrices, simPricing, simRetries } from './sim-agents.ts'
 import type { Checks } from './sim-checks.ts'
+import { endOf, responseOf } from './task-model.ts'
 import type { GateEnd } from './sim-gates.ts'
 import { chargeIn, countedText, HeldInWindows, limitsNamed, limitsOf, windowsIn, type Spender } from './limit-model.ts'
 import { accountOf, checkPosted, checkTopup, disputedOf, isIn, worthOf } from './payment-model.ts'
@@ -35,6 +36,7 @@ export class SimModel {
     sessions: new Map(),
     links: [],
     invitations: [],
+    platformKeys: [],
     topups: new Map(),
     topupKeys: new Map(),
     windows: new Map(),
@@ -135,7 +137,8 @@ export class SimModel {
     if (earlier && now - earlier.at < dayMs) {
       return earlier.body === asked.body ? { status: 200, replays: earlier.taskId } : { status: 409, error: 'Conflict' }
     }
-    if (this.isBlocked(person, now)) return { status: 403, error: 'Forbidden' }
+    const isBlocked = this.isBlocked(person, now) || (asked.tools && person.connectorsBlockedUntil > now)
+    if (isBlocked) return { status: 403, error: 'Forbidden' }
     if (this.used(person, now) >= limits.executions) return { status: 429, error: 'Rate limit exceeded' }
     const price = simPrices[asked.endpointId]
     if (price > 0 && price > this.leftOf(spender, now)) return { status: 403, error: 'Limit reached' }
@@ -166,7 +169,8 @@ export class SimModel {
       checkTopup(this.#checks, { row, topup: this.state.topups.get(row.id)! }, this.#newest)
     }
     this.#held.check(this.#checks, { rows: events.windows, state: this.state }, this.#newest)
-    for (const { balance, blocked_until: until, held, owed, user_id: userId } of events.accounts) {
+    for (const row of events.accounts) {
+      const { balance, blocked_until: until, held, owed, user_id: userId } = row
       const person = this.ofUser(userId)
       if (!person) continue
       const account = accountOf({ held, worth: person.worth })
@@ -175,6 +179,11 @@ export class SimModel {
       this.#checks.same([balance, owed], [person.balance, person.owed], `what ${userId} has and owes`)
       if ((until ?? -Infinity) > this.#newest || person.blockedUntil > this.#newest) {
         this.#checks.same(until, person.blockedUntil, `the block of ${userId}`)
+      }
+      this.#checks.same(row.platform_credited, person.platformCredited, `what platform keys credited to ${userId}`)
+      const blocked = row.connectors_blocked_until ?? -Infinity
+      if (Math.max(blocked, person.connectorsBlockedUntil) > this.#newest) {
+        this.#checks.same(blocked, person.connectorsBlockedUntil, `the block of tasks with connectors of ${userId}`)
       }
     }
   }
@@ -278,7 +287,10 @@ export class SimModel {
     if (row.type !== 'task_refund') return
     const task = endedTasks.find(({ id }) => id === row.task_id)
     const isCounted = task && task.error_code !== 'AGENT_INTERRUPTED' && task.started_at !== null
-    if (isCounted) this.#countFailure(person, row.created_at)
+    if (!isCounted) return
+    this.#countFailure(person, row.created_at)
+    if (task.cancelable_until !== null && this.state.tasks.get(task.id)!.asked.tools)
+      person.connectorsBlockedUntil = row.created_at + dayMs
   }
 
   askCredit(userId: string, amount: number): void {
@@ -319,18 +331,25 @@ export class SimModel {
       this.#checks.same(row.attempt, simRetries(asked.endpointId) + 1, `attempts of ${row.id}`)
       return
     }
+    if (row.error_code === 'CONNECTORS_BLOCKED') {
+      const { connectorsBlockedUntil } = this.person(asked.userId)
+      this.#checks.that(connectorsBlockedUntil > row.completed_at!, `${what}: tasks with connectors are blocked`)
+      return this.#checks.same(row.started_at, null, `the start of ${row.id}, which was blocked`)
+    }
     if (row.error_code === 'CANCELED') return this.#checks.that(task.isCanceled, `${what} was asked for`)
     this.#checks.that(!task.mustEnd, `${what}: it was at work when the service ended`)
     const isLate = this.#claimsTakeTime && row.completed_at! - row.started_at! >= timeoutMs
     if (row.error_code === 'AGENT_TIMEOUT' && isLate) return
     const expected = { 'sim.fail': 'AGENT_ERROR', 'sim.failfree': 'AGENT_ERROR', 'sim.slow': 'AGENT_TIMEOUT' }
     let error = (expected as Record<string, string>)[asked.endpointId] ?? null
-    if (asked.gate !== null) {
+    if (asked.timeoutSeconds !== undefined && !asked.tools?.calls) error = 'AGENT_TIMEOUT'
+    else if (asked.gate !== null) {
       const end = this.gateEnds.get(asked.gate)
       this.#checks.that(end !== undefined, `${what}: its gate was opened`)
       error = end === 'fail' ? 'AGENT_ERROR' : null
     }
     this.#checks.same(row.error_code, error, what)
+    if (asked.tools) this.#checks.same(row.cancelable_until !== null, asked.tools.calls, `${what}: it called a tool`)
     if (row.response !== null && row.response_payload === null) {
       this.#checks.same(row.response, JSON.stringify(responseOf(asked)), `the response of ${row.id}`)
     }
@@ -375,35 +394,4 @@ function chatCost(receipt: ChatReceipt): number {
   const rates = { inputPer1kUsd, cachedInputPer1kUsd, outputPer1kUsd, reasoningPer1kUsd, toolCallUsd }
   const writtenOff = receipt.writtenOffUsd === undefined ? 0 : unitsOfUsd(receipt.writtenOffUsd)
   return receiptCost({ ...receipt, rates }) - writtenOff
-}
-
-export function isOpen(status: TaskRow['status']): boolean {
-  return status === 'pending' || status === 'processing'
-}
-
-/** What a completed task costs, and of a metered one how many of each event: as many as fit, pages first. */
-export function endOf({ endpointId, params }: AskedTask): { cost: number; usage?: Record<string, number> } {
-  const most = simPrices[endpointId]
-  if (endpointId !== 'sim.metered') return { cost: most }
-  const page = Math.min(Number(params['pages']), Math.floor(most / simEvents.page))
-  const figure = Math.min(Number(params['figures']), Math.floor((most - page * simEvents.page) / simEvents.figure))
-  const cost = page * simEvents.page + figure * simEvents.figure
-  return { cost, usage: { ...(page > 0 && { page }), ...(figure > 0 && { figure }) } }
-}
-
-/** What the agent returns. */
-export function responseOf({ endpointId, gate, params }: AskedTask): unknown {
-  switch (endpointId) {
-    case 'sim.echo':
-      return params
-    case 'sim.dear':
-      return 'dear'
-    case 'sim.size':
-      return { text: String(params['lead']) + String(params['of']).repeat(Number(params['times'])) }
-    case 'sim.held':
-    case 'sim.retried':
-      return { passed: gate }
-    default:
-      return {}
-  }
 }

@@ -9,6 +9,8 @@ import type { SimWorld } from './sim-world.ts'
 /** Tells the service where the stub of the provider is. */
 export const paymentsVariable = 'ERRAND_SIM_PAYMENTS'
 const centUnits = 100
+/** Up to so many events of a top-up at once are all applied; of more the service may ask for some again. */
+const crowdMax = 8
 const eventsPath = '/api/payments/stripe/events'
 
 /** An event of the provider; `at` is the state of the payment that it announces. */
@@ -21,6 +23,7 @@ export class SimPayments {
   readonly told: KnownEvent[] = []
   readonly unsent = new Set<KnownEvent>()
   readonly #histories = new Map<string, ProviderState[]>()
+  readonly #crowds = new Map<string, { now: number; most: number }>()
   readonly #world: SimWorld
 
   private constructor(stub: StripeStub, world: SimWorld) {
@@ -67,17 +70,29 @@ export class SimPayments {
     const isKnown = model.state.topups.has(topupId)
     if (isKnown) model.refreshing.set(topupId, (model.refreshing.get(topupId) ?? 0) + 1)
     const signature = signed(JSON.stringify(event), stubKeys.webhookSecret, Math.floor(now / 1000))
+    const crowd = this.#crowdOf(topupId)
     const { status } = await this.#world.send({
       kind: 'paymentEvent',
+      mayBeBusy: () => crowd.most > crowdMax,
       method: 'POST',
       path: eventsPath,
       body: event,
       headers: { 'stripe-signature': signature },
     })
+    crowd.now--
     checks.that([0, 200, 503].includes(status), `a payment event got ${status}`)
     if (status === 200) this.unsent.delete(known)
     if (isKnown) this.#answered(topupId, status)
     return status
+  }
+
+  /** How many events of a top-up are under way, and how many were at most since the last pause. */
+  #crowdOf(topupId: string): { now: number; most: number } {
+    const known = this.#crowds.get(topupId)
+    const crowd = known && known.now > 0 ? known : { now: 0, most: 0 }
+    crowd.most = Math.max(crowd.most, ++crowd.now)
+    this.#crowds.set(topupId, crowd)
+    return crowd
   }
 
   /** What was not answered may still be applied, so its top-up is looked at until another event is answered. */

@@ -1,11 +1,15 @@
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { setImmediate as nextTurn } from 'node:timers/promises'
-import type { ModelScript } from './model-answers.ts'
+import { countTokens } from 'gpt-tokenizer/encoding/o200k_base'
+import type { Density, ModelScript } from './model-answers.ts'
 import { gates } from './sim-gates.ts'
 
 /** Where the agents of the simulation find it, in whichever process they run. */
 export const providerVariable = 'ERRAND_SIM_PROVIDER'
+
+/** Context of the agent that reads files: those without a bound of their own hold the rest of it. */
+export const readerContextTokens = 30_000
 
 /** One call of a model, as the provider counts it. */
 export type BilledCall = {
@@ -20,18 +24,27 @@ export type BilledCall = {
   completionTokensMax: number
   /** Whether it said what it has counted. */
   isTold: boolean
+  /** How many tokens the service's own count may be off, where both count the same texts alike. */
+  slackTokens: number | null
 }
 
+type Part = { type: 'text'; text: string } | { type: 'image_url' | 'file' }
 type Wire = {
   messages: {
     role: string
-    content?: string | null
+    content?: string | null | Part[]
     tool_calls?: { function: { name: string; arguments: string } }[]
   }[]
   tools?: object[]
   max_tokens: number
 }
 type Call = { body: Wire; n: number; script: ModelScript; bill: BilledCall; response: ServerResponse }
+
+/** Of an image of any size. */
+const imageTokens = 1000
+/** Of a provider that counts like the service: what each of the two writes around a message or tool, and around the whole. */
+const slackAroundEach = 64
+const slackAround = 128
 
 /** What providers write around each message and tool, and around the whole, in tokens. */
 const aroundEach = 4
@@ -97,13 +110,18 @@ export class SimProvider {
     const received = Buffer.concat(chunks)
     const body = JSON.parse(received.toString()) as Wire
     const asked = body.messages.findLastIndex(({ role }) => role === 'user')
-    const n = Number(/^m(\d+): /.exec(body.messages[asked]?.content ?? '')?.[1])
+    const n = Number(/^m(\d+): /.exec(textsOf(body.messages[asked]?.content)[0] ?? '')?.[1])
     const step = body.messages.slice(asked + 1).filter(({ role }) => role === 'assistant').length
     const script = this.#scripts.get(n)?.[step]
     if (!script) throw new Error(`call ${step} of message ${n} has no script`)
     if (this.#isRefused(script, `${n} ${step}`)) return refuse(response, script.refused!.status)
     const bill = { step, ...countPrompt(body, received.length, script), completionTokens: 0, reasoningTokens: 0 }
-    const billed: BilledCall = { ...bill, completionTokensMax: body.max_tokens, isTold: false }
+    const billed: BilledCall = {
+      ...bill,
+      completionTokensMax: body.max_tokens,
+      isTold: false,
+      slackTokens: slackOf(body, script),
+    }
     this.#bills.set(n, [...this.callsOf(n), billed])
     await play({ body, n, script, bill: billed, response })
   }
@@ -116,19 +134,35 @@ export class SimProvider {
   }
 }
 
-function countPrompt({ messages, tools = [] }: Wire, bytes: number, { cached = 0, density }: ModelScript) {
-  let texts = tools.length === 0 ? 0 : Buffer.byteLength(JSON.stringify(tools))
+function countPrompt({ messages, tools = [] }: Wire, bytes: number, script: ModelScript) {
+  const { cached = 0, density, documents = 0, overcounts = 0 } = script
+  const texts = tools.length === 0 ? [] : [JSON.stringify(tools)]
   for (const { content, tool_calls: calls = [] } of messages) {
-    texts += Buffer.byteLength(content ?? '')
-    for (const { function: of } of calls) texts += Buffer.byteLength(of.name + of.arguments)
+    texts.push(...textsOf(content))
+    for (const { function: of } of calls) texts.push(of.name + of.arguments)
   }
+  const parts = messages.flatMap(({ content }) => (Array.isArray(content) ? content : []))
+  const images = parts.filter(({ type }) => type === 'image_url').length
+  const hasDocuments = parts.some(({ type }) => type === 'file')
+  const known = tokensOf(texts, density) + aroundEach * messages.length + imageTokens * images
+  const ofDocuments = hasDocuments ? Math.max(0, Math.floor((readerContextTokens - known) * documents)) : 0
+  const promptTokens = known + ofDocuments + overcounts
   const pieces = messages.length + tools.length
-  const promptTokens = Math.ceil(texts / density) + aroundEach * messages.length
   return {
     promptTokens,
     cachedPromptTokens: Math.floor(promptTokens * cached),
-    promptTokensMax: bytes + aroundEachMax * pieces + aroundMax,
+    promptTokensMax: bytes + aroundEachMax * pieces + aroundMax + (parts.length > 0 ? readerContextTokens : 0),
   }
+}
+
+function textsOf(content: Wire['messages'][number]['content']): string[] {
+  if (typeof content === 'string') return [content]
+  return (content ?? []).flatMap((part) => (part.type === 'text' ? [part.text] : []))
+}
+
+function slackOf({ messages, tools = [] }: Wire, { density, text = [] }: ModelScript): number | null {
+  if (density !== 'o200k') return null
+  return slackAround + slackAroundEach * (messages.length + tools.length) + text.length
 }
 
 function refuse(response: ServerResponse, status: number): void {
@@ -168,12 +202,12 @@ const callTokens = 8
 function planOf({ bill, script }: Call): Plan {
   const { calls = [], density, hidden = 0, overruns = false, shown = '', text = [] } = script
   const most = overruns ? Infinity : bill.completionTokensMax
-  const reasoningTokens = Math.min(most, hidden + tokensOf(shown, density))
+  const reasoningTokens = Math.min(most, hidden + tokensOf([shown], density))
   const plan: Plan = { reasoningTokens, text: [], calls: [], saidTokens: 0, finish: 'stop' }
   for (const delta of text) {
-    if (reasoningTokens + plan.saidTokens + tokensOf(delta, density) > most) return { ...plan, finish: 'length' }
+    if (reasoningTokens + plan.saidTokens + tokensOf([delta], density) > most) return { ...plan, finish: 'length' }
     plan.text.push(delta)
-    plan.saidTokens += tokensOf(delta, density)
+    plan.saidTokens += tokensOf([delta], density)
   }
   if (calls.length === 0) return plan
   const saidTokens = plan.saidTokens + calls.length * callTokens
@@ -181,8 +215,9 @@ function planOf({ bill, script }: Call): Plan {
   return { ...plan, calls, saidTokens, finish: 'tool_calls' }
 }
 
-function tokensOf(text: string, density: number): number {
-  return Math.ceil(Buffer.byteLength(text) / density)
+function tokensOf(texts: readonly string[], density: Density): number {
+  if (density === 'o200k') return texts.reduce((sum, text) => sum + countTokens(text), 0)
+  return Math.ceil(texts.reduce((sum, text) => sum + Buffer.byteLength(text), 0) / density)
 }
 
 async function write({ bill, n, response, script }: Call, { plan, signal }: { plan: Plan; signal: AbortSignal }) {
@@ -219,7 +254,7 @@ async function write({ bill, n, response, script }: Call, { plan, signal }: { pl
   for (const [at, delta] of plan.text.entries()) {
     if (at === half) await pass('rest')
     if (at === half && breaks) break
-    said(tokensOf(delta, density))
+    said(tokensOf([delta], density))
     await send({ delta: { content: delta } })
   }
   if (plan.text.length <= half) await pass('rest')

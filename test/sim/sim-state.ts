@@ -1,6 +1,6 @@
 import type { TaskRow } from './audit-rows.ts'
 import type { ChatReceipt } from './chat-cost.ts'
-import type { SimEndpoint, SimPlan } from './sim-agents.ts'
+import type { SimEndpoint, SimModelAgent, SimPlan } from './sim-agents.ts'
 
 // What people of a simulation have and have asked for, in plain lists.
 
@@ -38,10 +38,14 @@ export type SimPerson = {
   userId: string
   email: string
   password: string
-  /** Talks with models, and does nothing else. */
+  /** Talks with models and runs tasks with connectors, and does nothing else. */
   isOfModels: boolean
   /** Their own servers, by conduct. */
   connectors: Map<string, string>
+  /** Until when a failed task that had called a connector blocks others with connectors. */
+  connectorsBlockedUntil: number
+  /** What platform keys credited and did not take back. */
+  platformCredited: number
   isSuspended: boolean
   /**
    * What came in less what went out, from what was asked for and never from the service's own rows; less than nothing where
@@ -79,6 +83,8 @@ export function newPerson(
     isOfModels: false,
     ...who,
     connectors: new Map(),
+    connectorsBlockedUntil: -Infinity,
+    platformCredited: 0,
     isSuspended: false,
     worth: 0,
     balance: 0,
@@ -112,6 +118,9 @@ export type AskedTask = {
   key: string | null
   body: string
   gate: string | null
+  /** The user's own server, and whether the run calls it. */
+  tools?: { connectorId: string; calls: boolean }
+  timeoutSeconds?: number
   /** In which windows it may count, by the credentials that it was sent with. */
   countedIn: Set<string>
 }
@@ -134,7 +143,7 @@ export type SimTask = {
 export type SimSession = {
   id: string
   userId: string
-  agentId: 'sim' | 'model'
+  agentId: 'sim' | SimModelAgent
   metadata: Record<string, unknown>
   isCompleted: boolean
   isDeleted: boolean
@@ -187,6 +196,15 @@ export type SimTopup = ProviderState & {
 export type SimWindow = { charged: number; carried?: number; changedAt: number }
 export type SimSpent = { ownerId: string; startsAt: number; amount: number; createdAt: number }
 
+/** A product's key, whose ceiling holds for what it credits in a day and for what it takes back, each on its own. */
+export type SimPlatformKey = {
+  token: string
+  perDay: number | null
+  day: number
+  credited: number
+  taken: number
+}
+
 /** A signed link to what a task was given or has returned. */
 export type SimLink = { url: string; expiresAt: number; json: string }
 
@@ -197,6 +215,7 @@ export type SimState = {
   sessions: Map<string, SimSession>
   links: SimLink[]
   invitations: SimInvitation[]
+  platformKeys: SimPlatformKey[]
   topups: Map<string, SimTopup>
   topupKeys: Map<string, { body: string; topupId: string; at: number }>
   /** By owner and beginning. */

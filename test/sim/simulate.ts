@@ -3,14 +3,7 @@ import { foreignStep, keyStep, loginStep, strangerStep } from './access-steps.ts
 import { checkDay } from './bill-audit.ts'
 import { chatBurst, countedBurst, failuresBurst, mixedBurst, repeatedBurst, revokedBurst } from './burst-steps.ts'
 import { chatStep, endChatStep, floodStep, holdChatStep } from './chat-steps.ts'
-import {
-  checkModelMoney,
-  holdModelStep,
-  modelBurst,
-  modelChatStep,
-  modelLeaveStep,
-  ownToolStep,
-} from './hostile-steps.ts'
+import { checkModelMoney, holdModelStep, modelBurst, modelChatStep, ownToolStep } from './hostile-steps.ts'
 import { creditStep, forbiddenStep, staleStep, suspendStep, unblockStep, verifyStep } from './money-steps.ts'
 import { backupStep, crashStep, finishStep, restartStep, restoreStep } from './restart-steps.ts'
 import { edgeStep } from './edge-steps.ts'
@@ -28,6 +21,9 @@ import {
   updateSessionStep,
 } from './session-steps.ts'
 import { detachStep, statelessStep } from './detached-steps.ts'
+import { fileChatStep } from './file-steps.ts'
+import { modelLeaveStep } from './model-leave-steps.ts'
+import { platformStep } from './platform-steps.ts'
 import { MachineTime } from './sim-clock.ts'
 import { postgresSimEngine } from './postgres-sim.ts'
 import { sqliteSimEngine, type SimEngine } from './sim-engine.ts'
@@ -45,6 +41,7 @@ import {
   releaseStep,
   slowTaskStep,
 } from './task-steps.ts'
+import { patientTaskStep, toolTaskStep } from './tool-task-steps.ts'
 import { passStep, setClockStep } from './time-steps.ts'
 
 /** A step's operations: how many there were where that is not one. */
@@ -66,7 +63,10 @@ const steps = {
   detach: [detachStep, 30],
   stateless: [statelessStep, 20],
   modelChat: [modelChatStep, 25],
-  modelLeave: [modelLeaveStep, 3],
+  modelLeave: [modelLeaveStep, 6],
+  fileChat: [fileChatStep, 12],
+  toolTask: [toolTaskStep, 14],
+  patientTask: [patientTaskStep, 0.4],
   holdModel: [holdModelStep, 5],
   modelBurst: [modelBurst, 3],
   ownTool: [ownToolStep, 6],
@@ -76,6 +76,7 @@ const steps = {
   updateSession: [updateSessionStep, 25],
   deleteSession: [deleteSessionStep, 20],
   credit: [creditStep, 70],
+  platform: [platformStep, 20],
   topup: [topupStep, 20],
   payment: [paymentStep, 40],
   setRecharge: [setRechargeStep, 25],
@@ -118,6 +119,7 @@ const weights = Object.fromEntries(Object.entries(steps).map(([name, [, weight]]
 const hostileWeights: Partial<Record<StepName, number>> = {
   modelChat: 60,
   modelLeave: 30,
+  fileChat: 20,
   holdModel: 12,
   endChat: 10,
   modelBurst: 12,

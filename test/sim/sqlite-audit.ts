@@ -3,6 +3,7 @@ import { join } from 'node:path'
 import Database from 'better-sqlite3'
 import { verifyLedger } from '../../server/store/sqlite/damage/verify-ledger.ts'
 import {
+  accountColumns,
   topupColumns,
   windowColumns,
   type AccountRow,
@@ -33,9 +34,7 @@ export class SqliteAudit implements AuditReader {
     this.#db = new Database(join(dataDir, databaseName), { readonly: true, timeout: 5000 })
     const all = <Row>(sql: string) => this.#db.prepare<[number | string], Row>(sql)
     this.#statements = {
-      accounts: this.#db.prepare<[], AccountRow>(
-        'SELECT user_id, balance, held, carried, owed, blocked_until FROM accounts',
-      ),
+      accounts: this.#db.prepare<[], AccountRow>(`SELECT ${accountColumns} FROM accounts`),
       transactions: all<TransactionRow>('SELECT * FROM transactions WHERE seq > ? ORDER BY seq'),
       tasks: all<TaskRow>('SELECT * FROM tasks WHERE seq > ? ORDER BY seq'),
       task: all<TaskRow>('SELECT * FROM tasks WHERE id = ?'),

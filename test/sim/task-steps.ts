@@ -3,9 +3,10 @@ import { unitsOfUsd, usdOfUnits } from './chat-cost.ts'
 import type { SimAnswer } from './sim-client.ts'
 import { firstCharacters } from './row-audit.ts'
 import type { TaskRow } from './audit-rows.ts'
-import { endOf, minuteMs, responseOf } from './sim-model.ts'
+import { minuteMs } from './sim-model.ts'
 import { type AskedTask, type SimPerson, type SimLink, type SimTask } from './sim-state.ts'
 import type { SimWorld } from './sim-world.ts'
+import { endOf, responseOf } from './task-model.ts'
 
 const kinds: Record<SimEndpoint, number> = {
   'sim.echo': 30,
@@ -17,6 +18,8 @@ const kinds: Record<SimEndpoint, number> = {
   'sim.held': 9,
   'sim.retried': 7,
   'sim.slow': 0,
+  'sim.tools': 0,
+  'sim.patient': 0,
   'sim.metered': 12,
 }
 const inlineBytes = 16_384
@@ -64,8 +67,9 @@ function tagsOf(n: number): AskedTask['tags'] {
 }
 
 /** What is sent to create it. */
-export function bodyOf({ endpointId, params, tags }: AskedTask): Record<string, unknown> {
-  return { endpointId, params, ...(tags && { tags }) }
+export function bodyOf({ endpointId, params, tags, timeoutSeconds, tools }: AskedTask): Record<string, unknown> {
+  const options = { ...(tools && { connectorIds: [tools.connectorId] }), ...(timeoutSeconds && { timeoutSeconds }) }
+  return { endpointId, params, ...(tags && { tags }), ...options }
 }
 
 export function sendTask(world: SimWorld, asked: AskedTask, person: SimPerson): Promise<SimAnswer> {
@@ -184,7 +188,7 @@ export async function cancelStep(world: SimWorld): Promise<void> {
   if (refused === 0) task.isCanceled = true
   const cancel = () => world.send({ kind: 'cancel', method: 'POST', path: `/api/tasks/${task.id}/cancel`, credential })
   const answers = await Promise.all(random.chance(0.3) ? [cancel(), cancel()] : [cancel()])
-  const isTooLate = refused === 0 && mayBeTooLate && answers[0]!.status === 409
+  const isTooLate = refused === 0 && mayBeTooLate && answers[0].status === 409
   for (const { body, status } of answers) {
     checks.same(status, isTooLate ? 409 : refused === 0 ? 200 : refused, `the status of a cancel of ${task.id}`)
     if (isTooLate) checks.same(body.code, 'CONFLICT', `the refusal of a cancel of ${task.id}`)

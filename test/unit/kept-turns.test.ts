@@ -179,3 +179,28 @@ test('events that gave way are refused at once, before anything is answered', as
   expect(await kept.read(held!, firstSeq - 1)!.next()).toBeDefined()
   await kept.close()
 })
+
+test('the last event is written though its turn ends while earlier events are being written', async () => {
+  const { kept, told, written } = startWriting()
+  told.isHeld = true
+  const end = Promise.withResolvers<void>()
+  const said = sayer('turn_0') as unknown as { lastSeq: number; next: () => Promise<string | undefined> }
+  said.next = async () => {
+    if (said.lastSeq === 2) return undefined
+    if (said.lastSeq === 1) await end.promise
+    said.lastSeq++
+    return line
+  }
+  kept.add(said as unknown as ChatTurn, detached).leave()
+  await expect.poll(() => told.asked, { timeout: 5000 }).toBe(1)
+  end.resolve()
+  const held = await kept.find({ turnId: 'turn_0', userId: 'u' })
+  await expect.poll(() => held!.endedAt).toBeDefined()
+  // The timer of the end was set for now, so it comes before this one.
+  await new Promise((resolve) => setTimeout(resolve, 10))
+  told.isHeld = false
+  told.release()
+  await expect.poll(() => written.at(-1)?.lastSeq, { timeout: 5000 }).toBe(2)
+  await kept.close()
+  expectWhole(written, 2)
+})

@@ -130,7 +130,11 @@ export class KeptTurns {
     if (dueAt >= this.#dueAt) return
     clearTimeout(this.#timer)
     this.#dueAt = dueAt
-    this.#timer = setTimeout(() => void this.#flush(), inMs).unref()
+    this.#timer = setTimeout(() => {
+      // A write in progress may have looked before. Its end sets the next time, which an old one must not prevent.
+      this.#dueAt = Infinity
+      void this.#flush()
+    }, inMs).unref()
   }
 
   async #room(held: Held): Promise<void> {

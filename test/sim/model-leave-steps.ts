@@ -1,0 +1,66 @@
+import { setTimeout as delay } from 'node:timers/promises'
+import { checkTerminal, readToEnd } from './chat-ends.ts'
+import { credentialOf, newModelSession, openGated, prepareRich, sessionsOf, type Gated } from './model-chats.ts'
+import type { SimSession } from './sim-state.ts'
+import type { SimWorld } from './sim-world.ts'
+
+// Replies that end before their model does. What they are charged is compared with the provider's bill: to the token where
+// the provider reports it, and to what the two count apart where the service counts the same texts.
+
+/** So often the provider comes to its end in time, which then tells what was used. */
+const lateShare = 0.8
+/** Longer than a call is read without hidden reasoning. */
+const readOnMs = 900
+
+type Ending = { chat: Gated; session: SimSession; how: 'leave' | 'stop' | 'delete'; isLate: boolean; waitMs: number }
+
+/** Clients that leave, stop the reply or delete the session before the provider answers, while it thinks or in its text. */
+export async function modelLeaveStep(world: SimWorld): Promise<number> {
+  const { random } = world
+  const kind = random.pick(['model', 'exact', 'hidden'] as const)
+  const count = random.between(1, 3)
+  const person = await prepareRich(world, count)
+  const isExact = kind === 'exact'
+  const sessions = isExact ? [] : await sessionsOf(world, { count, agentId: kind, person })
+  // Earlier messages of other sessions have texts that take long to count.
+  while (sessions.length < count) sessions.push(await newModelSession(world, { person, agentId: 'model' }))
+  const chats = await Promise.all(sessions.map((session) => openGated(world, session, { isExact })))
+  // Hidden reasoning is read to its end, which has to come.
+  const endings = chats.map((chat, n): Ending => ({
+    chat,
+    session: sessions[n]!,
+    how: random.pick(['leave', 'leave', 'stop', 'stop', 'delete']),
+    isLate: kind === 'hidden' || random.chance(lateShare),
+    waitMs: kind === 'hidden' && random.chance(0.4) ? readOnMs : 0,
+  }))
+  await Promise.all(endings.map((ending) => end(world, ending)))
+  await world.quiesce()
+  for (const { id } of sessions) world.checkSessionRow(id)
+  return count
+}
+
+async function end(world: SimWorld, { chat, how, isLate, session, waitMs }: Ending): Promise<void> {
+  const { checks } = world
+  const { gate, reader, turnId } = chat
+  const credential = credentialOf(world.model.person(session.userId))
+  let deleting: ReturnType<SimWorld['send']> | undefined
+  if (how === 'leave') reader.leave()
+  else if (how === 'stop') {
+    const path = `/api/chat/${turnId}/stop`
+    const { body, status } = await world.send({ kind: 'stop', method: 'POST', path, credential })
+    checks.same([status, body.turnId, body.stopped], [200, turnId, true], `a stop of ${turnId}, which is open`)
+  } else {
+    const path = `/api/sessions/${session.id}`
+    deleting = world.send({ kind: 'delete', method: 'DELETE', path, credential })
+  }
+  if (waitMs > 0) await delay(waitMs)
+  if (isLate) await world.openGate(gate, 'ok')
+  if (how === 'leave') return
+  const terminal = await readToEnd(world, reader)
+  if (deleting) {
+    checks.same((await deleting).status, 200, `the status of a deletion of ${session.id}`)
+    session.isDeleted = true
+    session.messageCount = 0
+  } else checkTerminal(world, session, terminal)
+  if (terminal.type === 'error') checks.same(terminal.error.code, 'AGENT_INTERRUPTED', `how ${turnId} ends by a ${how}`)
+}
