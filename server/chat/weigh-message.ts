@@ -41,7 +41,7 @@ export async function weighMessage(
   const { agent, chat, draft, earlier, session } = admitted
   const { params, sessionId } = input
   const tokensMax = chat.contextTokens - tokensOf(draft) - earlierTokens(earlier)
-  const history = session ? await store.readHistory({ sessionId, tokensMax }) : nothingSaid
+  const history = session ? await store.readHistory({ sessionId, tokensMax, withCachedAt: chat.isModel }) : nothingSaid
   const whole = withEarlier(history, earlier)
   const files = [
     ...earlier.flatMap((message) => draftFiles(message.draft)),

@@ -131,6 +131,9 @@ export type TurnMessage = { content: string; tokens: number }
 /** `writtenOff` is the part of the cost that was not charged. */
 export type SettledTurn = { charged: Units; balance: Units; writtenOff: Units }
 
+/** `withCachedAt` reads the session's last receipt too, which only a model's prompt needs. */
+export type ReadHistory = { sessionId: string; tokensMax: number; withCachedAt?: boolean }
+
 /** Newest messages of a session that fit, oldest first, in whole exchanges. */
 export type History = {
   messages: Pick<MessageRecord, 'role' | 'content' | 'parts'>[]

@@ -60,6 +60,7 @@ import type {
   SettleTurn,
   UpdateSession,
   UpdateSessionResult,
+  ReadHistory,
 } from './session-inputs.ts'
 import type {
   AdmitTask,
@@ -287,7 +288,7 @@ export type Store = {
   listMessages(input: SessionOf & BoundedPage): Promise<{ messages: MessageRecord[]; total: number } | undefined>
   /** The text that a turn replied with; undefined where it kept none. */
   readReply(input: { sessionId: string; turnId: string }): Promise<string | undefined>
-  readHistory(input: { sessionId: string; tokensMax: number }): Promise<History>
+  readHistory(input: ReadHistory): Promise<History>
   /** Idempotency, session, quote, rate, caps, balance; then turn, hold and the session's one open turn, in one transaction. */
   openTurn(input: OpenTurn): Promise<OpenTurnResult>
   /** Holds more for an open turn, as far as the balance and its caps allow it. */

@@ -34,6 +34,7 @@ import type {
   SettleTurn,
   UpdateSession,
   UpdateSessionResult,
+  ReadHistory,
 } from '../session-inputs.ts'
 import type { SessionRow } from '../tables/work-tables.ts'
 import type { Answer, Op, Reads, Tx } from './command.ts'
@@ -299,14 +300,11 @@ export function* readReply(on: Reads, of: { sessionId: string; turnId: string })
   return (yield* on.get(replyOf, of))?.content
 }
 
-export function* readHistory(
-  on: Reads,
-  { sessionId, tokensMax }: { sessionId: string; tokensMax: number },
-): Op<History> {
+export function* readHistory(on: Reads, { sessionId, tokensMax, withCachedAt = true }: ReadHistory): Op<History> {
   const builder = new HistoryBuilder(tokensMax)
-  const asked = on.get(lastReceipt, { sessionId })
+  const asked = withCachedAt ? on.get(lastReceipt, { sessionId }) : undefined
   yield* on.newestMessages(sessionId, (message) => builder.add(message))
-  const receipt = yield* asked
+  const receipt = asked && (yield* asked)
   return { ...builder.history, cachedAt: receipt?.cached ? receipt.createdAt : null }
 }
 
