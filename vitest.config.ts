@@ -9,7 +9,7 @@ const leftOut = isSmall ? Object.keys(onlyInAll) : []
 const parts = partsLeftOut()
 
 /** Files that replace a module of ours or of a library, for which each needs a process and Vite's loader. */
-const mocking = ['test/api/{login-answers,login-password,login-throttle}.test.ts']
+const mocking = ['test/api/{login-answers,login-throttle}.test.ts']
 /** Files of a project share their workers and the modules in them, which Node loads itself: half of the time else. */
 const shared = { isolate: false, experimental: { viteModuleRunner: false, nodeLoader: false } }
 const leakCheck = 'test/support/leak-check.ts'

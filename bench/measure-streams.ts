@@ -27,6 +27,7 @@ const unlimited = {
   abuseBlockSeconds: 60,
   abuseBlockMaxSeconds: 60,
   maxWrittenOffUsdPerDay: 0,
+  payloadBytesPerDay: 0,
   connectorBlockSeconds: 0,
   connectorTasksAtWork: 0,
   sessionIdleSeconds: 86_400,

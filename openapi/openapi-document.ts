@@ -56,6 +56,7 @@ const writes = new Set([
   'testWebhook',
   'redeliverEvent',
   'createTopup',
+  'createQuote',
   'updateAccount',
   'removePaymentMethod',
   'createKey',

@@ -40,7 +40,7 @@ export const errorWords: Record<ErrorCode, Words> = {
   },
   LIMIT_REACHED: {
     cause:
-      'More than the API key, the client token or the plan of the account may spend in its period; the message states the limit, what is used of it and when it begins anew.',
+      'More than the API key, the client token or the plan of the account may spend in its period, or more bytes of payloads than an account may store on a day of UTC (`payloadBytesPerDay`); the message states the limit, what is used of it and when it begins anew.',
     remedy:
       'Wait for `Retry-After`, or have the limit raised: of a key by `PATCH /api/keys/{keyId}`, of an account by an admin. `GET /api/account` shows what is used.',
   },
@@ -73,7 +73,7 @@ export const errorWords: Record<ErrorCode, Words> = {
   },
   EVENTS_EXPIRED: {
     cause:
-      'The events of a reply that were asked for are no longer kept: ten minutes after its end, or sooner where much was said.',
+      'The events of a reply that were asked for are no longer kept: ten minutes after its end, or sooner if the reply was long: at most 8 MB of events are kept of one reply.',
     remedy: 'Read `GET /api/sessions/{sessionId}/messages`, and the charge in `GET /api/transactions?turnId=`.',
   },
   PAYLOAD_TOO_LARGE: {

@@ -1,5 +1,6 @@
 import type { Server } from 'node:http'
 import { Catalogue } from './agents/config/catalogue.ts'
+import { measureTools } from './agents/model/tool-tokens.ts'
 import type { ErrandConfig } from './agents/config/define-config.ts'
 import { createSystem } from './admin/system-state.ts'
 import { createAuthenticator } from './auth/authenticate.ts'
@@ -14,6 +15,7 @@ import { ConnectorAccess } from './connectors/connector-access.ts'
 import { SecretVault, type Secrets } from './connectors/secret-vault.ts'
 import { createSignIns } from './connectors/sign-in/connector-sign-in.ts'
 import { openConsoleFiles } from './http/files/console-files.ts'
+import { BodyRoom } from './http/limits/body-room.ts'
 import { connectionCount } from './http/limits/connection-limits.ts'
 import { createListener } from './http/listener.ts'
 import { closeServer, listen, urlOf } from './http/listening.ts'
@@ -101,6 +103,7 @@ export async function startApp(options: AppOptions): Promise<App> {
   }
   try {
     const catalogue = new Catalogue(options.config)
+    const toolTokens = await measureTools(options.config)
     const tracing = ServiceTracing.open()
     closers.push(() => tracing?.flush())
     const metrics = new ServiceMetrics(catalogue.agents.map(({ id }) => id))
@@ -130,7 +133,7 @@ export async function startApp(options: AppOptions): Promise<App> {
     const baseUrl = () => options.baseUrl ?? listensOn
     const { current: secret } = options.secrets()
     const links = new SignedLinks({ secret, baseUrl, clock, lifeSeconds: limits.signedUrlSeconds })
-    const work = createWork({ ...running, links, meter: metrics }, options)
+    const work = createWork({ ...running, links, meter: metrics, toolTokens }, options)
     const { chats, dispatcher, ends, keeper, runner, stops } = work
     const port = await openPayments(options.payments)
     const system = createSystem({ agents, clock, runner })
@@ -245,7 +248,7 @@ function createServer({ options, services, gate, metrics, ...uses }: ServerParts
     routes,
     services,
     authenticate,
-    bodyBytesMax: limits.maxBodyBytes,
+    bodies: new BodyRoom(limits.maxBodyBytes),
     gate,
     ends: createRequestEnds({ count: (request) => metrics.requestEnded(request), log, tracing: services.tracing }),
     onRefused,

@@ -111,7 +111,7 @@ export function createServices(settings: Settings, parts: ServiceParts): Service
       clock,
       max: limits.writesPerMinute,
       per: 'minute',
-      what: "changes of an account's sessions, keys and connectors",
+      what: 'changes and quotes of an account',
     }),
   }
 }

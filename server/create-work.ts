@@ -1,5 +1,6 @@
 import type { AgentHost } from './agents/threads/agent-port.ts'
 import type { Catalogue } from './agents/config/catalogue.ts'
+import type { ToolTokens } from './agents/model/tool-tokens.ts'
 import { ChatTurns } from './chat/chat-turns.ts'
 import type { Limits, Role } from './config.ts'
 import type { ConnectorAccess } from './connectors/connector-access.ts'
@@ -34,6 +35,7 @@ type WorkParts = {
   quotes: Quotes
   payloads: PayloadStore
   store: Store
+  toolTokens: ToolTokens
   tracing: ServiceTracing | undefined
   vault: SecretVault
 }

@@ -51,6 +51,8 @@ export type Agent = {
   endpoints: Endpoint[]
   /** Null for an agent that does not converse */
   chat: AgentChat | null
+  /** Whether the plan and limits of the account include the agent; false if runs of it are refused */
+  inPlan: boolean
 }
 
 export type AgentChat = {
@@ -476,12 +478,18 @@ export type Limits = {
   spendPerDayUsd: string | null
   /** Ids of the agents that may be run; null for all */
   agents: string[] | null
+  /** Bytes of large requests, large results and files stored on a day of UTC; null without a limit */
+  payloadBytesPerDay: number | null
   used: {
     tasksAtWork: number
     tasksWaiting: number
+    /** Bytes of payloads stored today, which `payloadBytesPerDay` limits */
+    payloadBytesToday: number
     /** Charged and held of `spendPerDayUsd`; null without that limit */
     spentTodayUsd: string | null
   }
+  /** When `payloadBytesPerDay` begins anew; null without that limit */
+  payloadsResetAt: string | null
   /** When `spendPerDayUsd` begins anew; null without that limit */
   spendResetsAt: string | null
 }
@@ -906,11 +914,11 @@ export type Usage = {
     date: string
     /** Charges of tasks and chats, less what metered tasks of that day gave back */
     spentUsd: string
-    /** Refunds of failed tasks */
+    /** Refunds of tasks, also of canceled and expired ones */
     refundedUsd: string
     /** Tasks and chats that were charged */
     executions: number
-    /** Tasks that were refunded */
+    /** Tasks that failed, without canceled and expired ones */
     failures: number
   }[]
 }

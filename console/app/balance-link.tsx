@@ -3,16 +3,23 @@ import { Money } from '../parts/text/money.tsx'
 import { RouterLink } from '../parts/router-link.tsx'
 import { useAccount } from './use-account.ts'
 
-/** The balance in the header, which leads to billing. */
+/** The balance in the header, and the way to add to it if payment is on. */
 export function BalanceLink() {
   const { data, isPending } = useAccount()
   if (isPending) return <Skeleton width={88} height={24} />
   return (
-    <Button component={RouterLink} href="/billing" variant="default" size="xs" fw={500}>
-      <Text component="span" inherit c="dimmed" visibleFrom="xs" pr={6}>
-        Balance
-      </Text>
-      {data ? <Money usd={data.balanceUsd} /> : 'Unknown'}
-    </Button>
+    <>
+      <Button component={RouterLink} href="/billing" variant="default" size="xs" fw={500}>
+        <Text component="span" inherit c="dimmed" visibleFrom="xs" pr={6}>
+          Balance
+        </Text>
+        {data ? <Money usd={data.balanceUsd} /> : 'Unknown'}
+      </Button>
+      {data?.payments && (
+        <Button component={RouterLink} href="/billing" size="xs" visibleFrom="xs">
+          Add credit
+        </Button>
+      )}
+    </>
   )
 }

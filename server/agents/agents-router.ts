@@ -5,6 +5,7 @@ import { ErrandError } from '../kernel/errors.ts'
 import { formatUsd } from '../kernel/money.ts'
 import { procedure, router, withScope } from '../rpc/trpc.ts'
 import { pageInput, pageOutput, resourceId, usd } from '../kernel/wire-types.ts'
+import { limitsOf } from '../store/limits/account-limits.ts'
 import { cancelModes } from './config/agent-schema.ts'
 import type { Caller } from '../auth/caller.ts'
 import { agentKinds, isVisibleTo, type Agent as CatalogueAgent, type Catalogue } from './config/catalogue.ts'
@@ -57,6 +58,9 @@ const Agent = z
     description: z.string(),
     endpoints: z.array(Endpoint),
     chat: AgentChat.nullable().describe('Null for an agent that does not converse'),
+    inPlan: z
+      .boolean()
+      .describe('Whether the plan and limits of the account include the agent; false if runs of it are refused'),
   })
   .meta({ id: 'Agent' })
 type Agent = z.output<typeof Agent>
@@ -87,7 +91,9 @@ export const agentsRouter = router({
         ({ ctx, input }) => {
           const { limit, offset } = input
           const visible = agentsFor(ctx.services.catalogue, ctx.caller)
-          return { agents: visible.slice(offset, offset + limit).map(toAgent), total: visible.length, limit, offset }
+          const page = visible.slice(offset, offset + limit)
+          const planned = plannedAgents(ctx.services.catalogue, ctx.caller)
+          return { agents: page.map((agent) => toAgent(agent, planned)), total: visible.length, limit, offset }
         },
         'account',
       ),
@@ -116,7 +122,7 @@ export const agentsRouter = router({
           const agent = ctx.services.catalogue.agent(input.agentId)
           // Decision: an agent that is not for the caller answers as one that does not exist.
           if (!agent || !isVisibleTo(agent, ctx.caller.email)) throw new ErrandError('NOT_FOUND', 'Agent not found')
-          return toAgent(agent)
+          return toAgent(agent, plannedAgents(ctx.services.catalogue, ctx.caller))
         },
         'account',
       ),
@@ -128,7 +134,13 @@ export function agentsFor(catalogue: Catalogue, { agents, email }: Caller): Cata
   return catalogue.agents.filter((agent) => isVisibleTo(agent, email) && (agents === null || agents.includes(agent.id)))
 }
 
-function toAgent({ id, kind, name, description, endpoints, chat }: CatalogueAgent): Agent {
+/** Ids of the agents that the account's plan and limits include; null for all. */
+function plannedAgents({ plans }: Catalogue, { account }: Caller): readonly string[] | null {
+  return limitsOf(account, plans).agents
+}
+
+function toAgent(agent: CatalogueAgent, planned: readonly string[] | null): Agent {
+  const { id, kind, name, description, endpoints, chat } = agent
   return {
     id,
     kind,
@@ -151,5 +163,6 @@ function toAgent({ id, kind, name, description, endpoints, chat }: CatalogueAgen
       reasoning: chat.hasReasoning,
       accepts: [...chat.accepts],
     },
+    inPlan: planned === null || planned.includes(id),
   }
 }

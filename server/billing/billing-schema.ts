@@ -72,9 +72,9 @@ export const Usage = z
         z.object({
           date: z.string().meta({ format: 'date', description: 'A day of UTC' }),
           spentUsd: usd.describe('Charges of tasks and chats, less what metered tasks of that day gave back'),
-          refundedUsd: usd.describe('Refunds of failed tasks'),
+          refundedUsd: usd.describe('Refunds of tasks, also of canceled and expired ones'),
           executions: z.number().int().describe('Tasks and chats that were charged'),
-          failures: z.number().int().describe('Tasks that were refunded'),
+          failures: z.number().int().describe('Tasks that failed, without canceled and expired ones'),
         }),
       )
       .describe('Oldest first, one for each day'),

@@ -1,6 +1,6 @@
 import { z } from 'zod'
 import { formatUsd, parseUsd } from '../kernel/money.ts'
-import { isoTimeOrNull } from '../kernel/clock.ts'
+import { isoTime, isoTimeOrNull } from '../kernel/clock.ts'
 import { isoTimestamp, maxCostUsd, usd } from '../kernel/wire-types.ts'
 import { executionsPerMinuteMax, tasksMax, type AccountLimits, type Plans } from '../store/limits/account-limits.ts'
 import type { ChangeAccountLimits, LimitsState } from '../store/limits/limit-inputs.ts'
@@ -61,11 +61,16 @@ export const Limits = z
     tasksWaiting: count.nullable().describe('Tasks that may wait; null without a limit'),
     spendPerDayUsd: usd.nullable().describe('What may be spent on a day of UTC; null without a limit'),
     agents: z.array(z.string()).nullable().describe('Ids of the agents that may be run; null for all'),
+    payloadBytesPerDay: count
+      .nullable()
+      .describe('Bytes of large requests, large results and files stored on a day of UTC; null without a limit'),
     used: z.object({
       tasksAtWork: count,
       tasksWaiting: count,
+      payloadBytesToday: count.describe('Bytes of payloads stored today, which `payloadBytesPerDay` limits'),
       spentTodayUsd: usd.nullable().describe('Charged and held of `spendPerDayUsd`; null without that limit'),
     }),
+    payloadsResetAt: isoTimestamp.nullable().describe('When `payloadBytesPerDay` begins anew; null without that limit'),
     spendResetsAt: isoTimestamp.nullable().describe('When `spendPerDayUsd` begins anew; null without that limit'),
   })
   .meta({ id: 'Limits' })
@@ -93,7 +98,8 @@ export function planNameOf(plan: string | null, { defaultName, named }: Plans): 
 }
 
 export function toLimits(state: LimitsState, plans: Plans): z.output<typeof Limits> {
-  const { limits, plan, spend, tasksAtWork, tasksWaiting } = state
+  const { limits, payloads, plan, spend, tasksAtWork, tasksWaiting } = state
+  const hasPayloadLimit = payloads.limit > 0
   const { agents, executionsPerMinute, spendPerDay } = limits
   return {
     plan: planNameOf(plan, plans),
@@ -102,7 +108,14 @@ export function toLimits(state: LimitsState, plans: Plans): z.output<typeof Limi
     tasksWaiting: limits.tasksWaiting,
     spendPerDayUsd: spendPerDay === null ? null : formatUsd(spendPerDay),
     agents: agents && [...agents],
-    used: { tasksAtWork, tasksWaiting, spentTodayUsd: spend && formatUsd(spend.charged + spend.held) },
+    payloadBytesPerDay: hasPayloadLimit ? payloads.limit : null,
+    payloadsResetAt: hasPayloadLimit ? isoTime(payloads.resetsAt) : null,
+    used: {
+      tasksAtWork,
+      tasksWaiting,
+      payloadBytesToday: payloads.bytes,
+      spentTodayUsd: spend && formatUsd(spend.charged + spend.held),
+    },
     spendResetsAt: isoTimeOrNull(spend && spend.resetsAt),
   }
 }

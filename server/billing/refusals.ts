@@ -62,6 +62,12 @@ export function limitRefusal(refused: LimitRefusal): ErrandError {
         retryAfterSeconds: secondsUntil(resetsAt, now),
       })
     }
+    case 'payloads': {
+      const { limit, required, resetsAt, stored } = refused.payloads
+      const room = `This account may store ${limit} bytes of payloads a day (payloadBytesPerDay)`
+      const message = `${room}: ${stored} are stored, and at least ${required} more are required. Retry after ${isoTime(resetsAt)}.`
+      return new ErrandError('LIMIT_REACHED', message, { retryAfterSeconds: secondsUntil(resetsAt, now) })
+    }
     case 'limit': {
       const { required, window } = refused
       const { amount, charged, held, ownerId, reset, resetsAt } = window

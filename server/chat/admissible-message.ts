@@ -3,13 +3,13 @@ import { isVisibleTo, type Agent, type Catalogue, type Chat } from '../agents/co
 import { requireAgent, type Caller } from '../auth/caller.ts'
 import { chatTaker, type ConnectorAccess } from '../connectors/connector-access.ts'
 import { ErrandError } from '../kernel/errors.ts'
+import type { Place } from '../kernel/fair-places.ts'
 import { connectorIdsOf } from '../sessions/session-connectors.ts'
 import { sessionNotFound, sessionRefusal } from '../sessions/session-operations.ts'
 import type { SessionRecord } from '../store/records.ts'
 import type { Store } from '../store/store.ts'
 import type { RequestTrace } from '../tracing/request-trace.ts'
 import type { ChatInput } from './chat-schema.ts'
-import type { FilePlace } from './files/file-room.ts'
 import { hasFiles, readMessage, requestFilesMax, type DraftParts, type MessageDraft } from './files/message-draft.ts'
 import {
   charsOf,
@@ -30,7 +30,9 @@ export type Ask = {
 }
 
 type Asked = Ask & {
-  place: FilePlace
+  place: Place
+  /** The message is not sent, so the content of its stored files is not read. */
+  isOnlyWeighed?: boolean
   /** Called before the files of a message are in memory, and throws where it is refused whatever they are. */
   beforeFiles?: (to: { agent: Agent; chat: Chat }) => Promise<void>
 }
@@ -50,7 +52,7 @@ type Parts = DraftParts & { access: ConnectorAccess; catalogue: Catalogue; store
 
 /** Throws where the message cannot be sent to the agent of its session, or to that which it names itself. */
 export async function admissible(parts: Parts, of: Asked): Promise<Admissible> {
-  const { about, beforeFiles, caller, input, onLarge, place, setting } = of
+  const { about, beforeFiles, caller, input, isOnlyWeighed = false, onLarge, place, setting } = of
   const { access, catalogue, store } = parts
   const { userId } = caller
   const { sessionId } = input
@@ -69,7 +71,7 @@ export async function admissible(parts: Parts, of: Asked): Promise<Admissible> {
   const said = setting?.earlier ?? []
   if ([input.message, ...said.map(({ content }) => content)].some(hasFiles)) await beforeFiles?.({ agent, chat })
   const left = { files: requestFilesMax, bytes: parts.limits.messageFileBytesMax }
-  const ofMessage = { caller, chat, left, onLarge, place }
+  const ofMessage = { caller, chat, isOnlyWeighed, left, onLarge, place }
   const draft = await readMessage(input.message, { ...ofMessage, path: 'message' }, parts)
   checkSize(chat, { ...draft, params: input.params })
   const earlier: EarlierDraft[] = []

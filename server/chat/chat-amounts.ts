@@ -1,5 +1,5 @@
 import type { Chat } from '../agents/config/catalogue.ts'
-import { tokensAtMost } from '../agents/run/chat-messages.ts'
+import { tokensAtMost, type ResponseFormat } from '../agents/run/chat-messages.ts'
 import { filesAtMost, sumTokens, type FileTokens } from '../agents/files/file-tokens.ts'
 import { messagesAtMost, tokensAroundPart } from '../agents/run/prompt-size.ts'
 import { chatHold, chatUse, dearestUse, type ChatRates } from '../billing/chat-price.ts'
@@ -47,6 +47,9 @@ export function amountsOf(of: AmountsOf): Amounts {
 }
 
 type Prompt = {
+  responseFormat: ResponseFormat | undefined
+  /** Maximum tokens of the definitions of the agent's own tools. */
+  toolTokensMax: number
   history: { messages: readonly { content: string }[]; tokens: number }
   draft: MessageDraft
   /** Of the history. */
@@ -56,14 +59,13 @@ type Prompt = {
 type PromptBound = { promptTokensMax: number; hasUnboundedFile: boolean }
 
 export function promptAtMost(
-  { contextTokens, instructions, isModel }: Chat,
-  { draft, files, history }: Prompt,
+  { contextTokens, isModel, textsBeside }: Chat,
+  { draft, files, history, responseFormat, toolTokensMax }: Prompt,
 ): PromptBound {
-  const texts = [instructions, ...history.messages.map(({ content }) => content), draft.text].filter(
-    (text) => text !== '',
-  )
+  const said = [...history.messages.map(({ content }) => content), draft.text]
+  const texts = [...textsBeside(responseFormat), ...said].filter((text) => text !== '')
   // Agents of other kinds say what they send besides the texts, by a step.
-  const tokens = isModel ? messagesAtMost(texts) : tokensAtMost(texts.join(''))
+  const tokens = isModel ? toolTokensMax + messagesAtMost(texts) : tokensAtMost(texts.join(''))
   const all = [...files, ...draftFiles(draft)]
   const sum = sumTokens(all)
   const filesMax = filesAtMost(sum, { contextTokens, promptTokens: history.tokens + tokensOf(draft) })

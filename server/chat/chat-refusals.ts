@@ -43,6 +43,7 @@ export function turnRefusal(result: Extract<OpenTurnResult, { outcome: 'refused'
     case 'agent':
     case 'key-rate':
     case 'limit':
+    case 'payloads':
       return limitRefusal(result)
     default:
       return sessionRefusal(result.reason)

@@ -1,6 +1,6 @@
 import type { Span } from '@opentelemetry/api'
 import type { AgentHost, ChatHandle } from '../agents/threads/agent-port.ts'
-import type { ChatBatch, ChatRequest, StepRequest, ToolCallStep } from '../agents/run/chat-messages.ts'
+import { dropContent, type ChatBatch, type ChatRequest, type StepRequest } from '../agents/run/chat-messages.ts'
 import type { ChatStop, RunOutcome } from '../agents/run/run-outcome.ts'
 import {
   addUse,
@@ -24,7 +24,8 @@ import { holdStepTokens } from './chat-amounts.ts'
 import { doneLine, failureLine } from './event-lines.ts'
 import { reportTurn } from './report-turn.ts'
 import { judgeEnd, type Judgement } from './judge-end.ts'
-import { joinSteps, settleSurely, toldInTime, type Settled } from './settle-turn.ts'
+import { KeptReply } from './kept-reply.ts'
+import { settleSurely, toldInTime, type Settled } from './settle-turn.ts'
 import { describeEnd, isCutByHold, isHoldLimit, readOnMsOf, type StopCause } from './turn-ends.ts'
 import { TurnHold } from './turn-hold.ts'
 import type { Membership } from './user-turns.ts'
@@ -90,9 +91,8 @@ export class ChatTurn {
   #untaken = 0
   /** What was taken and the agent does not know of yet. */
   #taken = 0
-  #text = ''
+  readonly #reply = new KeptReply()
   #seq = 0
-  #toolSteps: ToolCallStep[] = []
   /** What is known of the use so far; nothing before the agent has said anything. */
   #known: Omit<Known, 'used'> & { used: ChatUsed | undefined } = {
     serial: 0,
@@ -126,6 +126,7 @@ export class ChatTurn {
         this.#inbox.push(batch)
         this.#wake?.()
       },
+      onReceived: () => dropContent(begin.request),
       onStep: (request) => this.#holdNext(request),
     })
     void this.#handle.outcome.then((outcome) => {
@@ -251,9 +252,8 @@ export class ChatTurn {
     let lines = ''
     for (const batch of batches) {
       lines += batch.lines
-      this.#text += batch.text
+      this.#reply.add(batch)
       this.#seq += batch.events
-      this.#toolSteps.push(...batch.toolCalls)
       this.#use(batch)
     }
     return lines
@@ -288,7 +288,7 @@ export class ChatTurn {
       held: this.#hold.held,
       callsMade: this.#callsMade,
       seq: this.#seq,
-      known: { ...this.#known, text: this.#text },
+      known: { ...this.#known, textBytes: this.#reply.textBytes },
     })
     const told = this.#settle(judgement).then((settled) =>
       this.#tell(settled === 'closed' ? this.#closed(judgement) : judgement, { outcome, settled }),
@@ -340,6 +340,7 @@ export class ChatTurn {
       return 'closed'
     }
     const { isEstimated, messageTokens, replyTokens, used } = summary
+    const { text, toolCalls } = this.#reply
     const input: SettleTurn = {
       turnId: request.turnId,
       outcome,
@@ -350,7 +351,7 @@ export class ChatTurn {
           ? null
           : {
               message: { content: request.message.toWellFormed(), tokens: messageTokens, parts },
-              reply: { content: this.#text.toWellFormed(), tokens: replyTokens, toolCalls: joinSteps(this.#toolSteps) },
+              reply: { content: text.toWellFormed(), tokens: replyTokens, toolCalls },
             },
     }
     const settled = settleSurely(this.#parts, { userId: request.userId, settle: input })

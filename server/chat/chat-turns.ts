@@ -3,6 +3,7 @@ import { chatUse, writtenRates, type ChatRates } from '../billing/chat-price.ts'
 import { assertSignedIn, type ConnectorAccess } from '../connectors/connector-access.ts'
 import { budgetRefusal, limitRefusal } from '../billing/refusals.ts'
 import type { EpochMs } from '../kernel/clock.ts'
+import type { Place } from '../kernel/fair-places.ts'
 import { newId } from '../kernel/ids.ts'
 import type { Units } from '../kernel/money.ts'
 import type { Quotes } from '../quotes/quotes.ts'
@@ -18,15 +19,15 @@ import { KeptTurns } from './events/kept-turns.ts'
 import { ReadTurns } from './events/read-turns.ts'
 import type { TurnReader } from './events/turn-feed.ts'
 import { foreseeRefusal } from './foresee-refusal.ts'
-import type { FilePlace } from './files/file-room.ts'
 import { noFiles, TurnFiles, type TurnFilesParts } from './files/turn-files.ts'
 import { openInLine } from './open-in-line.ts'
 import { settleSurely } from './settle-turn.ts'
 import { traceParentOf } from '../tracing/trace-parent.ts'
 import { lineMax, UserTurns } from './user-turns.ts'
-import { weighMessage, type Weighed, type WeighMessage } from './weigh-message.ts'
+import { weighMessage, type Weighed, type WeighMessage, type WeighParts } from './weigh-message.ts'
 
 export type ChatTurnsParts = ChatTurnParts &
+  Pick<WeighParts, 'toolTokens'> &
   Pick<TurnFilesParts, 'limits' | 'links' | 'payloads'> & {
     access: ConnectorAccess
     catalogue: Catalogue
@@ -53,8 +54,8 @@ const cacheKeptMs = 300_000
 /** Between two looks at a session whose turn is being settled here, or on another node. */
 const stopPauseMs = 10
 const stopElsewherePauseMs = 100
-/** Of how many agents and sessions it is known what surrounds their messages. */
-const aroundMax = 10_000
+/** Sessions for which it is known what their agents send beside the messages. */
+const besideMax = 10_000
 /** How long interrupted chats may take to be settled when the service stops. */
 const settleMsMax = 10_000
 
@@ -66,11 +67,10 @@ export class ChatTurns {
   /** By session: claimed while its turn is being admitted, then the turn. */
   readonly #sessions = new Map<string, ChatTurn | Admission>()
   /**
-   * How much more than instructions and messages models were last sent. Of a model of the configuration, by its agent, that
-   * is the definitions of its tools, the same for all. What other agents send besides is theirs to choose, so it is known by
-   * session and sets no other's price. Only a guess of what a turn will ask for, so that it is held with the admission.
+   * By session: tokens that an agent which calls its models itself last sent beside the messages. The next turn of the same
+   * session reserves them with its admission, which saves a growth of its hold.
    */
-  readonly #around = new Map<string, number>()
+  readonly #beside = new Map<string, number>()
   readonly #kept: KeptTurns
   /** Turns that are read again, or stopped. */
   readonly reads: ReadTurns
@@ -115,13 +115,13 @@ export class ChatTurns {
       return reader
     } finally {
       // Else its files stay until its end.
-      if (!begun) place.leave()
+      if (!begun) place.release()
     }
   }
 
   async #admit(
     { idempotencyKey, onRate, onWait, request = null, signal, ...ask }: Start,
-    { idempotency, place }: { idempotency: Idempotency | null; place: FilePlace },
+    { idempotency, place }: { idempotency: Idempotency | null; place: Place },
   ): Promise<{ reader: TurnReader; turn?: ChatTurn }> {
     const { about, caller, input, setting } = ask
     const { access, quotes } = this.#parts
@@ -130,7 +130,9 @@ export class ChatTurns {
     const quote = quoteId === undefined ? null : quotes.open<QuotedChat>(subjectOf(userId, input), quoteId)
     const beforeFiles = async ({ agent, chat }: Pick<Admissible, 'agent' | 'chat'>) => {
       if (!idempotency && this.#sessions.has(sessionId)) throw busy()
-      await foreseeRefusal(this.#parts.store, { agentId: agent.id, caller, chat, rates: quote?.terms.rates })
+      // How large the files are is known once they are read.
+      const of = { agentId: agent.id, caller, chat, rates: quote?.terms.rates, payloadBytes: 1 }
+      await foreseeRefusal(this.#parts.store, of)
     }
     const admitted = await admissible(this.#parts, { ...ask, beforeFiles, place })
     const { agent, chat, connectorIds, draft, earlier: said, session } = admitted
@@ -154,8 +156,8 @@ export class ChatTurns {
     this.#kept.expect(turnId, over)
     let stored = noFiles
     try {
-      const weighed = await this.#weigh(admitted, { input, rates, maxCost })
-      const { amounts, aroundKey, history, recount, sentAtMost, tokensMax } = weighed
+      const weighed = await this.#weigh(admitted, { input, rates, maxCost, responseFormat: setting?.responseFormat })
+      const { amounts, history, recount, sentAtMost, tokensMax } = weighed
       const connectors = await access.specsOf(userId, connectorIds)
       assertSignedIn(connectors)
       stored = await this.#files.keep({ draft, earlier: said, userId, required: amounts.required })
@@ -213,13 +215,15 @@ export class ChatTurns {
         held: opened.held,
         membership,
         onFirstStep: (promptTokensMax) => {
-          const isAsSeen = latest.history === history && connectors.length === 0 && aroundKey !== null && !hasFiles
-          if (isAsSeen) this.#noteAround(aroundKey, Math.max(0, promptTokensMax - sentAtMost))
+          const isAsSeen = latest.history === history && connectors.length === 0 && !hasFiles
+          if (session && !chat.isModel && isAsSeen) {
+            this.#noteBeside(sessionId, Math.max(0, promptTokensMax - sentAtMost))
+          }
         },
         onSettled: () => {
           this.#sessions.delete(sessionId)
           membership.leave()
-          place.leave()
+          place.release()
           void this.#files.ended(stored.files)
         },
       })
@@ -240,9 +244,9 @@ export class ChatTurns {
   async quote(ask: Ask): Promise<ChatQuote> {
     const place = this.#files.place(ask.caller.userId)
     try {
-      return await this.#quote(ask, await admissible(this.#parts, { ...ask, place }))
+      return await this.#quote(ask, await admissible(this.#parts, { ...ask, isOnlyWeighed: true, place }))
     } finally {
-      place.leave()
+      place.release()
     }
   }
 
@@ -263,8 +267,8 @@ export class ChatTurns {
     return { ...issued, agentId: agent.id, rates, most, hold: Math.min(hold, worst) }
   }
 
-  #weigh(admitted: Admissible, of: Pick<WeighMessage, 'input' | 'maxCost' | 'rates'>): Promise<Weighed> {
-    return weighMessage(this.#parts, { admitted, ...of, aroundOf: (key) => this.#around.get(key) ?? 0 })
+  #weigh(admitted: Admissible, of: Omit<WeighMessage, 'admitted' | 'besideOf'>): Promise<Weighed> {
+    return weighMessage(this.#parts, { admitted, ...of, besideOf: (sessionId) => this.#beside.get(sessionId) ?? 0 })
   }
 
   /** Ends the session's turn, if there is one, and resolves when it is settled. */
@@ -322,7 +326,7 @@ export class ChatTurns {
   }
 
   /** The history with its files, as the agent is given it. */
-  async #latest({ agent, place, ...seen }: Seen & { agent: Agent; place: FilePlace }) {
+  async #latest({ agent, place, ...seen }: Seen & { agent: Agent; place: Place }) {
     const history = await this.#historyAfter(seen)
     const messages = await this.#files.ofHistory(history.messages, {
       chat: agent.chat!,
@@ -332,10 +336,10 @@ export class ChatTurns {
     return { history, messages }
   }
 
-  #noteAround(key: string, tokens: number): void {
-    this.#around.delete(key)
-    this.#around.set(key, tokens)
-    if (this.#around.size > aroundMax) this.#around.delete(this.#around.keys().next().value!)
+  #noteBeside(sessionId: string, tokens: number): void {
+    this.#beside.delete(sessionId)
+    this.#beside.set(sessionId, tokens)
+    if (this.#beside.size > besideMax) this.#beside.delete(this.#beside.keys().next().value!)
   }
 
   #turn(sessionId: string): ChatTurn | undefined {

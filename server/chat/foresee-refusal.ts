@@ -6,7 +6,7 @@ import { isFull } from '../store/judge-admission.ts'
 import type { Store } from '../store/store.ts'
 import { amountsOf } from './chat-amounts.ts'
 
-type Foresee = { agentId: string; caller: Caller; chat: Chat; rates?: ChatRates | undefined }
+type Foresee = { agentId: string; caller: Caller; chat: Chat; rates?: ChatRates | undefined; payloadBytes?: number }
 
 const leastSent = { promptTokens: 0, promptTokensMax: 0, maxTokens: undefined, left: Infinity }
 
@@ -16,13 +16,13 @@ const leastSent = { promptTokens: 0, promptTokensMax: 0, maxTokens: undefined, l
  */
 export async function foreseeRefusal(
   store: Pick<Store, 'foreseeLimits' | 'getAccount' | 'readRate'>,
-  { agentId, caller, chat, rates = chat.rates }: Foresee,
+  { agentId, caller, chat, payloadBytes = 0, rates = chat.rates }: Foresee,
 ): Promise<void> {
   const { userId } = caller
   const rate = await store.readRate(caller)
   if (isFull(rate)) throw rateRefusal(rate)
   const { required } = amountsOf({ chat, rates, ...leastSent })
-  const refused = await store.foreseeLimits({ ...caller, agentId, required })
+  const refused = await store.foreseeLimits({ ...caller, agentId, required, payloadBytes })
   if (refused) throw limitRefusal(refused)
   const account = await store.getAccount(userId)
   if (account && account.owed > 0) throw owedRefusal(account.owed)

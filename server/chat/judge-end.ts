@@ -41,7 +41,7 @@ export function judgeEnd({ callsMade, cause, held, known, outcome, request, seq 
   const cutOff = (of: ChatSummary) => withinHold(made(of), { held, rates })
   const chargedAs = (turnOutcome: TurnOutcome, charged: ChatSummary): Judgement => {
     // A reply that used nothing, such as one before its first model call, leaves nothing to keep.
-    if (known.text === '' && isNothing(charged.used) && turnOutcome !== 'finished') return free
+    if (known.textBytes === 0 && isNothing(charged.used) && turnOutcome !== 'finished') return free
     return { summary: charged, turnOutcome, cost: chatHold(charged.used, rates) }
   }
   switch (cause) {

@@ -1,8 +1,6 @@
-import type { ToolCallStep } from '../agents/run/chat-messages.ts'
 import { ErrandError } from '../kernel/errors.ts'
 import type { Logger } from '../kernel/logger.ts'
 import { parseUsd } from '../kernel/money.ts'
-import type { ToolCallRecord } from '../store/records.ts'
 import type { Store } from '../store/store.ts'
 import type { SettledTurn, SettleTurn } from '../store/session-inputs.ts'
 
@@ -51,19 +49,4 @@ export async function toldInTime(told: Promise<string>, lateLine: () => string):
   const settled = () => clearTimeout(timer)
   told.then(settled, settled)
   return await Promise.race([told, late.promise])
-}
-
-export function joinSteps(steps: readonly ToolCallStep[]): ToolCallRecord[] {
-  const calls = new Map<string, ToolCallRecord>()
-  for (const step of steps) {
-    if (step.type === 'call') {
-      const { arguments: args, bytes, id, name } = step
-      calls.set(id, { id, name, arguments: args, ...(bytes !== undefined && { argumentsBytes: bytes }), output: null })
-    } else {
-      const call = calls.get(step.id)
-      if (call)
-        Object.assign(call, { output: step.output, ...(step.bytes !== undefined && { outputBytes: step.bytes }) })
-    }
-  }
-  return [...calls.values()]
 }

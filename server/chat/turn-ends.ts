@@ -1,4 +1,10 @@
-import { roughTokens, tokensOfFiles, type ChatRequest, type ChatSummary } from '../agents/run/chat-messages.ts'
+import {
+  roughTokens,
+  roughTokensOf,
+  tokensOfFiles,
+  type ChatRequest,
+  type ChatSummary,
+} from '../agents/run/chat-messages.ts'
 import type { RunOutcome } from '../agents/run/run-outcome.ts'
 import { chatHold, chatUse, outputWithin, type ChatRates, type ChatUsed } from '../billing/chat-price.ts'
 import type { Units } from '../kernel/money.ts'
@@ -140,13 +146,14 @@ export function isCutByHold(outcome: RunOutcome): boolean {
 export type KnownUse = {
   used: ChatUsed | undefined
   reported: ChatUsed | null
-  text: string
+  /** Of all that the reply said. */
+  textBytes: number
 }
 
 /** Estimates by text length, for when the agent's thread says nothing. */
 export function roughSummary(
   { historyTokens, message, parts }: ChatRequest,
-  { reported, text, used: known }: KnownUse,
+  { reported, textBytes, used: known }: KnownUse,
 ): ChatSummary {
   const messageTokens = roughTokens(message) + tokensOfFiles(parts).tokens
   const used = known ?? chatUse({ promptTokens: historyTokens + messageTokens })
@@ -155,6 +162,6 @@ export function roughSummary(
     reported,
     isEstimated: true,
     messageTokens,
-    replyTokens: roughTokens(text),
+    replyTokens: roughTokensOf(textBytes),
   }
 }

@@ -1,6 +1,7 @@
 import type { AgentHost } from '../agents/threads/agent-port.ts'
 import { boundNow } from '../agents/files/file-tokens.ts'
-import { roughTokens, tokensAtMost } from '../agents/run/chat-messages.ts'
+import type { ToolTokens } from '../agents/model/tool-tokens.ts'
+import { roughTokens, tokensAtMost, type ResponseFormat } from '../agents/run/chat-messages.ts'
 import type { ChatRates } from '../billing/chat-price.ts'
 import type { Units } from '../kernel/money.ts'
 import { leftWithin } from '../store/judge-admission.ts'
@@ -16,16 +17,15 @@ export type WeighMessage = Pick<Ask, 'input'> & {
   admitted: Admissible
   maxCost: Units | null
   rates: ChatRates
-  /** Tokens around the messages of such a prompt, as far as they are known. */
-  aroundOf: (key: string) => number
+  responseFormat?: ResponseFormat | undefined
+  /** Tokens that the session's agent last sent beside the messages. Of a model they are known and need no guess. */
+  besideOf: (sessionId: string) => number
 }
 
 export type Weighed = {
   amounts: Amounts
   /** The amounts by an exact count of the message; undefined if they are the same, or nobody can count it now. */
   recount: () => Promise<Amounts | undefined>
-  /** Null where nothing is to be learned of what surrounds it. */
-  aroundKey: string | null
   history: History
   /** What the caps leave; Infinity without any. */
   left: Units
@@ -33,10 +33,16 @@ export type Weighed = {
   tokensMax: number
 }
 
+export type WeighParts = {
+  agents: Pick<AgentHost, 'countTokens'>
+  store: Pick<Store, 'readHistory'>
+  toolTokens: ToolTokens
+}
+
 /** What the history and the message would cost. */
 export async function weighMessage(
-  { agents, store }: { agents: Pick<AgentHost, 'countTokens'>; store: Pick<Store, 'readHistory'> },
-  { admitted, aroundOf, input, maxCost, rates }: WeighMessage,
+  { agents, store, toolTokens }: WeighParts,
+  { admitted, besideOf, input, maxCost, rates, responseFormat }: WeighMessage,
 ): Promise<Weighed> {
   const { agent, chat, draft, earlier, session } = admitted
   const { params, sessionId } = input
@@ -47,15 +53,21 @@ export async function weighMessage(
     ...earlier.flatMap((message) => draftFiles(message.draft)),
     ...history.messages.flatMap(({ parts }) => filesOf(parts)).map((file) => boundNow(file, chat)),
   ]
-  const { hasUnboundedFile, promptTokensMax: sentAtMost } = promptAtMost(chat, { draft, files, history: whole })
-  const aroundKey = chat.isModel ? agent.id : session ? sessionId : null
+  const { hasUnboundedFile, promptTokensMax: sentAtMost } = promptAtMost(chat, {
+    draft,
+    files,
+    history: whole,
+    responseFormat,
+    toolTokensMax: toolTokens.get(agent.id) ?? 0,
+  })
+  const besideMax = session && !chat.isModel ? besideOf(sessionId) : 0
   const left = leftWithin(maxCost, session)
   const amountsWith = (messageTokens: number) =>
     amountsOf({
       chat,
       rates,
       promptTokens: whole.tokens + messageTokens + draft.files.boundedMax,
-      promptTokensMax: sentAtMost + (aroundKey === null ? 0 : aroundOf(aroundKey)),
+      promptTokensMax: sentAtMost + besideMax,
       hasUnboundedFile,
       maxTokens: params?.maxTokens,
       left,
@@ -65,5 +77,5 @@ export async function weighMessage(
     const tokens = chat.isModel ? undefined : await agents.countTokens(draft.text)
     return tokens === undefined ? undefined : amountsWith(Math.max(tokens, roughTokens(draft.text)))
   }
-  return { amounts: amountsWith(tokensAtMost(draft.text)), aroundKey, history, left, recount, sentAtMost, tokensMax }
+  return { amounts: amountsWith(tokensAtMost(draft.text)), history, left, recount, sentAtMost, tokensMax }
 }

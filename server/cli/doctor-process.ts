@@ -2,6 +2,7 @@ import { existsSync } from 'node:fs'
 import { createServer } from 'node:net'
 import { resolve } from 'node:path'
 import { Catalogue } from '../agents/config/catalogue.ts'
+import { measureTools } from '../agents/model/tool-tokens.ts'
 import { loadConfigFile } from '../agents/config/load-config-file.ts'
 import { resolveLimits } from '../config.ts'
 import { describeUnknown, unknownVariables } from '../unknown-variables.ts'
@@ -30,6 +31,7 @@ export async function checkConfig({ configFile }: Installation): Promise<Found> 
   }
   const config = await loadConfigFile(configFile)
   const { agents } = new Catalogue(config)
+  await measureTools(config)
   resolveLimits(config.limits)
   const names = agents.map(({ id }) => id).join(', ')
   return {

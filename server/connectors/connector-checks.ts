@@ -2,6 +2,7 @@ import type { AgentHost } from '../agents/threads/agent-port.ts'
 import type { RunOutcome } from '../agents/run/run-outcome.ts'
 import type { Clock, EpochMs } from '../kernel/clock.ts'
 import { ErrandError } from '../kernel/errors.ts'
+import { FairPlaces } from '../kernel/fair-places.ts'
 import type { ConnectorRecord } from '../store/records.ts'
 import type { Store } from '../store/store.ts'
 import { refusalOf, type ConnectorAccess } from './connector-access.ts'
@@ -28,7 +29,7 @@ const minuteMs = 60_000
 /** Connects to users' connectors, outside of any run, to see whether they work and what they offer. */
 export class ConnectorChecks {
   readonly #parts: Parts
-  readonly #underWay = new Map<string, number>()
+  readonly #running = new FairPlaces({ perUser: checksMax })
   /** When each user's checks of the last minute began; who checked last stands last. */
   readonly #begun = new Map<string, EpochMs[]>()
 
@@ -57,18 +58,15 @@ export class ConnectorChecks {
    * and RATE_LIMIT_EXCEEDED when too much began within a minute.
    */
   async within<Result>(userId: string, work: () => Promise<Result>): Promise<Result> {
-    const underWay = this.#underWay.get(userId) ?? 0
-    if (underWay >= checksMax) {
+    const place = this.#running.open(userId)
+    if (place.hold(1)) {
       throw new ErrandError('CONFLICT', `${checksMax} connectors are being checked already; wait for one of them.`)
     }
-    this.#count(userId)
-    this.#underWay.set(userId, underWay + 1)
     try {
+      this.#count(userId)
       return await work()
     } finally {
-      const left = this.#underWay.get(userId)! - 1
-      if (left > 0) this.#underWay.set(userId, left)
-      else this.#underWay.delete(userId)
+      place.release()
     }
   }
 

@@ -20,12 +20,12 @@ export async function takeProcesses(
   const [spec] = needed
   if (!spec) return
   const { limits, processes } = bounds
-  const { perUserMax } = processes
-  if (needed.length > perUserMax) {
-    throw refusal(spec, `A run may start ${perUserMax} servers, and these connectors need ${needed.length}.`)
+  const { perUser } = processes
+  if (needed.length > perUser) {
+    throw refusal(spec, `A run may start ${perUser} servers, and these connectors need ${needed.length}.`)
   }
   const late = new AbortController()
-  const bound = `${perUserMax} servers at a time for an account, and ${limits.processesMax} for all`
+  const bound = `${perUser} servers at a time for an account, and ${limits.processesMax} for all`
   const full = `There is no room for its server: the service runs ${bound}. Try again later.`
   const timer = setTimeout(() => late.abort(new ConnectorsUnavailableError(sentenceOf(spec, full))), waitMs)
   try {

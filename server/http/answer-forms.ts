@@ -112,6 +112,15 @@ function toSse(lines: string): string {
   return events
 }
 
+const writtenEvents = new WeakMap<TaskEvent, string>()
+
+/** Followers of a task share the objects of its progress; each object is serialized once. */
+function writeEvent(event: TaskEvent): string {
+  const written = writtenEvents.get(event) ?? JSON.stringify(event)
+  writtenEvents.set(event, written)
+  return written
+}
+
 /** The events of a task: lines of JSON, or server-sent events for a client that asks for these. */
 export const eventsForm: AnswerForm = {
   isStream: true,
@@ -121,8 +130,8 @@ export const eventsForm: AnswerForm = {
     if (rate) headers.push(...rateHeaders(rate))
     const isSse = wantsSse(request)
     const write = isSse
-      ? (event: TaskEvent) => `event: ${event.type}\ndata: ${JSON.stringify(event)}\n\n`
-      : (event: TaskEvent) => `${JSON.stringify(event)}\n`
+      ? (event: TaskEvent) => `event: ${event.type}\ndata: ${writeEvent(event)}\n\n`
+      : (event: TaskEvent) => `${writeEvent(event)}\n`
     const next = async () => (await stream.next())?.map(write).join('')
     const { stallMs } = context.stream!
     // A client that is gone without a word takes a place until that is noticed.

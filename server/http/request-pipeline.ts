@@ -4,6 +4,7 @@ import { badField, ErrandError, isFault, type ErrorCode } from '../kernel/errors
 import type { Logger } from '../kernel/logger.ts'
 import { errandErrorOf } from '../rpc/trpc.ts'
 import { rateOf, restForm } from './answer-forms.ts'
+import type { BodyRoom } from './limits/body-room.ts'
 import { publicBodyBytesMax, readBodyText, readJsonBody } from './limits/read-body.ts'
 import { bodyArrived } from './limits/request-gate.ts'
 import { senderKnown } from './limits/request-queue.ts'
@@ -15,7 +16,7 @@ import { decodePath, type Match, type Route } from './route-table.ts'
 import type { RoutedRequest } from './routed-request.ts'
 
 export type ErrorParts = { log: Logger; onRefused: (code: ErrorCode) => void }
-export type PipelineParts = ErrorParts & { authenticate: Authenticator; bodyBytesMax: number }
+export type PipelineParts = ErrorParts & { authenticate: Authenticator; bodies: BodyRoom }
 
 /**
  * Every request from its match to its answer. The order is fixed: route, authentication, permission, body, handler; so a
@@ -66,14 +67,14 @@ function assertHead({ request }: RoutedRequest): void {
 }
 
 async function readBody(
-  { bodyBytesMax }: PipelineParts,
+  { bodies: room }: PipelineParts,
   { auth, body, strangerBytesMax = publicBodyBytesMax }: Route,
   routed: RoutedRequest,
 ) {
   const { context, request, response } = routed
   if (body === 'optional object' && !hasBody(request)) return {}
-  const bytesMax = auth ? bodyBytesMax : Math.min(strangerBytesMax, bodyBytesMax)
-  const read = { request, response, bytesMax, owner: context.caller?.userId ?? null }
+  const bytesMax = auth ? room.bytesMax : Math.min(strangerBytesMax, room.bytesMax)
+  const read = { request, response, bytesMax, room, owner: context.caller?.userId ?? null }
   if (body === 'text') return await readBodyText(read)
   const value = await readJsonBody(read)
   if (body === 'json') return value

@@ -196,7 +196,7 @@ export type Limit = {
 /** A default is the contract's value where the contract names one. */
 export const limits = {
   executionsPerMinute: { default: 10, zero: 'no limit', meaning: 'tasks and chats of a user in any 60 seconds' },
-  writesPerMinute: { default: 600, zero: 'no limit', meaning: 'changes of a user that are no executions' },
+  writesPerMinute: { default: 600, zero: 'no limit', meaning: 'changes and quotes of a user, without executions' },
   abuseFailures: { default: 10, zero: 'no block', meaning: "failed tasks within the window that block a user's tasks" },
   abuseWindowSeconds: { default: 600, meaning: 'the window that failed tasks are counted over' },
   abuseBlockSeconds: { default: 600, meaning: 'the first block; each repeat within a day doubles it' },
@@ -205,6 +205,12 @@ export const limits = {
     default: 1,
     zero: 'no bound',
     meaning: "USD written off of a user's chats on a day of UTC, beyond which further chats of the day get 403",
+  },
+  payloadBytesPerDay: {
+    default: 1_073_741_824,
+    zero: 'no limit',
+    meaning:
+      'bytes of large requests, large results and files that are stored for a user on a day of UTC; then tasks and messages with files get 403',
   },
   connectorBlockSeconds: {
     default: 86_400,
@@ -275,7 +281,11 @@ export const limits = {
     zero: 'auto-recharge is off',
     meaning: 'USD that auto-recharge charges one account in a UTC month, at most',
   },
-  maxConnectorProcessesPerUser: { default: 20, meaning: 'processes of `connectors.servers` at a time, for one user' },
+  maxConnectorProcessesPerUser: {
+    default: 20,
+    meaning:
+      'processes of `connectors.servers` at a time, for one user; an eighth of `maxConnectorProcesses` while half of those run',
+  },
 } satisfies Record<string, Limit>
 
 export type LimitName = keyof typeof limits

@@ -1,5 +1,5 @@
 import type { Services } from '../rpc/context.ts'
-import type { TaskProgress } from '../tasks/task-schema.ts'
+import type { TaskEvent, TaskProgress } from '../tasks/task-schema.ts'
 import type { TaskStream } from '../tasks/task-stream.ts'
 import type { CallEnd, OpenCall } from './open-calls.ts'
 import { failure, resultOf, type ToolResult } from './tool-result.ts'
@@ -22,7 +22,7 @@ export type CallStep = { progress: TaskProgress } | { result: ToolResult | undef
 /** A call whose task is under way. */
 export class WaitingCall {
   readonly #parts: WaitingParts
-  readonly #progress: TaskProgress[] = []
+  #events: TaskEvent[] = []
   #how: CallEnd = 'left'
   #hasEnded = false
 
@@ -33,20 +33,21 @@ export class WaitingCall {
   async next(): Promise<CallStep> {
     const { meta, services, stream, taskId } = this.#parts
     for (;;) {
-      const progress = this.#progress.shift()
-      if (progress) return { progress }
-      const events = await stream.next()
-      if (!events) break
-      for (const event of events) {
-        if (event.type === 'end') {
-          const result = await resultOf(services, event.task)
-          if (!this.#isGone) this.#how = 'answered'
-          return { result: { ...result, _meta: { ...result._meta, ...meta } } }
-        }
-        // At its end a task has the progress that was told before.
-        if (event.progress && (event.type === 'progress' || event.status === 'processing')) {
-          this.#progress.push(event.progress)
-        }
+      const event = this.#events.shift()
+      if (!event) {
+        const events = await stream.next()
+        if (!events) break
+        this.#events = events
+        continue
+      }
+      if (event.type === 'end') {
+        const result = await resultOf(services, event.task)
+        if (!this.#isGone) this.#how = 'answered'
+        return { result: { ...result, _meta: { ...result._meta, ...meta } } }
+      }
+      // At its end a task has the progress that was told before.
+      if (event.progress && (event.type === 'progress' || event.status === 'processing')) {
+        return { progress: event.progress }
       }
     }
     if (this.#isGone) return { result: undefined }

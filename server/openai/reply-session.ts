@@ -39,7 +39,8 @@ export function newSession({ sessions, store }: Services, { agent, caller, metad
   const open = async () => {
     // Else each request that is refused would write two times, without any bound.
     await foreseeRefusal(store, { agentId, caller, chat })
-    const { sessionId } = await createSession(sessions, { caller, input: { agentId, metadata }, idempotencyKey: null })
+    const input = { agentId, metadata }
+    const { sessionId } = await createSession(sessions, { caller, input, idempotencyKey: null, isResponse: true })
     const onRefused = async () => void (await store.deleteSession({ userId: caller.userId, sessionId }))
     return { sessionId, onRefused }
   }

@@ -2,7 +2,7 @@ import type { LookupAddress } from 'node:dns'
 import { once } from 'node:events'
 import { connect, isIP, type Socket } from 'node:net'
 import { connect as connectSecurely } from 'node:tls'
-import type { UserPlaces } from '../kernel/user-places.ts'
+import type { FairPlaces } from '../kernel/fair-places.ts'
 import { codeOf } from '../kernel/thrown.ts'
 import { answering, HostNotFoundError, lookUpHost } from './host-lookup.ts'
 import { NoPublicHostError, seconds, type Peer } from './peer.ts'
@@ -25,7 +25,7 @@ export type Dial = {
 /** Where the look-ups of the user of a run wait for their turn. */
 export type Lookups = {
   userId: string
-  places: UserPlaces
+  places: FairPlaces
   /** For tests. */
   lookUp?: typeof lookUpHost
 }

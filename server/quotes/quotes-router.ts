@@ -1,5 +1,5 @@
 import { callerTurn } from '../rpc/hold-answer.ts'
-import { procedure, router, withScope } from '../rpc/trpc.ts'
+import { procedure, router, withWrite } from '../rpc/trpc.ts'
 import { createQuote } from './create-quote.ts'
 import { Quote, QuoteInput } from './quote-schema.ts'
 
@@ -30,7 +30,7 @@ export const quotesRouter = router({
     .input(QuoteInput)
     .output(Quote)
     .mutation(
-      withScope(
+      withWrite(
         'execute',
         ({ ctx, input }) => {
           const { about, caller, services } = ctx

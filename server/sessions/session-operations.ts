@@ -42,12 +42,18 @@ export type SessionParts = {
   payloads: PayloadStore
   store: Store
 }
-type Create = { caller: Caller; input: z.output<typeof CreateSessionInput>; idempotencyKey: string | null }
+type Create = {
+  caller: Caller
+  input: z.output<typeof CreateSessionInput>
+  idempotencyKey: string | null
+  /** Whether it is created for a response of OpenAI's protocol. */
+  isResponse?: boolean
+}
 
 /** Opens a session with an agent that the caller may use. Free of charge. */
 export async function createSession(
-  { access, catalogue, clock, store }: SessionParts,
-  { caller, idempotencyKey, input }: Create,
+  { access, catalogue, clock, payloads, store }: SessionParts,
+  { caller, idempotencyKey, input, isResponse = false }: Create,
 ): Promise<z.output<typeof CreateSessionOutput>> {
   const { agentId, tags = {} } = input
   const metadata = withConnectors(input)
@@ -75,9 +81,11 @@ export async function createSession(
     metadata,
     tags: Object.keys(tags).length === 0 ? null : tags,
     maxCost: input.maxCostUsd === undefined ? null : parseUsd(input.maxCostUsd)!,
+    isResponse,
     idempotency,
   })
   if (result.outcome === 'refused') throw createRefusal(result.reason)
+  if (result.outcome === 'created') await removeFiles(payloads, result.files)
   return created(result.session)
 }
 

@@ -3,7 +3,7 @@ import type { Units } from '../kernel/money.ts'
 import type { KeyRateState, SpendState } from './execution-limits.ts'
 import type { AccountLimits } from './limits/account-limits.ts'
 import type { RateState, SessionStatus } from './records.ts'
-import type { AdmitTask, AdmitTaskResult, LimitRefusal } from './task-inputs.ts'
+import type { AdmitTask, AdmitTaskResult, LimitRefusal, PayloadsFull } from './task-inputs.ts'
 import type { OpenTurn, OpenTurnResult } from './session-inputs.ts'
 
 export type TaskNotAccepted = Exclude<AdmitTaskResult, { outcome: 'accepted' }>
@@ -25,6 +25,8 @@ export type LimitFacts = {
   /** Tasks of the user that wait; 0 where nothing limits them. */
   waiting: number
   windows: readonly SpendState[]
+  /** If there is no room for the payloads. */
+  payloads: PayloadsFull | undefined
 }
 
 type TaskFacts = LimitFacts & {
@@ -42,7 +44,7 @@ export function judgeTask(
   { agentId, connectorIds, cost, idempotency }: Pick<AdmitTask, 'agentId' | 'connectorIds' | 'cost' | 'idempotency'>,
   facts: TaskFacts,
 ): TaskNotAccepted | undefined {
-  const { account, earlier, isQuoteUsed, keyRate, limits, now, rate, waiting, windows } = facts
+  const { account, earlier, isQuoteUsed, keyRate, limits, now, payloads, rate, waiting, windows } = facts
   if (earlier) {
     return earlier.bodyHash === idempotency?.bodyHash
       ? { outcome: 'replayed', taskId: earlier.resourceId, rate }
@@ -61,6 +63,7 @@ export function judgeTask(
   if (limits.tasksWaiting !== null && waiting >= limits.tasksWaiting) {
     return { outcome: 'refused', reason: 'waiting', limit: limits.tasksWaiting, rate }
   }
+  if (payloads) return { outcome: 'refused', reason: 'payloads', payloads, rate }
   const full = fullFor(cost, windows)
   if (full) return { outcome: 'refused', reason: 'limit', window: full, required: cost, rate }
   if (owed > 0) return { outcome: 'refused', reason: 'owed', owed, rate }
@@ -85,7 +88,7 @@ type TurnFacts = Omit<LimitFacts, 'waiting'> & {
 /** What stands against a chat turn, in the same order; else how much is held of the balance, and how much could be. */
 export function judgeTurn(
   { hold, leaving, required }: Pick<OpenTurn, 'hold' | 'leaving' | 'required'>,
-  { account, blockedUntil, isQuoteUsed, isUsed, keyRate, left, limits, rate, session, windows }: TurnFacts,
+  { account, blockedUntil, isQuoteUsed, isUsed, keyRate, left, limits, payloads, rate, session, windows }: TurnFacts,
 ): TurnNotOpened | { taken: Units; room: Units } {
   if (isUsed) return { outcome: 'refused', reason: 'idempotency-conflict', rate }
   if (!session) return { outcome: 'refused', reason: 'unknown', rate }
@@ -96,6 +99,7 @@ export function judgeTurn(
   if (blockedUntil !== null) return { outcome: 'refused', reason: 'written-off', until: blockedUntil, rate }
   if (isFull(rate)) return { outcome: 'refused', reason: 'rate', rate }
   if (keyRate && keyRate.used >= keyRate.limit) return { outcome: 'refused', reason: 'key-rate', keyRate, rate }
+  if (payloads) return { outcome: 'refused', reason: 'payloads', payloads, rate }
   // Before the balance, for which a turn may wait.
   if (left < required) return { outcome: 'refused', reason: 'budget', left, required, rate }
   const full = fullFor(required, windows)
@@ -120,9 +124,10 @@ export function leftWithin(maxCost: Units | null, session: { maxCost: Units | nu
 /** What stands against an execution whatever the time and the balance are: the plan, and limits on what is spent. */
 export function judgeLimits(
   { agentId, required }: { agentId: string; required: Units },
-  { limits, rate, windows }: Pick<LimitFacts, 'limits' | 'windows'> & { rate: RateState },
+  { limits, payloads, rate, windows }: Pick<LimitFacts, 'limits' | 'payloads' | 'windows'> & { rate: RateState },
 ): LimitRefusal | undefined {
   if (!mayRun(limits, agentId)) return { outcome: 'refused', reason: 'agent', agentId, rate }
+  if (payloads) return { outcome: 'refused', reason: 'payloads', payloads, rate }
   const full = fullFor(required, windows)
   return full && { outcome: 'refused', reason: 'limit', window: full, required, rate }
 }

@@ -40,6 +40,8 @@ export type OwnedPayload = PayloadRecord & {
   sessionId: string | null
   mediaType: string | null
   filename: string | null
+  /** Estimate by its content; null for the JSON of a task and for files stored before estimates were. */
+  tokens: number | null
 }
 
 /** A file of a message, with its estimated and maximum tokens; null if only the agent's context bounds it. */

@@ -28,10 +28,14 @@ export type CreateSession = {
   tags?: Tags | null
   /** What all its turns may cost. */
   maxCost?: Units | null
+  /** Whether it is created for a response. Response sessions are removed, least recently used first, if the user has too many. */
+  isResponse?: boolean
   idempotency: Idempotency | null
 }
+/** `files` are the payloads of the session that made room. */
 export type CreateSessionResult =
-  | { outcome: 'created' | 'replayed'; session: SessionRecord }
+  | { outcome: 'created'; session: SessionRecord; files: string[] }
+  | { outcome: 'replayed'; session: SessionRecord }
   | { outcome: 'refused'; reason: 'idempotency-conflict' | 'too-many' | 'too-many-empty' | 'too-many-keyed' }
 
 export type SessionOf = { userId: string; sessionId: string }
@@ -77,7 +81,7 @@ export type OpenTurn = SessionOf & {
   /** Of the credential that it is asked for with. */
   limits?: CredentialLimits | null
 }
-export type TurnFile = { id: string; digest: PayloadDigest; mediaType: string; filename: string | null }
+export type TurnFile = { id: string; digest: PayloadDigest; mediaType: string; filename: string | null; tokens: number }
 export type OpenTurnResult =
   /** `room` is what balance, caps and limits leave for all of it. */
   | { outcome: 'opened'; held: Units; room: Units; rate: RateState }

@@ -103,6 +103,7 @@ export type StoreLimits = {
   abuseBlockSeconds: number
   abuseBlockMaxSeconds: number
   maxWrittenOffUsdPerDay: number
+  payloadBytesPerDay: number
   connectorBlockSeconds: number
   connectorTasksAtWork: number
   sessionIdleSeconds: number
@@ -221,6 +222,8 @@ export type Store = {
     agentId: string
     required: Units
     limits?: CredentialLimits | null
+    /** Payloads that are to be stored for it, as far as they are known. */
+    payloadBytes?: number
   }): Promise<LimitRefusal | undefined>
   /**
    * Moves a queued task to processing under a new attempt, within what its user may have at work. Fails and refunds a pending

@@ -19,6 +19,8 @@ export type AdmitTask = {
   endpointId: string
   cost: Units
   request: StoredJson
+  /** Of a request that is stored apart. */
+  payloadBytes?: number
   connectorIds: string[] | null
   idempotency: Idempotency | null
   /** The call of a tool that waits for it. */
@@ -56,6 +58,10 @@ export type LimitRefusal =
   | { outcome: 'refused'; reason: 'agent'; agentId: string; rate: RateState }
   | { outcome: 'refused'; reason: 'key-rate'; keyRate: KeyRateState; rate: RateState }
   | { outcome: 'refused'; reason: 'limit'; window: SpendState; required: Units; rate: RateState }
+  | { outcome: 'refused'; reason: 'payloads'; payloads: PayloadsFull; rate: RateState }
+
+/** The limit on bytes of payloads a day, what is stored of it, and how many bytes more were asked for. */
+export type PayloadsFull = { limit: number; stored: number; required: number; resetsAt: EpochMs }
 
 export type CompleteTask = AttemptRef & {
   response: StoredJson

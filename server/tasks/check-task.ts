@@ -79,7 +79,8 @@ export async function quoteTask(
   const { endpoint } = await checkTask(catalogue, { caller, input, ownTick })
   const { meters, price } = await priceOf(quotes, { caller, endpoint, input, ownTick })
   const { limits, userId } = caller
-  const refused = await store.foreseeLimits({ userId, agentId: endpoint.agentId, required: price, limits })
+  const asked = { userId, agentId: endpoint.agentId, required: price, limits, payloadBytes: 1 }
+  const refused = await store.foreseeLimits(asked)
   if (refused) throw limitRefusal(refused)
   await ownTick()
   const terms: QuotedTask = { price, meters }

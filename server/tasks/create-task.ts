@@ -104,6 +104,7 @@ export async function createTask(
   const { meters, price, quoteId } = await priceOf(quotes, { caller, endpoint, input, ownTick })
 
   const now = clock.now()
+  const isLarge = isLarger(json, inlineBytes)
   const admission: Omit<AdmitTask, 'request'> = {
     taskId: newId('task', now),
     userId: caller.userId,
@@ -111,6 +112,7 @@ export async function createTask(
     endpointId,
     cost: price,
     meters,
+    payloadBytes: isLarge ? Buffer.byteLength(json) : 0,
     connectorIds: connectorIds ?? null,
     webhookUrl,
     quoteId,
@@ -121,7 +123,7 @@ export async function createTask(
     call,
     idempotency: idempotencyKey === null ? null : { key: idempotencyKey, bodyHash: await bodyHash() },
   }
-  if (isLarger(json, inlineBytes)) {
+  if (isLarge) {
     // A request that will be refused must not cost the disk a file.
     const foreseen = await store.foreseeAdmission(admission)
     if (foreseen) return answer(foreseen, { taskId: admission.taskId, about, onRate })
@@ -211,6 +213,7 @@ function refusal(result: Extract<AdmitTaskResult, { outcome: 'refused' }>): Erra
     case 'agent':
     case 'key-rate':
     case 'limit':
+    case 'payloads':
       return limitRefusal(result)
     case 'balance':
       return balanceRefusal(result)

@@ -3,11 +3,14 @@ import type { Logger } from '../kernel/logger.ts'
 import type { AttemptRef } from '../store/records.ts'
 import type { Store } from '../store/store.ts'
 import type { TaskEnds } from './task-ends.ts'
+import type { ProgressEvent, TaskProgress } from './task-schema.ts'
 
 /** How far a run of this process has come. */
 export type Live = AttemptRef & {
   /** JSON text; undefined until it has said something. */
   readonly progress: string | undefined
+  /** The event of that progress: one object for all followers, so that it is parsed and serialized once. */
+  readonly event: ProgressEvent | undefined
 }
 
 /** A run that is under way. */
@@ -104,11 +107,22 @@ class Run implements LiveRun {
   /** Whether other nodes know of its begin. */
   isTold = false
   readonly #told: (run: Run, json?: string) => void
+  #event: { of: string; event: ProgressEvent } | undefined
 
   constructor({ attempt, taskId }: AttemptRef, told: (run: Run, json?: string) => void) {
     this.attempt = attempt
     this.taskId = taskId
     this.#told = told
+  }
+
+  get event(): ProgressEvent | undefined {
+    const { attempt, progress: of } = this
+    if (of === undefined) return undefined
+    if (this.#event?.of !== of) {
+      const progress = JSON.parse(of) as TaskProgress
+      this.#event = { of, event: { type: 'progress', timestamp: progress.at, attempt, progress } }
+    }
+    return this.#event.event
   }
 
   note(json: string): void {

@@ -1,4 +1,6 @@
+import { FairPlaces } from '../kernel/fair-places.ts'
 import type { Signals } from '../store/shared.ts'
+import { ProgressRounds } from './progress-rounds.ts'
 
 /** Why those who wait look at a task again: it may be in another state, or this process's run of it has come further. */
 export type TaskChange = 'state' | 'progress'
@@ -36,14 +38,15 @@ export class TaskEnds {
   readonly #signals: Signals | undefined
   readonly #lookMs: number
   readonly #waiters = new Map<string, Set<Waiter>>()
-  readonly #ofUser = new Map<string, number>()
+  readonly #places = new FairPlaces({ perUser: waitersMax })
+  readonly #rounds = new ProgressRounds({ wakesOf: (taskId) => this.#followersOf(taskId, 'progress') })
   #isClosed = false
 
   constructor(signals?: Signals, lookMs = defaultLookMs) {
     this.#signals = signals
     this.#lookMs = lookMs
     signals?.on('task-ended', (taskId) => this.#wake(taskId))
-    signals?.on('task-changed', (taskId) => this.#wakeFollowers(taskId, 'state'))
+    signals?.on('task-changed', (taskId) => this.taskChanged(taskId, 'state'))
     signals?.onGap(() => {
       for (const taskId of this.#waiters.keys()) this.#wake(taskId)
     })
@@ -51,7 +54,10 @@ export class TaskEnds {
 
   /** Whether the user may wait for one more task. */
   hasRoom(userId: string): boolean {
-    return (this.#ofUser.get(userId) ?? 0) < waitersMax
+    const place = this.#places.open(userId)
+    const refusal = place.hold(1)
+    place.release()
+    return !refusal
   }
 
   /** Over at once when as many of the user's wait as may. */
@@ -60,14 +66,15 @@ export class TaskEnds {
     { timeoutMs, signal, isFollowing = false }: WaitOptions,
   ): TaskWait {
     const waiter = new Waiter(isFollowing)
-    waiter.isRefused = !this.hasRoom(userId)
+    const place = this.#places.open(userId)
+    waiter.isRefused = place.hold(1) !== undefined
     if (this.#isClosed || signal?.aborted || waiter.isRefused) {
+      place.release()
       waiter.end()
       return waiter
     }
     const waiters = this.#waiters.get(taskId) ?? new Set()
     this.#waiters.set(taskId, waiters.add(waiter))
-    this.#ofUser.set(userId, (this.#ofUser.get(userId) ?? 0) + 1)
     const timer = timeoutMs === undefined ? undefined : setTimeout(() => waiter.end(), timeoutMs)
     const looks = this.#signals && setInterval(() => waiter.wake('state'), this.#lookMs * (0.75 + Math.random() / 2))
     const onAbort = () => waiter.end()
@@ -76,10 +83,8 @@ export class TaskEnds {
       clearTimeout(timer)
       clearInterval(looks)
       signal?.removeEventListener('abort', onAbort)
-      if (!waiters.delete(waiter)) return
-      const left = this.#ofUser.get(userId)! - 1
-      if (left > 0) this.#ofUser.set(userId, left)
-      else this.#ofUser.delete(userId)
+      place.release()
+      waiters.delete(waiter)
       if (waiters.size === 0 && this.#waiters.get(taskId) === waiters) this.#waiters.delete(taskId)
     }
     return waiter
@@ -91,9 +96,10 @@ export class TaskEnds {
     this.#signals?.send('task-ended', taskId)
   }
 
-  /** Told to those who follow it in this process. */
+  /** Tells the task's followers in this process: immediately of another state, in rounds of progress. */
   taskChanged(taskId: string, change: TaskChange): void {
-    this.#wakeFollowers(taskId, change)
+    if (change === 'progress') this.#rounds.note(taskId)
+    else for (const wake of this.#followersOf(taskId, change)) wake()
   }
 
   /** Answers everybody now, so that a stop does not wait for them. */
@@ -106,8 +112,9 @@ export class TaskEnds {
     for (const waiter of this.#waiters.get(taskId) ?? []) waiter.wake('state')
   }
 
-  #wakeFollowers(taskId: string, change: TaskChange): void {
-    for (const waiter of this.#waiters.get(taskId) ?? []) if (waiter.isFollowing) waiter.wake(change)
+  *#followersOf(taskId: string, change: TaskChange): Iterable<() => void> {
+    const followers = [...(this.#waiters.get(taskId) ?? [])].filter(({ isFollowing }) => isFollowing)
+    for (const follower of followers) yield () => follower.wake(change)
   }
 }
 

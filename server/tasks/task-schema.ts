@@ -145,6 +145,7 @@ export const TaskEvent = z
   ])
   .meta({ id: 'TaskEvent' })
 export type TaskEvent = z.output<typeof TaskEvent>
+export type ProgressEvent = Extract<TaskEvent, { type: 'progress' }>
 
 export const ListTasksInput = z.object({
   status: TaskStatus.optional().describe('Only tasks in this state'),

@@ -113,16 +113,27 @@ export class TaskStream implements AsyncIterable<TaskEvent> {
     const told = this.#told
     this.#told = { status, attempt, progress }
     const events: TaskEvent[] = []
-    const shown = progress === null ? undefined : (JSON.parse(progress) as TaskProgress)
-    if (!told || told.status !== status || told.attempt !== attempt) {
-      events.push({ type: 'state', timestamp, status, attempt, ...(shown && { progress: shown }) })
-    } else if (shown && told.progress !== progress)
-      events.push({ type: 'progress', timestamp, attempt, progress: shown })
+    const isOther = told?.status !== status || told.attempt !== attempt
+    if (progress !== null && told?.attempt === attempt && told.progress !== progress) {
+      events.push(this.#progressEvent(progress, timestamp))
+    }
+    if (isOther) {
+      const shown = progress === null ? {} : { progress: JSON.parse(progress) as TaskProgress }
+      events.push({ type: 'state', timestamp, status, attempt, ...shown })
+    }
     if (record.completedAt !== null) {
       events.push({ type: 'end', timestamp, task: toTask(record, { links, live }) })
       this.end()
     }
     return events
+  }
+
+  /** That of this process's run, if it has told this progress. */
+  #progressEvent(json: string, timestamp: string): TaskEvent {
+    const { attempt, id } = this.#record
+    const run = this.#parts.live.of(id)
+    if (run?.attempt === attempt && run.progress === json && run.event) return run.event
+    return { type: 'progress', timestamp, attempt, progress: JSON.parse(json) as TaskProgress }
   }
 }
 

@@ -2,7 +2,7 @@ import { signRequest } from '../outbound/request-signature.ts'
 import { SealedSecretsError } from '../connectors/secret-vault.ts'
 import type { Clock } from '../kernel/clock.ts'
 import type { Logger } from '../kernel/logger.ts'
-import { UserPlaces } from '../kernel/user-places.ts'
+import { FairPlaces } from '../kernel/fair-places.ts'
 import { ErrandError } from '../kernel/errors.ts'
 import type { AttemptOutcome, EndedAttempt, LeasedDelivery, WebhookStore } from '../store/webhook-inputs.ts'
 import { attemptMs, EndpointError, type WebhookPosts } from './webhook-post.ts'
@@ -88,7 +88,7 @@ export class WebhookDispatcher {
   /** Targets that failed or were slow of late, and when; the one that was so longest ago is the first. */
   readonly #troubled = new Map<string, number>()
   readonly #stopping = new AbortController()
-  readonly #tests = new UserPlaces({ perUserMax: 1, max: testsMax })
+  readonly #tests = new FairPlaces({ perUser: 1, total: testsMax })
   #inFlight = 0
   #inFlightTroubled = 0
   #waiting = 0

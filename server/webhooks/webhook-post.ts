@@ -1,5 +1,5 @@
 import type { IncomingMessage } from 'node:http'
-import { UserPlaces } from '../kernel/user-places.ts'
+import { FairPlaces } from '../kernel/fair-places.ts'
 import type { lookUpHost } from '../outbound/host-lookup.ts'
 import { exchange } from '../outbound/exchange.ts'
 import { KeptConnections } from '../outbound/kept-connections.ts'
@@ -43,7 +43,7 @@ export type Post = {
  */
 export class WebhookPosts {
   readonly #options: PostOptions
-  readonly #places = new UserPlaces({ perUserMax: lookupsPerUserMax, max: lookupsMax })
+  readonly #places = new FairPlaces({ perUser: lookupsPerUserMax, total: lookupsMax })
   readonly #agents = new Map<string, KeptConnections>()
 
   constructor(options: PostOptions) {

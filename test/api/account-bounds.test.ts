@@ -146,12 +146,13 @@ test('changes that are no executions have a rate of their own, over REST, batche
     ['PATCH', '/api/connectors/con_x', { name: 'Other' }],
     ['DELETE', '/api/connectors/con_x'],
     ['POST', '/api/connectors/con_x/test', {}],
+    ['POST', '/api/quotes', { task: { endpointId: 'mute.run', params: {} } }],
   ]
   for (const [method, target, body] of changes) {
     const answer = await service.request(method, target, { key, ...(body !== undefined && { body }) })
     expect([answer.status, answer.headers.get('retry-after')], `${method} ${target}`).toEqual([429, '50'])
     expect(answer.headers.has('x-ratelimit-remaining')).toBe(false)
-    expect(answer.body.message).toMatch(/^At most 5 changes of an account's sessions, keys and connectors/)
+    expect(answer.body.message).toMatch(/^At most 5 changes and quotes of an account per minute/)
   }
   const overRpc = await service.post('/trpc/sessions.create', create, { key })
   const inBatch = await service.post('/trpc/sessions.create?batch=1', { 0: create }, { key })

@@ -57,6 +57,7 @@ const text = {
   name: 'Text tools',
   description: 'Works on texts.',
   chat: null,
+  inPlan: true,
   endpoints: [
     {
       id: 'text.shorten',
@@ -106,14 +107,16 @@ const talk = {
     accepts: [],
     reasoning: false,
   },
+  inPlan: true,
 }
-const empty = { id: 'empty', kind: 'code', name: 'Empty', description: '', endpoints: [], chat: null }
+const empty = { id: 'empty', kind: 'code', name: 'Empty', description: '', endpoints: [], chat: null, inPlan: true }
 const hidden = {
   id: 'private',
   kind: 'code',
   name: 'Private',
   description: '',
   chat: null,
+  inPlan: true,
   endpoints: [
     {
       id: 'private.run',
@@ -134,6 +137,25 @@ test('the list has the agents of the configuration in its order, with endpoints,
   const { body, status } = await service.get('/api/agents', key)
   expect(status).toBe(200)
   expect(body).toEqual({ agents: [text, talk, empty], total: 3, limit: 50, offset: 0 })
+  await service.stop()
+})
+
+test('agents outside the plan or the own limits of the account say so, and runs of them are refused', async () => {
+  const plans = { free: { agents: ['talk'] } }
+  const service = await startService({ config: { ...config, plans, defaultPlan: 'free' } })
+  const { key, userId } = await service.createPerson()
+  const inPlan = async () => {
+    const { agents } = (await service.get('/api/agents', key)).body as { agents: { id: string; inPlan: boolean }[] }
+    for (const { id, inPlan: listed } of agents) {
+      expect((await service.get(`/api/agents/${id}`, key)).body.inPlan).toBe(listed)
+    }
+    return agents.filter((agent) => agent.inPlan).map(({ id }) => id)
+  }
+  expect(await inPlan()).toEqual(['talk'])
+  expect((await service.createTask(key, 'text.count', { text: 'one' })).status).toBe(403)
+  await service.app.store.changeAccountLimits({ userId, changes: { agents: ['text'] } })
+  expect(await inPlan()).toEqual(['text'])
+  expect((await service.createTask(key, 'text.count', { text: 'one' })).status).toBe(200)
   await service.stop()
 })
 

@@ -1,6 +1,9 @@
+import { subscribe, unsubscribe } from 'node:diagnostics_channel'
+import type { IncomingMessage } from 'node:http'
+import type { Socket } from 'node:net'
 import { setFlagsFromString } from 'node:v8'
 import { runInNewContext } from 'node:vm'
-import { expect, test } from 'vitest'
+import { afterAll, expect, test } from 'vitest'
 import { expectErrorBody, expectRefused, expectRpcRefused, RawConnection, shareService } from '../support/raw-http.ts'
 import type { Answer } from '../support/test-service.ts'
 
@@ -199,32 +202,77 @@ test('what many bodies of a user take together stays within the share while they
   await expect.poll(() => held() - before).toBeLessThan(room)
 })
 
-test('small bodies that do not come whole at once count for their user too', async () => {
+test('small bodies that do not come whole at once count for their user too, apart from larger ones', async () => {
   const { service } = guarded
   const [busy, other] = [await service.createPerson(), await service.createPerson()]
   const uploads: RawConnection[] = []
   const part = 60_000
-  for (let count = 0; count < 3; count++) uploads.push(await upload(busy.key, largest - 1))
-  for (let bytes = 3 * largest; bytes + part <= 48 * 1024 * 1024; bytes += part)
-    uploads.push(await upload(busy.key, part))
+  for (let bytes = 0; bytes + part <= 24 * megabyte; bytes += part) uploads.push(await upload(busy.key, part))
   await becomes(503, busy.key, 300_000)
   expect((await answerTo(busy.key, 1000))?.status).toBe(404)
   expect((await answerTo(other.key, largest))?.status).toBe(404)
   await close(uploads, busy.key)
 })
 
-test('bodies of 96 MB together are under way at most; the next large one waits, a small one does not', async () => {
-  const { service } = guarded
-  const uploads: RawConnection[] = []
-  for (let person = 0; person < 3; person++) {
-    const { key } = await service.createPerson()
-    for (let count = 0; count < 3; count++) uploads.push(await upload(key, largest - 1))
+let latest: Socket | undefined
+const onRequest = (given: unknown) => (latest = (given as { request: IncomingMessage }).request.socket)
+const requestStart = 'http.server.request.start'
+subscribe(requestStart, onRequest)
+afterAll(() => void unsubscribe(requestStart, onRequest))
+
+/** Uploads that many bytes, and waits until the service has read them. */
+async function uploadAll(key: string, bytes: number): Promise<RawConnection> {
+  const connection = await upload(key, bytes)
+  await expect.poll(() => latest?.bytesRead).toBeGreaterThanOrEqual(bytes)
+  return connection
+}
+
+/** Accounts without balance that send as much as one user may, and then a little from time to time. */
+async function hoard(accounts: number[][]): Promise<{ key: string; uploads: RawConnection[] }[]> {
+  const hoards = []
+  for (const sizes of accounts) {
+    const { key } = await guarded.service.createPerson({ balanceUsd: '0.0000' })
+    const uploads: RawConnection[] = []
+    for (const bytes of sizes) uploads.push(await uploadAll(key, bytes))
+    hoards.push({ key, uploads })
   }
-  const other = await service.createPerson()
-  const refused = await becomes(503, other.key, largest)
-  expectErrorBody(refused, { status: 503, error: 'Service unavailable', message: /Too many large requests/ })
-  expect((await answerTo(other.key, 60_000))?.status).toBe(404)
-  uploads.pop()![Symbol.dispose]()
-  await becomes(404, other.key, largest)
-  for (const connection of uploads) connection[Symbol.dispose]()
+  return hoards
+}
+
+const half = [largest - 1, largest - 1, largest - 1, largest - 1, 7 * megabyte]
+const eighth = [largest - 1, megabyte]
+
+test('two accounts that send slowly leave room for the large bodies of others', async () => {
+  const { service } = guarded
+  const hoards = await hoard([half, half])
+  for (const { key } of await Promise.all([1, 2].map(() => service.createPerson()))) {
+    expect((await answerTo(key, largest))?.status).toBe(404)
+  }
+  await close(
+    hoards.flatMap(({ uploads }) => uploads),
+    hoards[0]!.key,
+  )
+})
+
+test('without room for a large body, the slowest of whoever holds most is given up, and no other', async () => {
+  const { service } = guarded
+  const hoards = await hoard([half, eighth, eighth, eighth, eighth])
+  const isAnswered = ({ received }: RawConnection) => received.length > 0
+  for (const { uploads } of hoards) expect(uploads.some(isAnswered)).toBe(false)
+  const honest = await service.createPerson()
+  expect((await answerTo(honest.key, largest))?.status).toBe(404)
+  const [most, ...others] = hoards
+  await expect.poll(() => most!.uploads.some(isAnswered)).toBe(true)
+  for (const { uploads } of others) expect(uploads.some(isAnswered)).toBe(false)
+  const refused = await most!.uploads.find(isAnswered)!.readAnswer()
+  expectErrorBody(refused, { status: 503, error: 'Service unavailable', message: /arrived too slowly/ })
+  expect(refused!.headers.get('retry-after')).toBe('1')
+  // What is left of it goes on.
+  const going = most!.uploads.slice(0, 4).findLast((connection) => !isAnswered(connection))!
+  await going.send(' ')
+  expect((await going.readAnswer())?.status).toBe(404)
+  await close(
+    hoards.flatMap(({ uploads }) => uploads),
+    hoards[0]!.key,
+  )
 })

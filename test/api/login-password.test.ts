@@ -1,33 +1,23 @@
 import type { IncomingMessage } from 'node:http'
-import { expect, test, vi } from 'vitest'
+import { expect, test } from 'vitest'
 import { beginLogin } from '../../server/auth/logins/log-in.ts'
 import { RequestTrace } from '../../server/tracing/request-trace.ts'
 import { FakeClock } from '../support/fake-clock.ts'
-import { startService } from '../support/test-service.ts'
+import { startService, type TestService } from '../support/test-service.ts'
 import { Browser, password, type Credentials } from './browser-login.ts'
 
-// The real hashing, whose next answer can be held back: what happens meanwhile then comes in between.
-const held = vi.hoisted(() => ({ next: undefined as { reached: () => void; until: Promise<void> } | undefined }))
-vi.mock('@node-rs/argon2', async (importReal) => {
-  const real = await importReal<typeof import('@node-rs/argon2')>()
-  return {
-    ...real,
-    verify: async (...input: Parameters<typeof real.verify>) => {
-      const { next: gate } = held
-      held.next = undefined
-      const fits = await real.verify(...input)
-      gate?.reached()
-      await gate?.until
-      return fits
-    },
-  }
-})
-
-/** Begins a login that has compared its password and waits; the result goes on with it. */
-async function holdLogin(browser: Browser, credentials: Credentials) {
+/** Begins a login that has compared its password and waits before it is stored. The result lets it go on. */
+async function holdLogin({ app, browser }: { app: TestService['app']; browser: Browser }, credentials: Credentials) {
+  const { store } = app
+  const { createLogin } = store
   const reached = Promise.withResolvers<void>()
   const released = Promise.withResolvers<void>()
-  held.next = { reached: reached.resolve, until: released.promise }
+  store.createLogin = async (login) => {
+    store.createLogin = createLogin
+    reached.resolve()
+    await released.promise
+    return await createLogin(login)
+  }
   const answer = browser.logIn(credentials)
   await reached.promise
   return () => {
@@ -150,7 +140,7 @@ test('a login by the old password that the change overtakes is refused', async (
   const { email } = await service.createPerson({ password })
   const browser = await Browser.loggedIn(service, { email, password })
   const late = new Browser(service)
-  const goOn = await holdLogin(late, { email, password })
+  const goOn = await holdLogin({ app: service.app, browser: late }, { email, password })
   expect((await browser.post(path, { currentPassword: password, newPassword: next })).status).toBe(200)
   const answer = await goOn()
   expect([answer.status, answer.body.message, late.cookies.size]).toEqual([
@@ -166,7 +156,7 @@ test('a login that a suspension overtakes is refused', async () => {
   const service = await startService()
   const { email, userId } = await service.createPerson({ password })
   const late = new Browser(service)
-  const goOn = await holdLogin(late, { email, password })
+  const goOn = await holdLogin({ app: service.app, browser: late }, { email, password })
   await service.app.store.updateUser({ userId, isSuspended: true })
   const { headers, status } = await goOn()
   expect([status, headers.getSetCookie()]).toEqual([401, []])

@@ -44,7 +44,9 @@ test("a free plan's user is refused with the reason and the reset, and a paid on
     tasksWaiting: 2,
     spendPerDayUsd: '0.0300',
     agents: ['test'],
-    used: { tasksAtWork: 0, tasksWaiting: 0, spentTodayUsd: '0.0300' },
+    payloadBytesPerDay: 1_073_741_824,
+    payloadsResetAt: midnight,
+    used: { tasksAtWork: 0, tasksWaiting: 0, payloadBytesToday: 0, spentTodayUsd: '0.0300' },
     spendResetsAt: midnight,
   })
   expect(await expectStatus(200, service.get('/api/account', paid.key))).toMatchObject({
@@ -89,7 +91,7 @@ test('as many tasks wait as the plan allows, and agents that it does not have ar
   )
   expect(refused.headers.get('x-ratelimit-limit')).toBeNull()
   const { limits: own } = await expectStatus(200, service.get('/api/account', key))
-  expect(own.used).toEqual({ tasksAtWork: 0, tasksWaiting: 2, spentTodayUsd: '0.0200' })
+  expect(own.used).toMatchObject({ tasksAtWork: 0, tasksWaiting: 2, spentTodayUsd: '0.0200' })
   const { sessionId } = await expectStatus(200, service.post('/api/sessions', { agentId: 'talk' }, { key }))
   const chat = { sessionId, message: 'Hello' }
   const headers = { Accept: 'application/json' }

@@ -90,6 +90,25 @@ test('a task that waits is followed from its start on', async () => {
   await service.stop()
 })
 
+test('of ten thousand reports in a burst each follower gets a few, and the last one before the end', async () => {
+  const { follow, key, service } = await startWorld({ taskConcurrency: 1 })
+  const first = await startSteps(service, key)
+  const { taskId } = (await service.createTask(key, 'tell.flood', { times: 10_000 })).body
+  const readers = await Promise.all(Array.from({ length: 20 }, () => follow(taskId)))
+  for (const reader of readers) await reader.until('state')
+  first.release()
+  for (const reader of readers) {
+    const events = await reader.all()
+    const told = events.filter(({ type }) => type === 'progress')
+    expect(told.length).toBeLessThan(100)
+    // A follower who sees nothing of so short a run has the last progress with the state.
+    const last = { fraction: 1, data: { at: 10_000 } }
+    if (told.length > 0) expect(told.at(-1)).toMatchObject({ progress: last })
+    expect(events.slice(-2)).toMatchObject([{ type: 'state', status: 'completed', progress: last }, { type: 'end' }])
+  }
+  await service.stop()
+})
+
 test('of a task that has ended state and end come at once, and so they do of one that was canceled', async () => {
   const { follow, key, service } = await startWorld()
   const { release, taskId } = await startSteps(service, key)

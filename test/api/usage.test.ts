@@ -2,6 +2,7 @@ import fc from 'fast-check'
 import { expect, test } from 'vitest'
 import { formatUsd, parseUsd } from '../../server/kernel/money.ts'
 import { queryRows } from '../support/test-engine.ts'
+import { cancelAgents } from '../runner/cancel-agents.ts'
 import { FakeClock } from '../support/fake-clock.ts'
 import { startService, type TestService } from '../support/test-service.ts'
 import { sessionAgents, SessionCalls } from './session-calls.ts'
@@ -99,6 +100,25 @@ test('charges, refunds, executions and failures stand at the day of UTC in which
   clock.advance(dayMs)
   expect((await usage(service, key, '?days=90'))[0]).toEqual(second)
   expect(await busyDays(service, key, '?days=89')).toEqual([])
+  await service.stop()
+})
+
+test('tasks that were canceled or have expired are refunded, and are not failures', async () => {
+  const clock = new FakeClock()
+  const { config } = cancelAgents()
+  const service = await startService({ config, clock, limits: { ...unlimited, taskConcurrency: 1 } })
+  const { key } = await service.createPerson()
+  const create = async (more: object = {}): Promise<string> =>
+    (await service.post('/api/tasks', { endpointId: 'work.slow', params: {}, ...more }, { key })).body.taskId
+  const first = await create()
+  const expiring = await create({ expiresInSeconds: 1 })
+  clock.advance(1001)
+  const { body } = await service.get(`/api/tasks/${expiring}?wait=60`, key)
+  expect(body.error.code).toBe('EXPIRED')
+  expect((await service.post(`/api/tasks/${first}/cancel`, undefined, { key })).status).toBe(200)
+  const [day] = await busyDays(service, key)
+  expect(day).toMatchObject({ executions: 2, failures: 0 })
+  expect(day!.refundedUsd).toBe(day!.spentUsd)
   await service.stop()
 })
 

@@ -1,6 +1,9 @@
+import { writeFileSync } from 'node:fs'
+import { join } from 'node:path'
 import { expect, test } from 'vitest'
 import { say } from '../support/chat-agents.ts'
 import { FakeClock } from '../support/fake-clock.ts'
+import { temporaryFolder } from '../support/resources.ts'
 import { expectOneEnd, expectSound, startTalk, Talker } from './chat-checks.ts'
 
 const once = { 'idempotency-key': 'chat-1' }
@@ -62,11 +65,13 @@ test('of twenty chats at one moment with one key in one session one runs, and th
     expect([status, text]).toEqual([200, first!.text])
     expect(headers['errand-turn-id']).toBe(first!.headers['errand-turn-id'])
   }
-  const other = say({ do: 'wait', ms: 50 })
+  const answered = join(temporaryFolder('idempotency'), 'answered')
+  const other = say({ do: 'text', delta: 'x' }, { do: 'await-file', file: answered })
   const mixed = await Promise.all(
     [1, 2, 3, 4].map((n) => talker.open(other, { headers: { 'idempotency-key': `m${n}` } })),
   )
   expect(mixed.map(({ status }) => status).toSorted()).toEqual([200, 409, 409, 409])
+  writeFileSync(answered, '')
   await Promise.all(mixed.map((reader) => reader.all()))
   expect(await talker.charges()).toHaveLength(2)
   await expectSound(talker)

@@ -1,11 +1,14 @@
 import { expect, test } from 'vitest'
 import { lineMax } from '../../server/chat/user-turns.ts'
 import type { ChatReader } from '../support/chat-reader.ts'
+import { maxOutputTokens } from '../models/model-agents.ts'
 import { startModels } from '../models/model-checks.ts'
 import { hang, reply } from '../support/model-provider.ts'
-import { expectOneEnd, soon, startTalk, Talker, unitsOf } from './chat-checks.ts'
+import { expectOneEnd, priceOf, soon, startTalk, Talker, unitsOf } from './chat-checks.ts'
 
 const writesMax = 4
+/** Tokens that providers add to a request with four tools, an instruction and a message. */
+const aroundMax = 1000
 
 /** One chat that holds nearly all of its user's balance until its client leaves, and as many as may wait for it. */
 async function startLine() {
@@ -108,18 +111,39 @@ test('a chat waits for others of its user that hold all they need, too', async (
   await world.stop()
 })
 
-test('a call of a model that is left holds nothing any more, and costs a part of what it held', async () => {
+test('a model call holds its whole prompt and longest text at most; one that is left costs less than its whole reply', async () => {
   const world = await startModels()
   const talker = await Talker.create(world.service, { agentId: 'model' })
   world.provider.play(hang)
   const holder = await talker.open('Hello')
   await expect.poll(() => world.provider.requests.length, soon).toBe(1)
   const { heldUsd } = await talker.account()
+  const sentBytes = Buffer.byteLength(JSON.stringify(world.provider.bodies[0]))
   holder.leave()
   await talker.settled()
-  const [{ amountUsd }] = await talker.charges()
-  expect(-unitsOf(amountUsd)).toBeGreaterThan(0)
-  expect(-unitsOf(amountUsd)).toBeLessThan(unitsOf(heldUsd) / 2)
+  const [left] = await talker.charges()
+  const { rates } = left.breakdown
+  const costOf = (promptTokens: number, completionTokens: number) =>
+    priceOf({
+      promptTokens,
+      completionTokens,
+      cachedPromptTokens: 0,
+      reasoningTokens: completionTokens,
+      toolCalls: 0,
+      rates,
+    })
+  // Each byte of the request one token, as are the frames that a provider puts around its parts, and all text is reasoning.
+  expect(unitsOf(heldUsd)).toBeLessThanOrEqual(costOf(sentBytes + aroundMax, maxOutputTokens))
+  expect(unitsOf(heldUsd)).toBeGreaterThan(costOf(0, maxOutputTokens))
+
+  const whole = await talker.another('model')
+  world.provider.play(reply({ text: ['Hello. '.repeat(100)], usage: null }))
+  expectOneEnd(await whole.chat('Hello'), 'done')
+  const [answered] = await whole.charges()
+  expect(left.breakdown.promptTokens).toBe(answered.breakdown.promptTokens)
+  expect(-unitsOf(left.amountUsd)).toBeGreaterThan(0)
+  expect(-unitsOf(left.amountUsd)).toBeLessThan(-unitsOf(answered.amountUsd))
+  expect(-unitsOf(answered.amountUsd)).toBeLessThanOrEqual(unitsOf(heldUsd))
   expect(await talker.account()).toMatchObject({ heldUsd: '0.0000' })
   await world.stop()
 })

@@ -2,6 +2,7 @@ import { rmSync } from 'node:fs'
 import { fileURLToPath } from 'node:url'
 import { expect, test } from 'vitest'
 import { besideServer, openAccount, send } from '../runner/process-client.ts'
+import { messageTextBytesMax } from '../../server/store/byte-bounds.ts'
 import { say } from '../support/chat-agents.ts'
 import { ChatReader } from '../support/chat-reader.ts'
 import { startProcess } from '../support/test-process.ts'
@@ -88,11 +89,10 @@ test('of a charged reply whose last events its process did not live to keep no e
   rmSync(dataDir, { recursive: true })
 })
 
-test('a reply that nobody reads is kept whole, however fast and in however large pieces its agent writes', async () => {
+/** A flood that nobody reads, and what is read of it after its end. */
+async function readFlood({ after = 0, times }: { times: number; after?: number }) {
   const service = await startTalk({ isInline: false })
   const talker = await Talker.create(service, { agentId: 'free' })
-  const times = 12_000
-  const delta = 'x'.repeat(1000)
   const message = say({ do: 'text', delta: 'First' }, { do: 'wait', ms: 50 }, { do: 'flood', times, delta })
   const body = { sessionId: talker.sessionId, message, onDisconnect: 'continue' }
   const reader = await ChatReader.open({ url: service.url, key: talker.key, body })
@@ -100,11 +100,37 @@ test('a reply that nobody reads is kept whole, however fast and in however large
   reader.leave()
   await expect.poll(async () => (await talker.session()).messageCount, soon).toBe(2)
   const path = `/api/chat/${String(reader.headers['errand-turn-id'])}/events`
-  const again = await ChatReader.open({ url: service.url, key: talker.key, path })
-  const events = await again.all()
-  expect([again.status, events.length]).toEqual([200, times + 2])
-  expect(events.every(({ seq }, at) => seq === at + 1)).toBe(true)
-  expectOneEnd(events, 'done')
-  expect(textOf(events)).toBe(`First${delta.repeat(times)}`)
+  const read = async (from: number) => {
+    const again = await ChatReader.open({ url: service.url, key: talker.key, path: `${path}?after=${from}` })
+    return { status: again.status, events: await again.all(), text: again.text }
+  }
+  const [whole, rest] = [await read(0), await read(after)]
+  const { body: page } = await service.get(`/api/sessions/${talker.sessionId}/messages?offset=1`, talker.key)
   await service.stop()
+  return { whole, rest, reply: page.messages[0] }
+}
+
+const delta = 'x'.repeat(1000)
+
+test('a reply that nobody reads is kept whole, however fast and in however large pieces its agent writes', async () => {
+  const times = 7000
+  const { whole } = await readFlood({ times })
+  expect([whole.status, whole.events.length]).toEqual([200, times + 2])
+  expect(whole.events.every(({ seq }, at) => seq === at + 1)).toBe(true)
+  expectOneEnd(whole.events, 'done')
+  expect(textOf(whole.events)).toBe(`First${delta.repeat(times)}`)
+})
+
+test('of a reply beyond 8 MB that nobody reads the newest events are kept, and the oldest are 410', async () => {
+  const times = 20_000
+  const after = times - 5000
+  const { reply, rest, whole } = await readFlood({ times, after })
+  expect([whole.status, JSON.parse(whole.text).code]).toEqual([410, 'EVENTS_EXPIRED'])
+  expect([rest.status, rest.events.length]).toEqual([200, times + 2 - after])
+  expect(rest.events.every(({ seq }, at) => seq === after + at + 1)).toBe(true)
+  expectOneEnd(rest.events, 'done')
+  // The message keeps the beginning of the text.
+  expect(`First${delta.repeat(times)}`.startsWith(reply.content)).toBe(true)
+  expect(reply.content.length).toBeGreaterThan(messageTextBytesMax - 10)
+  expect(reply.truncated).toBe(true)
 })

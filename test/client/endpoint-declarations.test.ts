@@ -40,7 +40,7 @@ function agentWith(params: Record<string, unknown>, description = 'Summarizes.')
     cancel: 'always' as const,
     params,
   }
-  return { id: 'text', kind: 'code', name: 'Text', description: '', endpoints: [endpoint], chat: null }
+  return { id: 'text', kind: 'code', name: 'Text', description: '', endpoints: [endpoint], chat: null, inPlan: true }
 }
 
 test('the endpoints of a service become declarations, with descriptions and prices', () => {

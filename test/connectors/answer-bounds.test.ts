@@ -3,7 +3,8 @@ import fc from 'fast-check'
 import { afterEach, expect, test } from 'vitest'
 import { AnswerMeter, valuesMax } from '../../server/connectors/thread/answer-meter.ts'
 import { heavinessOf, jsonNameBytesMax } from '../../server/kernel/json-values.ts'
-import { BytesUnderWay } from '../../server/connectors/thread/bytes-under-way.ts'
+import { AnswerPlace } from '../../server/connectors/thread/answer-place.ts'
+import { FairPlaces } from '../../server/kernel/fair-places.ts'
 import { megabyte, openGuardFor, post, startServer, stopAll } from './guarded-server.ts'
 import { soon } from '../runner/task-checks.ts'
 import { until } from '../support/until.ts'
@@ -14,37 +15,27 @@ import { beginEvents, startMcpServer } from './run-http-server.ts'
 
 afterEach(stopAll)
 
-const tooMuch = (who: string, of: number) =>
-  `The answers that ${who} under way are more than ${of} MB; call fewer tools at once.`
+const tooMuch = (megabytes: number) =>
+  `Your connectors may have ${megabytes} MB of incomplete answers, and fewer while the service is busy. Call fewer tools at the same time.`
 
-test('a user has so many bytes under way; what is complete or given up makes room', () => {
-  const bytes = new BytesUnderWay({ perUserMax: 2 * megabyte, max: 100 * megabyte })
-  const [first, second, other] = ['one', 'one', 'two'].map((userId) => bytes.share(userId, () => {}))
-  first!.hold(megabyte)
-  second!.hold(megabyte)
-  expect(() => second!.hold(megabyte + 1)).toThrow(tooMuch('your connectors have', 2))
-  other!.hold(2 * megabyte)
-  expect(bytes.bytes).toBe(3 * megabyte)
-  first!.release()
-  second!.hold(2 * megabyte)
-  for (const share of [second!, other!]) share.release()
-  expect(bytes.bytes).toBe(0)
-})
-
-test('for room that another needs the largest answer of whoever holds most is given up', () => {
-  const bytes = new BytesUnderWay({ perUserMax: 3 * megabyte, max: 4 * megabyte })
-  const ended: string[] = []
-  const share = (userId: string, what: string) =>
-    bytes.share(userId, ({ message }) => ended.push(`${what}: ${message}`))
-  const [small, large, honest] = [share('greedy', 'small'), share('greedy', 'large'), share('honest', 'honest')]
-  small.hold(megabyte)
-  large.hold(2 * megabyte)
-  honest.hold(megabyte + 1)
-  expect(ended).toEqual([`large: ${tooMuch('all connectors have', 4)}`])
-  expect(bytes.bytes).toBe(2 * megabyte + 1)
-  const another = share('another', 'another')
-  expect(() => another.hold(3 * megabyte)).toThrow(tooMuch('all connectors have', 4))
-  expect(bytes.bytes).toBe(2 * megabyte + 1)
+test('for room that another user needs the slowest answer of whoever holds most is given up', () => {
+  let now = 0
+  const places = new FairPlaces({ perUser: 6 * megabyte, total: 8 * megabyte, now: () => now })
+  const given: string[] = []
+  const open = (userId: string, what: string) =>
+    new AnswerPlace({ userId, places }, ({ message }) => given.push(`${what}: ${message}`))
+  const slow = open('greedy', 'slow')
+  now = 1000
+  const fast = open('greedy', 'fast')
+  slow.hold(3 * megabyte)
+  fast.hold(3 * megabyte)
+  expect(() => fast.hold(3 * megabyte + 1)).toThrow(tooMuch(6))
+  open('honest', 'honest').hold(2 * megabyte)
+  open('another', 'another').hold(megabyte)
+  const full = 'The service has no room for more incomplete answers. Call fewer tools at the same time.'
+  expect(given).toEqual([`slow: ${full}`])
+  expect(places.taken).toBe(6 * megabyte)
+  expect(() => open('large', 'large').hold(3 * megabyte)).toThrow(full)
 })
 
 test('answers that stop before their end are held by their user up to the bound, and by nobody once they are left', async () => {
@@ -52,15 +43,15 @@ test('answers that stop before their end are held by their user up to the bound,
     response.writeHead(200, { 'Content-Type': 'application/json' })
     response.write(`"${'x'.repeat(900_000)}`)
   })
-  const bytes = new BytesUnderWay({ perUserMax: 2 * megabyte, max: 100 * megabyte })
-  const guard = openGuardFor([server], { answers: { userId: 'one', bytes } })
+  const places = new FairPlaces({ perUser: 2 * megabyte, total: 100 * megabyte })
+  const guard = openGuardFor([server], { answers: { userId: 'one', places } })
   const answers = [1, 2, 3].map(async () => await (await guard.fetch(server.origin, post())).text())
-  await expect(Promise.race(answers)).rejects.toThrow(tooMuch('your connectors have', 2))
-  await expect.poll(() => bytes.bytes).toBe(2 * 900_001)
+  await expect(Promise.race(answers)).rejects.toThrow(tooMuch(2))
+  await expect.poll(() => places.taken).toBe(2 * 900_001)
   expect(server.connections.filter(({ destroyed }) => !destroyed).length).toBeLessThanOrEqual(3)
   guard.close()
   expect((await Promise.allSettled(answers)).map(({ status }) => status)).toEqual(Array(3).fill('rejected'))
-  expect(bytes.bytes).toBe(0)
+  expect(places.taken).toBe(0)
 })
 
 const lines = fc.array(fc.constantFrom('data: {"a":[1,"x,[{\\"\\n"]}', ':"', '', 'event: message', 'data: ☃'))
@@ -184,7 +175,7 @@ test.for([false, true])(
       connectorIds: ids[1]!,
     })
     expect(done.answers[0].text).toBe('small')
-    const message = /^Connector "Stops": The answers that your connectors have under way are more than 16 MB; /
+    const message = /^Connector "Stops": Your connectors may have 16 MB of incomplete answers, /
     await expect.poll(() => refused, soon).toBe(1)
     for (const release of held) release()
     const { response } = await endOf(world, greedy, taskId)

@@ -12,7 +12,7 @@ import {
   type GuardedFetch,
   type GuardedFetchOptions,
 } from '../../server/connectors/thread/guarded-fetch.ts'
-import { UserPlaces } from '../../server/kernel/user-places.ts'
+import { FairPlaces } from '../../server/kernel/fair-places.ts'
 import { lookUpHost } from '../../server/outbound/host-lookup.ts'
 import { lookupsPerUserMax } from '../../server/outbound/peer.ts'
 import { openResources } from '../support/resources.ts'
@@ -86,7 +86,7 @@ type GuardOptions = Partial<GuardedFetchOptions> & { lookup?: typeof lookUpHost 
 
 /** A guard that allows nothing private unless told, and is closed with the test. */
 export function openGuard({ lookup = lookUpHost, ...options }: GuardOptions = {}): GuardedFetch {
-  const lookups = { userId: 'user_1', places: new UserPlaces({ perUserMax: lookupsPerUserMax }), lookUp: lookup }
+  const lookups = { userId: 'user_1', places: new FairPlaces({ perUser: lookupsPerUserMax }), lookUp: lookup }
   const guard = createGuardedFetch({ privateHosts: [], bytesMax: megabyte, connectMs: 10_000, lookups, ...options })
   stops.push(() => guard.close())
   return guard

@@ -3,7 +3,7 @@ import { stat } from 'node:fs/promises'
 import { hostname } from 'node:os'
 import { afterEach, expect, test } from 'vitest'
 import { agentService } from '../../server/agents/http/http-failure.ts'
-import { UserPlaces } from '../../server/kernel/user-places.ts'
+import { FairPlaces } from '../../server/kernel/fair-places.ts'
 import { dial, type Lookups } from '../../server/outbound/dial.ts'
 import { HostNotFoundError, lookUpHost } from '../../server/outbound/host-lookup.ts'
 import { openGuard, post, startServer, stopAll } from './guarded-server.ts'
@@ -72,14 +72,14 @@ test('a look-up ends with its signal, whatever the name servers do', async () =>
 })
 
 /** Looks names up at that server, where the others of the user do too. */
-function lookupsAt(server: NameServer, { places = new UserPlaces({ perUserMax: 8 }), userId = 'one' } = {}): Lookups {
+function lookupsAt(server: NameServer, { places = new FairPlaces({ perUser: 8 }), userId = 'one' } = {}): Lookups {
   const lookUp: typeof lookUpHost = (host, options) => lookUpHost(host, { ...options, nameServers: [server.address] })
   return { userId, places, lookUp }
 }
 
 test('a user has eight look-ups at a time, and neither another user nor the process waits for them', async () => {
   const server = await serve((name) => (name.startsWith('dead') ? 'silent' : 'unknown'))
-  const places = new UserPlaces({ perUserMax: 8 })
+  const places = new FairPlaces({ perUser: 8 })
   const guards = Array.from({ length: 30 }, () =>
     openGuard({ lookups: lookupsAt(server, { places }), connectMs: 60_000 }),
   )

@@ -1,6 +1,5 @@
 import { writeFileSync } from 'node:fs'
 import { expect, test } from 'vitest'
-import { UserPlaces } from '../../server/kernel/user-places.ts'
 import { filesIn } from '../chat/chat-checks.ts'
 import { moneyOf, refundedOnce } from '../runner/task-checks.ts'
 import {
@@ -107,18 +106,22 @@ test.for([false, true])(
   },
 )
 
-test('ten tasks in a minute find room, and those of a user who find none are not counted as failures', async () => {
-  const world = await startWorld({ limits: { maxConnectorProcesses: 10, abuseFailures: 1 } })
+test('ten tasks of a user fill half, others have an eighth each, and those who find no room are not counted as failures', async () => {
+  const world = await startWorld({ limits: { maxConnectorProcesses: 20, abuseFailures: 1 } })
   const [person, other] = [await world.service.createPerson(), await world.service.createPerson()]
   const [id] = await tokens(world, person, 1)
   const file = filesIn(world.service)('go')
-  const held = await Promise.all(
-    Array.from({ length: 10 }, () =>
-      createTask(world, person, { endpointId: 'code.wait', params: { file }, connectorIds: [id!] }),
-    ),
-  )
+  const hold = (owner: Owner, connectorIds: string[], count: number) =>
+    Promise.all(
+      Array.from({ length: count }, () =>
+        createTask(world, owner, { endpointId: 'code.wait', params: { file }, connectorIds }),
+      ),
+    )
+  const held = await hold(person, [id!], 10)
   await untilServers(10)
   const theirs = await tokens(world, other, 1)
+  const heldByOther = await hold(other, theirs, 2)
+  await untilServers(12)
   for (let round = 0; round < 2; round++) {
     const late = await createTask(world, other, { endpointId: 'code.brief', params: {}, connectorIds: theirs })
     expect(await endOf(world, other, late)).toMatchObject({ error: { code: 'AGENT_INTERRUPTED' } })
@@ -127,71 +130,7 @@ test('ten tasks in a minute find room, and those of a user who find none are not
   const waits = await createTask(world, other, { endpointId: 'code.call', params: {}, connectorIds: theirs })
   writeFileSync(file, '')
   for (const taskId of held) expect((await endOf(world, person, taskId)).status).toBe('completed')
-  expect((await endOf(world, other, waits)).status).toBe('completed')
+  for (const taskId of [...heldByOther, waits]) expect((await endOf(world, other, taskId)).status).toBe('completed')
   await expectSound(world)
   await world.stop()
-})
-
-test('who waits for several places is not overtaken by those of the same user, and holds up nobody else', async () => {
-  const places = new UserPlaces({ perUserMax: 3, max: 4 })
-  const { signal } = new AbortController()
-  const entered: string[] = []
-  const take = (userId: string, name: string, count = 1, until = signal) =>
-    places.take(userId, { count, signal: until }).then(
-      () => entered.push(name),
-      () => entered.push(`${name} left`),
-    )
-  const gave = async () => {
-    await new Promise(setImmediate)
-    return entered.splice(0)
-  }
-  await take('one', 'first', 2)
-  const leaver = new AbortController()
-  void take('one', 'three', 3, leaver.signal)
-  void take('one', 'behind')
-  void take('two', 'other')
-  expect(await gave()).toEqual(['first', 'other'])
-  places.give('one')
-  expect(await gave()).toEqual([])
-  leaver.abort()
-  expect((await gave()).toSorted()).toEqual(['behind', 'three left'])
-})
-
-test('a user with many that wait comes no sooner than one with a single one, and each in the order that it came', async () => {
-  const places = new UserPlaces({ perUserMax: 3, max: 4 })
-  const { signal } = new AbortController()
-  const entered: string[] = []
-  const take = (userId: string, name: string, count = 1) =>
-    void places.take(userId, { count, signal }).then(() => entered.push(name))
-  const gave = async (userId: string) => {
-    places.give(userId)
-    await new Promise(setImmediate)
-    return entered.splice(0)
-  }
-  for (const userId of ['one', 'one', 'two', 'two']) await places.take(userId, { signal })
-  for (let n = 1; n <= 10; n++) take('greedy', `greedy ${n}`)
-  take('honest', 'honest 1')
-  take('honest', 'honest 2')
-  take('last', 'last')
-  expect(await gave('one')).toEqual(['greedy 1'])
-  expect(await gave('one')).toEqual(['honest 1'])
-  expect(await gave('two')).toEqual(['last'])
-  expect(await gave('two')).toEqual(['greedy 2'])
-  expect(await gave('last')).toEqual(['honest 2'])
-  expect(await gave('honest')).toEqual(['greedy 3'])
-  expect(await gave('honest')).toEqual([])
-  expect(await gave('greedy')).toEqual(['greedy 4'])
-})
-
-test('who is stopped in the moment of entering has the place, and the others who wait keep theirs', async () => {
-  const places = new UserPlaces({ perUserMax: 1 })
-  const [first, second] = [new AbortController(), new AbortController()]
-  await places.take('one', { signal: first.signal })
-  const waits = [first, second].map(({ signal }) => places.take('one', { signal }))
-  places.give('one')
-  first.abort()
-  await waits[0]
-  places.give('one')
-  await waits[1]
-  places.give('one')
 })

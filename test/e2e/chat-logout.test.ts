@@ -31,3 +31,19 @@ testConsole(
   },
   { config: chatConfig },
 )
+
+testConsole(
+  'logging out while the agent is slow to stop asks for nothing without a login',
+  async (opened) => {
+    const { page, service, visitor } = opened
+    const sessionId = await createChat(page, 'writer')
+    await opened.open(`/chat/${sessionId}`)
+    await send(page, 'A message', { do: 'text', delta: 'A reply' }, { do: 'sleep', ms: 6000 })
+    await page.getByText('A reply', { exact: true }).waitFor()
+    await page.getByRole('button', { name: 'Account' }).click()
+    await page.getByRole('menuitem', { name: 'Log out' }).click()
+    await page.getByRole('heading', { name: 'Log in to Errand' }).waitFor()
+    await expect.poll(async () => (await service.app.store.getUser(visitor.userId))!.held, { timeout: 20_000 }).toBe(0)
+  },
+  { config: chatConfig },
+)

@@ -168,6 +168,8 @@ const broken = {
     (request_payload IS NOT NULL AND length(request) > 1024) OR
     (response_payload IS NOT NULL AND length(response) > 1024)`,
   'a task with more attempts than are allowed': `tasks WHERE attempt > ${retriesMax + 1}`,
-  'a payload that no task names': `payloads p WHERE NOT EXISTS
+  'a payload that no task names': `payloads p WHERE media_type IS NULL AND NOT EXISTS
     (SELECT 1 FROM tasks WHERE id = p.task_id AND p.id IN (request_payload, response_payload))`,
+  'a file of no turn': `payloads p WHERE media_type IS NOT NULL AND NOT EXISTS
+    (SELECT 1 FROM turns WHERE id = p.task_id)`,
 }

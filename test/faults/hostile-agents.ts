@@ -2,6 +2,8 @@ import { fileURLToPath } from 'node:url'
 import { createOpenAICompatible } from '@ai-sdk/openai-compatible'
 import { z } from 'zod'
 import { defineConfig, defineEndpoint, type ModelAgentConfig } from '../../server/agents/config/define-config.ts'
+import chatAgents from '../support/chat-agents.ts'
+import hangingAgents from '../support/hanging-agents.ts'
 import testAgents from '../support/test-agents.ts'
 
 // The agents of the hostile run: honest users talk to a model of their own, whose provider nobody attacks.
@@ -42,6 +44,8 @@ const { endpoints: _, ...bare } = model
 export default defineConfig({
   agents: [
     ...testAgents.agents,
+    ...hangingAgents.agents,
+    ...chatAgents.agents.filter(({ id }) => id === 'free'),
     model,
     { ...bare, id: 'thinker', name: 'Thinker', reasoning: true },
     { ...bare, id: 'honest', name: 'Honest', model: modelAt(process.env['HONEST_PROVIDER_URL']) },

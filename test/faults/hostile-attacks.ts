@@ -10,6 +10,16 @@ import {
   stoppedAnswers,
 } from './hostile-connectors.ts'
 import {
+  deadTokens,
+  detachedFloods,
+  fileQuotes,
+  hangingFiles,
+  largeFormats,
+  largeResults,
+  responses,
+  slowBodies,
+} from './hostile-doors.ts'
+import {
   envelopes,
   keyedBodies,
   lists,
@@ -49,6 +59,14 @@ export const attacks = {
   floods,
   'slow senders': slowSenders,
   logins,
+  'large formats': largeFormats,
+  'dead tokens': deadTokens,
+  'slow bodies': slowBodies,
+  'hanging files': hangingFiles,
+  'quotes of files': fileQuotes,
+  'detached floods': detachedFloods,
+  'large results': largeResults,
+  responses,
 } satisfies Record<string, () => Attack>
 
 export type AttackName = keyof typeof attacks

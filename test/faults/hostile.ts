@@ -216,7 +216,7 @@ class ResidentMemory {
   }
 }
 
-type Phase = { title: string; from: number; to: number; baseMb: number; mostMb: number }
+type Phase = { title: string; from: number; to: number; baseMb: number; mostMb: number; endMb: number }
 type RunParts = {
   attackers: ForkedProcess
   memory: ResidentMemory
@@ -266,7 +266,7 @@ class HostileRun {
     try {
       await work()
     } finally {
-      this.#phases.push({ title, from, to: Date.now(), baseMb, mostMb: memory.mostSince(from) })
+      this.#phases.push({ title, from, to: Date.now(), baseMb, mostMb: memory.mostSince(from), endMb: memory.now })
     }
     demandEqual(
       server.child.exitCode ?? server.child.signalCode,
@@ -307,6 +307,10 @@ class HostileRun {
       }
       if (grownMb > grownMbMax && title in attacks) gap(`${title}: resident memory rose by ${grownMb} MB`)
     }
+    const [first, ...rest] = this.#phases
+    const mostMb = Math.round(Math.max(...rest.map((phase) => phase.mostMb)))
+    const [startMb, endMb] = [Math.round(first!.endMb), Math.round(rest.at(-1)!.endMb)]
+    tally.notes.push(`resident: ${startMb} MB after the warm-up, ${mostMb} MB at most, ${endMb} MB at the end`)
     const last = this.#phases.findLast(({ title }) => title === 'all at once')
     for (const [kind, of] of Map.groupBy(answers, (one) => one.kind)) {
       const all = latenciesOf(of)

@@ -40,7 +40,7 @@ const fillings: readonly string[] = [
    INSERT INTO messages (id, session_id, turn_id, role, content, is_truncated, tokens, created_at) VALUES
      ('msg_1', 'ses_1', 'turn_1', 'user', 'Hello', 0, 1, 1000), ('msg_2', 'ses_1', 'turn_1', 'assistant', 'Hi', 0, 1, 1001);
    INSERT INTO turns (id, user_id, session_id, agent_id, held, cost, outcome, created_at, settled_at)
-     VALUES ('turn_1', 'user_1', 'ses_1', 'talk', 0, 5, 'finished', 1000, 1001);
+     VALUES ('turn_1', 'user_1', 'ses_1', 'talk', 0, 5, 'finished', 1000, 1004);
    INSERT INTO transactions (id, user_id, type, amount, balance_after, session_id, turn_id, description, created_at)
      VALUES ('txn_5', 'user_1', 'chat_charge', -5, 895, 'ses_1', 'turn_1', 'Chat', 1004);
    UPDATE accounts SET balance = 895 WHERE user_id = 'user_1';

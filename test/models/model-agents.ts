@@ -130,6 +130,7 @@ export function modelAgents(url: string): ErrandConfig {
         model: compatible(true),
         endpoints: { book: { ...endpoint, params: subject, prompt: ask, output: book } },
       },
+      { ...bare, id: 'basic', name: 'Basic', model: openai.chat('gpt-4.1-mini') },
       { ...bare, id: 'openai', name: 'OpenAI', model: openai.chat('gpt-5-mini'), tools: { get_weather } },
       {
         ...bare,

@@ -5,6 +5,7 @@ import { countTokens } from '../../server/agents/run/count-tokens.ts'
 import { expectOneEnd, soon, Talker, textOf, unitsOf } from '../chat/chat-checks.ts'
 import { eventText, plainChunk, type ModelRequest, type Script } from '../support/model-provider.ts'
 import { onlyCharge, startModels } from './model-checks.ts'
+import { ofTier } from '../run/tiers.ts'
 
 // Agents `flat` and `hidden`: a token costs 0.0001 USD. Their provider writes a token a word, at a steady pace, and reports
 // its usage at the end of a call.
@@ -110,7 +111,7 @@ test('deleting a session whose agent hides reasoning is charged what the provide
   await world.stop()
 })
 
-const stops = 1000
+const stops = ofTier(200, 1000)
 const together = 100
 
 const paces: [agentId: string, pace: Pace & { thoughts: number }][] = [
@@ -119,7 +120,7 @@ const paces: [agentId: string, pace: Pace & { thoughts: number }][] = [
 ]
 
 test.for(paces)(
-  'nobody gains by leaving early: of 1,000 stops at random instants of the agent %s the operator loses less than 5 percent, and none costs more than the whole reply',
+  `nobody gains by leaving early: of ${stops} stops at random instants of the agent %s the operator loses less than 5 percent, and none costs more than the whole reply`,
   { timeout: 240_000 },
   async ([agentId, pace]) => {
     const world = await startModels()

@@ -5,7 +5,7 @@ import { z } from 'zod'
 import { startTalk, Talker } from '../chat/chat-checks.ts'
 import { readSse, WireCalls } from '../openai/wire-calls.ts'
 import { say } from '../support/chat-agents.ts'
-import { reply } from '../support/model-provider.ts'
+import { refuse, reply } from '../support/model-provider.ts'
 import { instructions, maxOutputTokens, maxSteps } from './model-agents.ts'
 import { startModels, type ModelWorld } from './model-checks.ts'
 
@@ -71,11 +71,74 @@ test("sampling parameters reach the provider, and max_tokens above the agent's m
   await world.stop()
 })
 
+/** What vLLM, llama.cpp and OpenRouter take besides. */
+const ofServers = { top_k: 40, min_p: 0.05, top_a: 0.1, repetition_penalty: 1.1, mirostat: 2, mirostat_tau: 5 }
+const biased = { logit_bias: { 50256: -100, 7: 1.5 } }
+
+test('parameters of OpenAI-compatible servers reach models that can pass them on, and others ignore them', async () => {
+  const world = await startModels()
+  const { mine } = await callsOf(world)
+  const asked = { ...sampling, ...ofServers, ...biased, stop: ['End'] }
+  const bodiesOf = async (model: string) => {
+    world.provider.play(reply({ text: ['Yes.'] }))
+    const completion = await mine.complete('Hello', { ...asked, model })
+    expect(completion.status, JSON.stringify(completion.body)).toBe(200)
+    const response = await mine.respond('Hello', { ...asked, model })
+    expect(response.status, JSON.stringify(response.body)).toBe(200)
+    expect(world.provider.bodies).toHaveLength(2)
+    return world.provider.bodies
+  }
+  for (const body of await bodiesOf('model')) expect(body).toMatchObject(asked)
+  for (const body of await bodiesOf('basic')) {
+    expect(body).toMatchObject({ ...sampling, ...biased, stop: ['End'] })
+    for (const name of Object.keys(ofServers)) expect(body, name).not.toHaveProperty(name)
+  }
+  await mine.expectSound()
+  await world.stop()
+})
+
+test("another provider's model is given only what it knows", async () => {
+  const world = await startModels()
+  const { mine } = await callsOf(world)
+  world.provider.play(refuse(400, 'No.'))
+  await mine.complete('Hello', { ...ofServers, ...biased, model: 'claude' })
+  const [body] = world.provider.bodies
+  expect(body.top_k).toBe(40)
+  for (const name of ['min_p', 'top_a', 'repetition_penalty', 'mirostat', 'logit_bias']) {
+    expect(body, name).not.toHaveProperty(name)
+  }
+  await mine.expectSound()
+  await world.stop()
+})
+
+test('a sampling parameter of a wrong form is 400 and named, by both endpoints', async () => {
+  const service = await startTalk()
+  const mine = new WireCalls(service, await service.createPerson())
+  const bad: [object, string][] = [
+    [{ min_p: '0.1' }, 'min_p'],
+    [{ top_k: 1.5 }, 'top_k'],
+    [{ repetition_penalty: true }, 'repetition_penalty'],
+    [{ logit_bias: { Hello: 1 } }, 'logit_bias.Hello'],
+    [{ logit_bias: { 7: 101 } }, 'logit_bias.7'],
+    [{ logit_bias: Object.fromEntries(Array.from({ length: 1025 }, (_, id) => [id, 1])) }, 'logit_bias'],
+    [{ best_of: 2 }, 'best_of'],
+    [{ minp: 0.1 }, 'minp'],
+  ]
+  for (const [more, param] of bad) {
+    for (const answer of [await mine.complete('Hello', more), await mine.respond('Hello', more)]) {
+      expect([answer.status, answer.body.error?.param], JSON.stringify(more).slice(0, 80)).toEqual([400, param])
+    }
+  }
+  expect(await mine.charges()).toEqual([])
+  await service.stop()
+})
+
 test('an agent that is no model ignores sampling parameters', async () => {
   const service = await startTalk()
   const mine = new WireCalls(service, await service.createPerson())
   const message = say({ do: 'tell', what: 'params' })
-  const { body } = await mine.complete(message, { ...sampling, stop: 'End', max_tokens: 5000 })
+  const more = { ...sampling, ...ofServers, ...biased, stop: 'End', max_tokens: 5000 }
+  const { body } = await mine.complete(message, more)
   expect(JSON.parse(body.choices[0].message.content)).toEqual({ maxTokens: 1000 })
   await service.stop()
 })

@@ -35,6 +35,7 @@ export async function checkBounds(checker: Checker, userId: string): Promise<voi
     'PATCH /api/keys/key_0': { limitUsd: null },
     'POST /api/keys/key_0/rotate': {},
     'POST /api/client-tokens': {},
+    'POST /api/quotes': { task: { endpointId: 'gate.run', params: {} } },
   }
   for (const [request, body] of Object.entries(own)) await checker.check(429, request, { body })
   await checkFullAccount(checker, userId)

@@ -146,7 +146,7 @@ test('every operation documents each status that it answers', () => {
         readChat: [...shared, 204, 400, 404, 410, 429],
         readSessionChat: [...shared, 204, 400, 404, 410, 429],
         stopChat: [...shared, ...body, 404],
-        createQuote: [...shared, ...body, 404, 409, 410],
+        createQuote: [...shared, ...body, 404, 409, 410, 429],
         createConnector: [...shared, ...body, 409, 429],
         listConnectors: [...shared, 400],
         getConnector: [...shared, 400, 404],

@@ -12,7 +12,7 @@ import { installTools } from './install-tools.ts'
 // OpenAI's own client against /v1, with nothing changed but the base URL and the key. Each of its calls has a number, so that
 // one which is left out is seen.
 
-const callsMax = 27
+const callsMax = 29
 
 let OpenAI: any
 
@@ -196,6 +196,31 @@ test('images and files of its messages reach the model; a remote one is refused 
   expect([refused.param, refused.code]).toEqual(['messages[0].content[0].image_url.url', 'unsupported_value'])
   expect(await chargesOf(service, person)).toHaveLength(2)
   await mine.expectNoPayload()
+  await expectSound({ app: service.app, get: service.get.bind(service) }, person)
+  await stop()
+})
+
+test("sampling parameters of OpenAI's API and of other servers reach the model by both endpoints, streamed too", async () => {
+  await load()
+  const { mine, provider, service, stop } = await startWithFiles()
+  const { person } = mine
+  const client = new OpenAI({ apiKey: person.key, baseURL: `${service.url}/v1`, maxRetries: 0 })
+  const ofOpenAi = { top_p: 0.5, presence_penalty: 0.25, frequency_penalty: -0.5, seed: 7, stop: ['End'] }
+  const sampling = { ...ofOpenAi, logit_bias: { 50256: -100 }, min_p: 0.05, top_k: 40, repetition_penalty: 1.1 }
+  const ofSees = { ...sampling, model: 'sees' }
+  const said = await call(28, async () => {
+    let text = ''
+    const messages = [{ role: 'user', content: 'Hello' }]
+    const stream = await client.chat.completions.create({ ...ofSees, messages, stream: true })
+    for await (const chunk of stream) text += chunk.choices[0]?.delta.content ?? ''
+    return text
+  })
+  const response: any = await call(29, () => client.responses.create({ ...ofSees, input: 'Hello' }))
+  expect([said, response.output_text]).toEqual(['A grey field.', 'A grey field.'])
+  expect(provider.bodies).toHaveLength(2)
+  for (const body of provider.bodies) expect(body).toMatchObject(sampling)
+  const told: any = await client.responses.create({ ...sampling, model: 'tells', input: 'Hello' })
+  expect(told.output_text).toBe('Hello <>')
   await expectSound({ app: service.app, get: service.get.bind(service) }, person)
   await stop()
 })

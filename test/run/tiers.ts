@@ -32,7 +32,7 @@ export const runSecondsMax: Record<Tier, number> = { small: 2700, all: 5000 }
 export const onlyInAll: Record<string, string> = {
   'test/faults/fault-{agents,clients,disks}.test.ts':
     'loads, floods, full disks and damage at length; each has a test of its rule in api, chat, runner, store or connectors',
-  'test/e2e/{admin-invitations,admin-platform-keys,admin-system,admin-user-access,admin-users,agents-files,agents-form,agents-refused,agents-run,ai-sdk-example,billing,billing-receipt,billing-topups,chat-budget,chat-errors,chat-files,chat-keyboard,chat-logout,chat-lost,chat-sessions,chat-streaming,chat-tabs,overview,overview-live,product-example,readme-pictures,second-origin,second-origin-package,settings-account,settings-connectors,settings-keys,settings-limits,settings-webhooks,shell-*,tasks,tasks-*}.test.ts':
+  'test/e2e/{admin-invitations,admin-platform-keys,admin-system,admin-user-access,admin-users,agents-files,agents-form,agents-refused,agents-run,ai-sdk-example,billing,billing-receipt,billing-topups,chat-budget,chat-errors,chat-files,chat-keyboard,chat-logout,chat-lost,chat-sessions,chat-streaming,chat-tabs,honest-pages,overview,overview-live,product-example,readme-pictures,second-origin,second-origin-package,settings-account,settings-connectors,settings-keys,settings-limits,settings-webhooks,shell-*,tasks,tasks-*}.test.ts':
     'more of the pages whose journeys the other browser files make; what they call is tested in api and client',
   'test/reach/client/*.test.ts':
     'the packed client in every runtime, compiler and kind of app; what it does is tested in client, from its sources',
@@ -48,6 +48,10 @@ export const onlyInAll: Record<string, string> = {
     "credentials, tasks and returning clients of MCP, whose rules are api's and runner's; mcp-money has its charges, mcp-messages what is refused",
   'test/nodes/shared-openai-client.test.ts':
     "OpenAI's own client, whose installation takes a while; shared-repeats sends the same requests",
+  'test/nodes/schema-upgrades.test.ts':
+    'a new version beside nodes of an old one; postgres-opening has which schemas a node starts with',
+  'test/connectors/{crossed-answers,remote-connectors}.test.ts':
+    'answers and servers of every kind, one beside the other; run-ends and run-money have what they cost',
   'test/nodes/shared-tools.test.ts':
     'tools that are called at one node and run on another, as tasks do in shared-cancels and shared-waits',
   'test/models/model-quickstart.test.ts':
@@ -73,6 +77,7 @@ export const onlyInAll: Record<string, string> = {
     "the protocol's suite as a connector's server; the sign-in itself, and more of an authorization server's, is in sign-ins",
   'test/chat/kept-replies.test.ts':
     'replies over a kill; chat-restarts has their money, chat-resume the streams, and the contract what is kept',
+  'test/chat/reply-memory.test.ts': 'a hundred megabytes of replies; kept-reply and kept-turns have the bounds of one',
   'test/chat/file-memory.test.ts':
     'megabytes of files of many requests; chat-attachments has what is taken and refused of each',
   'test/connectors/{host-lookup,process-bounds,stdio-transport}.test.ts':

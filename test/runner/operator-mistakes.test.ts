@@ -1,15 +1,10 @@
 import { writeFileSync } from 'node:fs'
 import { join } from 'node:path'
-import { afterEach, expect, test, vi } from 'vitest'
-import { resolveSecrets } from '../../server/config.ts'
+import { expect, test } from 'vitest'
 import { unknownVariables } from '../../server/unknown-variables.ts'
-import { openServiceStore } from '../../server/open-service-store.ts'
-import { withRaw } from '../store/sqlite-engine.ts'
-import { noLimits } from '../store/store-world.ts'
+import { queryRows } from '../support/test-engine.ts'
 import { runErrand } from '../support/test-process.ts'
 import { newDataDir } from '../support/test-service.ts'
-
-afterEach(() => void vi.useRealTimers())
 
 test('a plan that the configuration does not have is set only when forced', async () => {
   const dataDir = newDataDir()
@@ -23,8 +18,7 @@ test('a plan that the configuration does not have is set only when forced', asyn
     code: 2,
     stderr: expect.stringMatching(/no plan "padi".*free, paid/),
   })
-  const planOf = () => withRaw(dataDir, (raw) => raw.prepare('SELECT plan FROM accounts').pluck().get())
-  expect(planOf()).toBe(null)
+  expect(await queryRows(dataDir, 'SELECT plan FROM accounts')).toEqual([{ plan: null }])
   expect(JSON.parse(await plan('paid'))).toMatchObject({ plan: 'paid' })
   expect(JSON.parse(await plan('padi', '--force'))).toMatchObject({ plan: 'padi' })
   expect(JSON.parse(await plan('none'))).toMatchObject({ plan: null })
@@ -41,25 +35,4 @@ test('unknown ERRAND_ variables are reported with the nearest setting', async ()
     'ERRAND_DATA_DRI is not a setting of Errand; the nearest is ERRAND_DATA_DIR',
   )
   expect(checks).toContainEqual({ name: 'variables', status: 'warning', message })
-})
-
-test('a clock behind the database is logged at the start', async () => {
-  const dataDir = newDataDir()
-  await runErrand(['users', 'create', '--email', 'ann@example.com', '--data', dataDir])
-  await runErrand(['credit', '--email', 'ann@example.com', '--usd', '1', '--data', dataDir])
-  const lines: [object, string][] = []
-  const warn = (fields: object, message: string) => void lines.push([fields, message])
-  const log = { debug() {}, info() {}, warn, error() {} }
-  const secrets = () => resolveSecrets(dataDir)
-  const open = async () => {
-    const { store } = await openServiceStore({ dataDir, limits: noLimits, log, secrets, onFatal: () => {} }, () => {})
-    await store.close()
-  }
-  await open()
-  expect(lines).toEqual([])
-  vi.useFakeTimers({ toFake: ['Date'], now: Date.now() - 3_600_000 })
-  await open()
-  expect(lines).toEqual([
-    [expect.objectContaining({ behindSeconds: expect.any(Number) }), expect.stringContaining('clock')],
-  ])
 })

@@ -86,7 +86,7 @@ test('a chat for which the service fails while its agent waits is interrupted, a
   const lost = await within('its end', waitMsMax, chat(message, () => Promise.reject(new Error('lost'))).outcome)
   expect(lost).toEqual({ kind: 'interrupted', message: 'The service failed while the agent waited for it.' })
   await until('its agent is stopped', waitMsMax, () => existsSync(file))
-  await until('its run is over', waitMsMax, () => host.threads()[0]!.running === 0)
+  await until('its run is over', waitMsMax, () => host.threads()[0]?.running === 0)
   const next = await within('the next end', waitMsMax, chat('Hello', async () => 1).outcome)
   expect([next.kind, host.threads()]).toMatchObject(['completed', [{ running: 0, isResponding: true }]])
   await host.close()

@@ -74,6 +74,8 @@ export class BillAudit {
       uncounted,
     }
     checks.same(this.#provider.faults, [], 'what the provider did not expect')
+    /** Sessions for which the provider has reported cached tokens. */
+    const cachedIn = new Set<string>()
     for (const { isReadOn, mayFail, n, turnId } of this.#sent) {
       const calls = this.#provider.callsOf(n)
       if (turnId === null) {
@@ -83,6 +85,9 @@ export class BillAudit {
       const turn = turns.get(turnId)
       // It is under way, or gone with a backup that was restored.
       if (turn?.outcome === undefined || turn.outcome === null) continue
+      const { session_id: sessionId } = turn
+      const told = calls.reduce((sum, { cachedPromptTokens, isTold }) => sum + (isTold ? cachedPromptTokens : 0), 0)
+      if (told > 0) cachedIn.add(sessionId)
       money.turns++
       const what = `${turnId}, message ${n}, which ${turn.outcome}`
       const charge = turnMoney.get(turnId)
@@ -109,10 +114,15 @@ export class BillAudit {
       // What was told just when its reader left may have come too late.
       const unknown = isCut && !isReadOn ? [...untold, ...calls.slice(-1)] : untold
       const most = Math.max(0, ...unknown.map(estimateOf))
+      // An estimate prices a prompt as cached if the provider has cached the session before; it may not have done so again.
+      const promptTokens = Math.max(0, receipt.cachedPromptTokens - told)
+      checks.that(promptTokens === 0 || cachedIn.has(sessionId), `${what}, was priced as cached without a report of it`)
+      const asCached = receiptCost({ ...none, promptTokens, cachedPromptTokens: promptTokens, rates })
+      const notCached = receiptCost({ ...none, promptTokens, rates }) - asCached
       const isBounded = calls.every(isWithinBounds)
       checks.that(writtenOff === 0 || !isBounded, () => `${writtenOff} of ${what}, are written off of what was held`)
       checks.that(
-        used - bill <= most && bill - used <= most,
+        used - bill <= most && bill - used <= most + notCached,
         () => `${what}: ${used} are asked for it and ${bill} by the provider, ${JSON.stringify({ receipt, calls })}`,
       )
       money.billed += bill

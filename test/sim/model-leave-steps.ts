@@ -48,7 +48,11 @@ async function end(world: SimWorld, { chat, how, isLate, session, waitMs }: Endi
   else if (how === 'stop') {
     const path = `/api/chat/${turnId}/stop`
     const { body, status } = await world.send({ kind: 'stop', method: 'POST', path, credential })
-    checks.same([status, body.turnId, body.stopped], [200, turnId, true], `a stop of ${turnId}, which is open`)
+    checks.same(
+      [status, body.turnId, body.stopped],
+      [200, turnId, true],
+      `a stop of ${turnId}, which is open: ${reader.text.slice(-300)}`,
+    )
   } else {
     const path = `/api/sessions/${session.id}`
     deleting = world.send({ kind: 'delete', method: 'DELETE', path, credential })

@@ -63,6 +63,8 @@ export class SimModel {
   chargesOf: (topupId: string) => readonly MadeCharge[] = () => []
   /** All states that a payment was in at the provider, oldest first. */
   historyOf: (topupId: string) => readonly ProviderState[] = () => []
+  /** Whether the provider still has what a payment was made with: a restored backup does not bring it back. */
+  isMethodKept: (topupId: string) => boolean = () => true
   readonly #checks: Checks
   readonly #claimsTakeTime: boolean
 
@@ -206,7 +208,7 @@ export class SimModel {
     const person = this.person(topup.userId)
     const [worth, disputed] = [worthOf(topup), topup.isPaid ? disputedOf(topup) : 0]
     const wasUnderWay = rechargeUnderWay(this.state, person) === topup
-    if (!topup.isPaid && history[at]!.isPaid && topup.saves) person.hasMethod = true
+    if (!topup.isPaid && history[at]!.isPaid && topup.saves && this.isMethodKept(row.id)) person.hasMethod = true
     const { disputes, hasExpired, hasFailed, isPaid, refunded } = history[at]!
     Object.assign(topup, { at, disputes: new Map(disputes), hasExpired, hasFailed, isPaid, refunded })
     person.worth += worthOf(topup) - worth

@@ -115,6 +115,11 @@ export class SimPayments {
     await answer.arrayBuffer()
   }
 
+  isMethodKept(topupId: string): boolean {
+    const made = [...this.stub.intents.values()].filter(({ metadata }) => metadata['errand_topup'] === topupId)
+    return made.some(({ payment_method: method }) => !this.stub.detached.has(method ?? ''))
+  }
+
   /** What was made without its user. */
   chargesOf(topupId: string): MadeCharge[] {
     const made = [...this.stub.intents.values()].filter(({ metadata }) => metadata['errand_topup'] === topupId)

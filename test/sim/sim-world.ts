@@ -145,6 +145,7 @@ export class SimWorld {
     this.payments = await SimPayments.start(this)
     this.model.chargesOf = (topupId) => this.payments.chargesOf(topupId)
     this.model.historyOf = (topupId) => this.payments.historyOf(topupId)
+    this.model.isMethodKept = (topupId) => this.payments.isMethodKept(topupId)
     process.env[providerVariable] = this.provider.url
     const dataDir = await this.engine.newPlace()
     await this.run(dataDir, { nodes: this.allNodes(), seen: nothingSeen() })

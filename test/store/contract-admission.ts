@@ -130,6 +130,7 @@ export function describeAdmission(contractTest: ContractTest): void {
           sessionId: null,
           mediaType: null,
           filename: null,
+          tokens: null,
         })
         stored.push({ id, digest })
         world.clock.advance(1000)

@@ -16,10 +16,16 @@ export function describeFiles(contractTest: ContractTest): void {
       const { id: sessionId } = session
       const digest = { bytes: 3, sha256: 'abc' }
       const openWith = async () => {
-        const file = { id: newId('pay', world.clock.now()), digest, mediaType: 'image/png', filename: 'a.png' }
+        const file = {
+          id: newId('pay', world.clock.now()),
+          digest,
+          mediaType: 'image/png',
+          filename: 'a.png',
+          tokens: 1024,
+        }
         const turn = { ...draftTurn(world, session), files: [file] }
         expect(await world.store.openTurn(turn)).toMatchObject({ outcome: 'opened' })
-        const { mediaType, filename } = file
+        const { mediaType, filename, tokens } = file
         expect(await world.store.findPayload(file.id)).toEqual({
           id: file.id,
           digest,
@@ -27,6 +33,7 @@ export function describeFiles(contractTest: ContractTest): void {
           sessionId,
           mediaType,
           filename,
+          tokens,
         })
         return { id: file.id, turnId: turn.turnId }
       }
@@ -62,7 +69,7 @@ export function describeFiles(contractTest: ContractTest): void {
     const session = await opened(world, userId)
     const draftWith = (changes: Partial<OpenTurn> = {}) => {
       const digest = { bytes: 3, sha256: 'abc' }
-      const file = { id: newId('pay', world.clock.now()), digest, mediaType: 'image/png', filename: null }
+      const file = { id: newId('pay', world.clock.now()), digest, mediaType: 'image/png', filename: null, tokens: 1024 }
       return { ...draftTurn(world, session), ...changes, files: [file] }
     }
     const fileIds = async () => (await store.listPayloads({ afterId: '', limit: 9 })).map(({ id }) => id)

@@ -75,6 +75,7 @@ function describePlans(contractTest: ContractTest): void {
         spend: null,
         tasksWaiting: 0,
         tasksAtWork: 0,
+        payloads: { limit: 0, bytes: 0, resetsAt: expect.any(Number) },
       })
       await store.changeAccountLimits({ userId, changes: { tasksWaiting: 9, agents: ['code'] } })
       await store.changeAccountLimits({ userId, changes: { spendPerDay: 70 } })

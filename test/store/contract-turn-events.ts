@@ -52,6 +52,22 @@ function describePieces(contractTest: ContractTest): void {
   })
 
   contractTest(
+    'events are dropped up to a number with the write of newer ones, and of their turn only',
+    async (world) => {
+      const { turnEvents } = world.store
+      const [first, second, third] = [pieceOf('turn_a', 1, 3), pieceOf('turn_a', 4, 4), pieceOf('turn_a', 5, 9)]
+      const other = pieceOf('turn_b', 1, 2)
+      await turnEvents.keep([first, second, other])
+      await turnEvents.keep([third], [{ turnId: 'turn_a', lastSeq: 4 }])
+      const read = (turnId: string) => turnEvents.read({ turnId, after: 0, charsMax })
+      expect(await read('turn_a')).toEqual([third])
+      expect(await read('turn_b')).toEqual([other])
+      await turnEvents.keep([], [{ turnId: 'turn_a', lastSeq: 9 }])
+      expect(await read('turn_a')).toEqual([])
+    },
+  )
+
+  contractTest(
     'as many pieces are read at a time as fit, one at least, and the rest is read after them',
     async (world) => {
       const { turnEvents } = world.store

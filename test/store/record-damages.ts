@@ -32,6 +32,15 @@ export const recordDamages: Damage[] = [
     ],
   },
   {
+    title: 'a payload that was not counted',
+    named: 'an account counts at least the payloads that are there of its day',
+    by: ({ completedId, userId }) => [
+      `INSERT INTO payloads (id, task_id, created_at, bytes, sha256)
+        VALUES ('pay_of_${userId}', '${completedId}', 1000, 10, 'sha')`,
+      `UPDATE accounts SET payload_bytes = 9, payloads_since = 1000 WHERE user_id = '${userId}'`,
+    ],
+  },
+  {
     title: 'a message that is gone',
     named: 'a session has as many messages as it counts',
     by: ({ idleSessionId }) => [`DELETE FROM messages WHERE session_id = '${idleSessionId}' AND role = 'user'`],

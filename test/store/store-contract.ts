@@ -15,6 +15,7 @@ import { describeLedger } from './contract-ledger.ts'
 import { describeLimits } from './contract-limits.ts'
 import { describeLists } from './contract-lists.ts'
 import { describeLogins } from './contract-logins.ts'
+import { describePayloadBytes } from './contract-payload-bytes.ts'
 import { describeWriteOffs } from './contract-write-offs.ts'
 import { describeCarried } from './contract-carried.ts'
 import { describeMetered } from './contract-metered.ts'
@@ -83,6 +84,7 @@ export function describeStoreContract(engine: StoreEngine): void {
   describeMetered(contractTest)
   describeCarried(contractTest)
   describeWriteOffs(contractTest)
+  describePayloadBytes(contractTest)
   describeCaps(contractTest)
   describeStateless(contractTest)
   describeTurnEvents(contractTest)

@@ -72,6 +72,7 @@ export const noLimits: StoreLimits = {
   abuseBlockSeconds: 600,
   abuseBlockMaxSeconds: 3600,
   maxWrittenOffUsdPerDay: 0,
+  payloadBytesPerDay: 0,
   connectorBlockSeconds: 0,
   connectorTasksAtWork: 0,
   sessionIdleSeconds: 86_400,

@@ -3,6 +3,7 @@ import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { queryObjects } from 'node:v8'
 import { expect, test } from 'vitest'
+import { BodyRoom } from '../../server/http/limits/body-room.ts'
 import { readBodyText } from '../../server/http/limits/read-body.ts'
 import { ofTier } from '../run/tiers.ts'
 import { rawRequest, RawConnection } from '../support/raw-http.ts'
@@ -18,7 +19,10 @@ test.each(ofTier([1], [1, 3, 1000]))(
     const arrived = Promise.withResolvers<void>()
     const read = Promise.withResolvers<string>()
     const server = createServer((request, response) => {
-      readBodyText({ request, response, bytesMax, owner: null }).then(read.resolve, read.reject)
+      readBodyText({ request, response, bytesMax, room: new BodyRoom(bytesMax), owner: null }).then(
+        read.resolve,
+        read.reject,
+      )
       let left = json.length
       request.on('data', (chunk: Buffer) => {
         left -= chunk.length

@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest'
 import { contentFault, knownContent } from '../../server/agents/files/file-content.ts'
-import { fileTokens } from '../../server/agents/files/file-tokens.ts'
+import { contentTokens, fileTokens } from '../../server/agents/files/file-tokens.ts'
 import { isAccepted } from '../../server/agents/files/media-types.ts'
 import { countPages } from '../../server/agents/files/pdf-pages.ts'
 import { jpeg, pdf, pdfOf, png } from '../support/sample-files.ts'
@@ -71,9 +71,12 @@ test('a content is what its bytes say, whatever it is called', () => {
   expect(contentFault('audio/mpeg', Buffer.from('\x7fELF', 'latin1'))).toMatch(/executable/)
 })
 
+function tokensOf(content: Buffer, mediaType: string, bounds: Parameters<typeof fileTokens>[1] = none) {
+  const estimate = contentTokens({ content, mediaType })
+  return fileTokens({ bytes: content.length, estimate, mediaType }, bounds)
+}
+
 test('what is held for a file: an image by its pixels, a text by its bytes, and what the operator knows better', () => {
-  const tokensOf = (content: Buffer, mediaType: string, bounds: Parameters<typeof fileTokens>[1] = none) =>
-    fileTokens({ content, mediaType }, bounds)
   const both = (tokens: number) => ({ tokens, tokensMax: tokens })
   expect(tokensOf(png(10, 10), 'image/png')).toEqual(both(1024))
   expect(tokensOf(png(1024, 1024), 'image/png')).toEqual(both(4096))
@@ -91,7 +94,7 @@ test('what is held for a file: an image by its pixels, a text by its bytes, and 
 })
 
 test('a PDF is estimated by the pages that it shows, and never bounded by them', () => {
-  const estimate = (content: Buffer) => fileTokens({ content, mediaType: 'application/pdf' }, none)
+  const estimate = (content: Buffer) => tokensOf(content, 'application/pdf')
   expect(countPages(pdfOf(3))).toBe(3)
   expect(estimate(pdfOf(3))).toEqual({ tokens: 6000, tokensMax: null })
   for (const page of ['/Type/Page>>', '/Type \r\n/Page/Parent', '/Type  /Page ']) {

@@ -3,6 +3,7 @@ import type { ChatTurn } from '../../server/chat/chat-turn.ts'
 import { KeptTurns } from '../../server/chat/events/kept-turns.ts'
 import type { Logger } from '../../server/kernel/logger.ts'
 import type { Store } from '../../server/store/store.ts'
+import { turnEventsBytesMax } from '../../server/store/turns/turn-records.ts'
 
 const charsMax = 67_108_864
 const line = `${'x'.repeat(65_535)}\n`
@@ -30,12 +31,15 @@ test('what turns that were begun together say afterwards is kept within the boun
   await kept.close()
 })
 
-test('of a reply that nobody reads all is written, however much of it comes at once', async () => {
-  const lines = 200
-  const written: { firstSeq: number; lastSeq: number }[] = []
-  const keep: Store['turnEvents']['keep'] = async (events) => {
+/** Begins a detached reply of so many lines, and answers its pieces that are in the store when it has ended. */
+async function storedOf(lines: number): Promise<Kept[]> {
+  let stored: (Kept & { lines: string })[] = []
+  const keep: Store['turnEvents']['keep'] = async (events, dropped = []) => {
     await new Promise((resolve) => setTimeout(resolve, 1))
-    written.push(...events)
+    const droppedSeq = dropped[0]?.lastSeq ?? 0
+    stored = [...stored, ...events].filter(({ lastSeq }) => lastSeq > droppedSeq)
+    const bytes = stored.reduce((sum, piece) => sum + piece.lines.length, 0)
+    expect(bytes).toBeLessThanOrEqual(turnEventsBytesMax)
   }
   const kept = new KeptTurns({ log: {} as Logger, store: { turnEvents: { keep } } as unknown as Store })
   const ended = Promise.withResolvers<void>()
@@ -49,12 +53,22 @@ test('of a reply that nobody reads all is written, however much of it comes at o
   kept.add(said as unknown as ChatTurn, { userId: 'u', sessionId: 's', onDisconnect: 'continue' }).leave()
   await ended.promise
   await kept.close()
-  let seq = 0
-  for (const { firstSeq, lastSeq } of written) {
-    expect(firstSeq).toBe(seq + 1)
-    seq = lastSeq
-  }
-  expect(seq).toBe(lines)
+  stored.slice(1).forEach(({ firstSeq }, at) => expect(firstSeq).toBe(stored[at]!.lastSeq + 1))
+  expect(stored.at(-1)!.lastSeq).toBe(lines)
+  return stored
+}
+
+const linesMax = turnEventsBytesMax / line.length
+
+test('of a reply that nobody reads all is written up to the bound, however much of it comes at once', async () => {
+  const stored = await storedOf(linesMax)
+  expect(stored[0]!.firstSeq).toBe(1)
+})
+
+test('of a longer reply that nobody reads the newest events are kept, as many as the bound allows', async () => {
+  const lines = 2 * linesMax
+  const stored = await storedOf(lines)
+  expect(stored[0]!.firstSeq).toBe(lines - linesMax + 1)
 })
 
 type Kept = { firstSeq: number; lastSeq: number }

@@ -4,7 +4,7 @@ import { LastUses } from '../../server/auth/last-uses.ts'
 import { ServiceCookie } from '../../server/auth/logins/login-cookie.ts'
 import { hashSecretToken, newSecretToken } from '../../server/auth/logins/login-token.ts'
 import { OwnOrigins } from '../../server/auth/logins/own-origin.ts'
-import { assertNotObvious, hashPassword, isPassword } from '../../server/auth/logins/passwords.ts'
+import { assertNotObvious, hashPassword, isPassword, withHashRoom } from '../../server/auth/logins/passwords.ts'
 import { ErrandError } from '../../server/kernel/errors.ts'
 
 beforeEach(() => void vi.useFakeTimers())
@@ -153,4 +153,16 @@ test('a new password is not the address, its name or a few characters again and 
   for (const password of ['correct horse', 'abcdabcdabcd', 'ada.lovelace and her engine', '密码密码安全长句子很好']) {
     expect(isRefused(password), password).toBe(false)
   }
+})
+
+test('logins with one address leave room for those with others', async () => {
+  const { promise: end, resolve } = Promise.withResolvers<void>()
+  const hold = (email: string) => withHashRoom(email, () => end)
+  const held = Array.from({ length: 51 }, () => hold('one@example.com'))
+  await expect(hold('One@example.com')).rejects.toMatchObject({ code: 'SERVICE_UNAVAILABLE' })
+  held.push(...Array.from({ length: 12 }, () => hold('two@example.com')))
+  await expect(hold('two@example.com')).rejects.toMatchObject({ code: 'SERVICE_UNAVAILABLE' })
+  held.push(hold('three@example.com'))
+  resolve()
+  await Promise.all(held)
 })

@@ -93,3 +93,22 @@ test('calls of a model are under way until each is reported', () => {
   expect(use.hasOpenStep).toBe(false)
   expect(use.bound).toMatchObject({ promptTokens: 105, completionTokens: 3, toolCalls: 1 })
 })
+
+test('while nobody has counted, the estimate of a call prices what was sent before as cached', () => {
+  const of = {
+    message: 'x'.repeat(400),
+    around: { tokens: 0, tokensMax: 0 },
+    isPromptKnown: true,
+    rates: { ...rates, cachedInput: 0 },
+    room: 1_000_000,
+  }
+  const step = { promptTokens: 5000, promptTokensMax: 5000, outputTokensMax: 100 }
+  for (const [isHistoryCached, cachedPromptTokens] of [
+    [true, 4900],
+    [false, 0],
+  ] as const) {
+    const use = new ReplyUse({ ...of, isHistoryCached })
+    use.beginStep(step)
+    expect(use.used).toMatchObject({ promptTokens: 5000, cachedPromptTokens })
+  }
+})

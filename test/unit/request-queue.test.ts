@@ -9,9 +9,9 @@ function newQueue(requestMs: number) {
   const turnedAway: string[] = []
   const note = ({ headers }: IncomingMessage) => headers.authorization ?? ''
   const queue = new RequestQueue({
-    serve: ({ request }) => {
+    serve: ({ request, response }) => {
       ticks.at(-1)!.push(note(request))
-      const end = performance.now() + requestMs
+      const end = performance.now() + ('isSlow' in response ? 50 : requestMs)
       while (performance.now() < end);
     },
     turnAway: ({ request }) => void turnedAway.push(note(request)),
@@ -62,6 +62,19 @@ test('a user who has a thousand requests waiting is turned away, and nobody else
   expect(new Set(turnedAway)).toEqual(new Set(['many']))
   await served(1101 - turnedAway.length)
   expect(ticks.flat().indexOf('one')).toBeLessThanOrEqual(60)
+})
+
+test('once half of the queue is taken, a user has an eighth of it', async () => {
+  const { know, served, take, ticks, turnedAway } = newQueue(0)
+  const users = ['first', 'second', 'third', 'fourth', 'fifth', 'sixth']
+  for (const user of users) know(user, user)
+  // One request takes all time of this tick, so that those after it wait.
+  take('first', { isSlow: true })
+  const begun = ticks.flat().length
+  for (const user of users) for (let n = 0; n < 1100; n++) take(user)
+  const waiting = users.map((user) => 1100 - turnedAway.filter((one) => one === user).length)
+  expect(waiting).toEqual([1000, 1000, 500, 500, 500, 500])
+  await served(begun + 4000)
 })
 
 test('strangers take one turn together, whatever they say who they are, and leave room for users', async () => {

@@ -3,6 +3,7 @@ import { expect, test } from 'vitest'
 import type { Chat } from '../../server/agents/config/catalogue.ts'
 import { sumTokens } from '../../server/agents/files/file-tokens.ts'
 import type { Caller } from '../../server/auth/caller.ts'
+import type { Place } from '../../server/kernel/fair-places.ts'
 import { readMessage, type MessageDraft } from '../../server/chat/files/message-draft.ts'
 import { TurnFiles } from '../../server/chat/files/turn-files.ts'
 import type { PayloadStore } from '../../server/payloads/payload-store.ts'
@@ -44,7 +45,7 @@ function draftOf(...contents: Buffer[]): MessageDraft {
   const counted = { tokens: 1, tokensMax: 1 }
   const parts = contents.map((content) => ({
     type: 'file' as const,
-    file: { ...counted, content, mediaType: 'text/plain', filename: undefined },
+    file: { ...counted, bytes: content.length, estimate: 1, content, mediaType: 'text/plain', filename: undefined },
   }))
   return { text: '', parts, files: sumTokens([counted]) }
 }
@@ -57,18 +58,22 @@ test('no file is written for a message that the balance would not do for', async
   expect(asked).toEqual([])
 })
 
-test('what is in memory of files is bounded, of one user and of all, and whoever leaves gives back what was theirs', () => {
+test('files take 512 MB of memory at most: 128 MB of one user, and 64 MB each once half is taken', () => {
   const { files } = startFiles()
-  const large = 100 * 1024 * 1024
-  for (let n = 0; n < 3; n++) {
-    const place = files.place('user_1')
-    place.take(large)
-    expect(() => files.place('user_1').take(large)).toThrow(expect.objectContaining({ code: 'SERVICE_UNAVAILABLE' }))
-    const other = files.place('user_2')
-    other.take(large)
-    expect(() => files.place('user_3').take(large)).toThrow(expect.objectContaining({ code: 'SERVICE_UNAVAILABLE' }))
-    for (const left of [place, other, place]) left.leave()
+  const megabyte = 1024 * 1024
+  /** How much of their files are in memory, by messages of 16 MB. */
+  const fill = (userId: string): Place[] => {
+    const places: Place[] = []
+    for (;;) {
+      const place = files.place(userId)
+      if (place.hold(16 * megabyte)) return places
+      places.push(place)
+    }
   }
+  const all = Array.from({ length: 7 }, (_, n) => fill(`user_${n}`))
+  expect(all.map(({ length }) => length * 16)).toEqual([128, 128, 64, 64, 64, 64, 0])
+  for (const place of all[0]!) place.release()
+  expect(fill('user_7').length * 16).toBe(64)
 })
 
 test('when a turn ends, a file that no row names is discarded, and one that a row names is not', async () => {
@@ -87,7 +92,7 @@ test('of a history the newest files come with it, as many as a message may have 
     return { role: 'user' as const, content: '', parts: [{ type: 'file' as const, ...file }] }
   })
   const place = files.place('user_1')
-  place.take(500)
+  place.hold(500)
   const chat = { imageTokensMax: undefined, documentTokensMax: undefined }
   const sent = await files.ofHistory(messages, { chat, hasData: true, place })
   const lengths = sent.map(({ parts }) => parts!.map((part) => ('data' in part ? part.data?.length : undefined)))

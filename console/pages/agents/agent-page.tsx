@@ -18,7 +18,7 @@ import { agentPath } from './agent-path.ts'
 import classes from './agent.module.css'
 import { ChatPrices } from './chat-prices.tsx'
 import { useConnectors } from './connector-picker.tsx'
-import { NotInPlan, useInPlan } from './agent-in-plan.tsx'
+import { NotInPlan } from './agent-in-plan.tsx'
 import { OpenChatButton } from './open-chat-button.tsx'
 import { RunPanel } from './run-panel.tsx'
 
@@ -32,7 +32,6 @@ export function AgentPage() {
     queryFn: ({ signal }) => client.agents.get({ agentId }, { signal }),
   })
   useConnectors()
-  const isInPlan = useInPlan(agentId)
   const isMissing = agent.error instanceof ErrandClientError && agent.error.status === 404
   return (
     <>
@@ -40,7 +39,9 @@ export function AgentPage() {
         title={agent.data?.name ?? (isMissing ? 'Agent not found' : 'Agent')}
         description={agent.data?.description}
         back={{ href: '/agents', label: 'Agents' }}
-        actions={agent.data?.chat && isInPlan && <OpenChatButton agentId={agentId} agentName={agent.data.name} />}
+        actions={
+          agent.data?.chat && agent.data.inPlan && <OpenChatButton agentId={agentId} agentName={agent.data.name} />
+        }
       />
       {isMissing ? (
         <EmptyState title="This agent is not here for you" action={<PageLink href="/agents">See all agents</PageLink>}>
@@ -56,7 +57,6 @@ export function AgentPage() {
 }
 
 function AgentContent({ agent }: { agent: Agent }) {
-  const isInPlan = useInPlan(agent.id)
   const [endpointId] = useSearchField('endpoint')
   const [from, setFrom] = useSearchField('from')
   const { chat, endpoints } = agent
@@ -84,7 +84,7 @@ function AgentContent({ agent }: { agent: Agent }) {
         <EmptyState title="This agent only converses">Open a chat to talk to it; it runs no tasks.</EmptyState>
       )}
       {chat && (
-        <Panel title="Chat" actions={isInPlan && <OpenChatButton agentId={agent.id} agentName={agent.name} />}>
+        <Panel title="Chat" actions={agent.inPlan && <OpenChatButton agentId={agent.id} agentName={agent.name} />}>
           <Stack gap={4} mb="md">
             <ChatPrices chat={chat} />
             <Text size="sm" c="dimmed">
@@ -125,7 +125,6 @@ function EndpointNav({ agent, open }: { agent: Agent; open: Endpoint }) {
 type EndpointContentProps = { agent: Agent; endpoint: Endpoint; from: string; onStartOver: () => void }
 
 function EndpointContent({ agent, endpoint, from, onStartOver }: EndpointContentProps) {
-  const isInPlan = useInPlan(agent.id)
   const earlier = useQuery({
     queryKey: ['task-input', from],
     queryFn: ({ signal }) => loadInput(from, signal),
@@ -141,7 +140,7 @@ function EndpointContent({ agent, endpoint, from, onStartOver }: EndpointContent
           {endpoint.description}
         </Text>
       </Box>
-      {!isInPlan ? (
+      {!agent.inPlan ? (
         <NotInPlan />
       ) : from === '' ? (
         <RunPanel agent={agent} endpoint={endpoint} start={undefined} draftName={endpoint.id} />

@@ -14,7 +14,7 @@ import { useOffset } from '../../parts/hooks/use-search-field.ts'
 import { agentPath } from './agent-path.ts'
 import classes from './agent.module.css'
 import { ChatPrices } from './chat-prices.tsx'
-import { NotInPlan, useInPlan } from './agent-in-plan.tsx'
+import { NotInPlan } from './agent-in-plan.tsx'
 import { OpenChatButton } from './open-chat-button.tsx'
 
 const limit = 24
@@ -76,7 +76,6 @@ export function AgentsPage() {
 }
 
 function AgentCard({ agent }: { agent: Agent }) {
-  const isInPlan = useInPlan(agent.id)
   return (
     <Paper withBorder p="md" className={classes.card ?? ''}>
       <Title order={2}>
@@ -87,7 +86,7 @@ function AgentCard({ agent }: { agent: Agent }) {
       <Text c="dimmed" mt={2} mb="sm">
         {agent.description || 'This agent has no description.'}
       </Text>
-      {!isInPlan && <NotInPlan />}
+      {!agent.inPlan && <NotInPlan />}
       <ul className={classes.prices} aria-label={`What ${agent.name} can do`}>
         {agent.endpoints.map((endpoint) => (
           <li key={endpoint.id} className={classes.price}>
@@ -109,7 +108,7 @@ function AgentCard({ agent }: { agent: Agent }) {
                 <Text fw={500}>Chat</Text>
                 <ChatPrices chat={agent.chat} />
               </Box>
-              {isInPlan && <OpenChatButton agentId={agent.id} agentName={agent.name} />}
+              {agent.inPlan && <OpenChatButton agentId={agent.id} agentName={agent.name} />}
             </Group>
           </li>
         )}

@@ -16,8 +16,9 @@ import {
 } from './agent-schema.ts'
 import type { AgentConfig, ChatPart, ErrandConfig, JsonSchema } from './define-config.ts'
 import { httpReply, httpRun } from '../http/http-agent.ts'
-import { modelReply, modelRun } from '../model/model-agent.ts'
+import { modelReply, modelRun, textsBeside } from '../model/model-agent.ts'
 import type { FileBounds } from '../files/file-tokens.ts'
+import type { ResponseFormat } from '../run/chat-messages.ts'
 import type { ReplyRun } from '../run/open-steps.ts'
 import type { EndpointRun } from '../run/endpoint-run.ts'
 import { noPlans, type AccountLimits, type Plans } from '../../store/limits/account-limits.ts'
@@ -55,8 +56,8 @@ export type Chat = FileBounds & {
   accepts: readonly string[]
   /** Whether a language model of the AI SDK replies: it yields the calls of connectors' tools itself. */
   isModel: boolean
-  /** What the agent tells its model before each message, where that is known here. */
-  instructions: string
+  /** Texts that a model is sent beside messages and tools; none for other agents, which report what they send. */
+  textsBeside: (format: ResponseFormat | undefined) => readonly string[]
   /** What the user's connectors may add to the prompts of a reply. */
   connectorTokensMax: number
   reply: (run: ReplyRun) => AsyncIterable<ChatPart>
@@ -211,7 +212,7 @@ function toChat(agent: ParsedAgent, source: AgentConfig): Chat | null {
     imageTokensMax,
     documentTokensMax,
     isModel: agent.kind === 'model',
-    instructions: (agent.kind === 'model' ? agent.instructions : undefined) ?? '',
+    textsBeside: (format) => (source.kind === 'model' ? textsBeside(source, format) : []),
     connectorTokensMax: agent.kind === 'http' ? 0 : agent.connectorTokensMax,
     reply: replyOf(source),
   }

@@ -20,21 +20,29 @@ const bytesPerToken = 4
 /** Text and picture of a page of a PDF, which providers send both. */
 const tokensPerPage = 2000
 
-export function fileTokens(
-  { content, mediaType }: { content: Buffer; mediaType: string },
-  bounds: FileBounds,
-): FileTokens {
+/** Estimated tokens of a file by its content alone: an agent may have a maximum of its own. */
+export function contentTokens({ content, mediaType }: { content: Buffer; mediaType: string }): number {
+  if (isImageType(mediaType)) return byPixels(content)
+  const pages = mediaType === 'application/pdf' ? countPages(content) : 0
+  return pages > 0 ? pages * tokensPerPage : textTokens(content.length)
+}
+
+/** As `contentTokens`, for a text. */
+export function textTokens(bytes: number): number {
+  return Math.ceil(bytes / bytesPerToken)
+}
+
+/** A file without its content. `estimate` is what `contentTokens` makes of that. */
+export type MeasuredFile = { bytes: number; estimate: number; mediaType: string }
+
+export function fileTokens({ bytes, estimate, mediaType }: MeasuredFile, bounds: FileBounds): FileTokens {
   if (isImageType(mediaType)) {
-    const tokens = bounds.imageTokensMax ?? byPixels(content)
+    const tokens = bounds.imageTokensMax ?? estimate
     return { tokens, tokensMax: tokens }
   }
-  const { length: bytes } = content
-  const byBytes = Math.ceil(bytes / bytesPerToken)
-  if (isTextType(mediaType)) return { tokens: byBytes, tokensMax: bytes }
-  const pages = mediaType === 'application/pdf' ? countPages(content) : 0
-  const tokens = pages > 0 ? pages * tokensPerPage : byBytes
+  if (isTextType(mediaType)) return { tokens: estimate, tokensMax: bytes }
   const { tokensMax } = boundNow({ mediaType, tokensMax: null }, bounds)
-  return { tokens: Math.min(tokens, tokensMax ?? Infinity), tokensMax }
+  return { tokens: Math.min(estimate, tokensMax ?? Infinity), tokensMax }
 }
 
 /**

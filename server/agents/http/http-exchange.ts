@@ -1,7 +1,7 @@
 import type { IncomingMessage } from 'node:http'
 import type { Socket } from 'node:net'
 import { setTimeout as delay } from 'node:timers/promises'
-import { UserPlaces } from '../../kernel/user-places.ts'
+import { FairPlaces } from '../../kernel/fair-places.ts'
 import { codeOf } from '../../kernel/thrown.ts'
 import { dial, type Dial } from '../../outbound/dial.ts'
 import { exchange } from '../../outbound/exchange.ts'
@@ -60,7 +60,7 @@ export async function post({ accept, connectMs, headMs, id, log, ...sent }: Post
 }
 
 /** Of this thread. */
-const places = new UserPlaces({ perUserMax: lookupsPerUserMax })
+const places = new FairPlaces({ perUser: lookupsPerUserMax })
 
 /** Pauses before the second and the third attempt. */
 const pausesMs = [200, 1000]

@@ -1,5 +1,6 @@
 import type { FinishReason, LanguageModel, LanguageModelMiddleware, TextStreamPart, ToolSet } from 'ai'
 import type { RunConnectors, RunOf } from '../../connectors/thread/run-connectors.ts'
+import type { ResponseFormat, Sampling } from '../run/chat-messages.ts'
 import type { ReplyRun } from '../run/open-steps.ts'
 import type { ChatPart, JsonSchema, ModelAgentConfig, TaskRun } from '../config/define-config.ts'
 import { contextTokensDefault, taskConnectorTokensMax } from '../config/agent-schema.ts'
@@ -11,6 +12,7 @@ import { describeModelError, isRequestRefused, ModelFailure, RequestRefusedError
 import { modelMessage } from './model-messages.ts'
 import { ModelSteps } from './model-steps.ts'
 import { PartQueue } from '../run/part-queue.ts'
+import { jsonOf } from '../run/prompt-size.ts'
 import { toJsonSchema, toZodSchema } from '../config/params-schema.ts'
 
 const maxStepsDefault = 8
@@ -55,7 +57,7 @@ async function follow(agent: SdkAgent, run: ReplyRun, { left, parts }: Reader): 
   const { contextTokens = contextTokensDefault } = agent
   const limit = agent.maxOutputTokens ?? maxOutputTokensDefault
   const { responseFormat } = params
-  if (responseFormat?.schema) told.push(...schemaWords(agent, responseFormat.schema))
+  told.push(...schemaWords(agent, responseFormat?.schema))
   const steps = new ModelSteps({ contextTokens, openStep, onUsage: (usage) => parts.push(usage) })
   const bypass = new DeltaBypass(parts, {
     onAnswer: () => steps.answered(),
@@ -74,7 +76,7 @@ async function follow(agent: SdkAgent, run: ReplyRun, { left, parts }: Reader): 
     messages,
     maxOutputTokens: Math.min(params.maxTokens ?? limit, limit),
     ...(params.temperature !== undefined && { temperature: params.temperature }),
-    ...params.sampling,
+    ...samplingOf(agent, params.sampling),
     stopWhen: isStepCount(agent.maxSteps ?? maxStepsDefault),
     abortSignal: AbortSignal.any([stopOf(connectors, signal), left]),
     // What goes wrong comes as a part of the stream; the default handler prints it.
@@ -128,6 +130,13 @@ function toChatPart(
   }
   if (part.type === 'error') failWith(part.error)
   return undefined
+}
+
+/** Texts that each request of a reply has beside messages and tools: the instructions and the format of the answer. */
+export function textsBeside(agent: ModelAgentConfig, format: ResponseFormat | undefined): string[] {
+  const texts = schemaWords(agent, format?.schema)
+  if (format) texts.push(jsonOf(format))
+  return agent.instructions === undefined ? texts : [agent.instructions, ...texts]
 }
 
 /** Runs an endpoint: the prompt of its params, answered by the model with its tools. */
@@ -195,6 +204,19 @@ export function modelRun(config: ModelAgentConfig, name: string): (run: RunOf<Ta
   }
 }
 
+/**
+ * Call settings of the SDK. Those that it has no name for are options of the provider: the openai-compatible package sends
+ * them on, and the others drop options that they do not know.
+ */
+function samplingOf({ model }: SdkAgent, { extra, ...settings }: Sampling = {}) {
+  if (!extra) return settings
+  const [name = ''] = model.provider.split('.')
+  const provider = name.trim().replaceAll(/[_-]([a-z])/g, (_, letter: string) => letter.toUpperCase())
+  const { logit_bias: logitBias, ...more } = extra
+  const options = provider === 'openai' && logitBias ? { ...more, logitBias } : extra
+  return { ...settings, providerOptions: { [provider]: options } }
+}
+
 /** The agent's own instructions come first. */
 function settingsOf({ instructions, model }: SdkAgent, told: readonly string[] = []) {
   const all = instructions === undefined ? told : [instructions, ...told]
@@ -247,9 +269,9 @@ function stopOf(connectors: RunConnectors, signal: AbortSignal): AbortSignal {
 }
 
 /** Tells a model whose provider takes no schemas in words which JSON to write. */
-function schemaWords({ model }: ModelAgentConfig, schema: JsonSchema): string[] {
+function schemaWords({ model }: ModelAgentConfig, schema: JsonSchema | undefined): string[] {
   const { supportsStructuredOutputs } = model as { supportsStructuredOutputs?: unknown }
-  if (supportsStructuredOutputs !== false) return []
+  if (!schema || supportsStructuredOutputs !== false) return []
   return [`Answer with nothing but a JSON object that fits this JSON Schema: ${JSON.stringify(schema)}`]
 }
 

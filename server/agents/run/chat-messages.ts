@@ -16,6 +16,21 @@ export function tokensOfFiles(parts: readonly SentPart[] = []): FileSum {
   return sumTokens(parts.filter((part) => part.type === 'file'))
 }
 
+/** Whether the request has the content of files. */
+export function hasContent(request: Pick<ChatRequest, 'history' | 'parts'>): boolean {
+  return filesIn(request).some(({ data }) => data !== undefined)
+}
+
+/** Frees the content of the request's files. */
+export function dropContent(request: Pick<ChatRequest, 'history' | 'parts'>): void {
+  for (const file of filesIn(request)) delete (file as { data?: Uint8Array }).data
+}
+
+function filesIn({ history, parts }: Pick<ChatRequest, 'history' | 'parts'>): SentFile[] {
+  const all = [parts, ...history.map((message) => message.parts)].flatMap((of) => of ?? [])
+  return all.filter((part) => part.type === 'file')
+}
+
 /** What a reply is asked to be. */
 export type ReplyParams = {
   temperature?: number
@@ -34,6 +49,8 @@ export type Sampling = {
   frequencyPenalty?: number
   seed?: number
   stopSequences?: string[]
+  /** Settings that only some OpenAI-compatible servers have, by their names in a request. */
+  extra?: Record<string, number | Record<string, number>>
 }
 
 export type ResponseFormat = { type: 'json'; schema?: JsonSchema; name?: string; description?: string }
@@ -139,5 +156,10 @@ export function tokensAtMost(text: string): number {
 
 /** Tokens of a text by its length alone: a little more than English or German have, about as many as Chinese has. */
 export function roughTokens(text: string): number {
-  return Math.ceil(Buffer.byteLength(text) / bytesPerToken)
+  return roughTokensOf(Buffer.byteLength(text))
+}
+
+/** The same for a text of so many bytes. */
+export function roughTokensOf(bytes: number): number {
+  return Math.ceil(bytes / bytesPerToken)
 }

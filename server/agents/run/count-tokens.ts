@@ -5,14 +5,20 @@ const tailCharsMax = 2 * spacelessSliceChars
 const countedCharsMax = 1_000_000
 
 type Count = (text: string) => number
+type Agents = { readonly agents: readonly { readonly chat: { readonly isModel: boolean } | null }[] }
 
 let loading: Promise<Count> | undefined
 
-/** OpenAI's o200k encoding. It takes 60 MB and a fifth of a second to load, so only where a count is asked for. */
+/** OpenAI's o200k encoding. It takes 60 MB and a fifth of a second to load, so only where tokens may be counted. */
 async function load(): Promise<Count> {
   const { countTokens: count } = await import('gpt-tokenizer/encoding/o200k_base')
   // Text such as <|endoftext|> is a user's text like any other.
   return (text) => count(text, { disallowedSpecial: new Set() })
+}
+
+/** Loads the encoding if models converse: a reply that is stopped has little time for its count. */
+export async function loadForModels({ agents }: Agents): Promise<void> {
+  if (agents.some(({ chat }) => chat?.isModel)) await TokenCount.create()
 }
 
 /**
@@ -54,9 +60,34 @@ export class TokenCount {
     this.#tail = tail
   }
 
+  /** Counts so many characters more by the average of those before them. */
+  extrapolate(chars: number): void {
+    this.#chars += chars
+  }
+
   get tokens(): number {
     const counted = this.#tokens + (this.#tail === '' ? 0 : this.#count(this.#tail))
     return this.#chars > countedCharsMax ? Math.ceil((counted * this.#chars) / countedCharsMax) : counted
+  }
+}
+
+/** Text that may be counted later. Keeps no more of it than a count reads. */
+export class UncountedText {
+  readonly #pieces: string[] = []
+  #chars = 0
+  #keptChars = 0
+
+  add(text: string): void {
+    this.#chars += text.length
+    const kept = text.slice(0, countedCharsMax - this.#keptChars)
+    if (kept === '') return
+    this.#keptChars += kept.length
+    this.#pieces.push(kept)
+  }
+
+  addTo(count: TokenCount): void {
+    for (const piece of this.#pieces) count.add(piece)
+    count.extrapolate(this.#chars - this.#keptChars)
   }
 }
 

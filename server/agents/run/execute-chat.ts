@@ -11,6 +11,7 @@ import { boundConnectors } from './bound-connectors.ts'
 import type { Catalogue, Chat } from '../config/catalogue.ts'
 import {
   roughTokens,
+  roughTokensOf,
   tokensOfFiles,
   type ChatBatch,
   type ChatRequest,
@@ -361,7 +362,7 @@ type Summarize = { request: ChatRequest; stream: ReplyStream; signal: AbortSigna
 
 async function summarize({ isCutOff, request, signal, stream }: Summarize): Promise<ChatSummary> {
   const { message, parts } = request
-  const { said, use } = stream
+  const { textBytes, use } = stream
   const { tokens: fileTokens } = tokensOfFiles(parts)
   const isCut = isCutOff ?? signal.aborted
   const { hasReported, reportedOrNull: reported } = use
@@ -370,7 +371,7 @@ async function summarize({ isCutOff, request, signal, stream }: Summarize): Prom
     const used = isCut && use.hasUnreported ? await countInTime(use, signal) : use.reported
     const isEstimated = use.hasEstimates || (isCut && use.hasUnreported)
     const messageTokens = roughTokens(message) + fileTokens
-    return { used, reported, isEstimated, messageTokens, replyTokens: roughTokens(said.join('')) }
+    return { used, reported, isEstimated, messageTokens, replyTokens: roughTokensOf(textBytes) }
   }
   const used = await countInTime(use, signal)
   const { message: messageTokens, text: replyTokens } = use.tokens

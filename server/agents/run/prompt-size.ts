@@ -16,6 +16,14 @@ export const tokensAroundPart = 512
  */
 export type PromptSize = { bytes: number; around: number; files: FileSum }
 
+/** What a provider is sent of the definitions of an agent's own tools, in tokens at most. */
+export function toolsAtMost(definitions: readonly object[]): number {
+  if (definitions.length === 0) return 0
+  let tokens = tokensAroundTools
+  for (const definition of definitions) tokens += tokensAtMost(jsonOf(definition)) + tokensAround
+  return tokens
+}
+
 /** What a provider is sent of messages of these texts, in tokens at most. */
 export function messagesAtMost(texts: readonly string[]): number {
   let tokens = tokensAround
@@ -81,6 +89,7 @@ function isPlainText(part: Part): part is Extract<Part, { type: 'text' }> {
   return part.type === 'text' && part.providerOptions === undefined
 }
 
-function jsonOf(value: unknown): string {
+/** A definition as it is counted, bytes in it as that many characters. */
+export function jsonOf(value: unknown): string {
   return JSON.stringify(value, (_, item: unknown) => (ArrayBuffer.isView(item) ? 'x'.repeat(item.byteLength) : item))
 }

@@ -51,8 +51,8 @@ export class ReplyStream {
   #sealed: ChatBatch[] = []
   #pendingChars = 0
   readonly use: ReplyUse
-  /** The text of the whole reply. */
-  readonly said: string[] = []
+  /** Size of the text of the whole reply. */
+  textBytes = 0
 
   constructor(options: ReplyStreamOptions) {
     this.#options = options
@@ -135,7 +135,7 @@ export class ReplyStream {
     this.use.wrote(kind, delta)
     if (kind === 'reasoning' && !this.#options.hasReasoning) return this.#think(delta)
     if (kind === 'text') {
-      this.said.push(delta)
+      this.textBytes += Buffer.byteLength(delta)
       this.#text += delta
     }
     this.#write(kind === 'text' ? 'assistant_delta' : 'reasoning_delta', `"delta":${JSON.stringify(delta)}`)

@@ -1,7 +1,7 @@
 import { addUse, chatUse, dearestUse, outputWithin, type ChatRates, type ChatUsed } from '../../billing/chat-price.ts'
 import type { Units } from '../../kernel/money.ts'
 import { roughTokens, tokensAtMost, type ModelStep } from './chat-messages.ts'
-import { TokenCount } from './count-tokens.ts'
+import { TokenCount, UncountedText } from './count-tokens.ts'
 
 /** A model call as the agent's thread knows it. */
 export type OpenStep = ModelStep & {
@@ -46,9 +46,9 @@ export class ReplyUse {
   #reported = chatUse({})
   /** Model calls without a report yet, oldest first: a call may begin before the previous report is read. */
   #steps: OpenStep[] = []
-  /** Bytes and texts since the last report. */
+  /** Bytes since the last report, and texts that are not counted yet. */
   #bytes = { text: 0, reasoning: 0 }
-  #texts: Record<Kind, string[]> = { text: [], reasoning: [] }
+  #texts = uncounted()
   #counts: Counts | undefined
   /** Counting starts at this many unreported bytes. */
   #countFromBytes: number
@@ -82,15 +82,15 @@ export class ReplyUse {
 
   wrote(kind: Kind, text: string): void {
     this.#bytes[kind] += Buffer.byteLength(text)
-    this.#texts[kind].push(text)
-    this.#countTexts()
+    const written = this.#counts ?? this.#texts
+    written[kind].add(text)
   }
 
   /** Takes a report on the oldest open model call, or on everything since the last report. */
   report(used: ChatUsed, isEstimated: boolean): void {
     this.#reported = addUse(this.#reported, used)
     this.#bytes = { text: 0, reasoning: 0 }
-    this.#texts = { text: [], reasoning: [] }
+    this.#texts = uncounted()
     if (this.#counts) {
       const { message, text } = this.#counts
       this.#counts = { message, text: text.anew(), reasoning: text.anew() }
@@ -130,8 +130,15 @@ export class ReplyUse {
   async startCounting(): Promise<void> {
     if (this.#counts) return
     const message = await TokenCount.create([this.#options.message])
-    this.#counts ??= { message: message.tokens, text: message.anew(), reasoning: message.anew() }
-    this.#countTexts()
+    if (this.#counts) return
+    const { reasoning, text } = (this.#counts = {
+      message: message.tokens,
+      text: message.anew(),
+      reasoning: message.anew(),
+    })
+    this.#texts.text.addTo(text)
+    this.#texts.reasoning.addTo(reasoning)
+    this.#texts = uncounted()
   }
 
   /** Use so far: counted once `startCounting` has resolved, estimated by length before. */
@@ -179,14 +186,6 @@ export class ReplyUse {
     return addUse(this.reported, dearestUse({ promptTokens, completionTokens }, rates))
   }
 
-  #countTexts(): void {
-    if (!this.#counts) return
-    for (const kind of ['text', 'reasoning'] as const) {
-      for (const text of this.#texts[kind]) this.#counts[kind].add(text)
-      this.#texts[kind] = []
-    }
-  }
-
   /** Bytes of text that half of the room pays for, at a token a byte. */
   #bytesBeforeCounting(): number {
     const { around, message, rates, room } = this.#options
@@ -196,17 +195,24 @@ export class ReplyUse {
   }
 
   #withUnreported(perToken: number, prompt: number): ChatUsed {
-    const { completionTokens, promptTokens, reasoningTokens } = this.#reported
+    const { cachedPromptTokens, completionTokens, promptTokens, reasoningTokens } = this.#reported
     const thought = this.#counts?.reasoning.tokens ?? Math.ceil(this.#bytes.reasoning / perToken)
     const said = this.#counts?.text.tokens ?? Math.ceil(this.#bytes.text / perToken)
     let openPromptTokens = 0
     for (const step of this.#steps) openPromptTokens += step.promptTokens
+    // All but the message was sent before.
+    const sentBefore = this.#isCached ? Math.max(0, openPromptTokens - this.tokens.message) : 0
     return {
       ...this.#reported,
+      cachedPromptTokens: cachedPromptTokens + sentBefore,
       promptTokens: promptTokens + openPromptTokens || (this.isPromptKnown || this.hasReported ? 0 : prompt),
       completionTokens: completionTokens + said + thought,
       reasoningTokens: reasoningTokens + thought,
       toolCalls: this.calls.size,
     }
   }
+}
+
+function uncounted(): Record<Kind, UncountedText> {
+  return { text: new UncountedText(), reasoning: new UncountedText() }
 }

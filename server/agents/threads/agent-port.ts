@@ -42,6 +42,8 @@ export type RunTaskOptions = {
 
 export type RunChatOptions = {
   onBatch: (batch: ChatBatch) => void
+  /** Called when an agent thread has its own copy of a request with files. The host does not read the request again. */
+  onReceived?: () => void
   /**
    * Holds what a call of a model may cost; resolves with how many tokens it may write then. Where it may not begin the
    * promise stays open, and `signal` aborts.

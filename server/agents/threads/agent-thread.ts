@@ -5,8 +5,8 @@ import { must } from '../../kernel/assert.ts'
 import { yieldToService } from '../../kernel/thread-priority.ts'
 import { messageOf } from '../../kernel/thrown.ts'
 import { Catalogue } from '../config/catalogue.ts'
-import type { ChatBatch, StepRequest } from '../run/chat-messages.ts'
-import { countTokens } from '../run/count-tokens.ts'
+import { hasContent, type ChatBatch, type StepRequest } from '../run/chat-messages.ts'
+import { countTokens, loadForModels } from '../run/count-tokens.ts'
 import { CreditWindow, executeChat } from '../run/execute-chat.ts'
 import { executeTask } from '../run/execute-task.ts'
 import { loadConfigFile } from '../config/load-config-file.ts'
@@ -42,6 +42,12 @@ function send(message: FromThread): void {
   if (outbox.length > 1 && !isGathering) return
   isGathering = false
   setImmediate(flush)
+}
+
+/** For an agent that blocks its thread immediately afterwards. */
+function sendNow(message: FromThread): void {
+  send(message)
+  flush()
 }
 
 /**
@@ -173,11 +179,6 @@ function receive(catalogue: Catalogue, message: ToThread): void {
       const { request } = message
       const runLog = createLog(request.taskId)
       const onProgress = (json: string) => sendProgress({ type: 'progress', run, json })
-      // Sent at once: an agent that then blocks its thread would keep them back.
-      const sendNow = (message: FromThread) => {
-        send(message)
-        flush()
-      }
       const onWaiting = (isWaiting: boolean) => sendNow({ type: 'waiting', run, isWaiting })
       const onForbidCancel = () =>
         new Promise<void>((resolve) => {
@@ -209,8 +210,9 @@ function receive(catalogue: Catalogue, message: ToThread): void {
           ownAsked.set(of.serial, resolve)
           send({ type: 'step', run, request: of })
         })
-      return begin(run, runLog, (signal) =>
-        executeChat({
+      return begin(run, runLog, (signal) => {
+        if (hasContent(request)) sendNow({ type: 'received', run })
+        return executeChat({
           catalogue,
           request,
           signal,
@@ -223,8 +225,8 @@ function receive(catalogue: Catalogue, message: ToThread): void {
           onDirty,
           onResume,
           onOverstay: () => send({ type: 'overstayed' }),
-        }),
-      )
+        })
+      })
     }
     case 'count':
       return begin(run, createLog(''), async () => ({
@@ -264,6 +266,7 @@ setInterval(() => Atomics.add(beats, pulseAt.beats, 1), beatMs)
 
 try {
   const catalogue = new Catalogue(await loadConfigFile(configFile))
+  await loadForModels(catalogue)
   port.on('message', (messages: ToThread[]) => {
     for (const message of messages) {
       Atomics.add(beats, pulseAt.beats, 1)

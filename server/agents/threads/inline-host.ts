@@ -4,7 +4,7 @@ import { probeConnector } from '../../connectors/thread/probe-connector.ts'
 import type { Connect } from '../../connectors/thread/run-connectors.ts'
 import type { AgentHost, AgentLogLine } from './agent-port.ts'
 import type { Catalogue } from '../config/catalogue.ts'
-import { countTokens } from '../run/count-tokens.ts'
+import { countTokens, loadForModels } from '../run/count-tokens.ts'
 import { CreditWindow, executeChat } from '../run/execute-chat.ts'
 import { executeTask } from '../run/execute-task.ts'
 import type { ChatStop, RunOutcome } from '../run/run-outcome.ts'
@@ -23,6 +23,7 @@ type InlineHostOptions = {
  */
 export function createInlineHost(options: InlineHostOptions): AgentHost {
   const { catalogue, connectorLimits, onLog, renewToken: renew, resultBytesMax } = options
+  void loadForModels(catalogue)
   const means = { bounds: new ConnectorBounds(connectorLimits), renew }
   const connect: Connect = async (specs, opening) => {
     // The protocol's client takes a while to load, and most runs have no use for it.

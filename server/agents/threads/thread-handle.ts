@@ -24,6 +24,7 @@ export type RunStart =
 type RunHandlers = {
   onOutcome: OnOutcome
   onBatch?: ((batch: ChatBatch) => void) | undefined
+  onReceived?: (() => void) | undefined
   onProgress?: ((json: string) => void) | undefined
   onForbidCancel?: (() => Promise<void>) | undefined
   onWaiting?: ((isWaiting: boolean) => void) | undefined
@@ -249,6 +250,8 @@ export class ThreadHandle {
         if (message.runId !== '' || this.#mayLog()) this.#options.onLog(message)
       } else if (message.type === 'batches') {
         for (const batch of message.batches) this.#runs.get(message.run)?.onBatch?.(batch)
+      } else if (message.type === 'received') {
+        this.#runs.get(message.run)?.onReceived?.()
       } else if (message.type === 'progress') {
         this.#runs.get(message.run)?.onProgress?.(message.json)
       } else if (message.type === 'waiting') {

@@ -15,6 +15,7 @@ type Waiting = {
   signal: AbortSignal
   resolve: (outcome: RunOutcome) => void
   onBatch?: (batch: ChatBatch) => void
+  onReceived?: (() => void) | undefined
   onProgress?: (json: string) => void
   onForbidCancel?: () => Promise<void>
   onWaiting?: (isWaiting: boolean) => void
@@ -76,7 +77,7 @@ export class ThreadHost implements AgentHost {
     return new Promise((resolve) => this.#assign({ start: { type: 'run', request }, ...options, resolve }))
   }
 
-  runChat(request: ChatRequest, { limitMs, onBatch, onStep, signal }: RunChatOptions): ChatHandle {
+  runChat(request: ChatRequest, { limitMs, onBatch, onReceived, onStep, signal }: RunChatOptions): ChatHandle {
     let credit = (_chars: number) => {}
     const outcome = new Promise<RunOutcome>((resolve) => {
       this.#assign({
@@ -84,6 +85,7 @@ export class ThreadHost implements AgentHost {
         signal,
         resolve,
         onBatch,
+        onReceived,
         onStep,
         chat: { limitMs },
         onSent: (thread, run) => (credit = (chars) => thread.credit(run, chars)),
@@ -162,10 +164,11 @@ export class ThreadHost implements AgentHost {
       run.signal.addEventListener('abort', () => this.#giveUpWaiting(run), { once: true })
       return
     }
-    const { chat, onBatch, onForbidCancel, onProgress, onStep, onWaiting, resolve, signal, start } = run
+    const { chat, onBatch, onForbidCancel, onProgress, onReceived, onStep, onWaiting, resolve, signal, start } = run
     const sentAt = performance.now()
     const number = thread.send(start, {
       onBatch,
+      onReceived,
       onProgress,
       onForbidCancel,
       onWaiting,

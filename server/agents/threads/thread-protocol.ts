@@ -25,6 +25,8 @@ export type FromThread =
   | { type: 'ready' }
   | { type: 'unusable'; message: string }
   | { type: 'batches'; run: number; batches: ChatBatch[] }
+  /** A chat that came with files has begun. */
+  | { type: 'received'; run: number }
   /** A chat asks for a call of a model to be held; it waits for that. */
   | { type: 'step'; run: number; request: StepRequest }
   /** A task is about to call a connector, or has charged an event, and waits until it can no longer be canceled. */

@@ -1,12 +1,7 @@
 import { hash, verify } from '@node-rs/argon2'
 import { z } from 'zod'
 import { badField, ErrandError } from '../../kernel/errors.ts'
-import { UserPlaces } from '../../kernel/user-places.ts'
-
-/** Each takes 19 MiB and tens of milliseconds of a core; more at once would only slow each other down. */
-const atOnce = 2
-/** Queued ones included. */
-const underWayMax = 102
+import { FairPlaces } from '../../kernel/fair-places.ts'
 
 export const passwordCharsMin = 10
 const passwordCharsMax = 200
@@ -23,10 +18,10 @@ export const TypedPassword = z.string().min(1, 'Must be given').max(1024).meta({
 /** A dummy hash: refusing an unknown address takes as long as a wrong password. */
 const nobodysHash = '$argon2id$v=19$m=19456,t=2,p=1$Mi6SpFH27e0b98ek7COc0Q$Ut9KjCRw889zxM0adlmSMly5nQy7qJDLY4hblA+uar4'
 
-/** Fair by address: many tries for one delay the others by no more than the hashes that are running. */
-const turns = new UserPlaces({ max: atOnce, perUserMax: atOnce })
-
-let underWay = 0
+/** Hashes at a time, by address. Each takes 19 MiB and tens of milliseconds of a core, so more would only slow each other down. */
+const hashes = new FairPlaces({ total: 2, perUser: 1 })
+/** Requests that hash or wait for it, by address. */
+const requests = new FairPlaces({ total: 102 })
 
 /** Hashes in turn, round-robin over addresses. */
 type InTurn = <Result>(work: () => Promise<Result>) => Promise<Result>
@@ -36,14 +31,14 @@ type InTurn = <Result>(work: () => Promise<Result>) => Promise<Result>
  * under way, before anything is done: unauthenticated clients leave no more rows than they get passwords verified.
  */
 export async function withHashRoom<T>(email: string, work: (inTurn: InTurn) => Promise<T>): Promise<T> {
-  if (underWay >= underWayMax) {
+  const place = requests.open(email.toLowerCase())
+  if (place.hold(1)) {
     throw new ErrandError('SERVICE_UNAVAILABLE', 'Too many logins are under way.', { retryAfterSeconds: 5 })
   }
-  underWay++
   try {
-    return await work((hashing) => turns.within(email.toLowerCase(), new AbortController().signal, hashing))
+    return await work((hashing) => hashes.within(email.toLowerCase(), new AbortController().signal, hashing))
   } finally {
-    underWay--
+    place.release()
   }
 }
 

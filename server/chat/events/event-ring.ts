@@ -1,3 +1,5 @@
+import { turnEventsBytesMax } from '../../store/turns/turn-records.ts'
+
 /** Successive events, each a line of JSON. */
 type Piece = { firstSeq: number; lastSeq: number; lines: string }
 
@@ -5,8 +7,6 @@ type Piece = { firstSeq: number; lastSeq: number; lines: string }
 const ringCharsMax = 1_048_576
 /** So much at least can be read again, whatever others take. */
 const ringCharsMin = 65_536
-/** Of what is not written yet, where it is to be: only a store that takes nothing for long has some of it lost. */
-const unwrittenCharsMax = 8_388_608
 /** Of one read, and about so much of a piece. */
 const readCharsMax = 65_536
 
@@ -73,8 +73,9 @@ export class EventRing {
       const { firstSeq, lastSeq, lines } = this.#pieces[dropped]!
       // What was said last stays, however large: whoever reads along is about to take it.
       if (firstSeq >= this.#newestSeq && !isCleared) break
+      // Of what is not written yet, more gives way only while the store takes nothing for long.
       const isToWrite = this.writtenSeq !== undefined && lastSeq > this.writtenSeq
-      if (isToWrite && !isCleared && left <= unwrittenCharsMax) break
+      if (isToWrite && !isCleared && left <= turnEventsBytesMax) break
       left -= lines.length
       dropped++
     }

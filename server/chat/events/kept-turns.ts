@@ -1,7 +1,12 @@
 import { badField, ErrandError } from '../../kernel/errors.ts'
 import type { Logger } from '../../kernel/logger.ts'
 import type { Store } from '../../store/store.ts'
-import { eventsKeptMs, type TurnEvents } from '../../store/turns/turn-records.ts'
+import {
+  eventsKeptMs,
+  turnEventsBytesMax,
+  type DroppedEvents,
+  type TurnEvents,
+} from '../../store/turns/turn-records.ts'
 import type { ChatTurn } from '../chat-turn.ts'
 import { eventsGone, TurnFeed, type OnDisconnect, type TurnReader } from './turn-feed.ts'
 
@@ -25,7 +30,11 @@ type Held = {
   unwritten: number
   /** Whether somebody reads it on another node. */
   isFollowed: boolean
+  /** Its pieces in the store, the oldest first. */
+  stored: readonly StoredPiece[]
 }
+
+type StoredPiece = { lastSeq: number; bytes: number }
 
 /** The turns of this process and what they said, until some minutes after their end. */
 export class KeptTurns {
@@ -73,6 +82,7 @@ export class KeptTurns {
       endedAt: undefined,
       unwritten: 0,
       isFollowed: false,
+      stored: [],
       feed: undefined!,
     }
     const told = {
@@ -152,27 +162,24 @@ export class KeptTurns {
   async #writeAll(): Promise<void> {
     this.#dueAt = Infinity
     const events: TurnEvents[] = []
-    const reached = new Map<Held, number>()
+    const dropped: DroppedEvents[] = []
+    const reached = new Map<Held, { seq: number; stored: readonly StoredPiece[] }>()
     for (const held of this.#written) {
-      const { feed } = held
-      let seq = feed.ring.writtenSeq!
       held.unwritten = 0
-      for (let piece = feed.ring.read(seq); piece !== undefined; piece = feed.ring.read(seq)) {
-        if (piece === 'gone') {
-          seq = feed.ring.firstSeq - 1
-          continue
-        }
-        events.push({ turnId: feed.turnId, ...piece })
-        seq = piece.lastSeq
-      }
-      reached.set(held, seq)
+      const { seq, unwritten } = unwrittenOf(held)
+      const { droppedSeq, stored } = withinBound([...held.stored, ...unwritten.map(toStored)])
+      events.push(...unwritten.filter(({ lastSeq }) => lastSeq > droppedSeq))
+      const { turnId } = held.feed
+      if (droppedSeq > 0) dropped.push({ turnId, lastSeq: droppedSeq })
+      reached.set(held, { seq, stored })
     }
     try {
-      if (events.length > 0) await this.#store.turnEvents.keep(events)
-      for (const [held, seq] of reached) {
+      if (events.length + dropped.length > 0) await this.#store.turnEvents.keep(events, dropped)
+      for (const [held, { seq, stored }] of reached) {
         const { isComplete, ring, turnId } = held.feed
         if (held.isFollowed && seq > ring.writtenSeq!) this.#store.shared?.signals.send('turn-told', turnId)
         ring.writtenSeq = seq
+        held.stored = stored
         if (isComplete && seq === ring.lastSeq) this.#written.delete(held)
       }
     } catch (error) {
@@ -211,6 +218,29 @@ export class KeptTurns {
     this.#turns.delete(turnId)
     feed.ring.clear()
   }
+}
+
+/** What a turn has said since it was last written, and the number of its last event. */
+function unwrittenOf({ feed: { ring, turnId } }: Held): { seq: number; unwritten: TurnEvents[] } {
+  const unwritten: TurnEvents[] = []
+  let seq = ring.writtenSeq!
+  for (let piece = ring.read(seq); piece !== undefined; piece = ring.read(seq)) {
+    if (piece !== 'gone') unwritten.push({ turnId, ...piece })
+    seq = piece === 'gone' ? ring.firstSeq - 1 : piece.lastSeq
+  }
+  return { seq, unwritten }
+}
+
+function toStored({ lastSeq, lines }: TurnEvents): StoredPiece {
+  return { lastSeq, bytes: Buffer.byteLength(lines) }
+}
+
+/** Drops the oldest pieces until the rest is within the bound; `droppedSeq` is 0 if none were dropped. */
+function withinBound(pieces: readonly StoredPiece[]): { droppedSeq: number; stored: readonly StoredPiece[] } {
+  let bytes = pieces.reduce((sum, piece) => sum + piece.bytes, 0)
+  let count = 0
+  while (bytes > turnEventsBytesMax) bytes -= pieces[count++]!.bytes
+  return { droppedSeq: pieces[count - 1]?.lastSeq ?? 0, stored: pieces.slice(count) }
 }
 
 export function turnNotFound(): ErrandError {

@@ -1,6 +1,7 @@
 import { requireAgent, type Caller } from '../../auth/caller.ts'
 import type { Clock } from '../../kernel/clock.ts'
 import { ErrandError } from '../../kernel/errors.ts'
+import { FairPlaces } from '../../kernel/fair-places.ts'
 import type { Store } from '../../store/store.ts'
 import type { Idempotency } from '../../store/task-inputs.ts'
 import { sessionNotFound } from '../../sessions/session-operations.ts'
@@ -19,7 +20,7 @@ const fullRetrySeconds = 30
 export class ReadTurns {
   readonly #parts: { clock: Clock; store: Store }
   readonly #kept: KeptTurns
-  readonly #readers = new Map<string, number>()
+  readonly #readers = new FairPlaces({ perUser: readersMax })
 
   constructor(kept: KeptTurns, parts: { clock: Clock; store: Store }) {
     this.#kept = kept
@@ -87,31 +88,22 @@ export class ReadTurns {
     userId: string,
     open: () => TurnReader | undefined | Promise<TurnReader | undefined>,
   ): Promise<TurnReader | undefined> {
-    const readers = this.#readers.get(userId) ?? 0
-    if (readers >= readersMax) throw tooManyReaders()
-    this.#readers.set(userId, readers + 1)
-    let hasLeft = false
-    const leave = () => {
-      if (hasLeft) return
-      hasLeft = true
-      const left = this.#readers.get(userId)! - 1
-      if (left > 0) this.#readers.set(userId, left)
-      else this.#readers.delete(userId)
-    }
+    const place = this.#readers.open(userId)
+    if (place.hold(1)) throw tooManyReaders()
     try {
       const reader = await open()
       if (!reader) {
-        leave()
+        place.release()
         return undefined
       }
       const next = async () => {
         try {
           const lines = await reader.next()
-          if (lines === undefined) leave()
+          if (lines === undefined) place.release()
           return lines
         } catch (error) {
           // What cannot be read on is read no more, whether its host says so or not.
-          leave()
+          place.release()
           reader.leave()
           throw error
         }
@@ -120,12 +112,12 @@ export class ReadTurns {
         turnId: reader.turnId,
         next,
         leave: () => {
-          leave()
+          place.release()
           reader.leave()
         },
       }
     } catch (error) {
-      leave()
+      place.release()
       throw error
     }
   }

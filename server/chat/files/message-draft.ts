@@ -1,18 +1,32 @@
 import type { z } from 'zod'
 import type { Chat } from '../../agents/config/catalogue.ts'
 import { contentFault } from '../../agents/files/file-content.ts'
-import { fileTokens, sumTokens, type FileSum, type FileTokens } from '../../agents/files/file-tokens.ts'
-import { isAccepted, mediaTypePattern } from '../../agents/files/media-types.ts'
+import {
+  contentTokens,
+  fileTokens,
+  sumTokens,
+  textTokens,
+  type FileSum,
+  type FileTokens,
+  type MeasuredFile,
+} from '../../agents/files/file-tokens.ts'
+import { isAccepted, isTextType, mediaTypePattern } from '../../agents/files/media-types.ts'
 import type { Caller } from '../../auth/caller.ts'
-import { badField } from '../../kernel/errors.ts'
+import { badField, ErrandError } from '../../kernel/errors.ts'
+import type { Place } from '../../kernel/fair-places.ts'
 import type { PayloadStore } from '../../payloads/payload-store.ts'
+import type { OwnedPayload } from '../../store/records.ts'
 import { contentOf } from '../../store/session-records.ts'
 import type { Store } from '../../store/store.ts'
 import type { ChatInput, FilePart } from '../chat-schema.ts'
-import type { FilePlace } from './file-room.ts'
 
 /** A file that came with a message, or is named by it: checked, and not stored yet. */
-export type DraftFile = FileTokens & { content: Buffer; mediaType: string; filename: string | undefined }
+export type DraftFile = FileTokens &
+  MeasuredFile & {
+    /** Null for a stored file of a message that is only weighed. */
+    content: Buffer | null
+    filename: string | undefined
+  }
 type DraftPart = { type: 'text'; text: string } | { type: 'file'; file: DraftFile }
 
 /** What a message says. `parts` is null where no file came with it. */
@@ -27,8 +41,10 @@ type Of = {
   caller: Caller
   chat: Chat
   /** Where its files are, once they are in memory. */
-  place: FilePlace
-  /** Resolves in a turn of the event loop in which a large file may be gone through. */
+  place: Place
+  /** The message is not sent: its stored files are weighed by their rows, without reading their content. */
+  isOnlyWeighed?: boolean
+  /** Resolves in a tick of the event loop in which a large file may be gone through. */
   onLarge: () => Promise<void>
 }
 /** `path` is what its request calls it. */
@@ -69,10 +85,8 @@ export async function readMessage(
       continue
     }
     if (--left.files < 0) throw badField(path, `Has more than the ${requestFilesMax} files that all messages may have`)
-    // One that is only named is as much work as one that came with the message.
-    if (part.data === undefined) await of.onLarge()
     const file = await readFile(part, { ...of, path: `${path}[${index}]` }, parts)
-    left.bytes -= file.content.length
+    left.bytes -= file.bytes
     if (left.bytes < 0) {
       throw badField(path, `Its files have more than the ${parts.limits.messageFileBytesMax} bytes allowed together`)
     }
@@ -100,11 +114,13 @@ async function readFile(part: FilePart, of: OfFile, parts: DraftParts): Promise<
   if (found && found.mediaType !== mediaType) {
     throw badField(`${path}.mediaType`, `Must be ${found.mediaType}, as that file is, or left out`)
   }
+  const filename = part.filename ?? found?.filename
+  if (found?.content === null) return { ...found, filename, ...fileTokens(found, chat) }
   const content = found?.content ?? decoded(data!, { bytesMax: parts.limits.fileBytesMax, path, place })
   const fault = contentFault(mediaType, content)
   if (fault !== undefined) throw badField(found ? `${path}.payloadId` : `${path}.data`, fault)
-  const filename = part.filename ?? found?.filename
-  return { content, mediaType, filename, ...fileTokens({ content, mediaType }, chat) }
+  const measured = { bytes: content.length, estimate: contentTokens({ content, mediaType }), mediaType }
+  return { content, filename, ...measured, ...fileTokens(measured, chat) }
 }
 
 /** Browsers give texts with their charset. */
@@ -128,8 +144,15 @@ function decoded(
   const bytes = Buffer.byteLength(data, 'base64')
   if (bytes > bytesMax) throw tooLarge(`${path}.data`, bytesMax)
   if (!isBase64(data)) throw badField(`${path}.data`, 'Must be base64, with padding and without line breaks')
-  place.take(bytes)
+  takeBytes(place, bytes)
   return Buffer.from(data, 'base64')
+}
+
+/** Takes room before the bytes of a file are in memory. Throws 503 without room. */
+function takeBytes(place: Place, bytes: number): void {
+  if (!place.hold(place.amount + bytes)) return
+  const message = 'Too many files are being worked on; send the message again.'
+  throw new ErrandError('SERVICE_UNAVAILABLE', message, { retryAfterSeconds: 5 })
 }
 
 function isBase64(data: string): boolean {
@@ -140,7 +163,10 @@ function tooLarge(path: string, bytesMax: number) {
   return badField(path, `Is larger than the ${bytesMax} bytes that a file may have`)
 }
 
-type Found = { content: Buffer; mediaType: string; filename: string | undefined }
+type Found = { mediaType: string; filename: string | undefined } & (
+  | { content: Buffer }
+  | ({ content: null } & MeasuredFile)
+)
 
 /** A payload of the caller's; what is another's, or outside of what the credential reaches, is not there. */
 async function readOwn(payloadId: string, of: OfFile, { limits, payloads, store }: DraftParts): Promise<Found> {
@@ -152,10 +178,26 @@ async function readOwn(payloadId: string, of: OfFile, { limits, payloads, store 
   if (!record || !isReached) throw badField(path, 'There is no such file')
   const mediaType = record.mediaType ?? jsonType
   assertAccepted(mediaType, of)
+  const filename = record.filename ?? undefined
+  const measured = of.isOnlyWeighed ? measuredOf(record, mediaType) : undefined
+  if (measured) {
+    if (measured.bytes > limits.fileBytesMax) throw tooLarge(path, limits.fileBytesMax)
+    return { content: null, filename, ...measured }
+  }
+  // Reading it is as much work as decoding one that came with the message.
+  await of.onLarge()
   const found = await payloads.openStream(payloadId)
   if (!found) throw badField(path, 'There is no such file')
   if (found.bytes > limits.fileBytesMax) throw tooLarge(path, limits.fileBytesMax)
-  of.place.take(found.bytes)
+  takeBytes(of.place, found.bytes)
   const content = await payloads.readBytes(payloadId, record.digest)
-  return { content, mediaType, filename: record.filename ?? undefined }
+  return { content, mediaType, filename }
+}
+
+/** Undefined for a payload whose row was written before payloads were measured. */
+function measuredOf({ digest, tokens }: OwnedPayload, mediaType: string): MeasuredFile | undefined {
+  if (!digest) return undefined
+  const { bytes } = digest
+  const estimate = isTextType(mediaType) ? textTokens(bytes) : tokens
+  return estimate === null ? undefined : { bytes, estimate, mediaType }
 }

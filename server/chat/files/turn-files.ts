@@ -1,6 +1,8 @@
 import type { SentMessage, SentPart } from '../../agents/run/chat-messages.ts'
 import { balanceRefusal } from '../../billing/refusals.ts'
+import { must } from '../../kernel/assert.ts'
 import { ErrandError } from '../../kernel/errors.ts'
+import { FairPlaces, type Place } from '../../kernel/fair-places.ts'
 import type { Logger } from '../../kernel/logger.ts'
 import type { Units } from '../../kernel/money.ts'
 import { digestOf } from '../../payloads/payload-digest.ts'
@@ -12,7 +14,6 @@ import type { TurnFile } from '../../store/session-inputs.ts'
 import type { History } from '../../store/session-inputs.ts'
 import type { Store } from '../../store/store.ts'
 import { boundNow, type FileBounds } from '../../agents/files/file-tokens.ts'
-import { FileRoom, type FilePlace } from './file-room.ts'
 import type { DraftFile, FileLimits, MessageDraft } from './message-draft.ts'
 import type { EarlierDraft } from '../message-input.ts'
 
@@ -34,6 +35,13 @@ export type StoredFiles = {
   earlier: readonly SentMessage[]
 }
 
+/**
+ * Limit for the files of all messages and turns, from before the admission to the end of the turn. Each is in memory once: in this
+ * thread until the agent's thread has it, then only there. The heap limit of agent threads does not cover file contents.
+ */
+const bytesMax = 512 * 1024 * 1024
+const userBytesMax = 128 * 1024 * 1024
+
 export const noFiles: StoredFiles = { files: [], parts: null, sent: null, earlier: [] }
 
 type Keep = { draft: MessageDraft; earlier: readonly EarlierDraft[]; required: Units; userId: string }
@@ -41,15 +49,17 @@ type Keep = { draft: MessageDraft; earlier: readonly EarlierDraft[]; required: U
 /** What files of turns need before, during and after them. */
 export class TurnFiles {
   readonly #parts: TurnFilesParts
-  readonly #room = new FileRoom()
+  readonly #places: FairPlaces
 
   constructor(parts: TurnFilesParts) {
     this.#parts = parts
+    const perUser = Math.max(userBytesMax, parts.limits.messageFileBytesMax)
+    this.#places = new FairPlaces({ perUser, total: Math.max(bytesMax, perUser) })
   }
 
-  /** Of the memory, for the files of a message; to be left when its turn has ended, or where it has none. */
-  place(userId: string): FilePlace {
-    return this.#room.place(userId)
+  /** Memory for the files of a message. The caller releases it when the turn ends or the message is refused. */
+  place(userId: string): Place {
+    return this.#places.open(userId)
   }
 
   /**
@@ -91,11 +101,17 @@ export class TurnFiles {
   }
 
   async #keepOne(file: DraftFile, files: TurnFile[]): Promise<[MessagePart, SentPart]> {
-    const { content, filename, mediaType, tokens, tokensMax } = file
+    const { estimate, filename, mediaType, tokens, tokensMax } = file
+    const content = must(file.content, 'a message that is sent has the content of its files')
     const { sha256 } = digestOf(content)
     let stored = files.find((earlier) => earlier.mediaType === mediaType && earlier.digest.sha256 === sha256)
     if (!stored) {
-      stored = { ...(await this.#parts.payloads.write(content)), mediaType, filename: filename ?? null }
+      stored = {
+        ...(await this.#parts.payloads.write(content)),
+        mediaType,
+        filename: filename ?? null,
+        tokens: estimate,
+      }
       files.push(stored)
     }
     const { id: payloadId } = stored
@@ -119,14 +135,14 @@ export class TurnFiles {
    */
   async ofHistory(
     messages: History['messages'],
-    { chat, hasData, place }: { chat: FileBounds; hasData: boolean; place: FilePlace },
+    { chat, hasData, place }: { chat: FileBounds; hasData: boolean; place: Place },
   ): Promise<SentMessage[]> {
-    let left = this.#parts.limits.messageFileBytesMax - place.bytes
+    let left = this.#parts.limits.messageFileBytesMax - place.amount
     const read = new Map<string, Buffer>()
     for (const { bytes, payloadId } of hasData ? messages.toReversed().flatMap(({ parts }) => filesOf(parts)) : []) {
       if (read.has(payloadId)) continue
       left -= bytes
-      if (left < 0 || !place.offer(bytes)) break
+      if (left < 0 || place.hold(place.amount + bytes)) break
       const content = await this.#read(payloadId)
       if (content) read.set(payloadId, content)
     }

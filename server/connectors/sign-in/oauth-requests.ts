@@ -1,5 +1,5 @@
 import { must } from '../../kernel/assert.ts'
-import { UserPlaces } from '../../kernel/user-places.ts'
+import { FairPlaces } from '../../kernel/fair-places.ts'
 import { exchange, expectSize, expectUncompressed, readBody } from '../../outbound/exchange.ts'
 import { KeptConnections } from '../../outbound/kept-connections.ts'
 import { lookupsPerUserMax, NoPublicHostError, type Peer } from '../../outbound/peer.ts'
@@ -27,7 +27,7 @@ const bytesMax = 256 * 1024
  */
 export class OAuthRequests {
   readonly #privateHosts: readonly string[]
-  readonly #lookups = new UserPlaces({ perUserMax: lookupsPerUserMax })
+  readonly #lookups = new FairPlaces({ perUser: lookupsPerUserMax })
 
   constructor(privateHosts: readonly string[]) {
     this.#privateHosts = privateHosts

@@ -6,7 +6,7 @@ import { KeptConnections } from '../../outbound/kept-connections.ts'
 import { NoPublicHostError, unanswered, type Peer } from '../../outbound/peer.ts'
 import { isPrivateHost, namesPrivateAddress } from '../../outbound/private-address.ts'
 import { AnswerMeter } from './answer-meter.ts'
-import type { BytesUnderWay, Share } from './bytes-under-way.ts'
+import { AnswerPlace, type AnswerRoom } from './answer-place.ts'
 import { ConnectorError } from '../connector-spec.ts'
 
 export type GuardedFetch = {
@@ -22,8 +22,7 @@ export type GuardedFetchOptions = {
   bytesMax: number
   connectMs: number
   lookups: Lookups
-  /** Where what is under way of answers is counted. */
-  answers?: { userId: string; bytes: BytesUnderWay }
+  answers?: AnswerRoom
 }
 
 type Outgoing = { url: URL; method: string; headers: Headers; body: Buffer | null }
@@ -233,14 +232,14 @@ function bodyOf(
   const chunks = readBody(answer, { peer, bytesMax })
   const meter = new AnswerMeter({ isEvents: /event-stream/i.test(answer.headers['content-type'] ?? '') })
   let release = () => {}
-  let share: Share | undefined
+  let place: AnswerPlace | undefined
   const next = async (): Promise<Buffer | undefined> => {
     const { value } = await chunks.next()
     if (value === undefined) return undefined
     // What is here already would all be worked on at once, and everybody else's connections wait for it.
     await new Promise((resolve) => setImmediate(resolve))
     const chunk = meter.take(value)
-    share?.hold(meter.heldBytes)
+    place?.hold(meter.heldBytes)
     return chunk
   }
   const source: UnderlyingDefaultSource<Uint8Array> = {
@@ -251,12 +250,14 @@ function bodyOf(
       }
       // The connection is closed by the request, which has the same signal.
       const onAbort = () => end(signal.reason)
-      share = answers?.bytes.share(answers.userId, (error) => {
-        end(error)
-        answer.destroy()
-      })
+      if (answers) {
+        place = new AnswerPlace(answers, (error) => {
+          end(error)
+          answer.destroy()
+        })
+      }
       release = () => {
-        share?.release()
+        place?.release()
         signal.removeEventListener('abort', onAbort)
       }
       signal.addEventListener('abort', onAbort, { once: true })

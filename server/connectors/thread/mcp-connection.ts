@@ -99,7 +99,7 @@ export class McpConnection {
 
   #transport({ bounds, renew }: OpenOptions): MCPClientConfig['transport'] {
     const { connectorId, target, userId } = this.spec
-    const answers = { userId, bytes: bounds.answers }
+    const answers = { userId, places: bounds.answers }
     switch (target.kind) {
       case 'unusable':
         throw new ConnectorError(target.reason)

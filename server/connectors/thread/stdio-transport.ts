@@ -7,15 +7,14 @@ import { heavinessOf } from '../../kernel/json-values.ts'
 import { LineSplitter } from '../../kernel/line-splitter.ts'
 import { codeOf } from '../../kernel/thrown.ts'
 import { valuesMax } from './answer-meter.ts'
-import type { BytesUnderWay, Share } from './bytes-under-way.ts'
+import { AnswerPlace, type AnswerRoom } from './answer-place.ts'
 import { ConnectorError, type StdioTarget } from '../connector-spec.ts'
 import { guardedSpawn, guardPipe, hasGroups } from './guarded-spawn.ts'
 
 export type StdioOptions = {
   /** The longest line that the server may print. */
   lineBytesMax: number
-  /** Where what is under way of answers is counted. */
-  answers?: { userId: string; bytes: BytesUnderWay }
+  answers?: AnswerRoom
   /** How long the server has to go by itself, and then once more after SIGTERM. */
   graceMs?: number
   /** Told of the server's process, which leads a group of the same number, and when all of the group is ended. */
@@ -54,7 +53,7 @@ export class StdioTransport implements MCPTransport {
   readonly #lines: LineSplitter
   /** Settles a message that is still being written. */
   readonly #sends = new Set<(error?: ConnectorError) => void>()
-  readonly #share: Share | undefined
+  readonly #answer: AnswerPlace | undefined
   readonly #exited = Promise.withResolvers<void>()
   #validate: typeof validateJSONRPCMessage | undefined
   #child: ChildProcessWithoutNullStreams | undefined
@@ -70,7 +69,7 @@ export class StdioTransport implements MCPTransport {
     this.#options = options
     this.#lines = new LineSplitter(options.lineBytesMax)
     const { answers } = options
-    this.#share = answers?.bytes.share(answers.userId, ({ message }) => this.#fail(message))
+    this.#answer = answers && new AnswerPlace(answers, ({ message }) => this.#fail(message))
   }
 
   /** Why the server cannot be used any more, which the client knows as a closed connection only. */
@@ -213,7 +212,7 @@ export class StdioTransport implements MCPTransport {
     }
     if (this.#lines.isTooLong) return this.#fail(tooLong)
     try {
-      this.#share?.hold(this.#lines.begunBytes)
+      this.#answer?.hold(this.#lines.begunBytes)
     } catch (error) {
       this.#fail((error as ConnectorError).message)
     }
@@ -256,7 +255,7 @@ export class StdioTransport implements MCPTransport {
   #finish(error: ConnectorError): void {
     if (this.#isOver) return
     this.#isOver = true
-    this.#share?.release()
+    this.#answer?.release()
     for (const settle of this.#sends) settle(error)
     this.onclose?.()
   }

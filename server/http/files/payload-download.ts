@@ -1,13 +1,16 @@
 import { pipeline } from 'node:stream/promises'
 import { ErrandError } from '../../kernel/errors.ts'
+import { FairPlaces } from '../../kernel/fair-places.ts'
 import { checkedChunks, PayloadDamage } from '../../payloads/payload-digest.ts'
 import type { PayloadStore } from '../../payloads/payload-store.ts'
 import type { SignedLinks } from '../../payloads/signed-links.ts'
 import type { OwnedPayload } from '../../store/records.ts'
 import type { Store } from '../../store/store.ts'
-import { takeDownloadPlace } from '../limits/download-places.ts'
 import { jsonType } from '../respond.ts'
 import type { RoutedRequest } from '../routed-request.ts'
+
+/** Each holds up to three megabytes, and an open file if payloads are files, while its reader takes little. */
+const downloads = new FairPlaces({ perUser: 24 })
 
 type PayloadDownload = { links: SignedLinks; payloads: PayloadStore; store: Store }
 
@@ -51,7 +54,11 @@ export async function servePayload(
   // Never shown as a page of ours, whatever it is.
   tagged.push('Content-Disposition', `attachment; ${filenameOf(record)}`)
   if (request.method === 'HEAD') return void response.writeHead(200, tagged).end()
-  const leave = takeDownloadPlace(record.userId ?? '')
+  const place = downloads.open(record.userId ?? '')
+  if (place.hold(1)) {
+    const message = `At most ${downloads.perUser} downloads of an account's payloads at a time are allowed.`
+    throw new ErrandError('SERVICE_UNAVAILABLE', message, { retryAfterSeconds: 1 })
+  }
   const chunks = checkedChunks(found.stream(), { payloadId, digest })
   try {
     // What is wrong with the first of them, or with all when they are few, can still be answered with 500.
@@ -66,7 +73,7 @@ export async function servePayload(
   } finally {
     // Of a reader that left before the rest was begun on, the file is still open.
     await chunks.return()
-    leave()
+    place.release()
   }
 }
 

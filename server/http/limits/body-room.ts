@@ -1,72 +1,81 @@
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import { ErrandError } from '../../kernel/errors.ts'
+import { FairPlaces, type Place } from '../../kernel/fair-places.ts'
 
-// What bodies that are being read or worked on may take of the memory. Only what has arrived counts: what a head merely
-// announces would let a few silent connections hold the room of everybody.
-
-/** Bodies up to this size take no room of those over it, or a crowd of small ones would shut them out. */
+/** Bodies up to this size do not compete with larger ones for room. */
 export const smallBodyBytesMax = 64 * 1024
-/** Of all larger bodies together. */
-const largeBytesMax = 96 * 1024 * 1024
-/** Of all bodies of one user that do not arrive whole at once; two have room for all of theirs. */
-const userBytesMax = 48 * 1024 * 1024
-/** As much of all strangers together. */
-const strangersBytesMax = 24 * 1024 * 1024
-
-let largeBytes = 0
-const bytesOfOwners = new Map<string, number>()
+const smallPerUser = 24 * 1024 * 1024
+const largeTotal = 96 * 1024 * 1024
+/** All unauthenticated clients together. */
 const strangers = ''
 
 const releases = new WeakMap<IncomingMessage, () => void>()
 
-/** Says that a body is no longer worked on, where the answer goes on for long after. */
+/** Ends the work on a body whose response goes on for a long time. */
 export function releaseBody(request: IncomingMessage): void {
   releases.get(request)?.()
 }
 
-type Body = { request: IncomingMessage; response: ServerResponse; owner: string | null; bytesMax: number }
+type Exchange = { request: IncomingMessage; response: ServerResponse; owner: string | null }
 
-/** The room of one body, held until its answer is out. */
+/**
+ * Memory of request bodies that do not arrive in one piece. Only received bytes count: counting `Content-Length` would let a few
+ * silent connections take all room.
+ */
 export class BodyRoom {
-  readonly #owner: string
-  readonly #body: Body
-  #held = 0
+  /** Limit of one body. */
+  readonly bytesMax: number
+  readonly #small = new FairPlaces({ perUser: smallPerUser })
+  readonly #large: FairPlaces
 
-  constructor(body: Body) {
-    this.#owner = body.owner ?? strangers
-    this.#body = body
+  constructor(bytesMax: number) {
+    const total = Math.max(largeTotal, bytesMax)
+    this.bytesMax = bytesMax
+    this.#large = new FairPlaces({ total, perUser: Math.max(total / 2, bytesMax) })
   }
 
-  /** So many bytes of the body are here. Throws 503 when there is no room for them. */
-  hold(bytes: number): void {
-    const { bytesMax, request, response } = this.#body
-    const isLarge = bytes > smallBodyBytesMax
-    const others = (bytesOfOwners.get(this.#owner) ?? 0) - this.#held
-    const ownerBytesMax = this.#owner === strangers ? strangersBytesMax : userBytesMax
-    if (others > 0 && others + bytes > Math.max(ownerBytesMax, bytesMax)) throw noRoom('Too many of your requests')
-    const heldLarge = this.#held > smallBodyBytesMax ? this.#held : 0
-    const large = largeBytes - heldLarge + (isLarge ? bytes : 0)
-    if (isLarge && large > Math.max(largeBytesMax, bytesMax)) throw noRoom('Too many large requests')
-    if (this.#held === 0) {
-      releases.set(request, () => this.release())
-      response.once('close', () => this.release())
-    }
-    this.#held = bytes
-    largeBytes = large
-    bytesOfOwners.set(this.#owner, others + bytes)
-  }
-
-  release(): void {
-    if (this.#held === 0) return
-    if (this.#held > smallBodyBytesMax) largeBytes -= this.#held
-    const rest = bytesOfOwners.get(this.#owner)! - this.#held
-    if (rest > 0) bytesOfOwners.set(this.#owner, rest)
-    else bytesOfOwners.delete(this.#owner)
-    this.#held = 0
+  /** Room for one body, until its response is sent. `onGivenUp` is called if others need the room while it still arrives. */
+  open({ owner, request, response }: Exchange, onGivenUp: (error: ErrandError) => void): BodyPlace {
+    const userId = owner ?? strangers
+    const large = this.#large.open(userId, () =>
+      onGivenUp(noRoom('The body arrived too slowly while others needed the room. Send it again.')),
+    )
+    const place = new BodyPlace(this.#small.open(userId), large)
+    releases.set(request, () => place.release())
+    response.once('close', () => place.release())
+    return place
   }
 }
 
-function noRoom(who: string): ErrandError {
-  const message = `${who} are under way; try again in a moment.`
+export class BodyPlace {
+  readonly #small: Place
+  readonly #large: Place
+
+  constructor(small: Place, large: Place) {
+    this.#small = small
+    this.#large = large
+  }
+
+  /** Throws 503 without room for that many bytes. */
+  hold(bytes: number): void {
+    const isLarge = bytes > smallBodyBytesMax
+    const refusal = (isLarge ? this.#large : this.#small).hold(bytes)
+    if (refusal === 'share') throw noRoom('Too many of your requests are under way; try again in a moment.')
+    if (refusal) throw noRoom('Too many large requests are under way; try again in a moment.')
+    if (isLarge) this.#small.release()
+  }
+
+  /** All of it has arrived. */
+  arrived(): void {
+    this.#large.keep()
+  }
+
+  release(): void {
+    this.#small.release()
+    this.#large.release()
+  }
+}
+
+function noRoom(message: string): ErrandError {
   return new ErrandError('SERVICE_UNAVAILABLE', message, { retryAfterSeconds: 1 })
 }

@@ -5,7 +5,7 @@ import { badField, ErrandError } from '../../kernel/errors.ts'
 import { jsonNameBytesMax } from '../../kernel/json-values.ts'
 import { ownTurn } from '../../kernel/own-turn.ts'
 import { BodyBytes } from './body-bytes.ts'
-import { BodyRoom, smallBodyBytesMax } from './body-room.ts'
+import { smallBodyBytesMax, type BodyPlace, type BodyRoom } from './body-room.ts'
 import { JsonMeasure } from './json-measure.ts'
 import { bodyArrived, releaseGate, requestTurn } from './request-gate.ts'
 
@@ -26,31 +26,36 @@ function assertJsonType(request: IncomingMessage): void {
 export const publicBodyBytesMax = 16 * 1024
 
 /** Collects the body; throws 413 as soon as it is known to be over the limit, whether announced or chunked. */
-async function collect({ bytesMax, owner, request, response }: ReadBody): Promise<BodyBytes> {
+async function collect({ bytesMax, owner, request, response, room }: ReadBody): Promise<BodyBytes> {
   const announced = Number(request.headers['content-length'] ?? 0)
   if (announced > bytesMax) throw tooLarge(bytesMax)
-  const room = new BodyRoom({ request, response, owner, bytesMax })
   const body = new BodyBytes(bytesMax)
+  let place: BodyPlace | undefined
   return await new Promise((resolve, reject) => {
     const refuse = (error: unknown) => {
       request.removeAllListeners('data')
       // What still arrives is thrown away.
       request.resume()
       body.free()
-      room.release()
+      place?.release()
       reject(error)
     }
     request.on('data', (chunk: Buffer) => {
       const isWhole = chunk.length === announced && chunk.length <= smallBodyBytesMax
       if (body.length + chunk.length > bytesMax) return refuse(tooLarge(bytesMax))
       try {
-        if (!isWhole) room.hold(body.spaceWith(chunk.length))
+        // Most bodies arrive in one piece and need no place.
+        if (!isWhole) place ??= room.open({ owner, request, response }, refuse)
+        place?.hold(body.spaceWith(chunk.length))
       } catch (error) {
         return refuse(error)
       }
       body.add(chunk)
     })
-    request.once('end', () => resolve(body))
+    request.once('end', () => {
+      place?.arrived()
+      resolve(body)
+    })
     request.once('error', () => refuse(badField('', 'The connection was closed inside the body.')))
   })
 }
@@ -65,6 +70,7 @@ type ReadBody = {
   request: IncomingMessage
   response: ServerResponse
   bytesMax: number
+  room: BodyRoom
   /** The user whose request it is, null for a stranger. */
   owner: string | null
 }

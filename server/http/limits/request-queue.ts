@@ -1,14 +1,17 @@
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import { loginCookieName } from '../../auth/logins/login-cookie.ts'
+import { FairPlaces, type Place } from '../../kernel/fair-places.ts'
 import { identified, Sender } from './request-gate.ts'
 
 type Waiting = { request: IncomingMessage; response: ServerResponse }
+type Entry<Arrived> = { arrived: Arrived; place: Place }
 type Serve<Arrived> = (arrived: Arrived, sender: Sender) => void
 
 /** For so long a tick of the event loop begins work on requests; those that are left wait for the next. */
 const tickMs = 8
-const ofOneMax = 1000
-const ofAllMax = 4000
+/** Waiting requests. */
+const bounds = { perUser: 1000, total: 4000 }
+const strangersName = ''
 /** Of whom it is known who they are, by credentials of up to so many characters. */
 const knownMax = 10_000
 const credentialsCharsMax = 1024
@@ -40,8 +43,8 @@ export class RequestQueue<Arrived extends Waiting> {
   readonly #byCredentials = new Map<string, Sender>()
   readonly #byUser = new Map<string, { sender: Sender; credentials: string[] }>()
   /** By sender, the next one first. */
-  readonly #waiting = new Map<Sender, Arrived[]>()
-  #count = 0
+  readonly #waiting = new Map<Sender, Entry<Arrived>[]>()
+  readonly #places = new FairPlaces(bounds)
   /** When the work of this tick began; undefined in a tick that has had none. */
   #since: number | undefined
 
@@ -55,12 +58,12 @@ export class RequestQueue<Arrived extends Waiting> {
     const request: Queued = arrived.request
     const sender = this.#senderOf(request)
     request[queuedOf] = { queue: this, sender }
-    if (this.#count === 0 && this.#hasTime()) return this.#serve(arrived, sender)
+    if (this.#places.taken === 0 && this.#hasTime()) return this.#serve(arrived, sender)
+    const place = this.#places.open(sender.userId ?? strangersName)
+    if (place.hold(1)) return this.#turnAway(arrived)
     const own = this.#waiting.get(sender)
-    if (this.#count >= ofAllMax || (own && own.length >= ofOneMax)) return this.#turnAway(arrived)
-    this.#count++
-    if (own) own.push(arrived)
-    else this.#waiting.set(sender, [arrived])
+    if (own) own.push({ arrived, place })
+    else this.#waiting.set(sender, [{ arrived, place }])
   }
 
   /** A request is the user's. Those who were known first are forgotten first. */
@@ -94,16 +97,16 @@ export class RequestQueue<Arrived extends Waiting> {
 
   readonly #tickOver = (): void => {
     this.#since = undefined
-    if (this.#count > 0) void this.#serveWaiting()
+    if (this.#places.taken > 0) void this.#serveWaiting()
   }
 
   async #serveWaiting(): Promise<void> {
-    while (this.#count > 0 && this.#hasTime()) {
-      const [[sender, own]] = this.#waiting as unknown as [[Sender, Arrived[]]]
+    while (this.#places.taken > 0 && this.#hasTime()) {
+      const [[sender, own]] = this.#waiting as unknown as [[Sender, Entry<Arrived>[]]]
       this.#waiting.delete(sender)
-      const arrived = own.shift()!
+      const { arrived, place } = own.shift()!
       if (own.length > 0) this.#waiting.set(sender, own)
-      this.#count--
+      place.release()
       // One that has left needs no answer; the next begins when the work of this one waits for something.
       if (!arrived.response.destroyed) this.#serve(arrived, sender)
       await Promise.resolve()

@@ -1,6 +1,6 @@
 import { z } from 'zod'
 import { ignored, only } from './parse-input.ts'
-import { samplingFields, stop } from './sampling.ts'
+import { samplingFields } from './sampling.ts'
 
 export const messagesMax = 2000
 
@@ -22,8 +22,6 @@ export const CompletionInput = z.strictObject({
 
   n: only(1),
   ...samplingFields,
-  stop,
-  logit_bias: only({}),
   logprobs: only(false),
   top_logprobs: only(0),
   tools: only([]),

@@ -134,17 +134,23 @@ export function* listTransactions(on: Reads, of: ListTransactions): Op<{ transac
   const values = { userId, ...(sessionId === undefined ? type && { type } : { sessionId }) }
   const read = ({ after, limit, offset, until }: Piece & Page) =>
     on.all(list, { ...values, seq: after.seq, untilSeq: until.seq, limit, offset })
+  const readAny = ({ after, limit, offset, until }: Piece & Page) =>
+    on.all(ofUser.list, { userId, seq: after.seq, untilSeq: until.seq, limit, offset })
+  const counted = ({ after, until }: Piece) => on.get(count, { ...values, seq: after.seq, untilSeq: until.seq })
   if (sessionId !== undefined || isTimed(of)) {
-    const counted = ({ after, until }: Piece) => on.get(count, { ...values, seq: after.seq, untilSeq: until.seq })
     const piece = yield* pieceOfTimes(on, of)
     const { rows, ...listed } = yield* readFilteredPage<Row>(on, of, { piece, skip: read, count: counted, read })
     return { transactions: rows.map(toRecord), ...listed }
   }
-  const counts = on.all(counters, { userId })
-  const { rows, ...next } = yield* readDeepPage<Row>(on, of, read)
   let total = 0
-  for (const { count, part } of yield* counts) if (type === undefined || part === type) total += count
-  return { transactions: rows.map(toRecord), total, ...next }
+  for (const { count, part } of yield* on.all(counters, { userId })) {
+    if (type === undefined || part === type) total += count
+  }
+  const { rows, ...next } =
+    type === undefined || on.passedAtOnce === Infinity
+      ? yield* readDeepPage<Row>(on, of, read)
+      : yield* readFilteredPage<Row>(on, of, { piece: pieceOf({}), skip: readAny, count: counted, read, total })
+  return { transactions: rows.map(toRecord), ...next, total }
 }
 
 /** A task has at most a charge and what is given back of it, a turn at most a charge, so these are read whole. */

@@ -57,6 +57,8 @@ export type Posting = {
   idempotencyKey?: string | null
   /** For a platform key's credit, or what it takes back: the day that it counts in, by the key's id. */
   countedIn?: string | undefined
+  /** Of the account that is charged: how much less it holds from now on, and what it carries. */
+  settles?: { held: Units; carried: number }
   now: EpochMs
 }
 

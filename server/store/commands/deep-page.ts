@@ -66,23 +66,29 @@ type Filtered<Row> = {
   skip: ReadPiece<ListPlace>
   /** Of the rows in a piece, how many the filter leaves. */
   count: (piece: Piece) => Answer<{ count: number } | undefined>
+  /** How many rows the filter leaves, if that is known. The walk then ends with the page. */
+  total?: number | undefined
   read: ReadPiece<Row>
 }
 
-/** Reads a page and counts the list, in one walk through all of it. No page has both an offset and a cursor. */
+/**
+ * Reads a page and counts the list, in one walk through all of it, or up to the end of the page if the total is known. No page
+ * has both an offset and a cursor.
+ */
 export function* readFilteredPage<Row extends ListPlace>(
   on: Reads,
   { after: cursor, limit, offset, userId }: PageOf & ListRange,
-  { count, piece: whole, read, skip }: Filtered<Row>,
+  { count, piece: whole, read, skip, total: known }: Filtered<Row>,
 ): Op<Found<Row> & { total: number }> {
   const rows: Row[] = []
   let total = 0
+  if (known === 0) return { rows, total }
   let left = offset
   let { after } = whole
   for (;;) {
     const last = yield* pieceEnd(on, { after, until: whole.until }, skip)
     const piece = { after, until: last ?? whole.until }
-    const found = (yield* count(piece))?.count ?? 0
+    const found = known === undefined || left > 0 ? ((yield* count(piece))?.count ?? 0) : Infinity
     total += found
     const isBefore = cursor !== undefined && compare(piece.until, cursor) >= 0
     if (found <= left) left -= found
@@ -91,7 +97,8 @@ export function* readFilteredPage<Row extends ListPlace>(
       rows.push(...(yield* read({ ...piece, after: from, limit: limit + 1 - rows.length, offset: left })))
       left = 0
     }
-    if (!last) return { ...toPage(rows, limit), total }
+    const isRead = known !== undefined && (rows.length > limit || offset - left + rows.length >= known)
+    if (!last || isRead) return { ...toPage(rows, limit), total: known ?? total }
     after = last
     yield* on.pause(userId)
   }

@@ -78,7 +78,7 @@ const listOf = (kind: SessionStatus | 'any') => {
   }
 }
 
-const insert = statement('session_insert', insertInto('sessions', made))
+const insert = statement('session_insert', insertInto('sessions', `${made} isResponse`))
 const get = statement<SessionRow>('session_get', `SELECT ${row} FROM sessions WHERE ${thisSession}`)
 const getLocked = statement<SessionRow>(
   'session_get_locked',
@@ -112,8 +112,15 @@ const countEmpty = statement<{ count: number }>(
 const removeEmpty = statement(
   'session_remove_empty',
   `DELETE FROM sessions WHERE id IN (SELECT id FROM sessions
-    WHERE user_id = :userId AND message_count = 0 AND is_completed = 0 AND octet_length(metadata) = 2
+    WHERE user_id = :userId AND message_count = 0 AND is_completed = 0
+      AND (octet_length(metadata) = 2 OR is_response = 1)
       AND active_at <= :activeAfter AND open_turn_id IS NULL LIMIT ${emptiesRemovedMax})`,
+)
+const oldestResponse = statement<{ id: string }>(
+  'session_oldest_response',
+  `SELECT id FROM sessions
+    WHERE user_id = :userId AND is_response = 1 AND message_count > 0 AND open_turn_id IS NULL
+    ORDER BY active_at LIMIT 1`,
 )
 const update = statement(
   'session_update',
@@ -160,7 +167,7 @@ export function activeAfter(now: EpochMs, { sessionIdleSeconds }: StoreLimits): 
 }
 
 export function* createSession(tx: Tx, input: CreateSession, limits: StoreLimits): Op<CreateSessionResult> {
-  const { agentId, idempotency, maxCost = null, metadata, sessionId, tags = null, userId } = input
+  const { agentId, idempotency, isResponse = false, maxCost = null, metadata, sessionId, tags = null, userId } = input
   yield* tx.lockAccount({ userId })
   const now = yield* tx.now()
   if (idempotency) {
@@ -177,13 +184,16 @@ export function* createSession(tx: Tx, input: CreateSession, limits: StoreLimits
   const empty = yield* emptyAfterRemoval(tx, userId, activeAfter(now, limits) - emptiesKeptMs)
   const keyed = idempotency ? yield* countKeys(tx, { userId, operation, countMax: keyedSessionsMax }) : 0
   const refused = judgeSession({ totals: yield* totals, empty, keyed })
-  if (refused) return refused
+  const oldest = refused?.reason === 'too-many' ? yield* tx.get(oldestResponse, { userId }) : undefined
+  if (refused && !oldest) return refused
+  const files = oldest ? yield* removeSession(tx, { userId, sessionId: oldest.id }) : []
   if (idempotency) insertKey(tx, { userId, operation, ...idempotency, resourceId: sessionId }, now)
   const times = { createdAt: now, updatedAt: now, activeAt: now }
-  const written = { id: sessionId, userId, agentId, isCompleted: 0, messageCount: 0, maxCost, ...times }
+  const flags = { isCompleted: 0, isResponse: isResponse ? 1 : 0 }
+  const written = { id: sessionId, userId, agentId, ...flags, messageCount: 0, maxCost, ...times }
   yield* tx.run(insert, { ...written, metadata: JSON.stringify(metadata), tags: tags && JSON.stringify(tags) })
   tx.made({ table: 'sessions', id: sessionId })
-  return { outcome: 'created', session: (yield* getSession(tx, { userId, sessionId }, limits))! }
+  return { outcome: 'created', session: (yield* getSession(tx, { userId, sessionId }, limits))!, files }
 }
 
 /** How many sessions of the user are empty, once those that expired long ago made room where there are too many. */
@@ -214,16 +224,19 @@ export function* listSessions(
   const { count, list } = lists[status ?? 'any']
   const read = (piece: Piece & Page) =>
     on.all(list, { ...values, ...tagValues(tags), ...placesOf(piece), ...pageIn(piece) })
+  const skip = (piece: Piece & Page) =>
+    on.all(lists.any.list, { userId, agentId: null, ...tagValues([]), ...placesOf(piece), ...pageIn(piece) })
+  const counted = (piece: Piece) => on.get(count, { ...values, ...tagValues(tags), ...placesOf(piece) })
+  const filtered = { piece: pieceOf(of), skip, count: counted, read }
   if (tags.length > 0 || isTimed(of)) {
-    const skip = (piece: Piece & Page) =>
-      on.all(lists.any.list, { userId, agentId: null, ...tagValues([]), ...placesOf(piece), ...pageIn(piece) })
-    const counted = (piece: Piece) => on.get(count, { ...values, ...tagValues(tags), ...placesOf(piece) })
-    const filtered = { piece: pieceOf(of), skip, count: counted, read }
     const { rows, ...listed } = yield* readFilteredPage<ListRow>(on, of, filtered)
     return { sessions: rows.map((one) => sessionListItem(one, after)), ...listed }
   }
-  const piece = pieceOf({})
-  const asked = read({ ...piece, after: of.after ?? piece.after, limit: limit + 1, offset: of.offset })
+  const { piece } = filtered
+  const isWhole = (status === undefined && agentId === undefined) || on.passedAtOnce === Infinity
+  const asked = isWhole
+    ? read({ ...piece, after: of.after ?? piece.after, limit: limit + 1, offset: of.offset })
+    : undefined
   const totals = on.all(totalsOf, { userId })
   const counting = status === 'active' || status === 'expired' ? on.get(countActive, values) : undefined
   const active = counting ? (yield* counting)!.count : 0
@@ -232,8 +245,10 @@ export function* listSessions(
     ...(agentId !== undefined && { agentId }),
     ...(status && { status }),
   })
-  const { rows, ...next } = toPage(yield* asked, limit)
-  return { sessions: rows.map((one) => sessionListItem(one, after)), total, ...next }
+  const { rows, ...next } = asked
+    ? toPage(yield* asked, limit)
+    : yield* readFilteredPage<ListRow>(on, of, { ...filtered, total })
+  return { sessions: rows.map((one) => sessionListItem(one, after)), ...next, total }
 }
 
 function pageIn({ limit, offset }: Page): Page {
@@ -278,11 +293,16 @@ export function* deleteSession(tx: Tx, of: Of): Op<DeleteSessionResult> {
   const known = yield* askSession(tx, of)
   if (!known) return { outcome: 'unknown' }
   if (known.openTurnId !== null) return { outcome: 'busy' }
+  return { outcome: 'deleted', files: yield* removeSession(tx, of) }
+}
+
+/** Returns the payloads that no row names any more. */
+function* removeSession(tx: Tx, of: Of): Op<string[]> {
   const files = (yield* tx.all(filesOf, { sessionId: of.sessionId })).map(({ id }) => id)
   if (files.length > 0) yield* tx.run(removeFiles, { sessionId: of.sessionId })
   yield* tx.run(removeMessages, { sessionId: of.sessionId })
   yield* tx.run(remove, of)
-  return { outcome: 'deleted', files }
+  return files
 }
 
 export function* listMessages(

@@ -5,6 +5,8 @@ import { statement } from './statement.ts'
 const dayMs = 86_400_000
 const isCharge = `type IN ('task_charge', 'chat_charge')`
 const isRefund = `type = 'task_refund'`
+/** The refund of a task that its user stopped, or that no agent began in time, is not a failure. */
+const isFailure = `${isRefund} AND coalesce(error_code, '') NOT IN ('CANCELED', 'EXPIRED')`
 /** Of what a metered task was charged, the part that it did not use: it counts for the day of the charge. */
 const isGivenBack = `type = 'adjustment' AND task_id IS NOT NULL`
 
@@ -16,11 +18,12 @@ const page = statement<Row>(
       CAST(coalesce(-sum(amount) FILTER (WHERE ${isCharge} OR ${isGivenBack}), 0) AS bigint) AS charged,
       CAST(coalesce(sum(amount) FILTER (WHERE ${isRefund}), 0) AS bigint) AS refunded,
       count(*) FILTER (WHERE ${isCharge}) AS executions,
-      count(*) FILTER (WHERE ${isRefund}) AS failures
+      count(*) FILTER (WHERE ${isFailure}) AS failures
     FROM (SELECT seq, type, amount, task_id, created_at / ${dayMs} AS made_on,
           CASE WHEN ${isGivenBack}
             THEN coalesce((SELECT tasks.created_at FROM tasks WHERE tasks.id = task_id), created_at)
-            ELSE created_at END / ${dayMs} AS day
+            ELSE created_at END / ${dayMs} AS day,
+          CASE WHEN ${isRefund} THEN (SELECT tasks.error_code FROM tasks WHERE tasks.id = task_id) END AS error_code
         FROM transactions
         WHERE user_id = :userId AND seq > :afterSeq AND seq < :beforeSeq ORDER BY seq DESC LIMIT :limit) AS rows
     GROUP BY day ORDER BY day`,

@@ -1,6 +1,7 @@
 import type { StoreState } from '../store.ts'
 import type { Op, Reads } from './command.ts'
 import { statement } from './statement.ts'
+import { newest } from './user-rows.ts'
 
 // What is under way, at a glance: indexes of what is open.
 
@@ -16,12 +17,26 @@ const openTurns = statement<Pick<Open, 'openTurns'>>(
   'state_turns',
   'SELECT count(*) AS "openTurns" FROM turns WHERE settled_at IS NULL',
 )
-const users = statement<Pick<Open, 'users' | 'suspendedUsers'>>(
+const countUsers = statement<Pick<Open, 'users' | 'suspendedUsers'>>(
   'state_users',
-  'SELECT count(*) AS users, count(*) FILTER (WHERE suspended_at IS NOT NULL) AS "suspendedUsers" FROM users',
+  ({ seq }) => `SELECT count(*) AS users, count(*) FILTER (WHERE suspended_at IS NOT NULL) AS "suspendedUsers"
+    FROM users WHERE ${seq} > :after AND ${seq} <= :until`,
 )
 
 export function* readOpen(on: Reads): Op<Open> {
-  const asked = [on.get(openTasks), on.get(openTurns), on.get(users)] as const
-  return { ...(yield* asked[0])!, ...(yield* asked[1])!, ...(yield* asked[2])! }
+  const asked = [on.get(openTasks), on.get(openTurns)] as const
+  return { ...(yield* asked[0])!, ...(yield* asked[1])!, ...(yield* readUsers(on)) }
+}
+
+/** Counts the users in pieces, each in a tick of its own. */
+function* readUsers(on: Reads): Op<Pick<Open, 'users' | 'suspendedUsers'>> {
+  const last = on.passedAtOnce === Infinity ? Number.MAX_SAFE_INTEGER : ((yield* on.get(newest))!.seq ?? 0)
+  const all = { users: 0, suspendedUsers: 0 }
+  for (let after = 0; after < last; after += on.passedAtOnce) {
+    if (after > 0) yield* on.pause('users')
+    const piece = (yield* on.get(countUsers, { after, until: Math.min(last, after + on.passedAtOnce) }))!
+    all.users += piece.users
+    all.suspendedUsers += piece.suspendedUsers
+  }
+  return all
 }

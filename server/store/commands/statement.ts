@@ -121,6 +121,8 @@ const ofAccount: Record<keyof AccountRow, true> = {
   carried: true,
   writtenOff: true,
   writtenOffOn: true,
+  payloadBytes: true,
+  payloadsSince: true,
 }
 /** All that there is of an account, as each command sees it. */
 export const accountColumns = columns(Object.keys(ofAccount).join(' '))

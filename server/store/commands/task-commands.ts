@@ -23,6 +23,7 @@ import { eventIdOf, recordEvent } from './events/event-rows.ts'
 import { askKey, insertKey, stillKept } from './idempotency-rows.ts'
 import { countKeyRate } from './limits/key-rates.ts'
 import { askLimits, type ReadLimits } from './limits/limit-facts.ts'
+import { countPayloads } from './limits/payload-bytes.ts'
 import { changeCounted, countIn, noteReached, type CountedIn } from './limits/spend-windows.ts'
 import { payDebt, spend } from './payments/debt.ts'
 import { takeOnce } from './platform/client-token-rows.ts'
@@ -163,7 +164,7 @@ export function* admitTask(tx: Tx, input: AdmitTask, limits: StoreLimits): Op<Ad
   if (read.keyRate) countKeyRate(tx, input.limits!.rate!.keyId, read.keyRate)
   const row = { id: taskId, userId, agentId, endpointId, cost, countedIn, ...sent, createdAt: now }
   tx.sendFor(insert, { ...row, status: 'pending', queued: 1, attempt: 0 }, ({ seq }) => (accepted.seq = seq))
-  addPayload(tx, { stored: request, taskId, now })
+  addPayload(tx, { stored: request, taskId, userId, now })
   if (input.idempotency) insertKey(tx, { userId, operation, ...input.idempotency, resourceId: taskId }, now)
   if (call) insertCall(tx, { call, userId, resourceId: taskId, now })
   tx.accepted(userId, now)
@@ -255,7 +256,7 @@ export function* completeTask(tx: Tx, input: CompleteTask): Op<boolean> {
     yield* tx.post({ userId, type: 'adjustment', amount: givenBack, taskId, description, now })
     yield* payDebt(tx, { userId, now })
   }
-  addPayload(tx, { stored: response, taskId, now })
+  addPayload(tx, { stored: response, taskId, userId, now })
   moved(tx, row, ['processing', 'completed'])
   recordEnd(tx, { taskId, row })
   return true
@@ -361,11 +362,14 @@ export function* interruptTask(
   return 'requeued'
 }
 
-function addPayload(tx: Tx, { now, stored, taskId }: { stored: StoredJson; taskId: string; now: number }): void {
+type AddPayload = { stored: StoredJson; taskId: string; userId: string; now: number }
+
+function addPayload(tx: Tx, { now, stored, taskId, userId }: AddPayload): void {
   const { digest, payloadId: id } = stored
   if (id === null) return
   const { bytes = null, sha256 = null } = digest ?? {}
   tx.send(insertPayload, { id, taskId, createdAt: now, bytes, sha256 })
+  countPayloads(tx, { userId, bytes: bytes ?? 0, now })
 }
 
 function recordEnd(tx: Tx, { error, row, taskId }: { taskId: string; row: Ended; error?: TaskFailure }): void {

@@ -61,7 +61,7 @@ const abandoned = statement<{ id: string; endpointId: string; attempt: number }>
 )
 const payload = statement<PayloadRow & Omit<OwnedPayload, keyof PayloadRecord>>(
   'task_payload',
-  `SELECT payloads.id, bytes, sha256, media_type AS "mediaType", filename,
+  `SELECT payloads.id, bytes, sha256, media_type AS "mediaType", filename, tokens,
       coalesce(tasks.user_id, turns.user_id) AS "userId", turns.session_id AS "sessionId"
     FROM payloads LEFT JOIN tasks ON tasks.id = payloads.task_id LEFT JOIN turns ON turns.id = payloads.task_id
     WHERE payloads.id = :payloadId`,
@@ -114,8 +114,8 @@ export function* abandonedTasks(on: Reads, limit: number): Op<{ id: string; endp
 export function* findPayload(on: Reads, payloadId: string): Op<OwnedPayload | undefined> {
   const row = yield* on.get(payload, { payloadId })
   if (!row) return undefined
-  const { filename, mediaType, sessionId, userId } = row
-  return { ...payloadRecord(row), userId, sessionId, mediaType, filename }
+  const { filename, mediaType, sessionId, tokens, userId } = row
+  return { ...payloadRecord(row), userId, sessionId, mediaType, filename, tokens }
 }
 
 export function* listPayloads(on: Reads, of: { afterId: string; limit: number }): Op<PayloadRecord[]> {

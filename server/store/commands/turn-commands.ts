@@ -15,6 +15,7 @@ import { takeOnce } from './platform/client-token-rows.ts'
 import { activeAfter, askSession, closeTurn, openInSession } from './session-rows.ts'
 import { countKeyRate } from './limits/key-rates.ts'
 import { askLimits } from './limits/limit-facts.ts'
+import { countPayloads } from './limits/payload-bytes.ts'
 import { changeCounted, countIn, leftInNamed, noteReached, type CountedIn } from './limits/spend-windows.ts'
 import { columns, insertInto, statement } from './statement.ts'
 import { noteWriteOff, writeOffBlock } from './turns/write-offs.ts'
@@ -63,7 +64,7 @@ const insert = statement(
 )
 const insertFile = statement(
   'turn_insert_file',
-  insertInto('payloads', 'id taskId createdAt bytes sha256 mediaType filename'),
+  insertInto('payloads', 'id taskId createdAt bytes sha256 mediaType filename tokens'),
 )
 // A partial index is used only when its condition stands in the query.
 const removeFiles = statement(
@@ -88,7 +89,6 @@ const settle = statement(
       ${ofLease(', lease_until = NULL')}
     WHERE id = :turnId AND settled_at IS NULL`,
 )
-const carry = statement('turn_carry', 'UPDATE accounts SET carried = :carried WHERE user_id = :userId')
 const abandoned = statement<{ id: string }>(
   'turn_abandoned',
   ({ ofLease }) => `SELECT id FROM turns WHERE ${ofLease('lease_until <= :now', 'settled_at IS NULL')} LIMIT :limit`,
@@ -99,7 +99,7 @@ export function* openTurn(tx: Tx, input: OpenTurn, limits: StoreLimits): Op<Open
   const asked = {
     // First, so that all that is read has waited for the lock.
     account: tx.lockAccount({ userId }),
-    limits: askLimits(tx, input, limits),
+    limits: askLimits(tx, { ...input, payloadBytes: bytesOf(input) }, limits),
     session: input.agentId === undefined ? askSession(tx, { userId, sessionId }) : undefined,
     key: idempotency ? askKey(tx, { userId, operation, key: idempotency.key }) : undefined,
     quote: quoteId === null ? undefined : tx.get(byQuote, { quoteId }),
@@ -141,12 +141,17 @@ export function* openTurn(tx: Tx, input: OpenTurn, limits: StoreLimits): Op<Open
   const turn = { turnId, userId, sessionId, agentId, held: taken, maxCost, quoteId, countedIn, now, leaseUntil }
   yield* tx.run(insert, turn)
   if (isMarked) yield* isMarked
-  for (const { digest, filename, id, mediaType } of input.files ?? []) {
-    tx.send(insertFile, { id, taskId: turnId, createdAt: now, ...digest, mediaType, filename })
+  for (const { digest, filename, id, mediaType, tokens } of input.files ?? []) {
+    tx.send(insertFile, { id, taskId: turnId, createdAt: now, ...digest, mediaType, filename, tokens })
   }
+  countPayloads(tx, { userId, bytes: bytesOf(input), now })
   tx.accepted(userId, now)
   tx.made({ table: 'turns', id: turnId })
   return { outcome: 'opened', held: taken, room, rate: withOneMore(read.rate, now) }
+}
+
+function bytesOf({ files = [] }: OpenTurn): number {
+  return files.reduce((sum, { digest }) => sum + digest.bytes, 0)
 }
 
 /** What stands for the session of a turn that has none: nothing stands against it. */
@@ -195,12 +200,12 @@ export function* settleTurn(
   if (ifAbandoned && turn.leaseUntil !== null && turn.leaseUntil > now) return undefined
   const { agentId, countedIn, createdAt: beganAt, held, sessionId, userId } = turn
   const session = yield* askSession(tx, { userId, sessionId })
-  tx.hold(userId, -held)
   const account = must(yield* tx.account(userId), 'a turn has an account')
   const { carriedOn, due } = withCarried({ cost, remainder }, account.carried)
   // What is within its hold is within its windows.
   const ofWindows = due <= held ? Infinity : held + (yield* leftInNamed(tx, { account, countedIn, limits })).left
-  const charged = Math.min(due, account.balance - account.held, leftWithin(turn.maxCost, session), ofWindows)
+  const free = account.balance - account.held + held
+  const charged = Math.min(due, free, leftWithin(turn.maxCost, session), ofWindows)
   changeCounted(tx, countedIn, { charged, held: -held })
   // A failure without a charge has no receipt, so what the account carries stays with the next one.
   const hasReceipt = outcome !== 'failed' || charged > 0
@@ -219,11 +224,11 @@ export function* settleTurn(
       ...(writtenOff > 0 && { writtenOffUsd: formatUsd(writtenOff) }),
     }
     // Each receipt begins with what the one before it left, so nothing else changes it.
-    if (carriedOn !== account.carried) tx.send(carry, { userId, carried: carriedOn })
+    const settles = { held, carried: carriedOn }
     const description = `Chat with ${agentId}${turnEndings[outcome]}`
     const posting = { userId, type: 'chat_charge', amount: -charged, sessionId, turnId, description, now } as const
-    balance = (yield* spend(tx, account, { ...posting, breakdown: receipt })).balance
-  }
+    balance = (yield* spend(tx, account, { ...posting, breakdown: receipt, settles })).balance
+  } else tx.hold(userId, -held)
   // What it no longer holds.
   if (account.owed > 0) balance = yield* payDebt(tx, { userId, now })
   yield* tx.run(settle, { turnId, cost: charged, outcome, now })

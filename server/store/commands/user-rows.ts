@@ -54,7 +54,11 @@ const count = statement<{ total: number }>(
   'user_count',
   (dialect) => `SELECT count(*) AS total FROM users WHERE ${found(dialect)}`,
 )
-const newest = statement<{ seq: number | null }>('user_newest', ({ seq }) => `SELECT max(${seq}) AS seq FROM users`)
+/** The place of the newest user. */
+export const newest = statement<{ seq: number | null }>(
+  'user_newest',
+  ({ seq }) => `SELECT max(${seq}) AS seq FROM users`,
+)
 const actingAdmins = statement<{ total: number }>(
   'user_acting_admins',
   'SELECT count(*) AS total FROM users WHERE is_admin = 1 AND suspended_at IS NULL',

@@ -114,7 +114,7 @@ export function workStore(engine: Engine, limits: StoreLimits) {
     turnEvents: {
       findTurn: (input) => engine.read((on) => findTurn(on, input)),
       findOpenTurn: (input) => engine.read((on) => findOpenTurn(on, input)),
-      keep: (events) => engine.run((tx) => keepEvents(tx, events)),
+      keep: (events, dropped = []) => engine.run((tx) => keepEvents(tx, { events, dropped })),
       read: (input) => engine.read((on) => readEvents(on, input)),
     },
     noteExpired: async () => (await engine.run((tx) => noteExpired(tx, limits, expiredRowsMax))) >= expiredRowsMax,

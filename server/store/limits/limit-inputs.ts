@@ -1,3 +1,4 @@
+import type { EpochMs } from '../../kernel/clock.ts'
 import type { Units } from '../../kernel/money.ts'
 import type { LimitReset, SpendState } from '../execution-limits.ts'
 import type { AccountLimits, AccountPlan } from './account-limits.ts'
@@ -22,6 +23,8 @@ export type LimitsState = {
   spend: SpendState | null
   tasksWaiting: number
   tasksAtWork: number
+  /** Bytes of payloads stored on this day, and the limit on them; 0 without one. */
+  payloads: { limit: number; bytes: number; resetsAt: EpochMs }
 }
 
 /** What a key may be used for, beside its scopes; null where it is not limited. */

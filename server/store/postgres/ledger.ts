@@ -5,13 +5,13 @@ import { PostedCount } from '../posted-totals.ts'
 import type { Transaction } from './connection/transaction.ts'
 
 // What the row says of the balance is what the account has, by construction.
-const post = {
-  name: 'ledger_post',
-  text: `WITH moved AS (UPDATE accounts SET balance = balance + $4 WHERE user_id = $2 RETURNING balance)
+const postText = (andSet = '') => `
+    WITH moved AS (UPDATE accounts SET balance = balance + $4${andSet} WHERE user_id = $2 RETURNING balance)
     INSERT INTO transactions (id, user_id, type, amount, balance_after, task_id, session_id, turn_id, topup_id,
       description, breakdown, idempotency_key, counted_in, created_at)
-    SELECT $1, $2, $3, $4, moved.balance, $5, $6, $7, $8, $9, $10, $11, $12, $13 FROM moved`,
-}
+    SELECT $1, $2, $3, $4, moved.balance, $5, $6, $7, $8, $9, $10, $11, $12, $13 FROM moved`
+const post = { name: 'ledger_post', text: postText() }
+const settle = { name: 'ledger_settle', text: postText(', held = held - $14, carried = $15') }
 
 /** The only writer of balances: each change of one is a transaction row in the same database transaction. */
 export class Ledger {
@@ -23,14 +23,19 @@ export class Ledger {
    */
   post(tx: Transaction, posting: Omit<Posting, 'userId'>): { id: string; balance: Units } {
     const { amount, breakdown, countedIn, description, idempotencyKey, now } = posting
-    const { sessionId, taskId, topupId, turnId, type } = posting
+    const { sessionId, settles, taskId, topupId, turnId, type } = posting
     const { account } = tx
     const id = newId('txn', now)
     const about = [taskId ?? null, sessionId ?? null, turnId ?? null, topupId ?? null, description]
     const written = breakdown === undefined ? null : JSON.stringify(breakdown)
     const rest = [written, idempotencyKey ?? null, countedIn ?? null, now]
-    void tx.write({ ...post, values: [id, account.userId, type, amount, ...about, ...rest] })
+    const values = [id, account.userId, type, amount, ...about, ...rest]
+    void tx.write(settles ? { ...settle, values: [...values, settles.held, settles.carried] } : { ...post, values })
     account.balance += amount
+    if (settles) {
+      account.held -= settles.held
+      account.carried = settles.carried
+    }
     tx.changes.push({ userId: account.userId, kind: 'transaction', part: type, status: '', by: 1 })
     tx.posted.push({ type, amount })
     tx.made({ table: 'transactions', id })

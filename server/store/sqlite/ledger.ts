@@ -16,6 +16,7 @@ export class Ledger {
   readonly #hold: Statement
   readonly #owe: Statement
   readonly #move: Statement
+  readonly #settle: Statement
   readonly #insert: Statement
   readonly #counters: Counters
   #ofCommand: Posted[] = []
@@ -27,14 +28,21 @@ export class Ledger {
     this.#move = db
       .prepare('UPDATE accounts SET balance = balance + :amount WHERE user_id = :userId RETURNING balance')
       .pluck()
+    this.#settle = db
+      .prepare(
+        `UPDATE accounts SET balance = balance + :amount, held = held - :held, carried = :carried
+          WHERE user_id = :userId RETURNING balance`,
+      )
+      .pluck()
     this.#insert = db.prepare(insertInto('transactions', columns))
     this.#counters = counters
   }
 
   /** The balance's CHECK throws, and so undoes the command, if the amount would take it below what is held. */
-  post({ breakdown, now, ...posting }: Posting): { id: string; balance: Units } {
+  post({ breakdown, now, settles, ...posting }: Posting): { id: string; balance: Units } {
     const { amount, type, userId } = posting
-    const balance = must(this.#move.get({ userId, amount }) as Units | undefined, 'a transaction has an account')
+    const moved = settles ? this.#settle.get({ userId, amount, ...settles }) : this.#move.get({ userId, amount })
+    const balance = must(moved as Units | undefined, 'a transaction has an account')
     const id = newId('txn', now)
     this.#insert.run({
       taskId: null,

@@ -72,6 +72,9 @@ export function accountTables({
       /** Written off of the user's chats on the UTC day that begins at `writtenOffOn`. */
       writtenOff: number('written_off').notNull().default(0),
       writtenOffOn: number('written_off_on'),
+      /** Bytes of the payloads that were stored for the user since `payloadsSince` and on its UTC day. */
+      payloadBytes: number('payload_bytes').notNull().default(0),
+      payloadsSince: number('payloads_since'),
     },
     (account) => [
       // Of many users few owe something, or have a plan that is not the default.

@@ -135,6 +135,8 @@ export function workTables(
       /** Of a file of a message; null for the JSON of a task. */
       mediaType: text('media_type'),
       filename: text(),
+      /** Estimated tokens of a file of a message; null for one that was stored before estimates were. */
+      tokens: number(),
     },
     (payload) => [
       // The files of a turn: a task's row names its own.
@@ -164,6 +166,8 @@ export function workTables(
       spent: number().notNull().default(0),
       /** JSON object of texts, as JSON.stringify writes it. */
       tags: text(),
+      /** 1 for a session that `/v1/responses` created, which makes room where the user has too many. */
+      isResponse: number('is_response').notNull().default(0),
       /** The `activeAt` of the time after which it was noticed that it has expired. */
       expiryNotedAt: number('expiry_noted_at'),
       createdAt: number('created_at').notNull(),
@@ -178,6 +182,10 @@ export function workTables(
       index('sessions_empty')
         .on(session.userId, session.activeAt)
         .where(sql`message_count = 0`),
+      // Response sessions that may make room, by last use.
+      index('sessions_responses')
+        .on(session.userId, session.activeAt)
+        .where(sql`is_response = 1 AND message_count > 0`),
       // Those whose end by inactivity nobody has noticed yet, of which most are active.
       index('sessions_expiring')
         .on(session.activeAt)

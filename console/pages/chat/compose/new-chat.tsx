@@ -19,6 +19,10 @@ import { useCreateSession, type NewSession } from './use-create-session.ts'
 
 const searchedFrom = 7
 
+function isOffered({ chat, inPlan }: Agent): boolean {
+  return chat !== null && inPlan
+}
+
 /** The choice of an agent, with what it costs, and of the connectors that it may use. */
 export function NewChat() {
   const agents = useAllAgents()
@@ -32,7 +36,7 @@ export function NewChat() {
       />
       <QueryState
         query={agents}
-        isEmpty={(all) => all.every(({ chat }) => chat === null)}
+        isEmpty={(all) => !all.some(isOffered)}
         empty={
           <EmptyState title="No agent converses">
             None of the agents that you may use takes messages. Their endpoints run as tasks:{' '}
@@ -43,7 +47,7 @@ export function NewChat() {
           </EmptyState>
         }
       >
-        {(all) => <NewChatForm agents={all.filter(({ chat }) => chat !== null)} />}
+        {(all) => <NewChatForm agents={all.filter(isOffered)} />}
       </QueryState>
     </>
   )

@@ -149,11 +149,11 @@ export class LiveChat {
     await client.chat.stop({ turnId }).catch(() => stream.return())
   }
 
-  /** Ends the reply and keeps nothing of it: the login ends. */
-  async abandon(): Promise<void> {
+  /** Keeps nothing of the reply. Ends it while there is a login to do so with. */
+  async abandon({ isLoggedIn }: { isLoggedIn: boolean }): Promise<void> {
     this.#isAbandoned = true
     this.#set({ exchange: undefined })
-    await this.#end()
+    await (isLoggedIn ? this.#end() : this.#stream?.return())
   }
 
   /**
@@ -368,11 +368,11 @@ export class LiveChat {
 
 const chats = new Map<string, LiveChat>()
 
-const abandonAll = () => Promise.all(Array.from(chats.values(), (chat) => chat.abandon()))
+const abandonAll = (of: { isLoggedIn: boolean }) => Promise.all(Array.from(chats.values(), (chat) => chat.abandon(of)))
 // They stay until the login has ended: a page that asked for one anew would look up what became of its reply.
-beforeLoggingOut(abandonAll)
+beforeLoggingOut(() => abandonAll({ isLoggedIn: true }))
 whenLeaving(() => {
-  void abandonAll()
+  void abandonAll({ isLoggedIn: false })
   chats.clear()
 })
 

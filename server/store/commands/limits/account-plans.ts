@@ -3,6 +3,7 @@ import type { ChangeAccountLimits, LimitsState } from '../../limits/limit-inputs
 import type { StoreLimits } from '../../store.ts'
 import type { Op, Reads, Tx } from '../command.ts'
 import { statement } from '../statement.ts'
+import { payloadsToday } from './payload-bytes.ts'
 import { limitWindows, readWindows } from './spend-windows.ts'
 
 // The plan of a user, and the limits that hold for the user in its place.
@@ -38,6 +39,7 @@ export function* readLimits(on: Reads, userId: string, settings: StoreLimits): O
     spend,
     tasksWaiting: yield* asked.waiting,
     tasksAtWork: (yield* asked.atWork)!.count,
+    payloads: { limit: settings.payloadBytesPerDay, ...payloadsToday(account, now) },
   }
 }
 

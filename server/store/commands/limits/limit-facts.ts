@@ -11,12 +11,13 @@ import type { LimitRefusal } from '../../task-inputs.ts'
 import type { AccountRow } from '../../tables/account-tables.ts'
 import type { Op, Reads } from '../command.ts'
 import { askKeyRate } from './key-rates.ts'
+import { fullOfPayloads } from './payload-bytes.ts'
 import { readWindows } from './spend-windows.ts'
 
 // What an admission reads of limits. Those of the credential are asked for right behind the lock on the account, and run after it;
 // those of the plan and the user when the account says that there are any, so that who has none pays for none.
 
-type Asking = { userId: string; limits?: CredentialLimits | null }
+type Asking = { userId: string; limits?: CredentialLimits | null; payloadBytes?: number }
 
 export type ReadLimits = LimitFacts & { rate: RateState }
 
@@ -25,14 +26,14 @@ function commonRate({ executionsPerMinute, plans = noPlans }: StoreLimits): numb
   return plans.byDefault.executionsPerMinute ?? executionsPerMinute
 }
 
-export function askLimits(on: Reads, { limits: credential, userId }: Asking, limits: StoreLimits) {
+export function askLimits(on: Reads, { limits: credential, payloadBytes = 0, userId }: Asking, limits: StoreLimits) {
   const asked = {
     rate: on.rate(userId, commonRate(limits)),
     keyRate: credential?.rate ? askKeyRate(on, credential.rate) : undefined,
   }
   /** `ofTask` reads what limits tasks only. */
   return function* read(
-    account: Pick<AccountRow, 'plan' | 'limits'>,
+    account: Pick<AccountRow, 'plan' | 'limits' | 'payloadBytes' | 'payloadsSince'>,
     { now, ofTask }: { now: EpochMs; ofTask: boolean },
   ): Op<ReadLimits> {
     const own = limitsOf(account, limits.plans ?? noPlans)
@@ -43,7 +44,10 @@ export function askLimits(on: Reads, { limits: credential, userId }: Asking, lim
     const keyRate = asked.keyRate && (yield* asked.keyRate)(now)
     const windows = yield* readWindows(on, spendLimits(own.spendPerDay, { credential, userId }), now)
     const waiting = askedWaiting === undefined ? 0 : yield* askedWaiting
-    return { limits: own, rate: rate.at(perMinute, now), keyRate, waiting, windows }
+    // The result of a task may need room too.
+    const bytes = ofTask ? Math.max(1, payloadBytes) : payloadBytes
+    const payloads = fullOfPayloads(account, { bytes, limits, now })
+    return { limits: own, rate: rate.at(perMinute, now), keyRate, payloads, waiting, windows }
   }
 }
 

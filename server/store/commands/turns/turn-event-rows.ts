@@ -1,4 +1,4 @@
-import { eventsKeptMs, type TurnEvents, type TurnRecord } from '../../turns/turn-records.ts'
+import { eventsKeptMs, type DroppedEvents, type TurnEvents, type TurnRecord } from '../../turns/turn-records.ts'
 import type { Op, Reads, Tx } from '../command.ts'
 import { columns, insertInto, statement } from '../statement.ts'
 
@@ -24,6 +24,10 @@ const read = statement<TurnEvents>(
   `SELECT ${columns('turnId firstSeq lastSeq lines')} FROM turn_events
     WHERE turn_id = :turnId AND last_seq > :after ORDER BY first_seq LIMIT ${piecesMax}`,
 )
+const drop = statement(
+  'turn_events_drop',
+  'DELETE FROM turn_events WHERE turn_id = :turnId AND first_seq <= :lastSeq AND last_seq <= :lastSeq',
+)
 /** Of turns that ended before, or that are no more. */
 const purge = statement(
   'turn_events_purge',
@@ -40,9 +44,13 @@ export function* findOpenTurn(on: Reads, of: { userId: string; sessionId: string
   return (yield* on.get(findOpen, of))?.turnId
 }
 
-export function* keepEvents(tx: Tx, events: readonly TurnEvents[]): Op<void> {
+export function* keepEvents(
+  tx: Tx,
+  { dropped, events }: { events: readonly TurnEvents[]; dropped: readonly DroppedEvents[] },
+): Op<void> {
   const createdAt = yield* tx.now()
   for (const event of events) tx.send(insert, { ...event, createdAt })
+  for (const { lastSeq, turnId } of dropped) tx.send(drop, { turnId, lastSeq })
 }
 
 export function* readEvents(

@@ -1,0 +1,41 @@
+import type { ToolSet } from 'ai'
+import { messageOf } from '../../kernel/thrown.ts'
+import { ConfigError } from '../config/catalogue.ts'
+import type { ErrandConfig } from '../config/define-config.ts'
+import { toolsAtMost } from '../run/prompt-size.ts'
+
+/** Maximum tokens of the definitions of each agent's own tools, by agent id. Agents without tools have no entry. */
+export type ToolTokens = ReadonlyMap<string, number>
+
+/** Measures the tools of the agents that chat. Throws ConfigError if the schema of a tool cannot be used. */
+export async function measureTools({ agents }: Pick<ErrandConfig, 'agents'>): Promise<ToolTokens> {
+  const measured = new Map<string, number>()
+  for (const agent of agents) {
+    if (agent.kind !== 'model' || !agent.pricing || !agent.tools) continue
+    try {
+      measured.set(agent.id, toolsAtMost(await definitionsOf(agent.tools as ToolSet)))
+    } catch (error) {
+      throw new ConfigError(`agents: the tools of "${agent.id}" cannot be used: ${messageOf(error)}`)
+    }
+  }
+  return measured
+}
+
+/** The tools as the AI SDK gives them to a model. */
+async function definitionsOf(tools: ToolSet): Promise<object[]> {
+  const { asSchema } = await import('ai')
+  const definitions: object[] = []
+  for (const [name, tool] of Object.entries(tools)) {
+    const { type } = tool
+    if (type === 'provider') {
+      definitions.push({ type, name, id: tool.id, args: tool.args })
+      continue
+    }
+    const { inputExamples, providerOptions, strict } = tool
+    const description =
+      typeof tool.description === 'function' ? tool.description({ context: undefined }) : tool.description
+    const inputSchema = await asSchema(tool.inputSchema).jsonSchema
+    definitions.push({ type: 'function', name, inputSchema, description, inputExamples, providerOptions, strict })
+  }
+  return definitions
+}

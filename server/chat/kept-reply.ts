@@ -1,0 +1,54 @@
+import type { ChatBatch, ToolCallStep } from '../agents/run/chat-messages.ts'
+import { jsonBytes, messageTextBytesMax, toolCallsBytesMax } from '../store/byte-bounds.ts'
+import type { ToolCallRecord } from '../store/records.ts'
+
+/** A reply in progress, with no more text and tool calls in memory than its session can store. */
+export class KeptReply {
+  #text = ''
+  readonly #calls = new Map<string, ToolCallRecord>()
+  /** JSON of arguments and outputs. */
+  #callsBytes = 0
+  #isFullOfCalls = false
+  /** Size of the whole text, stored or not. */
+  textBytes = 0
+
+  add({ text, toolCalls }: Pick<ChatBatch, 'text' | 'toolCalls'>): void {
+    this.textBytes += Buffer.byteLength(text)
+    // The store cuts longer texts, so one more character tells it that the text was longer.
+    const room = messageTextBytesMax + 1 - this.#text.length
+    if (room > 0) this.#text += text.slice(0, room)
+    for (const step of toolCalls) this.#addStep(step)
+  }
+
+  get text(): string {
+    return this.#text
+  }
+
+  get toolCalls(): ToolCallRecord[] {
+    return [...this.#calls.values()]
+  }
+
+  #addStep(step: ToolCallStep): void {
+    if (step.type === 'call') {
+      if (this.#isFullOfCalls) return
+      const { arguments: args, bytes, id, name } = step
+      const sized = bytes !== undefined && { argumentsBytes: bytes }
+      this.#calls.set(id, { id, name, arguments: args, ...sized, output: null })
+      this.#callsBytes += jsonBytes(args)
+    } else {
+      const call = this.#calls.get(step.id)
+      if (!call) return
+      Object.assign(call, { output: step.output, ...(step.bytes !== undefined && { outputBytes: step.bytes }) })
+      this.#callsBytes += jsonBytes(step.output)
+    }
+    while (this.#callsBytes > toolCallsBytesMax) this.#dropLastCall()
+  }
+
+  /** The store keeps the first calls that fit, so later ones are not needed. */
+  #dropLastCall(): void {
+    this.#isFullOfCalls = true
+    const last = [...this.#calls.values()].at(-1)!
+    this.#calls.delete(last.id)
+    this.#callsBytes -= jsonBytes(last.arguments) + (last.output === null ? 0 : jsonBytes(last.output))
+  }
+}

@@ -1,0 +1,36 @@
+import type { FairPlaces, Place } from '../../kernel/fair-places.ts'
+import { ConnectorError } from '../connector-spec.ts'
+
+/** Where the incomplete answers of a user's connectors are counted, in bytes. */
+export type AnswerRoom = { userId: string; places: FairPlaces }
+
+/** The bytes of one incomplete answer. A server may leave it incomplete for as long as a call may take. */
+export class AnswerPlace {
+  readonly #place: Place
+  readonly #perUser: number
+
+  /** `onGivenUp` is called when the answer loses its room to other users. */
+  constructor({ places, userId }: AnswerRoom, onGivenUp: (error: ConnectorError) => void) {
+    this.#place = places.open(userId, () => onGivenUp(noRoom()))
+    this.#perUser = places.perUser
+  }
+
+  /** Throws a ConnectorError without room for that many bytes. */
+  hold(bytes: number): void {
+    const refusal = this.#place.hold(bytes)
+    if (refusal === 'full') throw noRoom()
+    if (refusal) {
+      const most = `${this.#perUser / 1024 / 1024} MB of incomplete answers, and fewer while the service is busy`
+      throw new ConnectorError(`Your connectors may have ${most}. Call fewer tools at the same time.`)
+    }
+  }
+
+  /** The answer is complete, or has failed. */
+  release(): void {
+    this.#place.release()
+  }
+}
+
+function noRoom(): ConnectorError {
+  return new ConnectorError('The service has no room for more incomplete answers. Call fewer tools at the same time.')
+}

@@ -1,0 +1,201 @@
+import { assert } from './assert.ts'
+
+type Bounds = {
+  /** Limit for all users together. */
+  total?: number
+  /** Limit for one user while less than half of the total is taken. Half of the total by default. */
+  perUser?: number
+  /** For tests: milliseconds of a monotonic clock. */
+  now?: () => number
+}
+
+/** Why a place cannot grow: its user has enough, or there is no room at all. */
+export type Refusal = 'share' | 'full'
+
+/** What one piece of work holds, from nothing to a limit. It may grow and shrink until it is released. */
+export type Place = {
+  readonly amount: number
+  /** Sets the amount. A refusal changes nothing. Never refuses less than is held. */
+  hold(amount: number): Refusal | undefined
+  /** From now on the place is not given up for others. */
+  keep(): void
+  /** Gives back all of it, for good. Idempotent. */
+  release(): void
+}
+
+type Held = { userId: string; amount: number; since: number; giveUp: (() => void) | undefined }
+type Waiting = { count: number; enter: () => void }
+
+/**
+ * A limited resource that users share: slots, bytes, connections.
+ *
+ * - While less than half of the total is taken, a user may hold up to `perUser`. From then on a user with more than an
+ *   eighth of the total gets no more. A user's first place may exceed an eighth, so that a large single item fits.
+ * - When the total is reached, a user within an eighth still gets room if others have more than that and hold places that can
+ *   be given up: the slowest place of whoever holds most is given up.
+ * - Users who wait are served round-robin, so many requests of one user do not delay another's first.
+ */
+export class FairPlaces {
+  readonly perUser: number
+  readonly #total: number
+  readonly #share: number
+  readonly #now: () => number
+  readonly #amounts = new Map<string, number>()
+  /** Places that can be given up and hold something. */
+  readonly #yielding = new Set<Held>()
+  /** The first user has waited longest for a turn. */
+  readonly #lines = new Map<string, Waiting[]>()
+  #taken = 0
+
+  constructor({ total = Infinity, perUser = total / 2, now = () => performance.now() }: Bounds) {
+    this.#total = total
+    this.#share = total / 8
+    this.perUser = Math.min(perUser, total)
+    this.#now = now
+  }
+
+  get taken(): number {
+    return this.#taken
+  }
+
+  /** Number of waiting requests of the user. */
+  waiting(userId: string): number {
+    return this.#lines.get(userId)?.length ?? 0
+  }
+
+  /** An empty place. With `onGivenUp` it may lose what it holds to other users. */
+  open(userId: string, onGivenUp?: () => void): Place {
+    const held: Held = { userId, amount: 0, since: this.#now(), giveUp: onGivenUp }
+    let isReleased = false
+    return {
+      get amount() {
+        return held.amount
+      },
+      hold: (amount) => {
+        if (isReleased) return 'full'
+        const refusal = amount > held.amount ? this.#refusal(userId, held.amount, amount) : undefined
+        if (!refusal) this.#set(held, amount)
+        return refusal
+      },
+      keep: () => {
+        held.giveUp = undefined
+        this.#yielding.delete(held)
+      },
+      release: () => {
+        isReleased = true
+        this.#set(held, 0)
+      },
+    }
+  }
+
+  /** Waits for that many slots. Rejects with the reason of the signal. `give` returns each slot once. */
+  async take(userId: string, { count = 1, signal }: { count?: number; signal: AbortSignal }): Promise<void> {
+    assert(count <= this.perUser, 'a request waits for at most the slots that a user may have')
+    signal.throwIfAborted()
+    const line = this.#lines.get(userId) ?? []
+    if (line.length === 0 && this.#fits(userId, count)) return this.#add(userId, count)
+    const { promise, reject, resolve } = Promise.withResolvers<void>()
+    const waiting: Waiting = { count, enter: resolve }
+    const leave = () => {
+      const at = line.indexOf(waiting)
+      // It may have entered in the same tick.
+      if (at < 0) return
+      line.splice(at, 1)
+      if (line.length === 0) this.#lines.delete(userId)
+      reject(signal.reason)
+      this.#admit()
+    }
+    line.push(waiting)
+    this.#lines.set(userId, line)
+    signal.addEventListener('abort', leave, { once: true })
+    await promise.finally(() => signal.removeEventListener('abort', leave))
+  }
+
+  give(userId: string): void {
+    this.#add(userId, -1)
+    this.#admit()
+  }
+
+  /** Runs `work` in one slot. */
+  async within<Result>(userId: string, signal: AbortSignal, work: () => Promise<Result>): Promise<Result> {
+    await this.take(userId, { signal })
+    try {
+      return await work()
+    } finally {
+      this.give(userId)
+    }
+  }
+
+  #of(userId: string): number {
+    return this.#amounts.get(userId) ?? 0
+  }
+
+  #add(userId: string, by: number): void {
+    const amount = this.#of(userId) + by
+    assert(amount >= 0, 'a user gives back no more than was taken')
+    if (amount > 0) this.#amounts.set(userId, amount)
+    else this.#amounts.delete(userId)
+    this.#taken += by
+  }
+
+  #set(held: Held, amount: number): void {
+    const by = amount - held.amount
+    held.amount = amount
+    if (held.giveUp && amount > 0) this.#yielding.add(held)
+    else this.#yielding.delete(held)
+    this.#add(held.userId, by)
+    if (by < 0) this.#admit()
+  }
+
+  /** Whether a place of the user may grow from one amount to the other. Gives up places of others if that makes room. */
+  #refusal(userId: string, from: number, to: number): Refusal | undefined {
+    const others = this.#of(userId) - from
+    const isHalfTaken = this.#taken * 2 >= this.#total
+    const own = others + to
+    if (own > (isHalfTaken && others > 0 ? Math.min(this.perUser, this.#share) : this.perUser)) return 'share'
+    while (this.#taken - from + to > this.#total) {
+      const slowest = own <= this.#share ? this.#slowest() : undefined
+      if (!slowest) return 'full'
+      const { giveUp } = slowest
+      this.#set(slowest, 0)
+      giveUp!()
+    }
+    return undefined
+  }
+
+  /** The place with the lowest rate since it was opened, of the user who holds most and has one to give up. */
+  #slowest(): Held | undefined {
+    const now = this.#now()
+    const rate = ({ amount, since }: Held) => amount / Math.max(1, now - since)
+    let found: Held | undefined
+    for (const held of this.#yielding) {
+      const amount = this.#of(held.userId)
+      if (amount <= this.#share) continue
+      const by = found && (amount - this.#of(found.userId) || rate(found) - rate(held) || held.amount - found.amount)
+      if (by === undefined || by > 0) found = held
+    }
+    return found
+  }
+
+  #fits(userId: string, count: number): boolean {
+    return this.#refusal(userId, 0, count) === undefined
+  }
+
+  /**
+   * Admits one request of each user at a time, until none fits. The first request in a user's line holds up those behind it,
+   * which would overtake it forever otherwise.
+   */
+  #admit(): void {
+    for (const [userId, line] of this.#lines) {
+      if (this.#taken >= this.#total) return
+      const { count, enter } = line[0]!
+      if (!this.#fits(userId, count)) continue
+      line.shift()
+      // A user with more requests comes again at the end, also in this loop.
+      this.#lines.delete(userId)
+      if (line.length > 0) this.#lines.set(userId, line)
+      this.#add(userId, count)
+      enter()
+    }
+  }
+}

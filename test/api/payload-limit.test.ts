@@ -1,0 +1,33 @@
+import { expect, test } from 'vitest'
+import { startService } from '../support/test-service.ts'
+
+const limit = 100_000
+
+test('beyond the payload bytes of a day a task is refused, and nothing is stored or charged', async () => {
+  const service = await startService({ limits: { executionsPerMinute: 0, payloadBytesPerDay: limit } })
+  const { key } = await service.createPerson()
+  const create = (chars: number) =>
+    service.post('/api/tasks', { endpointId: 'test.echo', params: { value: 'x'.repeat(chars) } }, { key })
+  const account = async () => (await service.get('/api/account', key)).body
+  const payloads = async () => (await service.app.store.listPayloads({ afterId: '', limit: 100 })).length
+
+  // Its result is as large as its request.
+  const { body } = await create(45_000)
+  expect((await service.get(`/api/tasks/${body.taskId}?wait=20`, key)).body.status).toBe('completed')
+  const before = await account()
+  const { payloadBytesPerDay, payloadsResetAt, used } = before.limits
+  expect([payloadBytesPerDay, new Date(payloadsResetAt).toISOString()]).toEqual([limit, payloadsResetAt])
+  expect(used.payloadBytesToday).toBeGreaterThan(90_000)
+  expect(used.payloadBytesToday).toBeLessThan(limit)
+
+  const refused = await create(20_000)
+  expect([refused.status, refused.body.code]).toEqual([403, 'LIMIT_REACHED'])
+  expect(refused.body.message).toContain(`${limit} bytes of payloads a day`)
+  expect(refused.body.message).toContain(payloadsResetAt)
+  expect(Number(refused.headers.get('retry-after'))).toBeGreaterThan(0)
+  expect(await account()).toMatchObject({ balanceUsd: before.balanceUsd, limits: { used } })
+  expect(await payloads()).toBe(2)
+  // A small request is kept in its row, and may still be admitted.
+  expect((await create(10)).status).toBe(200)
+  await service.stop()
+})

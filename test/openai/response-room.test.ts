@@ -1,0 +1,73 @@
+import { expect, test } from 'vitest'
+import { startTalk } from '../chat/chat-checks.ts'
+import { sessionsMax } from '../../server/store/account-bounds.ts'
+import { FakeClock } from '../support/fake-clock.ts'
+import { withRaw } from '../support/test-engine.ts'
+import type { TestService } from '../support/test-service.ts'
+import { WireCalls } from './wire-calls.ts'
+
+async function start() {
+  const clock = new FakeClock()
+  const service = await startTalk({ clock })
+  const mine = new WireCalls(service, await service.createPerson({ balanceUsd: '10' }))
+  const create = async () =>
+    await service.post('/api/sessions', { agentId: 'talk', metadata: { own: true } }, { key: mine.person.key })
+  return { clock, service, mine, create }
+}
+
+/** Makes the store count so many sessions more of the user than there are. */
+async function count(service: TestService, userId: string, more: number): Promise<void> {
+  await withRaw(service.dataDir, (raw) =>
+    raw.query(`UPDATE session_totals SET open = open + ${more} WHERE user_id = '${userId}'`),
+  )
+}
+
+test('where an account has its most sessions, the response conversation used longest ago makes room', async () => {
+  const { clock, create, mine, service } = await start()
+  const own = (await create()).body.sessionId
+  const first = (await mine.respond('One')).body
+  clock.advance(1)
+  const second = (await mine.respond('Two')).body
+  clock.advance(1)
+  const continued = (await mine.respond('One more', { previous_response_id: first.id })).body
+  clock.advance(1)
+  const third = (await mine.respond('Three')).body
+  await count(service, mine.person.userId, sessionsMax - 4)
+
+  const fourth = await mine.respond('Four')
+  expect(fourth.status).toBe(200)
+  const gone = await mine.get(`/responses/${second.id}`)
+  expect([gone.status, gone.body.error.code]).toEqual([404, 'response_not_found'])
+  const next = await mine.respond('Two more', { previous_response_id: second.id })
+  expect([next.status, next.body.error.param]).toEqual([404, 'previous_response_id'])
+
+  // A session of the user makes room in the same way, and is never removed.
+  const other = (await create()).body.sessionId
+  expect((await mine.get(`/responses/${continued.id}`)).status).toBe(404)
+  const recent = await mine.respond('Three more', { previous_response_id: third.id })
+  expect([recent.status, recent.body.conversation]).toEqual([200, third.conversation])
+  const left = (await mine.sessions()).map(({ id }) => id)
+  expect(new Set(left)).toEqual(new Set([own, other, third.conversation.id, fourth.body.conversation.id]))
+  await count(service, mine.person.userId, 4 - sessionsMax)
+  await mine.expectSound()
+  await service.stop()
+})
+
+test('responses take their own room again and again, and no room of the sessions of a user who has no other', async () => {
+  const { create, mine, service } = await start()
+  await create()
+  await count(service, mine.person.userId, sessionsMax - 2)
+  for (let at = 0; at < 5; at++) expect((await mine.respond(`Message ${at}`)).status).toBe(200)
+  expect(await mine.sessions()).toHaveLength(2)
+  await service.request('DELETE', `/api/sessions/${(await mine.sessions())[0].id}`, { key: mine.person.key })
+  await count(service, mine.person.userId, 1)
+  const refused = await create()
+  expect([refused.status, refused.body.message]).toEqual([
+    409,
+    'An account has at most 50000 sessions; delete some first.',
+  ])
+  expect((await mine.respond('Hello', { store: false })).status).toBe(200)
+  await count(service, mine.person.userId, 1 - sessionsMax)
+  await mine.expectSound()
+  await service.stop()
+})

@@ -1,0 +1,26 @@
+import { runErrand } from './test-process.ts'
+import { newDataDir } from './test-service.ts'
+
+type Finding = { name: string; status: string; message: string }
+type Report = { ok: boolean; checks: Finding[] }
+
+/** What `errand doctor` says of a data directory, and the code it exits with. */
+export async function examine(dataDir: string): Promise<{ code: number; report: Report }> {
+  const args = ['doctor', '--data', dataDir, '--port', '0', '--json']
+  return await runErrand(args).then(
+    (stdout) => ({ code: 0, report: JSON.parse(stdout) as Report }),
+    ({ code, stdout }: { code: number; stdout: string }) => ({ code, report: JSON.parse(stdout) as Report }),
+  )
+}
+
+/** A data directory whose database has a user with a balance. */
+export async function makeDatabase(): Promise<string> {
+  const dataDir = newDataDir()
+  const of = ['--email', 'ann@example.com', '--data', dataDir]
+  await runErrand(['users', 'create', ...of])
+  await runErrand(['credit', ...of, '--usd', '5'])
+  return dataDir
+}
+
+export const findingOf = ({ checks }: Report, name: string): Finding | undefined =>
+  checks.find((check) => check.name === name)
