@@ -6,6 +6,8 @@ const purgeMs = 60_000
 const expiredMs = 15_000
 const collectMs = 15 * 60_000
 const verifyMs = 24 * 3_600_000
+/** The first requests of a start come before its check. */
+const firstVerifyMs = 2000
 const orphanAgeMs = 60 * 60_000
 
 type UpkeepParts = {
@@ -15,7 +17,7 @@ type UpkeepParts = {
   onLedgerReport: (report: LedgerReport) => void
 }
 
-/** What runs beside the requests: the check of the ledger, at the start and daily, and the removal of what has passed its time. */
+/** What runs beside the requests: the check of the ledger, soon after the start and daily, and the removal of what has passed its time. */
 export function startUpkeep({ store, payloads, log, onLedgerReport }: UpkeepParts): { stop: () => void } {
   let isStopped = false
   const run = (what: string, work: () => Promise<unknown>) => {
@@ -51,8 +53,8 @@ export function startUpkeep({ store, payloads, log, onLedgerReport }: UpkeepPart
     onLedgerReport(report)
     if (!report.ok) log.error({ differences: report.differences }, 'the ledger does not add up')
   }
-  run('the check of the ledger', verify)
   const timers = [
+    setTimeout(() => run('the check of the ledger', verify), firstVerifyMs),
     setInterval(() => run('the search for sessions that have expired', noteExpired), expiredMs),
     setInterval(() => run('the purge', purge), purgeMs),
     setInterval(() => run('the collection of orphaned payloads', collect), collectMs),

@@ -4,6 +4,7 @@ import { databaseFile } from '../../server/store/sqlite/database.ts'
 import { openSqliteStore } from '../../server/store/sqlite/sqlite-store.ts'
 import { verifyLedger } from '../../server/store/sqlite/damage/verify-ledger.ts'
 import { temporaryFolder } from '../support/resources.ts'
+import { writeMigrated } from '../support/sqlite-template.ts'
 import {
   eventRows,
   queuedRows,
@@ -21,7 +22,11 @@ export function newFolder(): string {
 /** SQLite on a real file in a folder of its own. */
 export const sqliteEngine: StoreEngine = {
   name: 'SQLite',
-  open: async (options) => openIn(newFolder(), options),
+  open: async (options) => {
+    const dataDir = newFolder()
+    writeMigrated(dataDir)
+    return openIn(dataDir, options)
+  },
 }
 
 export function openIn(dataDir: string, options: OpenOptions): OpenedStore {

@@ -25,6 +25,8 @@ export function postgresDatabases(server: PostgresServer): TestEngine & { remove
   return {
     name: 'PostgreSQL',
     databaseUrl: urlOf,
+    // Each is a copy of a database that is already migrated.
+    prepare: () => {},
     environment: async (dataDir) => ({
       ERRAND_DATABASE_URL: await urlOf(dataDir),
       ERRAND_SECRET: secret,

@@ -4,6 +4,7 @@ import Database from 'better-sqlite3'
 import type { StoreLimits, Store } from '../../server/store/store.ts'
 import { SystemClock } from '../../server/kernel/clock.ts'
 import { openSqliteStoreBeside } from '../../server/store/sqlite/sqlite-store.ts'
+import { writeMigrated } from './sqlite-template.ts'
 
 /** A database, whichever engine holds it, by statements that both understand. */
 export type RawDatabase = {
@@ -24,6 +25,8 @@ export type TestEngine = {
   name: 'SQLite' | 'PostgreSQL'
   /** Undefined when the database is a file in the data directory. */
   databaseUrl(dataDir: string): Promise<string | undefined>
+  /** Puts an empty database with the current schema there, which starts a service sooner than its migrations. */
+  prepare(dataDir: string): void
   /** What a process needs to find it. */
   environment(dataDir: string): Promise<Record<string, string>>
   /** Limits that tests are run with: where nodes hold leases, a dead one's are to end soon. */
@@ -40,6 +43,7 @@ export type TestEngine = {
 const sqlite: TestEngine = {
   name: 'SQLite',
   databaseUrl: () => Promise.resolve(undefined),
+  prepare: writeMigrated,
   environment: () => Promise.resolve({}),
   limits: {},
   openBeside: (dataDir, limits) =>

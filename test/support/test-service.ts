@@ -54,7 +54,7 @@ const silent = { debug() {}, info() {}, warn() {}, error() {} }
 
 /** The whole service in this process, on a real database and a real port; stop it in the test that started it. */
 export async function startService(options: TestServiceOptions = {}): Promise<TestService> {
-  const dataDir = options.dataDir ?? newDataDir()
+  const dataDir = options.dataDir ?? preparedDataDir()
   const { clock } = options
   const databaseUrl = options.databaseUrl ?? (await engine().databaseUrl(dataDir))
   const app = await startApp({
@@ -93,6 +93,12 @@ export async function startService(options: TestServiceOptions = {}): Promise<Te
 
 export function newDataDir(): string {
   return temporaryFolder('test')
+}
+
+function preparedDataDir(): string {
+  const dataDir = newDataDir()
+  engine().prepare(dataDir)
+  return dataDir
 }
 
 let people = 0

@@ -1,0 +1,19 @@
+import { readFileSync, writeFileSync } from 'node:fs'
+import { databaseFile, migrateSchema, openConnection } from '../../server/store/sqlite/database.ts'
+import { temporaryFolder } from './resources.ts'
+
+let template: Buffer | undefined
+
+/** Writes an empty database with the current schema into the folder. It is migrated once for all tests of a worker. */
+export function writeMigrated(dataDir: string): void {
+  template ??= migrate()
+  writeFileSync(databaseFile(dataDir), template)
+}
+
+function migrate(): Buffer {
+  const folder = temporaryFolder('template')
+  const db = openConnection(folder, 0)
+  migrateSchema(db, folder)
+  db.close()
+  return readFileSync(databaseFile(folder))
+}
