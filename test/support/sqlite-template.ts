@@ -7,7 +7,7 @@ let template: Buffer | undefined
 /** Writes an empty database with the current schema into the folder. It is migrated once for all tests of a worker. */
 export function writeMigrated(dataDir: string): void {
   template ??= migrate()
-  writeFileSync(databaseFile(dataDir), template)
+  writeFileSync(databaseFile(dataDir), template, { mode: 0o600 })
 }
 
 function migrate(): Buffer {
