@@ -62,7 +62,7 @@ export async function openExternalUser(
   { caller, input }: Change<z.output<typeof OpenExternalUserInput>>,
 ): Promise<z.output<typeof OpenedUser>> {
   const { email = null, externalId } = input
-  const opened = await parts.store.platform.openUser({ externalId, email })
+  const opened = await parts.store.platform.openUser({ externalId, email, keyId: caller.platform?.keyId ?? null })
   if (opened.outcome === 'refused') {
     throw new ErrandError('CONFLICT', 'Another user has this email address; leave it out, or give another one.')
   }

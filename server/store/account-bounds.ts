@@ -25,6 +25,8 @@ export const connectorsMax = 100
 /** Of the installation, and with those that ended. */
 const livePlatformKeysMax = 100
 const platformKeysMax = 10_000
+/** Users that one platform key makes in its life: every list and write stays fast with as many. */
+export const usersPerPlatformKeyMax = 1_000_000
 /** Of one user. */
 const liveTokensMax = 1000
 

@@ -11,6 +11,7 @@ import {
   type TaskRun,
 } from '../../server/agents/config/define-config.ts'
 import { modelPricing } from '../models/model-agents.ts'
+import { blockThread } from '../support/block-thread.ts'
 
 /** Among the arguments of every server that this process starts, by which one that is left behind is found. */
 export const mark = `errand-test-${process.pid}`
@@ -46,7 +47,7 @@ async function useAll({ connectors, params: of, signal }: TaskRun<z.output<typeo
   const answers = atOnce ? await Promise.all(calls.map(({ args, name }) => connectors.call(name, args))) : []
   if (!atOnce) for (const { args, name } of calls) answers.push(await connectors.call(name, args))
   if (blockMs > 0) appendFileSync(file!, 'blocked\n')
-  for (const until = Date.now() + blockMs; Date.now() < until;);
+  if (blockMs > 0) blockThread(blockMs)
   return { tools: connectors.tools, answers }
 }
 

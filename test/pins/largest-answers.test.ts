@@ -247,7 +247,7 @@ async function fill(service: TestService, url: string): Promise<World> {
     if (n < 99) await store.createLogin({ ...login, tokenHash: `login${n}`, userAgent: 'ÿ'.repeat(300) })
     await store.createUser({ email: `${n}${'a'.repeat(200)}@example.com`, passwordHash: null, isAdmin: false })
     await store.platform.createKey({ ...platformKey, tokenHash: `${n}` })
-    await store.platform.openUser({ externalId: `${n}${'\u4e00'.repeat(190)}`, email: null })
+    await store.platform.openUser({ externalId: `${n}${'\u4e00'.repeat(190)}`, email: null, keyId: null })
     const invited = { email: `i${n}${'a'.repeat(200)}@example.com`, isAdmin: false, creditUsd: '1.0000' }
     await admin.request('POST', '/api/invitations', { body: invited })
   }

@@ -1,3 +1,4 @@
+import { blockThread } from './block-thread.ts'
 import { appendFileSync, existsSync, writeFileSync } from 'node:fs'
 import { setTimeout as delay } from 'node:timers/promises'
 import {
@@ -118,11 +119,8 @@ async function act(step: Step, signal: AbortSignal): Promise<void> {
       throw new Error(step.message)
     case 'throw-value':
       throw step.value
-    case 'block': {
-      const until = performance.now() + step.ms
-      while (performance.now() < until) continue
-      return
-    }
+    case 'block':
+      return blockThread(step.ms)
     case 'exit':
       return process.exit(3)
     case 'late-throw':

@@ -2,6 +2,7 @@ import { z } from 'zod'
 import { defineConfig, defineEndpoint } from '../../server/agents/config/define-config.ts'
 import { talk } from './chat-agents.ts'
 
+import { blockThread } from './block-thread.ts'
 const anything = z.record(z.string(), z.unknown())
 
 /** Agents that do what a test asks of them; a configuration file for threads, and in memory for inline runs. */
@@ -95,8 +96,7 @@ export default defineConfig({
           timeoutSeconds: 60,
           params: z.object({ ms: z.number() }),
           run: ({ params }) => {
-            const until = performance.now() + params.ms
-            while (performance.now() < until) continue
+            blockThread(params.ms)
             return { blocked: params.ms }
           },
         }),

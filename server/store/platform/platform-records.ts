@@ -45,7 +45,12 @@ export type UserRef = { userId: string } | { externalId: string }
 
 export type ActingUser = { id: string } & Holder
 
-export type ExternalUser = { externalId: string; email: string | null }
+export type ExternalUser = {
+  externalId: string
+  email: string | null
+  /** The platform key that makes it; null for an admin. */
+  keyId: string | null
+}
 export type ExternalUserResult =
   | { outcome: 'found' | 'created'; userId: string }
   | { outcome: 'refused'; reason: 'email-taken' }
@@ -93,7 +98,10 @@ export type PlatformStore = {
   /** Records when keys were last used; losing a batch loses nothing but that. */
   touchKeys(uses: readonly { keyId: string; at: EpochMs }[]): Promise<void>
 
-  /** The one user with that external id, made with an empty account where there is none. */
+  /**
+   * The one user with that external id, made with an empty account where there is none. Throws CONFLICT when the key has
+   * made as many as are allowed.
+   */
   openUser(input: ExternalUser): Promise<ExternalUserResult>
   findUser(of: UserRef): Promise<ActingUser | undefined>
 

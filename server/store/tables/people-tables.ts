@@ -106,6 +106,7 @@ export function peopleTables(
     creditDay: number('credit_day').notNull().default(0),
     credited: number().notNull().default(0),
     taken: number().notNull().default(0),
+    usersMade: number('users_made').notNull().default(0),
     /** Id of the admin; null for the command line. */
     createdBy: text('created_by'),
     createdAt: number('created_at').notNull(),

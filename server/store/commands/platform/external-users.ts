@@ -1,8 +1,11 @@
+import { ErrandError } from '../../../kernel/errors.ts'
+import { usersPerPlatformKeyMax } from '../../account-bounds.ts'
 import type { ActingUser, ExternalUser, ExternalUserResult, UserRef } from '../../platform/platform-records.ts'
 import type { Answer, Op, Reads, Tx } from '../command.ts'
 import { holderColumns, withHolder, type HolderRow } from '../credential-holder.ts'
 import { statement } from '../statement.ts'
 import { createUser } from '../user-rows.ts'
+import { countUser } from './platform-key-rows.ts'
 
 // Users whom a product that is built on the service knows by ids of its own.
 
@@ -21,9 +24,14 @@ export function findActingUser(on: Reads, of: UserRef): Answer<ActingUser | unde
 }
 
 /** First requests of a new user that come at once make one user. */
-export function* openExternalUser(tx: Tx, { email, externalId }: ExternalUser): Op<ExternalUserResult> {
+export function* openExternalUser(tx: Tx, { email, externalId, keyId }: ExternalUser): Op<ExternalUserResult> {
   yield* tx.lock('external-id', externalId)
   const known = yield* findActingUser(tx, { externalId })
   if (known) return { outcome: 'found', userId: known.id }
-  return yield* createUser(tx, { email, passwordHash: null, isAdmin: false, externalId })
+  const made = yield* createUser(tx, { email, passwordHash: null, isAdmin: false, externalId })
+  if (made.outcome === 'created' && keyId !== null && !(yield* countUser(tx, keyId))) {
+    const message = `A platform key makes at most ${usersPerPlatformKeyMax} users; use another one.`
+    throw new ErrandError('CONFLICT', message)
+  }
+  return made
 }

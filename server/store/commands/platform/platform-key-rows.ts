@@ -1,7 +1,7 @@
 import type { EpochMs } from '../../../kernel/clock.ts'
 import { newId } from '../../../kernel/ids.ts'
 import type { Units } from '../../../kernel/money.ts'
-import { assertPlatformKeyRoom } from '../../account-bounds.ts'
+import { assertPlatformKeyRoom, usersPerPlatformKeyMax } from '../../account-bounds.ts'
 import type {
   CreatePlatformKey,
   PlatformKeyHolder,
@@ -55,6 +55,10 @@ const touch = statement(
     members,
   }) => `UPDATE platform_keys SET last_used_at = ${greatest}(coalesce(last_used_at, used.at), used.at)
     FROM ${members(':uses')} WHERE platform_keys.id = used.id`,
+)
+const countMade = statement(
+  'platform_key_count_user',
+  'UPDATE platform_keys SET users_made = users_made + 1 WHERE id = :keyId AND users_made < :max',
 )
 // One statement judges and counts, so that one key's simultaneous changes of many accounts stay within its ceiling. A clock
 // that was set back gives no second day. What is taken back counts on its own: counted with the credits, a mistaken credit of
@@ -117,6 +121,11 @@ export function* takeCredit(tx: Tx, of: { keyId: string; amount: Units; now: Epo
   const counted = { keyId, credited: Math.max(0, amount), taken: Math.max(0, -amount), day: dayOf(now) }
   const row = yield* tx.get(countCredit, counted)
   return row && JSON.stringify({ [keyId]: row.creditDay })
+}
+
+/** False when the key has made as many users as it may. */
+export function* countUser(tx: Tx, keyId: string): Op<boolean> {
+  return (yield* tx.run(countMade, { keyId, max: usersPerPlatformKeyMax })) === 1
 }
 
 function dayOf(now: EpochMs): number {
