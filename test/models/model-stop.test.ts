@@ -111,7 +111,7 @@ test('deleting a session whose agent hides reasoning is charged what the provide
   await world.stop()
 })
 
-const stops = ofTier(200, 1000)
+const stops = ofTier(100, 1000)
 const together = 100
 
 const paces: [agentId: string, pace: Pace & { thoughts: number }][] = [

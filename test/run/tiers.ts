@@ -30,9 +30,9 @@ export const runSecondsMax: Record<Tier, number> = { small: 2700, all: 5000 }
  * recovery, ownership and the contract are never here; on PostgreSQL, `smallPostgres` says what is run of them.
  */
 export const onlyInAll: Record<string, string> = {
-  'test/faults/fault-{agents,clients,disks}.test.ts':
-    'loads, floods, full disks and damage at length; each has a test of its rule in api, chat, runner, store or connectors',
-  'test/e2e/{admin-invitations,admin-platform-keys,admin-system,admin-user-access,admin-users,agents-files,agents-form,agents-refused,agents-run,ai-sdk-example,billing,billing-receipt,billing-topups,chat-budget,chat-errors,chat-files,chat-keyboard,chat-logout,chat-lost,chat-sessions,chat-streaming,chat-tabs,honest-pages,overview,overview-live,product-example,readme-pictures,second-origin,second-origin-package,settings-account,settings-connectors,settings-keys,settings-limits,settings-webhooks,shell-*,tasks,tasks-*}.test.ts':
+  'test/faults/fault-{agents,clients,crashes,disks}.test.ts':
+    'kills, loads, floods, full disks and damage at length; crash-recovery and the simulation have kills, and each other rule a test',
+  'test/e2e/{admin-invitations,admin-platform-keys,admin-system,admin-user-access,admin-users,agents-files,agents-form,agents-refused,agents-run,ai-sdk-example,billing,billing-receipt,billing-topups,chat-budget,chat-errors,chat-files,chat-keyboard,chat-logout,chat-lost,chat-sessions,chat-streaming,chat-tabs,honest-pages,login,overview,overview-live,product-example,readme-pictures,second-origin,second-origin-package,settings-account,settings-connectors,settings-keys,settings-limits,settings-webhooks,shell,shell-*,tasks,tasks-*}.test.ts':
     'more of the pages whose journeys the other browser files make; what they call is tested in api and client',
   'test/reach/client/*.test.ts':
     'the packed client in every runtime, compiler and kind of app; what it does is tested in client, from its sources',
@@ -40,8 +40,7 @@ export const onlyInAll: Record<string, string> = {
     'a hundred thousand operations under limits on what is spent; the contract has shorter histories on every engine',
   'test/reach/package/*.test.ts':
     'the packed server, its image and unit, and the scripts of a clone; what they start is tested from its sources',
-  'test/moving/refused-moves.test.ts':
-    'refusals of a command that runs once; the move itself, killed, is in move-installation',
+  'test/moving/refused-moves.test.ts': 'refusals of a command that runs once',
   'test/runner/{bad-starts,cli-usage,long-runs,stubborn-runs}.test.ts':
     'words of the command line, and runs over minutes; kills, drains and ended threads are in the files beside them',
   'test/mcp/mcp-{callers,returns,tasks}.test.ts':
@@ -60,6 +59,13 @@ export const onlyInAll: Record<string, string> = {
     'every kind of a bad server; run-ends and run-defects have what they cost, guarded-fetch where they may be',
   'test/sign-ins/{grant-refresh,rogue-authorization}.test.ts':
     'authorization servers that are slow, forget or answer wrongly; sign-in has what a run meets, and who may finish one',
+  'test/property/valid-requests.test.ts':
+    'valid requests at random; broken-fields has each operation, openapi-promises what is answered',
+  'test/api/{bad-large-bodies,login-throttle}.test.ts':
+    'large and slow bodies, and guesses of passwords; http-raw-requests has the bounds of bodies, signals the guesses over nodes',
+  'test/models/model-failures.test.ts':
+    'every failure of a provider; model-money and model-leave have what a failed or cut reply costs',
+  'test/moving/move-installation.test.ts': 'kills of a command that runs once; the contract has what both engines keep',
   'test/property/{broken-frames,broken-senders,broken-wire,linear-connectors,linear-work}.test.ts':
     'broken requests of a kind; broken-fields has one of each field, and openai the refusals of its wire',
   'test/runner/http-agent-{connections,python}.test.ts':
@@ -107,7 +113,7 @@ export const onlyInAll: Record<string, string> = {
   'test/faults/fault-databases.test.ts':
     'nodes and their database that are killed under load; crash-recovery and chat-restarts have what becomes of work, on both engines',
   'test/faults/fault-starts.test.ts':
-    'kills of a start, of one of two servers and of a migration; fault-crashes kills at work, data-directory-owner has two servers',
+    'kills of a start, of one of two servers and of a migration; crash-recovery kills at work, data-directory-owner has two servers',
   'test/unit/lease-keeper.test.ts':
     'how a node keeps its leases; postgres-leases has what they guard, nodes what nodes do',
   'test/pins/largest-answers.test.ts': 'bounds that the document promises of answers; openapi-promises has their form',

@@ -20,7 +20,7 @@ function expectSound({ operations: byKind, restarts, seed, total, violation }: S
 
 test.for(
   ofTier(
-    [{ nodes: 2, seed: anySeed, operations: 300 }],
+    [{ nodes: 2, seed: anySeed, operations: 200 }],
     [
       { nodes: 1, seed: 1, operations: 500 },
       { nodes: 2, seed: anySeed, operations: 1000 },
