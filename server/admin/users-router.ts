@@ -116,7 +116,7 @@ export const usersRouter = router({
           ...bodyErrors,
           ...platformToo('users'),
           404: 'The user is an admin, whom a platform key does not reach.',
-          409: 'Another user has this email address.',
+          409: 'Another user has this email address, or the platform key has made a million users.',
         },
       }),
     })

@@ -1,4 +1,5 @@
 import { expect, test } from 'vitest'
+import { queryRows } from '../support/test-engine.ts'
 import { startService } from '../support/test-service.ts'
 import { PlatformCalls } from './platform-calls.ts'
 import { signUpAdmin } from './signed-in.ts'
@@ -160,5 +161,23 @@ test("a platform suspends its users and manages their keys, which have what a pl
   expect((await service.get('/api/account', key)).status).toBe(200)
   expect((await platform.call('DELETE', `${path}/keys/${made.id}`)).body.revokedAt).not.toBe(null)
   expect((await service.get('/api/account', key)).status).toBe(401)
+  await service.stop()
+})
+
+test('a platform key makes a million users at most; those that it has made are still found, and another key makes more', async () => {
+  const service = await startService()
+  const platform = await PlatformCalls.open(service)
+  const first = await platform.openUser('first')
+  const nearlyAll = `UPDATE platform_keys SET users_made = 999999 WHERE id = '${platform.keyId}' AND users_made = 1`
+  await queryRows(service.dataDir, nearlyAll)
+  expect((await platform.openUser('first')).body).toMatchObject({ id: first.body.id, created: false })
+  const answers = await Promise.all(['a', 'b', 'c'].map((externalId) => platform.openUser(externalId)))
+  expect(answers.map(({ status }) => status).toSorted()).toEqual([200, 409, 409])
+  const refused = answers.find(({ status }) => status === 409)!
+  expect(refused.body.code).toBe('CONFLICT')
+  expect(refused.body.message).toContain('at most 1000000 users')
+  expect((await platform.get('/api/users')).body.total).toBe(2)
+  const other = await PlatformCalls.open(service)
+  expect((await other.openUser('b')).status).toBe(200)
   await service.stop()
 })

@@ -62,7 +62,7 @@ export const onlyInAll: Record<string, string> = {
   'test/property/valid-requests.test.ts':
     'valid requests at random; broken-fields has each operation, openapi-promises what is answered',
   'test/api/{bad-large-bodies,login-throttle}.test.ts':
-    'large and slow bodies, and guesses of passwords; http-raw-requests has the bounds of bodies, signals the guesses over nodes',
+    'large and slow bodies, and guesses of passwords; http-raw-requests has the bounds of bodies, shared-limits the guesses over nodes',
   'test/models/model-failures.test.ts':
     'every failure of a provider; model-money and model-leave have what a failed or cut reply costs',
   'test/moving/move-installation.test.ts': 'kills of a command that runs once; the contract has what both engines keep',
