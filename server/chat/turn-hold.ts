@@ -15,7 +15,7 @@ type TurnHoldParts = {
   turnId: string
   rates: ChatRates
   membership: Membership
-  /** Grown by so much at least, since each growth is a commit. */
+  /** Each growth is a commit, so it takes at least this much. */
   step: Units
   /** The turn is ended: nothing more needs to be held. */
   isOver: () => boolean
@@ -26,6 +26,8 @@ type TurnHoldParts = {
 export class TurnHold {
   readonly #parts: TurnHoldParts
   #held: Units
+  /** What balance, caps and limits left after the last growth. */
+  #free: Units = 0
   /** Of the last growth that was refused, and what caps and limits left then. */
   #limit: HoldLimit = 'balance'
   #left: Units = 0
@@ -89,7 +91,7 @@ export class TurnHold {
     const { isOver, membership } = this.#parts
     while (need > this.#held) {
       const least = need - this.#held
-      if (await this.#grow({ by: Math.max(least, step), least })) continue
+      if (await this.#grow({ by: Math.max(least, step && Math.max(step, this.#ahead)), least })) continue
       if (isOver()) return true
       if (this.#limit !== 'balance') return false
       const mayGoOn = await membership.wait()
@@ -97,6 +99,14 @@ export class TurnHold {
       if (!mayGoOn) return false
     }
     return true
+  }
+
+  /**
+   * Growth in proportion, so that a long reply takes few commits, but no more than an eighth of what is free: other turns of
+   * the user need the rest.
+   */
+  get #ahead(): Units {
+    return Math.floor(Math.min(this.#held / 2, this.#free / 8))
   }
 
   /** A database that is away passes: while the turn waits for it, nothing more is said that nobody would pay for. */
@@ -107,6 +117,7 @@ export class TurnHold {
         const grown = await store.growHold({ turnId, by, least })
         if (grown.outcome === 'held') {
           this.#held = grown.held
+          this.#free = grown.free
           membership.holds(grown.held)
           return true
         }

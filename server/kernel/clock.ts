@@ -47,12 +47,16 @@ export function isoTimeOrNull(at: EpochMs | null): string | null {
 const minuteMs = 60_000
 let knownMinute = -1
 let knownStart = ''
+let knownAt = -1
+let knownTime = ''
 
 /**
- * ISO 8601 in UTC with milliseconds, the wire form of every time. An answer names several times of one minute, so the
- * text up to the minute is kept: making each from a Date took a thirtieth of the time of a read.
+ * ISO 8601 in UTC with milliseconds, the wire form of every time. Caches the string up to the minute, because a response
+ * has several times of one minute, and the last result, because a stream has many events in one millisecond. Formatting a
+ * Date each time was a thirtieth of a read.
  */
 export function isoTime(at: EpochMs): string {
+  if (at === knownAt) return knownTime
   const minute = Math.floor(at / minuteMs)
   if (minute !== knownMinute) {
     knownStart = new Date(minute * minuteMs).toISOString().slice(0, -7)
@@ -60,7 +64,9 @@ export function isoTime(at: EpochMs): string {
   }
   const ms = at - minute * minuteMs
   const seconds = Math.floor(ms / 1000)
-  return `${knownStart}${seconds < 10 ? '0' : ''}${seconds}.${String(ms - seconds * 1000).padStart(3, '0')}Z`
+  knownAt = at
+  knownTime = `${knownStart}${seconds < 10 ? '0' : ''}${seconds}.${String(ms - seconds * 1000).padStart(3, '0')}Z`
+  return knownTime
 }
 
 /** An ISO time, or null for none and for one that has passed. */

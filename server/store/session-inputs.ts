@@ -113,7 +113,8 @@ export type OpenTurnResult =
 export type GrowHold = { turnId: string; by: Units; least: Units }
 /** `held` is what the turn holds then; `left` what its caps, or limits, leave beside what it holds. */
 export type GrowHoldResult =
-  | { outcome: 'held'; held: Units }
+  /** `free` is what balance, caps and limits still leave. */
+  | { outcome: 'held'; held: Units; free: Units }
   | { outcome: 'refused'; reason: 'balance' | 'over' }
   | { outcome: 'refused'; reason: 'budget' | 'limit'; left: Units }
 

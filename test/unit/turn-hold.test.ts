@@ -24,7 +24,7 @@ function beginTurn({ away = [], cap = Infinity, free, heldOf }: Begin) {
       const taken = Math.min(by, left, cap - held)
       if (taken < least) return { outcome: 'refused', reason: 'balance' } as const
       left -= taken
-      return { outcome: 'held', held: (held += taken) } as const
+      return { outcome: 'held', held: (held += taken), free: Math.min(left, cap - held) } as const
     },
   }
   const hold = new TurnHold(held, {
@@ -123,4 +123,19 @@ test('of turns that all wait for each other the last one to have come gives up, 
   await Promise.all(['first', 'second', 'third', 'last'].map(run))
   expect(gaveUp).toEqual(['last'])
   expect(asked).toBeLessThan(20)
+})
+
+test('a hold grows in proportion, so that a long reply takes few commits, by at most an eighth of what is free', async () => {
+  const rich = beginTurn({ free: 1_000_000 })
+  for (let tokens = 100; tokens <= 20_000; tokens += 50)
+    expect(await rich.hold.cover(chatUse({ completionTokens: tokens }))).toBe(true)
+  expect(rich.hold.held).toBeGreaterThanOrEqual(20_000)
+  expect(rich.hold.held).toBeLessThanOrEqual(30_000)
+  expect(rich.growths()).toBeLessThan(20)
+  const poor = beginTurn({ free: 100 })
+  expect(await poor.hold.cover(chatUse({ completionTokens: 110 }))).toBe(true)
+  expect(poor.hold.held).toBe(110)
+  expect(await poor.hold.cover(chatUse({ completionTokens: 111 }))).toBe(true)
+  // An eighth of the 90 that are free is 11.
+  expect(poor.hold.held).toBe(121)
 })

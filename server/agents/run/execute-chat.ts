@@ -34,8 +34,8 @@ const burstChars = 16_384
 const burstEvents = 128
 const overstayMs = 5000
 const countMsMax = 2500
-/** An agent that takes this long for a part is not one that yields as fast as it is read. */
-const pacedMs = 1
+/** An agent that blocks the thread this long for a part is expected to do so again. */
+const blocksMs = 1
 
 /** Credit-based flow control: an agent goes on only as fast as its reply is read. */
 export class CreditWindow {
@@ -81,11 +81,8 @@ type ExecuteChat = {
   askStep: (request: StepRequest) => Promise<number>
   /** Takes the next batches when it is ready to send them. */
   onDirty: (take: () => ChatBatch[]) => void
-  /**
-   * The agent is about to go on, and may block the thread at once. `isPaced` where it took some time for its last part;
-   * one that yields as fast as it is read would have each part sent by itself.
-   */
-  onResume: (isPaced: boolean) => void
+  /** Called before the agent continues. `blocks` if it blocked the thread for its last part, so that buffered text should leave first. */
+  onResume: (blocks: boolean) => void
   /** The reply was stopped and its agent goes on all the same. */
   onOverstay: () => void
 }
@@ -129,7 +126,13 @@ export async function executeChat(chat: ExecuteChat): Promise<RunOutcome> {
       { once: true },
     )
   })
-  const step = new OpenSteps({ stream, signal, maxTokens: params.maxTokens, askStep: chat.askStep })
+  const step = new OpenSteps({
+    stream,
+    signal,
+    maxTokens: params.maxTokens,
+    rates: request.rates,
+    askStep: chat.askStep,
+  })
   const over = new AbortController()
   let connectors: CountedConnectors | undefined
   try {
@@ -227,8 +230,8 @@ function takeFrom({ openCall, outputTokensMax, step, stream }: TakeFrom): Pump['
     if ((part?.type === 'text' || part?.type === 'reasoning') && stream.use.mustCountBefore(part.delta)) {
       return stream.use.startCounting().then(() => stream.add(part))
     }
+    if (part?.type === 'usage') return step.report(part)
     stream.add(part)
-    return part.type === 'usage' ? step.report(part) : undefined
   }
 }
 
@@ -305,13 +308,13 @@ function watchOverstay(pumped: Promise<void>, onOverstay: () => void): void {
 }
 
 type Pump = {
-  onResume: (isPaced: boolean) => void
+  onResume: (blocks: boolean) => void
   parts: AsyncIterable<ChatPart>
   stream: ReplyStream
   signal: AbortSignal
   window: CreditWindow
   /** The agent goes on when this is done. */
-  take: (part: ChatPart) => Promise<unknown> | void
+  take: (part: ChatPart) => Promise<unknown> | undefined | void
 }
 
 async function pump({ onResume, parts, signal, stream, take, window }: Pump): Promise<void> {
@@ -325,12 +328,14 @@ async function pump({ onResume, parts, signal, stream, take, window }: Pump): Pr
   const leave = () => void Promise.resolve(iterator.return?.()).catch(() => {})
   let chars = 0
   let events = 0
-  let resumedAt = -pacedMs
+  let blocks = false
   for (;;) {
-    const now = performance.now()
-    onResume(now - resumedAt >= pacedMs)
-    resumedAt = now
-    const next = await iterator.next()
+    onResume(blocks)
+    // Up to its first await the agent runs inside this call. Waiting is not counted: beside many streams every part waits.
+    const resumedAt = performance.now()
+    const pending = iterator.next()
+    blocks = performance.now() - resumedAt >= blocksMs
+    const next = await pending
     if (next.done) return
     if (signal.aborted) {
       // Of calls of a model that are under way only what they used is still of interest.

@@ -1,5 +1,5 @@
 import type { RunOf } from '../../connectors/thread/run-connectors.ts'
-import { chatUse, type ChatUsed } from '../../billing/chat-price.ts'
+import { chatHold, chatUse, type ChatRates, type ChatUsed } from '../../billing/chat-price.ts'
 import type { FinishReason, ReplyParams, SentMessage, SentPart, StepRequest } from './chat-messages.ts'
 import type { ChatPart, ChatRun } from '../config/define-config.ts'
 import { checkedReason, type ReplyStream } from './reply-stream.ts'
@@ -28,6 +28,7 @@ type OpenStepsOptions = {
   signal: AbortSignal
   /** Requested by the client. */
   maxTokens: number | undefined
+  rates: ChatRates
   askStep: (request: StepRequest) => Promise<number>
 }
 
@@ -68,11 +69,17 @@ export class OpenSteps {
     await this.#ask({ next: 'tool', bound: atMost, used: { ...used, toolCalls } })
   }
 
-  /** Holds what was reported to be used, which may be more than was held. Rejects when the reply is stopped. */
-  async report({ finishReason }: Extract<ChatPart, { type: 'usage' }>): Promise<void> {
-    this.#reason = checkedReason(finishReason)
-    const { bound, used } = this.#of.stream.use
-    await this.#ask({ next: null, bound, used })
+  /**
+   * Takes a report. If it exceeds what the text before it may cost, holds it first, and rejects when the reply is stopped.
+   * Asking for every report took each turn two messages between threads.
+   */
+  report(part: Extract<ChatPart, { type: 'usage' }>): Promise<unknown> | undefined {
+    const { rates, stream } = this.#of
+    const before = chatHold(stream.use.bound, rates)
+    stream.add(part)
+    this.#reason = checkedReason(part.finishReason)
+    const { bound, used } = stream.use
+    return chatHold(bound, rates) > before ? this.#ask({ next: null, bound, used }) : undefined
   }
 
   /** Why the reply ended: as reported, else by whether it reached the client's `maxTokens`. */

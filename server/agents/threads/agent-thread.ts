@@ -90,9 +90,9 @@ function flush(): void {
   }
 }
 
-/** What an agent has said is sent before it goes on, since nothing is while it blocks the thread. */
-function onResume(isPaced: boolean): void {
-  if (outbox.length > 0 && (isPaced || !isGathering)) flush()
+/** Sends what an agent has said before it continues, because nothing is sent while it blocks the thread. */
+function onResume(blocks: boolean): void {
+  if (outbox.length > 0 && (blocks || !isGathering)) flush()
 }
 
 type RunLog = {

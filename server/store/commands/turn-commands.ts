@@ -177,12 +177,13 @@ export function* growHold(tx: Tx, { by, least, turnId }: GrowHold, limits: Store
     yield* noteReached(tx, windows.least, { userId, now: yield* tx.now() })
     return { outcome: 'refused', reason: 'limit', left }
   }
-  const taken = Math.min(by, balance - held, left)
+  const free = Math.min(balance - held, left)
+  const taken = Math.min(by, free)
   if (taken < least) return { outcome: 'refused', reason: 'balance' }
   tx.hold(userId, taken)
   changeCounted(tx, countedIn, { held: taken })
   yield* tx.run(grow, { turnId, by: taken })
-  return { outcome: 'held', held: turn.held + taken }
+  return { outcome: 'held', held: turn.held + taken, free: free - taken }
 }
 
 /** With `ifAbandoned` only when the turn's lease has passed, or where one process owns the store. */
