@@ -106,7 +106,7 @@ export class TurnHold {
    * the user need the rest.
    */
   get #ahead(): Units {
-    return Math.floor(Math.min(this.#held / 2, this.#free / 8))
+    return Math.floor(Math.min(this.#held, this.#free / 8))
   }
 
   /** A database that is away passes: while the turn waits for it, nothing more is said that nobody would pay for. */

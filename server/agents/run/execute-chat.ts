@@ -357,6 +357,7 @@ async function pump({ onResume, parts, signal, stream, take, window }: Pump): Pr
     if (++events >= burstEvents || chars >= burstChars) {
       chars = 0
       events = 0
+      stream.flatten()
       await nextTurn()
       while (window.isFull && !signal.aborted) await window.room()
     }

@@ -1,5 +1,6 @@
 import { chatUse } from '../../billing/chat-price.ts'
 import { isoTime } from '../../kernel/clock.ts'
+import { flatString } from '../../kernel/flat-string.ts'
 import { keptObject } from '../../store/byte-bounds.ts'
 import { finishReasons, type ChatBatch, type FinishReason, type ModelStep, type ToolCallStep } from './chat-messages.ts'
 import type { ChatPart } from '../config/define-config.ts'
@@ -95,6 +96,12 @@ export class ReplyStream {
         throw new ReplyError(`The agent yielded a part of the unknown type ${quote(type)}.`)
       }
     }
+  }
+
+  /** Called between bursts. Without it a stream takes a fifth more CPU of its thread. */
+  flatten(): void {
+    this.#lines = flatString(this.#lines)
+    this.#text = flatString(this.#text)
   }
 
   take(): ChatBatch[] {
