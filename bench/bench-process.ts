@@ -9,27 +9,40 @@ export type BenchProcess = {
   stop: () => Promise<void>
 }
 
-/** Starts a server with these arguments of Node as a process of its own; its first line of output names its URL. */
-export async function startProcess(args: readonly string[], env: Record<string, string>): Promise<BenchProcess> {
-  const child = spawn(process.execPath, args, {
-    stdio: ['ignore', 'pipe', 'inherit'],
-    env: { ...process.env, ERRAND_LOG_LEVEL: 'error', ...env },
-  })
-  // A benchmark that fails leaves no server behind.
-  const kill = () => child.kill('SIGKILL')
-  process.on('exit', kill)
+/**
+ * Starts a server as a separate Node process with these arguments. The first line of its output has its URL.
+ * `core` pins all its threads to one core.
+ */
+export async function startProcess(
+  args: readonly string[],
+  env: Record<string, string>,
+  core?: number,
+): Promise<BenchProcess> {
+  const { child, stop } = startCommand([process.execPath, ...args], { ERRAND_LOG_LEVEL: 'error', ...env }, core)
   const url = await readUrl(child)
   return {
     url,
     residentMb: () => Number(/VmRSS:\s+(\d+) kB/.exec(readFileSync(`/proc/${child.pid}/status`, 'utf8'))?.[1]) / 1024,
     cpuSeconds: () => cpuSecondsOf(child.pid!),
-    stop: async () => {
-      const exited = new Promise((resolve) => child.once('exit', resolve))
-      kill()
-      await exited
-      process.off('exit', kill)
-    },
+    stop,
   }
+}
+
+/** Starts a command, which this process kills when it exits. */
+export function startCommand(words: readonly string[], env: Record<string, string>, core?: number) {
+  // taskset replaces itself with the command, so `child` is the command.
+  const [command, ...args] = core === undefined ? words : ['taskset', '-c', String(core), ...words]
+  const child = spawn(command!, args, { stdio: ['ignore', 'pipe', 'inherit'], env: { ...process.env, ...env } })
+  const exited = new Promise((resolve) => child.once('exit', resolve))
+  // A benchmark that fails leaves no server behind. Runs before listeners that delete the server's files.
+  const kill = () => child.kill('SIGKILL')
+  process.prependListener('exit', kill)
+  const stop = async (): Promise<void> => {
+    kill()
+    await exited
+    process.off('exit', kill)
+  }
+  return { child, stop }
 }
 
 /** User and system seconds of a process so far, with those of its children that have ended. */

@@ -27,21 +27,18 @@ export function serveArguments(dataDir: string, root = file('..')): string[] {
   return ['--max-semi-space-size=4', join(root, 'server/main.ts'), ...serve]
 }
 
+type StartServer = { template: string; env?: Record<string, string>; args?: string[]; root?: string; core?: number }
+
 /** Starts a server as a process of its own on a copy of the prepared data directory. */
 export async function startServer(
   kind: ServerKind,
-  {
-    args: more = [],
-    env = {},
-    root,
-    template,
-  }: { template: string; env?: Record<string, string>; args?: string[]; root?: string },
+  { args: more = [], core, env = {}, root, template }: StartServer,
 ): Promise<BenchServer> {
   const dataDir = mkdtempSync(join(tmpdir(), `errand-bench-${kind}-`))
   cpSync(template, dataDir, { recursive: true })
   const args = kind === 'errand' ? [...serveArguments(dataDir, root), ...more] : floors[kind](dataDir)
   const startedAt = performance.now()
-  const server = await startProcess(args, env)
+  const server = await startProcess(args, env, core)
   return {
     ...server,
     dataDir,

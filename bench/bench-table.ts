@@ -9,6 +9,8 @@ export type Row = {
   /** Against what the ratio stands, and the ratio. */
   against?: string
   ratio?: number
+  /** Lower and upper quartile of the ratio. */
+  spread?: readonly [number, number]
   bar?: string
   isMet?: boolean
 }
@@ -23,11 +25,17 @@ export function atMost(row: Row, bar: number): Row {
   return { ...row, bar: `≤ ${bar} ${row.unit}`, isMet: row.value <= bar }
 }
 
+export function formatValue(value: number, unit: string): string {
+  return `${value >= 100 ? Math.round(value).toLocaleString('en') : value.toFixed(2)} ${unit}`
+}
+
 export function formatTable(rows: readonly Row[]): string {
-  const cells = rows.map(({ against, bar, isMet, ratio, unit, value, what }) => [
+  const cells = rows.map(({ against, bar, isMet, ratio, spread, unit, value, what }) => [
     what,
-    `${value >= 100 ? Math.round(value).toLocaleString('en') : value.toFixed(2)} ${unit}`,
-    ratio === undefined ? '' : ratio.toFixed(2),
+    formatValue(value, unit),
+    ratio === undefined
+      ? ''
+      : ratio.toFixed(2) + (spread ? ` (${spread[0].toFixed(2)} to ${spread[1].toFixed(2)})` : ''),
     against ?? '',
     bar ?? '',
     isMet === undefined ? '' : isMet ? 'yes' : 'NO',

@@ -19,21 +19,28 @@ import { measurePostgres } from './measure-postgres.ts'
 import { measureReads } from './measure-reads.ts'
 import { measureStart } from './measure-start.ts'
 import { measureSubmissions } from './measure-submissions.ts'
+import { benchPeers } from './peers/bench-peers.ts'
 
 // Starts the floor servers and ours, drives them from this process and prints each figure as a ratio against the floor
 // of the same run. `--quick` sends a tenth of the requests; `--only NAME` runs one group; `--against COMMIT` compares this
-// checkout with that commit instead.
+// checkout with that commit instead, and `--peers` compares it with Fastify, BullMQ and Redis.
 
 const { values } = parseArgs({
   options: {
     against: { type: 'string' },
     only: { type: 'string' },
+    peers: { type: 'boolean', default: false },
     quick: { type: 'boolean', default: false },
   },
 })
 const userCount = values.quick ? 500 : 4000
 if (values.against !== undefined) {
   await benchAgainst(values.against, { isQuick: values.quick, only: values.only, userCount })
+  process.exit()
+}
+
+if (values.peers) {
+  report(await benchPeers({ isQuick: values.quick, only: values.only, userCount }))
   process.exit()
 }
 
@@ -65,11 +72,14 @@ try {
 } finally {
   rmSync(data.template, { recursive: true, force: true })
 }
-process.stdout.write(`${formatTable(rows)}\n`)
+report(rows)
 
-const folder = fileURLToPath(new URL('./results/', import.meta.url))
-mkdirSync(folder, { recursive: true })
-const machine = { cpu: cpus()[0]?.model ?? 'unknown', cores: cpus().length, node: process.version }
-writeFileSync(`${folder}latest.json`, `${JSON.stringify({ at: new Date().toISOString(), machine, rows }, null, 2)}\n`)
-const missed = rows.filter(({ isMet }) => isMet === false)
-process.stdout.write(missed.length === 0 ? 'Every bar is met.\n' : `${missed.length} bars are missed.\n`)
+function report(rows: readonly Row[]): void {
+  process.stdout.write(`${formatTable(rows)}\n`)
+  const folder = fileURLToPath(new URL('./results/', import.meta.url))
+  mkdirSync(folder, { recursive: true })
+  const machine = { cpu: cpus()[0]?.model ?? 'unknown', cores: cpus().length, node: process.version }
+  writeFileSync(`${folder}latest.json`, `${JSON.stringify({ at: new Date().toISOString(), machine, rows }, null, 2)}\n`)
+  const missed = rows.filter(({ isMet }) => isMet === false)
+  process.stdout.write(missed.length === 0 ? 'Every bar is met.\n' : `${missed.length} bars are missed.\n`)
+}

@@ -67,7 +67,7 @@ async function streamAll({ ours }: ModelServers, { message, users }: { users: re
 }
 
 /** The wait for the first delta while nothing else is under way, one chat and one bare reply in turn. */
-async function firstRows({ floor, ours }: ModelServers, { isQuick, users }: Options): Promise<Row[]> {
+export async function firstRows({ floor, ours }: ModelServers, { isQuick, users }: Options): Promise<Row[]> {
   const pairs = isQuick ? 50 : 200
   // Until the engine has compiled what each of the threads runs.
   const warmUps = 200

@@ -18,27 +18,31 @@ export type ModelServers = {
   floor: BenchProcess
 }
 
-/** Starts the three processes, lets `use` measure, and stops them whatever it does. */
+/**
+ * Starts the three processes, lets `use` measure, and stops them whatever it does. `core` pins the service and the
+ * floor to one core; the stub stays on the driver's.
+ */
 export async function withModelServers<Result>(
   template: string,
   use: (servers: ModelServers) => Promise<Result>,
+  core?: number,
 ): Promise<Result> {
   const dataDir = mkdtempSync(join(tmpdir(), 'errand-bench-models-'))
   cpSync(template, dataDir, { recursive: true })
   const started: BenchProcess[] = []
-  const start = async (args: string[], env: Record<string, string> = {}) => {
-    const server = await startProcess(args, env)
+  const start = async (args: string[], env: Record<string, string> = {}, on?: number) => {
+    const server = await startProcess(args, env, on)
     started.push(server)
     return server
   }
   try {
     const stub = await start([file('./model-stub.ts')])
     const env = { BENCH_MODEL_URL: stub.url, ERRAND_EXECUTIONS_PER_MINUTE: '0' }
-    const floor = await start([file('./floor/model-floor.ts')], env)
+    const floor = await start([file('./floor/model-floor.ts')], env, core)
     const config = ['--config', file('./bench-model-agents.ts')]
     // As npm run errand starts it.
     const serve = ['--max-semi-space-size=4', file('../server/main.ts'), 'serve', '--data', dataDir, ...config]
-    const ours = await start([...serve, '--port', '0', '--json'], env)
+    const ours = await start([...serve, '--port', '0', '--json'], env, core)
     return await use({ stub, ours, floor })
   } finally {
     await Promise.all(started.map((server) => server.stop()))

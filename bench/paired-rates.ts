@@ -9,8 +9,8 @@ type RoundSide<Result> = {
 }
 
 /**
- * Drives several servers in short rounds, each round all of them in turn, there and back: what else the machine does
- * moves by a quarter within seconds, and so hits all sides alike. The first round warms up and is left out.
+ * Drives several servers in short rounds, each round all of them in turn: what else the machine does moves by a quarter
+ * within seconds, and so hits all sides alike.
  */
 export async function pairedRounds<Name extends string, Result>(
   sides: Record<Name, RoundSide<Result>>,
@@ -19,18 +19,32 @@ export async function pairedRounds<Name extends string, Result>(
   const running = await Promise.all(
     Object.entries<RoundSide<Result>>(sides).map(async ([name, { env = {}, kind, round }]) => {
       const server = await startServer(kind, { template, env })
-      return { name, server, round, results: [] as Result[] }
+      return { name, server, round }
     }),
   )
   try {
-    for (let round = 0; round <= rounds; round++) {
-      for (const side of round % 2 === 0 ? running : running.toReversed()) {
-        const result = await side.round(side.server)
-        if (round > 0) side.results.push(result)
-      }
-    }
+    const turns = running.map(({ name, round, server }) => [name, async () => await round(server)] as const)
+    return await takeTurns<Name, Result>(Object.fromEntries(turns) as Record<Name, () => Promise<Result>>, rounds)
   } finally {
     await Promise.all(running.map(({ server }) => server.stop()))
+  }
+}
+
+/** Runs a round of each side in turn, alternating the order. The first round is a warm-up and not returned. */
+export async function takeTurns<Name extends string, Result>(
+  sides: Record<Name, () => Promise<Result>>,
+  rounds: number,
+): Promise<Record<Name, Result[]>> {
+  const running = Object.entries<() => Promise<Result>>(sides).map(([name, run]) => ({
+    name,
+    run,
+    results: [] as Result[],
+  }))
+  for (let round = 0; round <= rounds; round++) {
+    for (const { results, run } of round % 2 === 0 ? running : running.toReversed()) {
+      const result = await run()
+      if (round > 0) results.push(result)
+    }
   }
   return Object.fromEntries(running.map(({ name, results }) => [name, results])) as Record<Name, Result[]>
 }
@@ -89,6 +103,13 @@ function toPairedRate(results: readonly Round[]): PairedRate {
 /** Of two sides' figures, round by round. */
 export function medianRatio(values: readonly number[], others: readonly number[]): number {
   return median(values.map((value, round) => value / others[round]!))
+}
+
+/** The lower and upper quartile. */
+export function quartiles(values: readonly number[]): readonly [number, number] {
+  const sorted = values.toSorted((a, b) => a - b)
+  const at = (share: number) => sorted[Math.min(sorted.length - 1, Math.floor(sorted.length * share))]!
+  return [at(0.25), at(0.75)]
 }
 
 export function median(values: readonly number[]): number {

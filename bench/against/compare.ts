@@ -6,7 +6,7 @@ import { startServer, type BenchServer } from '../bench-servers.ts'
 import { chatRequests, streamAll } from '../chat-streams.ts'
 import { drive, requestBytes } from '../http-driver.ts'
 import { growthOfStream } from '../measure-chat.ts'
-import { median } from '../paired-rates.ts'
+import { median, quartiles } from '../paired-rates.ts'
 import { connectStream } from '../stream-driver.ts'
 import type { Checkout } from './checkout.ts'
 
@@ -90,10 +90,8 @@ export function groupsOf({ isQuick }: { isQuick: boolean }): Record<string, Grou
       unit: '/s',
       rounds,
       prepare: async (server, users) => {
-        const paths = (await createdTasks(server, users)).map(({ key, taskId }) => ({
-          key,
-          path: `/api/tasks/${taskId}`,
-        }))
+        const paths = await createdTasks(server.url, users)
+        await drained(server.dataDir)
         return gets(server.url, paths, isQuick ? 2000 : 10_000)
       },
     },
@@ -102,7 +100,8 @@ export function groupsOf({ isQuick }: { isQuick: boolean }): Record<string, Grou
       unit: '/s',
       rounds,
       prepare: async (server, users) => {
-        await createdTasks(server, users)
+        await createdTasks(server.url, users)
+        await drained(server.dataDir)
         const paths = users.map(({ key }) => ({ key, path: '/api/tasks?limit=20' }))
         return gets(server.url, paths, isQuick ? 1000 : 5000)
       },
@@ -187,8 +186,6 @@ export async function compare(group: Group, checkouts: Sides): Promise<Compared>
     await Promise.all([kept?.own.server.stop(), kept?.base.server.stop()])
   }
   const ratios = figures.own.map((own, round) => (isLess ? figures.base[round]! / own : own / figures.base[round]!))
-  const sorted = ratios.toSorted((a, b) => a - b)
-  const quartile = (share: number) => sorted[Math.min(sorted.length - 1, Math.floor(sorted.length * share))]!
   const perOperation = ({ operations, seconds }: (typeof cpu)[Name]) => (seconds * 1e6) / operations
   return {
     what,
@@ -196,7 +193,7 @@ export async function compare(group: Group, checkouts: Sides): Promise<Compared>
     own: median(figures.own),
     base: median(figures.base),
     ratio: median(ratios),
-    spread: [quartile(0.25), quartile(0.75)],
+    spread: quartiles(ratios),
     ...(cpu.own.operations > 0 && { cpu: { own: perOperation(cpu.own), base: perOperation(cpu.base) } }),
   }
 }
@@ -217,33 +214,33 @@ export function formatComparison(rows: readonly Compared[]): string {
 }
 
 /** Gives out the submissions of the next round, so that no user exceeds the rate limit. */
-function submissions(users: readonly BenchUser[], rounds: number): () => Buffer[] {
+export function submissions(users: readonly BenchUser[], rounds: number): () => Buffer[] {
   const requests = users.map(({ key }) => requestBytes('POST', '/api/tasks', { key, body }))
   const perRound = Math.floor((users.length * postsPerUser) / (rounds + 1))
   let sent = 0
   return () => Array.from({ length: perRound }, () => requests[sent++ % requests.length]!)
 }
 
-async function rateOf(url: string, requests: readonly Buffer[]): Promise<Required<Round>> {
+export async function rateOf(url: string, requests: readonly Buffer[]): Promise<Required<Round>> {
   let sent = 0
   const driven = await drive({ url, connections, next: () => requests[sent++], staysAwake: true })
   if (driven.statuses[200] !== driven.requests) throw new Error(JSON.stringify(driven.statuses))
   return { figure: driven.perSecond, operations: driven.requests }
 }
 
-/** One completed task of each user. */
-async function createdTasks({ dataDir, url }: BenchServer, users: readonly BenchUser[]) {
-  const tasks: { key: string; taskId: string }[] = []
+/** Creates a task per user, and returns the path and the key to read it with. */
+export async function createdTasks(url: string, users: readonly BenchUser[]) {
+  const tasks: { key: string; path: string }[] = []
   for (const { key } of users) {
     const requests = [requestBytes('POST', '/api/tasks', { key, body })]
-    const onBody = (answer: string) => tasks.push({ key, ...(JSON.parse(answer) as { taskId: string }) })
+    const onBody = (answer: string) =>
+      tasks.push({ key, path: `/api/tasks/${(JSON.parse(answer) as { taskId: string }).taskId}` })
     await drive({ url, connections: 1, next: () => requests.shift(), onBody })
   }
-  await drained(dataDir)
   return tasks
 }
 
-function gets(url: string, paths: readonly { key: string; path: string }[], perRound: number) {
+export function gets(url: string, paths: readonly { key: string; path: string }[], perRound: number) {
   const all = paths.map(({ key, path }) => requestBytes('GET', path, { key }))
   let sent = 0
   return async () =>
@@ -253,7 +250,7 @@ function gets(url: string, paths: readonly { key: string; path: string }[], perR
     )
 }
 
-async function drained(dataDir: string): Promise<void> {
+export async function drained(dataDir: string): Promise<void> {
   const db = new Database(join(dataDir, 'errand.db'), { readonly: true })
   const open = db.prepare<[], number>('SELECT count(*) FROM tasks WHERE completed_at IS NULL').pluck()
   while (open.get() !== 0) await sleep(5)
