@@ -22,13 +22,12 @@ import type { ChatUsed } from '../../billing/chat-price.ts'
 import type { AgentLog, ChatPart } from '../config/define-config.ts'
 import { filesAtMost } from '../files/file-tokens.ts'
 import { ModelFailure, RequestRefusedError } from '../model/model-error.ts'
+import type { CreditWindow } from './credit-window.ts'
 import { OpenSteps } from './open-steps.ts'
 import { checkedStep, ReplyError, ReplyStream } from './reply-stream.ts'
 import type { ReplyUse } from './reply-use.ts'
 import { describeThrown, isInstance, type ChatOwed, type RunOutcome } from './run-outcome.ts'
 
-/** Flow control: how much of a reply may be in flight to the client, in characters of its lines. */
-const windowChars = 65_536
 /** After so much in one go it flushes, and yields to other replies. */
 const burstChars = 16_384
 const burstEvents = 128
@@ -36,36 +35,6 @@ const overstayMs = 5000
 const countMsMax = 2500
 /** An agent that blocks the thread this long for a part is expected to do so again. */
 const blocksMs = 1
-
-/** Credit-based flow control: an agent goes on only as fast as its reply is read. */
-export class CreditWindow {
-  #underWay = 0
-  #onRoom: (() => void) | undefined
-
-  sent(chars: number): void {
-    this.#underWay += chars
-  }
-
-  /** The reader has consumed so much. */
-  credit(chars: number): void {
-    this.#underWay -= chars
-    if (this.#underWay < windowChars) this.open()
-  }
-
-  /** Releases a waiting reply, with or without credit. */
-  open(): void {
-    this.#onRoom?.()
-    this.#onRoom = undefined
-  }
-
-  get isFull(): boolean {
-    return this.#underWay >= windowChars
-  }
-
-  room(): Promise<void> {
-    return new Promise((resolve) => (this.#onRoom = resolve))
-  }
-}
 
 type ExecuteChat = {
   catalogue: Catalogue

@@ -1,6 +1,5 @@
 import { chatUse } from '../../billing/chat-price.ts'
 import { isoTime } from '../../kernel/clock.ts'
-import { flatString } from '../../kernel/flat-string.ts'
 import { keptObject } from '../../store/byte-bounds.ts'
 import { finishReasons, type ChatBatch, type FinishReason, type ModelStep, type ToolCallStep } from './chat-messages.ts'
 import type { ChatPart } from '../config/define-config.ts'
@@ -273,4 +272,13 @@ function writeObject(value: unknown, what: string, about?: ReplyError['about']):
 
 function quote(value: unknown): string {
   return JSON.stringify(String(value).slice(0, nameCharsMax))
+}
+
+/**
+ * The same string in one piece. V8 keeps a concatenated string as a tree of its parts until one of its characters is read,
+ * and each garbage collection copies the whole tree.
+ */
+function flatString(text: string): string {
+  // Without a use of the character the compiler removes the read.
+  return text.charCodeAt(0) === 0 ? text.slice() : text
 }

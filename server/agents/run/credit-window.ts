@@ -1,0 +1,32 @@
+/** How much of a reply may be on its way to the client, in characters of its lines. */
+const windowChars = 65_536
+
+/** Credit-based flow control: an agent goes on only as fast as its reply is read. */
+export class CreditWindow {
+  #underWay = 0
+  #onRoom: (() => void) | undefined
+
+  sent(chars: number): void {
+    this.#underWay += chars
+  }
+
+  /** The reader has consumed so much. */
+  credit(chars: number): void {
+    this.#underWay -= chars
+    if (this.#underWay < windowChars) this.open()
+  }
+
+  /** Releases a waiting reply, with or without credit. */
+  open(): void {
+    this.#onRoom?.()
+    this.#onRoom = undefined
+  }
+
+  get isFull(): boolean {
+    return this.#underWay >= windowChars
+  }
+
+  room(): Promise<void> {
+    return new Promise((resolve) => (this.#onRoom = resolve))
+  }
+}
