@@ -40,7 +40,7 @@ export type AdmitTask = {
 }
 
 export type AdmitTaskResult =
-  | { outcome: 'accepted'; seq: number; rate: RateState }
+  | { outcome: 'accepted'; rate: RateState }
   | { outcome: 'replayed'; taskId: string; rate: RateState }
   | { outcome: 'refused'; reason: 'idempotency-conflict' | 'quote-used' | 'token-used'; rate: RateState }
   | { outcome: 'refused'; reason: 'blocked' | 'connectors-blocked'; until: EpochMs; rate: RateState }

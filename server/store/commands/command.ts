@@ -133,8 +133,6 @@ export type Tx = Reads & {
   run(statement: Statement<never>, values?: Values): Answer<number>
   /** A statement whose answer nobody needs; where it fails, the command is undone. */
   send(statement: Statement<never>, values: Values): void
-  /** The row that it answers is known by the time that the command is committed. */
-  sendFor<Row>(statement: Statement<Row>, values: Values, take: (row: Row) => void): void
   /** The account, which no other command changes before this one has ended; undefined when there is none. */
   lockAccount(of: { userId: string } | { taskId: string }): Answer<AccountRow | undefined>
   /** The account of the user to whom a task or a turn belongs; false when there is none. */

@@ -53,10 +53,7 @@ const operation = 'createTask'
 
 const given =
   'id userId agentId endpointId cost meters request requestPayload connectorIds tags webhookUrl quoteId expiresAt timeoutMs countedIn'
-const insert = statement<{ seq: number }>(
-  'task_insert',
-  `${insertInto('tasks', `${given} status queued attempt createdAt`)} RETURNING seq`,
-)
+const insert = statement('task_insert', insertInto('tasks', `${given} status queued attempt createdAt`))
 const insertPayload = statement('task_insert_payload', insertInto('payloads', 'id taskId createdAt bytes sha256'))
 const claimIf = (name: string, condition: string) =>
   statement<ReadTaskRow>(
@@ -158,17 +155,16 @@ export function* admitTask(tx: Tx, input: AdmitTask, limits: StoreLimits): Op<Ad
   const charge = { userId, type: 'task_charge', amount: -cost, taskId, description: `Task ${endpointId}`, now } as const
   yield* spend(tx, account, charge)
   tx.count({ userId, kind: 'task', part: agentId, status: 'pending', by: 1 })
-  const accepted = { outcome: 'accepted' as const, seq: 0, rate: withOneMore(read.rate, now) }
   const sent = { request: request.text, requestPayload: request.payloadId, ...optionsOf(input, now) }
   const countedIn = cost > 0 ? countIn(tx, read.windows, { userId, charged: cost }) : null
   if (read.keyRate) countKeyRate(tx, input.limits!.rate!.keyId, read.keyRate)
   const row = { id: taskId, userId, agentId, endpointId, cost, countedIn, ...sent, createdAt: now }
-  tx.sendFor(insert, { ...row, status: 'pending', queued: 1, attempt: 0 }, ({ seq }) => (accepted.seq = seq))
+  tx.send(insert, { ...row, status: 'pending', queued: 1, attempt: 0 })
   addPayload(tx, { stored: request, taskId, userId, now })
   if (input.idempotency) insertKey(tx, { userId, operation, ...input.idempotency, resourceId: taskId }, now)
   if (call) insertCall(tx, { call, userId, resourceId: taskId, now })
   tx.accepted(userId, now)
-  return accepted
+  return { outcome: 'accepted', rate: withOneMore(read.rate, now) }
 }
 
 function optionsOf(input: AdmitTask, now: number) {

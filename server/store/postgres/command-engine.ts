@@ -155,9 +155,6 @@ function transactionOn(tx: Transaction, { ledger }: EngineParts): Tx {
     account: () => new Sent(Promise.resolve(tx.account)),
     run: (one, values) => new Sent<number>(client.query(queryOf(one, values)).then(({ rowCount }) => rowCount ?? 0)),
     send,
-    // Answered by the time that the COMMIT is.
-    sendFor: <Row>(one: Statement<Row>, values: Values, take: (row: Row) => void) =>
-      void tx.write(queryOf(one, values)).then(({ rows }) => take(rows[0] as Row), ignore),
     lockAccount: (of) => new Sent(tx.lockAccount(of)),
     lockOwner: (of) => new Sent<boolean>(tx.lockAccount(of).then((account) => account !== undefined)),
     lock: (kind, text) => {

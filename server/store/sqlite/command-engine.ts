@@ -112,8 +112,6 @@ export class SqliteEngine implements Engine {
       all: <Row>(one: Statement<Row>, values: Values = {}) => new Given(this.#statement(one).all(values) as Row[]),
       run: (one, values = {}) => new Given(this.#statement(one).run(values).changes),
       send: (one, values) => void this.#statement(one).run(values),
-      sendFor: <Row>(one: Statement<Row>, values: Values, take: (row: Row) => void) =>
-        take(this.#statement(one).get(values) as Row),
       now: () => new Given(clock.now()),
       account: (userId) => get(account, { userId }),
       // The one connection that writes is a lock on everything.

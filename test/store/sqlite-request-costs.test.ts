@@ -1,0 +1,174 @@
+import { Session, type HeapProfiler } from 'node:inspector/promises'
+import { Worker } from 'node:worker_threads'
+import { fileURLToPath } from 'node:url'
+import Database from 'better-sqlite3'
+import { expect, test, vi } from 'vitest'
+import { say } from '../support/chat-agents.ts'
+import { startService, type TestService } from '../support/test-service.ts'
+import { until } from '../support/until.ts'
+
+// What requests cost, counted instead of timed: statements, B-trees, messages between threads and allocations.
+
+type Run = (this: { source: string }, ...values: unknown[]) => unknown
+
+const framing = /^(BEGIN|COMMIT|SAVEPOINT|RELEASE|PRAGMA)/i
+
+/** The SQL of every statement that is executed while `work` runs. */
+async function executed(work: () => Promise<unknown>): Promise<string[]> {
+  const seen: string[] = []
+  const prototype = Object.getPrototypeOf(new Database(':memory:').prepare('SELECT 1')) as Record<string, Run>
+  const methods = ['run', 'get', 'all', 'iterate'] as const
+  const originals = methods.map((method) => prototype[method]!)
+  for (const [index, method] of methods.entries()) {
+    prototype[method] = function (...values) {
+      if (!framing.test(this.source)) seen.push(this.source)
+      return originals[index]!.apply(this, values)
+    }
+  }
+  try {
+    await work()
+  } finally {
+    for (const [index, method] of methods.entries()) prototype[method] = originals[index]!
+  }
+  return seen
+}
+
+/** The statements by verb and table, such as `insert tasks`. */
+function named(statements: readonly string[]): string[] {
+  const name =
+    /^\s*(?:(insert) into (\w+)|(update) "?(\w+)|(select)[\s\S]*? from "?(\w+)|(delete) from (\w+)|(with)[\s\S]*)/i
+  return statements.map((sql) => {
+    const words = name.exec(sql)?.slice(1).filter(Boolean) ?? [sql]
+    return words.join(' ').toLowerCase()
+  })
+}
+
+async function startCounted(
+  limits = {},
+): Promise<{ service: TestService; key: string; submit: () => Promise<string> }> {
+  const service = await startService({ limits: { executionsPerMinute: 0, ...limits } })
+  const { key } = await service.createPerson({ balanceUsd: '100' })
+  const submit = async () => {
+    const { body, status } = await service.post('/api/tasks', { endpointId: 'test.echo', params: { n: 1 } }, { key })
+    expect(status).toBe(200)
+    return body.taskId as string
+  }
+  return { service, key, submit }
+}
+
+test('a read of a task executes one statement', async () => {
+  const { key, service, submit } = await startCounted({ taskConcurrency: 0, executionsPerMinute: 10 })
+  const taskId = await submit()
+  await service.get(`/api/tasks/${taskId}`, key)
+  const statements = await executed(async () => {
+    for (let n = 0; n < 5; n++) expect((await service.get(`/api/tasks/${taskId}`, key)).status).toBe(200)
+  })
+  expect(named(statements)).toEqual(Array.from({ length: 5 }, () => 'select tasks'))
+  await service.stop()
+})
+
+test('a submission reads the account once, writes three rows and two counters, and reads none of them back', async () => {
+  const { service, submit } = await startCounted({ taskConcurrency: 0 })
+  await submit()
+  const statements = await executed(submit)
+  expect(named(statements)).toEqual([
+    'select accounts',
+    'update accounts',
+    'insert transactions',
+    'insert tasks',
+    'insert counters',
+    'insert counters',
+  ])
+  expect(statements.find((sql) => /INSERT INTO tasks/i.test(sql))).not.toMatch(/RETURNING/i)
+  await service.stop()
+})
+
+test('a task changes rows by thirteen statements from its submission to its completion', async () => {
+  const { key, service, submit } = await startCounted()
+  const run = async () => {
+    const taskId = await submit()
+    await until('the task has ended', 20_000, async () => {
+      const { body } = await service.get(`/api/tasks/${taskId}?wait=5`, key)
+      return body.status === 'completed'
+    })
+  }
+  await run()
+  const changes = named(await executed(run)).filter((name) => !/^(?:select|with)/.test(name))
+  expect(changes.toSorted()).toEqual([
+    'insert counters',
+    'insert counters',
+    'insert counters',
+    'insert counters',
+    'insert deliveries',
+    'insert events',
+    'insert tasks',
+    'insert transactions',
+    'update accounts',
+    'update counters',
+    'update counters',
+    'update tasks',
+    'update tasks',
+  ])
+  await service.stop()
+})
+
+test('a hundred busy replies on two threads take far fewer messages than events', async () => {
+  const service = await startService({
+    configFile: fileURLToPath(new URL('../support/chat-agents.ts', import.meta.url)),
+    limits: { executionsPerMinute: 0, agentThreads: 2 },
+  })
+  const { key } = await service.createPerson({ balanceUsd: '1000' })
+  const [chats, deltas] = [100, 500]
+  const sessions = await Promise.all(
+    Array.from({ length: chats }, async () => (await service.post('/api/sessions', { agentId: 'talk' }, { key })).body),
+  )
+  let messages = 0
+  const emit = Worker.prototype.emit as (...values: unknown[]) => boolean
+  const spy = vi.spyOn(Worker.prototype, 'emit').mockImplementation(function (this: Worker, ...values: unknown[]) {
+    if (values[0] === 'message') messages++
+    return emit.apply(this, values)
+  })
+  try {
+    const message = say({ do: 'flood', times: deltas, delta: 'a few words ' })
+    const replies = await Promise.all(
+      sessions.map(
+        async ({ sessionId }) => (await service.post('/api/chat', { sessionId, message }, { key })).body as string,
+      ),
+    )
+    for (const reply of replies) expect(reply.trimEnd().split('\n')).toHaveLength(deltas + 1)
+  } finally {
+    spy.mockRestore()
+  }
+  // Idle it is one in 200; a busy machine takes longer, and what has come is sent every 8 ms.
+  expect(messages).toBeLessThan((chats * deltas) / 10)
+  await service.stop()
+})
+
+test('a read of a task allocates a bounded amount of memory', async () => {
+  const { key, service, submit } = await startCounted({ taskConcurrency: 0, executionsPerMinute: 10 })
+  const taskId = await submit()
+  const read = async (times: number) => {
+    for (let n = 0; n < times; n++) expect((await service.get(`/api/tasks/${taskId}`, key)).status).toBe(200)
+  }
+  await read(300)
+  const session = new Session()
+  session.connect()
+  await session.post('HeapProfiler.startSampling', {
+    samplingInterval: 1024,
+    includeObjectsCollectedByMajorGC: true,
+    includeObjectsCollectedByMinorGC: true,
+  } as HeapProfiler.StartSamplingParameterType)
+  const times = 500
+  await read(times)
+  const { profile } = await session.post('HeapProfiler.stopSampling')
+  session.disconnect()
+  expect(allocatedBy('/server/', profile.head) / times).toBeLessThan(30_000)
+  await service.stop()
+})
+
+/** Bytes allocated by functions of these files and everything that they called. */
+function allocatedBy(files: string, node: HeapProfiler.SamplingHeapProfileNode, isInside = false): number {
+  const isOurs = isInside || node.callFrame.url.includes(files)
+  const own = isOurs ? node.selfSize : 0
+  return node.children.reduce((sum, child) => sum + allocatedBy(files, child, isOurs), own)
+}

@@ -1,0 +1,78 @@
+import { expect, test } from 'vitest'
+import type { Catalogue } from '../../server/agents/config/catalogue.ts'
+import type { ChatPart } from '../../server/agents/config/define-config.ts'
+import { CreditWindow } from '../../server/agents/run/credit-window.ts'
+import { executeChat } from '../../server/agents/run/execute-chat.ts'
+
+const parts = 100
+/** So long that the reply lets others run after each part. */
+const delta = 'x'.repeat(20_000)
+
+function block(ms: number): void {
+  for (const until = performance.now() + ms; performance.now() < until;) continue
+}
+
+/** One that is read as fast as it is written. */
+function openWindow(): CreditWindow {
+  const window = new CreditWindow()
+  window.sent = () => {}
+  return window
+}
+
+/** For each part, whether its agent is expected to block the thread before the next one. */
+async function resumesOf(beforePart: () => void): Promise<boolean[]> {
+  const resumes: boolean[] = []
+  async function* reply(): AsyncGenerator<ChatPart> {
+    for (let n = 0; n < parts; n++) {
+      beforePart()
+      yield { type: 'text', delta }
+    }
+  }
+  const chat = { isModel: false, hasReasoning: false, maxOutputTokens: 100_000, contextTokens: 100_000, reply }
+  const outcome = await executeChat({
+    catalogue: { agent: () => ({ id: 'a', chat, toolNames: [] }) } as unknown as Catalogue,
+    request: {
+      agentId: 'a',
+      userId: 'u',
+      sessionId: 's',
+      turnId: 't',
+      message: 'hello',
+      history: [],
+      historyTokens: 0,
+      params: {},
+      connectors: [],
+      rates: { input: 0, cachedInput: 0, output: 0, reasoning: 0, toolCall: 0 },
+      room: 1_000_000,
+    },
+    signal: new AbortController().signal,
+    readOnMs: () => 0,
+    log: () => {},
+    resultBytesMax: 10_000_000,
+    connect: () => Promise.reject(new Error('no connectors')),
+    window: openWindow(),
+    askStep: () => Promise.resolve(0),
+    onDirty: () => {},
+    onResume: (blocks) => resumes.push(blocks),
+    onOverstay: () => {},
+  })
+  expect(outcome.kind).toBe('completed')
+  return resumes
+}
+
+const share = (resumes: boolean[]) => resumes.filter(Boolean).length / resumes.length
+
+test('beside other replies that keep the thread busy, an agent that yields quickly is not taken for one that blocks', async () => {
+  let isOver = false
+  const others = () => {
+    block(3)
+    if (!isOver) setImmediate(others)
+  }
+  setImmediate(others)
+  expect(share(await resumesOf(() => {}))).toBeLessThan(0.2)
+  isOver = true
+})
+
+test('what an agent says leaves before it blocks the thread again', async () => {
+  const resumes = await resumesOf(() => block(1.5))
+  expect(share(resumes)).toBeGreaterThan(0.9)
+})
