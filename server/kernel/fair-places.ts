@@ -93,7 +93,7 @@ export class FairPlaces {
     assert(count <= this.perUser, 'a request waits for at most the slots that a user may have')
     signal.throwIfAborted()
     const line = this.#lines.get(userId) ?? []
-    if (line.length === 0 && this.#fits(userId, count)) return this.#add(userId, count)
+    if (line.length === 0 && this.fits(userId, count)) return this.#add(userId, count)
     const { promise, reject, resolve } = Promise.withResolvers<void>()
     const waiting: Waiting = { count, enter: resolve }
     const leave = () => {
@@ -177,7 +177,8 @@ export class FairPlaces {
     return found
   }
 
-  #fits(userId: string, count: number): boolean {
+  /** Whether the user may have so many more slots now. */
+  fits(userId: string, count = 1): boolean {
     return this.#refusal(userId, 0, count) === undefined
   }
 
@@ -189,7 +190,7 @@ export class FairPlaces {
     for (const [userId, line] of this.#lines) {
       if (this.#taken >= this.#total) return
       const { count, enter } = line[0]!
-      if (!this.#fits(userId, count)) continue
+      if (!this.fits(userId, count)) continue
       line.shift()
       // A user with more requests comes again at the end, also in this loop.
       this.#lines.delete(userId)
