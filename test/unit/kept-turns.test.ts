@@ -123,7 +123,7 @@ test('what was said last is written before the service ends', async () => {
   const said = sayer('turn_0') as unknown as { lastSeq: number; next: () => Promise<string> }
   said.next = () => new Promise((resolve) => (say = (text) => resolve((said.lastSeq++, text))))
   kept.add(said as unknown as ChatTurn, detached).leave()
-  await vi.waitFor(() => (say(line), expect(said.lastSeq).toBeGreaterThan(2)))
+  await expect.poll(() => (say(line), said.lastSeq)).toBeGreaterThan(2)
   const { lastSeq } = said
   expect(told.asked).toBe(0)
   await kept.close()
@@ -227,7 +227,7 @@ test('the last event is written though its turn ends while earlier events are be
     return line
   }
   kept.add(said as unknown as ChatTurn, detached).leave()
-  await expect.poll(() => told.asked, { timeout: 5000 }).toBe(1)
+  await expect.poll(() => told.asked).toBe(1)
   end.resolve()
   const held = await kept.find({ turnId: 'turn_0', userId: 'u' })
   await expect.poll(() => held!.endedAt).toBeDefined()
@@ -235,7 +235,7 @@ test('the last event is written though its turn ends while earlier events are be
   await new Promise((resolve) => setTimeout(resolve, 10))
   told.isHeld = false
   told.release()
-  await expect.poll(() => written.at(-1)?.lastSeq, { timeout: 5000 }).toBe(2)
+  await expect.poll(() => written.at(-1)?.lastSeq).toBe(2)
   await kept.close()
   expectWhole(written, 2)
 })
