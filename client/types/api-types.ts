@@ -1061,6 +1061,8 @@ export type Queries = {
     input: {
       /** Only tasks in this state */
       status?: "pending" | "processing" | "completed" | "failed" | undefined
+      /** Only tasks that ended so; `failed` without those that were canceled or expired */
+      outcome?: "completed" | "failed" | "canceled" | "expired" | undefined
       /** Only tasks of this agent */
       agentId?: string | undefined
       /** Only what has this tag, `name:value`; given more than once, all of them */

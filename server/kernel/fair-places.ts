@@ -89,11 +89,14 @@ export class FairPlaces {
   }
 
   /** Waits for that many slots. Rejects with the reason of the signal. `give` returns each slot once. */
-  async take(userId: string, { count = 1, signal }: { count?: number; signal: AbortSignal }): Promise<void> {
+  async take(
+    userId: string,
+    { count = 1, signal }: { count?: number; signal?: AbortSignal | undefined } = {},
+  ): Promise<void> {
     assert(count <= this.perUser, 'a request waits for at most the slots that a user may have')
-    signal.throwIfAborted()
+    signal?.throwIfAborted()
     const line = this.#lines.get(userId) ?? []
-    if (line.length === 0 && this.#fits(userId, count)) return this.#add(userId, count)
+    if (line.length === 0 && this.fits(userId, count)) return this.#add(userId, count)
     const { promise, reject, resolve } = Promise.withResolvers<void>()
     const waiting: Waiting = { count, enter: resolve }
     const leave = () => {
@@ -102,13 +105,13 @@ export class FairPlaces {
       if (at < 0) return
       line.splice(at, 1)
       if (line.length === 0) this.#lines.delete(userId)
-      reject(signal.reason)
+      reject(signal?.reason)
       this.#admit()
     }
     line.push(waiting)
     this.#lines.set(userId, line)
-    signal.addEventListener('abort', leave, { once: true })
-    await promise.finally(() => signal.removeEventListener('abort', leave))
+    signal?.addEventListener('abort', leave, { once: true })
+    await promise.finally(() => signal?.removeEventListener('abort', leave))
   }
 
   give(userId: string): void {
@@ -117,7 +120,7 @@ export class FairPlaces {
   }
 
   /** Runs `work` in one slot. */
-  async within<Result>(userId: string, signal: AbortSignal, work: () => Promise<Result>): Promise<Result> {
+  async within<Result>(userId: string, signal: AbortSignal | undefined, work: () => Promise<Result>): Promise<Result> {
     await this.take(userId, { signal })
     try {
       return await work()
@@ -177,7 +180,8 @@ export class FairPlaces {
     return found
   }
 
-  #fits(userId: string, count: number): boolean {
+  /** Whether the user may have so many more slots now. */
+  fits(userId: string, count = 1): boolean {
     return this.#refusal(userId, 0, count) === undefined
   }
 
@@ -189,7 +193,7 @@ export class FairPlaces {
     for (const [userId, line] of this.#lines) {
       if (this.#taken >= this.#total) return
       const { count, enter } = line[0]!
-      if (!this.#fits(userId, count)) continue
+      if (!this.fits(userId, count)) continue
       line.shift()
       // A user with more requests comes again at the end, also in this loop.
       this.#lines.delete(userId)

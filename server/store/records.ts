@@ -8,6 +8,9 @@ import type { KeyLimits } from './limits/limit-inputs.ts'
 
 export const taskStatuses = ['pending', 'processing', 'completed', 'failed'] as const
 export type TaskStatus = (typeof taskStatuses)[number]
+/** How a task ended. Its owner canceled it, or no agent started it in time: both have the status `failed`. */
+export const taskOutcomes = ['completed', 'failed', 'canceled', 'expired'] as const
+export type TaskOutcome = (typeof taskOutcomes)[number]
 
 /** Why a task failed, for clients to compare: every `code` of a TaskFailure. */
 export const taskFailureCodes = [

@@ -1,5 +1,15 @@
 import type { Units } from '../kernel/money.ts'
-import type { AttemptRef, Page, RateState, StoredJson, Tags, TaskFailure, TaskRecord, TaskStatus } from './records.ts'
+import type {
+  AttemptRef,
+  Page,
+  RateState,
+  StoredJson,
+  Tags,
+  TaskFailure,
+  TaskRecord,
+  TaskOutcome,
+  TaskStatus,
+} from './records.ts'
 import type { EpochMs } from '../kernel/clock.ts'
 import type { CredentialLimits, KeyRateState, SpendState } from './execution-limits.ts'
 import type { ListRange } from './list-place.ts'
@@ -97,7 +107,8 @@ export type Interruption = AttemptRef & {
 }
 
 /** With all of the tags. */
-export type ListTasks = Page & ListRange & { userId: string; status?: TaskStatus; agentId?: string; tags?: string[] }
+export type ListTasks = Page &
+  ListRange & { userId: string; status?: TaskStatus; outcome?: TaskOutcome; agentId?: string; tags?: string[] }
 
 /**
  * The claimed task, `isLimited` if a limit on its user's tasks at work applied; `at-limit` if that is reached, `blocked` if the

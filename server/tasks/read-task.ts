@@ -55,9 +55,9 @@ export async function listTasks(
   store: Store,
   { input, userId }: { input: z.output<typeof ListTasksInput>; userId: string },
 ): Promise<z.output<typeof ListTasksOutput>> {
-  const { agentId, limit, offset, status, tag } = input
+  const { agentId, limit, offset, outcome, status, tag } = input
   const { list, range } = readRange('tasks', userId, input)
-  const filters = { ...(status !== undefined && { status }), ...(agentId !== undefined && { agentId }) }
+  const filters = { ...(status && { status }), ...(outcome && { outcome }), ...(agentId !== undefined && { agentId }) }
   const query = { userId, ...filters, ...(tag && { tags: tag }), ...range, limit, offset }
   const { next, tasks, total } = await store.listTasks(query)
   return {

@@ -14,7 +14,7 @@ import {
   timeFilter,
   usd,
 } from '../kernel/wire-types.ts'
-import { taskStatuses } from '../store/records.ts'
+import { taskOutcomes, taskStatuses } from '../store/records.ts'
 import { webhookUrl } from '../webhooks/webhook-schema.ts'
 
 // The shapes of the task operations on the wire, over REST and typed RPC alike.
@@ -149,6 +149,10 @@ export type ProgressEvent = Extract<TaskEvent, { type: 'progress' }>
 
 export const ListTasksInput = z.object({
   status: TaskStatus.optional().describe('Only tasks in this state'),
+  outcome: z
+    .enum(taskOutcomes)
+    .optional()
+    .describe('Only tasks that ended so; `failed` without those that were canceled or expired'),
   agentId: resourceId.optional().describe('Only tasks of this agent'),
   ...tagFilter,
   ...timeFilter,

@@ -20,13 +20,11 @@ import type { SigningKeys } from './signing-keys.ts'
 // by targets; whoever was given something longest ago is first. Where a target answers quickly, some more are taken at
 // once: a statement for each would not reach a thousand a second.
 
-const inFlightMax = 16
+/** Requests in flight. Without shares, slow endpoints of two users would take them all. */
+const inFlightBounds = { perUser: 8, total: 16 }
 const perTargetMax = 2
-/** Else one user's slow endpoints would take them all. */
-const perUserMax = 8
-/** For all that have failed or were slow of late, and for those of one user. */
-const troubledMax = 8
-const troubledPerUserMax = 2
+/** Requests in flight to endpoints that failed or were slow lately. */
+const troubledBounds = { perUser: 2, total: 8 }
 /** Outcomes wait so long for others to be kept with them, as long as there is something to send. */
 const gatherMs = 10
 const testsMax = 8
@@ -89,8 +87,8 @@ export class WebhookDispatcher {
   readonly #troubled = new Map<string, number>()
   readonly #stopping = new AbortController()
   readonly #tests = new FairPlaces({ perUser: 1, total: testsMax })
-  #inFlight = 0
-  #inFlightTroubled = 0
+  readonly #inFlight = new FairPlaces(inFlightBounds)
+  readonly #inFlightTroubled = new FairPlaces(troubledBounds)
   #waiting = 0
   #ended: EndedAttempt[] = []
   /** How far the round has come, and what it has found. */
@@ -120,7 +118,7 @@ export class WebhookDispatcher {
     await this.#running
     for (const lane of this.#lanes.values()) this.#putBack(lane)
     const timer = setTimeout(() => this.#stopping.abort(new Error('The service is stopping.')), drainMs)
-    while (this.#inFlight > 0) await this.#woken(drainMs)
+    while (this.#inFlight.taken > 0) await this.#woken(drainMs)
     clearTimeout(timer)
     clearTimeout(this.#gathering)
     await this.#flush().catch((error: unknown) => this.#warn(error))
@@ -205,12 +203,13 @@ export class WebhookDispatcher {
     const users = new Map<string, { room: number; troubledRoom: number; targets: number }>()
     for (const { userId } of due) {
       const share = this.#shares.get(userId) ?? nothing
-      const troubledRoom = troubledPerUserMax - share.troubled - (waiting.get(userId) ?? 0)
+      const troubledRoom = troubledBounds.perUser - share.troubled - (waiting.get(userId) ?? 0)
       const known = users.get(userId) ?? { room: waitingPerUserMax - share.waiting, troubledRoom, targets: 0 }
       users.set(userId, { ...known, targets: known.targets + 1 })
     }
     let room = waitingMax - this.#waiting
-    let troubledRoom = troubledMax - this.#inFlightTroubled - [...waiting.values()].reduce((a, b) => a + b, 0)
+    let troubledRoom =
+      troubledBounds.total - this.#inFlightTroubled.taken - [...waiting.values()].reduce((a, b) => a + b, 0)
     const wanted = []
     for (const { isTroubled, target, turnOf, userId } of this.#turns.inOrder(due)) {
       const user = users.get(userId)!
@@ -271,7 +270,7 @@ export class WebhookDispatcher {
 
   /** Begins what there is room for. */
   #pump(): void {
-    while (this.#inFlight < inFlightMax && !this.#isStopped) {
+    while (this.#inFlight.taken < inFlightBounds.total && !this.#isStopped) {
       const lane = this.#nextLane()
       if (!lane) return
       // Until the others had their turn it is the last.
@@ -285,12 +284,12 @@ export class WebhookDispatcher {
   /** Of the user who has the fewest in flight. */
   #nextLane(): Lane | undefined {
     let next: Lane | undefined
-    let fewest = perUserMax
+    let fewest = Infinity
     for (const lane of this.#lanes.values()) {
-      const { inFlight, troubled } = this.#shares.get(lane.userId) ?? nothing
+      const { inFlight } = this.#shares.get(lane.userId) ?? nothing
       if (inFlight >= fewest || lane.waiting.length === 0 || lane.inFlight >= perTargetMax) continue
-      const isTroubledFull = this.#inFlightTroubled >= troubledMax || troubled >= troubledPerUserMax
-      if (isTroubledFull && this.#isTroubled(lane.target)) continue
+      if (!this.#inFlight.fits(lane.userId)) continue
+      if (!this.#inFlightTroubled.fits(lane.userId) && this.#isTroubled(lane.target)) continue
       next = lane
       fewest = inFlight
     }
@@ -300,6 +299,9 @@ export class WebhookDispatcher {
   async #send(delivery: LeasedDelivery, lane: Lane): Promise<void> {
     const { target, userId } = delivery
     const troubled = this.#isTroubled(target) ? 1 : 0
+    const slots = [this.#inFlight.open(userId), this.#inFlightTroubled.open(userId)] as const
+    slots[0].hold(1)
+    slots[1].hold(troubled)
     const startedAt = performance.now()
     lane.startedAt = startedAt
     lane.inFlight++
@@ -308,6 +310,7 @@ export class WebhookDispatcher {
     this.#ended.push({ ...delivery, outcome })
     lane.inFlight--
     this.#count(userId, { inFlight: -1, troubled: -troubled })
+    for (const slot of slots) slot.release()
     lane.isQuick = outcome.kind === 'succeeded' && performance.now() - startedAt < quickMs
     if (lane.isQuick) this.#troubled.delete(target)
     else {
@@ -326,8 +329,6 @@ export class WebhookDispatcher {
   }
 
   #count(userId: string, { inFlight = 0, troubled = 0, waiting = 0 }: Partial<Share>): void {
-    this.#inFlight += inFlight
-    this.#inFlightTroubled += troubled
     this.#waiting += waiting
     const share = this.#shares.get(userId) ?? { ...nothing }
     share.inFlight += inFlight

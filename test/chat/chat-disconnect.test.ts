@@ -93,10 +93,10 @@ test('a client may leave after each line: every turn settles once, at what was u
 test('an agent that ignores its signal does not hold up the settlement', async () => {
   const service = await startTalk()
   const talker = await Talker.create(service)
-  const reader = await talker.do(text, { do: 'sleep', ms: 8000 }, { do: 'text', delta: 'Too late.' })
+  const reader = await talker.do(text, { do: 'sleep', ms: 40_000 }, { do: 'text', delta: 'Too late.' })
   await reader.until('assistant_delta')
   reader.leave()
-  await expect.poll(async () => (await talker.charges()).length, { timeout: 4000, interval: 5 }).toBe(1)
+  await expect.poll(async () => (await talker.charges()).length, soon).toBe(1)
   await expectSound(talker)
   expect((await talker.messages())[1]).toMatchObject({ content: 'Some text. ', truncated: true })
   await service.stop()

@@ -15,7 +15,8 @@ import {
   toolResult,
 } from './chat-answers.ts'
 import { rejection } from './rejection.ts'
-import { answer, cut, silence, startStub, type StubAnswer } from './stub-server.ts'
+import { scriptedFetch, unfinished } from './scripted-fetch.ts'
+import { answer, cut, startStub, type StubAnswer } from './stub-server.ts'
 
 const whole = [delta('Grüß '), toolCall('1', { q: 'x' }), toolResult('1', { hits: 2 }), delta('dich 👋'), done]
 
@@ -70,28 +71,22 @@ test('each event is there before the next is sent, however its bytes are cut and
 test('a reply may last longer than a request', async () => {
   const stub = await startStub((response) => {
     startStream(response).write(toLine(delta('slow')))
-    setTimeout(() => response.end(toLine(done)), 1500)
+    setTimeout(() => response.end(toLine(done)), 2500)
   })
-  const client = createClient({ baseUrl: stub.url, apiKey: 'key', requestTimeoutMs: 1000 })
+  const client = createClient({ baseUrl: stub.url, apiKey: 'key', requestTimeoutMs: 2000 })
   expect(await collect(client.chat.stream(hello))).toEqual([delta('slow'), done])
   await stub.stop()
 })
 
 test('TIMEOUT when no reply starts in the time of a request, which is ended; a refusal has to be whole in it', async () => {
-  const halfRefusal: StubAnswer = (response) => void response.writeHead(404).write('{"error":')
-  for (const never of [silence, halfRefusal]) {
-    const ended = Promise.withResolvers<void>()
-    const stub = await startStub((response, request) => {
-      response.once('close', () => ended.resolve())
-      return never(response, request)
-    })
-    const client = createClient({ baseUrl: stub.url, apiKey: 'key', requestTimeoutMs: 200 })
+  for (const answers of [[], [unfinished(404, '{"error":')]]) {
+    const { ended, fetch, sent } = scriptedFetch(...answers)
+    const client = createClient({ baseUrl: 'http://127.0.0.1', apiKey: 'key', requestTimeoutMs: 200, fetch })
     const error = await rejection(collect(client.chat.stream(hello)))
     expect(error).toMatchObject({ code: 'TIMEOUT', status: undefined })
     expect(error.message).toContain('200 ms')
-    await ended.promise
-    expect(stub.requests).toHaveLength(1)
-    await stub.stop()
+    await ended
+    expect(sent).toHaveLength(1)
   }
 })
 

@@ -1,6 +1,7 @@
 import { expect, test } from 'vitest'
 import { createClient } from '../../client/client.ts'
 import { rejection, rejections } from './rejection.ts'
+import { scriptedFetch } from './scripted-fetch.ts'
 import { answer, cut, result, silence, startStub, type StubAnswer } from './stub-server.ts'
 
 const html = { 'Content-Type': 'text/html' }
@@ -97,26 +98,18 @@ test('NETWORK_ERROR for whatever a fetch of the caller throws', async () => {
 })
 
 test('TIMEOUT when no answer comes, and the request is ended', async () => {
-  // On a busy machine a real request may not even be sent within its time.
-  const ended = Promise.withResolvers<unknown>()
+  const { ended, fetch } = scriptedFetch()
   const client = createClient({
     baseUrl: 'http://127.0.0.1',
     apiKey: 'key',
     maxRetries: 0,
     requestTimeoutMs: 100,
-    fetch: (_, init) =>
-      new Promise((_resolve, reject) => {
-        const { signal } = init as { signal: AbortSignal }
-        signal.addEventListener('abort', () => {
-          ended.resolve(signal.reason)
-          reject(signal.reason as Error)
-        })
-      }),
+    fetch,
   })
   const error = await rejection(client.account.get())
   expect(error).toMatchObject({ code: 'TIMEOUT', status: undefined })
   expect(error.message).toContain('100 ms')
-  await ended.promise
+  await ended
 })
 
 test('a code that this client does not know yet is handed on', async () => {

@@ -1,11 +1,13 @@
 import { expect, test } from 'vitest'
-import { createClient } from '../../client/client.ts'
+import { createClient, type ClientFetch } from '../../client/client.ts'
 import { startService } from '../support/test-service.ts'
 import { rejection } from './rejection.ts'
-import { completedTask, cut, refusal, result, silence, startStub, type StubAnswer } from './stub-server.ts'
+import { rpcResult, scriptedFetch } from './scripted-fetch.ts'
+import { completedTask, cut, refusal, result, startStub, type StubAnswer } from './stub-server.ts'
 
 const input = { endpointId: 'test.echo', params: { hello: 'world' } }
-const createdTask = result({ taskId: 'task_1', status: 'pending', message: 'Task created' })
+const newTask = { taskId: 'task_1', status: 'pending', message: 'Task created' }
+const createdTask = result(newTask)
 
 test('creates the task and resolves with its end', async () => {
   const service = await startService()
@@ -105,15 +107,15 @@ test('a refusal is thrown at once', async () => {
 })
 
 test('TIMEOUT names the task, or the key when it is not known whether there is a task', async () => {
-  const stub = await startStub(silence, createdTask, silence)
-  const client = createClient({ baseUrl: stub.url, apiKey: 'key' })
-  const unknown = await rejection(client.tasks.run(input, { timeoutMs: 100 }))
+  const run = (fetch: ClientFetch) =>
+    rejection(createClient({ baseUrl: 'http://127.0.0.1', apiKey: 'key', fetch }).tasks.run(input, { timeoutMs: 100 }))
+  const silent = scriptedFetch()
+  const unknown = await run(silent.fetch)
   expect(unknown).toMatchObject({ code: 'TIMEOUT', taskId: undefined })
-  expect(unknown.message).toContain(String(stub.requests[0]!.headers['idempotency-key']))
-  const known = await rejection(client.tasks.run(input, { timeoutMs: 500 }))
+  expect(unknown.message).toContain(silent.sent[0]!.get('idempotency-key'))
+  const known = await run(scriptedFetch(rpcResult(newTask)).fetch)
   expect(known).toMatchObject({ code: 'TIMEOUT', taskId: 'task_1' })
   expect(known.message).toContain('task_1')
-  await stub.stop()
 })
 
 test('an abort ends it at once with its reason', async () => {

@@ -125,9 +125,9 @@ test('a run that was canceled while it asked for its first call makes none', asy
 })
 
 test("the caller's own time limit no longer stops a run that has called a connector", async () => {
-  const world = await start({ onCall: (response, message) => pause(1000).then(() => say(response, message, 'late')) })
-  const { taskId } = (await create(world, { connectorIds: world.connectorIds, timeoutSeconds: 0.5 })).body
-  expect(await endOf(world, taskId)).toMatchObject({ status: 'completed', timeoutSeconds: 0.5 })
+  const world = await start({ onCall: (response, message) => pause(2500).then(() => say(response, message, 'late')) })
+  const { taskId } = (await create(world, { connectorIds: world.connectorIds, timeoutSeconds: 2 })).body
+  expect(await endOf(world, taskId)).toMatchObject({ status: 'completed', timeoutSeconds: 2 })
   expect(await money(world, taskId)).toEqual(charged)
   const other = (await create(world, { params: { end: 'hang' }, timeoutSeconds: 0.3 })).body.taskId
   expect(await endOf(world, other)).toMatchObject({ error: { code: 'AGENT_TIMEOUT' } })

@@ -1,6 +1,7 @@
 import fc from 'fast-check'
 import { expect, test } from 'vitest'
 import { nameTools } from '../../server/connectors/thread/name-tools.ts'
+import { threadMs } from '../support/thread-time.ts'
 
 const tool = (connectorName: string, toolName: string) => ({ connectorName, toolName })
 const letters = (count: number, letter = 'x') => letter.repeat(count)
@@ -66,7 +67,7 @@ test('whatever tools are called, each has one name that providers accept and nob
 // Looking for a free number from the first each time took ten seconds.
 test('ten thousand tools whose names come down to one are each given a name of their own, soon', () => {
   const tools = Array.from({ length: 10_000 }, (_, n) => tool(`${letters(60, 'é')}${n % 20}`, 'x'))
-  const startedAt = performance.now()
+  const before = threadMs()
   expect(new Set(nameTools(tools, [])).size).toBe(10_000)
-  expect(performance.now() - startedAt).toBeLessThan(3000)
+  expect(threadMs() - before).toBeLessThan(3000)
 })

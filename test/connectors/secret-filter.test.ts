@@ -2,6 +2,7 @@ import fc from 'fast-check'
 import { expect, test } from 'vitest'
 import { SecretFilter } from '../../server/connectors/secret-filter.ts'
 import { answerError, toToolAnswer } from '../../server/connectors/thread/tool-answer.ts'
+import { threadMs } from '../support/thread-time.ts'
 
 /** Few characters, so that secrets overlap, hold each other and nearly match. */
 const letters = fc.string({ unit: fc.constantFrom('a', 'b', 'c', '"', '\\', 'é'), minLength: 6, maxLength: 12 })
@@ -46,9 +47,9 @@ test('thousands of secrets, or long ones that nearly match everywhere, cost one 
   for (const secrets of [words, nearly]) {
     for (const of of texts) {
       const content = of.map((text) => ({ type: 'text', text }))
-      const startedAt = performance.now()
+      const before = threadMs()
       expect(toToolAnswer({ content }, secrets).content).toEqual(content)
-      expect(performance.now() - startedAt).toBeLessThan(5000)
+      expect(threadMs() - before).toBeLessThan(5000)
     }
   }
 })

@@ -96,7 +96,7 @@ test('a command is looked up on PATH, and runs in its folder or else in the temp
   for (const cwd of [folder, null]) {
     const { pids, transport } = transportFor({ command: 'sh', args: ['-c', 'pwd -P >&2; read line'], cwd })
     await transport.start()
-    await vi.waitFor(() => expect(transport.stderrTail.trim()).toBe(realpathSync(cwd ?? tmpdir())))
+    await expect.poll(() => transport.stderrTail.trim()).toBe(realpathSync(cwd ?? tmpdir()))
     await transport.close()
     await expectGone(pids[0]!)
   }
@@ -185,7 +185,7 @@ test('an answer that was printed right before the exit is still read', async () 
   const { transport } = rogueTransport('serve')
   const client = await connect(transport)
   expect(await call(client, 'answer-and-exit')).toHaveLength(1_000_000)
-  await vi.waitFor(() => expect(transport.failure?.message).toContain('exited with code 0'))
+  await expect.poll(() => transport.failure?.message).toContain('exited with code 0')
   await client.close()
 })
 
@@ -247,7 +247,7 @@ test('an answer that nobody asked for disturbs nothing', async () => {
 test('standard error is read, and kept to its last 2 KB', async () => {
   const { transport } = rogueTransport('talks-on-stderr')
   const client = await connect(transport)
-  await vi.waitFor(() => expect(transport.stderrTail).toMatch(/secret the end$/))
+  await expect.poll(() => transport.stderrTail).toMatch(/secret the end$/)
   expect(transport.stderrTail).toHaveLength(2048)
   await client.close()
 })
@@ -282,7 +282,7 @@ test('a process that has left the group and holds the output open delays neither
   expect(transport.failure?.message).toContain('exited with code 3')
   await transport.close()
   await expectGone(pids[0]!)
-  await vi.waitFor(() => expect(openPipes(), 'nothing keeps our process alive').toBe(openBefore))
+  await expect.poll(openPipes, { message: 'nothing keeps our process alive' }).toBe(openBefore)
   process.kill(escaped, 'SIGKILL')
   await expectGone(escaped)
 })

@@ -91,6 +91,14 @@ testConsole(
     await opened.open('/tasks')
     await page.getByRole('table').getByText('Canceled').waitFor()
     expect(await page.getByRole('table').innerText()).not.toMatch(/Failed/)
+    const choose = async (label: string) => {
+      await page.getByRole('textbox', { name: 'Status' }).click()
+      await page.getByRole('option', { name: label, exact: true }).click()
+    }
+    await choose('Failed')
+    await page.getByText('No task').first().waitFor()
+    await choose('Canceled')
+    await page.getByRole('table').getByText('Canceled').waitFor()
     await opened.open('/')
     await page.getByText('None failed').waitFor()
     await opened.check('overview-canceled')

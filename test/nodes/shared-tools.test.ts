@@ -49,7 +49,7 @@ test('with an idempotency key a client comes back to another node: one charge', 
 })
 
 test('a client that gives up and calls again at another node gets the task of its first call, which is not canceled', async () => {
-  const own = { config, limits: { ...unlimited, mcpReturnSeconds: 2 } }
+  const own = { config, limits: { ...unlimited, mcpReturnSeconds: 5 } }
   const { databaseOf, nodes, stop } = await startNodes(own, own)
   const [first, second] = nodes as [TestService, TestService]
   const { key } = await first.createPerson({ balanceUsd: '1.0000' })
@@ -61,7 +61,7 @@ test('a client that gives up and calls again at another node gets the task of it
   await expect.poll(() => leftRows(), soon).toBe(1)
   const again = callTool(second, 'desk_wait', { gate }, { key, id: 77 })
   // Longer than the first node keeps a task without a client.
-  await new Promise((resolve) => setTimeout(resolve, 3000))
+  await new Promise((resolve) => setTimeout(resolve, 6000))
   expect(await statuses(first, key)).toEqual(['processing', 'processing'])
   openGate(gate)
   for (const answer of [again, other.answer]) {

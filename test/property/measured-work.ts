@@ -1,6 +1,7 @@
 import { expect } from 'vitest'
 import { RawConnection } from '../support/raw-http.ts'
 import type { Answer } from '../support/test-service.ts'
+import { threadMs } from '../support/thread-time.ts'
 
 // How much of the service's thread a request takes: of its processor, not of the clock, which others share.
 
@@ -8,17 +9,12 @@ import type { Answer } from '../support/test-service.ts'
 type Spent = { ms: number; stopMs: number }
 type Work = () => Promise<unknown>
 
-const usedMs = () => {
-  const { system, user } = process.threadCpuUsage()
-  return (system + user) / 1000
-}
-
 /** Nothing else is to be done meanwhile. */
 async function spentOn(work: Work): Promise<Spent> {
-  const began = usedMs()
+  const began = threadMs()
   let [last, stopMs, isOver] = [began, 0, false]
   const turn = () => {
-    const now = usedMs()
+    const now = threadMs()
     stopMs = Math.max(stopMs, now - last)
     last = now
     if (!isOver) setImmediate(turn)
@@ -27,7 +23,7 @@ async function spentOn(work: Work): Promise<Spent> {
   await work()
   isOver = true
   turn()
-  return { ms: usedMs() - began, stopMs }
+  return { ms: threadMs() - began, stopMs }
 }
 
 const triesMax = 4
@@ -41,9 +37,9 @@ const measurableMs = 40
 function referenceMs(): number {
   const text = JSON.stringify(Object.fromEntries(Array.from({ length: 50_000 }, (_, at) => [`name${at * 7919}`, at])))
   const runs = Array.from({ length: 3 }, () => {
-    const began = usedMs()
+    const began = threadMs()
     const value: unknown = JSON.parse(JSON.stringify(JSON.parse(text)))
-    return value === undefined ? 0 : usedMs() - began
+    return value === undefined ? 0 : threadMs() - began
   })
   return Math.min(...runs)
 }

@@ -36,6 +36,8 @@ export const onlyInAll: Record<string, string> = {
     'more of the pages whose journeys the other browser files make; what they call is tested in api and client',
   'test/reach/client/*.test.ts':
     'the packed client in every runtime, compiler and kind of app; what it does is tested in client, from its sources',
+  'test/store/sqlite-dead-rows.test.ts':
+    'what each statement reads beside 60,000 rows of every table; sqlite-plans has the indexes that they use',
   'test/store/sqlite-window-history.test.ts':
     'a hundred thousand operations under limits on what is spent; the contract has shorter histories on every engine',
   'test/reach/package/*.test.ts':

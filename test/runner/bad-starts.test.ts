@@ -6,7 +6,7 @@ import { join } from 'node:path'
 import { expect, test } from 'vitest'
 import { runErrand, startProcess } from '../support/test-process.ts'
 import { newDataDir } from '../support/test-service.ts'
-import { until } from '../support/until.ts'
+import { until, waitMsMax } from '../support/until.ts'
 
 // A start that cannot be served says in one line what happened and what to do; one that can be, but badly, says it in the log.
 
@@ -81,7 +81,7 @@ test('a start without the secret of its database is refused, until it is back or
 test('a low limit of open files is warned of', async () => {
   const dataDir = newDataDir()
   const server = await startProcess({ dataDir, under: ['sh', '-c', 'ulimit -n 1024 && exec "$@"', 'sh'] })
-  await until('the log has it', 5000, () =>
+  await until('the log has it', waitMsMax, () =>
     server.log().includes('this process may open 1024 files at a time, which is few'),
   )
   expect(await server.end('SIGTERM')).toBe(0)
@@ -107,7 +107,7 @@ test('a service whose shell of npx was ended ends too', async () => {
     onSpawn: (child) => (shell = child),
   })
   shell!.kill('SIGKILL')
-  await until('it stops', 10_000, () => server.log().includes('"msg":"stopped"'))
+  await until('it stops', waitMsMax, () => server.log().includes('"msg":"stopped"'))
   await expect(fetch(server.url)).rejects.toThrow()
   rmSync(dataDir, { recursive: true })
 })

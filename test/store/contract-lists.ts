@@ -1,5 +1,5 @@
 import { expect } from 'vitest'
-import { taskStatuses } from '../../server/store/records.ts'
+import { taskOutcomes, taskStatuses } from '../../server/store/records.ts'
 import type { ContractTest } from './store-contract.ts'
 import type { StoreWorld } from './store-world.ts'
 
@@ -64,6 +64,37 @@ export function describeLists(contractTest: ContractTest): void {
         const found = await world.store.listTasks({ userId, ...filter, ...all })
         expect(found).toEqual({ tasks: expected, total: expected.length })
       }
+    }
+  })
+
+  contractTest('tasks are filtered by how they ended, with totals to match', async (world) => {
+    const userId = await world.createUser()
+    const { store } = world
+    const outcomes = new Map<string, string>()
+    for (let n = 0; n < 3; n++) {
+      const canceled = await world.pending(userId)
+      const error = { code: 'CANCELED', message: 'No.', details: '' } as const
+      await store.cancelTask({ userId, taskId: canceled, error, mayStopWork: false })
+      outcomes.set(canceled, 'canceled')
+      const { attempt, id: expired } = await world.processing(userId)
+      await store.failTask({ taskId: expired, attempt, error: { ...error, code: 'EXPIRED' }, countsAsAbuse: false })
+      outcomes.set(expired, 'expired')
+      outcomes.set((await world.failed(userId)).id, 'failed')
+      outcomes.set((await world.completed(userId)).id, 'completed')
+    }
+    await world.pending(userId)
+    const { tasks } = await store.listTasks({ userId, ...all })
+    for (const outcome of taskOutcomes) {
+      const expected = tasks.filter(({ id }) => outcomes.get(id) === outcome)
+      expect(expected).toHaveLength(3)
+      const whole = { tasks: expected, total: 3 }
+      const status = outcome === 'completed' ? outcome : 'failed'
+      for (const more of [{}, { status }, { agentId: 'text' }] as const) {
+        expect(await store.listTasks({ userId, outcome, ...more, ...all })).toEqual(whole)
+      }
+      expect(await store.listTasks({ userId, outcome, status: 'pending', ...all })).toEqual({ tasks: [], total: 0 })
+      const page = await store.listTasks({ userId, outcome, limit: 1, offset: 1 })
+      expect(page).toMatchObject({ tasks: [expected[1]], total: 3 })
     }
   })
 

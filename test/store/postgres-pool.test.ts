@@ -44,12 +44,13 @@ await describePostgres('connections of a node', (server) => {
     }
   })
 
-  /** A store, two users, and a table that somebody else keeps locked until `unlock`. */
+  /** A store, some users, and a table that somebody else keeps locked until `unlock`. */
   async function behindLock(statementMsMax: number, table = 'sessions') {
     const url = await server.newDatabase()
-    const store = await openPostgresStore({ databaseUrl: url, limits: noLimits, connectionsMax: 4, statementMsMax })
+    const store = await openPostgresStore({ databaseUrl: url, limits: noLimits, statementMsMax })
     const userIds = await Promise.all(
-      ['busy@example.com', 'other@example.com'].map(async (email) => {
+      ['busy', 'other', 'second', 'third', 'fourth'].map(async (name) => {
+        const email = `${name}@example.com`
         const user = await store.createUser({ email, passwordHash: null, isAdmin: false })
         if (user.outcome === 'refused') throw new Error('the user is new')
         return user.userId
@@ -67,7 +68,7 @@ await describePostgres('connections of a node', (server) => {
       await pool.end()
       await server.dropDatabase(url)
     }
-    return { store, userIds: userIds as [string, string], unlock: () => client.query('ROLLBACK'), close }
+    return { store, userIds: userIds as [string, string, ...string[]], unlock: () => client.query('ROLLBACK'), close }
   }
 
   const page = { limit: 10, offset: 0 }
@@ -95,6 +96,22 @@ await describePostgres('connections of a node', (server) => {
     expect(outcomes.filter((outcome) => outcome === 'read')).toHaveLength(103)
     expect(outcomes.filter((outcome) => outcome === 'SERVICE_UNAVAILABLE')).toHaveLength(97)
     expect(await store.listSessions({ userId: busy, ...page })).toEqual({ sessions: [], total: 0 })
+    await close()
+  })
+
+  test('slow lists of four users leave connections to others, for lists and for writes', async () => {
+    const { close, store, unlock, userIds } = await behindLock(60_000)
+    const [busy, other, ...more] = userIds
+    const lists = [busy, ...more].flatMap((userId) =>
+      Array.from({ length: 20 }, () => store.listSessions({ userId, ...page })),
+    )
+    for (let n = 0; n < 20; n++) {
+      expect(await store.listTasks({ userId: other, ...page })).toEqual({ tasks: [], total: 0 })
+      const credit = { userId: other, amount: 1, description: '', idempotencyKey: null }
+      expect(await store.credit(credit)).toMatchObject({ outcome: 'credited' })
+    }
+    await unlock()
+    for (const { total } of await Promise.all(lists)) expect(total).toBe(0)
     await close()
   })
 

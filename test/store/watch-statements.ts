@@ -4,14 +4,15 @@ type Prepare = (this: Database.Database, sql: string) => Database.Statement
 
 /** Tells `seen` of each statement that any connection prepares while `work` runs; they work as they always do. */
 export function watchStatements<Value>(
-  seen: (connection: Database.Database, sql: string) => void,
+  seen: (connection: Database.Database, sql: string, statement: Database.Statement) => void,
   work: () => Value,
 ): Value {
   const original = Object.getOwnPropertyDescriptor(Database.prototype, 'prepare')!
   const prepare = original.value as Prepare
   const watched: Prepare = function (sql) {
-    seen(this, sql)
-    return prepare.call(this, sql)
+    const statement = prepare.call(this, sql)
+    seen(this, sql, statement)
+    return statement
   }
   Object.defineProperty(Database.prototype, 'prepare', { ...original, value: watched })
   const end = () => Object.defineProperty(Database.prototype, 'prepare', original)

@@ -1,6 +1,7 @@
 import { expect, test, vi } from 'vitest'
 import type { ChatTurn } from '../../server/chat/chat-turn.ts'
 import { KeptTurns } from '../../server/chat/events/kept-turns.ts'
+import type { TurnReader } from '../../server/chat/events/turn-feed.ts'
 import type { Logger } from '../../server/kernel/logger.ts'
 import type { Store } from '../../server/store/store.ts'
 import { turnEventsBytesMax } from '../../server/store/turns/turn-records.ts'
@@ -122,7 +123,7 @@ test('what was said last is written before the service ends', async () => {
   const said = sayer('turn_0') as unknown as { lastSeq: number; next: () => Promise<string> }
   said.next = () => new Promise((resolve) => (say = (text) => resolve((said.lastSeq++, text))))
   kept.add(said as unknown as ChatTurn, detached).leave()
-  await vi.waitFor(() => (say(line), expect(said.lastSeq).toBeGreaterThan(2)))
+  await expect.poll(() => (say(line), said.lastSeq)).toBeGreaterThan(2)
   const { lastSeq } = said
   expect(told.asked).toBe(0)
   await kept.close()
@@ -144,6 +145,26 @@ test('where room is needed, what has ended and is not written yet stays until it
   told.release()
   await kept.close()
   expectWhole(written, 2)
+})
+
+test('where room is needed, a user within an eighth keeps all, and one beyond it gives way', async () => {
+  const { kept } = startWriting()
+  const add = (turnId: string, { lines, userId }: { lines: number; userId: string }) =>
+    kept.add(sayerOf(turnId, lines), { userId, sessionId: 's', onDisconnect: 'stop' })
+  const readAll = async (reader: TurnReader) => {
+    while ((await reader.next()) !== undefined);
+  }
+  // The honest replies are the oldest: one has ended, the other goes on.
+  await readAll(add('turn_ended', { lines: linesOfOne, userId: 'honest' }))
+  const open = add('turn_open', { lines: linesOfOne + 1, userId: 'honest' })
+  for (let n = 0; n < linesOfOne; n++) await open.next()
+  for (let n = 0; n < 80; n++) await readAll(add(`turn_${n}`, { lines: linesOfOne, userId: 'greedy' }))
+  for (const turnId of ['turn_ended', 'turn_open']) {
+    expect((await kept.find({ turnId, userId: 'honest' }))?.feed.ring.firstSeq, turnId).toBe(1)
+  }
+  expect(await kept.find({ turnId: 'turn_0', userId: 'greedy' })).toBeUndefined()
+  expect(await kept.find({ turnId: 'turn_79', userId: 'greedy' })).toBeDefined()
+  await kept.close()
 })
 
 test('a turn is forgotten some minutes after its end, and one that goes on is not', async () => {
@@ -206,7 +227,7 @@ test('the last event is written though its turn ends while earlier events are be
     return line
   }
   kept.add(said as unknown as ChatTurn, detached).leave()
-  await expect.poll(() => told.asked, { timeout: 5000 }).toBe(1)
+  await expect.poll(() => told.asked).toBe(1)
   end.resolve()
   const held = await kept.find({ turnId: 'turn_0', userId: 'u' })
   await expect.poll(() => held!.endedAt).toBeDefined()
@@ -214,7 +235,7 @@ test('the last event is written though its turn ends while earlier events are be
   await new Promise((resolve) => setTimeout(resolve, 10))
   told.isHeld = false
   told.release()
-  await expect.poll(() => written.at(-1)?.lastSeq, { timeout: 5000 }).toBe(2)
+  await expect.poll(() => written.at(-1)?.lastSeq).toBe(2)
   await kept.close()
   expectWhole(written, 2)
 })

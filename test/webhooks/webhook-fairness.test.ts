@@ -53,8 +53,8 @@ const sendTest = (webhookId: string, signal?: AbortSignal) =>
     ...(signal && { signal }),
   })
 
-/** A task of the other user names each of the origins, which answer so. */
-async function taskOfEach(answer: RequestListener): Promise<void> {
+/** Tasks of these users, in turn, name each of the origins, which answer so. */
+async function taskOfEach(answer: RequestListener, owners = [other]): Promise<void> {
   const server = createServer(answer).listen(0, '0.0.0.0')
   await once(server, 'listening')
   onTestFinished(async () => {
@@ -64,9 +64,10 @@ async function taskOfEach(answer: RequestListener): Promise<void> {
   })
   const { port } = server.address() as AddressInfo
   for (let n = 0; n < origins.length; n += 20) {
-    const created = origins.slice(n, n + 20).map(async (host) => {
+    const created = origins.slice(n, n + 20).map(async (host, at) => {
       const body = { endpointId: 'test.free', params: {}, webhookUrl: `http://${host}:${port}/` }
-      expect((await service.post('/api/tasks', body, { key: other.key })).status).toBe(200)
+      const { key } = owners[at % owners.length]!
+      expect((await service.post('/api/tasks', body, { key })).status).toBe(200)
     })
     await Promise.all(created)
   }
@@ -97,6 +98,16 @@ test('hundreds of origins that never answer, which the tasks of one user name, d
   await create(null, other)
   await create(at('/alive'), person)
   await taskOfEach(() => {})
+  for (let n = 0; n < 3; n++) await arrivesSoon()
+})
+
+test('origins of two users that never answer leave room for others, also before any of them has been slow', async () => {
+  const third = await service.createPerson()
+  for (const owner of [other, third]) await create(null, owner)
+  await create(at('/alive'), person)
+  let open = 0
+  await taskOfEach(() => void open++, [other, third])
+  await until('their places are taken', waitMsMax, () => open >= 8)
   for (let n = 0; n < 3; n++) await arrivesSoon()
 })
 

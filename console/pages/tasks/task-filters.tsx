@@ -3,7 +3,9 @@ import { useLocation } from 'wouter'
 import { useSearchField, useSearchList } from '../../parts/hooks/use-search-field.ts'
 import { TagsField } from '../../parts/tags-field.tsx'
 
-const statuses = ['pending', 'processing', 'completed', 'failed'] as const
+const statuses = ['pending', 'processing', 'completed'] as const
+/** How tasks of the status failed ended. */
+const outcomes = ['failed', 'canceled', 'expired'] as const
 const tagsMax = 3
 const hourMs = 3_600_000
 
@@ -26,9 +28,11 @@ export function useTaskFilters() {
   const [from, setFrom] = useSearchField('from')
   const [to, setTo] = useSearchField('to')
   const status = statuses.find((one) => one === statusText)
+  const outcome = outcomes.find((one) => one === statusText)
   const tag = tags.slice(0, tagsMax)
   const input = {
     ...(status && { status }),
+    ...(outcome && { outcome }),
     ...(agentId !== '' && { agentId }),
     ...(tag.length > 0 && { tag }),
     ...timesOf({ time, from, to }),
@@ -37,7 +41,20 @@ export function useTaskFilters() {
     input,
     isFiltered: Object.keys(input).length > 0,
     clear: () => navigate('/tasks', { replace: true }),
-    fields: { agentId, from, setAgentId, setFrom, setStatus, setTags, setTime, setTo, status, tag, time, to },
+    fields: {
+      agentId,
+      from,
+      setAgentId,
+      setFrom,
+      setStatus,
+      setTags,
+      setTime,
+      setTo,
+      status: status ?? outcome,
+      tag,
+      time,
+      to,
+    },
   }
 }
 
@@ -81,6 +98,8 @@ export function TaskFilters({ filters: { clear, fields, isFiltered }, names }: T
           { value: 'processing', label: 'Processing' },
           { value: 'completed', label: 'Completed' },
           { value: 'failed', label: 'Failed' },
+          { value: 'canceled', label: 'Canceled' },
+          { value: 'expired', label: 'Expired' },
         ]}
         value={status ?? ''}
         onChange={(next) => fields.setStatus(next ?? '')}

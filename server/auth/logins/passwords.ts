@@ -36,7 +36,7 @@ export async function withHashRoom<T>(email: string, work: (inTurn: InTurn) => P
     throw new ErrandError('SERVICE_UNAVAILABLE', 'Too many logins are under way.', { retryAfterSeconds: 5 })
   }
   try {
-    return await work((hashing) => hashes.within(email.toLowerCase(), new AbortController().signal, hashing))
+    return await work((hashing) => hashes.within(email.toLowerCase(), undefined, hashing))
   } finally {
     place.release()
   }

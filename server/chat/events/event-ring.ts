@@ -31,6 +31,10 @@ export class EventRing {
     return this.#pieces[0]?.firstSeq ?? this.lastSeq + 1
   }
 
+  get chars(): number {
+    return this.#chars
+  }
+
   append(lines: string, lastSeq: number): void {
     this.#newestSeq = this.lastSeq + 1
     for (const piece of inPieces({ firstSeq: this.#newestSeq, lastSeq, lines })) this.#pieces.push(piece)

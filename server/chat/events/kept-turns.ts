@@ -10,8 +10,9 @@ import {
 import type { ChatTurn } from '../chat-turn.ts'
 import { eventsGone, TurnFeed, type OnDisconnect, type TurnReader } from './turn-feed.ts'
 
-/** Of the events of all turns, in characters. */
+/** Characters of the events of all turns. At the bound, room is made for an eighth more. */
 const charsMax = 67_108_864
+const charsEighth = charsMax / 8
 const lookMs = 60_000
 /** Between two times that what turns without readers have said is written. */
 const writeMs = 1000
@@ -193,18 +194,28 @@ export class KeptTurns {
     if (chars <= 0 || this.#chars <= this.#fullAt) return
     this.#makeRoom()
     // Where so many turns are at work that what each keeps at least is more, not each of their events looks at all of them.
-    this.#fullAt = this.#chars > charsMax ? this.#chars + charsMax / 8 : charsMax
+    this.#fullAt = this.#chars > charsMax ? this.#chars + charsEighth : charsMax
   }
 
-  /** Those that ended first go first; then all others keep less. */
+  /** Users beyond an eighth give way first. Of each, ended turns go, oldest first, then the others keep less. */
   #makeRoom(): void {
-    for (const [turnId, held] of this.#turns) {
-      if (this.#chars <= charsMax) return
-      if (held.endedAt !== undefined && !this.#written.has(held)) this.#drop(turnId, held)
-    }
-    for (const { feed } of this.#turns.values()) {
-      if (this.#chars <= charsMax) return
-      feed.ring.shrink()
+    const turns = [...this.#turns.values()]
+    const charsOf = new Map<string, number>()
+    const add = (userId: string, chars: number) => charsOf.set(userId, (charsOf.get(userId) ?? 0) + chars)
+    for (const { feed, userId } of turns) add(userId, feed.ring.chars)
+    for (const kept of [charsEighth, 0]) {
+      for (const areEnded of [true, false]) {
+        for (const held of turns) {
+          if (this.#chars <= charsMax - charsEighth) return
+          const { endedAt, feed, userId } = held
+          const isEnded = endedAt !== undefined && !this.#written.has(held)
+          if (isEnded !== areEnded || charsOf.get(userId)! <= kept) continue
+          const { chars } = feed.ring
+          if (isEnded) this.#drop(feed.turnId, held)
+          else feed.ring.shrink()
+          add(userId, feed.ring.chars - chars)
+        }
+      }
     }
   }
 

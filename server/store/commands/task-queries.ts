@@ -4,6 +4,7 @@ import {
   type PayloadRecord,
   type Tags,
   type TaskListItem,
+  type TaskOutcome,
   type TaskRecord,
 } from '../records.ts'
 import { isTimed, type Listed } from '../list-place.ts'
@@ -33,7 +34,9 @@ type Filter = { where?: string; index: string }
 /** Names the index, because without statistics SQLite reads all tasks of a user to find those of a rare status. */
 const from = ({ index, where = '' }: Filter, { indexedBy }: Dialect) =>
   `FROM tasks ${indexedBy(index)} WHERE user_id = :userId ${where}`
-const listed = (dialect: Dialect) => `${within('seq')} AND ${hasTags(dialect)}`
+const hasOutcome = `(CAST(:outcome AS text) IS NULL OR :outcome =
+  CASE error_code WHEN 'CANCELED' THEN 'canceled' WHEN 'EXPIRED' THEN 'expired' ELSE status END)`
+const listed = (dialect: Dialect) => `${within('seq')} AND ${hasTags(dialect)} AND ${hasOutcome}`
 const newest = (name: string, filter: Filter): TaskList => ({
   list: statement<ListRow>(
     `task_list${name}`,
@@ -123,17 +126,20 @@ export function* listPayloads(on: Reads, of: { afterId: string; limit: number })
 }
 
 export function* listTasks(on: Reads, of: ListTasks): Op<{ tasks: TaskListItem[] } & Listed> {
-  const { agentId, status, tags = [], userId } = of
-  const { count: countOf, filtered, list } = listFor(of)
+  const { agentId, outcome, tags = [], userId } = of
+  const status = of.status ?? (outcome && (outcome === 'completed' ? 'completed' : 'failed'))
   const filters = { userId, ...(agentId !== undefined && { agentId }), ...(status && { status }) }
-  if (tags.length > 0 || isTimed(of)) {
-    const read = (pairs: TagValues) => (piece: Piece & { limit: number; offset: number }) =>
-      on.all(filtered, { ...filters, ...pairs, ...placesOf(piece), limit: piece.limit, offset: piece.offset })
-    const pairs = tagValues(tags)
+  const { count: countOf, filtered, list } = listFor(filters)
+  const isOfStatus = outcome === undefined || (outcome === 'completed' && status === outcome)
+  if (tags.length > 0 || isTimed(of) || !isOfStatus) {
+    const read =
+      (pairs: TagValues & { outcome: TaskOutcome | null }) => (piece: Piece & { limit: number; offset: number }) =>
+        on.all(filtered, { ...filters, ...pairs, ...placesOf(piece), limit: piece.limit, offset: piece.offset })
+    const pairs = { ...tagValues(tags), outcome: outcome ?? null }
     const count = (piece: Piece) => on.get(countOf, { ...filters, ...pairs, ...placesOf(piece) })
     const { rows, ...listed } = yield* readFilteredPage<ListRow>(on, of, {
       piece: pieceOf(of),
-      skip: read(tagValues([])),
+      skip: read({ ...tagValues([]), outcome: null }),
       count,
       read: read(pairs),
     })

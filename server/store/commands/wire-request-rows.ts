@@ -63,13 +63,14 @@ const leave = statement(
   'wire_request_leave',
   'UPDATE wire_requests SET left_at = :now WHERE user_id = :userId AND digest = :digest AND resource_id = :resourceId',
 )
+/** A subquery for each row, since PostgreSQL would read all turns for a NOT EXISTS. */
 const purge = statement(
   'wire_request_purge',
   ({ skipLocked }) => `WITH old AS MATERIALIZED (SELECT user_id, digest, resource_id FROM wire_requests AS w
       WHERE created_at <= :until
         AND coalesce(left_at <= :until, true)
-        AND NOT EXISTS (SELECT 1 FROM turns AS t WHERE t.id = w.resource_id AND ${isKnown})
-        AND NOT EXISTS (SELECT 1 FROM tasks AS t WHERE t.id = w.resource_id AND t.completed_at IS NULL)
+        AND (SELECT ${isKnown} FROM turns AS t WHERE t.id = w.resource_id) IS NOT TRUE
+        AND (SELECT t.completed_at IS NULL FROM tasks AS t WHERE t.id = w.resource_id) IS NOT TRUE
       ORDER BY created_at LIMIT :rowsMax ${skipLocked})
     DELETE FROM wire_requests WHERE (user_id, digest, resource_id) IN (SELECT user_id, digest, resource_id FROM old)`,
 )

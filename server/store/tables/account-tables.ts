@@ -39,6 +39,8 @@ export function accountTables({
       index('users_admins')
         .on(user.id)
         .where(sql`is_admin = 1`),
+      // Lists walk users in this order, which is the rowid of SQLite.
+      ...bySeq(user as never).map((made) => index('users_made').on(made)),
     ],
   )
 

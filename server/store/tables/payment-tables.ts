@@ -48,6 +48,10 @@ export function paymentTables({ check, index, number, sql, table, text, uniqueIn
       index('topups_open')
         .on(topup.createdAt)
         .where(sql`status = 'open'`),
+      // Totals read no unpaid top-ups, which cost nothing to make.
+      index('topups_paid')
+        .on(topup.createdAt)
+        .where(sql`status = 'paid'`),
       check('amount_above_zero', sql`${topup.amount} > 0`),
       check('taken_back_of_amount', sql`${topup.refunded} >= 0 AND ${topup.disputed} >= 0`),
       check('paid_at_of_paid', sql`(${topup.status} = 'paid') = (${topup.paidAt} IS NOT NULL)`),

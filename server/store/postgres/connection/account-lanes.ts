@@ -1,29 +1,18 @@
 import type { AccountOf } from '../../commands/command.ts'
-import { ErrandError } from '../../../kernel/errors.ts'
 
 const atOnceMax = 3
 const knownMax = 50_000
 
 type Lane = { running: number; waiting: (() => void)[] }
 
-type GateOptions = {
-  /** What is refused when as much of an account waits already; no bound where it is left out. */
-  waitingMax?: number
-}
-
 /**
  * Limits how many commands of one account have a connection: they would only contend for its row lock, and one busy
  * user would exhaust the pool. Three keep the lock busy during a round trip. FIFO.
  */
 export class AccountLanes {
-  readonly #waitingMax: number
   readonly #lanes = new Map<string, Lane>()
   /** Whose the tasks and chats are that this process has seen; one that it has not seen passes without a turn. */
   readonly #userOf = new Map<string, string>()
-
-  constructor({ waitingMax = Infinity }: GateOptions = {}) {
-    this.#waitingMax = waitingMax
-  }
 
   know(id: string, userId: string): void {
     if (this.#userOf.size >= knownMax) this.#userOf.clear()
@@ -39,7 +28,6 @@ export class AccountLanes {
     if (userId === undefined) return await work()
     const lane = this.#lanes.get(userId) ?? { running: 0, waiting: [] }
     this.#lanes.set(userId, lane)
-    if (lane.waiting.length >= this.#waitingMax) throw tooMany()
     // The slot is handed over directly, so it is never free in between.
     if (lane.running >= atOnceMax) await new Promise<void>((resolve) => lane.waiting.push(resolve))
     else lane.running++
@@ -56,9 +44,4 @@ export class AccountLanes {
     if ('userId' in account) return account.userId
     return this.#userOf.get('taskId' in account ? account.taskId : account.turnId)
   }
-}
-
-function tooMany(): ErrandError {
-  const message = 'Too many lists of this account are being read; read fewer at a time.'
-  return new ErrandError('SERVICE_UNAVAILABLE', message, { retryAfterSeconds: 1 })
 }

@@ -1,5 +1,6 @@
 import type { Clock } from '../../../kernel/clock.ts'
 import { ErrandError } from '../../../kernel/errors.ts'
+import { FairPlaces } from '../../../kernel/fair-places.ts'
 import type { AccountOf } from '../../commands/command.ts'
 import type { Committed } from '../../committed.ts'
 import { AccountLanes } from './account-lanes.ts'
@@ -19,6 +20,8 @@ import { Transaction } from './transaction.ts'
 
 const attemptsMax = 8
 const listsWaitingMax = 100
+/** Fewer than the pool has, so that commands always find one. */
+const listBounds = { perUser: 3, total: 8 }
 /** 40001 serialization failure, 40P01 deadlock; 23505: a row that was not there when it was looked for is there now. */
 const retried = new Set(['40001', '40P01'])
 const uniqueViolation = '23505'
@@ -43,8 +46,8 @@ export class Transactions {
   readonly #long = new Set<PgClient>()
   #isClosing = false
   readonly lanes = new AccountLanes()
-  /** Lists are what a user can make slow: a few of each user's have a connection at a time, and not many wait for one. */
-  readonly #lists = new AccountLanes({ waitingMax: listsWaitingMax })
+  /** Connections of lists, which a user can make slow. */
+  readonly #lists = new FairPlaces(listBounds)
   #isFailing = false
 
   constructor(pool: PgPool, options: TransactionsOptions) {
@@ -70,7 +73,13 @@ export class Transactions {
   /** Runs reads on one connection, each with its own snapshot; where a user is named, queued with the user's other lists. */
   read<Value>(work: (connection: Connection) => Promise<Value>, listOf?: string): Promise<Value> {
     const read = () => this.#read(work, { mayTakeLong: false })
-    return this.#tracked(listOf === undefined ? read() : this.#lists.of({ userId: listOf }, read))
+    return this.#tracked(listOf === undefined ? read() : this.#list(listOf, read))
+  }
+
+  async #list<Value>(userId: string, read: () => Promise<Value>): Promise<Value> {
+    if (this.#lists.waiting(userId) < listsWaitingMax) return await this.#lists.within(userId, undefined, read)
+    const message = 'Too many lists of this account are being read; read fewer at a time.'
+    throw new ErrandError('SERVICE_UNAVAILABLE', message, { retryAfterSeconds: 1 })
   }
 
   /** As `read`, of whole tables. A close does not wait for it: it ends with its connection. */
