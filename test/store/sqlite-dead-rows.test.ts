@@ -41,7 +41,7 @@ class PageCounter {
   watch(connection: Database.Database, sql: string, statement: Database.Statement): void {
     const text = sql.replaceAll('"', '').replaceAll(/\s+/g, ' ').trim()
     for (const name of ['get', 'all', 'run'] as const) {
-      const run = statement[name] as Run
+      const run = statement[name]
       const counted: Run = (...values) => {
         if (!this.isCounting) return run.apply(statement, values)
         // Else it would find pages in memory.
