@@ -71,7 +71,16 @@ export class SqliteEngine implements Engine {
     this.#tx = this.#transaction()
   }
 
+  /** What may not be on the disk yet is not answered. */
   async read<Value>(read: (on: Reads) => Op<Value> | Answer<Value>): Promise<Value> {
+    const value = await this.look(read)
+    const { synced } = this.#parts.commit
+    if (synced) await synced
+    return value
+  }
+
+  /** A read whose result only decides what is done next. */
+  async look<Value>(read: (on: Reads) => Op<Value> | Answer<Value>): Promise<Value> {
     const op = read(this.#tx)[Symbol.iterator]()
     const first = op.next()
     if (first.done) return first.value

@@ -13,6 +13,7 @@ import { Counters } from './counters.ts'
 import { databaseFile, lockDataDir, migrateSchema, openConnection, schemaState } from './database.ts'
 import { isDamage } from './damage/find-damage.ts'
 import { GroupCommit } from './group-commit.ts'
+import { LogSync } from './log-sync.ts'
 import { checkAtStart, damaged, noteDamage } from './damage/integrity-check.ts'
 import { LedgerCheck } from './damage/ledger-check.ts'
 import { Ledger } from './ledger.ts'
@@ -48,7 +49,7 @@ export function openSqliteStore(options: SqliteStoreOptions): Store {
       return orClose(db, dataDir, () => {
         checkAtStart(db, dataDir)
         migrateSchema(db, dataDir)
-        return composeStore(db, options, lock.release)
+        return composeStore(db, options, { onClose: lock.release, logSync: syncApart(db, dataDir) })
       })
     } catch (error) {
       lock.release()
@@ -77,9 +78,15 @@ export function openSqliteStoreBeside(options: SqliteStoreOptions & { mustExist?
           'The database was written by an older version of Errand. Start `errand serve` once to migrate it.',
         )
       }
-      return composeStore(db, options, () => {})
+      return composeStore(db, options, { onClose: () => {} })
     })
   })
+}
+
+/** From now on a COMMIT leaves the sync of the log to the `LogSync`. */
+function syncApart(db: Database, dataDir: string): LogSync {
+  db.pragma('synchronous = NORMAL')
+  return new LogSync(`${databaseFile(dataDir)}-wal`)
 }
 
 /** Warns of what was open to others, and closes what `open` makes without a word. */
@@ -114,7 +121,9 @@ function newestTime(db: Database): number {
   return newest ?? 0
 }
 
-function composeStore(db: Database, options: SqliteStoreOptions, onClose: () => void): Store {
+type Composed = { onClose: () => void; logSync?: LogSync }
+
+function composeStore(db: Database, options: SqliteStoreOptions, { logSync, onClose }: Composed): Store {
   const { limits } = options
   const clock = options.clock(newestTime(db))
   const counters = new Counters(db)
@@ -156,13 +165,14 @@ function composeStore(db: Database, options: SqliteStoreOptions, onClose: () => 
   })
   const commit = new GroupCommit(db, batchEnd, {
     onFatal: options.onFatal,
+    ...(logSync && { sync: () => logSync.sync() }),
     ...(options.onCommit && { onCommit: options.onCommit }),
   })
   const engine = new SqliteEngine(db, { clock, commit, counters, ledger, rateWindow, used })
   return {
     ...peopleStore(engine),
     ...workStore(engine, limits),
-    takeTasks: (input) => engine.read((on) => nextTasks(on, input)),
+    takeTasks: (input) => engine.look((on) => nextTasks(on, input)),
     settings: settingRows(db),
     verifyLedger: () => ledgerCheck.run(),
     readState: async () => ({
@@ -185,6 +195,7 @@ function composeStore(db: Database, options: SqliteStoreOptions, onClose: () => 
     close: async () => {
       await ledgerCheck.close()
       await commit.settled()
+      logSync?.close()
       db.close()
       onClose()
     },
