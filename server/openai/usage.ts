@@ -2,7 +2,7 @@ import type { ChatUsage } from '../chat/chat-schema.ts'
 
 type Charged = { usage: ChatUsage; costUsd: string }
 
-/** Of a chat completion: what was used, as OpenAI writes it, and what that cost. */
+/** Usage and cost of a chat completion in OpenAI's format. */
 export function completionUsage({ costUsd, usage }: Charged) {
   return {
     prompt_tokens: usage.promptTokens,
@@ -15,7 +15,7 @@ export function completionUsage({ costUsd, usage }: Charged) {
   }
 }
 
-/** Of a response. */
+/** Usage and cost of a response in OpenAI's format. */
 export function responseUsage({ costUsd, usage }: Charged) {
   return {
     input_tokens: usage.promptTokens,

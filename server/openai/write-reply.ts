@@ -9,13 +9,13 @@ import type { Reply } from './start-reply.ts'
 export type Translation = {
   begin: () => string
   write: (lines: string) => string
-  /** What is behind the last of them. */
+  /** Returns what follows the last lines. */
   finish: () => Promise<string>
 }
 
 type Told = { turnId: string; costUsd?: string | undefined }
 
-/** Answers with the whole of a reply. */
+/** Responds with a complete reply. */
 export async function answerReply(
   { context, headers, response }: RoutedRequest,
   body: object,
@@ -43,7 +43,7 @@ export async function streamReply(
       isOver = lines === undefined
       const events = opening + (lines === undefined ? await translation.finish() : translation.write(lines))
       opening = ''
-      // What is not shown has no events.
+      // Some lines have no counterpart in the protocol.
       if (events === '') continue
       reply.told()
       return events
