@@ -44,7 +44,6 @@ export class LiveProgress {
     return this.#runs.get(taskId)
   }
 
-  /** Called when a claimed attempt starts. */
   begin(attempt: AttemptRef): LiveRun {
     const { ends } = this.#parts
     const run = new Run(attempt, this.#told)

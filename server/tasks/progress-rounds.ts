@@ -1,5 +1,4 @@
 type ProgressRoundsParts = {
-  /** Returns the functions that wake a task's followers. */
   wakesOf: (taskId: string) => Iterable<() => void>
 }
 

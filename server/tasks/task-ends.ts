@@ -94,7 +94,7 @@ export class TaskEnds {
     this.#signals?.send('task-ended', taskId)
   }
 
-  /** Notifies the task's followers in this process: immediately of another state, in rounds of progress. */
+  /** Notifies the task's followers in this process: of another state immediately, of progress in rounds. */
   taskChanged(taskId: string, change: TaskChange): void {
     if (change === 'progress') this.#rounds.note(taskId)
     else for (const wake of this.#followersOf(taskId, change)) wake()

@@ -71,7 +71,6 @@ export class TaskRunner {
     return this.#state === 'waiting' || this.#state === 'running'
   }
 
-  /** Throws 503 once the service is stopping. */
   assertAccepting(): void {
     if (this.isAccepting) return
     throw new ErrandError('SERVICE_UNAVAILABLE', 'The service is stopping and takes no new work.', {
@@ -175,7 +174,6 @@ export class TaskRunner {
     for (const { stop } of this.#running.values()) stop.abort(interrupted)
   }
 
-  /** Resolves when no task is being claimed or run. */
   async #idle(): Promise<void> {
     while (this.#taken.size > 0) await Promise.all(this.#taken.values())
   }
@@ -243,7 +241,6 @@ export class TaskRunner {
     return this.#state === 'interrupted'
   }
 
-  /** Queries the store while tasks may be queued and there is room. */
   async #fill(): Promise<void> {
     const { agents, concurrency, log, store } = this.#options
     if (this.#isAsking) return

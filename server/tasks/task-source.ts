@@ -14,7 +14,7 @@ export type TaskSource = {
   announce(userId?: string): void
   /** Calls `onWaiting` when tasks may be queued. Returns a function that unsubscribes. */
   subscribe(onWaiting: (userId?: string) => void): () => void
-  /** The time from which the limits of a task claimed just now count. */
+  /** Start of the time limits of a task that was just claimed. */
   begunAt(task: TaskRecord): EpochMs
 }
 
@@ -50,7 +50,7 @@ export function localTasks(parts: SettleParts): TaskSource {
 /** Poll interval for the queue, in case a signal is lost. */
 const lookMs = 1000
 
-/** Tasks of a store shared by nodes. Leases (`LeaseKeeper`) show which tasks other nodes abandoned, not a start. */
+/** Tasks of a store shared by nodes. Abandoned tasks are found by their leases (`LeaseKeeper`), not at startup. */
 export function sharedTasks({ clock, shared }: { clock: Clock; shared: SharedStore }): TaskSource {
   const { signals } = shared
   return {

@@ -45,7 +45,6 @@ export class TaskStops {
     if (!runner.stopTask(taskId)) store.shared?.signals.send('task-canceled', taskId)
   }
 
-  /** Starts polling for tasks that no agent started in time. */
   start(): void {
     if (this.#isClosed) return
     this.#timer = setTimeout(() => {
