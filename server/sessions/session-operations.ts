@@ -217,14 +217,12 @@ export async function deleteSession(
   })
 }
 
-/** Removes the files of deleted messages. */
 async function removeFiles(payloads: PayloadStore, ids: readonly string[]): Promise<void> {
   for (let first = 0; first < ids.length; first += removedAtOnce) {
     await Promise.all(ids.slice(first, first + removedAtOnce).map((id) => payloads.release(id, true)))
   }
 }
 
-/** Creates the error for a session that accepts neither messages nor updates. */
 export function sessionRefusal(reason: 'unknown' | 'expired' | 'completed'): ErrandError {
   switch (reason) {
     case 'unknown':
