@@ -24,7 +24,6 @@ export type McpCall = {
   message: McpMessage
   /** `Mcp-Session-Id` of the client that sends the call; empty if it sends none. */
   session: string
-  /** Aborts when the client is gone. */
   left: AbortSignal
 }
 

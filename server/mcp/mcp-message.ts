@@ -10,7 +10,6 @@ export type McpMessage = {
   id: RequestId | undefined
   method: string
   params: Fields
-  /** `_meta` of the params. */
   meta: Fields
   /** The request's revision. For `initialize`, which negotiates one, this is the revision before the handshake. */
   revision: string
@@ -90,7 +89,7 @@ export function readMessage(body: unknown, headers: IncomingHttpHeaders): McpMes
   return message
 }
 
-/** Checks the requirements of the revision without a handshake on a message and its headers. */
+/** Checks what the revision without a handshake requires of a message and its headers. */
 function currentOf({ id, meta, method, params }: McpMessage, headers: IncomingHttpHeaders): string {
   const claimed = meta[metaNames.revision]
   const named = headerOf(headers, 'mcp-protocol-version')

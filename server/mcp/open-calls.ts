@@ -14,7 +14,6 @@ export type CalledTask = {
   readonly noteLeft: () => Promise<() => Promise<boolean>>
   /** Undefined until its clients have left. */
   left: Promise<() => Promise<boolean>> | undefined
-  /** Number of calls waiting for it. */
   waiting: number
   /** True while no call waits and another call may take it over. */
   isLeft: boolean
@@ -26,12 +25,10 @@ export type CalledTask = {
 export type CallEnd = 'answered' | 'left' | 'canceled' | 'goes on'
 
 export type OpenCall = {
-  /** Aborts when the client cancels the call. */
   readonly canceled: AbortSignal
   end(how: CallEnd): void
 }
 
-/** Identifies a call. */
 export type CalledAs = {
   /** The same for calls with the same caller, tool and arguments. */
   what: string

@@ -14,7 +14,6 @@ export type ToolResult = {
 /** Stored results up to this size are sent whole; larger ones as a preview and a link. */
 const wholeBytesMax = 256 * 1024
 
-/** Converts an ended task to an MCP tool result. */
 export async function resultOf(services: Services, task: Task): Promise<ToolResult> {
   const { costUsd, error, id: taskId, refundedUsd, response, responseUri } = task
   const meta = { taskId, costUsd }

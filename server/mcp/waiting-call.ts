@@ -19,7 +19,6 @@ type WaitingParts = {
 /** Progress reported by the agent, or the result. The result is undefined if the client is gone or canceled the call. */
 export type CallStep = { progress: TaskProgress } | { result: ToolResult | undefined }
 
-/** A call whose task is in progress. */
 export class WaitingCall {
   readonly #parts: WaitingParts
   #events: TaskEvent[] = []
