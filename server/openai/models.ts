@@ -7,7 +7,6 @@ import { WireError } from './wire-error.ts'
 type Models = { caller: Caller; catalogue: Services['catalogue'] }
 export type ModelAgent = Agent & { chat: Chat }
 
-/** Lists the agents that support chat and that the caller may use, as models. */
 export function listModels({ caller, catalogue }: Models): object {
   return { object: 'list', data: catalogue.agents.filter((agent) => isModelFor(caller, agent)).map(toModel) }
 }

@@ -2,7 +2,6 @@ import type { ChatUsage } from '../chat/chat-schema.ts'
 
 type Charged = { usage: ChatUsage; costUsd: string }
 
-/** Usage and cost of a chat completion in OpenAI's format. */
 export function completionUsage({ costUsd, usage }: Charged) {
   return {
     prompt_tokens: usage.promptTokens,
@@ -15,7 +14,6 @@ export function completionUsage({ costUsd, usage }: Charged) {
   }
 }
 
-/** Usage and cost of a response in OpenAI's format. */
 export function responseUsage({ costUsd, usage }: Charged) {
   return {
     input_tokens: usage.promptTokens,

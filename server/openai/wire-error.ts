@@ -63,7 +63,6 @@ export class WireError extends ErrandError {
 /** Code for a value that OpenAI's protocol allows but agents do not support. */
 export const unsupported = 'unsupported_value'
 
-/** Creates a 400 about one parameter. */
 export function badParam(param: string, message: string, code?: string): WireError {
   return new WireError('BAD_REQUEST', `${param}: ${message}`, { param, ...(code !== undefined && { code }) })
 }

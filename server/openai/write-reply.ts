@@ -15,7 +15,6 @@ export type Translation = {
 
 type Told = { turnId: string; costUsd?: string | undefined }
 
-/** Responds with a complete reply. */
 export async function answerReply(
   { context, headers, response }: RoutedRequest,
   body: object,
@@ -27,7 +26,6 @@ export async function answerReply(
   respond(response, { status: 200, text: JSON.stringify(body), headers })
 }
 
-/** Streams a reply as server-sent events. */
 export async function streamReply(
   { context, headers, response }: RoutedRequest,
   { reply, stallMs, translation }: { reply: Reply; stallMs: number; translation: Translation },

@@ -7,7 +7,6 @@ import { isObject } from './read-file-part.ts'
 
 type Resolved = {
   items: readonly unknown[]
-  /** Whether an item was referenced by id. */
   hasReferences: boolean
   /** The session whose replies are exactly the referenced ones, which the request then continues. */
   sessionId: string | undefined

@@ -20,7 +20,7 @@ export function only(...values: unknown[]) {
     })
 }
 
-/** Parses a request body. Throws 400 with the name of the first invalid parameter. */
+/** Throws 400 with the name of the first invalid parameter. */
 export function parseInput<Schema extends z.ZodType>(schema: Schema, body: unknown): z.output<Schema> {
   const parsed = schema.safeParse(body)
   if (parsed.success) return parsed.data

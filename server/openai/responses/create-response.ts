@@ -96,7 +96,6 @@ type Answer = {
   asked: Asked
   createdAt: number
   isStream: boolean
-  /** The session created for it. */
   newSessionId: string | null
 }
 

@@ -78,7 +78,7 @@ export class ResponseEvents {
     const status = statusOf(end)
     this.#close(status === 'completed' ? 'completed' : 'incomplete')
     const response = toResponse({ turnId, asked, createdAt, ended: { end, parts: this.#parts, at } })
-    // There is no separate event type for a canceled response.
+    // A canceled response lacks a separate event type.
     this.#write(`response.${status === 'cancelled' ? 'incomplete' : status}`, { response })
     return this.#take()
   }

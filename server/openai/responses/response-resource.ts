@@ -28,7 +28,6 @@ export function responseId(turnId: string): string {
   return `resp_${turnId.slice('turn_'.length)}`
 }
 
-/** Returns the id of the item at an index of a response. */
 export function itemId(kind: ReplyPart['kind'], { index, turnId }: { turnId: string; index: number }): string {
   return `${prefix[kind]}_${turnId.slice('turn_'.length)}${index === 0 ? '' : `_${index}`}`
 }
@@ -75,7 +74,6 @@ type Resource = {
   ended: { end: ReplyEnd; parts: readonly ReplyPart[]; at: EpochMs } | null
 }
 
-/** Builds a response in OpenAI's format. */
 export function toResponse({ asked, createdAt, ended, turnId }: Resource): object {
   const { format, instructions, isBackground, maxTokens, metadata, model, previousId, sessionId, temperature } = asked
   const { frequencyPenalty = 0, presencePenalty = 0, topP = 1 } = asked.sampling ?? {}
