@@ -34,7 +34,7 @@ export async function settleSurely(
       return { charged: -own.amount, balance: own.balanceAfter, writtenOff }
     } catch (error) {
       log.error({ err: error, turnId }, 'a chat could not be settled; trying again')
-      // Other errors than an unavailable store recur on each try, so settle without a charge rather than never.
+      // Errors other than an unavailable store recur on each try, so settle without a charge rather than never.
       if (!isPassing(error) && tries >= faultyTriesMax)
         settling = { ...settle, outcome: 'failed', cost: 0, remainder: 0, exchange: null }
       await new Promise((resolve) => setTimeout(resolve, settlePauseMs).unref())
