@@ -18,7 +18,7 @@ export class EventRing {
   /** The first event of the last append. */
   #newestSeq = 1
   lastSeq = 0
-  /** The last event written to the store; none after it are dropped. Undefined while none need to be stored. */
+  /** The last event written to the store; later ones are dropped only above a cap. Undefined while none need to be stored. */
   writtenSeq: number | undefined
 
   /** `onChars` receives by how much it grows or shrinks. */
