@@ -43,7 +43,7 @@ export class McpError extends Error {
   }
 }
 
-/** Keys of `_meta`. Each message of the current revision describes its client with them. */
+/** Keys of `_meta`. Each message of the current revision describes its client with the first three. */
 export const metaNames = {
   revision: 'io.modelcontextprotocol/protocolVersion',
   clientInfo: 'io.modelcontextprotocol/clientInfo',
