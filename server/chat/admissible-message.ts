@@ -25,7 +25,7 @@ export type Ask = {
   caller: Caller
   input: z.output<typeof ChatInput>
   setting?: MessageSetting
-  /** Resolves in a turn of the event loop in which a large message may be counted. */
+  /** Resolves in an event-loop tick in which a large message may be counted. */
   onLarge: () => Promise<void>
 }
 
@@ -33,24 +33,23 @@ type Asked = Ask & {
   place: Place
   /** The message is not sent, so the content of its stored files is not read. */
   isOnlyWeighed?: boolean
-  /** Called before the files of a message are in memory, and throws where it is refused whatever they are. */
+  /** Called before the message's files are in memory. Throws if the message is rejected regardless of its files. */
   beforeFiles?: (to: { agent: Agent; chat: Chat }) => Promise<void>
 }
 
-/** What a message is sent to. Without a session it has no connectors. */
+/** The recipient and content of a message. Without a session it has no connectors. */
 export type Admissible = {
   agent: Agent
   chat: Chat
   connectorIds: string[]
   draft: MessageDraft
-  /** What its request says before it. */
   earlier: readonly EarlierDraft[]
   session: SessionRecord | undefined
 }
 
 type Parts = DraftParts & { access: ConnectorAccess; catalogue: Catalogue; store: Store }
 
-/** Throws where the message cannot be sent to the agent of its session, or to that which it names itself. */
+/** Throws if the message cannot be sent to the agent of its session or to the one it names. */
 export async function admissible(parts: Parts, of: Asked): Promise<Admissible> {
   const { about, beforeFiles, caller, input, isOnlyWeighed = false, onLarge, place, setting } = of
   const { access, catalogue, store } = parts

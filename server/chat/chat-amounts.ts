@@ -7,29 +7,29 @@ import type { Units } from '../kernel/money.ts'
 import { draftFiles, type MessageDraft } from './files/message-draft.ts'
 import { tokensOf } from './message-input.ts'
 
-/** What text is held ahead: each growth is a commit. */
+/** Tokens of text to hold ahead, because each growth of the hold is a commit. */
 export const holdStepTokens = 2000
 
 export type Amounts = {
-  /** The prompt and one token: less does not pay for the first letter. */
+  /** Prompt plus one token: less does not pay for the first letter. */
   required: Units
-  /** The prompt and what its first call of a model may write, or text that is held ahead. */
+  /** Prompt plus the maximum output of the first model call, or plus the text held ahead. */
   hold: Units
-  /** The prompt and as long a reply as is allowed, within the caps. */
+  /** Prompt plus the longest reply allowed, within the caps. */
   most: Units
 }
 
 type AmountsOf = {
   chat: Chat
   rates: ChatRates
-  /** An upper bound for history and message: all that an agent that reports no use is charged for. */
+  /** Upper bound for history and message: all that an agent that reports no usage is charged for. */
   promptTokens: number
-  /** An upper bound for all that the first call of a model may be sent. */
+  /** Upper bound for everything that the first model call may be sent. */
   promptTokensMax: number
-  /** Some file has no bound, so the whole prompt must be held for agents of every kind. */
+  /** Whether a file has no token bound. Then the whole prompt must be held for agents of every kind. */
   hasUnboundedFile?: boolean
   maxTokens: number | undefined
-  /** What caps leave; Infinity without any. */
+  /** Amount left under the caps; Infinity without caps. */
   left: Units
 }
 
@@ -39,7 +39,7 @@ export function amountsOf(of: AmountsOf): Amounts {
   const longest = maxTokens ?? maxOutputTokens
   const upTo = (completionTokens: number) =>
     chatHold(dearestUse({ promptTokens: promptTokensMax, completionTokens }, rates), rates)
-  // What an agent of another kind sends a provider is known only when it says so, by a step.
+  // Other kinds of agents report what they send a provider only with each step.
   const isPromptHeld = isModel || hasUnboundedFile === true
   const required = isPromptHeld ? upTo(1) : chatHold(chatUse({ promptTokens, completionTokens: 1 }), rates)
   const hold = Math.max(required, upTo(isModel ? longest : Math.min(longest, holdStepTokens)))
@@ -48,11 +48,11 @@ export function amountsOf(of: AmountsOf): Amounts {
 
 type Prompt = {
   responseFormat: ResponseFormat | undefined
-  /** Maximum tokens of the definitions of the agent's own tools. */
+  /** Max tokens of the definitions of the agent's own tools. */
   toolTokensMax: number
   history: { messages: readonly { content: string }[]; tokens: number }
   draft: MessageDraft
-  /** Of the history. */
+  /** Files of the history and of earlier messages. */
   files: readonly FileTokens[]
 }
 
@@ -64,7 +64,7 @@ export function promptAtMost(
 ): PromptBound {
   const said = [...history.messages.map(({ content }) => content), draft.text]
   const texts = [...textsBeside(responseFormat), ...said].filter((text) => text !== '')
-  // Agents of other kinds say what they send besides the texts, by a step.
+  // Other kinds of agents report what else they send with each step.
   const tokens = isModel ? toolTokensMax + messagesAtMost(texts) : tokensAtMost(texts.join(''))
   const all = [...files, ...draftFiles(draft)]
   const sum = sumTokens(all)

@@ -14,10 +14,9 @@ import { quoteUsed } from '../quotes/quotes.ts'
 import { eventsGone } from './events/turn-feed.ts'
 import { lineMax } from './user-turns.ts'
 
-/** After so long one that found the line full may try again. */
+/** Retry delay for a chat that found the line full. */
 const lineRetrySeconds = 5
 
-/** What is answered where the store opens no turn. */
 export function turnRefusal(result: Extract<OpenTurnResult, { outcome: 'refused' }>): ErrandError {
   switch (result.reason) {
     case 'rate':
@@ -57,7 +56,7 @@ export function keyUsed(): ErrandError {
   )
 }
 
-/** Nobody reads this; it ends the admission. */
+/** Ends the admission. No client reads it. */
 export function clientLeft(): ErrandError {
   return new ErrandError('REQUEST_TIMEOUT', 'The client left before the chat began.')
 }

@@ -6,7 +6,7 @@ import { ChatInput, SessionStreamInput, StopTurnInput, StopTurnOutput, TurnEvent
 import { ChatStream } from './chat-stream.ts'
 
 export const chatRouter = router({
-  /** Admission is over when the resolver returns, so a refusal is still an answer with a status of its own. */
+  /** Admission is over when the resolver returns, so a rejection still gets its own HTTP status. */
   stream: procedure
     .meta({ isStream: true })
     .input(ChatInput)
@@ -29,7 +29,7 @@ export const chatRouter = router({
       ),
     ),
 
-  /** As `stream`, of a turn that was begun before; null behind its last event. */
+  /** Like `stream`, for a turn that started before. Null after its last event. */
   resume: procedure
     .meta({ isStream: true })
     .input(TurnEventsInput)
@@ -47,7 +47,7 @@ export const chatRouter = router({
       ),
     ),
 
-  /** Null where no turn is at work. */
+  /** Null if no turn is running. */
   resumeSession: procedure
     .meta({ isStream: true })
     .input(SessionStreamInput)

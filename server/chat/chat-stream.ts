@@ -1,10 +1,10 @@
 import type { ChatEvent } from './chat-schema.ts'
 import type { TurnReader } from './events/turn-feed.ts'
 
-/** The reader of a stream, who is cut off when it takes nothing for `stallMs`; `left` fires when it goes away before the end. */
+/** The reader of a stream. It is cut off if it takes nothing for `stallMs`. `left` aborts if it leaves before the end. */
 export type StreamReader = { stallMs: number; cutOff: () => void; left: AbortSignal }
 
-/** A reply as its reader sees it: the lines of its turn, or the events in them. */
+/** A reply as its reader sees it: the lines of its turn, or the events parsed from them. */
 export class ChatStream implements AsyncIterable<ChatEvent> {
   readonly #turn: TurnReader
   readonly #reader: StreamReader
@@ -12,7 +12,7 @@ export class ChatStream implements AsyncIterable<ChatEvent> {
   constructor(turn: TurnReader, reader: StreamReader) {
     this.#turn = turn
     this.#reader = reader
-    // A client that leaves before it reads never ends the stream that it was given.
+    // If the client leaves before it reads, the iterator below never starts and never ends.
     if (reader.left.aborted) turn.leave()
     else reader.left.addEventListener('abort', () => turn.leave(), { once: true })
   }
@@ -21,7 +21,6 @@ export class ChatStream implements AsyncIterable<ChatEvent> {
     return this.#turn.turnId
   }
 
-  /** Whole lines, several at a time; undefined after the last. */
   nextLines(): Promise<string | undefined> {
     return this.#turn.next()
   }
@@ -29,7 +28,7 @@ export class ChatStream implements AsyncIterable<ChatEvent> {
   async *[Symbol.asyncIterator](): AsyncGenerator<ChatEvent, void, void> {
     try {
       for (let lines = await this.nextLines(); lines !== undefined; lines = await this.nextLines()) {
-        // Who asks for the next event has taken the one before.
+        // Asking for the next event means that the previous one was taken.
         const { cutOff, stallMs } = this.#reader
         const timer = setTimeout(cutOff, stallMs)
         try {

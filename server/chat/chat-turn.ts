@@ -43,32 +43,35 @@ export type ChatTurnParts = {
 type Begin = {
   request: ChatRequest
   parts: readonly MessagePart[] | null
-  /** Whether the provider bills reasoning that nobody sees. */
+  /** Whether the provider bills reasoning that is not shown. */
   hidesReasoning: boolean
-  /** Whether its session keeps what is said. */
+  /** Whether its session stores the exchange. */
   isKept: boolean
-  /** Of the HTTP request. */
+  /** Id of the HTTP request. */
   requestId: string
   span: Span | undefined
-  /** What the account holds for the turn. */
+  /** Amount that the account holds for the turn. */
   held: Units
-  /** Its place among the user's turns. */
+  /** This turn's entry in the user's set of concurrent turns. */
   membership: Membership
-  /** Told how many tokens the first call of a model is sent at most. */
+  /** Receives the maximum number of tokens sent to the first model call. */
   onFirstStep: (promptTokensMax: number) => void
   onSettled: () => void
 }
 
 type Known = Pick<ChatBatch, 'serial' | 'used' | 'isStepOpen' | 'reported'>
 
-/** An agent may be ahead by several times as much, and each message to its thread costs more than the text. */
+/**
+ * Characters taken before the agent is credited. It may be ahead by several times as much, and each message to its thread costs more
+ * than the text.
+ */
 const creditChars = 16_384
 
 /**
- * One reply, from its admission to its settlement. `next` gives the lines of the stream; nothing is given out that the
- * hold does not cover. Whoever reads them may leave at any time: `stop` settles the turn all the same.
+ * One reply, from its admission to its settlement. `next` returns the lines of the stream, but none that the hold does not cover. A
+ * reader may leave at any time: `stop` settles the turn all the same.
  *
- *   running ──the agent ends, fails, or is stopped──▶ ending (settled once, exactly) ──▶ ended
+ *   running ──the agent ends, fails, or is stopped──▶ ending (settled exactly once) ──▶ ended
  */
 export class ChatTurn {
   readonly #parts: ChatTurnParts
@@ -81,19 +84,19 @@ export class ChatTurn {
   #cause: StopCause | undefined
   #wake: (() => void) | undefined
   #ending: Promise<string> | undefined
-  /** Lines that came before the end and were not given out. */
+  /** Lines that arrived before the end and are not returned yet. */
   #lastLines = ''
   #hasGivenEnd = false
   readonly #hold: TurnHold
   #hasBegunStep = false
-  /** Calls of tools, each of which was held before. */
+  /** Tool calls, each of which was held first. */
   #callsMade = 0
   #untaken = 0
-  /** What was taken and the agent does not know of yet. */
+  /** Characters taken that the agent has not been credited for yet. */
   #taken = 0
   readonly #reply = new KeptReply()
   #seq = 0
-  /** What is known of the use so far; nothing before the agent has said anything. */
+  /** The usage known so far; undefined until the agent has sent something. */
   #known: Omit<Known, 'used'> & { used: ChatUsed | undefined } = {
     serial: 0,
     used: undefined,
@@ -140,17 +143,18 @@ export class ChatTurn {
     return this.#begin.request.turnId
   }
 
-  /** The number of the last event that was given. */
   get lastSeq(): number {
     return this.#seq
   }
 
-  /** Its reply is over, and it is being settled. */
   get isEnding(): boolean {
     return this.#ending !== undefined
   }
 
-  /** The next lines of the stream, whole events each; undefined after the terminal one. Asking again takes the last ones as read. */
+  /**
+   * Returns the next lines of the stream, always whole events; undefined after the terminal one. Each call marks the previous lines as
+   * read.
+   */
   async next(): Promise<string | undefined> {
     this.#taken += this.#untaken
     this.#untaken = 0
@@ -160,12 +164,12 @@ export class ChatTurn {
     }
     while (!this.#isOver) {
       if (this.#inbox.length > 0) {
-        // They stay in the inbox until they are covered: a stop meanwhile finds them there.
+        // They stay in the inbox until they are covered, so that a stop meanwhile finds them there.
         const count = await this.#coveredBatches()
         if (count === 0) this.stop(this.#hold.limit)
         if (this.#isOver) break
         const lines = this.#accept(this.#inbox.splice(0, count))
-        // What is not shown has no lines.
+        // Batches that show nothing have no lines.
         if (lines === '') continue
         this.#untaken = lines.length
         return lines
@@ -189,10 +193,10 @@ export class ChatTurn {
     return this.#cause !== undefined || this.#ending !== undefined
   }
 
-  /** Stops the agent and settles the turn. Does nothing once the reply has ended. */
+  /** Stops the agent and settles the turn. No-op once the reply has ended. */
   stop(cause: StopCause): void {
     if (this.#cause !== undefined || this.#ending) return
-    // Whoever leaves a reply that has ended, and is only not read to its end, changes nothing about how it ended.
+    // Leaving a reply that has ended, but was not read to its end, does not change how it ended.
     const hasEnded = (cause === 'disconnect' || cause === 'stopped') && this.#outcome !== undefined
     if (!hasEnded) this.#cause = cause
     const leftMs = this.#parts.turnTimeoutMs - (performance.now() - this.#startedAt)
@@ -203,7 +207,7 @@ export class ChatTurn {
     void this.ended()
   }
 
-  /** How many of the waiting batches are held: all, or as many as the balance and the caps allow. */
+  /** Returns how many of the waiting batches are held: all, or the number that the balance and the caps allow. */
   async #coveredBatches(): Promise<number> {
     const waiting = [...this.#inbox]
     const { bound } = waiting.at(-1)!
@@ -213,12 +217,15 @@ export class ChatTurn {
     return beyond === -1 ? waiting.length : beyond
   }
 
-  /** Resolves when the turn is settled, with the terminal line. */
+  /** Resolves with the terminal line when the turn is settled. */
   ended(): Promise<string> {
     return (this.#ending ??= this.#end())
   }
 
-  /** Holds what is asked for; resolves with how many tokens a call of a model may write. It stays open where the agent may not go on. */
+  /**
+   * Reserves the maximum cost of a step and resolves with the output-token budget of a model call. If the agent may not continue, never
+   * settles.
+   */
   async #holdNext({ next, ...known }: StepRequest): Promise<number> {
     const { rates } = this.#begin.request
     const { bound } = known
@@ -242,7 +249,7 @@ export class ChatTurn {
     return tokens
   }
 
-  /** Does not resolve: the agent is stopped where it waits. */
+  /** Never resolves: the agent is stopped while it waits. */
   #refuseStep(): Promise<never> {
     this.stop(this.#hold.limit)
     return new Promise(() => {})
@@ -260,7 +267,7 @@ export class ChatTurn {
   }
 
   #use({ isStepOpen, reported, serial, used }: Known): void {
-    // What was asked for a call of a model may come before texts that were sent earlier are read.
+    // A step may arrive before text that was sent earlier is read. That text must not replace newer state.
     if (serial >= this.#known.serial) this.#known = { isStepOpen, reported, serial, used }
   }
 
@@ -269,7 +276,7 @@ export class ChatTurn {
     const outcome = await this.#handle.outcome
     const unread = this.#inbox
     if (isCutByHold(outcome)) this.#cause ??= this.#hold.limit
-    // What the agent had made before it was stopped was used, whether it was read or not; what could not be held was not.
+    // Output made before the stop was used, whether it was read or not. Output that could not be held was not.
     const isBeyondHold = isHoldLimit(this.#cause) && !isCutByHold(outcome)
     if (!isBeyondHold) this.#lastLines += this.#accept(unread.splice(0))
     const reported = unread.at(-1)?.reported
@@ -277,7 +284,7 @@ export class ChatTurn {
     if (reported && (!used || this.#cost(reported) > this.#cost(used))) {
       this.#known = { ...this.#known, used: reported, reported }
     }
-    // What is part of a report is charged, so it is kept and shown.
+    // Output included in a report is charged, so it is stored and shown.
     const charged = this.#known.used ? this.#cost(this.#known.used) : -1
     const part = unread.findLastIndex((batch) => this.#cost(batch.used) <= charged) + 1
     this.#lastLines += this.#accept(unread.slice(0, part))
@@ -300,13 +307,13 @@ export class ChatTurn {
     )
   }
 
-  /** What another node closed was not charged, and nothing of it was stored. */
+  /** Nothing was charged or stored for a turn that another node closed. */
   #closed(judgement: Judgement): Judgement {
     if (judgement.turnOutcome !== 'failed' || judgement.cost > 0) this.#cause = 'lost'
     return { ...judgement, turnOutcome: 'failed', cost: 0 }
   }
 
-  /** The terminal line. */
+  /** Reports the end and returns the terminal line. */
   #tell(judgement: Judgement, { outcome, settled }: { outcome: RunOutcome; settled: Settled }): string {
     const { summary, turnOutcome } = judgement
     const failure = turnOutcome === 'finished' ? null : describeEnd(this.#cause, outcome)
@@ -332,7 +339,7 @@ export class ChatTurn {
     return chatHold(used, this.#begin.request.rates)
   }
 
-  /** Settles, and tries again while the store cannot: the hold must not stay. */
+  /** Settles the turn, with retries while the store is unavailable: the hold must not stay. */
   async #settle({ cost, summary, turnOutcome: outcome }: Judgement): Promise<Settled> {
     const { isKept, onSettled, parts, request } = this.#begin
     if (this.#cause === 'lost') {

@@ -33,7 +33,6 @@ export type ChatTurnsParts = ChatTurnParts &
     catalogue: Catalogue
     drainSeconds: number
     quotes: Quotes
-    /** Throws when the service takes no new work. */
     assertAccepting: () => void
   }
 
@@ -41,22 +40,21 @@ type Start = Ask & {
   idempotencyKey: string | null
   /** The request, if its client may repeat it without a key. */
   request?: WireRequest | null
-  /** Told the state of the rate window that the admission saw. */
+  /** Receives the rate window state that the admission saw. */
   onRate: (rate: RateState) => void
-  /** Told when the chat begins to wait for others of its user. */
+  /** Called when the chat starts to wait for other chats of its user. */
   onWait: () => void
-  /** Fires when the client leaves. */
   signal: AbortSignal
 }
 
-/** How long providers keep a prompt in their cache at least. */
+/** Min time that providers keep a prompt in their cache. */
 const cacheKeptMs = 300_000
-/** Between two looks at a session whose turn is being settled here, or on another node. */
+/** Poll intervals for a session whose turn is being settled: in this process, and on another node. */
 const stopPauseMs = 10
 const stopElsewherePauseMs = 100
-/** Sessions for which it is known what their agents send beside the messages. */
+/** Max entries in the prompt-overhead cache. */
 const besideMax = 10_000
-/** How long interrupted chats may take to be settled when the service stops. */
+/** Max time to settle interrupted chats when the service stops. */
 const settleMsMax = 10_000
 
 /** The chats of this process: admits them, and ends them when their session or the service ends. */
@@ -64,15 +62,15 @@ export class ChatTurns {
   readonly #parts: ChatTurnsParts
   readonly #users: UserTurns
   readonly #files: TurnFiles
-  /** By session: claimed while its turn is being admitted, then the turn. */
+  /** The turn of each session, or its admission while it is being admitted. */
   readonly #sessions = new Map<string, ChatTurn | Admission>()
   /**
-   * By session: tokens that an agent which calls its models itself last sent beside the messages. The next turn of the same
-   * session reserves them with its admission, which saves a growth of its hold.
+   * Tokens last sent besides the messages in each session whose agent calls its models itself. The session's next turn reserves
+   * them at its admission, which saves a growth of its hold.
    */
   readonly #beside = new Map<string, number>()
   readonly #kept: KeptTurns
-  /** Turns that are read again, or stopped. */
+  /** Reads and stops turns on request. */
   readonly reads: ReadTurns
   #isInterrupted = false
 
@@ -91,14 +89,14 @@ export class ChatTurns {
     return this.#sessions.size
   }
 
-  /** Those of them that wait for others of their user. */
+  /** Number of these chats that wait for others of their user. */
   get waitingCount(): number {
     return this.#users.waitingCount
   }
 
   /**
-   * Admits a message and begins the reply; one that was sent with this Idempotency-Key before is read again. Throws an
-   * ErrandError for every refusal, and then nothing was written.
+   * Admits a message and starts the reply. If a message was sent with this Idempotency-Key before, reads its reply again. Throws an
+   * ErrandError for every rejection. Then nothing was written.
    */
   async start(start: Start): Promise<TurnReader> {
     const { caller, idempotencyKey, input, setting } = start
@@ -114,7 +112,7 @@ export class ChatTurns {
       begun = turn
       return reader
     } finally {
-      // Else its files stay until its end.
+      // Otherwise its files stay until the turn ends.
       if (!begun) place.release()
     }
   }
@@ -130,7 +128,7 @@ export class ChatTurns {
     const quote = quoteId === undefined ? null : quotes.open<QuotedChat>(subjectOf(userId, input), quoteId)
     const beforeFiles = async ({ agent, chat }: Pick<Admissible, 'agent' | 'chat'>) => {
       if (!idempotency && this.#sessions.has(sessionId)) throw busy()
-      // How large the files are is known once they are read.
+      // The size of the files is known only once they are read.
       const of = { agentId: agent.id, caller, chat, rates: quote?.terms.rates, payloadBytes: 1 }
       await foreseeRefusal(this.#parts.store, of)
     }
@@ -147,7 +145,7 @@ export class ChatTurns {
       }
       const same = await this.reads.openEarlier(caller, idempotency)
       if (same) return { reader: same }
-      // Where the other was refused meanwhile, this one has its turn.
+      // If the other request was rejected meanwhile, this one proceeds.
       if (this.#sessions.get(sessionId) === other) throw busy()
     }
     const turnId = newId('turn', this.#parts.clock.now())
@@ -240,7 +238,7 @@ export class ChatTurns {
     }
   }
 
-  /** Rates and bounds of a message as they are now, and the quote of them. Throws as `start` does, but for rate and balance. */
+  /** Returns the current rates and bounds of a message, and a quote for them. Throws like `start`, except for rate limits and balance. */
   async quote(ask: Ask): Promise<ChatQuote> {
     const place = this.#files.place(ask.caller.userId)
     try {
@@ -256,7 +254,7 @@ export class ChatTurns {
     const { amounts, left, recount } = await this.#weigh(admitted, { input, rates, maxCost: maxCostOf(input) })
     const exact = left < amounts.required ? await recount() : undefined
     const { hold, required } = exact ?? amounts
-    // A model with tools may be called again and again, and what agents of other kinds do is known to them.
+    // A model with tools may be called many times, and only other kinds of agents themselves know what they do.
     const isOneCall = chat.isModel && agent.toolNames.length + connectorIds.length === 0
     const worst = isOneCall ? Math.min(left, amounts.most) : left
     if (worst < required) throw budgetRefusal({ left: worst, required })
@@ -271,23 +269,26 @@ export class ChatTurns {
     return weighMessage(this.#parts, { admitted, ...of, besideOf: (sessionId) => this.#beside.get(sessionId) ?? 0 })
   }
 
-  /** Ends the session's turn, if there is one, and resolves when it is settled. */
+  /**
+   * Ends the session's turn, if there is one, and resolves when it is settled. For a turn on another node it only sends a signal and
+   * waits.
+   */
   async stopSession({ sessionId }: { sessionId: string }): Promise<void> {
     const turn = this.#turn(sessionId)
     turn?.stop('deleted')
     await turn?.ended()
     const { shared } = this.#parts.store
     const isElsewhere = shared !== undefined && !this.#sessions.has(sessionId) && turn === undefined
-    // It may be lost, but whoever waits for the session comes here again.
+    // The signal may be lost, but callers that wait for the session call again.
     if (isElsewhere) shared.signals.send('session-stopped', sessionId)
     await new Promise((resolve) => setTimeout(resolve, isElsewhere ? stopElsewherePauseMs : stopPauseMs))
   }
 
-  /** Lets what runs finish within the drain time, then interrupts it. */
+  /** Lets running chats finish within the drain time, then interrupts them. */
   async drain(): Promise<void> {
     const drainMs = this.#parts.drainSeconds * 1000
     const timer = setTimeout(() => this.interrupt(), drainMs)
-    // A disk that takes nothing any more must not keep the process; the next start closes what is open.
+    // A disk that rejects every write must not keep the process alive. The next start closes open turns.
     const until = performance.now() + drainMs + settleMsMax
     while (this.#sessions.size > 0 && performance.now() < until) {
       await new Promise((resolve) => setTimeout(resolve, 20))
@@ -305,7 +306,7 @@ export class ChatTurns {
     return this.#turns().map(({ turnId }) => turnId)
   }
 
-  /** Another node has closed these: those that run end, and nothing more of them is stored. Which they were. */
+  /** Ends running turns that another node has closed; nothing more of them is stored. Returns their ids. */
   loseTurns(turnIds: readonly string[]): string[] {
     const lost = new Set(turnIds)
     const running = this.#turns().filter((turn) => lost.has(turn.turnId) && !turn.isEnding)
@@ -314,8 +315,8 @@ export class ChatTurns {
   }
 
   /**
-   * The history as the turn that was opened finds it: between the first look at it and the opening, another node may
-   * have ended the turn before.
+   * Returns the history as the opened turn finds it. Another node may have ended the previous turn between the first read and the
+   * opening.
    */
   async #historyAfter({ history, session, tokensMax }: Seen): Promise<History> {
     const { store } = this.#parts
@@ -325,7 +326,7 @@ export class ChatTurns {
     return now?.messageCount === messageCount ? history : await store.readHistory({ sessionId, tokensMax })
   }
 
-  /** The history with its files, as the agent is given it. */
+  /** Returns the history with its files, as the agent receives it. */
   async #latest({ agent, place, ...seen }: Seen & { agent: Agent; place: Place }) {
     const history = await this.#historyAfter(seen)
     const messages = await this.#files.ofHistory(history.messages, {
@@ -354,7 +355,7 @@ export class ChatTurns {
 
 /**
  * Whether the provider has the history in its cache. Requires that the last reply reported cached tokens a moment ago and that this
- * prompt begins like the one before: the whole session, with no tools or answer format of its own.
+ * prompt begins like the one before: the whole session, without tools or an answer format.
  */
 function isCached(
   { cachedAt, messages }: History,
@@ -366,10 +367,9 @@ function isCached(
   return isWhole && connectorIds.length === 0 && !setting?.responseFormat
 }
 
-/** A turn that is being admitted, with its Idempotency-Key, and how many requests wait to attach to it. */
+/** A turn being admitted: its Idempotency-Key, and how many requests wait to attach to it. */
 type Admission = { key: string | null; over: Promise<void>; waiting: number }
 
-/** By which a turn is charged, and what it costs at most. */
 type QuotedChat = { rates: ChatRates; most: Units | null }
 export type ChatQuote = QuotedChat & { agentId: string; expiresAt: EpochMs; hold: Units; quoteId: string }
 

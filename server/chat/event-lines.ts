@@ -6,7 +6,7 @@ import { formatUsd, type Units } from '../kernel/money.ts'
 import type { ChatEvent } from './chat-schema.ts'
 import type { TurnEndCode } from './turn-ends.ts'
 
-// The events that the service itself writes into a stream, as lines.
+// Events that the service itself writes into a stream, as lines.
 
 type Done = { seq: number; used: ChatUsed; cost: Units; finishReason?: FinishReason; at: EpochMs }
 
@@ -32,7 +32,7 @@ export function doneLine({ at, cost, finishReason = 'stop', seq, used }: Done): 
 
 type Failure = { seq: number; code: TurnEndCode; message: string; stopped?: true; at: EpochMs; cost?: Units }
 
-/** The end of a reply that did not finish; `cost` is what it was charged. */
+/** Ends a reply that did not finish; `cost` is the amount charged. */
 export function failureLine({ at, code, cost, message, seq, stopped }: Failure): string {
   const costUsd = cost === undefined ? {} : { costUsd: formatUsd(cost) }
   return line({
@@ -46,15 +46,14 @@ export function failureLine({ at, code, cost, message, seq, stopped }: Failure):
 }
 
 /**
- * The one line of a chat that was refused: its code in the stream's words, and what the body of an error says for who reads
- * only that.
+ * Writes the only line of a rejected chat: its code in the stream's terms, plus the fields of an error body for clients that read only
+ * those.
  */
 export function refusalLine({ code, message, status }: ErrandError, at: EpochMs): string {
   const error = { code: streamCode(code), message }
   return line({ type: 'error', timestamp: isoTime(at), error, message, statusCode: status, code })
 }
 
-/** What a refused chat's code is in its stream. */
 export function streamCode(code: ErrorCode): Exclude<ErrorCode, 'NOT_FOUND' | 'SESSION_EXPIRED'> | 'SESSION_NOT_FOUND' {
   return code === 'NOT_FOUND' || code === 'SESSION_EXPIRED' ? 'SESSION_NOT_FOUND' : code
 }

@@ -11,8 +11,8 @@ type Foresee = { agentId: string; caller: Caller; chat: Chat; rates?: ChatRates 
 const leastSent = { promptTokens: 0, promptTokensMax: 0, maxTokens: undefined, left: Infinity }
 
 /**
- * Throws where rate, limits or balance stand against any message to the agent, before something is read or written for it.
- * Nothing is taken yet: the opening of its turn judges it.
+ * Throws if rate, limits or balance rule out any message to the agent, before anything is read or written for the message. Consumes
+ * nothing yet: opening the turn decides.
  */
 export async function foreseeRefusal(
   store: Pick<Store, 'foreseeLimits' | 'getAccount' | 'readRate'>,

@@ -22,25 +22,25 @@ export type EndedReply = {
   outcome: RunOutcome
   request: ChatRequest
   held: Units
-  /** Tool calls; each was held before it was made. */
+  /** Tool calls, each of which was held first. */
   callsMade: number
-  /** The number of the last event that was shown. */
+  /** Number of the last event shown. */
   seq: number
   known: KnownUse & { isStepOpen: boolean }
 }
 
-/** Decides what a reply is charged that ended like this, and whether it is kept. */
+/** Decides what an ended reply is charged and whether it is stored. */
 export function judgeEnd({ callsMade, cause, held, known, outcome, request, seq }: EndedReply): Judgement {
   const { rates } = request
   const told = summaryOf(outcome)
-  // Stands in if the agent's thread says nothing.
+  // Used if the agent's thread reports nothing.
   const rough = roughSummary(request, known)
   const summary = told ?? rough
   const free: Judgement = { summary, turnOutcome: 'failed', cost: 0 }
   const made = (of: ChatSummary) => withCallsMade(of, rates.toolCall > 0 ? callsMade : Infinity)
   const cutOff = (of: ChatSummary) => withinHold(made(of), { held, rates })
   const chargedAs = (turnOutcome: TurnOutcome, charged: ChatSummary): Judgement => {
-    // A reply that used nothing, such as one before its first model call, leaves nothing to keep.
+    // A reply that used nothing, such as one before its first model call, leaves nothing to store.
     if (known.textBytes === 0 && isNothing(charged.used) && turnOutcome !== 'finished') return free
     return { summary: charged, turnOutcome, cost: chatHold(charged.used, rates) }
   }
@@ -52,7 +52,7 @@ export function judgeEnd({ callsMade, cause, held, known, outcome, request, seq 
     case 'balance':
     case 'budget':
     case 'limit':
-      // The thread knows more about an open model call. Other text that was not given out is not charged.
+      // The thread knows more about an open model call. Other text that was not sent is not charged.
       if (told && (told.isCutByHold || known.isStepOpen)) return chargedAs('truncated', cutOff(told))
       // Nothing was shown: the first words cost more than could be held.
       if (seq === 0 && !known.reported) return free
@@ -67,7 +67,7 @@ export function judgeEnd({ callsMade, cause, held, known, outcome, request, seq 
     case 'deleted':
     case 'disconnect':
     case 'stopped':
-      // The agent was stopped before it began.
+      // The agent was stopped before it started.
       if (!told && (outcome.kind === 'failed' || !known.used)) return free
       return chargedAs('truncated', cutOff(summary))
     default:

@@ -6,7 +6,7 @@ import type { ToolCallRecord } from '../store/records.ts'
 export class KeptReply {
   #text = ''
   readonly #calls = new Map<string, ToolCallRecord>()
-  /** JSON of arguments and outputs. */
+  /** JSON bytes of arguments and outputs. */
   #callsBytes = 0
   #isFullOfCalls = false
   /** Size of the whole text, stored or not. */
@@ -14,7 +14,7 @@ export class KeptReply {
 
   add({ text, toolCalls }: Pick<ChatBatch, 'text' | 'toolCalls'>): void {
     this.textBytes += Buffer.byteLength(text)
-    // The store cuts longer texts, so one more character tells it that the text was longer.
+    // The store truncates long text. One more character tells it that there was more.
     const room = messageTextBytesMax + 1 - this.#text.length
     if (room > 0) this.#text += text.slice(0, room)
     for (const step of toolCalls) this.#addStep(step)
@@ -44,7 +44,7 @@ export class KeptReply {
     while (this.#callsBytes > toolCallsBytesMax) this.#dropLastCall()
   }
 
-  /** The store keeps the first calls that fit, so later ones are not needed. */
+  /** The store keeps only the first calls that fit, so later ones are not needed. */
   #dropLastCall(): void {
     this.#isFullOfCalls = true
     const last = [...this.#calls.values()].at(-1)!

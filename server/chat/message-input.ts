@@ -11,23 +11,21 @@ import { jsonBytes, messageTextBytesMax } from '../store/byte-bounds.ts'
 import type { History } from '../store/session-inputs.ts'
 import type { ChatInput } from './chat-schema.ts'
 import type { MessageDraft } from './files/message-draft.ts'
-// What a message asks for.
 
 type Input = z.output<typeof ChatInput>
 
-/** A message that was said before the one that is sent. */
 export type EarlierMessage = Pick<ChatMessage, 'role'> & { content: Input['message'] }
 export type EarlierDraft = Pick<ChatMessage, 'role'> & { draft: MessageDraft }
 
-/** What surrounds a message of a client that speaks another protocol. */
+/** Context of a message from a client of another protocol. */
 export type MessageSetting = {
-  /** Of a message without a session: its `sessionId` names none that there is, and nothing is kept but the receipt. */
+  /** For a message without a session: its `sessionId` refers to no stored session, and only the receipt is stored. */
   agentId?: string
-  /** Comes before the history of the session, and is not kept. */
+  /** Precedes the history of the session and is not stored. */
   earlier: readonly EarlierMessage[]
   responseFormat?: ResponseFormat
   sampling?: Sampling
-  /** By which its request is known again. */
+  /** Identifies repetitions of the request. */
   bodyHash: string
 }
 
@@ -47,7 +45,6 @@ export function withEarlier(history: History, earlier: readonly EarlierDraft[]):
   return { messages: [...said, ...history.messages], tokens: history.tokens + earlierTokens(earlier) }
 }
 
-/** Of all that its sender sent. */
 export function charsOf({ message }: Pick<Input, 'message'>, setting: MessageSetting | undefined): number {
   let chars = charsIn(message)
   for (const { content } of setting?.earlier ?? []) chars += charsIn(content)
@@ -69,7 +66,7 @@ export function bodyHashOf(input: Input): string {
   return hashJson({ ...input, message: hashable(input.message) })
 }
 
-/** Megabytes of files by their digests, which are faster made. */
+/** Replaces megabytes of files by their digests, which are faster to hash. */
 function hashable(message: Input['message']) {
   if (typeof message === 'string') return message
   return message.map((part) =>
@@ -86,7 +83,7 @@ export function leastOf(caps: readonly (Units | null)[]): Units | null {
   return given.length === 0 ? null : Math.min(...given)
 }
 
-/** Longer ones take a tick of the event loop each, to be counted. */
+/** Longer messages get an event-loop tick each for counting. */
 export const largeMessageChars = 16 * 1024
 
 export function checkSize(
@@ -108,7 +105,7 @@ export function tokensOf({ files, text }: MessageDraft): number {
   return roughTokens(text) + files.tokens
 }
 
-/** Throws 400 where what comes before the message leaves no room for it. */
+/** Throws 400 if the earlier messages leave no room for this one. */
 export function checkEarlier(
   { contextTokens }: Chat,
   { draft, earlier }: { draft: MessageDraft; earlier: readonly EarlierDraft[] },
@@ -117,7 +114,6 @@ export function checkEarlier(
   throw badField('messages', `Are longer than the ${contextTokens} tokens that this agent takes`)
 }
 
-/** Params that only a model obeys. */
 export function modelParams(setting: MessageSetting | undefined) {
   const { responseFormat, sampling } = setting ?? {}
   return { ...(responseFormat && { responseFormat }), ...(sampling && { sampling }) }

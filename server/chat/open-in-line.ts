@@ -5,7 +5,7 @@ import type { Amounts } from './chat-amounts.ts'
 import { clientLeft, lineFull } from './chat-refusals.ts'
 import type { UserTurns } from './user-turns.ts'
 
-/** How long a chat waits for others of its user to leave some of the balance free. */
+/** Max wait for other chats of the user to free some of the balance. */
 const waitMsMax = 30_000
 
 type OpenParts = { assertAccepting: () => void; store: Pick<Store, 'openTurn'> }
@@ -13,15 +13,14 @@ type Opening = {
   users: UserTurns
   turn: Omit<OpenTurn, 'required' | 'hold' | 'leaving'>
   amounts: Amounts
-  /** The amounts by an exact count of the message, for a chat that cannot be opened with its upper bound. */
+  /** Computes the amounts by an exact count of the message. Used if a chat cannot be opened with its upper bound. */
   recount: () => Promise<Amounts | undefined>
-  /** Told when the chat begins to wait for others of its user. */
+  /** Called when the chat starts to wait for other chats of its user. */
   onWait: () => void
-  /** Fires when the client leaves. */
   signal: AbortSignal
 }
 
-/** Opens the turn, waiting for other turns of the user where those hold what it would need. */
+/** Opens the turn. Waits for other turns of the user if they hold what it needs. */
 export async function openInLine(
   { assertAccepting, store }: OpenParts,
   { amounts, onWait, recount, signal, turn, users }: Opening,
@@ -49,7 +48,7 @@ export async function openInLine(
       }),
     })
   }
-  // Where nothing else of the user was under way, here or on other nodes, what is free now is all that there will be.
+  // If the user has nothing else in progress, here or on other nodes, no more will become free.
   const isFinal = ({ isAlone, result }: { isAlone: boolean; result: OpenTurnResult }) =>
     result.outcome !== 'refused' ||
     result.reason !== 'balance' ||

@@ -9,25 +9,24 @@ import { endChatSpan } from '../tracing/service-tracing.ts'
 
 type EndedTurn = {
   request: ChatRequest
-  /** Of the HTTP request. */
+  /** Id of the HTTP request. */
   requestId: string
   span: Span | undefined
   end: TurnOutcome
-  /** Of the stream's `error` event. */
+  /** Code of the stream's `error` event. */
   code: string | null
   used: ChatUsed
-  /** What the use came to, what of it was charged, and what was written off. */
+  /** Cost of the usage, the part charged, and the part written off. */
   cost: Units
   charged: Units
   writtenOff: Units
   seconds: number
 }
 
-/** Tells the operator how a turn ended: by metrics, a span and the log. */
 export function reportTurn({ log, meter }: { log: Logger; meter: Meter }, turn: EndedTurn): void {
   const { charged, code, cost, end, request, requestId, seconds, span, used, writtenOff } = turn
   const { agentId, sessionId, turnId, userId } = request
-  // A reply that failed is charged where its request was the cause.
+  // A failed reply is charged if its request was the cause.
   const { completionTokens, promptTokens, reasoningTokens, toolCalls } =
     end === 'failed' && cost === 0 ? chatUse({}) : used
   meter.chatRun({ agentId, end, seconds, completionTokens, promptTokens, reasoningTokens, toolCalls, writtenOff })

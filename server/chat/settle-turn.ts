@@ -8,15 +8,15 @@ const settlePauseMs = 200
 const settleTriesAnswered = 25
 const faultyTriesMax = 3
 
-/** `closed` when nothing was charged or kept: another node has closed the turn, or it could not be settled as it ended. */
+/** `closed` if nothing was charged or stored: another node has closed the turn, or it could not be settled as it ended. */
 export type Settled = SettledTurn | 'closed'
 
-/** Whether the store cannot do it now, and will. */
+/** Whether the store is temporarily unavailable. */
 export function isPassing(error: unknown): boolean {
   return error instanceof ErrandError && error.code === 'SERVICE_UNAVAILABLE'
 }
 
-/** Settles a turn however long the store cannot: its hold must not stay, nor its session busy. */
+/** Settles a turn, however long the store is unavailable: its hold must not stay, and its session must not stay busy. */
 export async function settleSurely(
   { log, store }: { log: Logger; store: Store },
   { settle, userId }: { settle: SettleTurn; userId: string },
@@ -27,14 +27,14 @@ export async function settleSurely(
     try {
       const settled = await store.settleTurn(settling)
       if (settled) return settling === settle ? settled : 'closed'
-      // A try before this one may have taken place though its answer was lost.
+      // An earlier try may have succeeded although its reply was lost.
       const own = tries > 1 && (await store.listTransactions({ userId, turnId, limit: 1, offset: 0 })).transactions[0]
       if (!own) return 'closed'
       const writtenOff = parseUsd(own.breakdown?.writtenOffUsd ?? '0') ?? 0
       return { charged: -own.amount, balance: own.balanceAfter, writtenOff }
     } catch (error) {
       log.error({ err: error, turnId }, 'a chat could not be settled; trying again')
-      // What fails for another reason than the disk's will fail each time: then better without a charge than never.
+      // Errors other than an unavailable store recur on each try, so settle without a charge rather than never.
       if (!isPassing(error) && tries >= faultyTriesMax)
         settling = { ...settle, outcome: 'failed', cost: 0, remainder: 0, exchange: null }
       await new Promise((resolve) => setTimeout(resolve, settlePauseMs).unref())
@@ -42,7 +42,7 @@ export async function settleSurely(
   }
 }
 
-/** What is told of a settlement, or what its reader is told when it has not happened after some seconds. */
+/** Resolves with the line of the settlement, or with `lateLine` if it takes more than five seconds. */
 export async function toldInTime(told: Promise<string>, lateLine: () => string): Promise<string> {
   const late = Promise.withResolvers<string>()
   const timer = setTimeout(() => late.resolve(lateLine()), settlePauseMs * settleTriesAnswered)

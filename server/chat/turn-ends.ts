@@ -9,14 +9,13 @@ import type { RunOutcome } from '../agents/run/run-outcome.ts'
 import { chatHold, chatUse, outputWithin, type ChatRates, type ChatUsed } from '../billing/chat-price.ts'
 import type { Units } from '../kernel/money.ts'
 
-/** Time to read a stopped model call for its usage. The provider must hear of a stop within a second. */
+/** Time to read a stopped model call for its usage. The provider must learn of a stop within a second. */
 const readOnMs = 700
-/** Time to read a stopped model call whose reasoning is hidden: only its usage reveals it. */
+/** Used for a stopped model call whose reasoning is hidden: only its usage reveals it. */
 const readOnHiddenMs = 60_000
-/** The same when the session is deleted, which waits ten seconds for its chat. */
+/** Used for the same call when the session is deleted, which waits ten seconds for its chat. */
 const readOnDeletedMs = 6000
 
-/** Why a turn is ended before its reply. */
 export type StopCause =
   | 'disconnect'
   | 'stopped'
@@ -29,7 +28,7 @@ export type StopCause =
   | 'fault'
   | 'lost'
 
-/** The codes of a stream's `error` event, when a reply ended before its time. */
+/** Codes of a stream's `error` event for a reply that ended early. */
 export type TurnEndCode =
   | 'AGENT_ERROR'
   | 'AGENT_TIMEOUT'
@@ -39,7 +38,7 @@ export type TurnEndCode =
   | 'LIMIT_REACHED'
   | 'INTERNAL_ERROR'
 
-/** `stopped` if the user asked for it, from whichever page. */
+/** `stopped` if the user requested it, from any page. */
 type TurnEnd = { code: TurnEndCode; message: string; stopped?: true }
 
 export function describeEnd(cause: StopCause | undefined, outcome: RunOutcome): TurnEnd {
@@ -112,7 +111,7 @@ export function withCallsMade(summary: ChatSummary, callsMax: number): ChatSumma
   return { ...summary, used: cut(used), reported: reported && cut(reported) }
 }
 
-/** Limits the estimated use of a reply that was cut off to what is held. Reported use is charged in any case. */
+/** Limits the estimated usage of a reply that was cut off to what is held. Reported usage is charged in any case. */
 export function withinHold(summary: ChatSummary, { held, rates }: { held: Units; rates: ChatRates }): ChatSummary {
   const { reported } = summary
   let { used } = summary
@@ -129,7 +128,7 @@ function writtenWithin(held: Units, { rates, used }: { used: ChatUsed; rates: Ch
   return { ...used, completionTokens, reasoningTokens: Math.min(used.reasoningTokens, completionTokens) }
 }
 
-/** The summary from the agent's thread; undefined if there is none. */
+/** Returns the summary from the agent's thread; undefined if there is none. */
 export function summaryOf(outcome: RunOutcome): ChatSummary | undefined {
   if (outcome.kind === 'completed') return JSON.parse(outcome.json) as ChatSummary
   return outcome.kind === 'failed' ? outcome.owed : undefined
@@ -146,11 +145,11 @@ export function isCutByHold(outcome: RunOutcome): boolean {
 export type KnownUse = {
   used: ChatUsed | undefined
   reported: ChatUsed | null
-  /** Of all that the reply said. */
+  /** Bytes of the whole reply text. */
   textBytes: number
 }
 
-/** Estimates by text length, for when the agent's thread says nothing. */
+/** Estimates by text length, in case the agent's thread reports nothing. */
 export function roughSummary(
   { historyTokens, message, parts }: ChatRequest,
   { reported, textBytes, used: known }: KnownUse,

@@ -7,7 +7,7 @@ import type { Membership } from './user-turns.ts'
 
 const retryMs = 200
 
-/** What keeps a hold from growing: the balance, the most that the chat or its session may cost, or a limit on what is spent. */
+/** Reason that a hold cannot grow: the balance, the maximum cost of the chat or its session, or a spending limit. */
 export type HoldLimit = 'balance' | 'budget' | 'limit'
 
 type TurnHoldParts = {
@@ -15,20 +15,20 @@ type TurnHoldParts = {
   turnId: string
   rates: ChatRates
   membership: Membership
-  /** Each growth is a commit, so it takes at least this much. */
+  /** Min growth, because each growth is a commit. */
   step: Units
-  /** The turn is ended: nothing more needs to be held. */
+  /** Whether the turn has ended, so that nothing more needs to be held. */
   isOver: () => boolean
   onFault: (error: unknown) => void
 }
 
-/** What the account holds for a turn. It grows by one wish after another, and shrinks only with the turn's end. */
+/** The amount that the account holds for a turn. Requests to grow run one after another. It shrinks only when the turn ends. */
 export class TurnHold {
   readonly #parts: TurnHoldParts
   #held: Units
-  /** What balance, caps and limits left after the last growth. */
+  /** Amount left under balance, caps and limits after the last growth. */
   #free: Units = 0
-  /** Of the last growth that was refused, and what caps and limits left then. */
+  /** The limit that refused the last growth, and the amount left under caps and limits then. */
   #limit: HoldLimit = 'balance'
   #left: Units = 0
   #last: Promise<unknown> = Promise.resolve()
@@ -42,7 +42,6 @@ export class TurnHold {
     return this.#held
   }
 
-  /** Why it last did not grow as it was asked to. */
   get limit(): HoldLimit {
     return this.#limit
   }
@@ -52,8 +51,8 @@ export class TurnHold {
   }
 
   /**
-   * Makes it large enough for that use, waiting for the user's other turns where those hold what it needs; false when
-   * the balance or a cap does not allow it.
+   * Grows to cover that usage. Waits for the user's other turns if they hold what it needs. Resolves to false if the balance or a cap
+   * does not allow it.
    */
   cover(used: ChatUsed): Promise<boolean> {
     const need = chatHold(used, this.#parts.rates)
@@ -61,13 +60,13 @@ export class TurnHold {
     return this.#next(() => this.#cover(need))
   }
 
-  /** As `cover`; where balance and caps do not allow all, as much as they do, if that is `least` or more. */
+  /** Like `cover`. If balance and caps do not allow all of it, grows as far as they do, if that covers `least`. */
   coverSome(used: ChatUsed, least: ChatUsed): Promise<boolean> {
     const { rates } = this.#parts
     const need = chatHold(used, rates)
     if (need <= this.#held) return Promise.resolve(true)
     return this.#next(async () => {
-      // Its whole call is held already, and what others of the user need is not taken beyond that.
+      // Step 0: this covers the whole call, and the user's other turns need what is beyond that.
       if (await this.#cover(need, 0)) return true
       const atLeast = chatHold(least, rates)
       const allowed = this.#held + this.#left
@@ -77,7 +76,7 @@ export class TurnHold {
     })
   }
 
-  /** After the wish before it. Never rejects: what fails is a fault of the turn, and the wishes behind it go on. */
+  /** Runs the task after the previous one. Never rejects: a failure is a fault of the turn, and later tasks still run. */
   #next(task: () => Promise<boolean>): Promise<boolean> {
     const done = this.#last.then(task).catch((error: unknown) => {
       this.#parts.onFault(error)
@@ -102,14 +101,14 @@ export class TurnHold {
   }
 
   /**
-   * Growth in proportion, so that a long reply takes few commits, but no more than an eighth of what is free: other turns of
-   * the user need the rest.
+   * Grows in proportion, so that a long reply takes few commits. The maximum is an eighth of the free amount: the user's other turns
+   * need the rest.
    */
   get #ahead(): Units {
     return Math.floor(Math.min(this.#held, this.#free / 8))
   }
 
-  /** A database that is away passes: while the turn waits for it, nothing more is said that nobody would pay for. */
+  /** Retries while the database is unavailable. The turn waits meanwhile, so no unpaid text is sent. */
   async #grow({ by, least }: { by: number; least: number }): Promise<boolean> {
     const { isOver, membership, onFault, store, turnId } = this.#parts
     for (;;) {

@@ -6,56 +6,58 @@ type Member = {
   held: Units
   most: Units
   patientUntil: number | undefined
-  /** Wakes it. */
   wake: () => void
 }
 type Line = {
   turns: Member[]
   line: object[]
-  /** What the turns that are about to begin may need, each. */
+  /** Maximum need of each turn about to start. */
   trying: Units[]
   onChange: Set<() => void>
 }
 
-/** A turn that runs, to its user's others. */
+/** A running turn's membership among its user's turns. */
 export type Membership = {
-  /** Waits until something may have changed; false when the turn is the one to give up. */
+  /** Waits until something may have changed. Resolves to false if this turn is the one to give up. */
   wait: () => Promise<boolean>
-  /** Told when it holds more. */
+  /** Called when it holds more. */
   holds: (held: Units) => void
   leave: () => void
 }
 
-/** Turns of one user that stand in line. What they wait for is the user's own, so the line keeps nobody else's room. */
+/** Max turns of one user in line. They wait for the user's own balance, so the line takes no room from other users. */
 export const lineMax = 20
-/** A poll, too: a balance may be topped up by another process, which sends no signal. */
+/** Also a poll interval: another process may top up a balance without a signal. */
 const lookMs = 1000
-/** How long, at most, a turn waits for what other nodes hold; one that waits for it in turn gives up after another time. */
+/**
+ * Max wait of a turn for amounts held on other nodes. It is randomized, so that two turns waiting for each other do not give up
+ * together.
+ */
 const patienceMsMax = 30_000
 
 /**
- * The turns of each user that run side by side on one balance. What one of them does not use comes free when it is
- * settled, so a turn for which too little is free now waits for the others instead of failing:
+ * The turns of each user that run concurrently on one balance. The unused part of a turn's hold becomes free when it is settled. A turn
+ * that finds too little free therefore waits for the others instead of failing:
  *
- * - A new turn waits in line, first come first served, while others run that may need what is free.
- * - A running turn that needs a larger hold waits too. When all that run wait, the last one to have come gives up.
+ * - A new turn waits in line, first come first served, while running turns may need the free amount.
+ * - A running turn that needs a larger hold waits too. When all running turns wait, the newest one gives up.
  *
- * Turns on other nodes are known only by what the account holds beyond these. While it does, those here wait for that
- * as well, for some time: whether those there wait too is not known.
+ * Turns on other nodes are known only by what the account holds beyond the turns here. While it does, turns here wait for that amount
+ * too, for a limited time: it is unknown whether turns there wait as well.
  */
 export class UserTurns {
   readonly #users = new Map<string, Line>()
   #waiting = 0
   readonly #heldOf: ((userId: string) => Promise<Units>) | undefined
 
-  /** `heldOf` reads what the account holds in all; left out where these are all the turns there are. */
+  /** `heldOf` reads the total amount that the account holds. Leave it out if all turns run in this process. */
   constructor(heldOf?: (userId: string) => Promise<Units>) {
     this.#heldOf = heldOf
   }
 
   /**
-   * Makes an attempt to begin a turn, which is told what the others of the user that run, or are about to, may still
-   * need, Infinity while one of them waits for it; and whether there are none, which those that hold all they need are not.
+   * Attempts to start a turn. `begin` receives what the user's other turns, running or about to start, may still need. This is Infinity
+   * while one of them waits. `isAlone` is false if there is any other turn, even one that holds all it needs.
    */
   async attempt<Result>(
     userId: string,
@@ -78,25 +80,25 @@ export class UserTurns {
     return (this.#users.get(userId)?.line.length ?? 0) > 0
   }
 
-  /** Whether something of the user's is under way that may leave some of the balance free. */
+  /** Whether a turn of the user is in progress that may free some of the balance. */
   isBusy(userId: string): boolean {
     const user = this.#users.get(userId)
     return user !== undefined && user.turns.length + user.trying.length > 0
   }
 
-  /** Whether an account that holds `held` in all holds some of it for turns on other nodes. */
+  /** Whether some of the account's total `held` belongs to turns on other nodes. */
   isHeldElsewhere(userId: string, held: Units): boolean {
     return this.#heldOf !== undefined && held > heldBy(this.#users.get(userId)?.turns ?? [])
   }
 
-  /** How many turns stand in lines, of all users. */
+  /** Number of turns in line, of all users. */
   get waitingCount(): number {
     return this.#waiting
   }
 
   /**
-   * A place in the user's line, of those that there are: `mine` resolves when nobody stands before it, or when it is no
-   * longer of use to wait.
+   * Takes a slot in the user's line, if it is not full. `mine` resolves when no turn is ahead of it, or when waiting is no longer
+   * useful.
    */
   queue(userId: string): { mine: (isOver: () => boolean) => Promise<void>; leave: () => void } | undefined {
     const user = this.#user(userId)
@@ -127,7 +129,7 @@ export class UserTurns {
         try {
           const last = lastOfWaiting(user)
           if (last === member && !(await this.#mayComeFree(userId, member))) return false
-          // Nothing has come free for those between, and woken they would not be found waiting.
+          // Wake only that one: nothing has become free for the others, and a woken turn no longer counts as waiting.
           if (last !== member) last?.wake()
           const changed = Promise.withResolvers<void>()
           member.wake = changed.resolve
@@ -164,7 +166,7 @@ export class UserTurns {
     })
   }
 
-  /** Whether a turn on another node may leave some of the balance free soon. */
+  /** Whether a turn on another node may soon free some of the balance. */
   async #mayComeFree(userId: string, member: Member): Promise<boolean> {
     if (!this.#heldOf) return false
     member.patientUntil ??= performance.now() + patienceMsMax * (0.5 + Math.random() / 2)
@@ -185,7 +187,7 @@ export class UserTurns {
   }
 }
 
-/** The last one to have come, when all wait. */
+/** Returns the newest turn if all turns wait. */
 function lastOfWaiting({ turns }: Line): Member | undefined {
   return turns.every(({ isWaiting }) => isWaiting) ? turns.at(-1) : undefined
 }

@@ -18,16 +18,16 @@ export type WeighMessage = Pick<Ask, 'input'> & {
   maxCost: Units | null
   rates: ChatRates
   responseFormat?: ResponseFormat | undefined
-  /** Tokens that the session's agent last sent beside the messages. Of a model they are known and need no guess. */
+  /** Returns the tokens that the session's agent last sent besides the messages. For a model they are known without a guess. */
   besideOf: (sessionId: string) => number
 }
 
 export type Weighed = {
   amounts: Amounts
-  /** The amounts by an exact count of the message; undefined if they are the same, or nobody can count it now. */
+  /** Computes the amounts by an exact count of the message. Undefined if they are the same or no thread can count it now. */
   recount: () => Promise<Amounts | undefined>
   history: History
-  /** What the caps leave; Infinity without any. */
+  /** Amount left under the caps; Infinity without caps. */
   left: Units
   sentAtMost: number
   tokensMax: number
@@ -39,7 +39,6 @@ export type WeighParts = {
   toolTokens: ToolTokens
 }
 
-/** What the history and the message would cost. */
 export async function weighMessage(
   { agents, store, toolTokens }: WeighParts,
   { admitted, besideOf, input, maxCost, rates, responseFormat }: WeighMessage,
@@ -73,7 +72,7 @@ export async function weighMessage(
       left,
     })
   const recount = async () => {
-    // What a model is sent is bounded, not counted.
+    // A model's prompt is bounded, not counted.
     const tokens = chat.isModel ? undefined : await agents.countTokens(draft.text)
     return tokens === undefined ? undefined : amountsWith(Math.max(tokens, roughTokens(draft.text)))
   }

@@ -22,15 +22,14 @@ export type ToolParts = { calls: OpenCalls; tools: Tools }
 export type McpCall = {
   ctx: CallerContext
   message: McpMessage
-  /** Which of the caller's clients sends it, where that says so. */
+  /** `Mcp-Session-Id` of the client that sends the call; empty if it sends none. */
   session: string
-  /** Fires when the client is gone. */
   left: AbortSignal
 }
 
 const createTask = directCall(rootRouter.tasks.create)
 
-/** Runs an endpoint as POST /api/tasks does. What that refuses is the result of the tool, with what to do about it. */
+/** Runs an endpoint like POST /api/tasks. Rejections become the tool's result, with advice on what to do. */
 export async function callTool({ calls, tools }: ToolParts, call: McpCall): Promise<Fields | WaitingCall> {
   const { ctx, message } = call
   const { arguments: params = {}, name } = message.params
@@ -38,7 +37,7 @@ export async function callTool({ calls, tools }: ToolParts, call: McpCall): Prom
   if (!isFields(params)) throw invalidParams('arguments: Must be an object.')
   const input = { endpointId, params }
   try {
-    // Who may not read a task waits for it instead, or where it was demanded is refused before it is charged for.
+    // Without the scope `read` the call waits for its task instead. If the client demanded a task, it is rejected before the charge.
     if (asksForTask(message) && (ctx.caller.scopes.includes('read') || !message.isCurrent)) {
       requireScope(ctx.caller, 'read')
       return createdTask(await readTask(ctx, await create(ctx, input)), message)
@@ -59,7 +58,7 @@ async function create(context: CallerContext, input: TaskInput): Promise<string>
   return (created as z.output<typeof CreateTaskOutput>).taskId
 }
 
-/** The same for two calls of one caller that ask for the same. */
+/** Returns the same string for identical calls of one caller. */
 async function nameCall(ctx: CallerContext, { endpointId, params }: TaskInput): Promise<string> {
   const json = JSON.stringify(params)
   await ticksFor(json, () => callerTurn(ctx))()
@@ -74,13 +73,13 @@ async function waitFor(
   const { caller, idempotencyKey, services } = ctx
   const { userId } = caller
   const called = { what, request: requestOf({ ctx, session }, message.id), isOneClient: session !== '' }
-  // With a key the repeated call is known by that, on every node.
+  // A repeated call with a key is recognized by the key, on every node.
   const isKeyed = idempotencyKey !== null
-  // The same request of one client needs no notice of whether that has left.
+  // A repeated request of one client need not wait for a disconnect notice.
   if (!isKeyed && calls.earlierTask(called) === undefined) await calls.noticed(what)
   const earlier = isKeyed ? undefined : calls.earlierTask(called)
   const digest = digestOf(what)
-  // Of the current revision, to leave is to cancel, so no other call is answered with its task.
+  // In the current revision a disconnect is a cancel, so no other call gets its task.
   if (!isKeyed && !message.isCurrent) {
     const request = called.isOneClient ? digestOf(`${called.request} ${what}`) : null
     ctx.call = { what: digest, request, keptMs: calls.keepMs }
@@ -98,7 +97,7 @@ async function waitFor(
     const reader = { left: gone, stallMs: 0, cutOff: () => {} }
     const stream = await TaskStream.open(services.tasks, { userId, taskId, reader })
     holdAnswer(ctx)
-    // Of the current revision, to leave is to cancel; but who gave a key may come back at any time, and to any node.
+    // In the current revision a disconnect is a cancel. But a client that sent a key may return at any time, on any node.
     const endWhenLeft = isKeyed ? 'goes on' : message.isCurrent ? 'canceled' : 'left'
     return new WaitingCall({ services, stream, taskId, left, call, endWhenLeft })
   } catch (error) {
@@ -116,14 +115,14 @@ function cancelOf(services: Services, task: { caller: Caller; taskId: string }):
     try {
       return isCanceled(await cancelTask(services.tasks, task)) ? 'canceled' : 'ended'
     } catch (error) {
-      // What cannot be canceled now is tried again: while the agent is at work, and when the store could not be reached.
+      // Retry later: the agent is running, or the store could not be reached.
       const isGone = error instanceof ErrandError && error.code === 'NOT_FOUND'
       return isGone || !services.tasks.runner.isAccepting ? 'ended' : 'at work'
     }
   }
 }
 
-/** A request of a client, as a notification that it is canceled names it. */
+/** Identifies a client's request the way its cancel notification does. */
 export function requestOf({ ctx, session }: Pick<McpCall, 'ctx' | 'session'>, id: unknown): string {
   return `${credentialOf(ctx.caller)} ${session} ${JSON.stringify(id)}`
 }

@@ -4,21 +4,20 @@ import { currentRevision, revisions, revisionWithoutHeader } from './revisions.t
 export type RequestId = string | number
 export type Fields = Record<string, unknown>
 
-/** What a client sent: one message, read by the rules of the protocol revision that it names. */
+/** One message from a client, read by the rules of the protocol revision that it names. */
 export type McpMessage = {
-  /** Undefined of a notification, which is not answered. */
+  /** Undefined for a notification, which gets no response. */
   id: RequestId | undefined
   method: string
   params: Fields
-  /** What `_meta` of the params holds. */
   meta: Fields
-  /** Of the request itself; of `initialize`, which agrees on one, that of before. */
+  /** The request's revision. For `initialize`, which negotiates one, this is the revision before the handshake. */
   revision: string
-  /** Without a handshake: what the client is and can do stands in each request. */
+  /** Whether it uses the revision without a handshake, in which each request describes its client. */
   isCurrent: boolean
 }
 
-/** Codes of JSON-RPC and of MCP. What else the service refuses has its HTTP status for a code. */
+/** Error codes of JSON-RPC and MCP. Other rejections by the service use their HTTP status as the code. */
 export const errorCodes = {
   parse: -32_700,
   invalidRequest: -32_600,
@@ -29,7 +28,7 @@ export const errorCodes = {
   unsupportedRevision: -32_022,
 } as const
 
-/** A refusal in the words of the protocol; with a status of HTTP where that is not 200. */
+/** A rejection as a JSON-RPC error; `status` is its HTTP status, usually 200. */
 export class McpError extends Error {
   override readonly name = 'McpError'
   readonly code: number
@@ -44,7 +43,7 @@ export class McpError extends Error {
   }
 }
 
-/** What each message of the current revision says of its client, under these names of `_meta`. */
+/** Keys of `_meta`. Each message of the current revision describes its client with the first three. */
 export const metaNames = {
   revision: 'io.modelcontextprotocol/protocolVersion',
   clientInfo: 'io.modelcontextprotocol/clientInfo',
@@ -53,7 +52,7 @@ export const metaNames = {
   relatedTask: 'io.modelcontextprotocol/related-task',
 } as const
 
-/** The field of the params that `Mcp-Name` repeats. */
+/** The param that the header `Mcp-Name` repeats, by method. */
 const namedBy: Readonly<Record<string, string>> = {
   'tools/call': 'name',
   'tasks/get': 'taskId',
@@ -61,13 +60,13 @@ const namedBy: Readonly<Record<string, string>> = {
   'tasks/cancel': 'taskId',
 }
 
-/** The id of what may be a request, for an answer to one that is refused. */
+/** Returns the id of what may be a request, for the error response if it is rejected. */
 export function idOf(body: unknown): RequestId | null {
   const { id } = isFields(body) ? body : {}
   return isRequestId(id) ? id : null
 }
 
-/** Undefined for a client's answer to a request, of which there are none here. Throws an McpError for what is no message. */
+/** Returns undefined for a client's response, because the service sends no requests. Throws an McpError for an invalid message. */
 export function readMessage(body: unknown, headers: IncomingHttpHeaders): McpMessage | undefined {
   if (Array.isArray(body)) throw invalid('Batches are not supported: send each message in a request of its own.')
   if (!isFields(body) || body['jsonrpc'] !== '2.0') throw invalid('Must be a message of JSON-RPC 2.0.')
@@ -85,12 +84,12 @@ export function readMessage(body: unknown, headers: IncomingHttpHeaders): McpMes
   const isCurrent = claimed !== undefined || (named === currentRevision && id !== undefined)
   const message = { id, method, params, meta, isCurrent, revision: named ?? revisionWithoutHeader }
   if (isCurrent) return { ...message, revision: currentOf(message, headers) }
-  // What is agreed on in the handshake itself is not known before it.
+  // Before the handshake no revision is agreed on.
   if (method !== 'initialize' && !revisions.includes(message.revision)) throw unsupported(message.revision)
   return message
 }
 
-/** What the revision without a handshake demands of each message and its headers. */
+/** Checks what the revision without a handshake requires of a message and its headers. */
 function currentOf({ id, meta, method, params }: McpMessage, headers: IncomingHttpHeaders): string {
   const claimed = meta[metaNames.revision]
   const named = headerOf(headers, 'mcp-protocol-version')
@@ -113,7 +112,7 @@ function assertSame(header: string, sent: string | undefined, inBody: string): v
   throw new McpError(errorCodes.headerMismatch, message, { status: 400 })
 }
 
-/** What is no plain ASCII comes as `=?base64?…?=`. */
+/** Decodes `=?base64?…?=`, the form of names that are not plain ASCII. */
 function decodeName(sent: string | undefined): string | undefined {
   const encoded = sent === undefined ? undefined : /^=\?base64\?([A-Za-z0-9+/]*={0,2})\?=$/.exec(sent)?.[1]
   return encoded === undefined ? sent : Buffer.from(encoded, 'base64').toString('utf8')
@@ -141,7 +140,7 @@ export function isFields(value: unknown): value is Fields {
   return typeof value === 'object' && value !== null && !Array.isArray(value)
 }
 
-/** Also of progress tokens: both are kept and sent back. */
+/** Applies to progress tokens too: both are stored and sent back. */
 const idCharsMax = 1024
 
 export function isRequestId(value: unknown): value is RequestId {

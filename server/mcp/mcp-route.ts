@@ -36,18 +36,18 @@ import { WaitingCall } from './waiting-call.ts'
 export type McpParts = ErrorParts & {
   services: Services
   stallMs: number
-  /** For so long a task whose client has left waits for the same call. */
+  /** How long a task whose client has left waits for the same call. */
   returnMs: number
 }
 
-/** A client may keep what depends on its caller only, and changes with the configuration. */
+/** Cache hints for results that depend only on the caller and change only with the configuration. */
 const kept = { ttlMs: 60_000, cacheScope: 'private' }
 const serverInfo = { name: 'errand', title: 'Errand', version: packageVersion }
 const instructions =
   'Each tool runs an agent and is charged to the account of the credential; its description has the price. ' +
   'A call that fails is refunded.'
 
-/** What is refused before its message is read. */
+/** Answers requests that are rejected before their message is read. */
 export const mcpForm: AnswerForm = {
   answer: restForm.answer,
   error: (error) => ({ text: mcpErrorJson(error) }),
@@ -57,21 +57,20 @@ export function mcpErrorJson(error: ErrandError): string {
   return errorJson(null, ofError(error, errorCodes.parse))
 }
 
-/** The endpoints as tools of the Model Context Protocol. It keeps no sessions, so that each node answers any request. */
+/** The endpoints as tools of the Model Context Protocol. It stores no sessions, so that any node can answer any request. */
 export const mcpRoute: Omit<Route, 'handle'> = {
   methods: ['POST'],
   path: '/mcp',
   operation: 'mcp',
   allowedHeaders: ['Mcp-Method', 'Mcp-Name', 'Mcp-Protocol-Version', 'Mcp-Session-Id'],
   isGated: true,
-  // What nobody may run nobody has to see.
+  // A caller who cannot run tools need not see them.
   auth: accessOf(rootRouter.tasks.create),
   body: 'json',
   takesIdempotencyKey: true,
   form: mcpForm,
 }
 
-/** What answers its messages. */
 export function createMcp(parts: McpParts): Route['handle'] {
   const calls = new OpenCalls({ keepMs: parts.returnMs })
   const host: Host = { ...parts, calls, tools: new Tools(parts.services.catalogue) }
@@ -107,13 +106,13 @@ async function serve(host: Host, routed: RoutedRequest, body: unknown): Promise<
   if (idempotencyKey !== undefined) ctx.idempotencyKey = checkIdempotencyKey(idempotencyKey, '_meta.idempotencyKey')
   const answer = await answerTo(host, { ctx, message, session, left: disconnectSignal(response) })
   if (!(answer instanceof WaitingCall)) {
-    // A client need not send it again; one that does tells its requests from those of others with the same key.
+    // Clients need not send this id back. Those that do are distinguished from others with the same API key.
     if (message.method === 'initialize') headers.push('Mcp-Session-Id', randomUUID())
     return await restForm.answer(routed, envelope(message, answer))
   }
   forget(message, body as Fields)
   try {
-    // A client that is gone without a word is known to be only by this.
+    // Without keep-alive, a client that vanished without closing its connection is never detected.
     response.socket?.setKeepAlive(true, silentMs)
     if (accept?.includes(eventsType)) await stream(host, routed, { message, waiting: answer })
     else await hold(routed, { message, waiting: answer })
@@ -122,7 +121,7 @@ async function serve(host: Host, routed: RoutedRequest, body: unknown): Promise<
   }
 }
 
-/** A call may wait for minutes, and holds nothing meanwhile of the megabytes that may have come with it. */
+/** Frees the request, which may be megabytes, because a call may wait for minutes. */
 function forget(message: McpMessage, body: Fields): void {
   const { progressToken } = message.meta
   message.params = {}
@@ -147,7 +146,7 @@ async function answerTo(host: Host, call: McpCall): Promise<Fields | WaitingCall
     const capabilities = { tools: {}, extensions: { [tasksExtension]: {} } }
     return { supportedVersions: [currentRevision], capabilities, instructions, ...kept }
   }
-  // No task of ours asks its client for anything.
+  // Errand tasks never ask their clients for input.
   if (isCurrent && method === 'tasks/update') return await answerTask(ctx, message).then(() => ({}))
   if (!isCurrent && method === 'initialize') {
     const tasks = { cancel: {}, requests: { tools: { call: {} } } }
@@ -162,7 +161,7 @@ async function answerTo(host: Host, call: McpCall): Promise<Fields | WaitingCall
 
 type Waited = { message: McpMessage; waiting: WaitingCall }
 
-/** Answers with one message when the task has ended. */
+/** Responds with one message when the task has ended. */
 async function hold(routed: RoutedRequest, { message, waiting }: Waited): Promise<void> {
   for (;;) {
     const step = await waiting.next()
@@ -173,7 +172,7 @@ async function hold(routed: RoutedRequest, { message, waiting }: Waited): Promis
   }
 }
 
-/** Answers with a stream: what the agent says of its progress, to a client that asks for that, and the result. */
+/** Responds with a stream: the agent's progress, if the client asks for it, then the result. */
 async function stream(host: Host, routed: RoutedRequest, { message, waiting }: Waited): Promise<void> {
   const { context, headers, response } = routed
   const rate = await rateOf(context)
@@ -203,7 +202,7 @@ function eventOf(json: string): string {
   return `event: message\ndata: ${json}\n\n`
 }
 
-/** Each result of the current revision says what it is, and whose. */
+/** Wraps a result. In the current revision each result names its type and its server. */
 function envelope({ id, isCurrent }: McpMessage, result: Fields): Fields {
   const current = {
     resultType: 'complete',

@@ -3,77 +3,76 @@ import { setTimeout as pause } from 'node:timers/promises'
 /** A task that calls wait for, or waited for until their clients left. */
 export type CalledTask = {
   readonly taskId: string
-  /** The same for calls of one caller, tool and arguments. */
+  /** The same for calls with the same caller, tool and arguments. */
   readonly what: string
-  /** Ends the task where that can be done. */
+  /** Cancels the task if that is possible. */
   readonly cancel: () => Promise<'canceled' | 'ended' | 'at work'>
-  /** For other nodes: nobody waits for it. Resolves with what takes that back: false if another node answers a call with it. */
+  /**
+   * Records for other nodes that no call waits for it. Resolves with a function that takes this back. That function resolves to false
+   * if another node answers a call with the task.
+   */
   readonly noteLeft: () => Promise<() => Promise<boolean>>
-  /** Undefined before its clients left. */
+  /** Undefined until its clients have left. */
   left: Promise<() => Promise<boolean>> | undefined
-  /** How many calls wait for it. */
   waiting: number
-  /** While nobody waits, and another call may take it. */
+  /** True while no call waits and another call may take it over. */
   isLeft: boolean
   hasEnded: boolean
   timer: NodeJS.Timeout | undefined
 }
 
-/** Why a call waits no more: it has its answer; its client is gone, or wants it no more; the task goes on by itself. */
+/** Why a call stopped waiting: it was answered, its client left, its client canceled it, or the task continues without it. */
 export type CallEnd = 'answered' | 'left' | 'canceled' | 'goes on'
 
-/** One call that waits. */
 export type OpenCall = {
-  /** Fires when its client says that it wants it no more. */
   readonly canceled: AbortSignal
   end(how: CallEnd): void
 }
 
-/** Which call it is. */
 export type CalledAs = {
-  /** The same for calls of one caller, tool and arguments. */
+  /** The same for calls with the same caller, tool and arguments. */
   what: string
-  /** The client and the id of its request, as notifications name them. */
+  /** The client and its request id, as in cancel notifications. */
   request: string
-  /** Whether that client is told from all others, and so has an id only once. */
+  /** Whether this client is distinguishable from all others, so that its request ids are unique. */
   isOneClient: boolean
 }
 
 type Waiter = { task: CalledTask; controller: AbortController }
 
-/** That a connection is closed may be told after the request of the next one, by about so much. */
+/** A closed connection may be noticed about this long after the client's next request. */
 const noticeMs = 100
 
 /**
- * The calls of this process that wait for their tasks. A client that gives up and calls again gets the task of its first
- * call, and pays once: a task whose clients have all left is kept for the next call of the same caller, tool and
- * arguments, and is canceled when none comes. Two calls whose clients both wait are two tasks, however alike they are.
+ * Calls in this process that wait for their tasks. A client that gives up and calls again gets the task of its first call and pays
+ * once. A task whose clients have all left is kept for the next call with the same caller, tool and arguments. It is canceled if none
+ * comes. Two calls whose clients both wait are two tasks, even if identical.
  *
- *   waits ──client leaves──▶ left ──the same is called──▶ waits
- *     │                       │ └──nobody comes, or it was canceled──▶ canceled and refunded, where that is possible
- *     └──answered──▶ gone ◀───┴──it has ended, and nobody came for its result
+ *   waits ──client leaves──▶ left ──same call again──▶ waits
+ *     │                       │ └──no call comes, or it was canceled──▶ canceled and refunded, if possible
+ *     └──answered──▶ gone ◀───┴──it has ended, and no call came for its result
  */
 export class OpenCalls {
   readonly keepMs: number
   readonly #byTask = new Map<string, CalledTask>()
   readonly #byWhat = new Map<string, Set<CalledTask>>()
-  /** An id counts from anew in each client, and clients need not say which one they are. */
+  /** A set for each key: request ids restart in each client, and clients need not identify themselves. */
   readonly #byRequest = new Map<string, Set<Waiter>>()
-  /** Tasks that are being created, for requests of clients that are told from all others. */
+  /** Tasks being created, for requests of clients that are distinguishable from all others. */
   readonly #created = new Map<string, Promise<string>>()
 
-  /** For so long a task whose client has left waits for another call. */
+  /** A task whose client has left waits `keepMs` for another call. */
   constructor({ keepMs }: { keepMs: number }) {
     this.keepMs = keepMs
   }
 
-  /** Resolves when it is known of calls for the same whether their clients have left. */
+  /** Resolves when it is known whether the clients of identical calls have left. */
   async noticed(what: string): Promise<void> {
     const alike = [...(this.#byWhat.get(what) ?? [])]
     if (alike.length > 0 && !alike.some(({ isLeft }) => isLeft)) await pause(noticeMs)
   }
 
-  /** The task that a call gets instead of one of its own. Whoever asks opens the call in the same tick. */
+  /** Returns the task that a call gets instead of a new one. `open` must be called in the same tick. */
   earlierTask({ isOneClient, request, what }: CalledAs): string | undefined {
     const waiters = isOneClient ? [...(this.#byRequest.get(request) ?? [])] : []
     const repeated = waiters.find(({ task }) => task.what === what)?.task
@@ -82,8 +81,8 @@ export class OpenCalls {
   }
 
   /**
-   * A task of its own; that of the same request, where it is sent again before the first call of that is open. Whoever asks
-   * opens the call when it resolves.
+   * Creates a task. If a request is sent again before its first call is open, returns the task of that call. `open` must be called when
+   * it resolves.
    */
   async taskOf({ isOneClient, request, what }: CalledAs, create: () => Promise<string>): Promise<string> {
     if (!isOneClient) return await create()
@@ -120,7 +119,7 @@ export class OpenCalls {
     }
   }
 
-  /** A client wants the answer to one of its requests no more. Of several that may be meant none is. */
+  /** Cancels one request of a client. If several requests match, none is canceled. */
   cancelRequest(request: string): void {
     const [waiter, ...others] = this.#byRequest.get(request) ?? []
     if (others.length === 0) waiter?.controller.abort()
@@ -135,7 +134,7 @@ export class OpenCalls {
 
   #keep(task: CalledTask): void {
     task.isLeft = true
-    // If the store cannot be reached, this node goes on as if it were alone.
+    // If the store is unreachable, this node continues as if it were alone.
     task.left = task.noteLeft().catch(() => () => Promise.resolve(true))
     task.timer = setTimeout(() => {
       task.isLeft = false
@@ -152,7 +151,7 @@ export class OpenCalls {
     else this.#forget(task)
   }
 
-  /** False if another node has answered a call with it. */
+  /** Resolves to false if another node has answered a call with the task. */
   async #takeBack({ left }: CalledTask): Promise<boolean> {
     const takeBack = await left
     return takeBack === undefined || (await takeBack().catch(() => true))
@@ -160,7 +159,7 @@ export class OpenCalls {
 
   async #cancel(task: CalledTask): Promise<void> {
     const outcome = await task.cancel()
-    // Meanwhile there may be another call for it.
+    // Another call may have taken over the task meanwhile.
     if (task.waiting > 0) return
     task.hasEnded = outcome === 'ended'
     if (outcome === 'canceled') this.#forget(task)

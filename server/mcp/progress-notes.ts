@@ -1,10 +1,10 @@
 import type { TaskProgress } from '../tasks/task-schema.ts'
 import { isRequestId, type Fields } from './mcp-message.ts'
 
-/** The least by which what is told rises, as the protocol demands, where the agent says of no fraction that it has. */
+/** Min step between progress values: the protocol requires them to increase, even if the agent gives no fraction. */
 const leastStep = 1e-6
 
-/** The progress of a task as notifications to the client that gave a token for them. */
+/** Converts a task's progress to notifications for a client that sent a progress token. */
 export class ProgressNotes {
   readonly #token: unknown
   #told = 0
@@ -13,7 +13,7 @@ export class ProgressNotes {
     this.#token = token
   }
 
-  /** Undefined for a client that asked for none. */
+  /** Returns undefined for a client that sent no token. */
   next({ fraction, message }: TaskProgress): Fields | undefined {
     const progressToken = this.#token
     if (!isRequestId(progressToken)) return undefined

@@ -9,8 +9,8 @@ import { invalidParams, isFields, metaNames, type Fields, type McpMessage } from
 import { isCanceled, resultOf } from './tool-result.ts'
 import { WaitingCall } from './waiting-call.ts'
 
-// Tasks of ours as the tasks of MCP, which are two things: of the revision 2025-11-25, where a client asks for one in the
-// call, and an extension of the current one, where a client says in each request that it knows them.
+// Errand tasks as MCP tasks, which come in two forms. In revision 2025-11-25 a client asks for a task in the call. In the current
+// revision they are an extension, which a client declares in each request.
 
 export const tasksExtension = 'io.modelcontextprotocol/tasks'
 const pollMs = 2000
@@ -18,7 +18,7 @@ const pollMs = 2000
 const getTask = directCall(rootRouter.tasks.get)
 const cancelTask = directCall(rootRouter.tasks.cancel)
 
-/** Whether a call is to be answered at once, with its task. */
+/** Whether to answer a call immediately, with its task. */
 export function asksForTask({ isCurrent, meta, params }: McpMessage): boolean {
   if (!isCurrent) return isFields(params['task'])
   const { extensions } = meta[metaNames.clientCapabilities] as { extensions?: unknown }
@@ -29,12 +29,12 @@ export async function readTask(context: CallerContext, taskId: unknown): Promise
   return (await getTask({ context, input: { taskId }, signal: undefined })) as Task
 }
 
-/** The answer to a call whose client will ask for the task. */
+/** Builds the response to a call whose client will poll the task. */
 export function createdTask(task: Task, { isCurrent }: McpMessage): Fields {
   return isCurrent ? { resultType: 'task', ...shownCurrent(task) } : { task: shown(task) }
 }
 
-/** `tasks/get`: of the current revision with the result, once there is one. */
+/** `tasks/get`: in the current revision with the result, if there is one. */
 export async function answerTask(ctx: CallerContext, { isCurrent, params }: McpMessage): Promise<Fields> {
   const task = await readTask(ctx, params['taskId'])
   if (!isCurrent) return shown(task)
@@ -42,7 +42,7 @@ export async function answerTask(ctx: CallerContext, { isCurrent, params }: McpM
   return current['status'] === 'completed' ? { ...current, result: await resultOf(ctx.services, task) } : current
 }
 
-/** `tasks/result` of the revision before: waits for the end. A client that leaves may come back. */
+/** `tasks/result` of the earlier revision: waits for the end. A client that leaves may return. */
 export async function waitForTask(
   ctx: CallerContext,
   { left, message }: { left: AbortSignal; message: McpMessage },
@@ -59,7 +59,7 @@ export async function waitForTask(
   return new WaitingCall({ services, stream, taskId, left, meta })
 }
 
-/** `tasks/cancel`: the earlier revision has an error for what is not canceled, the current one has none. */
+/** `tasks/cancel`: if the task is not canceled, the earlier revision returns an error and the current one does not. */
 export async function cancelCalled(context: CallerContext, { isCurrent, params }: McpMessage): Promise<Fields> {
   const { taskId } = params
   const { status } = await readTask(context, taskId)
@@ -79,7 +79,7 @@ function shown(task: Task): Fields {
   return { ...common(task), status: statusOf(task), ttl: null, pollInterval: pollMs }
 }
 
-/** A tool that fails is completed there: `failed` is of requests that were refused. */
+/** In the current revision a failed tool call is `completed`; `failed` means a rejected request. */
 function shownCurrent(task: Task): Fields {
   const status = statusOf(task)
   return { ...common(task), status: status === 'failed' ? 'completed' : status, ttlMs: null, pollIntervalMs: pollMs }

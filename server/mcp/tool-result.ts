@@ -11,10 +11,9 @@ export type ToolResult = {
   _meta: Record<string, unknown>
 }
 
-/** A stored result up to this is sent whole; of a larger one its preview and its link. */
+/** Stored results up to this size are sent whole; larger ones as a preview and a link. */
 const wholeBytesMax = 256 * 1024
 
-/** What a task that has ended is to a client of MCP. */
 export async function resultOf(services: Services, task: Task): Promise<ToolResult> {
   const { costUsd, error, id: taskId, refundedUsd, response, responseUri } = task
   const meta = { taskId, costUsd }
@@ -62,11 +61,11 @@ const remedies: Partial<Record<ErrorCode, string>> = {
   ACCOUNT_BLOCKED: 'Wait until then before the next call.',
 }
 
-/** Why no task was created, for a model or a person to act on; undefined for a fault of the service. */
+/** Explains to a model or a person why no task was created. Returns undefined for a fault of the service. */
 export function refusedResult(error: ErrandError): ToolResult | undefined {
   if (isFault(error)) return undefined
   const { code, details, retryAfterSeconds } = error
-  // To a client of MCP the params are the arguments.
+  // MCP clients know the params as `arguments`.
   const said = details?.map(({ message, path }) => `${path.replace(/^params(?=$|[.[])/, 'arguments')}: ${message}`)
   const wait = retryAfterSeconds === undefined ? undefined : `Call again in ${retryAfterSeconds} seconds.`
   const text = [said?.join('; ') ?? error.message, 'Nothing was charged.', remedies[code] ?? wait]

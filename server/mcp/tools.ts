@@ -8,8 +8,8 @@ import { invalidParams, type McpMessage } from './mcp-message.ts'
 export const toolsPerPage = 200
 
 /**
- * The endpoints as tools. Each has one name for all callers, whatever they may run: its id with what language models do
- * not take in names replaced.
+ * The endpoints as tools. Each has the same name for all callers, whatever they may run. The name is the endpoint's id, with characters
+ * replaced that language models do not accept in names.
  */
 export class Tools {
   readonly #catalogue: Catalogue
@@ -29,7 +29,7 @@ export class Tools {
     }
   }
 
-  /** A page of those that the caller may run; `nextCursor` when there are more. */
+  /** Returns a page of tools that the caller may run; `nextCursor` if there are more. */
   list(caller: Caller, cursor: unknown, { isCurrent }: McpMessage) {
     const from = cursor === undefined ? 0 : readCursor(cursor)
     const all = agentsFor(this.#catalogue, caller).flatMap(({ endpoints, name }) =>
@@ -40,7 +40,7 @@ export class Tools {
       name: this.#names.get(endpoint)!,
       title: `${agentName}: ${endpoint.name}`,
       description: describe(endpoint),
-      // Params are an object whatever their schema says; clients refuse a tool whose schema leaves it open.
+      // Params are an object whatever their schema says. Clients reject a tool whose schema leaves the type open.
       inputSchema: { ...endpoint.paramsJsonSchema, type: 'object' },
       ...(!isCurrent && { execution: { taskSupport: 'optional' } }),
       _meta: { endpointId: endpoint.id, priceUsd: formatUsd(endpoint.price) },
@@ -48,7 +48,7 @@ export class Tools {
     return { tools, ...(to < all.length && { nextCursor: String(to) }) }
   }
 
-  /** Throws for a name that is none of the caller's tools. */
+  /** Throws if the name is not one of the caller's tools. */
   find(caller: Caller, name: unknown): Endpoint {
     const endpoint = typeof name === 'string' ? this.#endpoints.get(name) : undefined
     const isTheirs = endpoint && agentsFor(this.#catalogue, caller).some(({ id }) => id === endpoint.agentId)

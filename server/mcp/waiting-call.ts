@@ -9,17 +9,16 @@ type WaitingParts = {
   stream: TaskStream
   taskId: string
   left: AbortSignal
-  /** Undefined where nothing follows from that its client leaves. */
+  /** Undefined if nothing happens to the task when its client leaves. */
   call?: OpenCall
   endWhenLeft?: CallEnd
-  /** Of the result, besides what results have. */
+  /** Extra fields merged into the result's `_meta`. */
   meta?: Record<string, unknown>
 }
 
-/** What the agent says of how far it has come, or the result; none when the client is gone, or wants it no more. */
+/** Progress reported by the agent, or the result. The result is undefined if the client is gone or canceled the call. */
 export type CallStep = { progress: TaskProgress } | { result: ToolResult | undefined }
 
-/** A call whose task is under way. */
 export class WaitingCall {
   readonly #parts: WaitingParts
   #events: TaskEvent[] = []
@@ -45,7 +44,7 @@ export class WaitingCall {
         if (!this.#isGone) this.#how = 'answered'
         return { result: { ...result, _meta: { ...result._meta, ...meta } } }
       }
-      // At its end a task has the progress that was told before.
+      // The state event of an ended task repeats progress that was already sent.
       if (event.progress && (event.type === 'progress' || event.status === 'processing')) {
         return { progress: event.progress }
       }
@@ -56,7 +55,7 @@ export class WaitingCall {
     return { result: failure(text, { taskId }) }
   }
 
-  /** Nobody takes its result any more. */
+  /** Ends the call: its result is no longer read. */
   end(): void {
     if (this.#hasEnded) return
     this.#hasEnded = true

@@ -3,11 +3,11 @@ import type { Services } from '../rpc/context.ts'
 import { readDeltas, textOf, type DeltaKind } from './event-deltas.ts'
 import { endOf, type EndEvent, type ReplyEnd } from './reply-end.ts'
 
-/** Successive texts and thoughts of a reply. */
+/** Consecutive text or consecutive reasoning of a reply. */
 export type ReplyPart = { kind: DeltaKind; text: string }
 export type WholeReply = { parts: ReplyPart[]; text: string; reasoning: string; end: ReplyEnd }
 
-/** Reads a reply to its end; undefined where its reader has left before. */
+/** Reads a reply to its end. Returns undefined if its reader left first. */
 export async function collectReply(
   { next, turnId }: Pick<TurnReader, 'next' | 'turnId'>,
   of: { userId: string } & Pick<Services, 'store'>,

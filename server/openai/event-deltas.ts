@@ -3,7 +3,7 @@ import type { EndEvent } from './reply-end.ts'
 export type DeltaKind = 'text' | 'reasoning'
 
 export type DeltaReader = {
-  /** Told the text as it stands in the JSON, without its quotes. */
+  /** Receives the text as escaped in the JSON, without its quotes. */
   onDelta: (kind: DeltaKind, literal: string) => void
   onEnd: (event: EndEvent) => void
 }
@@ -15,8 +15,8 @@ const errorLine = '{"type":"error"'
 const deltaField = '"delta":"'
 
 /**
- * Reads lines as the service writes them, in which a delta is the last field: its text goes from one JSON to the other as it
- * stands. Parsing and writing each of them anew took several times as long.
+ * Reads lines that the service wrote, in which a delta is the last field. Its text is copied as escaped from one JSON to the other.
+ * Parsing and serializing each delta again took several times as long.
  */
 export function readDeltas(lines: string, { onDelta, onEnd }: DeltaReader): void {
   for (let start = 0, end = lines.indexOf('\n'); end !== -1; start = end + 1, end = lines.indexOf('\n', start)) {
@@ -30,7 +30,7 @@ export function readDeltas(lines: string, { onDelta, onEnd }: DeltaReader): void
   }
 }
 
-/** The text that pieces of JSON stand for. */
+/** Unescapes consecutive pieces of a JSON string. */
 export function textOf(literals: readonly string[]): string {
   return JSON.parse(`"${literals.join('')}"`) as string
 }

@@ -7,7 +7,6 @@ import { WireError } from './wire-error.ts'
 type Models = { caller: Caller; catalogue: Services['catalogue'] }
 export type ModelAgent = Agent & { chat: Chat }
 
-/** The agents that converse and that the caller may use, as models. */
 export function listModels({ caller, catalogue }: Models): object {
   return { object: 'list', data: catalogue.agents.filter((agent) => isModelFor(caller, agent)).map(toModel) }
 }
@@ -16,7 +15,7 @@ export function getModel(of: Models, model: string): object {
   return toModel(modelOf(of, model))
 }
 
-/** Throws 404 for what is no model to the caller. */
+/** Throws 404 if the caller has no such model. */
 export function modelOf({ caller, catalogue }: Models, model: string): ModelAgent {
   const agent = catalogue.agent(model)
   if (agent && isModelFor(caller, agent)) return agent
@@ -33,7 +32,7 @@ function toModel({ chat, description, id, name }: Agent): object {
   return {
     id,
     object: 'model',
-    // Nobody knows when an agent was made.
+    // The creation time of an agent is unknown.
     created: 0,
     owned_by: 'errand',
     name,

@@ -15,7 +15,7 @@ import { badParam, wireForm } from './wire-error.ts'
 const read = ['GET', 'HEAD']
 const reading: readonly Scope[] = ['read', 'execute']
 
-/** What browsers may send beside the headers of all operations: OpenAI's client says much of itself. */
+/** Headers that browsers may send besides those of all operations. OpenAI's client sends many about itself. */
 const allowedHeaders = [
   'Errand-Session',
   'OpenAI-Beta',
@@ -27,7 +27,7 @@ const allowedHeaders = [
   ...['Retry-Count', 'Runtime', 'Runtime-Version', 'Timeout'].map((name) => `X-Stainless-${name}`),
 ]
 
-/** OpenAI's protocol, whose models are the agents that converse. */
+/** Routes of OpenAI's protocol, whose models are the agents that support chat. */
 export function openaiRoutes(stallMs: number): Route[] {
   const creates = { methods: ['POST'], body: 'object', takesIdempotencyKey: true } as const
   return [

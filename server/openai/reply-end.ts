@@ -5,17 +5,17 @@ import { WireError } from './wire-error.ts'
 
 export type EndEvent = Extract<ChatEvent, { type: 'done' | 'error' }>
 
-/** How a reply ended. One that was cut off is charged for what there is of it. */
+/** How a reply ended. One that was cut off is charged for the part that exists. */
 export type ReplyEnd =
   | { kind: 'finished' | 'cut'; usage: ChatUsage; costUsd: string; code: string | null; error: null }
   | { kind: 'failed' | 'stopped'; usage: ChatUsage | null; costUsd: string; error: ErrandError }
 
-/** What cuts a reply off that is worth reading as far as it goes. */
+/** Codes that cut a reply off but leave a part worth reading. */
 const cutting = new Set(['INSUFFICIENT_BALANCE', 'BUDGET_REACHED', 'LIMIT_REACHED', 'AGENT_TIMEOUT'])
 
 type Of = { userId: string; turnId: string; hasText: boolean }
 
-/** What the last event of a stream says, and its receipt where the event has no usage. */
+/** Converts the last event of a stream. If the event has no usage, it is read from the receipt. */
 export async function endOf(
   event: EndEvent,
   { hasText, store, ...of }: Of & Pick<Services, 'store'>,
@@ -33,7 +33,7 @@ export async function endOf(
   return { kind: code === 'AGENT_INTERRUPTED' ? 'stopped' : 'failed', usage, costUsd, error: failure(code, message) }
 }
 
-/** As it is kept on the receipt; null where nothing was charged. */
+/** Reads the usage from the receipt; null if nothing was charged. */
 export async function usageOf(
   store: Services['store'],
   { turnId, userId }: Pick<Of, 'turnId' | 'userId'>,
@@ -51,7 +51,7 @@ const refused: Record<string, ErrorCode> = {
   LIMIT_REACHED: 'LIMIT_REACHED',
 }
 
-/** A repetition of what failed is a new request, which its user decides on. */
+/** Marks other failures as final: a retry is a new request, which is the user's decision. */
 function failure(code: string, message: string): ErrandError {
   const known = refused[code]
   if (known) return new ErrandError(known, message)

@@ -8,16 +8,16 @@ import type { ModelAgent } from './models.ts'
 import type { ReplyAsk } from './start-reply.ts'
 import { badParam, WireError } from './wire-error.ts'
 
-/** Where a reply is kept, if it is. */
+/** The session of a reply, stored or not. */
 export type ReplyPlace = { open: ReplyAsk['open']; setting: Pick<MessageSetting, 'agentId'> }
 
-/** Nothing of it is kept but its receipt. */
+/** Stores nothing of the reply but its receipt. */
 export function unkeptSession({ clock }: Services, agentId: string): ReplyPlace {
   const sessionId = newId('ses', clock.now())
   return { open: () => Promise.resolve({ sessionId }), setting: { agentId } }
 }
 
-/** `param` is the field that names the session; without it a header does. */
+/** `param` is the field that names the session; undefined if a header does. */
 type Continued = { caller: Caller; sessionId: string; model: string; param?: string | undefined }
 
 /** Throws 404 for an unknown session, and 400 for one with another agent. */
@@ -33,11 +33,11 @@ export async function continuedSession(
 
 type New = { caller: Caller; agent: ModelAgent; metadata: Record<string, string> }
 
-/** A session of its own, which is there for good once the reply is admitted. */
+/** Creates a session for the reply, which stays once the reply is admitted. */
 export function newSession({ sessions, store }: Services, { agent, caller, metadata }: New): ReplyPlace {
   const { chat, id: agentId } = agent
   const open = async () => {
-    // Else each request that is refused would write two times, without any bound.
+    // Otherwise each rejected request would write twice, without any limit.
     await foreseeRefusal(store, { agentId, caller, chat })
     const input = { agentId, metadata }
     const { sessionId } = await createSession(sessions, { caller, input, idempotencyKey: null, isResponse: true })

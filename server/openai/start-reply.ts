@@ -15,29 +15,29 @@ import { badParam } from './wire-error.ts'
 
 export type ReplyAsk = {
   body: unknown
-  /** Opened only once it is known that the request is no repetition. */
+  /** Called only after the request is known not to be a repetition. */
   open: () => Promise<{ sessionId: string; onRefused?: () => Promise<void> }>
   message: EarlierMessage['content']
   params: { temperature?: number; maxTokens?: number }
   setting: Omit<MessageSetting, 'bodyHash'>
-  /** What the request calls the fields of a chat. */
+  /** The request's names for the fields of a chat. */
   names: Record<string, string>
   onDisconnect?: OnDisconnect
 }
 
-/** How long a client that may repeat its request by itself has for that, before the reply is stopped. */
+/** Grace period in which a client may retry its request, before the reply is stopped. */
 const repeatMs = 3000
 
-/** A reply that is under way, as the client of a request reads it. */
+/** A reply in progress, as the requesting client reads it. */
 export type Reply = Pick<TurnReader, 'turnId' | 'next'> & {
-  /** The client reads no more of it, and it may go on. */
+  /** Stops reading. The reply may continue. */
   detach: () => void
-  /** Something of it was written, so the request is not repeated. */
+  /** Call this once part of the reply was written, because then the client does not repeat its request. */
   told: () => void
 }
 
 /**
- * Admits a request, or finds the reply to an earlier sending of it: with the same Idempotency-Key, or a repetition by its client
+ * Admits a request, or finds the reply to an earlier copy of it: one with the same Idempotency-Key, or one that the client repeated
  * within a minute.
  */
 export async function startReply(stallMs: number, routed: RoutedRequest, ask: ReplyAsk): Promise<Reply> {
@@ -57,7 +57,7 @@ export async function startReply(stallMs: number, routed: RoutedRequest, ask: Re
     : sent && sent.retries > 0 && (await openRepeated(sent))
   const turn = earlier || (await start())
   holdAnswer(context)
-  // Of two readers of a turn the one that admitted it, or took it over, is known to its row.
+  // If a turn has two readers, its row refers to the one that admitted it or took it over.
   const onCut = () => sent && noteLeft({ digest: sent.digest, resourceId: turn.turnId })
   return readBy(turn, { left: reader.left, patienceMs: isRepeated ? repeatMs : 0, onCut })
 
@@ -67,7 +67,7 @@ export async function startReply(stallMs: number, routed: RoutedRequest, ask: Re
   }
 
   function noteLeft(of: { digest: string; resourceId: string }): void {
-    // Without the note a repetition is answered all the same, if no alike request is under way.
+    // Without this note a repetition still finds the reply, unless an identical request is in progress.
     void services.store.requests.left({ userId: caller.userId, ...of }).catch(() => {})
   }
 
@@ -87,7 +87,7 @@ export async function startReply(stallMs: number, routed: RoutedRequest, ask: Re
         onRate: (rate: RateState) => (context.rate = rate),
         onWait: () => holdAnswer(context),
       })
-      // Another with its Idempotency-Key was admitted meanwhile, and this one reads that.
+      // Another request with this Idempotency-Key was admitted meanwhile, and this one reads its reply.
       if (about.turnId !== turn.turnId) await onRefused?.()
       return turn
     } catch (error) {
@@ -101,7 +101,7 @@ export function callerOf({ context }: RoutedRequest): Caller {
   return must(context.caller, 'the route is for callers who are known')
 }
 
-/** The session that a request continues. Throws 403, or 404 as for an unknown one, where a client token does not reach it. */
+/** Returns the session that a request continues. If a client token does not reach it, throws 403, or 404 as for an unknown one. */
 export function sessionOf(routed: RoutedRequest): string | undefined {
   const caller = callerOf(routed)
   const { 'errand-session': sessionId } = routed.request.headers
@@ -114,13 +114,13 @@ export function sessionOf(routed: RoutedRequest): string | undefined {
   return sessionId
 }
 
-/** A refusal of a field by the name that its request has for it. */
+/** Renames a rejected field to the request's name for it. */
 function renamed(error: unknown, names: Record<string, string>): unknown {
   const [detail] = error instanceof ErrandError && error.code === 'BAD_REQUEST' ? (error.details ?? []) : []
   return detail && Object.hasOwn(names, detail.path) ? badParam(names[detail.path]!, detail.message) : error
 }
 
-/** How often its client has repeated a request; undefined of clients that do not say so, and may not repeat it. */
+/** Returns how often the client has repeated the request. Undefined for clients that send no count, which may not retry at all. */
 function retriesOf({ headers }: IncomingMessage): number | undefined {
   const { 'x-stainless-retry-count': count } = headers
   return typeof count === 'string' && /^\d{1,3}$/.test(count) ? Number(count) : undefined

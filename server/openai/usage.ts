@@ -2,7 +2,6 @@ import type { ChatUsage } from '../chat/chat-schema.ts'
 
 type Charged = { usage: ChatUsage; costUsd: string }
 
-/** Of a chat completion: what was used, as OpenAI writes it, and what that cost. */
 export function completionUsage({ costUsd, usage }: Charged) {
   return {
     prompt_tokens: usage.promptTokens,
@@ -15,7 +14,6 @@ export function completionUsage({ costUsd, usage }: Charged) {
   }
 }
 
-/** Of a response. */
 export function responseUsage({ costUsd, usage }: Charged) {
   return {
     input_tokens: usage.promptTokens,

@@ -7,8 +7,8 @@ const invalid = 'invalid_request_error'
 const noQuota = 'insufficient_quota'
 
 /**
- * What a code is in OpenAI's words. Their clients repeat a request by themselves after 408, 409, 429 and 5xx, so what no
- * repetition changes has another status, or says that it must not be repeated.
+ * Maps codes to OpenAI's status, type and code. OpenAI's clients automatically retry after 408, 409, 429 and 5xx. Errors that no retry
+ * can fix therefore get another status, or a header that forbids the retry.
  */
 const wire: Record<ErrorCode, Wire> = {
   BAD_REQUEST: { type: invalid, code: 'invalid_value' },
@@ -38,7 +38,7 @@ const wire: Record<ErrorCode, Wire> = {
   SERVICE_UNAVAILABLE: { type: 'server_error', code: 'service_unavailable' },
 }
 
-/** What may be otherwise in a moment. */
+/** Errors that may be temporary. */
 const passing = new Set<ErrorCode>([
   'REQUEST_TIMEOUT',
   'SESSION_BUSY',
@@ -50,7 +50,7 @@ const passing = new Set<ErrorCode>([
 
 type Field = { param?: string; code?: string; isFinal?: boolean }
 
-/** A refusal that says more in OpenAI's words than its code does. */
+/** An error with OpenAI details beyond those of its code. */
 export class WireError extends ErrandError {
   readonly field: Field
 
@@ -60,10 +60,9 @@ export class WireError extends ErrandError {
   }
 }
 
-/** The code of a value that is one of OpenAI's, and none that an agent is given. */
+/** Code for a value that OpenAI's protocol allows but agents do not support. */
 export const unsupported = 'unsupported_value'
 
-/** 400 about one parameter. */
 export function badParam(param: string, message: string, code?: string): WireError {
   return new WireError('BAD_REQUEST', `${param}: ${message}`, { param, ...(code !== undefined && { code }) })
 }

@@ -9,13 +9,12 @@ import type { Reply } from './start-reply.ts'
 export type Translation = {
   begin: () => string
   write: (lines: string) => string
-  /** What is behind the last of them. */
+  /** Returns what follows the last lines. */
   finish: () => Promise<string>
 }
 
 type Told = { turnId: string; costUsd?: string | undefined }
 
-/** Answers with the whole of a reply. */
 export async function answerReply(
   { context, headers, response }: RoutedRequest,
   body: object,
@@ -27,7 +26,6 @@ export async function answerReply(
   respond(response, { status: 200, text: JSON.stringify(body), headers })
 }
 
-/** Streams a reply as server-sent events. */
 export async function streamReply(
   { context, headers, response }: RoutedRequest,
   { reply, stallMs, translation }: { reply: Reply; stallMs: number; translation: Translation },
@@ -43,7 +41,7 @@ export async function streamReply(
       isOver = lines === undefined
       const events = opening + (lines === undefined ? await translation.finish() : translation.write(lines))
       opening = ''
-      // What is not shown has no events.
+      // Some lines have no counterpart in the protocol.
       if (events === '') continue
       reply.told()
       return events

@@ -30,7 +30,7 @@ import type {
 } from './session-schema.ts'
 
 const deleteMsMax = 10_000
-/** Files of a session that is deleted. */
+/** Max files of a deleted session to remove concurrently. */
 const removedAtOnce = 4
 
 export type SessionParts = {
@@ -46,18 +46,18 @@ type Create = {
   caller: Caller
   input: z.output<typeof CreateSessionInput>
   idempotencyKey: string | null
-  /** Whether it is created for a response of OpenAI's protocol. */
+  /** Whether it is created for an OpenAI response. */
   isResponse?: boolean
 }
 
-/** Opens a session with an agent that the caller may use. Free of charge. */
+/** Creates a session with an agent that the caller may use. Free of charge. */
 export async function createSession(
   { access, catalogue, clock, payloads, store }: SessionParts,
   { caller, idempotencyKey, input, isResponse = false }: Create,
 ): Promise<z.output<typeof CreateSessionOutput>> {
   const { agentId, tags = {} } = input
   const metadata = withConnectors(input)
-  // Before it is hashed, which takes longer.
+  // Check the size before hashing, which takes longer.
   if (Buffer.byteLength(JSON.stringify(metadata)) > metadataBytesMax) throw metadataTooLarge()
   const idempotency = idempotencyKey === null ? null : { key: idempotencyKey, bodyHash: hashJson(input) }
   if (idempotency) {
@@ -89,7 +89,7 @@ export async function createSession(
   return created(result.session)
 }
 
-/** The connectors of a session are part of its metadata, wherever its creator names them. */
+/** Stores the session's connectors in its metadata, whichever field the creator used. */
 function withConnectors({ connectorIds, metadata = {} }: z.output<typeof CreateSessionInput>): Record<string, unknown> {
   if (!connectorIds) return metadata
   if (Object.hasOwn(metadata, connectorIdsKey)) {
@@ -98,7 +98,7 @@ function withConnectors({ connectorIds, metadata = {} }: z.output<typeof CreateS
   return { ...metadata, [connectorIdsKey]: connectorIds }
 }
 
-/** The session that an earlier request with the same key made, whatever became of its agent since. */
+/** Returns the session created by an earlier request with the same key, whatever has become of its agent since. */
 async function findReplay(
   store: Store,
   userId: string,
@@ -217,14 +217,12 @@ export async function deleteSession(
   })
 }
 
-/** The files of messages that are gone. */
 async function removeFiles(payloads: PayloadStore, ids: readonly string[]): Promise<void> {
   for (let first = 0; first < ids.length; first += removedAtOnce) {
     await Promise.all(ids.slice(first, first + removedAtOnce).map((id) => payloads.release(id, true)))
   }
 }
 
-/** Why a session takes neither a message nor an update. */
 export function sessionRefusal(reason: 'unknown' | 'expired' | 'completed'): ErrandError {
   switch (reason) {
     case 'unknown':

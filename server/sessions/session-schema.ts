@@ -18,7 +18,7 @@ import {
 import { ConnectorIds } from './session-connectors.ts'
 import { messageRoles, sessionStatuses } from '../store/records.ts'
 
-// The shapes of the session operations on the wire, over REST and typed RPC alike.
+// Wire types of the session operations, shared by REST and typed RPC.
 
 const SessionStatus = z.enum(sessionStatuses)
 const sessionId = resourceId.describe('The id returned when the session was created')

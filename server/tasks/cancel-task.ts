@@ -9,9 +9,9 @@ import type { Task } from './task-schema.ts'
 export type CancelTaskParts = ReadTaskParts & { catalogue: Catalogue; stops: TaskStops }
 
 /**
- * Cancels and refunds a task of the caller in any state, and returns it; a task that has ended stays as it is. State and
- * money change first: late writes of the agent touch no row. Throws 409 for a running task whose endpoint can be canceled
- * only while queued, or whose run has called a connector or charged an event, and 403 if the credential is for other agents.
+ * Cancels and refunds a queued or running task of the caller, and returns it. A task that has ended is returned unchanged. State and
+ * money change first, so late writes of the agent match no row. Throws 409 if the task is running and its endpoint allows canceling
+ * only queued tasks, or if the run has called a connector or charged an event. Throws 403 if the credential is for other agents.
  */
 export async function cancelTask(
   parts: CancelTaskParts,
@@ -23,7 +23,7 @@ export async function cancelTask(
   if (!task) throw taskNotFound()
   requireAgent(caller, task.agentId)
   if (task.completedAt === null) {
-    // An endpoint that is gone from the configuration is run no more.
+    // Undefined if the endpoint was removed from the configuration. It no longer runs, so its tasks may be stopped.
     const mayStopWork = catalogue.endpoint(task.endpointId)?.cancel !== 'pending'
     const { outcome } = await stops.cancel({ userId, taskId, error: taskCanceled, mayStopWork })
     if (outcome === 'at-work') {
@@ -36,7 +36,7 @@ export async function cancelTask(
       throw new ErrandError('CONFLICT', message)
     }
   } else if (task.error?.code === taskCanceled.code) {
-    // The answer to whoever canceled it may have been lost, and what was to follow with it.
+    // The result of an earlier cancel may have been lost, and with it the stop that follows.
     stops.stop(taskId)
   }
   return await getTask(parts, { userId, taskId, waitSeconds: 0, signal: undefined, onHold: () => {} })

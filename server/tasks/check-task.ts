@@ -14,11 +14,11 @@ type Input = Pick<z.output<typeof CreateTaskInput>, 'endpointId' | 'maxCostUsd' 
 type Asked = {
   caller: Caller
   input: Input
-  /** Resolves in a tick of the event loop in which the params may be gone through. */
+  /** Resolves in an event-loop tick in which the params may be hashed or validated. */
   ownTick: () => Promise<void>
 }
 
-/** Params with more text are gone through in a tick for each piece of work on them: all together took a quarter of a second. */
+/** Above this size each pass over the params (hash, validate) gets its own event-loop tick. In one tick they blocked for 250 ms. */
 const largeParamsChars = 64 * 1024
 
 export function ticksFor(params: string, onLarge: () => Promise<void>): () => Promise<void> {
@@ -27,14 +27,14 @@ export function ticksFor(params: string, onLarge: () => Promise<void>): () => Pr
   }
 }
 
-/** Throws where the caller has no such endpoint, or it does not take the params. */
+/** Throws if the caller has no such endpoint or the params are invalid. */
 export async function checkTask(
   catalogue: Catalogue,
   { caller, input, ownTick }: Asked,
 ): Promise<{ agent: Agent; endpoint: Endpoint }> {
   const endpoint = catalogue.endpoint(input.endpointId)
   const agent = endpoint && catalogue.agent(endpoint.agentId)!
-  // One that is not for the caller is not there, or its schema could be read off the refusals of params.
+  // Treat an endpoint that is hidden from the caller as missing. Otherwise param errors would reveal its schema.
   if (!agent || !isVisibleTo(agent, caller.email)) throw new ErrandError('NOT_FOUND', 'Agent endpoint not found')
   requireAgent(caller, agent.id)
   await ownTick()
@@ -47,8 +47,8 @@ export async function checkTask(
 type QuotedTask = Pick<Endpoint, 'price' | 'meters'>
 
 /**
- * What the task is charged: the price of its endpoint, or that of its quote. Throws where it may not cost as much. Of a metered
- * task that is the most that it may come to, which its cap lowers, as long as that pays for one event.
+ * Returns the charge for a task: the price of its endpoint or of its quote. For a metered task this is its maximum cost, which
+ * `maxCostUsd` can lower. Throws if `maxCostUsd` is below the price or, for a metered task, below its cheapest event.
  */
 export async function priceOf(
   quotes: Quotes,
@@ -70,7 +70,7 @@ export async function priceOf(
   return { price: Math.min(price, left), meters, quoteId: id }
 }
 
-/** The price of a task as it is now, and the quote of it. Throws as its creation would, but for rates and the balance. */
+/** Returns the current price of a task and a quote for it. Throws like creating the task, except for rate limits and the balance. */
 export async function quoteTask(
   { catalogue, quotes, store }: { catalogue: Catalogue; quotes: Quotes; store: Store },
   { caller, input, onLarge }: Pick<Asked, 'caller' | 'input'> & { onLarge: () => Promise<void> },

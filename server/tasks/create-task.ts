@@ -39,7 +39,7 @@ export type CreateTaskParts = {
   clock: Clock
   quotes: Quotes
   inlineBytes: number
-  /** Hosts that the address of a task may lead to though their addresses are private. */
+  /** Hosts that a task's webhook URL may name although their IP addresses are private. */
   webhookPrivateHosts: readonly string[]
   tracing: ServiceTracing | undefined
 }
@@ -49,17 +49,17 @@ type CreateTaskRequest = {
   caller: Caller
   input: z.output<typeof CreateTaskInput>
   idempotencyKey: string | null
-  /** The call of a tool that waits for it. */
+  /** The waiting MCP tool call that creates this task, if any. */
   call: ToolCall | null
-  /** Told the state of the rate window that the admission saw. */
+  /** Receives the rate window state that the admission saw. */
   onRate: (rate: RateState) => void
-  /** Resolves in a tick of the event loop in which large params may be gone through. */
+  /** Resolves in an event-loop tick reserved for processing large params. */
   onLarge: () => Promise<void>
 }
 
 /**
- * Admits a task, for a caller who may execute: checks the request in the order that the service promises, charges its price and queues it. Throws an
- * ErrandError for every refusal, and then nothing was written and no slot of the rate window used.
+ * Admits a task for a caller who may execute: checks the request in the documented order, charges its price and queues it. Throws an
+ * ErrandError for every rejection. Then nothing was written and no slot of the rate window was used.
  */
 export async function createTask(
   parts: CreateTaskParts,
@@ -124,7 +124,7 @@ export async function createTask(
     idempotency: idempotencyKey === null ? null : { key: idempotencyKey, bodyHash: await bodyHash() },
   }
   if (isLarge) {
-    // A request that will be refused must not cost the disk a file.
+    // Check first, so that a rejected request does not write a file.
     const foreseen = await store.foreseeAdmission(admission)
     if (foreseen) return answer(foreseen, { taskId: admission.taskId, about, onRate })
   }
@@ -133,7 +133,7 @@ export async function createTask(
   try {
     result = await store.admitTask({ ...admission, request })
   } catch (error) {
-    // The outcome of a failed commit may be unknown, so the payload is left to the collection of orphans.
+    // A failed commit has an unknown outcome, so the payload is left to orphan collection.
     if (request.payloadId !== null) await payloads.release(request.payloadId)
     throw error
   }
@@ -145,7 +145,7 @@ export async function createTask(
   return answer(result, { taskId: admission.taskId, about, onRate })
 }
 
-/** Without the secret that its request is signed with, its receiver could not tell who sends it. */
+/** Requires the account's signing webhook: without its secret the receiver cannot verify the sender. */
 async function checkedUrl({ store, webhookPrivateHosts }: CreateTaskParts, text: string, caller: Caller) {
   const field = 'webhookUrl'
   const url = checkWebhookUrl(text, { field, privateHosts: webhookPrivateHosts })
@@ -156,7 +156,7 @@ async function checkedUrl({ store, webhookPrivateHosts }: CreateTaskParts, text:
 
 type Repeated = Pick<CreateTaskRequest, 'caller'> & { idempotencyKey: string; bodyHash: () => Promise<string> }
 
-/** The task that an earlier request with that key made. Only a key that was used is worth the hash of a body. */
+/** Returns the task created by an earlier request with this key. Hashes the body only if the key was used before. */
 async function findReplay(
   store: Store,
   { bodyHash, caller, idempotencyKey: key }: Repeated,

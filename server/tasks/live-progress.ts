@@ -5,32 +5,31 @@ import type { Store } from '../store/store.ts'
 import type { TaskEnds } from './task-ends.ts'
 import type { ProgressEvent, TaskProgress } from './task-schema.ts'
 
-/** How far a run of this process has come. */
+/** Progress of one run in this process. */
 export type Live = AttemptRef & {
-  /** JSON text; undefined until it has said something. */
+  /** JSON string; undefined until the run reports progress. */
   readonly progress: string | undefined
-  /** The event of that progress: one object for all followers, so that it is parsed and serialized once. */
+  /** The event for that progress. All followers share one object, so it is parsed and serialized once. */
   readonly event: ProgressEvent | undefined
 }
 
-/** A run that is under way. */
 export type LiveRun = Live & {
-  /** JSON text of an object. */
+  /** JSON string of an object. */
   note(json: string): void
-  /** Nothing of it is told or kept any more. */
+  /** After this, later notes are neither sent nor stored. */
   end(): void
 }
 
 type LiveProgressParts = { clock: Clock; ends: TaskEnds; log: Logger; store: Pick<Store, 'noteProgress' | 'shared'> }
 
 const keepMs = 1000
-/** After the store has failed. */
+/** Used instead of `keepMs` after a store failure. */
 const pauseMs = 5000
 const notesAtOnce = 500
 
 /**
- * What the runs of this process say of their progress: told at once to those who follow a task here, and kept once a
- * second. A run that ends sooner keeps it with its end, and costs no write of its own.
+ * Progress of the runs in this process. Followers in this process get it immediately; the store gets it once a second. A run that ends
+ * sooner stores its progress with its end, without a separate write.
  */
 export class LiveProgress {
   readonly #parts: LiveProgressParts
@@ -45,7 +44,6 @@ export class LiveProgress {
     return this.#runs.get(taskId)
   }
 
-  /** An attempt was claimed and begins. */
   begin(attempt: AttemptRef): LiveRun {
     const { ends } = this.#parts
     const run = new Run(attempt, this.#told)
@@ -55,11 +53,11 @@ export class LiveProgress {
     return run
   }
 
-  /** A run says something, or has ended. */
+  /** Called when a run reports progress (with `json`) or ends (without). */
   readonly #told = (run: Run, json?: string): void => {
     const { clock, ends } = this.#parts
     const { taskId } = run
-    // An attempt of which this process knows a later one says nothing any more.
+    // Ignore an attempt if this process knows a later one.
     if (this.#runs.get(taskId) !== run) return
     if (json === undefined) return void this.#runs.delete(taskId)
     run.progress = withTime(json, isoTime(clock.now()))
@@ -88,7 +86,7 @@ export class LiveProgress {
       isKept = false
       log.warn({ err: error }, 'the progress of tasks cannot be kept; it is tried again')
     }
-    // To other nodes, that they look: of the begin and of what is kept.
+    // Tell other nodes to re-read the task when it starts and when progress is saved.
     for (const run of new Set([...unheard, ...(isKept ? changed : [])])) {
       run.isTold = true
       store.shared?.signals.send('task-changed', run.taskId)
@@ -102,9 +100,9 @@ class Run implements LiveRun {
   readonly taskId: string
   readonly attempt: number
   progress: string | undefined
-  /** As it is kept. */
+  /** Last progress in the store. */
   kept: string | undefined
-  /** Whether other nodes know of its begin. */
+  /** Whether other nodes know that the run has started. */
   isTold = false
   readonly #told: (run: Run, json?: string) => void
   #event: { of: string; event: ProgressEvent } | undefined

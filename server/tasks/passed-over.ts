@@ -1,11 +1,11 @@
-/** A place may become free unheard: on another node whose message is lost, or by limits that were raised. */
+/** Poll: a slot can free up without a signal (lost message, raised limit). */
 const lookMs = 1000
-/** Of a look: each costs a claim that may be refused. */
+/** Max users readmitted per poll: each costs a claim that may be rejected. */
 const readmittedMax = 100
 
 /**
- * Users whose turn is left out, as agents are at work on as many of their tasks as may be. One has a turn again when one of
- * those has ended, or after a while, to be looked at anew.
+ * Users skipped in the round-robin because they have reached their limit of running tasks. A user is readmitted when one of those tasks
+ * ends, or after a while by the poll.
  */
 export class PassedOver {
   readonly #users = new Set<string>()
@@ -37,7 +37,7 @@ export class PassedOver {
 
   #look(): void {
     this.#isLooking = false
-    // Those who have waited longest are the first of a set.
+    // A Set iterates in insertion order, so these have waited longest.
     for (const userId of [...this.#users].slice(0, readmittedMax)) this.#users.delete(userId)
     this.#plan()
     this.#onReadmitted()

@@ -1,11 +1,10 @@
 type ProgressRoundsParts = {
-  /** The functions that wake the followers of a task. */
   wakesOf: (taskId: string) => Iterable<() => void>
 }
 
 /** Minimum time between two rounds. */
 const paceMs = 100
-/** Each follower that wakes writes to its connection, so only this many wake in one event-loop tick. */
+/** Max followers woken per event-loop tick, because each one writes to its connection. */
 export const wakesAtOnce = 50
 const sliceMs = 10
 
@@ -44,7 +43,7 @@ export class ProgressRounds {
       }
     }
     this.#isPlanned = false
-    // An empty round ends the pace, so that the next report is told immediately.
+    // An empty round ends the pacing, so that the next report is sent immediately.
     if (woken > 0) this.#plan(paceMs)
   }
 }

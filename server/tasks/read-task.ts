@@ -16,12 +16,12 @@ type GetTask = {
   taskId: string
   waitSeconds: number
   signal: AbortSignal | undefined
-  /** Told when the answer begins to be held. */
+  /** Called when the long poll starts. */
   onHold: () => void
 }
 export type ReadTaskParts = { store: Store; links: SignedLinks; ends: TaskEnds; live: Pick<LiveProgress, 'of'> }
 
-/** One task of the user; with `waitSeconds` the answer is held until it has ended or that long has passed. */
+/** Returns one task of the user. With `waitSeconds`, waits until it has ended or that time has passed. */
 export async function getTask(
   { store, links, live, ends }: ReadTaskParts,
   { userId, taskId, waitSeconds, signal, onHold }: GetTask,
@@ -77,7 +77,7 @@ export async function listTasks(
   }
 }
 
-/** JSON text; of a run of this process the latest, which the store may not have yet. */
+/** Returns a JSON string. For a run in this process this is the latest progress, which the store may not have yet. */
 export function readProgress(
   { attempt, id, progress, status }: Pick<TaskRecord, 'attempt' | 'id' | 'progress' | 'status'>,
   live: ReadTaskParts['live'],

@@ -34,15 +34,15 @@ export type RunTaskParts = {
   tracing: ServiceTracing | undefined
 }
 
-/** Why a run is stopped, as its outcome. */
+/** Outcomes that serve as abort reasons of runs. */
 export const interrupted: RunOutcome = {
   kind: 'interrupted',
   message: 'The service was stopped before the agent finished.',
 }
-/** The end is stored already, so what the agent still makes of it touches no row. */
+/** The end is already stored, so later writes of the agent match no row. */
 export const canceled: RunOutcome = { kind: 'failed', error: taskCanceled, isPatient: true }
 
-/** Upper bound of how long a task may run: its agent's own time, and as much again if it waits for connectors. */
+/** Max duration of a run: the endpoint's timeout, doubled for a task with connectors because it may wait for them. */
 export function longestRunMs(
   { catalogue }: Pick<RunTaskParts, 'catalogue'>,
   { connectorIds, endpointId }: TaskRecord,
@@ -51,15 +51,15 @@ export function longestRunMs(
   return connectorIds === null ? timeoutMs : 2 * timeoutMs
 }
 
-/** `stop` fires with the outcome that the run then has. */
+/** `stop` aborts with the run's outcome as its reason. */
 type Run = { task: TaskRecord; span: Span | undefined; stop: AbortSignal; live: LiveRun }
 
 const retryMsMin = 100
 const retryMsMax = 5000
 
 /**
- * Runs a task that was claimed, to its stored end. Resolves to `requeued` when it was interrupted and its endpoint
- * allows another attempt. A result that cannot be stored is tried again until it is: the agent has done its work.
+ * Runs a claimed task until its end is stored. Resolves to `requeued` if the run was interrupted and its endpoint allows another
+ * attempt. Retries storing a result until it succeeds, because the agent has done its work.
  */
 export async function runTask(
   parts: RunTaskParts,
@@ -72,7 +72,7 @@ export async function runTask(
     return await runToItsEnd(parts, { task, span, stop, live })
   } finally {
     live.end()
-    // Does nothing when the run was reported.
+    // No-op if the run was reported.
     span?.end()
   }
 }
@@ -95,7 +95,7 @@ async function runToItsEnd(parts: RunTaskParts, { live, span, stop, task }: Run)
     report(parts, { ...ended, isRequeued: end === 'requeued' })
     return end
   }
-  // The payload is written once: each repetition of the rest names the same one.
+  // Write the payload once: each retry of the rest refers to the same one.
   const response = await untilStored(() => storeJson(outcome.json, parts))
   const usage = usageOf(parts, { task, outcome })
   const end = { taskId: task.id, attempt: task.attempt, response, ...(usage && { usage }), ...progress }
@@ -103,7 +103,7 @@ async function runToItsEnd(parts: RunTaskParts, { live, span, stop, task }: Run)
   try {
     isStored = await untilStored(() => parts.store.completeTask(end))
   } finally {
-    // After a failure it is not known whether the row exists, so the file is left to the collection of orphans.
+    // After a failure it is unknown whether the row exists, so the file is left to orphan collection.
     if (response.payloadId !== null) await parts.payloads.release(response.payloadId)
   }
   if (isStored) report(parts, { ...ended, isRequeued: false })
@@ -111,7 +111,7 @@ async function runToItsEnd(parts: RunTaskParts, { live, span, stop, task }: Run)
   return 'ended'
 }
 
-/** What a metered task is charged, as far as what its agent's thread counted can be. */
+/** Returns the usage to charge for a metered task: the chargeable part of what the agent's thread counted. */
 function usageOf(
   { log }: RunTaskParts,
   { outcome, task }: { outcome: Completed; task: TaskRecord },
@@ -123,7 +123,7 @@ function usageOf(
   return usage
 }
 
-/** Of a stale attempt; but a completion whose answer was lost took place, and its repetition looks like one. */
+/** Deletes the payload of a stale attempt. A completion whose reply was lost looks stale on its retry, so the row is checked first. */
 async function discardUnnamed({ payloads, store }: RunTaskParts, payloadId: string): Promise<void> {
   const isNamed = await store.findPayload(payloadId).then(
     (found) => found !== undefined,
@@ -135,7 +135,7 @@ async function discardUnnamed({ payloads, store }: RunTaskParts, payloadId: stri
 type Completed = Extract<RunOutcome, { kind: 'completed' }>
 type Ended = Omit<Run, 'stop' | 'live'> & { outcome: RunOutcome; startedAt: number; isRequeued: boolean }
 
-/** Tells the metrics, the log and the trace how a run ended. The text of an error may quote a user, so it stays out. */
+/** Reports the end of a run to metrics, log and trace. Error messages may quote a user, so they are left out. */
 function report({ log, meter, tracing }: RunTaskParts, { isRequeued, outcome, span, startedAt, task }: Ended): void {
   const { agentId, attempt, endpointId, id: taskId, userId } = task
   const ms = performance.now() - startedAt
@@ -189,7 +189,7 @@ async function runAgent(parts: RunTaskParts, { live, span, task, stop }: Run): P
     if (task.cancelableUntil !== null) return
     const forbid = () => store.forbidCancel({ taskId, attempt: task.attempt })
     if (await repeatUntilStored(parts, { taskId, stop: controller.signal, store: forbid })) return
-    // The task has ended elsewhere, and the run must not go on.
+    // The task has ended elsewhere, so the run must not continue.
     abort(canceled)
     await new Promise(() => {})
   }
@@ -261,7 +261,7 @@ async function repeatUntilStored<Result>(
     try {
       return await store()
     } catch (error) {
-      // Once the service has to end, the next start settles the task as interrupted.
+      // The service has to exit: its next start settles the task as interrupted.
       if (stop.aborted && retryMs === retryMsMax) throw error
       log.error({ taskId, err: error }, 'could not store a change of a task; retrying')
       await new Promise((resolve) => setTimeout(resolve, retryMs))

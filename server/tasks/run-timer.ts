@@ -1,14 +1,14 @@
 type RunTimerOptions = {
-  /** How long the run may take, apart from what it waits for connectors. */
+  /** Time limit of the run, excluding time spent waiting for connectors. */
   ownMs: number
-  /** How long it may wait for connectors in all. From then on waiting counts like the agent's own time. */
+  /** Total time it may wait for connectors. Waiting beyond that counts as the agent's own time. */
   waitingMs: number
   onTimeout: () => void
 }
 
 /**
- * The time limit of a run. It stands still while the run waits for its user's connectors, who could otherwise make any run
- * time out, and have it refunded, once they have read its answer.
+ * The time limit of a run, paused while the run waits for its user's connectors. Otherwise a user could read the run's answer in a
+ * connector, stall it until the timeout and get a refund.
  */
 export class RunTimer {
   readonly #onTimeout: () => void
@@ -38,7 +38,7 @@ export class RunTimer {
     this.#isClosed = true
   }
 
-  /** Takes the time since the last change from what is left. */
+  /** Deducts the time since the last change. */
   #settle(): void {
     clearTimeout(this.#timer)
     const now = performance.now()

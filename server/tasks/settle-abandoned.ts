@@ -7,7 +7,7 @@ import type { TaskEnds } from './task-ends.ts'
 export type SettleParts = { catalogue: Catalogue; ends: TaskEnds; log: Logger; meter: Meter; store: Store }
 
 const batchAlone = 500
-/** On a server each is a transaction, and they must not keep everybody else waiting for a connection. */
+/** On a database server each task is a transaction. A small batch leaves connections to other work. */
 const batchShared = 20
 
 const error = {
@@ -17,8 +17,8 @@ const error = {
 }
 
 /**
- * Ends what was left at work by a process that is gone: queues it again as often as its endpoint allows, or refunds it.
- * Before each look at what there is, `maySettle` says whether that is still to be trusted.
+ * Settles tasks left running by a process that is gone: requeues each as often as its endpoint allows, or refunds it. Stops if
+ * `maySettle` returns false before a batch: then the list of abandoned tasks can no longer be trusted.
  */
 export async function settleAbandoned(
   { catalogue, ends, log, meter, store }: SettleParts,
@@ -32,7 +32,7 @@ export async function settleAbandoned(
       left.map(async ({ id: taskId, endpointId, attempt }) => {
         const retries = catalogue.endpoint(endpointId)?.retries ?? 0
         const end = await store.interruptTask({ taskId, attempt, error, retries, ifAbandoned: true })
-        // Another node was quicker, or the task's own one is alive after all.
+        // Another node settled it first, or the task's own node is alive after all.
         if (end === 'stale') return
         settled++
         meter.tasksRecovered([{ agentId: endpointId.split('.', 1)[0]! }])
@@ -40,7 +40,7 @@ export async function settleAbandoned(
         if (end === 'requeued') store.shared?.signals.send('task-queued', '')
       }),
     )
-    // One that cannot be settled keeps no other from it.
+    // One failure must not block the others.
     const failed = results.filter((result) => result.status === 'rejected')
     const isLast = left.length < batch
     if (failed.length > 0 && (isLast || failed.length === left.length)) throw failed[0]!.reason

@@ -2,37 +2,36 @@ import { FairPlaces } from '../kernel/fair-places.ts'
 import type { Signals } from '../store/shared.ts'
 import { ProgressRounds } from './progress-rounds.ts'
 
-/** Why those who wait look at a task again: it may be in another state, or this process's run of it has come further. */
+/** Why waiters re-read a task: its state may have changed, or its run in this process has new progress. */
 export type TaskChange = 'state' | 'progress'
 
-/** One who waits for a task. */
 export type TaskWait = {
-  /** Resolves when there is reason to look at the task again, at once if there was one since the last time. */
+  /** Resolves when the task should be read again; immediately if it changed since the last call. */
   change(): Promise<TaskChange>
-  /** Whether waiting is over: the time is up, the signal aborted or the service drains. */
+  /** Whether waiting is over: it timed out, the signal aborted or the service is draining. */
   readonly isOver: boolean
-  /** There was no room: as many of the user's wait as may. */
+  /** Whether the user already had the maximum number of waiters. */
   readonly isRefused: boolean
   cancel(): void
 }
 
-/** Waiting requests of one user: at the end of a task all that wait for it are answered at once. */
+/** Max waiting requests per user, because the end of a task answers all of its waiters simultaneously. */
 export const waitersMax = 200
 
-/** Where a signal may be lost, who waits looks by himself as well, each at his own moments about this far apart. */
+/** Signals between nodes can be lost, so each waiter also polls at about this interval, with jitter. */
 const defaultLookMs = 5000
 
 type WaitOptions = {
-  /** For as long as it takes when left out. */
+  /** Unlimited if omitted. */
   timeoutMs?: number
   signal: AbortSignal | undefined
-  /** Woken by every change, and not by the end alone. */
+  /** Also woken by changes before the end. */
   isFollowing?: boolean
 }
 
 /**
- * Tells those who wait for a task that it has ended, and those who follow it of its changes too: in this process and, where
- * nodes share the store, on all of them.
+ * Wakes waiters when a task ends, and followers also on its other changes. Works within this process and, if nodes share the store,
+ * across all of them.
  */
 export class TaskEnds {
   readonly #signals: Signals | undefined
@@ -52,7 +51,6 @@ export class TaskEnds {
     })
   }
 
-  /** Whether the user may wait for one more task. */
   hasRoom(userId: string): boolean {
     const place = this.#places.open(userId)
     const refusal = place.hold(1)
@@ -60,7 +58,7 @@ export class TaskEnds {
     return !refusal
   }
 
-  /** Over at once when as many of the user's wait as may. */
+  /** Over immediately if the user already has the maximum number of waiters. */
   wait(
     { taskId, userId }: { taskId: string; userId: string },
     { timeoutMs, signal, isFollowing = false }: WaitOptions,
@@ -90,19 +88,19 @@ export class TaskEnds {
     return waiter
   }
 
-  /** Called when the end is durable. */
+  /** Called once the end is durable. */
   taskEnded(taskId: string): void {
     this.#wake(taskId)
     this.#signals?.send('task-ended', taskId)
   }
 
-  /** Tells the task's followers in this process: immediately of another state, in rounds of progress. */
+  /** Notifies the task's followers in this process: of another state immediately, of progress in rounds. */
   taskChanged(taskId: string, change: TaskChange): void {
     if (change === 'progress') this.#rounds.note(taskId)
     else for (const wake of this.#followersOf(taskId, change)) wake()
   }
 
-  /** Answers everybody now, so that a stop does not wait for them. */
+  /** Ends all waits immediately, so that a shutdown does not wait for them. */
   close(): void {
     this.#isClosed = true
     for (const waiters of this.#waiters.values()) for (const waiter of waiters) waiter.end()

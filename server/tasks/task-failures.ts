@@ -1,6 +1,6 @@
 import type { TaskFailure } from '../store/records.ts'
 
-// Failures of tasks that the service makes by itself; those of agents are made where they run.
+// Task failures created by the service. Agents create their own where they run.
 
 export const taskCanceled: TaskFailure = { code: 'CANCELED', message: 'The task was canceled.', details: '' }
 

@@ -13,39 +13,37 @@ const pauseMs = 1000
 const fullRetrySeconds = 30
 
 /**
- * Runs the tasks that wait in the store, `concurrency` at a time, those of each user in turn.
+ * Runs the tasks queued in the store, `concurrency` at a time, round-robin by user.
  *
- * The store is the queue, and memory has the tasks only that are at work: which one is next is asked when there is room for it
- * to run, so that nobody waits behind what was chosen before. Each is then claimed by itself, so `startedAt` is when it was
- * really taken up.
+ * The store is the queue; memory holds only running tasks. The next task is chosen when there is room to run it, so no user waits
+ * behind an earlier choice. Each task is then claimed separately, so `startedAt` is its real start.
  *
  * A runner is in one of four states, and each leads only to those below it:
  *
- * - `waiting`: admitted tasks stay in the queue. So is every runner until it is started, and one with a concurrency of 0
- *   for good.
- * - `running`: tasks are taken up. While some may wait (`#hasMore`), the store is asked whenever there is room, by one
- *   question at a time, and not within a second after it has failed.
- * - `draining`: no task is admitted or taken up. What runs, and what is being claimed, may go on until its timeout, or
- *   until the time of the drain is up.
- * - `interrupted`: what runs has been told to stop, and what is still being claimed stops as soon as it is. It is
- *   refunded or left for another attempt.
+ * - `waiting`: admitted tasks stay queued. Every runner is in this state until it is started; with a concurrency of 0 it stays there.
+ * - `running`: tasks are taken. While some may be queued (`#hasMore`), the store is queried whenever there is room, with one query at a
+ *   time. After a failed query there is a pause of one second.
+ * - `draining`: no task is admitted or taken. Running tasks and tasks being claimed may continue until their timeout, or until the
+ *   drain times out.
+ * - `interrupted`: running tasks have been told to stop, and tasks being claimed stop as soon as they are claimed. They are refunded or
+ *   left for another attempt.
  */
 export class TaskRunner {
   readonly #options: TaskRunnerOptions
-  /** What is being claimed or run. */
+  /** Jobs of tasks being claimed or run. */
   readonly #taken = new Map<string, Promise<void>>()
   readonly #running = new Map<string, { task: Claimed; deadline: number; stop: AbortController }>()
-  /** Tasks that are being claimed; true of those that were canceled after that. */
+  /** Tasks being claimed; `isCanceled` if a task was canceled during its claim. */
   readonly #claims = new Map<string, { claim: Promise<unknown>; isCanceled: boolean }>()
-  /** Given again before their last run was quite done with. */
+  /** Tasks that the store returned again before their previous job was cleaned up. */
   readonly #again = new Set<string>()
   readonly #draining = Promise.withResolvers<void>()
   readonly #passedOver = new PassedOver(() => this.#tasksWait())
-  /** The user whose task was taken last: the turn is the next one's. */
+  /** The user served last; the round-robin continues after this user. */
   #after = ''
   #state: 'waiting' | 'running' | 'draining' | 'interrupted' = 'waiting'
   #unsubscribe: (() => void) | undefined
-  /** Tasks that nobody has taken up yet, in memory or not. */
+  /** Tasks not yet taken, in memory or not. */
   #queuedCount = 0
   #hasMore = true
   #isAsking = false
@@ -55,7 +53,7 @@ export class TaskRunner {
     this.#options = options
   }
 
-  /** Tasks that are being claimed or run, of which memory has something. */
+  /** Number of tasks being claimed or run, which take up memory. */
   get takenCount(): number {
     return this.#taken.size
   }
@@ -64,7 +62,7 @@ export class TaskRunner {
     return this.#running.size
   }
 
-  /** What this node is at work on. */
+  /** Attempts running on this node. */
   get heldTasks(): AttemptRef[] {
     return [...this.#running.values()].map(({ task }) => ({ taskId: task.id, attempt: task.attempt }))
   }
@@ -73,7 +71,6 @@ export class TaskRunner {
     return this.#state === 'waiting' || this.#state === 'running'
   }
 
-  /** Throws 503 once the service is stopping. */
   assertAccepting(): void {
     if (this.isAccepting) return
     throw new ErrandError('SERVICE_UNAVAILABLE', 'The service is stopping and takes no new work.', {
@@ -81,7 +78,7 @@ export class TaskRunner {
     })
   }
 
-  /** Throws 503 when so many tasks wait that another would wait for hours. */
+  /** Throws 503 if the queue is so long that another task would wait for hours. */
   assertRoom(): void {
     const { queuedMax } = this.#options
     if (queuedMax === 0 || this.#queuedCount < queuedMax) return
@@ -90,7 +87,7 @@ export class TaskRunner {
     })
   }
 
-  /** Ends what a crash left processing, then starts on what is queued. */
+  /** Settles tasks that a crash left processing, then starts running queued tasks. */
   async start(): Promise<void> {
     const { concurrency, source, store } = this.#options
     await source.recover()
@@ -99,14 +96,14 @@ export class TaskRunner {
     if (concurrency > 0) this.#setRunning()
   }
 
-  /** These are no longer this node's: what still runs is ended, and changes nothing. Which they were. */
+  /** Stops attempts that this node no longer owns; nothing more of them is stored. Returns the ids of those that were running. */
   loseTasks(lost: readonly AttemptRef[]): string[] {
     const running = lost.filter(({ attempt, taskId }) => this.#running.get(taskId)?.task.attempt === attempt)
     for (const { taskId } of running) this.#running.get(taskId)!.stop.abort(interrupted)
     return running.map(({ taskId }) => taskId)
   }
 
-  /** A task was canceled while an agent was at work on it; false when that is not so here. Nothing more of it is stored. */
+  /** Stops a canceled task that an agent is running. Nothing more of it is stored. Returns false if it does not run here. */
   stopTask(taskId: string): boolean {
     const claiming = this.#claims.get(taskId)
     if (claiming) claiming.isCanceled = true
@@ -115,31 +112,31 @@ export class TaskRunner {
     return claiming !== undefined || running !== undefined
   }
 
-  /** A task that waited has ended without being taken up. */
+  /** Called when a queued task has ended without being taken. */
   taskUnqueued(): void {
     this.#queuedCount = Math.max(0, this.#queuedCount - 1)
   }
 
-  /** How many tasks wait for all nodes together. */
+  /** Sets the number of queued tasks of all nodes together. */
   noteQueued(count: number): void {
     this.#queuedCount = count
   }
 
-  /** A task waits: it was admitted and is durable, or waits for another attempt. */
+  /** Called when a task is queued: it was admitted and is durable, or waits for another attempt. */
   taskQueued(): void {
     this.#queuedCount++
     this.#options.source.announce()
   }
 
   /**
-   * Starts no further task and waits for those that run: until their timeouts, at most `drainSeconds`. What then still
-   * runs is interrupted. Queued tasks stay for the next start.
+   * Starts no more tasks and waits for running ones until their timeouts, at most `drainSeconds`. Then interrupts the rest. Queued
+   * tasks stay for the next start.
    */
   async drain(): Promise<void> {
     if (this.isAccepting) {
       this.#setDraining()
       const { clock, drainSeconds } = this.#options
-      // What is being claimed will run, and its time counts too.
+      // Tasks being claimed will run, and their time counts too.
       await Promise.allSettled(Array.from(this.#claims.values(), ({ claim }) => claim))
       await new Promise(setImmediate)
       const deadlines = [...this.#running.values()].map(({ deadline }) => deadline)
@@ -177,12 +174,11 @@ export class TaskRunner {
     for (const { stop } of this.#running.values()) stop.abort(interrupted)
   }
 
-  /** Resolves when nothing is taken any more. */
   async #idle(): Promise<void> {
     while (this.#taken.size > 0) await Promise.all(this.#taken.values())
   }
 
-  /** Some may wait; of a user who is named, one fewer is at work. */
+  /** Called when tasks may be queued. If `userId` is given, one of that user's tasks has ended. */
   #tasksWait(userId?: string): void {
     if (userId) this.#passedOver.readmit(userId)
     this.#hasMore = true
@@ -214,7 +210,7 @@ export class TaskRunner {
     void this.#fill()
   }
 
-  /** Undefined when the task was not there to be run, or not to be run any more. */
+  /** Undefined if the task is gone or the runner no longer takes tasks. */
   async #run(taskId: string): Promise<'ended' | 'requeued' | 'at-limit' | undefined> {
     const { source, store } = this.#options
     if (this.#state !== 'running') return undefined
@@ -224,7 +220,7 @@ export class TaskRunner {
     try {
       task = await claiming.claim
     } finally {
-      // In the same step in which it is running: a cancel may come at any other.
+      // No await until it is in `#running`: a cancel must always find the task in one of the two maps.
       this.#claims.delete(taskId)
     }
     if (task === undefined || task === 'at-limit') return task
@@ -245,7 +241,6 @@ export class TaskRunner {
     return this.#state === 'interrupted'
   }
 
-  /** Asks the store for tasks as long as some may wait and there is room. */
   async #fill(): Promise<void> {
     const { agents, concurrency, log, store } = this.#options
     if (this.#isAsking) return
@@ -283,7 +278,7 @@ export class TaskRunner {
     this.#isAsking = false
   }
 
-  /** At once would be a busy loop. */
+  /** Pauses before the next query, to avoid a busy loop. */
   #storeFailed(): void {
     this.#hasMore = true
     this.#pause ??= new Promise<void>((resolve) => setTimeout(resolve, pauseMs).unref()).then(

@@ -17,7 +17,7 @@ import {
 import { taskOutcomes, taskStatuses } from '../store/records.ts'
 import { webhookUrl } from '../webhooks/webhook-schema.ts'
 
-// The shapes of the task operations on the wire, over REST and typed RPC alike.
+// Wire types of the task operations, shared by REST and typed RPC.
 
 export const TaskStatus = z.enum(taskStatuses)
 

@@ -3,30 +3,30 @@ import type { TaskRecord } from '../store/records.ts'
 import type { SharedStore } from '../store/shared.ts'
 import { settleAbandoned, type SettleParts } from './settle-abandoned.ts'
 
-/** How a runner learns that tasks wait in the store, and what of them a process before it has left. */
+/** Tells a runner that tasks are queued, and settles those that an earlier process left running. */
 export type TaskSource = {
-  /** Ends what a process before this one left at work, where a start can tell. */
+  /** Settles tasks that an earlier process left running, if that is known at startup. */
   recover(): Promise<void>
   /**
-   * A task waits: one that was admitted and is durable, or one that waits for another attempt. Or one fewer is at work of a
-   * user who is named, and who may have been passed over.
+   * Announces a queued task: one that was admitted and is durable, or one that waits for another attempt. With `userId`, announces
+   * instead that one fewer task of that user is running, so a user who was passed over may be readmitted.
    */
   announce(userId?: string): void
-  /** `onWaiting` is told when tasks may wait. Returns what ends that. */
+  /** Calls `onWaiting` when tasks may be queued. Returns a function that unsubscribes. */
   subscribe(onWaiting: (userId?: string) => void): () => void
-  /** From when on the time of a task counts that was claimed a moment ago. */
+  /** Start of the time limits of a task that was just claimed. */
   begunAt(task: TaskRecord): EpochMs
 }
 
 const recoveryTriesMax = 10
 const recoveryPauseMs = 1000
 
-/** The tasks of a store that one process owns. */
+/** Tasks of a store owned by one process. */
 export function localTasks(parts: SettleParts): TaskSource {
   const { log } = parts
   let listener: ((userId?: string) => void) | undefined
   return {
-    // A start beside a command that writes, or on a disk that is full for a moment, waits.
+    // Retry: the store may be locked by a command that writes, or the disk full for a moment.
     recover: async () => {
       for (let tries = 1; ; tries++) {
         try {
@@ -47,10 +47,10 @@ export function localTasks(parts: SettleParts): TaskSource {
   }
 }
 
-/** Between two looks of a node at the queue, should a signal be lost. */
+/** Poll interval for the queue, in case a signal is lost. */
 const lookMs = 1000
 
-/** The tasks of a store that nodes share. What others left is not told by a start but by the leases (`LeaseKeeper`). */
+/** Tasks of a store shared by nodes. Abandoned tasks are found by their leases (`LeaseKeeper`), not at startup. */
 export function sharedTasks({ clock, shared }: { clock: Clock; shared: SharedStore }): TaskSource {
   const { signals } = shared
   return {
@@ -64,7 +64,7 @@ export function sharedTasks({ clock, shared }: { clock: Clock; shared: SharedSto
         unsubscribe()
       }
     },
-    // `startedAt` is by the server's clock, which may differ from this node's.
+    // `startedAt` is the database server's time, which may differ from this node's.
     begunAt: () => clock.now(),
   }
 }

@@ -12,11 +12,11 @@ type TaskStopsParts = {
   store: Pick<Store, 'cancelTask' | 'expireTask' | 'expiringTasks' | 'shared'>
 }
 
-/** Between two looks for tasks that nobody has begun in time. */
+/** Poll interval for queued tasks that have expired. */
 const lookMs = 1000
 const expiredAtOnce = 200
 
-/** Ends tasks from outside of their runs: those that are canceled, and those that nobody has begun in time. */
+/** Ends tasks from outside their runs: canceled tasks, and queued tasks that no agent started in time. */
 export class TaskStops {
   readonly #parts: TaskStopsParts
   #timer: NodeJS.Timeout | undefined
@@ -38,14 +38,13 @@ export class TaskStops {
     return result
   }
 
-  /** Has the agent stopped that may still be at work on a canceled task, on whichever node. */
+  /** Stops the agent that may still be running a canceled task, on any node. */
   stop(taskId: string): void {
     const { runner, store } = this.#parts
-    // A message may be lost: then the node learns of it when it renews the lease, which is gone.
+    // If the message is lost, the node learns of it when it tries to renew the lease, which is gone.
     if (!runner.stopTask(taskId)) store.shared?.signals.send('task-canceled', taskId)
   }
 
-  /** Looks from now on for tasks that nobody has begun in time. */
   start(): void {
     if (this.#isClosed) return
     this.#timer = setTimeout(() => {
@@ -74,7 +73,7 @@ export class TaskStops {
     }
   }
 
-  /** False when it was begun or ended meanwhile, by another node for example. */
+  /** Returns false if the task was started or ended meanwhile, for example by another node. */
   async #expireOne(taskId: string): Promise<boolean> {
     const { ends, runner, store } = this.#parts
     const isEnded = await store.expireTask({ taskId, error: taskExpired })

@@ -12,26 +12,26 @@ type Following = { userId: string; taskId: string; reader: StreamReader }
 const fullRetrySeconds = 30
 
 /**
- * A task as one who follows it sees it: its state now, each change of it, and its end, once and last. What changes while
- * nobody takes an event becomes one event. Ends without the task's end when the reader leaves or the service stops.
+ * A task as a follower sees it: its current state, each change, and finally its end, exactly once. Changes that happen while no event
+ * is read are merged into one event. Ends without the task's end if the reader leaves or the service stops.
  */
 export class TaskStream implements AsyncIterable<TaskEvent> {
   readonly #parts: StreamParts
   readonly #following: Following
   readonly #wait: TaskWait
   #record: TaskRecord
-  /** As it was told. */
+  /** The state that the reader knows. */
   #told: Pick<TaskRecord, 'status' | 'attempt' | 'progress'> | undefined
   #hasEnded = false
 
-  /** Throws 404 for a task that is not the user's, and 429 where as many of the user's wait as may. */
+  /** Throws 404 for another user's task, and 429 if the user already has the maximum number of waiters. */
   static async open(parts: StreamParts, following: Following): Promise<TaskStream> {
     const { reader, taskId, userId } = following
     const found = await parts.store.getTask({ userId, taskId })
     if (!found) throw taskNotFound()
     const wait = parts.ends.wait({ taskId, userId }, { signal: reader.left, isFollowing: true })
     try {
-      // It may have changed between the read and the registration.
+      // The task may have changed between the read and the registration.
       const record = found.completedAt === null ? await parts.store.getTask({ userId, taskId }) : found
       if (!record) throw taskNotFound()
       if (record.completedAt === null && wait.isRefused) throw tooManyWait()
@@ -50,7 +50,7 @@ export class TaskStream implements AsyncIterable<TaskEvent> {
     of.following.reader.left.addEventListener('abort', () => this.end(), { once: true })
   }
 
-  /** Some events; undefined after the last. */
+  /** Returns the next events; undefined after the last. */
   async next(): Promise<TaskEvent[] | undefined> {
     try {
       for (;;) {
@@ -77,7 +77,7 @@ export class TaskStream implements AsyncIterable<TaskEvent> {
     const { cutOff, stallMs } = this.#following.reader
     try {
       for (let events = await this.next(); events; events = await this.next()) {
-        // Who asks for the next event has taken the one before.
+        // Asking for the next event means that the previous one was taken.
         const timer = setTimeout(cutOff, stallMs)
         try {
           for (const event of events) {
@@ -93,7 +93,7 @@ export class TaskStream implements AsyncIterable<TaskEvent> {
     }
   }
 
-  /** What this process's run of it says needs no read. False when the task is gone. */
+  /** Progress of a run in this process needs no read. Returns false if the task is gone. */
   async #look(change: 'state' | 'progress'): Promise<boolean> {
     const { live, store } = this.#parts
     const { taskId, userId } = this.#following
@@ -128,7 +128,7 @@ export class TaskStream implements AsyncIterable<TaskEvent> {
     return events
   }
 
-  /** That of this process's run, if it has told this progress. */
+  /** Reuses the event of this process's run if it is for the same progress. */
   #progressEvent(json: string, timestamp: string): TaskEvent {
     const { attempt, id } = this.#record
     const run = this.#parts.live.of(id)

@@ -123,7 +123,7 @@ export const tasksRouter = router({
       ),
     ),
 
-  /** Its first event is there when the resolver returns, so a refusal is still an answer with a status of its own. */
+  /** The first event is ready when the resolver returns, so a rejection still gets its own HTTP status. */
   events: procedure
     .meta({ isStream: true })
     .input(TaskEventsInput)

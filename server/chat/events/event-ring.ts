@@ -1,32 +1,32 @@
 import { turnEventsBytesMax } from '../../store/turns/turn-records.ts'
 
-/** Successive events, each a line of JSON. */
+/** Consecutive events, each a line of JSON. */
 type Piece = { firstSeq: number; lastSeq: number; lines: string }
 
-/** What a turn's memory may hold of its events, in characters. */
+/** Max characters of events that a turn has in memory. */
 const ringCharsMax = 1_048_576
-/** So much at least can be read again, whatever others take. */
+/** Min characters that can be read again, whatever other turns need. */
 const ringCharsMin = 65_536
-/** Of one read, and about so much of a piece. */
+/** Max characters of one read, and approximately of a piece. */
 const readCharsMax = 65_536
 
-/** The latest events of a turn, in order and without gaps; the oldest give way. */
+/** The latest events of a turn, in order and without gaps. The oldest are dropped. */
 export class EventRing {
   readonly #onChars: (chars: number) => void
   #pieces: Piece[] = []
   #chars = 0
-  /** The first event of what was said last. */
+  /** The first event of the last append. */
   #newestSeq = 1
   lastSeq = 0
-  /** The last event that was written to the store, behind which none give way; undefined as long as none need be. */
+  /** The last event written to the store; later ones are dropped only above a cap. Undefined while none need to be stored. */
   writtenSeq: number | undefined
 
-  /** Told how much it grows, or shrinks. */
+  /** `onChars` receives by how much it grows or shrinks. */
   constructor(onChars: (chars: number) => void) {
     this.#onChars = onChars
   }
 
-  /** Of the oldest event that is there. */
+  /** Number of the oldest event in memory. */
   get firstSeq(): number {
     return this.#pieces[0]?.firstSeq ?? this.lastSeq + 1
   }
@@ -43,7 +43,7 @@ export class EventRing {
     if (this.#chars > ringCharsMax) this.#dropTo(ringCharsMax)
   }
 
-  /** Some of the events behind `after`; undefined where there are none yet, `gone` where they are no more. */
+  /** Returns some of the events after `after`; undefined if there are none yet, `gone` if they were dropped. */
   read(after: number): Piece | 'gone' | undefined {
     if (after >= this.lastSeq) return undefined
     let at = this.#pieces.length - 1
@@ -60,7 +60,7 @@ export class EventRing {
     return taken
   }
 
-  /** Makes room for others. */
+  /** Makes room for other turns. */
   shrink(): void {
     this.#dropTo(ringCharsMin)
   }
@@ -75,9 +75,9 @@ export class EventRing {
     const isCleared = chars < 0
     while (left > chars && dropped < this.#pieces.length) {
       const { firstSeq, lastSeq, lines } = this.#pieces[dropped]!
-      // What was said last stays, however large: whoever reads along is about to take it.
+      // The last append stays, however large: a current reader is about to take it.
       if (firstSeq >= this.#newestSeq && !isCleared) break
-      // Of what is not written yet, more gives way only while the store takes nothing for long.
+      // Cap on unsaved events. They are dropped only if the store rejects writes for a long time.
       const isToWrite = this.writtenSeq !== undefined && lastSeq > this.writtenSeq
       if (isToWrite && !isCleared && left <= turnEventsBytesMax) break
       left -= lines.length
@@ -93,7 +93,7 @@ export class EventRing {
   }
 }
 
-/** What an agent says at once may be megabytes, of which each read would have all. */
+/** Splits what an agent sends in one batch. It may be megabytes, all of which each read would return. */
 function* inPieces({ firstSeq, lastSeq, lines }: Piece): Generator<Piece, void> {
   let [from, first, end] = [0, firstSeq, 0]
   for (let seq = firstSeq; lines.length - from > readCharsMax && seq <= lastSeq; seq++) {
@@ -108,7 +108,6 @@ function* inPieces({ firstSeq, lastSeq, lines }: Piece): Generator<Piece, void> 
   yield { firstSeq: first, lastSeq, lines: from === 0 ? lines : lines.slice(from) }
 }
 
-/** The lines of a piece behind an event of it. */
 export function linesAfter({ firstSeq, lines }: Piece, after: number): string {
   let start = 0
   for (let seq = firstSeq; seq <= after; seq++) start = lines.indexOf('\n', start) + 1

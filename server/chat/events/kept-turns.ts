@@ -10,15 +10,15 @@ import {
 import type { ChatTurn } from '../chat-turn.ts'
 import { eventsGone, TurnFeed, type OnDisconnect, type TurnReader } from './turn-feed.ts'
 
-/** Characters of the events of all turns. At the bound, room is made for an eighth more. */
+/** Max characters of all turns' events in memory. Above it, memory is freed down to seven eighths. */
 const charsMax = 67_108_864
 const charsEighth = charsMax / 8
 const lookMs = 60_000
-/** Between two times that what turns without readers have said is written. */
+/** Write interval for turns without readers. */
 const writeMs = 1000
-/** Where somebody reads a turn on another node. */
+/** Write interval for turns read on another node. */
 const followedWriteMs = 100
-/** What waits to be written of one turn before it is waited for; less than its memory holds. */
+/** Max unwritten characters of one turn before it waits for a write; less than its memory holds. */
 const unwrittenCharsMax = 262_144
 
 type Held = {
@@ -27,29 +27,29 @@ type Held = {
   feed: TurnFeed
   /** Undefined while it is open. */
   endedAt: number | undefined
-  /** Characters that it has said since it was last written. */
+  /** Characters since the last write. */
   unwritten: number
-  /** Whether somebody reads it on another node. */
+  /** Whether it is read on another node. */
   isFollowed: boolean
-  /** Its pieces in the store, the oldest first. */
+  /** Its pieces in the store, oldest first. */
   stored: readonly StoredPiece[]
 }
 
 type StoredPiece = { lastSeq: number; bytes: number }
 
-/** The turns of this process and what they said, until some minutes after their end. */
+/** The turns of this process and their events, until some minutes after their end. */
 export class KeptTurns {
   readonly #store: Store
   readonly #log: Logger
-  /** In the order of their beginning. */
+  /** Ordered by their start. */
   readonly #turns = new Map<string, Held>()
-  /** Those that are being admitted, of which others may read in the store before they are here. */
+  /** Turns being admitted. Others may read of them in the store before they are here. */
   readonly #expected = new Map<string, Promise<void>>()
-  /** Those whose events are written. */
+  /** Turns whose events are written. */
   readonly #written = new Set<Held>()
   readonly #look: NodeJS.Timeout
   #chars = 0
-  /** From so many on, room is made. */
+  /** Number of characters above which memory is freed. */
   #fullAt = charsMax
   #timer: NodeJS.Timeout | undefined
   #dueAt = Infinity
@@ -69,13 +69,13 @@ export class KeptTurns {
     })
   }
 
-  /** Until the admission of a turn is over, whoever asks for it waits. */
+  /** Makes readers of a turn wait until its admission is over. */
   expect(turnId: string, over: Promise<void>): void {
     this.#expected.set(turnId, over)
     void over.then(() => this.#expected.delete(turnId))
   }
 
-  /** Its first reader, who has it run. */
+  /** Adds a turn and returns its first reader, which drives it. */
   add(turn: ChatTurn, of: Pick<Held, 'userId' | 'sessionId'> & { onDisconnect: OnDisconnect }): TurnReader {
     const { onDisconnect, ...known } = of
     const held: Held = {
@@ -100,14 +100,14 @@ export class KeptTurns {
     return held.feed.read()
   }
 
-  /** Of the user; a turn of another is unknown. */
+  /** Returns undefined for another user's turn. */
   async find({ turnId, userId }: { userId: string; turnId: string }): Promise<Held | undefined> {
     await this.#expected.get(turnId)
     const held = this.#turns.get(turnId)
     return held?.userId === userId ? held : undefined
   }
 
-  /** Undefined behind its last event. Throws 400 for a number that it has not come to, and 410 for events that are gone. */
+  /** Returns undefined after its last event. Throws 400 for a number that is ahead, and 410 for events that are gone. */
   read({ feed }: Held, after: number): TurnReader | undefined {
     const { lastSeq } = feed.ring
     if (after === lastSeq && feed.isComplete) return undefined
@@ -116,7 +116,7 @@ export class KeptTurns {
     return feed.read(after)
   }
 
-  /** Writes what is left to be written; afterwards nothing more is. */
+  /** Writes what is unwritten. Afterwards nothing more is written. */
   async close(): Promise<void> {
     clearInterval(this.#look)
     clearTimeout(this.#timer)
@@ -142,7 +142,7 @@ export class KeptTurns {
     clearTimeout(this.#timer)
     this.#dueAt = dueAt
     this.#timer = setTimeout(() => {
-      // A write in progress may have looked before. Its end sets the next time, which an old one must not prevent.
+      // A write in progress may have read it before. Its end sets the next time, which an old one must not prevent.
       this.#dueAt = Infinity
       void this.#flush()
     }, inMs).unref()
@@ -150,7 +150,7 @@ export class KeptTurns {
 
   async #room(held: Held): Promise<void> {
     if (held.feed.ring.writtenSeq === undefined || held.unwritten < unwrittenCharsMax) return
-    // One that is under way may have looked before.
+    // A write in progress may have read it before.
     await this.#writing
     await this.#flush()
   }
@@ -159,7 +159,7 @@ export class KeptTurns {
     return (this.#writing ??= this.#writeAll().finally(() => (this.#writing = undefined)))
   }
 
-  /** One transaction for all of them. */
+  /** Writes all turns in one transaction. */
   async #writeAll(): Promise<void> {
     this.#dueAt = Infinity
     const events: TurnEvents[] = []
@@ -193,11 +193,11 @@ export class KeptTurns {
     this.#chars += chars
     if (chars <= 0 || this.#chars <= this.#fullAt) return
     this.#makeRoom()
-    // Where so many turns are at work that what each keeps at least is more, not each of their events looks at all of them.
+    // If the per-turn minimums alone exceed the bound, raise the threshold so that not every event rescans all turns.
     this.#fullAt = this.#chars > charsMax ? this.#chars + charsEighth : charsMax
   }
 
-  /** Users beyond an eighth give way first. Of each, ended turns go, oldest first, then the others keep less. */
+  /** Users with more than an eighth give way first. For each, ended turns are dropped, oldest first; then the others shrink. */
   #makeRoom(): void {
     const turns = [...this.#turns.values()]
     const charsOf = new Map<string, number>()
@@ -231,7 +231,7 @@ export class KeptTurns {
   }
 }
 
-/** What a turn has said since it was last written, and the number of its last event. */
+/** Returns a turn's events since the last write, and the number of the last one. */
 function unwrittenOf({ feed: { ring, turnId } }: Held): { seq: number; unwritten: TurnEvents[] } {
   const unwritten: TurnEvents[] = []
   let seq = ring.writtenSeq!

@@ -12,11 +12,11 @@ import type { TurnReader } from './turn-feed.ts'
 
 type Of = { caller: Pick<Caller, 'token' | 'userId'>; turnId: string }
 
-/** Streams of turns that one user reads at once, beside those of messages that are being sent. */
+/** Max streams of turns that one user reads concurrently, besides those of messages being sent. */
 export const readersMax = 200
 const fullRetrySeconds = 30
 
-/** Turns as those read and stop them who did not send their message, or have lost its answer. */
+/** Reads and stops turns for clients that did not send their message or have lost its response. */
 export class ReadTurns {
   readonly #parts: { clock: Clock; store: Store }
   readonly #kept: KeptTurns
@@ -28,13 +28,13 @@ export class ReadTurns {
   }
 
   /**
-   * The events behind `after`, and those to come; undefined where that was the last. Throws 404, 410 and 429, and 400 for a
+   * Returns the events after `after`, and those to come; undefined if that was the last one. Throws 404, 410 and 429, and 400 for a
    * number that is ahead.
    */
   async open({ after, caller, turnId }: Of & { after: number }): Promise<TurnReader | undefined> {
     const { userId } = caller
     const held = await this.#kept.find({ userId, turnId })
-    // What gave way in memory may have been written before.
+    // Events dropped from memory may be in the store.
     const ring = held?.feed.ring
     if (held && ring && (ring.writtenSeq === undefined || after + 1 >= ring.firstSeq)) {
       assertReached(caller, held.sessionId)
@@ -46,7 +46,7 @@ export class ReadTurns {
     return await this.#counted(userId, () => StoredEvents.open(this.#parts, { turn, after }))
   }
 
-  /** That of the turn that is at work in a session; undefined without one. */
+  /** Opens the running turn of a session; undefined if there is none. */
   async openOfSession({
     caller,
     sessionId,
@@ -56,7 +56,7 @@ export class ReadTurns {
     return turnId === null ? undefined : await this.open({ caller, turnId, after: 0 })
   }
 
-  /** The reply to the same message with the same key; throws 409 for another message, or where nothing of it is kept. */
+  /** Returns the reply to the same message with the same key. Throws 409 for another message, or if none of the reply is stored. */
   async openEarlier(caller: Of['caller'], { bodyHash, key }: Idempotency): Promise<TurnReader | undefined> {
     const { userId } = caller
     const used = await this.#parts.store.findIdempotent({ userId, operation: 'chat', key })
@@ -67,7 +67,7 @@ export class ReadTurns {
     })
   }
 
-  /** False for a turn that is not open any more. Throws 403 if the credential is for other agents. */
+  /** Returns false if the turn is no longer open. Throws 403 if the credential is for other agents. */
   async stop({ caller, turnId }: Of & { caller: Pick<Caller, 'agents'> }): Promise<boolean> {
     const { userId } = caller
     const held = await this.#kept.find({ userId, turnId })
@@ -102,7 +102,7 @@ export class ReadTurns {
           if (lines === undefined) place.release()
           return lines
         } catch (error) {
-          // What cannot be read on is read no more, whether its host says so or not.
+          // After an error reading ends, whether or not the caller says so.
           place.release()
           reader.leave()
           throw error
@@ -123,7 +123,7 @@ export class ReadTurns {
   }
 }
 
-/** A token that is bound to a session knows no turn of another. */
+/** A token bound to one session does not reach turns of other sessions. */
 function assertReached({ token }: Pick<Caller, 'token'>, sessionId: string): void {
   if (token !== null && token.sessionId !== null && token.sessionId !== sessionId) throw turnNotFound()
 }

@@ -7,23 +7,23 @@ import { failureLine } from '../event-lines.ts'
 import { linesAfter } from './event-ring.ts'
 import { eventsGone, followMs, type TurnReader } from './turn-feed.ts'
 
-/** Of one read. */
+/** Max characters of one read. */
 const charsMax = 262_144
-/** Between two looks, where no node says that there is more. */
+/** Poll interval, in case no node signals that there is more. */
 const lookMs = 400
-/** How often it is looked for what another node has in memory, before it counts as gone. */
+/** Max polls for events that another node has in memory, before they count as gone. */
 const looksMax = 20
 const lookPauseMs = 100
-/** How long after its settlement the last event of a turn may take to be kept: where there is nothing to miss, and where there is. */
+/** Max delay between a turn's settlement and its last event in the store: if there is nothing to miss, and if there is. */
 const lateMs = { ofNothing: 2000, ofCharged: 10_000 }
 
 type Parts = { clock: Clock; store: Store }
 type Of = { turn: TurnRecord; after: number }
 
 /**
- * Reads a turn that this process has not in memory: it runs on another node, or did before a start. That it failed is told
- * as the ledger has it where its process did not live to say so. Of what it was charged for nothing may be missing, so
- * such a reply is never told to have ended where its last event is not kept.
+ * Reads a turn that is not in this process's memory: it runs on another node, or ran before a restart. If its process died before it
+ * could report a failure, the failure is taken from the ledger. No part of a charged reply may be missing: without its last event in
+ * the store it never counts as ended.
  */
 export class StoredEvents implements TurnReader {
   readonly #parts: Parts
@@ -36,7 +36,7 @@ export class StoredEvents implements TurnReader {
   #settledSeenAt: number | undefined
   readonly #unsubscribe: (() => void) | undefined
 
-  /** Undefined behind the last event. Throws 410 for events that are kept no more. */
+  /** Returns undefined after the last event. Throws 410 for events that are no longer stored. */
   static async open(parts: Parts, of: Of): Promise<StoredEvents | undefined> {
     const { after, turn } = of
     const { clock, store } = parts
@@ -51,7 +51,7 @@ export class StoredEvents implements TurnReader {
       return last !== undefined && isEnd(last.lines)
     }
     let isOver = await endBefore()
-    // The node that it ended on may have it in memory, and keep it where that is asked for.
+    // The node that it ended on may have it in memory, and stores it on request.
     for (let looks = 0; store.shared && !first && !isOver && looks < looksMax; looks++) {
       if (looks === 0) store.shared.signals.send('turn-followed', turn.turnId)
       await new Promise((resolve) => setTimeout(resolve, lookPauseMs))
@@ -94,7 +94,7 @@ export class StoredEvents implements TurnReader {
 
   async #read(): Promise<string | undefined> {
     const { turnEvents } = this.#parts.store
-    // Hundreds of readers of one user, each as fast as it can, must not keep the loop from everybody else.
+    // Hundreds of readers of one user, each at full speed, must not block the event loop for other users.
     await ownTurn(this.#turn.userId)
     const pieces = await turnEvents.read({ turnId: this.turnId, after: this.#seq, charsMax })
     let lines = ''
@@ -111,7 +111,7 @@ export class StoredEvents implements TurnReader {
     return lines
   }
 
-  /** The last event of a turn that failed and whose process does not tell it any more. Throws for one that was charged. */
+  /** Returns the last event of a failed turn whose process can no longer report it. Throws for a charged turn. */
   async #failure(): Promise<string | undefined> {
     const { store } = this.#parts
     if (this.#turn.settledAt === null) {
@@ -152,7 +152,7 @@ export class StoredEvents implements TurnReader {
   }
 }
 
-/** What failed and cost nothing has nothing that a reader would miss; any other end would have a part taken for all that was paid. */
+/** Whether a reader would miss nothing. After any other end, a part could be taken for all that was paid for. */
 function hasCostNothing({ cost, outcome }: TurnRecord): boolean {
   return outcome === 'failed' && cost === 0
 }

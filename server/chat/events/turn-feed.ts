@@ -1,56 +1,56 @@
 import { ErrandError } from '../../kernel/errors.ts'
 import { EventRing } from './event-ring.ts'
 
-/** Reads the lines of a turn; whoever goes away before the last says so. */
+/** Reads the lines of a turn. Call `leave` to stop before the last one. */
 export type TurnReader = {
   readonly turnId: string
-  /** Whole lines, several at a time; undefined after the last. Throws where what comes next is no longer kept. */
+  /** Returns whole lines, several at a time; undefined after the last. Throws if the next events are no longer stored. */
   next: () => Promise<string | undefined>
   leave: () => void
 }
 
-/** How often a node that reads a turn of another one says so, and how long it counts as a reader after that. */
+/** How often a node announces that it reads another node's turn, and how long each announcement counts. */
 export const followMs = 5000
 const followedMs = 2 * followMs
 
-/** What becomes of a reply that nobody reads any more. */
+/** Behavior of a reply without readers. */
 export type OnDisconnect = 'stop' | 'continue'
 
-/** What a reply is, to those who read it. */
+/** A reply as seen by those who read it. */
 type Source = {
   readonly turnId: string
-  /** The number of the last event that `next` gave. */
+  /** Number of the last event that `next` returned. */
   readonly lastSeq: number
   next: () => Promise<string | undefined>
-  /** Its reply is over, and it is being settled. */
+  /** Whether the reply is over and is being settled. */
   readonly isEnding: boolean
   stop: (cause: 'disconnect' | 'stopped') => void
 }
 
 type Told = {
   onChars: (chars: number) => void
-  /** Nobody reads it any more, and it goes on. */
+  /** Called when the last reader has left and the reply continues. */
   onDetached: (feed: TurnFeed) => void
   onComplete: (feed: TurnFeed) => void
-  /** Resolves when what it has said may be followed by more. */
+  /** Resolves when the turn may produce more. */
   room: (feed: TurnFeed) => Promise<void>
 }
 
 /**
- * One reply, for however many readers. The agent goes on as fast as the fastest of them reads; the others find what they
- * have not read in memory.
+ * One reply for any number of readers. The agent proceeds as fast as the fastest reader. The others read what they have missed from
+ * memory.
  */
 export class TurnFeed {
   readonly ring: EventRing
   readonly turnId: string
-  /** Undefined when it is complete: what it replied to need not stay in memory with what it said. */
+  /** Undefined once complete: the request need not stay in memory with the events. */
   #source: Source | undefined
   readonly #told: Told
   readonly #onDisconnect: OnDisconnect
   #readers = 0
   #producing: Promise<void> | undefined
   #isAlone = false
-  /** Until then somebody reads it on another node. */
+  /** Until then a reader on another node counts. */
   #followedUntil = -Infinity
   isComplete = false
 
@@ -62,23 +62,22 @@ export class TurnFeed {
     this.ring = new EventRing(told.onChars)
   }
 
-  /** The events behind `after`. */
   read(after = 0): TurnReader {
     this.#readers++
     return new FeedReader(this, after)
   }
 
-  /** Of a reader that does not read on. */
+  /** Called when a reader stops reading. */
   left(): void {
     if (--this.#readers === 0 && !this.isComplete) this.#detach()
   }
 
-  /** Somebody reads it on another node, which says so again and again. */
+  /** Called repeatedly while the turn is read on another node. */
   followed(): void {
     this.#followedUntil = performance.now() + followedMs
   }
 
-  /** False when the reply is over. */
+  /** Returns false if the reply is over. */
   stop(): boolean {
     if (!this.#source || this.#source.isEnding) return false
     this.#source.stop('stopped')
@@ -88,7 +87,7 @@ export class TurnFeed {
   #detach(): void {
     if (this.#onDisconnect === 'stop') this.#stopUnread()
     else this.#told.onDetached(this)
-    // Its last events are read later, if at all.
+    // Continues without readers. Its last events are read later, if at all.
     void this.#goOn().catch(() => {})
   }
 
@@ -111,7 +110,7 @@ export class TurnFeed {
     }
   }
 
-  /** Resolves when there is more of it, or it is complete. */
+  /** Resolves when there are more events, or the reply is complete. */
   more(): Promise<void> {
     return (this.#producing ??= this.#produce())
   }

@@ -20,7 +20,7 @@ import { contentOf } from '../../store/session-records.ts'
 import type { Store } from '../../store/store.ts'
 import type { ChatInput, FilePart } from '../chat-schema.ts'
 
-/** A file that came with a message, or is named by it: checked, and not stored yet. */
+/** A file sent with a message or named by it: checked, but not stored yet. */
 export type DraftFile = FileTokens &
   MeasuredFile & {
     /** Null for a stored file of a message that is only weighed. */
@@ -29,10 +29,10 @@ export type DraftFile = FileTokens &
   }
 type DraftPart = { type: 'text'; text: string } | { type: 'file'; file: DraftFile }
 
-/** What a message says. `parts` is null where no file came with it. */
+/** Content of a message. `parts` is null if it has no files. */
 export type MessageDraft = { text: string; parts: readonly DraftPart[] | null; files: FileSum }
 
-/** What a request may still have of files, beside those of its messages that were read. */
+/** Files that a request may still have, after its messages read so far. */
 export type FilesLeft = { files: number; bytes: number }
 
 export type FileLimits = { fileBytesMax: number; messageFileBytesMax: number }
@@ -40,30 +40,33 @@ export type DraftParts = { limits: FileLimits; payloads: PayloadStore; store: Pi
 type Of = {
   caller: Caller
   chat: Chat
-  /** Where its files are, once they are in memory. */
+  /** Accounts for its files once they are in memory. */
   place: Place
   /** The message is not sent: its stored files are weighed by their rows, without reading their content. */
   isOnlyWeighed?: boolean
-  /** Resolves in a tick of the event loop in which a large file may be gone through. */
+  /** Resolves in an event-loop tick in which a large file may be processed. */
   onLarge: () => Promise<void>
 }
-/** `path` is what its request calls it. */
+/** `path` is the request's name for the message. */
 type OfMessage = Of & { path: string; left: FilesLeft }
 
 export const messageFilesMax = 10
-/** Of all messages that a request has, where it has those that were said before. */
+/** Max files of all messages in a request, including earlier ones. */
 export const requestFilesMax = 50
-/** Of a payload that a task was given or answered. */
+/** Media type of a task's params or result. */
 const jsonType = 'application/json'
 const base64Padding = /={1,2}$/
-/** A search for one character: a pattern of the whole would run out of stack on megabytes. */
+/** Matches one character: a pattern for the whole string would overflow the stack on megabytes. */
 const noBase64 = /[^A-Za-z0-9+/]/
 
 export function hasFiles(message: z.output<typeof ChatInput>['message']): boolean {
   return typeof message !== 'string' && message.some(({ type }) => type === 'file')
 }
 
-/** Throws a 400 that names the part where a file is not what the agent takes, not what it says, too large or not the caller's. */
+/**
+ * Throws a 400 that names the part if the agent does not accept a file or its content does not match its type. Also throws it
+ * for a file that is too large or is not the caller's.
+ */
 export async function readMessage(
   message: z.output<typeof ChatInput>['message'],
   of: OfMessage,
@@ -123,7 +126,7 @@ async function readFile(part: FilePart, of: OfFile, parts: DraftParts): Promise<
   return { content, filename, ...measured, ...fileTokens(measured, chat) }
 }
 
-/** Browsers give texts with their charset. */
+/** Browsers send text types with their charset. */
 function plainType(mediaType: string, path: string): string {
   const plain = mediaType.split(';')[0]!.trim().toLowerCase()
   if (!mediaTypePattern.test(plain)) throw badField(`${path}.mediaType`, 'Must be a media type, such as "image/png"')
@@ -148,7 +151,7 @@ function decoded(
   return Buffer.from(data, 'base64')
 }
 
-/** Takes room before the bytes of a file are in memory. Throws 503 without room. */
+/** Reserves room before the bytes of a file are in memory. Throws 503 if there is none. */
 function takeBytes(place: Place, bytes: number): void {
   if (!place.hold(place.amount + bytes)) return
   const message = 'Too many files are being worked on; send the message again.'
@@ -168,7 +171,7 @@ type Found = { mediaType: string; filename: string | undefined } & (
   | ({ content: null } & MeasuredFile)
 )
 
-/** A payload of the caller's; what is another's, or outside of what the credential reaches, is not there. */
+/** Reads a payload of the caller. Payloads of others, or beyond the credential's reach, count as missing. */
 async function readOwn(payloadId: string, of: OfFile, { limits, payloads, store }: DraftParts): Promise<Found> {
   const { caller } = of
   const path = `${of.path}.payloadId`
@@ -184,7 +187,7 @@ async function readOwn(payloadId: string, of: OfFile, { limits, payloads, store 
     if (measured.bytes > limits.fileBytesMax) throw tooLarge(path, limits.fileBytesMax)
     return { content: null, filename, ...measured }
   }
-  // Reading it is as much work as decoding one that came with the message.
+  // Reading it is as much work as decoding a file sent with the message.
   await of.onLarge()
   const found = await payloads.openStream(payloadId)
   if (!found) throw badField(path, 'There is no such file')

@@ -25,19 +25,19 @@ export type TurnFilesParts = {
   store: Pick<Store, 'findPayload' | 'getAccount'>
 }
 
-/** The files of a turn: those of its message are stored, and in memory with those of its history. */
+/** The files of a turn. Those of its message are stored; they are in memory together with those of its history. */
 export type StoredFiles = {
   files: readonly TurnFile[]
-  /** The message as its row keeps it, and as its agent is given it; null where no file came with it. */
+  /** The message as stored in its row, and as sent to its agent; null if it has no files. */
   parts: readonly MessagePart[] | null
   sent: readonly SentPart[] | null
-  /** What its request says before it, as its agent is given it. */
+  /** Messages before it in its request, as sent to its agent. */
   earlier: readonly SentMessage[]
 }
 
 /**
- * Limit for the files of all messages and turns, from before the admission to the end of the turn. Each is in memory once: in this
- * thread until the agent's thread has it, then only there. The heap limit of agent threads does not cover file contents.
+ * Limit for the files of all messages and turns, from before admission to the end of the turn. Each is in memory once: in this thread
+ * until the agent's thread has it, then only there. The heap limit of agent threads does not cover file contents.
  */
 const bytesMax = 512 * 1024 * 1024
 const userBytesMax = 128 * 1024 * 1024
@@ -46,7 +46,6 @@ export const noFiles: StoredFiles = { files: [], parts: null, sent: null, earlie
 
 type Keep = { draft: MessageDraft; earlier: readonly EarlierDraft[]; required: Units; userId: string }
 
-/** What files of turns need before, during and after them. */
 export class TurnFiles {
   readonly #parts: TurnFilesParts
   readonly #places: FairPlaces
@@ -57,14 +56,14 @@ export class TurnFiles {
     this.#places = new FairPlaces({ perUser, total: Math.max(bytesMax, perUser) })
   }
 
-  /** Memory for the files of a message. The caller releases it when the turn ends or the message is refused. */
+  /** Memory for the files of a message. The caller releases it when the turn ends or the message is rejected. */
   place(userId: string): Place {
     return this.#places.open(userId)
   }
 
   /**
-   * Stores the files of a message and of what its request says before it, each once, where the balance would do for it.
-   * Opening the turn names them; `ended` is called in any case.
+   * Stores the files of a message and of those before it in its request, each once. Requires a sufficient balance. Opening the turn
+   * names them. `ended` must be called in any case.
    */
   async keep({ draft, earlier, required, userId }: Keep): Promise<StoredFiles> {
     const drafts = [...earlier.map((message) => message.draft), draft]
@@ -72,7 +71,7 @@ export class TurnFiles {
       return { ...noFiles, earlier: earlier.map(({ role, draft: { text } }) => ({ role, content: text })) }
     }
     const account = await this.#parts.store.getAccount(userId)
-    // A message that will be refused must not cost the disk a file.
+    // A rejected message must not cost a file write.
     if (account && account.balance < required) throw balanceRefusal({ ...account, required })
     const files: TurnFile[] = []
     try {
@@ -130,8 +129,8 @@ export class TurnFiles {
   }
 
   /**
-   * A history with its files, the newest first: as many as a message may have, less those of this one. An agent that is
-   * given links has no use for their content.
+   * Returns a history with file contents, newest first: up to the limit of a message, minus the files of this one. An agent that
+   * receives links does not need the contents.
    */
   async ofHistory(
     messages: History['messages'],
@@ -161,7 +160,7 @@ export class TurnFiles {
     return { ...file, url: this.#parts.links.create(payloadId), ...(data && { data }) }
   }
 
-  /** Undefined for one that is damaged or lost: the conversation goes on without it. */
+  /** Undefined for a file that is damaged or lost: the conversation continues without it. */
   async #read(payloadId: string): Promise<Buffer | undefined> {
     const { log, payloads, store } = this.#parts
     const record = await store.findPayload(payloadId)
@@ -174,14 +173,14 @@ export class TurnFiles {
     }
   }
 
-  /** The turn has ended, or was not opened: what no row names goes. Never rejects. */
+  /** Called when the turn has ended or was not opened. Deletes files that no row names. Never rejects. */
   async ended(files: StoredFiles['files']): Promise<void> {
     const { log, payloads, store } = this.#parts
     for (const { id } of files) {
       try {
         await payloads.release(id, (await store.findPayload(id)) === undefined)
       } catch (error) {
-        // It is an orphan, which is collected later.
+        // An orphan, which is collected later.
         await payloads.release(id)
         log.warn({ err: error, payloadId: id }, 'a file of a message could not be looked for')
       }

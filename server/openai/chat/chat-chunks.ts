@@ -6,8 +6,8 @@ type Chunks = { id: string; model: string; created: number; includeUsage: boolea
 const fields: Record<DeltaKind, string> = { text: 'content', reasoning: 'reasoning_content' }
 
 /**
- * Writes a reply as chunks of a chat completion. What the agent calls is its own affair, and no part of them. Deltas that
- * came together are one chunk.
+ * Writes a reply as chunks of a chat completion. The agent's tool calls are internal and left out. Deltas that arrive together become
+ * one chunk.
  */
 export class ChatChunks {
   readonly #head: string
@@ -24,7 +24,6 @@ export class ChatChunks {
     this.#tail = includeUsage ? ',"usage":null}\n\n' : '}\n\n'
   }
 
-  /** What a stream begins with. */
   begin(): string {
     return this.#choice('{"role":"assistant","content":""}')
   }

@@ -15,7 +15,7 @@ import { wireError, badParam } from '../wire-error.ts'
 import { answerReply, streamReply, type Translation } from '../write-reply.ts'
 import { ChatChunks } from './chat-chunks.ts'
 
-/** POST /v1/chat/completions: a turn of no session, or the next one of that which Errand-Session names. */
+/** POST /v1/chat/completions: a turn without a session, or the next turn of the session in `Errand-Session`. */
 export async function createCompletion(stallMs: number, routed: RoutedRequest, body: unknown): Promise<void> {
   const { services } = routed.context
   const caller = callerOf(routed)
@@ -85,7 +85,7 @@ function reasonOf({ code, kind }: Charged): 'stop' | 'length' | 'content_filter'
   return code === 'CONTENT_FILTER' ? 'content_filter' : 'length'
 }
 
-/** Clients send the maximum of another model, so a larger one is the agent's own. */
+/** Clamps to the agent's own maximum, because clients may send that of another model. */
 function maxTokensOf(
   { max_completion_tokens: ofCompletion, max_tokens: older }: CompletionInput,
   { maxOutputTokens }: Chat,

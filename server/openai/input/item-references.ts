@@ -7,15 +7,14 @@ import { isObject } from './read-file-part.ts'
 
 type Resolved = {
   items: readonly unknown[]
-  /** Whether an item was named by its id. */
   hasReferences: boolean
   /** The session whose replies are exactly the referenced ones, which the request then continues. */
   sessionId: string | undefined
 }
 
 /**
- * Replaces items that are named by their ids, as `@ai-sdk/openai` sends what was answered before, by the stored replies.
- * Throws 404 for an item that is not stored.
+ * Replaces items referenced by id with the stored replies. `@ai-sdk/openai` sends earlier answers as such references. Throws 404 for an
+ * item that is not stored.
  */
 export async function resolveReferences(
   services: Services,
@@ -33,7 +32,7 @@ export async function resolveReferences(
     const param = `input[${index}].id`
     const [, prefix, turn] = /^(msg|rs)_([0-9a-z]{1,60})(?:_\d+)?$/.exec(String(item['id'])) ?? []
     if (turn === undefined) throw badParam(param, 'Must be the id of an item of a stored response')
-    // Agents are not told their own reasoning, and a reply is stored as one text.
+    // Agents do not receive their own reasoning, and a reply is stored as one string.
     if (prefix === 'rs' || turns.has(turn)) continue
     const { sessionId, turnId } = await keep(turn, param)
     const content = (await services.store.readReply({ sessionId, turnId })) ?? ''

@@ -3,10 +3,10 @@ import { z } from 'zod'
 import { issuePath } from '../../agents/config/params-schema.ts'
 import { badParam } from '../wire-error.ts'
 
-/** Taken, and without any effect. */
+/** Accepted, without any effect. */
 export const ignored = z.unknown().optional()
 
-/** A parameter that no agent obeys: it may say what is so anyway, and nothing else. */
+/** A parameter that agents do not support: accepts only values that match what happens anyway. */
 export function only(...values: unknown[]) {
   return z
     .unknown()
@@ -20,7 +20,7 @@ export function only(...values: unknown[]) {
     })
 }
 
-/** The body of a request. Throws 400 with the name of the first parameter that is wrong. */
+/** Throws 400 with the name of the first invalid parameter. */
 export function parseInput<Schema extends z.ZodType>(schema: Schema, body: unknown): z.output<Schema> {
   const parsed = schema.safeParse(body)
   if (parsed.success) return parsed.data

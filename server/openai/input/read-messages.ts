@@ -4,9 +4,9 @@ import type { EarlierMessage } from '../../chat/message-input.ts'
 import { badParam, unsupported } from '../wire-error.ts'
 import { isFileType, isObject, readFilePart, type ReadFile } from './read-file-part.ts'
 
-/** A message as chats take it, and what its request calls it and the fields of its files. */
+/** A message in the form of chats, with the request's names for it and its file fields. */
 export type WireMessage = EarlierMessage & { param: string; files: readonly ReadFile[] }
-/** What a reply is made of: the message that it answers, and those before it. */
+/** The message to reply to, and those before it. */
 export type Conversation = { earlier: WireMessage[]; message: WireMessage }
 
 type Of = { param: string; chat: Chat }
@@ -14,15 +14,15 @@ type Role = ChatMessage['role']
 
 const roles: Record<string, Role> = { system: 'system', developer: 'system', user: 'user', assistant: 'assistant' }
 
-/** Which parts a text is made of, in messages of chats and in items of responses. */
+/** Part types that contain text, in chat messages and in response items. */
 const textParts = new Set(['text', 'input_text', 'output_text'])
 
 /**
- * The messages of a request, whose field is `param`. The last that is not the system's must be the user's; what the system
- * says comes before all that was said. Throws 400 for what no agent is given.
+ * Reads the messages in the request field `param`. The last non-system message must be the user's. System messages are moved before all
+ * others. Throws 400 for input that agents do not support.
  */
 export function readMessages(items: readonly unknown[], { chat, param }: Of): Conversation {
-  // What an agent thought is not told to it again.
+  // Agents do not receive their earlier reasoning.
   const read = items.flatMap((item, index) =>
     isReasoning(item) ? [] : [readMessage(item, { chat, param: `${param}[${index}]` })],
   )
@@ -35,7 +35,7 @@ export function readMessages(items: readonly unknown[], { chat, param }: Of): Co
   return { earlier: [...read.filter(({ role }) => role === 'system'), ...said.slice(0, -1)], message: last }
 }
 
-/** What the request calls the fields of its messages, by their names in a chat. */
+/** Maps the field names of a chat to those of the request. */
 export function messageNames({ earlier, message }: Conversation, param: string): Record<string, string> {
   const names: Record<string, string> = { message: message.param, messages: param }
   const name = (path: string, { content, files, param: whole }: WireMessage) => {
@@ -55,7 +55,7 @@ export function messageNames({ earlier, message }: Conversation, param: string):
   return names
 }
 
-/** An item of an earlier response, which clients that keep their conversations send with all others. */
+/** Detects a reasoning item of an earlier response. Clients that store their own conversations send it with all other items. */
 function isReasoning(item: unknown): boolean {
   return isObject(item) && item['type'] === 'reasoning' && item['role'] === undefined
 }
@@ -115,7 +115,7 @@ function readPart(part: unknown, { param: at, takesFiles }: OfContent): string |
   return text
 }
 
-/** What is no text is not shown: an object may refuse to become one. */
+/** Leaves out a type that is not a string, because converting an object to a string may throw. */
 function ofType(type: unknown): string {
   return typeof type === 'string' ? `of the type ${JSON.stringify(type.slice(0, 60))}` : 'without a type'
 }

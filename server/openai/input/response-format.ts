@@ -11,7 +11,7 @@ const named = {
   schema: z.record(z.string(), z.unknown()).nullish(),
   strict: z.boolean().nullish(),
 }
-/** As chat completions have it; responses have the fields of the schema beside its type. */
+/** Chat completions nest the schema fields in `json_schema`; responses have them beside `type`. */
 const Format = z.union([
   z.strictObject({ type: z.literal('text') }),
   z.strictObject({ type: z.literal('json_object') }),
@@ -20,8 +20,8 @@ const Format = z.union([
 ])
 
 /**
- * The form that a text is asked for in, undefined for plain text. Throws 400 where the agent is no language model, which
- * alone can be held to one.
+ * Returns the requested answer format; undefined for plain text. Throws 400 if the agent is not a language model, because only those
+ * can be held to a format.
  */
 export function readFormat(value: unknown, { chat, param }: { chat: Chat; param: string }): ResponseFormat | undefined {
   if (value === undefined || value === null) return undefined

@@ -19,8 +19,8 @@ import { ResponseEvents } from './response-events.ts'
 import { toResponse, type Asked } from './response-resource.ts'
 
 /**
- * POST /v1/responses: a turn of a session of its own, or the next one of that which the request continues. What its client
- * keeps itself, because it says so or sends what was said before, is a turn of no session.
+ * POST /v1/responses: a turn of a new session, or the next turn of the session that the request continues. The turn has no session if
+ * the client keeps the conversation itself: it says so, or sends earlier messages.
  */
 export async function createResponse(stallMs: number, routed: RoutedRequest, body: unknown): Promise<void> {
   const { services } = routed.context
@@ -47,7 +47,7 @@ export async function createResponse(stallMs: number, routed: RoutedRequest, bod
     const opened = await place.open()
     if (isKept) ({ sessionId } = opened)
     const onRefused = async () => {
-      // It is gone, and a reply that was found is in another.
+      // The session is deleted, and an earlier reply that was found is in another.
       sessionId = null
       await opened.onRefused?.()
     }
@@ -96,7 +96,6 @@ type Answer = {
   asked: Asked
   createdAt: number
   isStream: boolean
-  /** That was made for it. */
   newSessionId: string | null
 }
 
@@ -124,7 +123,7 @@ async function answer(stallMs: number, routed: RoutedRequest, of: Answer): Promi
   await answerReply(routed, response, { turnId, costUsd: end.costUsd })
 }
 
-/** Of a reply that failed nobody has been told the id, so a session with nothing else in it is of no use. */
+/** Deletes a session whose only reply failed: the client never received its id. */
 async function removeEmpty(store: Services['store'], of: { userId: string; sessionId: string }): Promise<void> {
   const session = await store.getSession(of)
   if (session?.messageCount === 0) await store.deleteSession(of)
@@ -144,7 +143,7 @@ export async function streamResponse(routed: RoutedRequest, { events, reply, sta
   await streamReply(routed, { reply, stallMs, translation })
 }
 
-/** Whether a request that continues nothing is kept. What was said before is its client's, and would be missing from a session. */
+/** Whether a request that continues nothing is stored. Earlier messages are the client's and would be missing from a session. */
 function isKeptBy({ background, store }: ResponseInput, hasEarlier: boolean): boolean {
   if (store === false && background === true) throw badParam('background', 'Needs store to be true')
   if (hasEarlier && store === true) {
@@ -159,14 +158,14 @@ function isKeptBy({ background, store }: ResponseInput, hasEarlier: boolean): bo
   return store !== false && !hasEarlier
 }
 
-/** What is not to be stored cannot continue a session. */
+/** A request that must not be stored cannot continue a session. */
 function referencedOf({ store }: ResponseInput, sessionId: string | undefined): string | undefined {
   return store === false ? undefined : sessionId
 }
 
 type Continued = { caller: Caller; ofHeader: string | undefined; input: ResponseInput }
 
-/** The session that is continued, by whichever name. */
+/** Returns the session to continue, whichever way the request names it. */
 async function continuedOf(services: Services, { caller, input, ofHeader }: Continued): Promise<string | undefined> {
   const { conversation, previous_response_id: previousId, store } = input
   const named = typeof conversation === 'string' ? conversation : conversation?.id
@@ -194,7 +193,7 @@ async function placeOf(services: Services, { agent, caller, input, isKept, sessi
   return newSession(services, { agent, caller, metadata: metadata ?? {} })
 }
 
-/** Of a request that was repeated. */
+/** Finds the session of the reply to a repeated request. */
 async function keptIn(
   services: Services,
   { caller, turnId }: { caller: Caller; turnId: string },

@@ -18,7 +18,7 @@ import { toResponse, type Asked } from './response-resource.ts'
 type Named = { caller: Caller; id: string; param?: string }
 type Kept = { turn: TurnRecord; session: SessionRecord }
 
-/** How long a response that was canceled may take to be settled. */
+/** Max wait for a canceled response to be settled. */
 const cancelMsMax = 10_000
 
 /** Throws 404 for a response that is unknown, is another user's, or is not stored. */
@@ -40,7 +40,7 @@ async function keptResponse({ store }: Services, { caller, id, param = 'response
   })
 }
 
-/** A response as it is now. Of one that ended long ago only its text is known. */
+/** Returns the current state of a response. For one that ended long ago only the text is known. */
 export async function readResponse(services: Services, of: Named): Promise<object> {
   const kept = await keptResponse(services, of)
   const { turn } = kept
@@ -50,7 +50,7 @@ export async function readResponse(services: Services, of: Named): Promise<objec
   return asResponse(kept, { end, parts, at: turn.settledAt })
 }
 
-/** The events of a response behind one of them, and those to come. */
+/** Opens a reader of a response's events, past and future. */
 export async function openResponse(routed: RoutedRequest, { id, stallMs }: { id: string; stallMs: number }) {
   const { context, response } = routed
   const caller = callerOf(routed)
@@ -65,7 +65,7 @@ export async function openResponse(routed: RoutedRequest, { id, stallMs }: { id:
   return { turnId, createdAt, asked: askedOf(kept), reader }
 }
 
-/** Stops a response that is under way, and returns it as it ended. */
+/** Stops a response in progress and returns it as it ended. */
 export async function cancelResponse(services: Services, of: Named): Promise<object> {
   const { turn } = await keptResponse(services, of)
   const { caller } = of
@@ -83,7 +83,7 @@ export async function cancelResponse(services: Services, of: Named): Promise<obj
   return await readResponse(services, of)
 }
 
-/** Deletes the conversation that a response is the last of; what it cost stays on its receipt. */
+/** Deletes the conversation that this response is the last of. Its cost stays on its receipt. */
 export async function deleteResponse(services: Services, of: Named): Promise<object> {
   const { session, turn } = await keptResponse(services, of)
   const { userId } = of.caller
@@ -98,7 +98,7 @@ export async function deleteResponse(services: Services, of: Named): Promise<obj
 
 type Told = { end: ReplyEnd; parts: ReplyPart[] }
 
-/** What its events said; undefined where these are kept no more. */
+/** Reads a reply from its events; undefined if they are no longer stored. */
 async function whatWasTold(services: Services, of: { caller: Caller; turnId: string }): Promise<Told | undefined> {
   let reader: TurnReader | undefined
   try {
@@ -135,7 +135,6 @@ function asResponse(kept: Kept, ended: Parameters<typeof toResponse>[0]['ended']
   return toResponse({ turnId, asked: askedOf(kept), createdAt, ended })
 }
 
-/** What is known of its request. */
 function askedOf({ session, turn }: Kept): Asked {
   const pairs = Object.entries(session.metadata).filter((pair): pair is [string, string] => typeof pair[1] === 'string')
   return {

@@ -16,12 +16,12 @@ type Events = {
   turnId: string
   asked: Asked
   createdAt: number
-  /** Those up to this number are left out. */ after?: number
+  /** Events up to this number are left out. */ after?: number
 }
 
 type Open = { kind: DeltaKind; id: string; index: number; literals: string[] }
 
-/** The events of a part, and by which field it is told from others of its item. */
+/** Event names of a part, and the name of its index within the item. */
 const words = {
   text: {
     added: 'response.content_part.added',
@@ -40,8 +40,8 @@ const words = {
 } as const
 
 /**
- * Writes a reply as the events of a response, in which each delta is one: so their numbers are the same whoever reads
- * the reply, and whenever. What the agent calls is its own affair, and no item.
+ * Writes a reply as the events of a response. Each delta is one event, so sequence numbers are the same for every reader at any time.
+ * The agent's tool calls are internal and left out.
  */
 export class ResponseEvents {
   readonly #of: Events
@@ -57,7 +57,6 @@ export class ResponseEvents {
     this.#of = of
   }
 
-  /** What a stream begins with. */
   begin(): string {
     const { asked, createdAt, turnId } = this.#of
     const response = toResponse({ turnId, asked, createdAt, ended: null })
@@ -79,7 +78,7 @@ export class ResponseEvents {
     const status = statusOf(end)
     this.#close(status === 'completed' ? 'completed' : 'incomplete')
     const response = toResponse({ turnId, asked, createdAt, ended: { end, parts: this.#parts, at } })
-    // There is no event of its own for what was cancelled.
+    // A canceled response lacks a separate event type.
     this.#write(`response.${status === 'cancelled' ? 'incomplete' : status}`, { response })
     return this.#take()
   }

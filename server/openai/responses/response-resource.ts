@@ -5,10 +5,10 @@ import type { ReplyEnd } from '../reply-end.ts'
 import { responseUsage } from '../usage.ts'
 import { wireError } from '../wire-error.ts'
 
-/** What a response says of its request. Of one that is read later only a part of it is known. */
+/** Request fields that a response repeats. For a response that is read later, only some of them are known. */
 export type Asked = {
   model: string
-  /** The session that it is kept in; null where it is not. */
+  /** The session that stores it; null if it is not stored. */
   sessionId: string | null
   instructions: string | null
   previousId: string | null
@@ -28,7 +28,6 @@ export function responseId(turnId: string): string {
   return `resp_${turnId.slice('turn_'.length)}`
 }
 
-/** The id of an item of a response, by its place. */
 export function itemId(kind: ReplyPart['kind'], { index, turnId }: { turnId: string; index: number }): string {
   return `${prefix[kind]}_${turnId.slice('turn_'.length)}${index === 0 ? '' : `_${index}`}`
 }
@@ -37,7 +36,7 @@ export function textPart(text: string) {
   return { type: 'output_text', text, annotations: [], logprobs: [] }
 }
 
-/** Clients of OpenAI's own responses, and Open Responses, know reasoning by its summary. */
+/** Clients of OpenAI's own responses, and of Open Responses, expect reasoning as a summary. */
 export function reasoningPart(text: string) {
   return { type: 'summary_text', text }
 }
@@ -71,11 +70,10 @@ type Resource = {
   turnId: string
   asked: Asked
   createdAt: EpochMs
-  /** Null while it is under way. */
+  /** Null while it is in progress. */
   ended: { end: ReplyEnd; parts: readonly ReplyPart[]; at: EpochMs } | null
 }
 
-/** A response as OpenAI writes it. */
 export function toResponse({ asked, createdAt, ended, turnId }: Resource): object {
   const { format, instructions, isBackground, maxTokens, metadata, model, previousId, sessionId, temperature } = asked
   const { frequencyPenalty = 0, presencePenalty = 0, topP = 1 } = asked.sampling ?? {}
