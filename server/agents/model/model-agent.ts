@@ -294,7 +294,7 @@ class CallIds {
   readonly #current = new Map<string, string>()
 
   open(providerId: string): string {
-    // Some gateways append kilobytes of their own data to ids.
+    // Some gateways append kilobytes of custom data to ids.
     const short = providerId.slice(0, callIdCharsMax)
     let id = short
     for (let n = 2; this.#given.has(id); n++) id = `${short}-${n}`
