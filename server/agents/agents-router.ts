@@ -129,7 +129,6 @@ export const agentsRouter = router({
     ),
 })
 
-/** Agents that the caller may run. */
 export function agentsFor(catalogue: Catalogue, { agents, email }: Caller): CatalogueAgent[] {
   return catalogue.agents.filter((agent) => isVisibleTo(agent, email) && (agents === null || agents.includes(agent.id)))
 }

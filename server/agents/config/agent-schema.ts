@@ -80,7 +80,6 @@ const endpointBase = {
 
 const eitherPrice = { priceUsd: price.optional(), pricing: eventPricing.optional() }
 
-/** Requires exactly one of the two. */
 function isPriced({ priceUsd, pricing }: { priceUsd?: unknown; pricing?: unknown }): boolean {
   return (priceUsd === undefined) !== (pricing === undefined)
 }

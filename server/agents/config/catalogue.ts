@@ -242,7 +242,6 @@ function toRates(pricing: ParsedPricing): ChatRates {
   }
 }
 
-/** Whether the user with this email may see and run the agent. */
 export function isVisibleTo(agent: Agent, email: string): boolean {
   const { visibility } = agent
   return visibility === 'public' || visibility.some((allowed) => allowed.toLowerCase() === email.toLowerCase())

@@ -229,8 +229,7 @@ export type ChatConfig = {
   readonly imageTokensMax?: number
   /**
    * Maximum tokens of a file that is neither an image nor text, such as a PDF, held before the model is called. Without it
-   * such files hold the rest of `contextTokens`, because neither their size nor their page count limits how many tokens a
-   * model counts.
+   * such files hold the rest of `contextTokens`, because neither their size nor their page count bounds their tokens.
    */
   readonly documentTokensMax?: number
   /** Yields the reply, part by part. */
@@ -278,8 +277,8 @@ export type ModelEndpointConfig<Schema extends ParamsSchema = ParamsSchema> = Mo
 }
 
 /**
- * A language model object of the AI SDK. This type and the tool type below are structural, because the SDK's own
- * declarations fail to compile in projects that check libraries under `exactOptionalPropertyTypes`.
+ * A language model object of the AI SDK. This type and the tool type below are structural. The SDK's own declarations fail
+ * to compile if a project checks libraries under `exactOptionalPropertyTypes`.
  */
 export type ModelObject = {
   readonly specificationVersion: string
@@ -323,8 +322,8 @@ export type ModelAgentConfig = AgentBase & {
   /** Whether reasoning is streamed; false by default. */
   readonly reasoning?: boolean
   /**
-   * Whether the provider bills reasoning that it does not stream; false by default. If so, a call is read to its end for up
-   * to a minute after its reply is stopped, because only the provider knows what it used.
+   * Whether the provider bills reasoning that it does not stream; false by default. If true, a call is read on for up
+   * to a minute after its reply was stopped, because only the provider knows its usage.
    */
   readonly hiddenReasoning?: boolean
   /**
@@ -339,8 +338,7 @@ export type ModelAgentConfig = AgentBase & {
   readonly imageTokensMax?: number
   /**
    * Maximum tokens of a file that is neither an image nor text, such as a PDF, held before the model is called. Without it
-   * such files hold the rest of `contextTokens`, because neither their size nor their page count limits how many tokens a
-   * model counts.
+   * such files hold the rest of `contextTokens`, because neither their size nor their page count bounds their tokens.
    */
   readonly documentTokensMax?: number
   /** Chat prices. Without them the agent has endpoints only. */

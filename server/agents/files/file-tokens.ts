@@ -27,7 +27,6 @@ export function contentTokens({ content, mediaType }: { content: Buffer; mediaTy
   return pages > 0 ? pages * tokensPerPage : textTokens(content.length)
 }
 
-/** Estimates tokens of text by its length. */
 export function textTokens(bytes: number): number {
   return Math.ceil(bytes / bytesPerToken)
 }

@@ -5,7 +5,6 @@ export class AgentServiceError extends Error {
   override readonly name = 'AgentServiceError'
 }
 
-/** The service answered a task with more than the output limit. */
 export class ServiceOutputTooLargeError extends AgentServiceError {}
 
 export const agentService: Peer = { name: "agent's service", isOperators: true, Failure: AgentServiceError }

@@ -10,8 +10,8 @@ type Limits = Pick<HttpLimits, 'refusalBytesMax' | 'refusalMs'>
 const reasonCharsMax = 1000
 
 /**
- * Throws unless the response is an uncompressed 200 with one of the content types, and quotes the reason that an error
- * response gives. Resolves with the content type.
+ * Resolves with the content type. Throws unless the response is an uncompressed 200 with one of the given types. The error
+ * quotes the reason in the response.
  */
 export async function expectOk<Type extends string>(
   answer: IncomingMessage,

@@ -23,7 +23,6 @@ export const httpLimits: HttpLimits = {
   refusalMs: 5000,
 }
 
-/** An agent's URL and its signing key. */
 export type HttpService = { url: URL; key: Buffer }
 
 /** Throws if the URL or secret is invalid, without quoting either. */

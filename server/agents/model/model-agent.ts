@@ -139,7 +139,6 @@ export function textsBeside(agent: ModelAgentConfig, format: ResponseFormat | un
   return agent.instructions === undefined ? texts : [agent.instructions, ...texts]
 }
 
-/** Runs an endpoint: the model answers the prompt built from the params, with its tools. */
 export function modelRun(config: ModelAgentConfig, name: string): (run: RunOf<TaskRun>) => Promise<unknown> {
   const agent = config as SdkAgent
   const endpoint = agent.endpoints![name]!
@@ -239,7 +238,6 @@ function heldTools({ tools = {} }: SdkAgent, openCall: ReplyRun['openCall']): { 
   return { tools: Object.fromEntries(held) }
 }
 
-/** Wraps the tools to report each call. */
 function toldTools({ tools }: { tools?: ToolSet }, onCall: (name: string) => void): { tools?: ToolSet } {
   if (!tools) return {}
   const told = Object.entries(tools).map(([name, tool]) => {

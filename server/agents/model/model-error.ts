@@ -13,9 +13,9 @@ type Shape = {
 }
 
 /**
- * Describes a model failure in one sentence, for every shape that the AI SDK reports. These are provider errors with a
- * status, the last of several attempts, broken connections, errors within a stream and output that does not fit the schema.
- * Contains nothing of the request; redacts what looks like a key or URL in a provider's message.
+ * Describes a model failure in one sentence, for every shape that the AI SDK reports: provider errors with a status, the
+ * last of several attempts, broken connections, stream errors, output that violates the schema. Contains nothing of the
+ * request; redacts what looks like a key or URL in a provider's message.
  */
 export function describeModelError(thrown: unknown): string {
   return sentence(describe(thrown))
@@ -46,7 +46,6 @@ export function isRequestRefused(thrown: unknown, depth = 0): boolean {
   return isContextOverflow(thrown) || isRequestRefused(lastError ?? cause, depth + 1)
 }
 
-/** Whether a provider rejected a request because it exceeds the model's context. */
 export function isContextOverflow(thrown: unknown, depth = 0): boolean {
   if (typeof thrown !== 'object' || thrown === null || depth > causesMax) return false
   const { cause, code, lastError, message, responseBody, statusCode } = thrown as Shape

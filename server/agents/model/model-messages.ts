@@ -5,7 +5,6 @@ import { markTokens } from '../run/prompt-size.ts'
 
 type ContentPart = Exclude<UserContent, string>[number]
 
-/** Converts a message to the AI SDK's format. */
 export function modelMessage({ content, parts, role }: SentMessage): ModelMessage {
   if (role !== 'user' || !parts) return { role, content }
   const isBlank = (part: ContentPart) => part.type === 'text' && part.text.trim() === ''

@@ -99,7 +99,7 @@ export class ModelSteps {
     return step.held.outputTokensMax
   }
 
-  /** The provider has started to answer the latest call. */
+  /** Called when the provider starts to answer the latest call. */
   answered(): void {
     const latest = this.#begun.at(-1)
     if (latest) latest.isAnswered = true
@@ -111,7 +111,7 @@ export class ModelSteps {
     if (latest) latest[isThought ? 'thought' : 'written'].push(text)
   }
 
-  /** Usage at the end of the model's stream. Missing numbers are counted when the step ends. */
+  /** Takes the usage at the end of the model's stream. Missing numbers are counted when the step ends. */
   reported(usage: ModelUsage): void {
     const latest = this.#begun.at(-1)
     if (!latest) return
@@ -121,7 +121,6 @@ export class ModelSteps {
     if (inputTokens.total && outputTokens.total) this.#tell(latest, chatUse({}))
   }
 
-  /** Ends the oldest open step. */
   async end(reason: FinishReason): Promise<void> {
     const ended = this.#begun.shift()
     if (!ended) return

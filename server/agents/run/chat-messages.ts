@@ -15,12 +15,10 @@ export function tokensOfFiles(parts: readonly SentPart[] = []): FileSum {
   return sumTokens(parts.filter((part) => part.type === 'file'))
 }
 
-/** Whether the request includes file content. */
 export function hasContent(request: Pick<ChatRequest, 'history' | 'parts'>): boolean {
   return filesIn(request).some(({ data }) => data !== undefined)
 }
 
-/** Frees the file content of the request. */
 export function dropContent(request: Pick<ChatRequest, 'history' | 'parts'>): void {
   for (const file of filesIn(request)) delete (file as { data?: Uint8Array }).data
 }
@@ -81,7 +79,6 @@ export type ToolCallStep =
   | { type: 'call'; id: string; name: string; arguments: Record<string, unknown>; bytes?: number }
   | { type: 'result'; id: string; output: Record<string, unknown>; bytes?: number }
 
-/** A model call that is about to start. */
 export type ModelStep = {
   promptTokensMax: number
   /** Estimated tokens of the prompt. */
@@ -118,9 +115,7 @@ export type ChatBatch = {
   used: ChatUsed
   /** Upper bound of the use, held before any of the batch is sent to the client. */
   bound: ChatUsed
-  /** Whether a model call is in progress. */
   isStepOpen: boolean
-  /** The part of `used` that the agent itself reported. */
   reported: ChatUsed | null
 }
 
@@ -131,7 +126,6 @@ export type FinishReason = (typeof finishReasons)[number]
 /** Summary of a reply that ended normally or was stopped: its use, and token counts for later histories. */
 export type ChatSummary = {
   used: ChatUsed
-  /** The part of `used` that the agent itself reported. */
   reported: ChatUsed | null
   /** Whether the hold allowed fewer output tokens than requested, and the reply reached that limit. */
   isCutByHold?: boolean

@@ -41,7 +41,6 @@ export class TokenCount {
     return made
   }
 
-  /** Returns an empty count with the same encoding. */
   anew(): TokenCount {
     return new TokenCount(this.#count)
   }

@@ -10,7 +10,6 @@ export class CreditWindow {
     this.#underWay += chars
   }
 
-  /** Called when the reader has consumed characters. */
   credit(chars: number): void {
     this.#underWay -= chars
     if (this.#underWay < windowChars) this.open()

@@ -211,8 +211,8 @@ type Failure = { config: Chat; connectors: CountedConnectors | undefined }
 
 /**
  * Determines who caused a failure. A provider's failure is `other`, or `request` if the provider rejected the content of
- * the request. Any other failure may come from an answer of the caller's servers, or from text that the model was asked to
- * write, and is `caller`. Wrong usage numbers and answers of the agent's own tools are `other`.
+ * the request. Any other failure is `caller` if it may come from an answer of the caller's servers, or from text that the
+ * model was asked to write. Wrong usage numbers and answers of the agent's own tools are `other`.
  */
 function causeOf(thrown: unknown, { config, connectors }: Failure): ChatOwed['cause'] {
   // Anything but a ConnectorError is a failure of the service, such as a lost connector thread.

@@ -18,7 +18,7 @@ type ExecuteTask = Pick<RunTaskOptions, 'onForbidCancel' | 'onProgress' | 'onWai
   connect: Connect
 }
 
-/** A run gives up waiting for connector slots this long before its timeout, so that it does not look like a slow agent. */
+/** A run stops waiting for connector slots this long before its timeout, so its agent is not blamed. */
 const sayMs = 1000
 
 /** Runs an endpoint in this thread. Never throws: every failure becomes an outcome. */

@@ -21,7 +21,6 @@ export class ReplyError extends Error {
 type ReplyStreamOptions = ReplyUseOptions & {
   hasReasoning: boolean
   bytesMax: number
-  /** Called when there is output to take. */
   onDirty: () => void
 }
 
@@ -31,14 +30,13 @@ const unsaidCharsMax = 2000
 
 /**
  * Checks the parts of one reply, writes them as stream events and adds up their use. Once tokens are counted, each event is
- * its own batch, so that a reply can end at the last event that the hold covers.
+ * its own batch. A reply can then end at the last event that the hold covers.
  */
 export class ReplyStream {
   readonly #options: ReplyStreamOptions
   readonly #openCalls = new Set<string>()
   #lines = ''
   #events = 0
-  /** Sequence number of the last event. */
   #seq = 0
   #text = ''
   #toolCalls: ToolCallStep[] = []
@@ -274,7 +272,7 @@ function quote(value: unknown): string {
 }
 
 /**
- * Flattens a string. V8 stores a concatenated string as a tree of its parts until one of its characters is read, and each
+ * Flattens a string. V8 stores a concatenated string as a tree of its parts until one of its characters is read. Each
  * garbage collection copies the whole tree.
  */
 function flatString(text: string): string {

@@ -51,7 +51,6 @@ export class ReplyUse {
   #counts: Counts | undefined
   /** Counting starts at this many unreported bytes. */
   #countFromBytes: number
-  /** Ids of the tool calls. */
   readonly calls = new Set<string>()
   hasReported = false
   /** Whether the agent marked a report as its own estimate. */

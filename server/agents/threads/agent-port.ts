@@ -12,14 +12,12 @@ export type AgentThreadState = { id: number; running: number; isResponding: bool
 export type AgentHost = {
   /** Whether a run would start immediately. */
   readonly isReady: boolean
-  /** Resolves when a run would start immediately. */
   ready(): Promise<void>
   /**
    * Runs an endpoint. Never rejects. When `signal` aborts, the agent's own signal aborts too. The outcome is then
    * immediately the abort reason, even if the agent ignores the signal.
    */
   runTask(request: TaskRequest, options: RunTaskOptions): Promise<RunOutcome>
-  /** Runs an agent's reply in a chat. */
   runChat(request: ChatRequest, options: RunChatOptions): ChatHandle
   /** Counts the tokens of a string in the same way as those of a reply. Undefined if no thread answers within five seconds. */
   countTokens(text: string): Promise<number | undefined>

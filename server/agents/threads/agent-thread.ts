@@ -34,7 +34,6 @@ let outbox: (() => FromThread)[] = []
 /** Times of the last few flushes, oldest first. */
 const sentAt = [0, 0, 0, 0]
 const gatherMs = 8
-/** Whether the outbox is being buffered. */
 let isGathering = false
 
 /** Sends the message together with the others of this tick, in order. */

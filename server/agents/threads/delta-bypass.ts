@@ -100,8 +100,8 @@ export class DeltaBypass {
         if (held) controller.enqueue(held)
         held = undefined
         if (done) return controller.close()
-        // The SDK does not pass on the start of a stream. Its step begins with the next part.
         if (value.type === 'finish') this.#onUsage(value.usage)
+        // The SDK does not pass on the start of a stream. Its step begins with the next part.
         hasPassed ||= value.type !== 'stream-start'
         if (value.type.startsWith('tool-')) this.#state = 'through'
         return controller.enqueue(value)

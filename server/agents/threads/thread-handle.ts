@@ -16,7 +16,6 @@ export type ThreadOptions = {
   onWarning: (message: string) => void
 }
 type OnOutcome = (outcome: RunOutcome | 'not-begun') => void
-/** A run as it is sent to a thread. */
 export type RunStart =
   | { type: 'run'; request: TaskRequest }
   | { type: 'chat'; request: ChatRequest }
@@ -107,7 +106,6 @@ export class ThreadHandle {
     this.#worker.on('exit', () => this.#ended('it exited'))
   }
 
-  /** Whether the thread accepts new runs. */
   get isOpen(): boolean {
     return this.#state === 'open' && this.answers
   }
@@ -135,7 +133,7 @@ export class ThreadHandle {
   /**
    * Compares the thread's heartbeats with the last ones seen. Called at every beat of the host. Takes back runs that an
    * unresponsive thread has not started. Terminates a thread that is unresponsive although idle (an agent left a loop
-   * behind), or that never becomes ready, because no run's timeout would ever end it.
+   * behind) or never becomes ready. No run's timeout would ever end it.
    */
   look(): void {
     if (this.#state === 'starting') {
@@ -173,7 +171,6 @@ export class ThreadHandle {
     return run
   }
 
-  /** Credits a chat's run with the characters that its client has read. */
   credit(run: number, chars: number): void {
     if (this.#runs.has(run)) this.#post({ type: 'credit', run, chars })
   }
@@ -301,7 +298,6 @@ export class ThreadHandle {
     }
   }
 
-  /** Whether the thread may log another line in this minute. */
   #mayLog(): boolean {
     const now = performance.now()
     if (now - this.#minuteFrom > 60_000) {

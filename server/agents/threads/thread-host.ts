@@ -42,7 +42,7 @@ const overstayMs = 5000
 
 /**
  * A pool of agent threads. A run goes to the responsive thread with the lowest load. A thread that is unresponsive for two
- * seconds gets no new runs. One that is unresponsive at a run's timeout is terminated and replaced: its started runs are
+ * seconds gets no new runs. One that is unresponsive at a run's timeout is terminated and replaced. Its started runs are
  * interrupted, and the others go to another thread.
  */
 export class ThreadHost implements AgentHost {

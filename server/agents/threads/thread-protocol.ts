@@ -8,9 +8,7 @@ import type { RunOutcome, TaskRequest } from '../run/run-outcome.ts'
 export type ToThread =
   | { type: 'run'; run: number; request: TaskRequest }
   | { type: 'chat'; run: number; request: ChatRequest }
-  /** Requests the token count of a string. */
   | { type: 'count'; run: number; text: string }
-  /** A port to the connector thread. */
   | { type: 'connectors'; port: MessagePort }
   /** The client of a chat has read this many characters. */
   | { type: 'credit'; run: number; chars: number }
@@ -30,14 +28,11 @@ export type FromThread =
   | { type: 'step'; run: number; request: StepRequest }
   /** A task is about to call a connector, or has charged an event. It waits until it can no longer be canceled. */
   | { type: 'forbid-cancel'; run: number }
-  /** A task starts waiting for its connectors, or continues. */
   | { type: 'waiting'; run: number; isWaiting: boolean }
-  /** A task's progress as a JSON string. */
   | { type: 'progress'; run: number; json: string }
   | { type: 'ended'; run: number; outcome: RunOutcome | 'not-begun' }
   /** A run continues although it was stopped. */
   | { type: 'overstayed' }
-  /** Requests a port to the connector thread. */
   | { type: 'connect' }
   | { type: 'log'; runId: string; message: string; fields?: Record<string, unknown> }
 
