@@ -120,7 +120,7 @@ export const agentsRouter = router({
         'read',
         ({ ctx, input }) => {
           const agent = ctx.services.catalogue.agent(input.agentId)
-          // Decision: an agent that is not for the caller answers as one that does not exist.
+          // Decision: an agent hidden from the caller gets the same 404 as one that does not exist.
           if (!agent || !isVisibleTo(agent, ctx.caller.email)) throw new ErrandError('NOT_FOUND', 'Agent not found')
           return toAgent(agent, plannedAgents(ctx.services.catalogue, ctx.caller))
         },
@@ -129,12 +129,11 @@ export const agentsRouter = router({
     ),
 })
 
-/** Those that the caller may run. */
 export function agentsFor(catalogue: Catalogue, { agents, email }: Caller): CatalogueAgent[] {
   return catalogue.agents.filter((agent) => isVisibleTo(agent, email) && (agents === null || agents.includes(agent.id)))
 }
 
-/** Ids of the agents that the account's plan and limits include; null for all. */
+/** Ids of the agents in the account's plan and limits; null for all. */
 function plannedAgents({ plans }: Catalogue, { account }: Caller): readonly string[] | null {
   return limitsOf(account, plans).agents
 }

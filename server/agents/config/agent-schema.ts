@@ -6,10 +6,11 @@ import { parseWebhookSecret } from './webhook-secret.ts'
 import { acceptPattern } from '../files/media-types.ts'
 import type { ChatRun, ChatPart, JsonSchema, ModelAgentConfig, TaskRun } from './define-config.ts'
 
-// What a configuration must be. Messages complete the sentence that begins with the field's name;
-// docs/reference/settings.md is written from these schemas and from the comments of `define-config.ts` and `service-config.ts`.
+// Schemas of the configuration. Each message completes a sentence that begins with the field's name. `npm run reference`
+// generates docs/reference/settings.md from these schemas and from the comments in `define-config.ts` and
+// `service-config.ts`.
 
-/** A text that must be `what`: one wording for who is refused and for who reads the reference. */
+/** A string with a custom rule. `what` serves both as the error message and as the description in the reference. */
 function textThat(holds: (text: string) => boolean, what: string) {
   return z.string().refine(holds, `must be ${what}`).describe(what)
 }
@@ -36,7 +37,10 @@ const isObject = (value: unknown) => typeof value === 'object' && value !== null
 const paramsSchema = valueThat<JsonSchema>(isObject, 'a Zod or JSON Schema')
 const tokens = z.number().int().min(1).max(10_000_000)
 
-/** Tokens that users' connectors add at most, a byte counted as one: what a user pays for, and what an operator does. */
+/**
+ * Default limits on tokens that users' connectors add, with one byte counted as one token. The user pays for those of a
+ * chat, the operator for those of a task.
+ */
 const chatConnectorTokensMax = 500_000
 export const taskConnectorTokensMax = 100_000
 const connectorTokens = z.number().int().min(0).max(10_000_000)
@@ -63,7 +67,7 @@ const eventPricing = z
     when: ({ issues }) => issues.length === 0,
   })
 
-/** While which a user may cancel a task: always, or only before an agent is at work on it. */
+/** When a user may cancel a task: always, or only before an agent starts it. */
 export const cancelModes = ['always', 'pending'] as const
 
 const endpointBase = {
@@ -76,7 +80,6 @@ const endpointBase = {
 
 const eitherPrice = { priceUsd: price.optional(), pricing: eventPricing.optional() }
 
-/** Exactly one of both. */
 function isPriced({ priceUsd, pricing }: { priceUsd?: unknown; pricing?: unknown }): boolean {
   return (priceUsd === undefined) !== (pricing === undefined)
 }
@@ -180,7 +183,7 @@ export type ParsedAgent = z.output<typeof agentSchema>
 export type ParsedEventPricing = z.output<typeof eventPricing>
 export type ParsedPricing = z.output<typeof pricing>
 
-/** Another name does not get past a shell, which stands between. */
+/** Shells sit in between and drop variables with any other name. */
 const variableName = textThat((text) => /^[A-Z_][A-Z0-9_]*$/i.test(text), 'the name of an environment variable')
 
 const stdioServer = z.strictObject({

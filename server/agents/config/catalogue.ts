@@ -30,15 +30,15 @@ export type Endpoint = {
   agentId: string
   name: string
   description: string
-  /** Of a metered endpoint the most that a task may cost. */
+  /** The maximum price of a task if the endpoint is metered. */
   price: Units
-  /** Of a metered endpoint: the price of one of each event. */
+  /** Price per event of a metered endpoint, otherwise null. */
   meters: Readonly<Record<string, Units>> | null
   timeoutMs: number
   retries: number
-  /** Whether its tasks may be canceled while the agent is at work, or only before. */
+  /** Whether tasks can be canceled while the agent runs them, or only before. */
   cancel: (typeof cancelModes)[number]
-  /** What the user's connectors may add to the prompts of a run; with 0 they are not taken. */
+  /** Maximum tokens that the user's connectors may add to the prompts of a run. 0 if the endpoint takes no connectors. */
   connectorTokensMax: number
   paramsJsonSchema: JsonSchema
   params: z.ZodType
@@ -50,15 +50,15 @@ export type Chat = FileBounds & {
   contextTokens: number
   maxOutputTokens: number
   hasReasoning: boolean
-  /** Whether its provider bills reasoning that nobody sees. */
+  /** Whether the provider bills reasoning that it does not stream. */
   hidesReasoning: boolean
-  /** Media types of files that a message may have; none where it is empty. */
+  /** Media types of the files a message may contain. Empty if files are not accepted. */
   accepts: readonly string[]
-  /** Whether a language model of the AI SDK replies: it yields the calls of connectors' tools itself. */
+  /** Whether an AI SDK language model replies. It yields the tool calls of connectors itself. */
   isModel: boolean
-  /** Texts that a model is sent beside messages and tools; none for other agents, which report what they send. */
+  /** Strings that a model is sent besides messages and tools. Empty for other agents, which report what they send. */
   textsBeside: (format: ResponseFormat | undefined) => readonly string[]
-  /** What the user's connectors may add to the prompts of a reply. */
+  /** Maximum tokens that the user's connectors may add to the prompts of a reply. */
   connectorTokensMax: number
   reply: (run: ReplyRun) => AsyncIterable<ChatPart>
 }
@@ -72,23 +72,22 @@ export type Agent = {
   description: string
   visibility: 'public' | readonly string[]
   endpoints: readonly Endpoint[]
-  /** Names of its own tools. */
+  /** Names of the agent's own tools. */
   toolNames: readonly string[]
-  /** Null for an agent that does not converse. */
+  /** Null if the agent does not chat. */
   chat: Chat | null
 }
 
-/** A configuration that cannot be served; the message names the field. */
+/** A configuration that the service cannot run; the message names the field. */
 export class ConfigError extends Error {
   override readonly name = 'ConfigError'
 }
 
-/** The agents of one configuration, checked once. Threads build their own from the same file. */
+/** The agents of one configuration, validated once. Each agent thread builds its own catalogue from the same file. */
 export class Catalogue {
   readonly agents: readonly Agent[]
-  /** MCP servers that users may connect, by their ids. */
+  /** MCP servers that users may connect, by id. */
   readonly connectorServers: ReadonlyMap<string, StdioServer>
-  /** OpenID Connect providers that people may log in through. */
   readonly loginProviders: readonly LoginProvider[]
   readonly plans: Plans
   readonly #endpoints = new Map<string, Endpoint>()
@@ -148,7 +147,7 @@ function toPlans({ agents, defaultPlan, plans }: ParsedConfig): Plans {
 function toAgent(agent: ParsedAgent, source: AgentConfig): Agent {
   const endpoints = Object.entries(agent.endpoints).map(([name, endpoint]): Endpoint => {
     const endpointId = `${agent.id}.${name}`
-    // The source object keeps what a copy would lose: a Zod schema's methods, and `this` inside `run`.
+    // Use the source object: a copy would lose a Zod schema's methods, and `this` inside `run`.
     const own = source.endpoints![name]!
     try {
       return {
@@ -243,7 +242,6 @@ function toRates(pricing: ParsedPricing): ChatRates {
   }
 }
 
-/** Whether that user may see and run the agent. */
 export function isVisibleTo(agent: Agent, email: string): boolean {
   const { visibility } = agent
   return visibility === 'public' || visibility.some((allowed) => allowed.toLowerCase() === email.toLowerCase())
@@ -251,13 +249,13 @@ export function isVisibleTo(agent: Agent, email: string): boolean {
 
 type NamedAgents = {
   agentIds: readonly string[] | null | undefined
-  /** The field that names them. */
+  /** The request field that contains the ids. */
   path: string
-  /** Of who may see them; all of them where it is left out. */
+  /** Accepts only agents visible to this user. All agents if absent. */
   email?: string
 }
 
-/** Throws 400 where one of them is no agent, or not for that user. */
+/** Throws 400 if an id is unknown or not visible to that user. */
 export function assertAgents(catalogue: Catalogue, { agentIds, email, path }: NamedAgents): void {
   const isKnown = (agentId: string) => {
     const agent = catalogue.agent(agentId)
@@ -267,7 +265,7 @@ export function assertAgents(catalogue: Catalogue, { agentIds, email, path }: Na
   if (at >= 0) throw badField(`${path}[${at}]`, 'There is no such agent')
 }
 
-/** What is wrong with params, empty when nothing is. A schema that itself throws refuses what it was given. */
+/** Validation errors of params; empty if valid. A schema that throws counts as invalid params. */
 export async function checkParams(endpoint: Endpoint, params: unknown): Promise<ErrorDetail[]> {
   try {
     const result = await endpoint.params.safeParseAsync(params)

@@ -6,60 +6,60 @@ export type * from './service-config.ts'
 /** JSON Schema (draft 2020-12 or 7) of an object, as an alternative to a Zod schema. */
 export type JsonSchema = { readonly [key: string]: unknown }
 
-/** What validates an endpoint's `params`: a Zod 4 schema or a JSON Schema, either of an object. */
+/** Validates an endpoint's `params`: a Zod 4 schema or a JSON Schema, either of an object. */
 export type ParamsSchema = z.ZodType | JsonSchema
 
-/** The values that a run gets for its params: what the Zod schema puts out, or a plain object for a JSON Schema. */
+/** The type of a run's params: the output of the Zod schema, or a plain object for a JSON Schema. */
 export type ParamsOf<Schema> = Schema extends z.ZodType ? z.output<Schema> : Record<string, unknown>
 
 /** Writes a line to the service's log, with the run's ids attached. */
 export type AgentLog = (message: string, fields?: Record<string, unknown>) => void
 
-/** What a tool of a connector answered, as the Model Context Protocol has it. */
+/** A connector tool's answer, in the format of the Model Context Protocol. */
 export type ToolAnswer = {
   readonly content: readonly { readonly type: string; readonly [key: string]: unknown }[]
   readonly structuredContent?: unknown
-  /** The tool itself failed, and `content` says how. */
+  /** Whether the tool itself failed; `content` has the reason. */
   readonly isError: boolean
-  /** The texts of `content`, joined by line breaks. */
+  /** The text items of `content`, joined by line breaks. */
   readonly text: string
 }
 
 /** A tool of a service that the user connected. */
 export type ConnectorTool = {
   /**
-   * Unique among the tools of the run: the server's own name, with `_` for characters that models' providers refuse, after
-   * the connector's where it would be ambiguous.
+   * Unique among the tools of the run: the server's own tool name, with `_` for characters that model providers reject.
+   * Prefixed with the connector's name if it would otherwise be ambiguous.
    */
   readonly name: string
   readonly connectorId: string
-  /** As the user called the connector. */
+  /** The name that the user gave the connector. */
   readonly connectorName: string
   readonly description: string
   /** JSON Schema of the arguments. */
   readonly inputSchema: JsonSchema
 }
 
-/** The services that the user made available to a run. Empty when there are none. */
+/** The services that the user made available to a run. `tools` is empty if there are none. */
 export type Connectors = {
   readonly tools: readonly ConnectorTool[]
   /**
-   * Calls a tool by its `name`. Rejects when the server gives no answer. In a chat the call and its answer become
-   * events of the stream, and the call is charged; an agent does not yield them itself.
+   * Calls a tool by its `name`. Rejects if the server gives no answer. In a chat the call and its answer become stream
+   * events, and the call is charged. Do not yield them yourself.
    */
   call(name: string, args?: Record<string, unknown>): Promise<ToolAnswer>
 }
 
-/** How far a run has come: at most 4,096 bytes of JSON. */
+/** Progress of a run: at most 4,096 bytes of JSON. */
 export type TaskProgress = {
   /** From 0 to 1. */
   readonly fraction?: number | undefined
   readonly message?: string | undefined
-  /** Any JSON. */
+  /** Any JSON value. */
   readonly data?: unknown
 }
 
-/** What a task's run is given. `signal` fires at the endpoint's timeout and when the service stops the run. */
+/** The argument of an endpoint's `run`. `signal` aborts at the endpoint's timeout and when the service stops the run. */
 export type TaskRun<Params = Record<string, unknown>> = {
   readonly params: Params
   readonly connectors: Connectors
@@ -68,72 +68,71 @@ export type TaskRun<Params = Record<string, unknown>> = {
   readonly signal: AbortSignal
   readonly log: AgentLog
   /**
-   * Tells those who follow the task how far it has come; call it as often as you like, the latest counts. Throws for what is
-   * no progress, and does nothing once the run has ended.
+   * Reports the task's progress to its followers. Call it as often as you like: only the latest value counts. Throws if the
+   * value is invalid, and does nothing once the run has ended.
    */
   readonly progress: (progress: TaskProgress) => void
   /**
-   * Charges events of the endpoint's `pricing`, one when no count is given, and returns how many of them were within the most
-   * that the task may cost: do the work for those. Throws for an event without a price, and once the run has ended.
+   * Charges events of the endpoint's `pricing`, one by default. Returns how many of them fit into the maximum price of the
+   * task: do the work for those only. Throws for an event without a price, and once the run has ended.
    */
   readonly charge: (event: string, count?: number) => number
-  /** For the header of that name in what the run calls, so that it joins the run's trace; undefined without tracing. */
+  /** Send it as the header of that name in outgoing calls, so that they join the run's trace. Undefined without tracing. */
   readonly traceparent?: string
 }
 
-/** Prices of what a run does, for an endpoint whose tasks differ in their work. */
+/** Prices per event, for an endpoint whose tasks differ in the amount of work. */
 export type EventPricing = {
-  /** Price of one of each event in USD, by the names that `charge` is given; at most 32. */
+  /** Price per event in USD, by the event names that `charge` takes; at most 32. */
   readonly events: { readonly [event: string]: string }
-  /** The most that a task costs: charged when it is created, and what it did not use is given back when it completes. */
+  /** The maximum price of a task. Charged when the task is created; the unused part is refunded when it completes. */
   readonly maxUsd: string
 }
 
-/** Either of both. */
 type EndpointPrice = { readonly priceUsd: string } | { readonly pricing: EventPricing }
 
-/** One operation of an agent that clients run as tasks; its id on the wire is `<agentId>.<name>`. */
+/** One operation of an agent, which clients run as tasks. Its id in the API is `<agentId>.<name>`. */
 export type EndpointConfig<Schema extends ParamsSchema = ParamsSchema> = EndpointFields<Schema> & EndpointPrice
 
 type EndpointFields<Schema extends ParamsSchema> = {
-  /** What it does, for users and for the reference of the API. */
+  /** Describes the endpoint to users and in the API reference. */
   readonly description: string
-  /** Price of one execution in USD, at most four decimals, for example `'0.0100'`; this or `pricing`. */
+  /** Price of one execution in USD, at most four decimals, for example `'0.0100'`. Set either this or `pricing`. */
   readonly priceUsd?: string
-  /** Prices of what a run charges, up to a most, instead of `priceUsd`; of agents of kind code and http. */
+  /** Prices of the events that a run charges, up to a maximum, instead of `priceUsd`. Only for agents of kind code and http. */
   readonly pricing?: EventPricing
-  /** What callers must send as `params`. */
+  /** Schema of the `params` that callers must send. */
   readonly params: Schema
   /** Seconds from the start of processing until the task fails with AGENT_TIMEOUT; 300 by default. */
   readonly timeoutSeconds?: number
   /**
-   * Whether users may cancel a task while the agent is at work on it (`'always'`, the default), or only before
-   * (`'pending'`). They are refunded in full.
+   * When users may cancel a task: always (`'always'`, the default), or only before the agent starts it (`'pending'`). They
+   * get a full refund.
    */
   readonly cancel?: 'always' | 'pending'
-  /** How often an execution that the service interrupted is run again; 0 by default. Failures are never retried. */
+  /** Number of retries of an execution that the service interrupted; 0 by default. Failures are never retried. */
   readonly retries?: number
   /**
-   * Tokens that users' connectors may add to all prompts of a run, a byte counted as one: by the descriptions of their
-   * tools and by what these answer, which a model is sent again with each of its calls; 100,000 by default. A model that
-   * has had them calls no more tools. With 0 the endpoint takes no connectors.
+   * Maximum tokens that users' connectors may add to all prompts of a run, with one byte counted as one token; 100,000 by
+   * default. Tool descriptions and tool answers both count, and a model is sent them again with each of its calls. Once a
+   * model has used the maximum, it calls no more tools. With 0 the endpoint takes no connectors.
    */
   readonly connectorTokensMax?: number
-  /** An object or a string is the task's response as it is; any other value becomes `{ result: value }`. */
+  /** Runs the task. The response is the returned object or string; any other value becomes `{ result: value }`. */
   run(run: TaskRun<ParamsOf<Schema>>): unknown
 }
 
-/** What a chat costs, in USD as decimals of at most six digits. */
+/** Price of a chat, in USD as decimals of at most six digits. */
 export type ChatPricing = {
-  /** For a thousand tokens of prompts. */
+  /** Per thousand prompt tokens. */
   readonly inputPer1kUsd: string
-  /** For a thousand tokens that the model writes. */
+  /** Per thousand tokens that the model writes. */
   readonly outputPer1kUsd: string
-  /** For each tool call; free by default. */
+  /** Per tool call; free by default. */
   readonly toolCallUsd?: string
-  /** For input tokens that the provider had cached; the input rate by default. */
+  /** Per thousand prompt tokens that the provider had cached; the input rate by default. */
   readonly cachedInputPer1kUsd?: string
-  /** For reasoning tokens, which are then not charged as output; the output rate by default. */
+  /** Per thousand reasoning tokens, which are then not charged as output; the output rate by default. */
   readonly reasoningPer1kUsd?: string
 }
 
@@ -142,19 +141,19 @@ export type MessagePart =
   | { readonly type: 'text'; readonly text: string }
   | {
       readonly type: 'file'
-      /** One that the chat accepts; the bytes were checked to be that. */
+      /** A media type that the chat accepts. The service has verified it against the bytes. */
       readonly mediaType: string
       readonly filename?: string
       readonly bytes: number
-      /** Downloads it for some time, for whoever has it: for an agent of kind http. */
+      /** Temporary download link that works without credentials. Meant for agents of kind http. */
       readonly url: string
-      /** Absent for an agent of kind http, and of old files of a history that has too many. */
+      /** Absent for an agent of kind http, and for the oldest files if the history contains too many. */
       readonly data?: Uint8Array
     }
 
 /**
- * One message so far; `parts` where it came with files. The role `system` comes only from clients that speak OpenAI's protocol,
- * before all others; the service hands it to a model after the agent's own instructions.
+ * An earlier message, with `parts` if it came with files. The role `system` comes only from clients of the
+ * OpenAI-compatible API, before all other messages. The service passes it to a model after the agent's own instructions.
  */
 export type ChatMessage = {
   readonly role: 'system' | 'user' | 'assistant'
@@ -162,13 +161,13 @@ export type ChatMessage = {
   readonly parts?: readonly MessagePart[]
 }
 
-/** What a chat's reply is given. `signal` fires when the reply is no longer wanted: the client left, or time is up. */
+/** The argument of `reply`. `signal` aborts when the reply is no longer wanted: the client disconnected, or time is up. */
 export type ChatRun = {
-  /** Its text; of a message in parts the texts, joined by line breaks. */
+  /** The message as a string. For a message in parts, its text parts joined by line breaks. */
   readonly message: string
-  /** Of a message that came with files: these and its texts, in the order in which they were sent. */
+  /** Text and files in the order they were sent. Present only if the message came with files. */
   readonly parts?: readonly MessagePart[]
-  /** Earlier messages, oldest first, in whole exchanges, as many as fit into `contextTokens`. */
+  /** Earlier messages, oldest first: as many whole exchanges as fit into `contextTokens`. */
   readonly history: readonly ChatMessage[]
   readonly params: { readonly temperature?: number; readonly maxTokens?: number }
   readonly connectors: Connectors
@@ -177,17 +176,17 @@ export type ChatRun = {
   readonly turnId: string
   readonly signal: AbortSignal
   readonly log: AgentLog
-  /** For the header of that name in what the reply calls, so that it joins the turn's trace; undefined without tracing. */
+  /** Send it as the header of that name in outgoing calls, so that they join the turn's trace. Undefined without tracing. */
   readonly traceparent?: string
 }
 
-/** What a reply is made of. `usage` may come several times and adds up; without it tokens are counted from the texts. */
+/** A part of a reply. Several `usage` parts add up. Without any, the service counts tokens from the text. */
 export type ChatPart =
   | { type: 'text'; delta: string }
-  /** Reaches the client only when the chat has `reasoning: true`. */
+  /** Reaches the client only if the chat has `reasoning: true`. */
   | { type: 'reasoning'; delta: string }
   | { type: 'tool-call'; id: string; name: string; arguments: Record<string, unknown> }
-  /** An output that is no object becomes `{ result: output }`. */
+  /** An output that is not an object becomes `{ result: output }`. */
   | { type: 'tool-result'; id: string; output: unknown }
   /** `completionTokens` includes `reasoningTokens`, `promptTokens` includes `cachedPromptTokens`. */
   | {
@@ -196,71 +195,72 @@ export type ChatPart =
       completionTokens: number
       reasoningTokens?: number
       cachedPromptTokens?: number
-      /** Whether this is counted from the texts, because the provider reports nothing. */
+      /** Whether the numbers are counted from the text, because the provider reports none. */
       isEstimated?: boolean
-      /** Why the model ended: `length` if it was cut off. The last one is that of the reply. */
+      /** Why the model ended: `length` if it was cut off. The last one becomes the finish reason of the reply. */
       finishReason?: 'stop' | 'length' | 'content_filter'
     }
   /**
-   * A call of a model is about to begin, whose prompt has at most so many tokens, and whose text at most `outputTokensMax`
-   * (by default the chat's `maxTokens`, or the agent's `maxOutputTokens`). The reply goes on, and may call the model, when
-   * the balance holds it. If the reply is stopped before the next `usage`, that prompt and the text since are charged.
+   * Announces a model call with a prompt of at most `promptTokens` and an output of at most `outputTokensMax`. The default
+   * is the chat's `maxTokens`, or the agent's `maxOutputTokens`. The reply continues, and may call the model, once the
+   * balance holds the cost. If the reply is stopped before the next `usage`, that prompt and the text since are charged.
    */
   | { type: 'step'; promptTokens: number; outputTokensMax?: number }
 
-/** How an agent converses in sessions. */
+/** Chat settings of an agent. */
 export type ChatConfig = {
-  /** What a reply costs. */
+  /** Price of a chat. */
   readonly pricing: ChatPricing
-  /** Tokens of message and history that a reply is given at most; 128,000 by default. */
+  /** Maximum tokens of message and history that a reply is given; 128,000 by default. */
   readonly contextTokens?: number
-  /** The largest `maxTokens` that a client may ask for; 4,096 by default. */
+  /** The largest `maxTokens` that a client may request; 4,096 by default. */
   readonly maxOutputTokens?: number
   /** Whether reasoning is streamed; false by default. */
   readonly reasoning?: boolean
   /**
-   * Media types of the files that a message may have, such as `['image/*', 'application/pdf', 'text/*']`; none by default.
+   * Media types of the files that a message may contain, such as `['image/*', 'application/pdf', 'text/*']`; none by
+   * default.
    */
   readonly accepts?: readonly string[]
   /**
-   * Tokens that the model counts an image as, at most: they are held before it is called. By default one for each 16 by 16
-   * pixels, 1,024 at least and 16,384 at most.
+   * Maximum tokens that the model counts for an image, held before the model is called. By default one per 16 by 16 pixels,
+   * at least 1,024 and at most 16,384.
    */
   readonly imageTokensMax?: number
   /**
-   * Maximum tokens of a file that is neither image nor text, such as a PDF: held before the model is called. Without it such
-   * files hold the rest of `contextTokens`, since neither their bytes nor their pages bound what a model makes of them.
+   * Maximum tokens of a file that is neither an image nor text, such as a PDF, held before the model is called. Without it
+   * such files hold the rest of `contextTokens`, because neither their size nor their page count bounds their tokens.
    */
   readonly documentTokensMax?: number
-  /** Makes the reply, part by part. */
+  /** Yields the reply, part by part. */
   reply(run: ChatRun): AsyncIterable<ChatPart>
 }
 
 type AgentBase = {
-  /** Part of its endpoints' ids, `<agentId>.<name>`. */
+  /** Unique id, and the prefix of its endpoints' ids: `<agentId>.<name>`. */
   readonly id: string
-  /** As users read it. */
+  /** Name shown to users. */
   readonly name: string
-  /** What it is for, as users read it. */
+  /** Description shown to users. */
   readonly description?: string
-  /** Who may see and run the agent: everyone (the default), or the users with these email addresses. */
+  /** Users who may see and run the agent: everyone (the default), or the users with these email addresses. */
   readonly visibility?: 'public' | readonly string[]
 }
 
-/** An agent whose endpoints and chat are functions of the configuration file. */
+/** An agent whose endpoints and chat are functions in the configuration file. */
 export type CodeAgentConfig = AgentBase & {
-  /** Functions of this file. */
+  /** Runs functions of this file. */
   readonly kind: 'code'
   /**
-   * Tokens that users' connectors may add to all prompts of a reply, a byte counted as one; 500,000 by default. What they
-   * add is part of the prompts that users pay for.
+   * Maximum tokens that users' connectors may add to all prompts of a reply, with one byte counted as one token; 500,000 by
+   * default. Users pay for them as part of the prompts.
    */
   readonly connectorTokensMax?: number
-  /** Its operations that are run as tasks, by name. */
+  /** Operations that run as tasks, by name. */
   // Endpoints of one record differ in their params; `defineEndpoint` gives each its own types.
   // oxlint-disable-next-line typescript/no-explicit-any
   readonly endpoints?: { readonly [name: string]: EndpointConfig<any> }
-  /** How it converses in sessions; without it, only its endpoints can be run. */
+  /** Chat settings. Without them the agent has endpoints only. */
   readonly chat?: ChatConfig
 }
 
@@ -268,17 +268,17 @@ type ModelEndpointFields<Schema extends ParamsSchema> = Omit<EndpointFields<Sche
   readonly priceUsd: string
 }
 
-/** One operation of a `model` agent: a prompt made of the params, and what the model makes of it. */
+/** One operation of a `model` agent: builds a prompt from the params and returns the model's answer. */
 export type ModelEndpointConfig<Schema extends ParamsSchema = ParamsSchema> = ModelEndpointFields<Schema> & {
-  /** Makes the prompt of the params. */
+  /** Builds the prompt from the params. */
   prompt(params: ParamsOf<Schema>): string
-  /** What the model's output must fit; the response is then that object. Without it the response is `{ text }`. */
+  /** Schema of the model's output, which then becomes the response. Without it the response is `{ text }`. */
   readonly output?: ParamsSchema
 }
 
 /**
- * A language model object of the AI SDK. Said by its shape, as the tools below are, since the SDK's own declarations
- * compile in no project that checks libraries under `exactOptionalPropertyTypes`.
+ * A language model object of the AI SDK. This type and the tool type below are structural. The SDK's own declarations fail
+ * to compile if a project checks libraries under `exactOptionalPropertyTypes`.
  */
 export type ModelObject = {
   readonly specificationVersion: string
@@ -290,7 +290,7 @@ export type ModelObject = {
   doStream(options: any): PromiseLike<unknown>
 }
 
-/** A tool of the AI SDK, with or without its `tool()` around it. */
+/** A tool of the AI SDK, with or without `tool()` around it. */
 export type ModelTool = {
   readonly inputSchema: unknown
   readonly description?: unknown
@@ -298,98 +298,99 @@ export type ModelTool = {
   execute?(input: any, options: { readonly toolCallId: string; readonly abortSignal?: AbortSignal }): unknown
 }
 
-/** An agent that a language model of the AI SDK is. */
+/** An agent backed by a language model of the AI SDK. */
 export type ModelAgentConfig = AgentBase & {
-  /** A language model of the AI SDK. */
+  /** Calls a language model of the AI SDK. */
   readonly kind: 'model'
   /** Any language model object of the AI SDK, such as `openai('gpt-5-mini')`. */
   readonly model: ModelObject
-  /** What the model is told before each conversation or prompt. */
+  /** System instructions, sent before each conversation or prompt. */
   readonly instructions?: string
   /** Tools of the AI SDK with their `execute`. */
   readonly tools?: { readonly [name: string]: ModelTool }
   /**
-   * Tokens that users' connectors may add to all prompts of a reply, a byte counted as one; 500,000 by default. What they
-   * add is part of the prompts that users pay for.
+   * Maximum tokens that users' connectors may add to all prompts of a reply, with one byte counted as one token; 500,000 by
+   * default. Users pay for them as part of the prompts.
    */
   readonly connectorTokensMax?: number
-  /** Calls of the model in one reply or task, with the tools' results between them; 8 by default. */
+  /** Maximum model calls in one reply or task, with tool results in between; 8 by default. */
   readonly maxSteps?: number
-  /** Of one call of the model, and the largest `maxTokens` of a chat; 4,096 by default. */
+  /** Maximum output tokens of one model call, and the largest `maxTokens` of a chat; 4,096 by default. */
   readonly maxOutputTokens?: number
-  /** Tokens of message and history that a reply is given at most, and of an endpoint's prompt; 128,000 by default. */
+  /** Maximum tokens of message and history that a reply is given, and of an endpoint's prompt; 128,000 by default. */
   readonly contextTokens?: number
   /** Whether reasoning is streamed; false by default. */
   readonly reasoning?: boolean
   /**
-   * Whether the provider bills reasoning that it does not stream; false by default. A call is then read to its end when its
-   * reply is stopped, for up to a minute, because nobody else can tell what it used.
+   * Whether the provider bills reasoning that it does not stream; false by default. If true, a call is read on for up
+   * to a minute after its reply was stopped, because only the provider knows its usage.
    */
   readonly hiddenReasoning?: boolean
   /**
-   * Media types of the files that a message may have, such as `['image/*', 'application/pdf', 'text/*']`; none by default.
+   * Media types of the files that a message may contain, such as `['image/*', 'application/pdf', 'text/*']`; none by
+   * default.
    */
   readonly accepts?: readonly string[]
   /**
-   * Tokens that the model counts an image as, at most: they are held before it is called. By default one for each 16 by 16
-   * pixels, 1,024 at least and 16,384 at most.
+   * Maximum tokens that the model counts for an image, held before the model is called. By default one per 16 by 16 pixels,
+   * at least 1,024 and at most 16,384.
    */
   readonly imageTokensMax?: number
   /**
-   * Maximum tokens of a file that is neither image nor text, such as a PDF: held before the model is called. Without it such
-   * files hold the rest of `contextTokens`, since neither their bytes nor their pages bound what a model makes of them.
+   * Maximum tokens of a file that is neither an image nor text, such as a PDF, held before the model is called. Without it
+   * such files hold the rest of `contextTokens`, because neither their size nor their page count bounds their tokens.
    */
   readonly documentTokensMax?: number
-  /** The agent converses in sessions at this price; without it, only its endpoints can be run. */
+  /** Chat prices. Without them the agent has endpoints only. */
   readonly pricing?: ChatPricing
-  /** Its operations that are run as tasks, by name. */
+  /** Operations that run as tasks, by name. */
   // oxlint-disable-next-line typescript/no-explicit-any
   readonly endpoints?: { readonly [name: string]: ModelEndpointConfig<any> }
 }
 
-/** An agent that runs as a service of its own, in any language; it is sent signed requests. */
+/** An agent that runs as a separate service, in any language. It receives signed requests. */
 export type HttpAgentConfig = AgentBase & {
-  /** A service of its own. */
+  /** Calls a separate service. */
   readonly kind: 'http'
-  /** Where requests are posted to. */
+  /** URL that requests are posted to. */
   readonly url: string
-  /** Signs the requests as Standard Webhooks are: `whsec_` and base64 of 24 to 64 bytes. */
+  /** Signs requests according to Standard Webhooks: `whsec_` and base64 of 24 to 64 bytes. */
   readonly secret: string
-  /** Its operations that are run as tasks, by name. */
+  /** Operations that run as tasks, by name. */
   readonly endpoints?: {
     // oxlint-disable-next-line typescript/no-explicit-any
     readonly [name: string]: Omit<EndpointFields<any>, 'run' | 'connectorTokensMax'> & EndpointPrice
   }
-  /** How it converses in sessions; without it, only its endpoints can be run. */
+  /** Chat settings. Without them the agent has endpoints only. */
   readonly chat?: Omit<ChatConfig, 'reply'>
 }
 
 export type AgentConfig = CodeAgentConfig | ModelAgentConfig | HttpAgentConfig
 
-/** What errand.config.ts exports as its default. */
+/** The default export of errand.config.ts. */
 export type ErrandConfig = {
-  /** What users may run. */
+  /** Agents that users may run. */
   readonly agents: readonly AgentConfig[]
-  /** What users may connect. */
+  /** Services that users may connect. */
   readonly connectors?: ConnectorsConfig
-  /** Where users may have events sent. */
+  /** Destinations that webhooks may reach. */
   readonly webhooks?: WebhooksConfig
-  /** How people log in to the console, beside email address and password. */
+  /** Single sign-on to the console, in addition to email and password. */
   readonly login?: LoginConfig
-  /** See the limits above. */
+  /** Limits of the service, listed above. */
   readonly limits?: LimitsConfig
-  /** What users may do, by the names of the plans that they are given. */
+  /** Plans for users, by name. */
   readonly plans?: { readonly [name: string]: PlanConfig }
-  /** The plan of users who are given none, or one that is not among `plans`. */
+  /** The plan of users without a plan, or with one that is not in `plans`. */
   readonly defaultPlan?: string
 }
 
-/** Gives the configuration its types; at run time it returns its argument. */
+/** Types the configuration. At run time it returns its argument. */
 export function defineConfig(config: ErrandConfig): ErrandConfig {
   return config
 }
 
-/** Gives one endpoint's `run` the types of its own params schema; at run time it returns its argument. */
+/** Types one endpoint's `run` by its params schema. At run time it returns its argument. */
 export function defineEndpoint<Schema extends ParamsSchema>(endpoint: EndpointConfig<Schema>): EndpointConfig<Schema> {
   return endpoint
 }

@@ -6,7 +6,7 @@ import { messageOf } from '../../kernel/thrown.ts'
 import { ConfigError } from './catalogue.ts'
 import type { ErrandConfig } from './define-config.ts'
 
-/** Imports errand.config.ts (or .js, .mjs) and returns its default export; throws ConfigError when it has none. */
+/** Imports errand.config.ts (or .js, .mjs) and returns its default export. Throws ConfigError if there is none. */
 export async function loadConfigFile(file: string): Promise<ErrandConfig> {
   const path = resolve(file)
   if (!existsSync(path)) {
@@ -29,7 +29,7 @@ export async function loadConfigFile(file: string): Promise<ErrandConfig> {
   return module.default as ErrandConfig
 }
 
-/** What a configuration file may import wherever it lies: this package, and the Zod that its schemas are read with. */
+/** Packages that a configuration file can import from any folder: this one, and the Zod version that reads its schemas. */
 const lent = new Set(['errand', 'errand/client', 'zod'])
 let isLending = false
 

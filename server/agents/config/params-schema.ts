@@ -3,14 +3,14 @@ import { clip } from '../../kernel/clip.ts'
 import { ErrandError, type ErrorDetail } from '../../kernel/errors.ts'
 import type { JsonSchema, ParamsSchema } from './define-config.ts'
 
-/** The JSON Schema that clients are shown; defaults are optional in it, as they are in a request. */
+/** The JSON Schema shown to clients. Fields with a default are optional in it, as in a request. */
 export function toJsonSchema(schema: ParamsSchema): JsonSchema {
   if (!isZodSchema(schema)) return schema
   const { $schema: _, ...rest } = z.toJSONSchema(schema, { io: 'input', unrepresentable: 'any' })
   return rest
 }
 
-/** One validator for both forms. Throws when a JSON Schema uses what cannot be checked. */
+/** Converts both forms to one validator. Throws if a JSON Schema uses an unsupported feature. */
 export function toZodSchema(schema: ParamsSchema): z.ZodType {
   return isZodSchema(schema) ? schema : z.fromJSONSchema(schema)
 }
@@ -21,7 +21,7 @@ function isZodSchema(schema: ParamsSchema): schema is z.ZodType {
 
 const pathCharsMax = 300
 
-/** A Zod issue's path as clients write it: `params.rows[2].name`. */
+/** Formats a Zod issue's path as clients write it: `params.rows[2].name`. */
 export function issuePath(prefix: string, path: readonly PropertyKey[]): string {
   let text = prefix
   for (const key of path) {
@@ -33,7 +33,7 @@ export function issuePath(prefix: string, path: readonly PropertyKey[]): string 
 
 const detailsMax = 20
 
-/** The details of a 400 body; an unknown key is named as the field that is wrong. */
+/** The details of a 400 body. An unknown key is reported at its own path. */
 export function issueDetails(prefix: string, issues: readonly z.core.$ZodIssue[]): ErrorDetail[] {
   const details = issues
     .flatMap(ofAlternative)
@@ -47,7 +47,7 @@ export function issueDetails(prefix: string, issues: readonly z.core.$ZodIssue[]
   return details.slice(0, detailsMax)
 }
 
-/** Of a value that is none of several, what is wrong with it as the one whose type it has. */
+/** Replaces a union issue by the issues of the one alternative with the value's type, if exactly one matches. */
 function ofAlternative(issue: z.core.$ZodIssue): z.core.$ZodIssue[] {
   if (issue.code !== 'invalid_union') return [issue]
   const isOther = ({ code, path }: z.core.$ZodIssue) => code === 'invalid_type' && path.length === 0
@@ -56,7 +56,7 @@ function ofAlternative(issue: z.core.$ZodIssue): z.core.$ZodIssue[] {
   return only.flatMap((inner) => ofAlternative({ ...inner, path: [...issue.path, ...inner.path] }))
 }
 
-/** The refusal of an operation's input that its schema did not take. */
+/** The 400 error for operation input that fails its schema. */
 export function badInput(issues: readonly z.core.$ZodIssue[]): ErrandError {
   const details = issueDetails('', issues)
   const [first] = details

@@ -1,84 +1,84 @@
 import type { LimitName } from '../../kernel/settings.ts'
 
-// The fields of the configuration beside its agents; docs/reference/settings.md has their comments.
+// Configuration fields besides agents. docs/reference/settings.md is generated from their comments.
 
-/** Limits of the service: docs/reference/settings.md has the meaning and the default of each. */
+/** Limits of the service. docs/reference/settings.md has the meaning and default of each. */
 export type LimitsConfig = { readonly [Name in LimitName]?: number }
 
-/** An MCP server that the operator offers to users. It is started for each use, without a shell. */
+/** An MCP server that the operator offers to users. Started for each use, without a shell. */
 export type StdioServerConfig = {
-  /** As users read it. */
+  /** Name shown to users. */
   readonly name: string
-  /** What it offers, as users read it. */
+  /** Description shown to users. */
   readonly description?: string
   /** A file, or a name that is looked up in PATH. */
   readonly command: string
-  /** Arguments of the command. */
+  /** Command-line arguments. */
   readonly args?: readonly string[]
-  /** All that the server sees of an environment besides PATH. */
+  /** The server's whole environment besides PATH. */
   readonly env?: { readonly [name: string]: string }
-  /** The folder that it is started in. */
+  /** Working folder of the process. */
   readonly cwd?: string
-  /** The variable that the user's own token is passed in; without it users give none. */
+  /** Environment variable that receives the user's own token. Without it users provide no token. */
   readonly tokenEnv?: string
 }
 
-/** What users may connect. */
+/** Services that users may connect. */
 export type ConnectorsConfig = {
   /** MCP servers on this machine, by id. */
   readonly servers?: { readonly [id: string]: StdioServerConfig }
   /**
-   * `host` or `host:port` that users' connectors may reach though their addresses are private, over http too. Without
-   * it connectors reach public addresses over https only.
+   * `host` or `host:port` with private IP addresses that users' connectors may still reach, also over http. Without it
+   * connectors reach public addresses over https only.
    */
   readonly privateHosts?: readonly string[]
 }
 
-/** Where users may have events sent. */
+/** Destinations that webhooks may reach. */
 export type WebhooksConfig = {
   /**
-   * `host` or `host:port` that webhooks may reach though their addresses are private, over http too. Without it events go
-   * to public addresses over https only.
+   * `host` or `host:port` with private IP addresses that webhooks may still reach, also over http. Without it events go to
+   * public addresses over https only.
    */
   readonly privateHosts?: readonly string[]
 }
 
-/** A provider of OpenID Connect that people log in to the console through. */
+/** An OpenID Connect provider for logging in to the console. */
 export type LoginProviderConfig = {
-  /** Part of the addresses `/login/oidc/ID` and `/login/oidc/ID/callback`; the latter is the redirect URI to register. */
+  /** Part of the URLs `/login/oidc/ID` and `/login/oidc/ID/callback`. Register the latter as the redirect URI. */
   readonly id: string
-  /** On the button of the login page. */
+  /** Label of the button on the login page. */
   readonly name: string
-  /** Its discovery document is at `ISSUER/.well-known/openid-configuration`. */
+  /** Issuer URL. The discovery document is at `ISSUER/.well-known/openid-configuration`. */
   readonly issuer: string
-  /** As the provider registered this service. */
+  /** Client id that the provider assigned to this service. */
   readonly clientId: string
-  /** Left out for a public client, which PKCE protects alone. */
+  /** Omit it for a public client, which only PKCE protects. */
   readonly clientSecret?: string
-  /** What the provider is asked for; `openid`, `email` and `profile` by default. */
+  /** Scopes to request; `openid`, `email` and `profile` by default. */
   readonly scopes?: readonly string[]
-  /** Whether a person without an account gets one at the first login; false by default. */
+  /** Whether the first login creates an account for a new person; false by default. */
   readonly createAccounts?: boolean
-  /** Only verified addresses of these domains may log in. */
+  /** Only verified email addresses in these domains may log in. */
   readonly emailDomains?: readonly string[]
 }
 
-/** How people log in to the console, beside email address and password. */
+/** Single sign-on to the console, in addition to email and password. */
 export type LoginConfig = {
-  /** Providers of OpenID Connect. */
+  /** OpenID Connect providers. */
   readonly providers?: readonly LoginProviderConfig[]
 }
 
-/** What users of a plan may do; what is left out is not limited, and executions a minute are those of the limits above. */
+/** Limits of a plan's users. An omitted field means no limit, except that executions per minute default to the limits above. */
 export type PlanConfig = {
-  /** Tasks and chats that a user may begin; 0 for no limit. */
+  /** Tasks and chats that a user may start per minute; 0 for no limit. */
   readonly executionsPerMinute?: number
-  /** Tasks of a user that agents are at work on at the same time; further ones wait. */
+  /** Tasks of a user that run simultaneously. Further tasks are queued. */
   readonly tasksAtWork?: number
-  /** Tasks of a user that may wait; further ones are refused. */
+  /** Tasks of a user that may be queued. The service rejects further ones. */
   readonly tasksWaiting?: number
-  /** What a user may spend on a day of UTC, for example `'5.0000'`. */
+  /** Maximum spending of a user per UTC day, for example `'5.0000'`. */
   readonly spendPerDayUsd?: string
-  /** Ids of the agents that a user may run; all of them when it is left out. */
+  /** Ids of the agents that a user may run. All agents if omitted. */
   readonly agents?: readonly string[]
 }

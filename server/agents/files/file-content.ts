@@ -2,9 +2,9 @@ import { isUtf8 } from 'node:buffer'
 import { imageTypes, readImage, type ImageSize } from './image-size.ts'
 import { isImageType, isTextType } from './media-types.ts'
 
-// What the bytes of a file are, whatever its sender calls them.
+// Detects the type of a file from its bytes, regardless of the type its sender declared.
 
-/** How the contents of types begin that can be told by it; `at` is where, 0 where it is left out. */
+/** Magic bytes of types that have them, at offset `at` (default 0). */
 const signatures: readonly { mediaType: string; bytes: string; at?: number }[] = [
   { mediaType: 'application/gzip', bytes: '\x1f\x8b' },
   { mediaType: 'application/x-executable', bytes: '\x7fELF' },
@@ -15,12 +15,12 @@ const signatures: readonly { mediaType: string; bytes: string; at?: number }[] =
   { mediaType: 'video/mp4', bytes: 'ftyp', at: 4 },
   { mediaType: 'video/webm', bytes: '\x1a\x45\xdf\xa3' },
 ]
-/** Readers of PDF look for it there. */
+/** PDF readers accept the header anywhere in this range. */
 const pdfStartBytes = 1024
 
 export type KnownContent = { mediaType: string; image?: ImageSize }
 
-/** What is wrong with a content that is said to be of that type; undefined when nothing is. */
+/** Describes how the content contradicts its declared type. Undefined if it does not. */
 export function contentFault(mediaType: string, content: Buffer): string | undefined {
   const found = knownContent(content)
   if (isImageType(mediaType)) {
@@ -36,7 +36,7 @@ export function contentFault(mediaType: string, content: Buffer): string | undef
   return isOther ? `Is ${found.mediaType} by its bytes, not ${mediaType}` : undefined
 }
 
-/** Undefined for what cannot be told by its bytes. */
+/** Undefined if the bytes do not reveal the type. */
 export function knownContent(content: Buffer): KnownContent | undefined {
   const image = readImage(content)
   if (image) return image
@@ -46,7 +46,7 @@ export function knownContent(content: Buffer): KnownContent | undefined {
   )
 }
 
-/** Types of one family share their beginnings, as audio/mp4 and video/mp4 do; an image is none of them. */
+/** Audio and video share magic bytes, as audio/mp4 and video/mp4 do. */
 function areAlike(found: string, mediaType: string): boolean {
   const isMedia = (type: string) => /^(?:audio|video)\//.test(type)
   return isMedia(found) && isMedia(mediaType)

@@ -2,37 +2,36 @@ import { readImage } from './image-size.ts'
 import { isImageType, isTextType } from './media-types.ts'
 import { countPages } from './pdf-pages.ts'
 
-/** Estimated tokens of a file, and the maximum that is held for it; null if only the agent's context bounds it. */
+/** Estimated tokens of a file, and the maximum held for it. Null if only the agent's context bounds the file. */
 export type FileTokens = { tokens: number; tokensMax: number | null }
 
-/** Totals of files. `unboundedTokens` is the estimate of those without a maximum; undefined if there are none. */
+/** Totals of files. `unboundedTokens` is the estimate of files without a maximum; undefined if there are none. */
 export type FileSum = { tokens: number; boundedMax: number; unboundedTokens: number | undefined }
 
-/** The operator's own maximums per file, if any. */
+/** The operator's maximums per file, if any. */
 export type FileBounds = { imageTokensMax: number | undefined; documentTokensMax: number | undefined }
 
-/** A patch of 16 by 16 pixels is the smallest that providers count as a token; above this they scale images down. */
+/** A 16 by 16 patch is the smallest that any provider counts as one token. Providers scale down larger images. */
 const pixelsPerToken = 256
 const imageTokensMost = 16_384
-/** What providers count for an image of any size. */
+/** Minimum that providers count for an image of any size. */
 const imageTokensLeast = 1024
 const bytesPerToken = 4
-/** Text and picture of a page of a PDF, which providers send both. */
+/** Text and image of a PDF page; providers send both to the model. */
 const tokensPerPage = 2000
 
-/** Estimated tokens of a file by its content alone: an agent may have a maximum of its own. */
+/** Estimates tokens of a file from its content alone, without the agent's own maximums. */
 export function contentTokens({ content, mediaType }: { content: Buffer; mediaType: string }): number {
   if (isImageType(mediaType)) return byPixels(content)
   const pages = mediaType === 'application/pdf' ? countPages(content) : 0
   return pages > 0 ? pages * tokensPerPage : textTokens(content.length)
 }
 
-/** As `contentTokens`, for a text. */
 export function textTokens(bytes: number): number {
   return Math.ceil(bytes / bytesPerToken)
 }
 
-/** A file without its content. `estimate` is what `contentTokens` makes of that. */
+/** A file without its content. `estimate` is the result of `contentTokens`. */
 export type MeasuredFile = { bytes: number; estimate: number; mediaType: string }
 
 export function fileTokens({ bytes, estimate, mediaType }: MeasuredFile, bounds: FileBounds): FileTokens {
@@ -46,8 +45,8 @@ export function fileTokens({ bytes, estimate, mediaType }: MeasuredFile, bounds:
 }
 
 /**
- * The file with the maximum that its agent sets for documents today. Without one a document has none: compression hides its
- * text, so neither bytes nor the pages that it shows bound what a provider makes of it.
+ * Applies the agent's current document maximum to the file. Without one a document has no maximum. Compression hides its
+ * text, so neither its bytes nor its visible pages bound what a provider counts.
  */
 export function boundNow<File extends Pick<FileTokens, 'tokensMax'> & { mediaType: string }>(
   file: File,
@@ -74,7 +73,7 @@ export function sumTokens(files: readonly FileTokens[]): FileSum {
 }
 
 /**
- * Maximum tokens of the files of a prompt. Those without a bound share what the rest of the prompt leaves of the context.
+ * Maximum tokens of the files of a prompt. Files without a bound share the context that the rest of the prompt leaves free.
  *
  * @param promptTokens the estimate of the whole prompt, with its files
  */

@@ -1,4 +1,4 @@
-// Width and height of the images that models take, read from their headers; nothing is decoded.
+// Width and height of the image types that models accept. Read from the file header, without decoding.
 
 export type ImageSize = { width: number; height: number }
 type Image = { mediaType: string; image: ImageSize }
@@ -13,7 +13,7 @@ const readers: Record<string, Reader> = {
 
 export const imageTypes: readonly string[] = Object.keys(readers)
 
-/** Undefined for what is none of these, or has no header that can be read. */
+/** Undefined for other types and unreadable headers. */
 export function readImage(content: Buffer): Image | undefined {
   for (const [mediaType, read] of Object.entries(readers)) {
     const image = read(content)
@@ -37,7 +37,7 @@ function readGif(content: Buffer): ImageSize | undefined {
   return { width: content.readUInt16LE(6), height: content.readUInt16LE(8) }
 }
 
-/** Of its segments the frame's header has the size; each other one says how long it is. */
+/** Skips segments by their length until the frame header, which contains the size. */
 function readJpeg(content: Buffer): ImageSize | undefined {
   if (!startsWith(content, '\xff\xd8\xff')) return undefined
   for (let at = 2; at + 9 <= content.length;) {
@@ -45,14 +45,14 @@ function readJpeg(content: Buffer): ImageSize | undefined {
     const marker = content[at + 1]!
     if (marker === 0xff) at++
     else if (isFrame(marker)) return { width: content.readUInt16BE(at + 7), height: content.readUInt16BE(at + 5) }
-    // The scan begins, and no frame came before it.
+    // Start of scan without a frame header before it.
     else if (marker === 0xda) return undefined
     else at += 2 + Math.max(2, content.readUInt16BE(at + 2))
   }
   return undefined
 }
 
-/** SOF0 to SOF15, without the tables among them. */
+/** SOF0 to SOF15, except the table markers in that range. */
 function isFrame(marker: number): boolean {
   return marker >= 0xc0 && marker <= 0xcf && ![0xc4, 0xc8, 0xcc].includes(marker)
 }

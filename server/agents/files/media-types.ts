@@ -1,7 +1,7 @@
 /** A full media type, without parameters. */
 export const mediaTypePattern = /^[a-z0-9][a-z0-9!#$&^_.+-]{0,63}\/[a-z0-9][a-z0-9!#$&^_.+-]{0,63}$/
 
-/** What a chat may be configured to take: a media type, or all of a kind, such as image/*. */
+/** An entry of a chat's `accepts`: a media type, or a wildcard such as image/*. */
 export const acceptPattern = /^(?:\*|[a-z0-9][a-z0-9!#$&^_.+-]{0,63})\/(?:\*|[a-z0-9][a-z0-9!#$&^_.+-]{0,63})$/
 
 export function isAccepted(mediaType: string, accepts: readonly string[]): boolean {
@@ -9,7 +9,7 @@ export function isAccepted(mediaType: string, accepts: readonly string[]): boole
   return accepts.some((accepted) => accepted === mediaType || accepted === `${kind}/*` || accepted === '*/*')
 }
 
-/** Whether a model can be given it as a text, whoever makes the model. */
+/** Whether the file can be sent to any provider's model as plain text. */
 export function isTextType(mediaType: string): boolean {
   return mediaType.startsWith('text/') || mediaType === 'application/json' || mediaType === 'application/xml'
 }

@@ -1,13 +1,13 @@
-/** Bounds the work on a file that only names pages, and is more than any context holds. */
+/** Maximum `/Page` names to visit, which bounds the work on hostile files. More pages than fit into any context. */
 const namesMax = 10_000
 const name = Buffer.from('/Page')
 const type = '/Type'
-/** Between `/Type` and `/Page`. */
+/** Maximum whitespace between `/Type` and `/Page`. */
 const gapBytesMax = 16
 
 /**
- * Counts the page objects that a PDF shows in plain bytes; 0 if they are in compressed streams. Only an estimate: whoever
- * made the file chooses what it shows.
+ * Counts the page objects in the uncompressed parts of a PDF; 0 if they are all in compressed streams. Only an estimate,
+ * because the file's author controls what is visible.
  */
 export function countPages(content: Buffer): number {
   let pages = 0

@@ -2,9 +2,8 @@ import type { EndpointRun } from '../run/endpoint-run.ts'
 import type { ChatPart, ChatRun, HttpAgentConfig } from '../config/define-config.ts'
 import { httpLimits as limits, toHttpService } from './http-service.ts'
 
-// Connections and TLS take some megabytes in each thread, so only one that reaches a service loads them.
+// Import lazily: sockets and TLS take several MB in each thread, so only threads that call a service load them.
 
-/** Runs an endpoint of an `http` agent. */
 export function httpRun(agent: HttpAgentConfig, name: string): (run: EndpointRun) => Promise<unknown> {
   const service = toHttpService(agent)
   return async (run) => {
@@ -13,7 +12,6 @@ export function httpRun(agent: HttpAgentConfig, name: string): (run: EndpointRun
   }
 }
 
-/** Lets an `http` agent reply. */
 export function httpReply(agent: HttpAgentConfig): (run: ChatRun) => AsyncIterable<ChatPart> {
   const service = toHttpService(agent)
   return async function* (run) {

@@ -10,8 +10,8 @@ import type { HttpLimits, HttpService } from './http-service.ts'
 export type HttpChat = { service: HttpService; run: ChatRun; limits: HttpLimits }
 
 /**
- * Has a service reply, and yields the parts as they are taken: the service is read no faster. When the run's signal
- * fires the reply just ends, as nobody waits for the rest.
+ * Posts the chat to the service and yields its reply part by part. Reads no faster than the consumer takes parts. If the
+ * run's signal aborts, the reply just ends, because the rest is no longer needed.
  */
 export async function* runHttpChat({ limits, run, service }: HttpChat): AsyncGenerator<ChatPart> {
   const { signal } = run
@@ -56,7 +56,7 @@ function toldMessage({ content, parts, role }: ChatMessage) {
   return { role, content, ...(parts && { parts: toldParts(parts) }) }
 }
 
-/** Files by their links: a service reads those that it needs. */
+/** Replaces file contents by links. A service downloads the files it needs. */
 function toldParts(parts: readonly MessagePart[]) {
   return parts.map((part) => {
     if (part.type === 'text') return part
@@ -65,7 +65,7 @@ function toldParts(parts: readonly MessagePart[]) {
   })
 }
 
-/** Whether a cut answer can be told from a whole one. */
+/** Whether truncation of the response would be detected. */
 function isFramed({ headers }: IncomingMessage): boolean {
   return headers['transfer-encoding'] !== undefined || headers['content-length'] !== undefined
 }

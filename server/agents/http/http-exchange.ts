@@ -13,12 +13,12 @@ import type { HttpService } from './http-service.ts'
 
 export type Post = {
   service: HttpService
-  /** The task's or turn's id, by which the service recognises a repeat. */
+  /** The task or turn id. The service recognizes a repeat by it. */
   id: string
   userId: string
   body: object
   accept: string
-  /** Closes the connection at once; its reason is thrown. */
+  /** Closes the connection immediately. The abort reason is thrown. */
   signal: AbortSignal
   log: AgentLog
   connectMs: number
@@ -26,7 +26,10 @@ export type Post = {
   traceparent?: string | undefined
 }
 
-/** Posts a signed request and resolves with the head of its answer, whatever its status. Destroy the answer in any case. */
+/**
+ * Posts a signed request and resolves with the response head, whatever the status. The caller must always destroy the
+ * response.
+ */
 export async function post({ accept, connectMs, headMs, id, log, ...sent }: Post): Promise<IncomingMessage> {
   const { body, service, signal, traceparent, userId } = sent
   const { key, url } = service
@@ -59,18 +62,18 @@ export async function post({ accept, connectMs, headMs, id, log, ...sent }: Post
   })
 }
 
-/** Of this thread. */
+/** Per thread. */
 const places = new FairPlaces({ perUser: lookupsPerUserMax })
 
-/** Pauses before the second and the third attempt. */
+/** Backoff before the second and third attempts. */
 const pausesMs = [200, 1000]
 
 /**
- * Connects to a service, and tries again when that fails. These are the only attempts that are repeated: before the
- * connection stands, not a byte of a request can have been sent, and afterwards nobody can tell what the service has
- * done with it. For the same reason connections are not kept for a next request: one that the service closes meanwhile
- * fails just when a request is on its way. Kept connections would save a third of a millisecond over loopback, 0.25
- * instead of 0.6 for an empty task.
+ * Connects to a service, with retries. Only connecting is retried: until then no byte of the request is sent. Afterwards
+ * it is unknown what the service has already done.
+ *
+ * For the same reason connections are not reused. A keep-alive connection that the service closes fails just when a request
+ * is in flight. Reuse would save about a third of a millisecond over loopback: 0.25 ms instead of 0.6 ms for an empty task.
  */
 async function dialAgain(options: Dial, log: AgentLog): Promise<Socket> {
   const { signal } = options

@@ -6,7 +6,7 @@ export const linesType = 'application/x-ndjson'
 
 const decoder = new TextDecoder('utf-8', { fatal: true })
 
-/** The lines of a body, blank ones left out: a service may send some to keep its connection open. */
+/** Yields the lines of a body, without blank ones. A service may send blank lines as keep-alives. */
 export async function* readLines(chunks: AsyncIterable<Buffer>, lineBytesMax: number): AsyncGenerator<string> {
   const lines = new LineSplitter(lineBytesMax)
   let blankBytes = 0
@@ -27,8 +27,8 @@ export async function* readLines(chunks: AsyncIterable<Buffer>, lineBytesMax: nu
 }
 
 /**
- * The object of a line, of which only `type` is known: what it may hold is checked for all agents alike. Throws what an
- * `error` says.
+ * Parses the object in a line, checking only `type`. The rest is validated later, for all agent kinds alike. Throws the
+ * message of an `error` line.
  */
 export function eventIn(line: string): { type?: unknown } {
   let event: unknown

@@ -10,8 +10,8 @@ type Limits = Pick<HttpLimits, 'refusalBytesMax' | 'refusalMs'>
 const reasonCharsMax = 1000
 
 /**
- * Throws unless the answer is 200 with a body of one of those types, as it stands; what a refusal says for itself is quoted.
- * Resolves with the type.
+ * Resolves with the content type. Throws unless the response is an uncompressed 200 with one of the given types. The error
+ * quotes the reason in the response.
  */
 export async function expectOk<Type extends string>(
   answer: IncomingMessage,
@@ -34,12 +34,12 @@ export async function expectOk<Type extends string>(
   throw new AgentServiceError(`The agent's service answered with ${type} instead of ${contentTypes.join(' or ')}.`)
 }
 
-/** Without its parameters, in lower case. */
+/** Strips parameters and lowercases. */
 function contentTypeOf({ headers }: IncomingMessage): string {
   return (headers['content-type'] ?? '').split(';')[0]!.trim().toLowerCase()
 }
 
-/** The `message` or `error` of a body of JSON; nothing when there is no such thing, or it does not come soon. */
+/** The `message` or `error` of a JSON body. Empty if there is none or it does not arrive in time. */
 async function readReason(answer: IncomingMessage, { refusalBytesMax, refusalMs }: Limits): Promise<string> {
   if (!/^application\/(?:.+\+)?json$/.test(contentTypeOf(answer))) return ''
   const timer = setTimeout(() => answer.destroy(), refusalMs)

@@ -3,12 +3,12 @@ import { parseWebhookSecret } from '../config/webhook-secret.ts'
 
 export type HttpLimits = {
   connectMs: number
-  /** From the request until the head of a chat's answer; a task may take its whole time before it answers. */
+  /** From the request to the response head of a chat. A task may use its whole timeout before it responds. */
   chatHeadMs: number
   taskBytesMax: number
   taskValuesMax: number
   lineBytesMax: number
-  /** How much of the body of an answer other than 200 is read, and for how long. */
+  /** Limits on reading the body of a response other than 200. */
   refusalBytesMax: number
   refusalMs: number
 }
@@ -23,10 +23,9 @@ export const httpLimits: HttpLimits = {
   refusalMs: 5000,
 }
 
-/** Where an agent's requests go, and what they are signed with. */
 export type HttpService = { url: URL; key: Buffer }
 
-/** Throws for an address or a secret that cannot be used, without repeating either. */
+/** Throws if the URL or secret is invalid, without quoting either. */
 export function toHttpService({ id, secret, url }: HttpAgentConfig): HttpService {
   const parsed = URL.canParse(url) ? new URL(url) : undefined
   if (!parsed || !/^https?:$/.test(parsed.protocol))

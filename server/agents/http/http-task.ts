@@ -22,7 +22,7 @@ export type HttpTask = {
 const contentType = 'application/json'
 const accept = `${contentType}, ${linesType}`
 
-/** Has a service run a task; resolves with the value of its JSON, or with the result among its lines. */
+/** Posts the task to the service. Resolves with its JSON value, or with the `result` line of an NDJSON body. */
 export async function runHttpTask({ agentId, limits, name, run, service }: HttpTask): Promise<unknown> {
   const { log, params, signal, taskId, traceparent, userId } = run
   const about = { type: 'task', endpointId: `${agentId}.${name}`, endpoint: name, taskId, userId, params }
@@ -45,7 +45,7 @@ export async function runHttpTask({ agentId, limits, name, run, service }: HttpT
   }
 }
 
-/** The result in a body of lines, of which each other says what the run did until then. */
+/** Follows an NDJSON body to its result line. Every other line reports progress or a charge. */
 async function followLines(answer: IncomingMessage, run: EndpointRun, limits: HttpLimits): Promise<unknown> {
   const chunks = readBody(answer, { peer: agentService, bytesMax: Infinity })
   for await (const line of readLines(chunks, limits.lineBytesMax)) {
@@ -66,7 +66,7 @@ async function followLines(answer: IncomingMessage, run: EndpointRun, limits: Ht
   throw new AgentServiceError("The agent's service ended its lines without a result.")
 }
 
-/** Fewer values than are too many. */
+/** A line this short cannot contain more values than the limit. */
 const lightChars = 16_000
 
 function assertLight(json: Buffer, valuesMax: number): void {

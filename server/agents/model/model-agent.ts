@@ -19,17 +19,17 @@ const maxStepsDefault = 8
 const maxOutputTokensDefault = 4096
 const callIdCharsMax = 150
 const callNameCharsMax = 200
-/** What a task's progress names of the calls of one step. */
+/** Maximum number and length of tool names in one step's progress report. */
 const toldCallsMax = 10
 const toldNameCharsMax = 60
 
-/** The agent with the SDK's own types, of which the configuration says the shapes. */
+/** The agent with the AI SDK's own types in place of the structural ones in the configuration. */
 type SdkAgent = ModelAgentConfig & { readonly model: Exclude<LanguageModel, string>; readonly tools?: ToolSet }
 
-/** The AI SDK takes a tenth of a second and 20 MB to load, so only a thread that runs a model loads it. */
+/** Import lazily: the AI SDK takes 100 ms and 20 MB to load, so only threads that run a model load it. */
 const loadSdk = () => import('ai')
 
-/** Lets the model reply in a chat: text, reasoning and tool calls as they come, and the usage of each of its steps. */
+/** Yields the model's reply: text, reasoning and tool calls as they arrive, and the usage of each step. */
 export function modelReply(agent: ModelAgentConfig): (run: ReplyRun) => AsyncIterable<ChatPart> {
   return (run) => {
     const left = new AbortController()
@@ -44,11 +44,11 @@ export function modelReply(agent: ModelAgentConfig): (run: ReplyRun) => AsyncIte
 
 type Reader = { parts: PartQueue<ChatPart>; left: AbortSignal }
 
-/** Puts the reply among the parts until it ends, is stopped or nobody reads it any more. */
+/** Pushes parts of the reply until the reply ends, is stopped or loses its reader. */
 async function follow(agent: SdkAgent, run: ReplyRun, { left, parts }: Reader): Promise<void> {
   const { connectors, history, message, openCall, openStep, params, signal } = run
   const { isStepCount, streamText, wrapLanguageModel } = await loadSdk()
-  // A reply may be blank, and Anthropic takes no message of blank text.
+  // A reply may be blank, and Anthropic rejects messages of blank text.
   const earlier = history.filter(({ content, parts: sent }) => content.trim() !== '' || sent)
   const told = earlier.filter(({ role }) => role === 'system').map(({ content }) => content)
   const said = earlier.filter(({ role }) => role !== 'system')
@@ -79,7 +79,7 @@ async function follow(agent: SdkAgent, run: ReplyRun, { left, parts }: Reader): 
     ...samplingOf(agent, params.sampling),
     stopWhen: isStepCount(agent.maxSteps ?? maxStepsDefault),
     abortSignal: AbortSignal.any([stopOf(connectors, signal), left]),
-    // What goes wrong comes as a part of the stream; the default handler prints it.
+    // Errors arrive as stream parts. The default handler prints them.
     onError: () => {},
   })
   const ids = new CallIds()
@@ -102,7 +102,7 @@ async function follow(agent: SdkAgent, run: ReplyRun, { left, parts }: Reader): 
   if (!signal.aborted) connectors.failed.throwIfAborted()
 }
 
-/** A part of the SDK's stream as a part of the reply, if it is one; throws where the model failed. */
+/** Converts a part of the SDK's stream, if it has an equivalent in the reply. Throws if the model failed. */
 function toChatPart(
   part: TextStreamPart<ToolSet>,
   { ids, bypass }: { ids: CallIds; bypass: DeltaBypass },
@@ -117,7 +117,7 @@ function toChatPart(
     return { type: 'tool-call', id: ids.open(part.toolCallId), name, arguments: toObject(part.input) }
   }
   if (part.type === 'tool-result') {
-    // A tool that is a generator tells its progress first.
+    // A tool implemented as a generator yields preliminary results first.
     if (part.preliminary) return undefined
     return { type: 'tool-result', id: ids.of(part.toolCallId), output: part.output }
   }
@@ -132,14 +132,13 @@ function toChatPart(
   return undefined
 }
 
-/** Texts that each request of a reply has beside messages and tools: the instructions and the format of the answer. */
+/** Strings that each request of a reply contains besides messages and tools: the instructions and the response format. */
 export function textsBeside(agent: ModelAgentConfig, format: ResponseFormat | undefined): string[] {
   const texts = schemaWords(agent, format?.schema)
   if (format) texts.push(jsonOf(format))
   return agent.instructions === undefined ? texts : [agent.instructions, ...texts]
 }
 
-/** Runs an endpoint: the prompt of its params, answered by the model with its tools. */
 export function modelRun(config: ModelAgentConfig, name: string): (run: RunOf<TaskRun>) => Promise<unknown> {
   const agent = config as SdkAgent
   const endpoint = agent.endpoints![name]!
@@ -151,7 +150,7 @@ export function modelRun(config: ModelAgentConfig, name: string): (run: RunOf<Ta
     const { generateText, isStepCount, Output } = await loadSdk()
     const prompt: unknown = endpoint.prompt(params)
     if (typeof prompt !== 'string' || prompt === '') throw new Error('The endpoint made no prompt of these params.')
-    // A fixed price pays for no prompt of any length.
+    // A fixed price does not cover a prompt of arbitrary length.
     if (roughTokens(prompt) > contextTokens) {
       throw new Error(`The prompt of these params is longer than the ${contextTokens} tokens that this agent takes.`)
     }
@@ -180,7 +179,7 @@ export function modelRun(config: ModelAgentConfig, name: string): (run: RunOf<Ta
         step++
         toolCalls = []
         tell()
-        // With what it then has the model comes to its end.
+        // Without tools the model has to finish with what it has.
         return beginPrompt() ? {} : { toolChoice: 'none' as const }
       },
       abortSignal: stopOf(connectors, signal),
@@ -205,8 +204,8 @@ export function modelRun(config: ModelAgentConfig, name: string): (run: RunOf<Ta
 }
 
 /**
- * Call settings of the SDK. Those that it has no name for are options of the provider: the openai-compatible package sends
- * them on, and the others drop options that they do not know.
+ * Call settings of the SDK. Settings without an SDK name are passed as provider options. The openai-compatible package
+ * forwards them; other providers drop unknown options.
  */
 function samplingOf({ model }: SdkAgent, { extra, ...settings }: Sampling = {}) {
   if (!extra) return settings
@@ -217,17 +216,17 @@ function samplingOf({ model }: SdkAgent, { extra, ...settings }: Sampling = {}) 
   return { ...settings, providerOptions: { [provider]: options } }
 }
 
-/** The agent's own instructions come first. */
+/** Merges instructions, the agent's own first. */
 function settingsOf({ instructions, model }: SdkAgent, told: readonly string[] = []) {
   const all = instructions === undefined ? told : [instructions, ...told]
   return { model, ...(all.length > 0 && { instructions: all.join('\n\n') }) }
 }
 
-/** The agent's own tools, each call of which waits until it is held. */
+/** The agent's own tools, wrapped so that each call starts once its cost is held. */
 function heldTools({ tools = {} }: SdkAgent, openCall: ReplyRun['openCall']): { tools: ToolSet } {
   const held = Object.entries(tools).map(([name, tool]) => {
     if (!tool.execute) return [name, tool] as const
-    // Of what a generator yields the last counts, so a tool that is none may be called by one.
+    // A generator's last value is the result, so a generator can also wrap a tool that is not one.
     const execute: typeof tool.execute = async function* (input, options) {
       await openCall()
       const output: unknown = tool.execute!(input, options)
@@ -239,7 +238,6 @@ function heldTools({ tools = {} }: SdkAgent, openCall: ReplyRun['openCall']): { 
   return { tools: Object.fromEntries(held) }
 }
 
-/** The tools, each call of which is told. */
 function toldTools({ tools }: { tools?: ToolSet }, onCall: (name: string) => void): { tools?: ToolSet } {
   if (!tools) return {}
   const told = Object.entries(tools).map(([name, tool]) => {
@@ -257,27 +255,27 @@ function isAsyncIterable(value: unknown): value is AsyncIterable<unknown> {
   return typeof value === 'object' && value !== null && Symbol.asyncIterator in value
 }
 
-/** The agent's own tools, and those that the user connected, whose names differ from them. */
+/** The agent's own tools and those of the user's connectors. Their names never collide. */
 async function toolsOf({ tools }: Pick<SdkAgent, 'tools'>, connectors: RunConnectors): Promise<{ tools?: ToolSet }> {
   const all = { ...tools, ...(await connectorTools(connectors)) }
   return Object.keys(all).length === 0 ? {} : { tools: all }
 }
 
-/** Stops the model also when a connector fails, since it would go on without what the tool was to answer. */
+/** Also stops the model if a connector fails, because the model would continue without the tool's answer. */
 function stopOf(connectors: RunConnectors, signal: AbortSignal): AbortSignal {
   return connectors.tools.length === 0 ? signal : AbortSignal.any([signal, connectors.failed])
 }
 
-/** Tells a model whose provider takes no schemas in words which JSON to write. */
+/** Puts the JSON Schema into the instructions if the provider does not support schemas. */
 function schemaWords({ model }: ModelAgentConfig, schema: JsonSchema | undefined): string[] {
   const { supportsStructuredOutputs } = model as { supportsStructuredOutputs?: unknown }
   if (!schema || supportsStructuredOutputs !== false) return []
   return [`Answer with nothing but a JSON object that fits this JSON Schema: ${JSON.stringify(schema)}`]
 }
 
-/** Without the cause: what the SDK keeps of a request may hold a key. */
+/** Drops the cause: request data in the SDK's error may contain a key. */
 function failWith(thrown: unknown): never {
-  // What failed among the parts of the stream comes here again.
+  // A failure among the stream parts arrives here a second time.
   if (thrown instanceof ModelFailure) throw thrown
   const message = describeModelError(thrown)
   throw isRequestRefused(thrown) ? new RequestRefusedError(message) : new ModelFailure(message)
@@ -288,14 +286,13 @@ function assertUsable(reason: FinishReason): void {
   if (reason === 'interrupted') throw new ModelFailure("The answer of the model's provider broke off.")
 }
 
-/** Ids that tell the calls of a whole reply apart: some providers number the calls of each step from zero. */
+/** Unique tool call ids within a reply. Some providers number the calls of each step from zero. */
 class CallIds {
   readonly #given = new Set<string>()
   readonly #current = new Map<string, string>()
 
-  /** The id of a new call. */
   open(providerId: string): string {
-    // Gateways append data of their own to ids, kilobytes of it.
+    // Some gateways append kilobytes of custom data to ids.
     const short = providerId.slice(0, callIdCharsMax)
     let id = short
     for (let n = 2; this.#given.has(id); n++) id = `${short}-${n}`

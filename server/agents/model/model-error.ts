@@ -13,32 +13,32 @@ type Shape = {
 }
 
 /**
- * One sentence for every shape in which the AI SDK reports that a model failed: an error of the provider with its
- * status, the last of several tries, a broken connection, an error in the middle of a stream, output that fits no
- * schema. Nothing of the request is in it, and what looks like a key or an address in a provider's words is left out.
+ * Describes a model failure in one sentence, for every shape that the AI SDK reports: provider errors with a status, the
+ * last of several attempts, broken connections, stream errors, output that violates the schema. Contains nothing of the
+ * request; redacts what looks like a key or URL in a provider's message.
  */
 export function describeModelError(thrown: unknown): string {
   return sentence(describe(thrown))
 }
 
-/** A model, or its provider, gave no answer of use. */
+/** A model or its provider gave no usable answer. */
 export class ModelFailure extends Error {
   override readonly name: string = 'ModelFailure'
 }
 
-/** The provider refused a request for what it holds: what steps before it used was used for what the user asked. */
+/** The provider rejected a request because of its content. Usage of earlier steps still counts as work for the user. */
 export class RequestRefusedError extends ModelFailure {
   override readonly name = 'RequestRefusedError'
 }
 
-/** As OpenAI, Anthropic, Google, vLLM, llama.cpp and those who imitate them say it. */
+/** Wording of OpenAI, Anthropic, Google, vLLM, llama.cpp and their imitators. */
 const overflow =
   /context[_ ](?:length|window|size)|maximum context|(?:prompt|input|request) is too long|too many (?:input )?tokens|token count.{0,40}exceeds|string_above_max_length/i
 
-/** Moderation, and firewalls before a provider, forbid a text by 403 or 451. */
+/** Includes 403 and 451, with which moderation or a firewall in front of the provider blocks content. */
 const refusals: ReadonlySet<unknown> = new Set([400, 403, 413, 422, 451])
 
-/** Whether a provider refused a request for what it holds, such as more tokens than its model takes. */
+/** Whether a provider rejected a request because of its content, for example more tokens than the model accepts. */
 export function isRequestRefused(thrown: unknown, depth = 0): boolean {
   if (typeof thrown !== 'object' || thrown === null || depth > causesMax) return false
   const { cause, lastError, statusCode } = thrown as Shape
@@ -46,7 +46,6 @@ export function isRequestRefused(thrown: unknown, depth = 0): boolean {
   return isContextOverflow(thrown) || isRequestRefused(lastError ?? cause, depth + 1)
 }
 
-/** Whether a provider refused a request because it holds more tokens than its model takes. */
 export function isContextOverflow(thrown: unknown, depth = 0): boolean {
   if (typeof thrown !== 'object' || thrown === null || depth > causesMax) return false
   const { cause, code, lastError, message, responseBody, statusCode } = thrown as Shape
@@ -69,7 +68,7 @@ function describe(thrown: unknown, depth = 0): string {
     case 'AI_NoObjectGeneratedError':
     case 'AI_NoOutputGeneratedError':
       return "The model's output does not fit the schema of the endpoint."
-    // A chunk of a stream that is not as the provider's chunks are, such as an error of a server that is only similar.
+    // A stream chunk in an unexpected format, such as an error from a server that only resembles the provider.
     case 'AI_TypeValidationError':
     case 'AI_JSONParseError': {
       const words = wordsOf(value)
@@ -86,7 +85,7 @@ function describeStatus({ message, responseBody }: Shape, status: number): strin
   return words ? `The model's provider answered ${status}: ${words}` : `The model's provider answered ${status}.`
 }
 
-/** A call that failed without a status of an error: no connection, a broken one, or an answer of another form. */
+/** A call that failed without an error status: no connection, a broken connection, or an unreadable response. */
 function describeConnection(error: Shape): string {
   const code = codeOf(error)
   if (typeof error.statusCode === 'number') {
@@ -97,14 +96,14 @@ function describeConnection(error: Shape): string {
   return code === '' ? "The model's provider cannot be reached." : `The model's provider cannot be reached (${code}).`
 }
 
-/** The code of the network error among the causes, such as ECONNREFUSED. */
+/** Code of the network error in the cause chain, such as ECONNREFUSED. */
 function codeOf(error: unknown, depth = 0): string {
   if (typeof error !== 'object' || error === null || depth > causesMax) return ''
   const { cause, code } = error as Shape
   return typeof code === 'string' && /^[A-Z][A-Z_]+$/.test(code) ? code : codeOf(cause, depth + 1)
 }
 
-/** What a body says went wrong, in whichever of the usual fields: `error`, `error.message`, `message` or `detail`. */
+/** The error message in a response body, in any of the usual fields: `error`, `error.message`, `message` or `detail`. */
 function wordsOf(body: unknown): string {
   let value = body
   if (typeof body === 'string') {
@@ -121,7 +120,7 @@ function wordsOf(body: unknown): string {
 }
 
 const address = /\b[a-z][a-z0-9+.-]*:\/\/\S*[^\s.,;:!?'")\]]/gi
-/** Words with a prefix that keys have, words of 20 letters and digits in a row, and words that are masked in part. */
+/** Words with a typical key prefix, mixed runs of at least 20 letters and digits, and partly masked words. */
 const keyLike =
   /\b(?:sk|pk|rk|gsk|xai|hf|nvapi|AIza|Bearer)[-_ ][\w*.-]*\w|\b(?=[A-Za-z]*\d)(?=\d*[A-Za-z])[A-Za-z\d]{20,}\b|[\w-]*\*{3,}[\w*-]*/g
 

@@ -5,7 +5,6 @@ import { markTokens } from '../run/prompt-size.ts'
 
 type ContentPart = Exclude<UserContent, string>[number]
 
-/** A message as the AI SDK takes it. */
 export function modelMessage({ content, parts, role }: SentMessage): ModelMessage {
   if (role !== 'user' || !parts) return { role, content }
   const isBlank = (part: ContentPart) => part.type === 'text' && part.text.trim() === ''
@@ -16,7 +15,7 @@ function contentPart(part: SentPart): ContentPart {
   if (part.type === 'text') return part
   const { data, filename, mediaType } = part
   if (!data) return { type: 'text', text: `[${nameOf(part)} was sent earlier and is left out here]` }
-  // Few providers take a text as a file, and all take it as a text.
+  // Few providers accept text as a file; all accept it inline.
   if (isTextType(mediaType)) return { type: 'text', text: `[${nameOf(part)}]\n${new TextDecoder().decode(data)}` }
   const named = filename !== undefined && { filename }
   return { type: 'file', data, mediaType, ...named, providerOptions: markTokens(part) }

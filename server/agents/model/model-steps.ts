@@ -10,19 +10,19 @@ import { promptSize, promptTexts, type PromptSize, type PromptTexts } from '../r
 
 type Usage = Extract<ChatPart, { type: 'usage' }>
 type ModelStepsParts = {
-  /** Of the agent, shared by files that have no bound of their own. */
+  /** The agent's context size, shared by files without their own bound. */
   contextTokens: number
   openStep: ReplyRun['openStep']
   onUsage: (usage: Usage) => void
 }
 type Sent = PromptTexts & { size: PromptSize }
-/** A request whose provider has reported its tokens. */
+/** A request whose tokens the provider has reported. */
 type CountedRequest = { sent: Sent; tokens: number; thought: number }
 type Begun = {
   held: HeldStep
   sent: Sent
   promptTokensMax: number
-  /** The latest counted request before this one, which begins with its texts. */
+  /** The latest counted request before this one. This request starts with the same strings. */
   before: CountedRequest | undefined
   written: string[]
   thought: string[]
@@ -32,7 +32,7 @@ type Begun = {
 }
 
 const bytesPerToken = 4
-/** A reply whose last step calls tools ended at the agent's `maxSteps`. */
+/** A reply whose last step calls tools was cut off by the agent's `maxSteps`. */
 const reasons: Partial<Record<FinishReason, ReplyReason>> = {
   stop: 'stop',
   length: 'length',
@@ -41,25 +41,25 @@ const reasons: Partial<Record<FinishReason, ReplyReason>> = {
 }
 
 /**
- * The calls of a model in one reply. Each is held before the provider hears of it, and told of when the provider has
- * reported what it used. What the provider does not report is counted: the texts that it was sent and that it wrote.
+ * The model calls of one reply. Each call is held before it is sent to the provider, and its usage is passed on once the
+ * provider reports it. Usage that the provider does not report is counted from the sent and generated text.
  */
 export class ModelSteps {
   readonly #parts: ModelStepsParts
-  /** The oldest first: the SDK may begin one before it is seen that the one before has ended. */
+  /** Oldest first. The SDK may start a step before the end of the previous step is seen. */
   readonly #begun: Begun[] = []
   #counted: CountedRequest | undefined
-  /** Tokens of all reasoning so far: some providers keep it, and what they are sent only refers to it. */
+  /** Reasoning tokens so far. Some providers store the reasoning, and requests only refer to it. */
   #thought = 0
 
   constructor(parts: ModelStepsParts) {
     this.#parts = parts
   }
 
-  /** How many tokens the call may write. Rejects when the reply is stopped. */
+  /** Resolves with the output-token limit of the call. Rejects if the reply is stopped. */
   async begin(request: Parameters<typeof promptTexts>[0] & { maxOutputTokens: number }): Promise<number> {
     const latest = this.#begun.at(-1)
-    // The SDK tries again where the provider gave no answer, and what that may cost is held.
+    // The SDK retries a call that got no answer. Its cost is already held.
     if (latest && !latest.isAnswered) return latest.held.outputTokensMax
     const texts = promptTexts(request)
     const size = promptSize(texts)
@@ -72,7 +72,7 @@ export class ModelSteps {
     if (before) {
       const added = Math.max(0, size.bytes - before.sent.size.bytes)
       const around = Math.max(0, size.around - before.sent.size.around)
-      // A reply adds no files.
+      // No files are added within a reply.
       promptTokensMax = Math.min(whole, before.tokens + before.thought + added + around)
       promptTokens = before.tokens + Math.ceil(added / bytesPerToken)
     }
@@ -99,29 +99,28 @@ export class ModelSteps {
     return step.held.outputTokensMax
   }
 
-  /** The provider begins to answer the latest call. */
+  /** Called when the provider starts to answer the latest call. */
   answered(): void {
     const latest = this.#begun.at(-1)
     if (latest) latest.isAnswered = true
   }
 
-  /** A piece of what the model writes in the latest call: text, reasoning, or arguments of a tool. */
+  /** Adds output of the latest call: text, reasoning or tool arguments. */
   wrote(text: string, isThought = false): void {
     const latest = this.#begun.at(-1)
     if (latest) latest[isThought ? 'thought' : 'written'].push(text)
   }
 
-  /** The model's stream has ended with this; what of it is unknown is counted when the step has ended. */
+  /** Takes the usage at the end of the model's stream. Missing numbers are counted when the step ends. */
   reported(usage: ModelUsage): void {
     const latest = this.#begun.at(-1)
     if (!latest) return
     latest.usage = usage
-    // No prompt has no tokens: a count of zero is none.
+    // Every prompt has tokens, so a count of zero means it is missing.
     const { inputTokens, outputTokens } = usage
     if (inputTokens.total && outputTokens.total) this.#tell(latest, chatUse({}))
   }
 
-  /** The SDK has come to the end of a call. */
   async end(reason: FinishReason): Promise<void> {
     const ended = this.#begun.shift()
     if (!ended) return
@@ -129,7 +128,7 @@ export class ModelSteps {
     if (!ended.isTold) this.#tell(ended, await countedUse(ended))
   }
 
-  /** `counted` stands in for what the provider did not report. */
+  /** `counted` fills in what the provider did not report. */
   #tell(step: Begun, counted: ChatUsed): void {
     if (step.isTold) return
     step.isTold = true
@@ -156,7 +155,7 @@ function hasWritten({ thought, written }: Begun): boolean {
   return thought.length + written.length > 0
 }
 
-/** The tokens of a call by its texts, within what was held for it. */
+/** Counts the tokens of a call from its strings, up to the held maximum. */
 async function countedUse(step: Begun): Promise<ChatUsed> {
   const { before, held, promptTokensMax, sent, thought, written } = step
   const thoughtTokens = await countTokens([thought.join('')])
@@ -170,8 +169,8 @@ async function countedUse(step: Begun): Promise<ChatUsed> {
 }
 
 /**
- * Tokens that an earlier request of the conversation began with, and those behind them. Counts only what comes behind the texts
- * that a provider has counted already.
+ * Prompt tokens shared with an earlier request of the conversation, and those added since. Counts only strings that no
+ * provider has counted yet.
  */
 async function promptTokensOf({ earlier, files, size, texts }: Sent, before: CountedRequest | undefined) {
   if (!before) {

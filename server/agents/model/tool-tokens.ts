@@ -4,10 +4,10 @@ import { ConfigError } from '../config/catalogue.ts'
 import type { ErrandConfig } from '../config/define-config.ts'
 import { toolsAtMost } from '../run/prompt-size.ts'
 
-/** Maximum tokens of the definitions of each agent's own tools, by agent id. Agents without tools have no entry. */
+/** Maximum tokens of each agent's own tool definitions, by agent id. Agents without tools have no entry. */
 export type ToolTokens = ReadonlyMap<string, number>
 
-/** Measures the tools of the agents that chat. Throws ConfigError if the schema of a tool cannot be used. */
+/** Measures the tools of chat agents. Throws ConfigError if a tool's schema is unusable. */
 export async function measureTools({ agents }: Pick<ErrandConfig, 'agents'>): Promise<ToolTokens> {
   const measured = new Map<string, number>()
   for (const agent of agents) {
@@ -21,7 +21,7 @@ export async function measureTools({ agents }: Pick<ErrandConfig, 'agents'>): Pr
   return measured
 }
 
-/** The tools as the AI SDK gives them to a model. */
+/** The tool definitions in the format that the AI SDK passes to a model. */
 async function definitionsOf(tools: ToolSet): Promise<object[]> {
   const { asSchema } = await import('ai')
   const definitions: object[] = []

@@ -4,14 +4,13 @@ import { tokensAtMost } from './chat-messages.ts'
 import type { ToolAnswer } from '../config/define-config.ts'
 
 /**
- * Connectors that add at most so many tokens to the prompts of a run, a byte counted as one: by what their tools are
- * described in, and then by what these answer. Throws a ConnectorError where the descriptions alone are more.
+ * Limits the tokens that connectors add to the prompts of a run, with one byte counted as one token. Tool descriptions
+ * count first, then tool answers. Throws a ConnectorError if the descriptions alone exceed the limit.
  */
 export function boundConnectors(connectors: RunConnectors, tokensMax: number): RunConnectors {
   if (connectors.tools.length === 0) return connectors
   let left = tokensMax - describedTokens(connectors)
   if (left < 0) {
-    // They stay unused.
     void connectors.close()
     throw new ConnectorError(
       `The tools of the connectors are described in more than the ${tokensMax} bytes that this agent takes; allow fewer of them.`,
@@ -28,13 +27,13 @@ export function boundConnectors(connectors: RunConnectors, tokensMax: number): R
 
 type ResentConnectors = {
   connectors: RunConnectors
-  /** Before each call of the model; whether yet another one may follow it. */
+  /** Called before each model call. Returns whether another call may follow it. */
   beginPrompt: () => boolean
 }
 
 /**
- * The same for a model's task, whose price is fixed: each call of the model is sent the descriptions and all answers so
- * far once more, and all of these together are at most so many tokens.
+ * Applies the limit to a model's task, which has a fixed price. Each model call resends the descriptions and all answers so
+ * far, and the limit covers the sum over all calls.
  */
 export function boundPrompts(connectors: RunConnectors, tokensMax: number): ResentConnectors {
   if (connectors.tools.length === 0) return { connectors, beginPrompt: () => true }
@@ -66,12 +65,12 @@ function describedTokens({ tools }: RunConnectors): number {
   )
 }
 
-/** Its texts stand in its content. */
+/** Skips `text`, which only repeats `content`. */
 function answerTokens({ text: _text, ...sent }: ToolAnswer): number {
   return tokensAtMost(JSON.stringify(sent))
 }
 
-/** An answer, so that a model can say so, or ask for less. */
+/** An answer rather than a throw, so that a model can report it or request less. */
 function tooLong(left: number): ToolAnswer {
   return toolError(`The tool's answer is too long: of what tools may answer in this run ${left} bytes are left.`)
 }

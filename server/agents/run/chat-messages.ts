@@ -4,24 +4,21 @@ import type { ConnectorSpec } from '../../connectors/connector-spec.ts'
 import type { ChatMessage, JsonSchema, MessagePart } from '../config/define-config.ts'
 import { sumTokens, type FileSum, type FileTokens } from '../files/file-tokens.ts'
 
-// What the service and an agent thread say to each other about a chat.
+// Messages about a chat between the service and an agent thread.
 
-/** A part of a message as a thread is given it. */
+/** A message part as it is sent to an agent thread. */
 export type SentPart = Exclude<MessagePart, { type: 'file' }> | SentFile
 export type SentFile = Extract<MessagePart, { type: 'file' }> & FileTokens
 export type SentMessage = ChatMessage & { readonly parts?: readonly SentPart[] }
 
-/** Totals of the files among the parts. */
 export function tokensOfFiles(parts: readonly SentPart[] = []): FileSum {
   return sumTokens(parts.filter((part) => part.type === 'file'))
 }
 
-/** Whether the request has the content of files. */
 export function hasContent(request: Pick<ChatRequest, 'history' | 'parts'>): boolean {
   return filesIn(request).some(({ data }) => data !== undefined)
 }
 
-/** Frees the content of the request's files. */
 export function dropContent(request: Pick<ChatRequest, 'history' | 'parts'>): void {
   for (const file of filesIn(request)) delete (file as { data?: Uint8Array }).data
 }
@@ -31,17 +28,16 @@ function filesIn({ history, parts }: Pick<ChatRequest, 'history' | 'parts'>): Se
   return all.filter((part) => part.type === 'file')
 }
 
-/** What a reply is asked to be. */
 export type ReplyParams = {
   temperature?: number
   maxTokens?: number
-  /** Of a language model of the AI SDK only: JSON, which fits the schema where there is one. */
+  /** JSON output that matches the schema, if there is one. Only for language models of the AI SDK. */
   responseFormat?: ResponseFormat
-  /** Of a language model of the AI SDK only. */
+  /** Only for language models of the AI SDK. */
   sampling?: Sampling
 }
 
-/** Call settings of the AI SDK, which leaves out those that a provider does not take. */
+/** AI SDK call settings. The SDK drops those that a provider does not support. */
 export type Sampling = {
   topP?: number
   topK?: number
@@ -55,93 +51,87 @@ export type Sampling = {
 
 export type ResponseFormat = { type: 'json'; schema?: JsonSchema; name?: string; description?: string }
 
-/** What an agent is told of the turn that it replies to. */
+/** A turn as it is sent to an agent. */
 export type ChatRequest = {
   agentId: string
   userId: string
   sessionId: string
   turnId: string
   message: string
-  /** Of a message that came with files. */
+  /** Present if the message came with files. */
   parts?: readonly SentPart[]
   history: readonly SentMessage[]
-  /** Tokens of the history, as they were counted when it was stored. */
+  /** Token count of the history from when it was stored. */
   historyTokens: number
-  /** Whether the provider has cached the history, as far as its last report says. */
+  /** Whether the provider has cached the history, according to its last report. */
   isHistoryCached?: boolean
   params: ReplyParams
   connectors: readonly ConnectorSpec[]
-  /** What the turn is charged by. */
   rates: ChatRates
-  /** What balance, caps and limits left for the whole turn when it was admitted. */
+  /** Amount that balance, caps and limits left for the whole turn at admission. */
   room: Units
-  /** The W3C's trace context of the turn, where the service is traced. */
+  /** W3C trace context of the turn, if tracing is on. */
   traceparent?: string
 }
 
-/** As it is kept: with `bytes`, what was so large is only a preview of it. */
+/** A tool call as it is stored. `bytes` is the full size if the value was too large and only a preview is stored. */
 export type ToolCallStep =
   | { type: 'call'; id: string; name: string; arguments: Record<string, unknown>; bytes?: number }
   | { type: 'result'; id: string; output: Record<string, unknown>; bytes?: number }
 
-/** A call of a model that is about to begin. */
 export type ModelStep = {
-  /** An upper bound of the tokens that are sent. */
   promptTokensMax: number
-  /** About how many they are. */
+  /** Estimated tokens of the prompt. */
   promptTokens: number
   outputTokensMax: number
 }
 
-/** Asks for what comes next to be held, before the agent goes on. */
+/** Requests a hold for the next call. The agent waits for it. */
 export type StepRequest = {
-  /** Rises with all that is told of one reply. */
+  /** Increases with each batch and step request of a reply. */
   serial: number
-  /** What must be held for the reply so far. */
+  /** Use that must be held for the reply so far. */
   bound: ChatUsed
-  /** What it has used so far, with the call of the tool that is to begin. */
+  /** Use so far, including the tool call that is about to start. */
   used: ChatUsed
-  /** The part of it that the agent itself reported. */
+  /** The part of `used` that the agent itself reported. */
   reported: ChatUsed | null
-  /** Whether calls of a model are under way, besides one that is to begin. */
+  /** Whether model calls are in progress, besides the one that is about to start. */
   isStepOpen: boolean
-  /** The call of a model or of a tool that is to begin; null where use was reported. */
+  /** The model or tool call that is about to start. Null for a usage report. */
   next: ModelStep | 'tool' | null
 }
 
-/** What a reply has come to since the last batch. */
+/** Output of a reply since the last batch. */
 export type ChatBatch = {
   serial: number
-  /** The events as clients read them, each a line of JSON. */
+  /** The events as clients read them, one JSON line each. */
   lines: string
   events: number
-  /** The assistant's text in them. */
+  /** The assistant's text in these events. */
   text: string
   toolCalls: readonly ToolCallStep[]
-  /** What the whole reply has used so far: as reported, and by its texts where nothing is. */
+  /** Use of the whole reply so far, as reported. Unreported use is estimated from the text. */
   used: ChatUsed
-  /** What it may have used at most, which is held before anything of the batch is given out. */
+  /** Upper bound of the use, held before any of the batch is sent to the client. */
   bound: ChatUsed
-  /** Whether a model is being called. */
   isStepOpen: boolean
-  /** The part of it that the agent itself reported. */
   reported: ChatUsed | null
 }
 
-/** Why a reply ended by itself: `length` if it was cut off, by a limit of tokens or of steps. */
+/** Why a reply ended normally: `length` if a token or step limit cut it off. */
 export const finishReasons = ['stop', 'length', 'content_filter'] as const
 export type FinishReason = (typeof finishReasons)[number]
 
-/** A reply that ended by itself, or was stopped: what it used, and how long its texts are for a later history. */
+/** Summary of a reply that ended normally or was stopped: its use, and token counts for later histories. */
 export type ChatSummary = {
   used: ChatUsed
-  /** The part of it that the agent itself reported. */
   reported: ChatUsed | null
-  /** Whether what could be held allowed only a shorter text than was asked for, and it came to that length. */
+  /** Whether the hold allowed fewer output tokens than requested, and the reply reached that limit. */
   isCutByHold?: boolean
   /** Absent if the reply failed. */
   finishReason?: FinishReason
-  /** Whether tokens were counted from the texts, because the agent did not report all of them. */
+  /** Whether tokens were counted from the text, because the agent did not report all of them. */
   isEstimated: boolean
   messageTokens: number
   replyTokens: number
@@ -149,17 +139,16 @@ export type ChatSummary = {
 
 const bytesPerToken = 4
 
-/** An upper bound of the tokens of a text, whatever the encoding: each of them takes a byte at least. */
+/** Upper bound of a string's tokens in any encoding, because each token takes at least one byte. */
 export function tokensAtMost(text: string): number {
   return Buffer.byteLength(text)
 }
 
-/** Tokens of a text by its length alone: a little more than English or German have, about as many as Chinese has. */
+/** Estimates tokens from length alone. Slightly high for English and German, about right for Chinese. */
 export function roughTokens(text: string): number {
   return roughTokensOf(Buffer.byteLength(text))
 }
 
-/** The same for a text of so many bytes. */
 export function roughTokensOf(bytes: number): number {
   return Math.ceil(bytes / bytesPerToken)
 }

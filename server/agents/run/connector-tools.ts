@@ -2,7 +2,7 @@ import type { JSONValue, ToolSet } from 'ai'
 import type { RunConnectors } from '../../connectors/thread/run-connectors.ts'
 import type { ToolAnswer } from '../config/define-config.ts'
 
-/** The tools of a run's connectors as a model is given them. What each answers is read by the model as it is. */
+/** Converts a run's connector tools to AI SDK tools. Tool answers reach the model as they are, except for base64. */
 export async function connectorTools(connectors: RunConnectors): Promise<ToolSet> {
   if (connectors.tools.length === 0) return {}
   const { dynamicTool, jsonSchema } = await import('ai')
@@ -32,7 +32,7 @@ function toModelOutput({ content, isError, structuredContent }: Omit<ToolAnswer,
   return { type: isError ? ('error-json' as const) : ('json' as const), value }
 }
 
-/** A picture as base64 would be read, and charged, as a hundred thousand tokens of text. */
+/** Omits base64. The model would read an image, and charge for it, as 100,000 tokens of text. */
 function withoutBytes(key: string, value: unknown): unknown {
   const isBytes = (key === 'data' || key === 'blob') && typeof value === 'string'
   return isBytes ? `(${value.length} characters of base64)` : value

@@ -1,6 +1,6 @@
 const sliceChars = 2000
 const spacelessSliceChars = 200
-/** Limits the uncounted tail, which `tokens` counts anew each time. */
+/** Limits the uncounted tail, which `tokens` recounts each time. */
 const tailCharsMax = 2 * spacelessSliceChars
 const countedCharsMax = 1_000_000
 
@@ -9,20 +9,20 @@ type Agents = { readonly agents: readonly { readonly chat: { readonly isModel: b
 
 let loading: Promise<Count> | undefined
 
-/** OpenAI's o200k encoding. It takes 60 MB and a fifth of a second to load, so only where tokens may be counted. */
+/** Loads OpenAI's o200k encoding. This takes 60 MB and 200 ms, so only if tokens may be counted. */
 async function load(): Promise<Count> {
   const { countTokens: count } = await import('gpt-tokenizer/encoding/o200k_base')
-  // Text such as <|endoftext|> is a user's text like any other.
+  // Count special tokens such as <|endoftext|> like ordinary user text.
   return (text) => count(text, { disallowedSpecial: new Set() })
 }
 
-/** Loads the encoding if models converse: a reply that is stopped has little time for its count. */
+/** Preloads the encoding if any agent chats with a model. A stopped reply has little time for its count. */
 export async function loadForModels({ agents }: Agents): Promise<void> {
   if (agents.some(({ chat }) => chat?.isModel)) await TokenCount.create()
 }
 
 /**
- * Running token count of a growing text. Counts slices that end at a space, because encoding time is quadratic in the
+ * Running token count of a growing string. Counts slices that end at a space, because encoding time is quadratic in the
  * length of text without spaces. Beyond a million characters it extrapolates.
  */
 export class TokenCount {
@@ -41,7 +41,6 @@ export class TokenCount {
     return made
   }
 
-  /** Starts the count of another text. */
   anew(): TokenCount {
     return new TokenCount(this.#count)
   }
@@ -60,7 +59,7 @@ export class TokenCount {
     this.#tail = tail
   }
 
-  /** Counts so many characters more by the average of those before them. */
+  /** Counts this many more characters by the average so far. */
   extrapolate(chars: number): void {
     this.#chars += chars
   }
@@ -71,7 +70,7 @@ export class TokenCount {
   }
 }
 
-/** Text that may be counted later. Keeps no more of it than a count reads. */
+/** Text that may be counted later. Stores no more of it than a count reads. */
 export class UncountedText {
   readonly #pieces: string[] = []
   #chars = 0
@@ -91,7 +90,7 @@ export class UncountedText {
   }
 }
 
-/** Sums the tokens of texts, counting each one separately. */
+/** Sums the token counts of strings, each counted separately. */
 export async function countTokens(texts: readonly string[]): Promise<number> {
   let tokens = 0
   for (const text of texts) tokens += (await TokenCount.create([text])).tokens
@@ -99,7 +98,7 @@ export async function countTokens(texts: readonly string[]): Promise<number> {
 }
 
 function sliceEnd(text: string, from: number): number {
-  // Tokens begin with their space, so a slice ends before one.
+  // Tokens include their leading space, so end a slice before one.
   const space = text.slice(from, from + sliceChars).lastIndexOf(' ')
   const end = from + (space > 0 ? space : spacelessSliceChars)
   const isInsidePair = text.charCodeAt(end - 1) >= 0xd800 && text.charCodeAt(end - 1) <= 0xdbff

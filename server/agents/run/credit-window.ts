@@ -1,7 +1,7 @@
-/** How much of a reply may be on its way to the client, in characters of its lines. */
+/** Maximum characters of a reply's lines in flight to the client. */
 const windowChars = 65_536
 
-/** Credit-based flow control: an agent goes on only as fast as its reply is read. */
+/** Credit-based flow control: an agent continues only as fast as its reply is read. */
 export class CreditWindow {
   #underWay = 0
   #onRoom: (() => void) | undefined
@@ -10,7 +10,6 @@ export class CreditWindow {
     this.#underWay += chars
   }
 
-  /** The reader has consumed so much. */
   credit(chars: number): void {
     this.#underWay -= chars
     if (this.#underWay < windowChars) this.open()

@@ -28,37 +28,40 @@ import { checkedStep, ReplyError, ReplyStream } from './reply-stream.ts'
 import type { ReplyUse } from './reply-use.ts'
 import { describeThrown, isInstance, type ChatOwed, type RunOutcome } from './run-outcome.ts'
 
-/** After so much in one go it flushes, and yields to other replies. */
+/** Flush and yield to other replies after a burst of this size. */
 const burstChars = 16_384
 const burstEvents = 128
 const overstayMs = 5000
 const countMsMax = 2500
-/** An agent that blocks the thread this long for a part is expected to do so again. */
+/** If an agent blocks the thread this long for a part, it is expected to do so again. */
 const blocksMs = 1
 
 type ExecuteChat = {
   catalogue: Catalogue
   request: ChatRequest
   signal: AbortSignal
-  /** Once the signal has fired: how long the provider of an open model call is read for its usage. */
+  /** After the signal has aborted: how long to read the provider of an open model call for its usage. */
   readOnMs: () => number
   log: AgentLog
   resultBytesMax: number
   connect: Connect
   window: CreditWindow
-  /** Holds what is asked for; resolves with how many tokens a call of a model may write, or not at all. */
+  /** Requests a hold. Resolves with the output-token limit of a model call, or never settles. */
   askStep: (request: StepRequest) => Promise<number>
-  /** Takes the next batches when it is ready to send them. */
+  /** Called when there is new output. Call `take` when ready to send it. */
   onDirty: (take: () => ChatBatch[]) => void
-  /** Called before the agent continues. `blocks` if it blocked the thread for its last part, so that buffered text should leave first. */
+  /**
+   * Called before the agent continues. `blocks` if it blocked the thread for its last part, so buffered text should be sent
+   * first.
+   */
   onResume: (blocks: boolean) => void
-  /** The reply was stopped and its agent goes on all the same. */
+  /** Called if the agent continues after its reply was stopped. */
   onOverstay: () => void
 }
 
 /**
- * Lets an agent reply, in this thread. Never throws; whatever the agent does becomes an outcome. When `signal` fires
- * the outcome is a summary of what there was until then, whether the agent heeds it or not.
+ * Runs an agent's reply in this thread. Never throws: every failure becomes an outcome. When `signal` aborts, the outcome
+ * is a summary of the reply so far, even if the agent ignores the signal.
  */
 export async function executeChat(chat: ExecuteChat): Promise<RunOutcome> {
   const { catalogue, log, request, resultBytesMax, signal, window } = chat
@@ -120,7 +123,7 @@ export async function executeChat(chat: ExecuteChat): Promise<RunOutcome> {
       if (isPaid) await step.callTool()
     }
     connectors = countCalls(config.isModel ? bounded : reported(bounded, stream), openCall)
-    // Nothing was begun, so nothing was used.
+    // Nothing has started, so nothing was used.
     if (signal.aborted) return { kind: 'interrupted', message: 'The chat was stopped.' }
     const parts = config.reply({
       message,
@@ -140,7 +143,7 @@ export async function executeChat(chat: ExecuteChat): Promise<RunOutcome> {
     })
     const outputTokensMax = Math.min(params.maxTokens ?? config.maxOutputTokens, config.maxOutputTokens)
     const pumped = pump({
-      // What calls models waits for them.
+      // Model agents wait for their provider and do not block the thread.
       onResume: config.isModel ? () => {} : chat.onResume,
       parts,
       stream,
@@ -157,7 +160,7 @@ export async function executeChat(chat: ExecuteChat): Promise<RunOutcome> {
     over.abort()
     if (signal.aborted) {
       if (!connectors) return { kind: 'interrupted', message: 'The chat was stopped.' }
-      // An agent may well throw when it is stopped.
+      // A stopped agent may throw.
       return completed(await summarize({ request, stream, signal }), step)
     }
     const error = describeReplyError(thrown)
@@ -165,16 +168,16 @@ export async function executeChat(chat: ExecuteChat): Promise<RunOutcome> {
     const owed = await owedFor(cause, { request, stream, signal })
     return { kind: 'failed', error, ...(owed && { owed }) }
   } finally {
-    // Nobody waits for servers to end.
+    // Do not wait for servers to exit.
     void connectors?.close()
   }
 }
 
-/** Tokens of history and files, estimated and at most, for an agent that calls its models by itself. */
+/** Estimated and maximum tokens of history and files, for an agent that calls its models itself. */
 function aroundOf({ history, historyTokens, message, parts }: ChatRequest, { contextTokens }: Chat) {
   const own = tokensOfFiles(parts)
   const tokens = historyTokens + own.tokens
-  // Stored messages keep their count; only files without a bound may be more.
+  // Stored messages keep their count. Only files without a bound may exceed it.
   const all = tokensOfFiles([parts, ...history.map((earlier) => earlier.parts)].flatMap((of) => of ?? []))
   const promptTokens = tokens + roughTokens(message)
   const files = filesAtMost({ ...all, boundedMax: own.boundedMax }, { contextTokens, promptTokens })
@@ -189,8 +192,8 @@ function completed(summary: ChatSummary, steps: OpenSteps): RunOutcome {
 type TakeFrom = { openCall: () => Promise<void>; outputTokensMax: number; step: OpenSteps; stream: ReplyStream }
 
 /**
- * Takes the parts of an agent that calls its tools and models by itself: it goes on when what it is about to call is
- * held, or what it reports.
+ * Takes the parts of an agent that calls its tools and models itself. The agent continues once the hold for the call or
+ * report is in place.
  */
 function takeFrom({ openCall, outputTokensMax, step, stream }: TakeFrom): Pump['take'] {
   return (part) => {
@@ -207,12 +210,12 @@ function takeFrom({ openCall, outputTokensMax, step, stream }: TakeFrom): Pump['
 type Failure = { config: Chat; connectors: CountedConnectors | undefined }
 
 /**
- * Whose failure it is. A provider's is nobody else's, unless it refused the request for what it held. What the caller's
- * servers answer, or do not answer, may make any other failure, and so may what a model was asked to write; not how much
- * a provider says that was, nor what the agent's own tools answer.
+ * Determines who caused a failure. A provider's failure is `other`, or `request` if the provider rejected the content of
+ * the request. Any other failure is `caller` if it may come from an answer of the caller's servers, or from text that the
+ * model was asked to write. Wrong usage numbers and answers of the agent's own tools are `other`.
  */
 function causeOf(thrown: unknown, { config, connectors }: Failure): ChatOwed['cause'] {
-  // What is no ConnectorError is the service's own, such as a thread of connectors that was lost.
+  // Anything but a ConnectorError is a failure of the service, such as a lost connector thread.
   if (connectors?.failed.aborted) return isInstance(connectors.failed.reason, ConnectorError) ? 'caller' : 'other'
   if (isInstance(thrown, RequestRefusedError)) return 'request'
   if (isInstance(thrown, ModelFailure)) return 'other'
@@ -223,7 +226,7 @@ function causeOf(thrown: unknown, { config, connectors }: Failure): ChatOwed['ca
 
 async function owedFor(cause: ChatOwed['cause'], of: Summarize): Promise<ChatOwed | undefined> {
   const { stream } = of
-  // What a provider has not reported it may not charge either, when it or the agent failed.
+  // If the provider or the agent failed, unreported use is free, because the provider may not bill it either.
   if (cause !== 'caller' && !stream.use.hasReported) return undefined
   const summary = await summarize({ ...of, isCutOff: cause === 'caller' })
   return { ...summary, cause }
@@ -231,7 +234,7 @@ async function owedFor(cause: ChatOwed['cause'], of: Summarize): Promise<ChatOwe
 
 type CountedConnectors = RunConnectors & { readonly calls: number }
 
-/** Connectors that know how often they were used, and whose calls wait for `openCall`; calls of unknown tools are none. */
+/** Wraps connectors to count their calls, each of which waits for `openCall`. Calls of unknown tools do not count. */
 function countCalls(connectors: RunConnectors, openCall: () => Promise<void>): CountedConnectors {
   const names = new Set(connectors.tools.map(({ name }) => name))
   let calls = 0
@@ -245,7 +248,7 @@ function countCalls(connectors: RunConnectors, openCall: () => Promise<void>): C
   return Object.defineProperty(counted, 'calls', { get: () => calls }) as CountedConnectors
 }
 
-/** Connectors whose calls become parts of a reply that does not yield them itself: each call is charged. */
+/** Adds connector calls to a reply that does not yield them itself. Each call is charged. */
 function reported(connectors: RunConnectors, stream: ReplyStream): RunConnectors {
   if (connectors.tools.length === 0) return connectors
   const names = new Set(connectors.tools.map(({ name }) => name))
@@ -261,7 +264,7 @@ function reported(connectors: RunConnectors, stream: ReplyStream): RunConnectors
   })
 }
 
-/** Waits for the usage of an open model call, as long as the one who stopped the reply allows. */
+/** Waits for the usage of an open model call, for at most `forMs`. */
 async function readOn(pumped: Promise<void>, { forMs, stream }: { forMs: number; stream: ReplyStream }): Promise<void> {
   if (!stream.use.hasOpenStep) return
   const over = new AbortController()
@@ -282,32 +285,32 @@ type Pump = {
   stream: ReplyStream
   signal: AbortSignal
   window: CreditWindow
-  /** The agent goes on when this is done. */
+  /** The agent continues once this resolves. */
   take: (part: ChatPart) => Promise<unknown> | undefined | void
 }
 
 async function pump({ onResume, parts, signal, stream, take, window }: Pump): Promise<void> {
   if (typeof parts?.[Symbol.asyncIterator] !== 'function') {
-    // A promise that is returned instead may reject, and nobody else would hear of it.
+    // The agent may have returned a promise instead. Ignore its rejection.
     void Promise.resolve(parts).catch(() => {})
     throw new ReplyError('The agent returned no async iterable, such as an async generator makes.')
   }
   const iterator = parts[Symbol.asyncIterator]()
-  // The agent's own end of it may take as long as it likes; nobody waits for that.
+  // The agent's cleanup may take arbitrarily long, so do not wait for it.
   const leave = () => void Promise.resolve(iterator.return?.()).catch(() => {})
   let chars = 0
   let events = 0
   let blocks = false
   for (;;) {
     onResume(blocks)
-    // Up to its first await the agent runs inside this call. Waiting is not counted: beside many streams every part waits.
+    // The agent runs inside this call up to its first await. Waiting does not count: beside many streams every part waits.
     const resumedAt = performance.now()
     const pending = iterator.next()
     blocks = performance.now() - resumedAt >= blocksMs
     const next = await pending
     if (next.done) return
     if (signal.aborted) {
-      // Of calls of a model that are under way only what they used is still of interest.
+      // Only the usage of open model calls still matters.
       if (!stream.use.hasOpenStep) return leave()
       stream.count(next.value)
       if (!stream.use.hasOpenStep) return leave()
@@ -316,7 +319,7 @@ async function pump({ onResume, parts, signal, stream, take, window }: Pump): Pr
     const before = stream.pendingChars
     try {
       const taken = take(next.value)
-      // Most parts are taken synchronously: a promise for each costs.
+      // Take most parts synchronously, because a promise for each is expensive.
       if (taken) await taken
     } catch (error) {
       leave()
@@ -342,7 +345,7 @@ async function summarize({ isCutOff, request, signal, stream }: Summarize): Prom
   const isCut = isCutOff ?? signal.aborted
   const { hasReported, reportedOrNull: reported } = use
   if (hasReported) {
-    // A reply that is stopped between two reports used more than the last one says.
+    // A reply stopped between two reports used more than the last report says.
     const used = isCut && use.hasUnreported ? await countInTime(use, signal) : use.reported
     const isEstimated = use.hasEstimates || (isCut && use.hasUnreported)
     const messageTokens = roughTokens(message) + fileTokens
@@ -353,7 +356,7 @@ async function summarize({ isCutOff, request, signal, stream }: Summarize): Prom
   return { used, reported, isEstimated: true, messageTokens: messageTokens + fileTokens, replyTokens }
 }
 
-/** Limits the wait for a count once a reply is stopped: if the encoding loads slowly, text lengths decide. */
+/** Limits the wait for a count once a reply is stopped. If the encoding loads too slowly, estimates from text length. */
 async function countInTime(use: ReplyUse, signal: AbortSignal): Promise<ChatUsed> {
   if (!signal.aborted) return await use.countUsed()
   const over = new AbortController()

@@ -18,10 +18,10 @@ type ExecuteTask = Pick<RunTaskOptions, 'onForbidCancel' | 'onProgress' | 'onWai
   connect: Connect
 }
 
-/** A run that waits for room says so a little before its time is up, so that it does not end as if its agent were late. */
+/** A run stops waiting for connector slots this long before its timeout, so its agent is not blamed. */
 const sayMs = 1000
 
-/** Runs an endpoint in this thread. Never throws; whatever the agent does becomes an outcome. */
+/** Runs an endpoint in this thread. Never throws: every failure becomes an outcome. */
 export async function executeTask({
   catalogue,
   request,
@@ -41,7 +41,7 @@ export async function executeTask({
   }
   const charges = metering && new EventCharges(metering)
   let forbidding: Promise<void> | undefined
-  /** Rejects if the run is stopped first, so that no agent waits for ever. */
+  /** Rejects if the run is stopped first, so that no agent waits forever. */
   const forbidCancel = () => (forbidding ??= Promise.race([onForbidCancel(), stopped(signal)]))
   let paced: PacedProgress | undefined
   let hasEnded = false
@@ -49,7 +49,7 @@ export async function executeTask({
     if (hasEnded || signal.aborted) return
     const pacer = (paced ??= new PacedProgress(onProgress))
     const json = encodeProgress(given)
-    // Shown when it is sure that it is paid for: the user could read a result in it, and cancel.
+    // Delay progress until payment is certain. The user could read a result in it and then cancel.
     if (forbidding)
       void forbidding.then(
         () => pacer.note(json),
@@ -77,20 +77,20 @@ export async function executeTask({
     connectors = boundConnectors(forTask, endpoint.connectorTokensMax)
     const own = { params, connectors, userId, taskId, signal, log, progress, charge, metering }
     const result = await endpoint.run({ ...own, ...(traceparent !== undefined && { traceparent }) })
-    // What was charged counts when it is sure that no cancel gives it back.
+    // Charges count only once a cancel can no longer refund them.
     await forbidding
     hasEnded = true
     const outcome = encodeResult(result, resultBytesMax)
     return outcome.kind === 'completed' && charges ? { ...outcome, usage: charges.usage } : outcome
   } catch (thrown) {
-    // Whatever the agent made of it.
+    // Use the connector failure even if the agent caught or wrapped it.
     const cause: unknown = connectors?.failed.aborted ? connectors.failed.reason : thrown
     if (isInstance(cause, ConnectorsUnavailableError)) return { kind: 'interrupted', message: cause.message }
     return { kind: 'failed', error: describeThrown(thrown) }
   } finally {
     hasEnded = true
     paced?.flush()
-    // Nobody waits for servers to end.
+    // Do not wait for servers to exit.
     void connectors?.close()
   }
 }

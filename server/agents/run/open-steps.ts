@@ -5,21 +5,21 @@ import type { ChatPart, ChatRun } from '../config/define-config.ts'
 import { checkedReason, type ReplyStream } from './reply-stream.ts'
 import type { OpenStep } from './reply-use.ts'
 
-/** A call of a model that is held. */
+/** A model call whose cost is held. */
 export type HeldStep = {
   outputTokensMax: number
-  /** Told why the model ended. */
+  /** Called with the reason why the model ended. */
   onEnd: (reason: FinishReason | undefined) => void
 }
 
-/** A reply as the service begins it; agents of the configuration see the public part. */
+/** A reply as the service starts it. Agents in the configuration see the public part. */
 export type ReplyRun = Omit<RunOf<ChatRun>, 'history' | 'parts'> & {
   readonly parts?: readonly SentPart[]
   readonly history: readonly SentMessage[]
   readonly params: ReplyParams
-  /** Holds what a call of a model may cost; the model is called then. Rejects when the reply is stopped. */
+  /** Holds the maximum cost of a model call before it starts. Rejects if the reply is stopped. */
   readonly openStep: (step: OpenStep) => Promise<HeldStep>
-  /** Holds what a call of one of the agent's own tools costs; it is made then. Rejects when the reply is stopped. */
+  /** Holds the cost of calling one of the agent's own tools before the call starts. Rejects if the reply is stopped. */
   readonly openCall: () => Promise<void>
 }
 
@@ -32,20 +32,20 @@ type OpenStepsOptions = {
   askStep: (request: StepRequest) => Promise<number>
 }
 
-/** Calls of models and of tools, each of which begins when what it may cost is held. */
+/** Model and tool calls, each of which starts once its maximum cost is held. */
 export class OpenSteps {
   readonly #of: OpenStepsOptions
   #toolCalls = 0
-  /** Whether a text came to the length that what could be held allowed, and was to be longer. */
+  /** Whether the hold lowered the output limit and the text reached it. */
   isCut = false
-  /** Reported by the latest call of a model, or by the agent. */
+  /** Reported by the latest model call, or by the agent. */
   #reason: FinishReason | undefined
 
   constructor(of: OpenStepsOptions) {
     this.#of = of
   }
 
-  /** Rejects when the reply is stopped. */
+  /** Rejects if the reply is stopped. */
   async open({ count, ...step }: OpenStep): Promise<HeldStep> {
     const { use } = this.#of.stream
     const used = use.hasBegun ? use.used : chatUse({})
@@ -60,18 +60,18 @@ export class OpenSteps {
     return { outputTokensMax, onEnd }
   }
 
-  /** Holds what one more call of a tool costs. Rejects when the reply is stopped. */
+  /** Holds the cost of one more tool call. Rejects if the reply is stopped. */
   async callTool(): Promise<void> {
     const { bound, used } = this.#of.stream.use
     const toolCalls = ++this.#toolCalls
-    // A model may have asked for several at once.
+    // A model may have requested several calls simultaneously.
     const atMost = { ...bound, toolCalls: Math.max(bound.toolCalls, toolCalls) }
     await this.#ask({ next: 'tool', bound: atMost, used: { ...used, toolCalls } })
   }
 
   /**
-   * Takes a report. If it exceeds what the text before it may cost, holds it first, and rejects when the reply is stopped.
-   * Asking for every report took each turn two messages between threads.
+   * Takes a report. If it exceeds the maximum cost of the text before it, holds it first, and rejects if the reply is
+   * stopped. Requesting a hold for every report took two thread messages per turn.
    */
   report(part: Extract<ChatPart, { type: 'usage' }>): Promise<unknown> | undefined {
     const { rates, stream } = this.#of
@@ -82,7 +82,7 @@ export class OpenSteps {
     return chatHold(bound, rates) > before ? this.#ask({ next: null, bound, used }) : undefined
   }
 
-  /** Why the reply ended: as reported, else by whether it reached the client's `maxTokens`. */
+  /** Why the reply ended: the reported reason, else `length` if it reached the client's `maxTokens`. */
   reasonOf({ completionTokens, toolCalls }: ChatUsed): FinishReason {
     const { maxTokens = Infinity } = this.#of
     return this.#reason ?? (toolCalls === 0 && completionTokens >= maxTokens ? 'length' : 'stop')

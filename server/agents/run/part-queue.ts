@@ -4,8 +4,8 @@ type Next<Part> = IteratorResult<Part, undefined>
 type Waiting<Part> = { resolve: (next: Next<Part>) => void; reject: (thrown: unknown) => void }
 
 /**
- * Parts between those who make them and the one who reads them, in order. Written by hand, as a generator that hands on
- * what another yields costs each part several promises more.
+ * Ordered queue of parts between producers and one reader. Written by hand, because a generator that re-yields another's
+ * parts takes several more promises per part.
  */
 export class PartQueue<Part> implements AsyncIterableIterator<Part, undefined> {
   readonly #onLeave: () => void
@@ -16,7 +16,7 @@ export class PartQueue<Part> implements AsyncIterableIterator<Part, undefined> {
   #waiting: Waiting<Part> | undefined
   #onRoom: (() => void)[] = []
 
-  /** `onLeave` is called when the reader goes before the end. */
+  /** `onLeave` is called if the reader leaves before the end. */
   constructor(onLeave: () => void) {
     this.#onLeave = onLeave
   }
@@ -28,7 +28,7 @@ export class PartQueue<Part> implements AsyncIterableIterator<Part, undefined> {
     else this.#parts.push(part)
   }
 
-  /** Nothing more comes; what is there is still read, and then the failure thrown, if there is one. */
+  /** Ends the queue. The reader still gets the queued parts, then the failure is thrown, if any. */
   end(failure?: { thrown: unknown }): void {
     this.#end ??= failure ?? 'finished'
     const waiting = this.#waiting
@@ -38,7 +38,7 @@ export class PartQueue<Part> implements AsyncIterableIterator<Part, undefined> {
     else waiting.reject(this.#end.thrown)
   }
 
-  /** Whether whoever makes parts should wait for `room`. */
+  /** Whether producers should wait for `room`. */
   get isFull(): boolean {
     return !this.#isLeft && this.#parts.length - this.#at >= partsMax
   }
@@ -51,7 +51,7 @@ export class PartQueue<Part> implements AsyncIterableIterator<Part, undefined> {
     return this
   }
 
-  /** One reader asks for one part at a time. */
+  /** Only one read may be pending at a time. */
   next(): Promise<Next<Part>> {
     if (this.#at < this.#parts.length) return Promise.resolve({ done: false, value: this.#parts[this.#at++]! })
     this.#clear()
@@ -61,7 +61,7 @@ export class PartQueue<Part> implements AsyncIterableIterator<Part, undefined> {
     return new Promise((resolve, reject) => (this.#waiting = { resolve, reject }))
   }
 
-  /** Nobody reads any more: whoever waits for room goes on, into nothing. */
+  /** Called when the reader leaves. Waiting producers continue, and their parts are never read. */
   return(): Promise<Next<Part>> {
     this.#isLeft = true
     this.#clear()

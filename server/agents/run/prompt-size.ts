@@ -4,19 +4,16 @@ import { tokensAtMost } from './chat-messages.ts'
 
 type CallOptions = Parameters<NonNullable<LanguageModelMiddleware['transformParams']>>[0]['params']
 
-/** What providers write around each message, part and tool, and around the whole of a request, in tokens at most. */
+/** Maximum tokens that providers add around each message, part and tool, and around a whole request. */
 const tokensAround = 16
 const tokensAroundTools = 512
-/** Around a file of a message, with its name. */
+/** Around a file in a message, including its name. */
 export const tokensAroundPart = 512
 
-/**
- * How long a request is in bytes of its texts, how many tokens it may have besides, for what is around them, and what the
- * files of the messages count as.
- */
+/** Size of a request: bytes of its strings, maximum tokens around them, and token counts of the files in its messages. */
 export type PromptSize = { bytes: number; around: number; files: FileSum }
 
-/** What a provider is sent of the definitions of an agent's own tools, in tokens at most. */
+/** Maximum tokens of the definitions of an agent's own tools, as sent to a provider. */
 export function toolsAtMost(definitions: readonly object[]): number {
   if (definitions.length === 0) return 0
   let tokens = tokensAroundTools
@@ -24,14 +21,17 @@ export function toolsAtMost(definitions: readonly object[]): number {
   return tokens
 }
 
-/** What a provider is sent of messages of these texts, in tokens at most. */
+/** Maximum tokens of messages with this content, as sent to a provider. */
 export function messagesAtMost(texts: readonly string[]): number {
   let tokens = tokensAround
   for (const text of texts) tokens += tokensAtMost(text) + tokensAround
   return tokens
 }
 
-/** Texts of a request and the files of its messages. `earlier` of each, the first ones, were part of the request before the latest message. */
+/**
+ * Strings of a request and the files in its messages. `earlier` counts those, from the start, that were part of the request
+ * before the latest message.
+ */
 export type PromptTexts = {
   texts: readonly string[]
   files: readonly FileTokens[]
@@ -40,8 +40,8 @@ export type PromptTexts = {
 }
 
 /**
- * Everything that a provider is sent: definitions of tools and of the output, instructions, messages and results. The
- * definitions come first, so that the next request of a conversation begins with the texts of the one before.
+ * Collects everything that a provider is sent: definitions of tools and of the output, instructions, messages and results.
+ * Definitions come first, so that the next request of a conversation starts with the strings of the previous one.
  */
 export function promptTexts({ prompt, responseFormat, tools = [] }: CallOptions): PromptTexts {
   const texts = tools.map(jsonOf)
@@ -72,10 +72,10 @@ export function promptSize({ files, hasTools, texts }: PromptTexts): PromptSize 
 
 type Part = Exclude<CallOptions['prompt'][number]['content'], string>[number]
 
-/** The key of what the service tells itself with a file of a message: no provider reads it. */
+/** Key of the service's own data in a file's provider options. Providers ignore it. */
 const marked = 'errand'
 
-/** What goes with a file of a message, so that it is known here what it counts as. */
+/** Attaches a file's token counts to its message part. */
 export function markTokens({ tokens, tokensMax }: FileTokens) {
   return { [marked]: { tokens, tokensMax } }
 }
@@ -84,12 +84,12 @@ function markedTokens(part: Part): FileTokens | undefined {
   return part.type === 'file' ? (part.providerOptions?.[marked] as FileTokens | undefined) : undefined
 }
 
-/** What a provider gave with a part, such as the signature of a thought, is sent back with it. */
+/** Provider options of a part, such as a thought signature, are sent back to the provider, so they count too. */
 function isPlainText(part: Part): part is Extract<Part, { type: 'text' }> {
   return part.type === 'text' && part.providerOptions === undefined
 }
 
-/** A definition as it is counted, bytes in it as that many characters. */
+/** Serializes a definition for counting, with one character per byte of binary data. */
 export function jsonOf(value: unknown): string {
   return JSON.stringify(value, (_, item: unknown) => (ArrayBuffer.isView(item) ? 'x'.repeat(item.byteLength) : item))
 }

@@ -6,10 +6,10 @@ import type { ChatPart } from '../config/define-config.ts'
 import { ReplyUse, type ReplyUseOptions } from './reply-use.ts'
 import { nesting, nestingMax } from './run-outcome.ts'
 
-/** What a reply may not contain; the message is for the one who wrote the agent, and for its user. */
+/** Invalid content of a reply. The message is for the agent's author and the user. */
 export class ReplyError extends Error {
   override readonly name = 'ReplyError'
-  /** What it is about: what was written, what a tool answered, or how much was reported as used. */
+  /** The subject of the error: written text, a tool's answer, or reported usage. */
   readonly about: 'text' | 'result' | 'usage'
 
   constructor(message: string, about: ReplyError['about'] = 'text') {
@@ -21,7 +21,6 @@ export class ReplyError extends Error {
 type ReplyStreamOptions = ReplyUseOptions & {
   hasReasoning: boolean
   bytesMax: number
-  /** Called when there is something to take. */
   onDirty: () => void
 }
 
@@ -30,28 +29,26 @@ const tokensMax = 1_000_000_000
 const unsaidCharsMax = 2000
 
 /**
- * Checks the parts of one reply, writes them as the events of the stream and adds up what they use. Once tokens are counted
- * each event is a batch of its own, so that a reply can end at the last event that is held.
+ * Checks the parts of one reply, writes them as stream events and adds up their use. Once tokens are counted, each event is
+ * its own batch. A reply can then end at the last event that the hold covers.
  */
 export class ReplyStream {
   readonly #options: ReplyStreamOptions
   readonly #openCalls = new Set<string>()
   #lines = ''
   #events = 0
-  /** Of the last event. */
   #seq = 0
   #text = ''
   #toolCalls: ToolCallStep[] = []
   #serial = 0
   #bytes = 0
   #isDirty = false
-  /** Of thoughts that no batch has told of. */
+  /** Characters of hidden reasoning that no batch has reported. */
   #unsaid = 0
-  /** Complete batches, and how many characters of lines they and the current one have. */
+  /** Complete batches. `#pendingChars` is the length of their lines and those of the current batch. */
   #sealed: ChatBatch[] = []
   #pendingChars = 0
   readonly use: ReplyUse
-  /** Size of the text of the whole reply. */
   textBytes = 0
 
   constructor(options: ReplyStreamOptions) {
@@ -67,13 +64,13 @@ export class ReplyStream {
     return ++this.#serial
   }
 
-  /** Of a part that nobody is to see any more, only what it costs. */
+  /** Counts only the cost of a part that is no longer shown. */
   count(part: ChatPart): void {
     if (part?.type === 'usage') this.#addUsage(part)
     else if (part?.type === 'tool-call' && isName(part.id)) this.use.calls.add(part.id)
   }
 
-  /** Throws a ReplyError for a part that is none. */
+  /** Throws a ReplyError if the part is invalid. */
   add(part: ChatPart): void {
     if (typeof part !== 'object' || part === null)
       throw new ReplyError('The agent yielded something that is not a part of a reply.')
@@ -97,7 +94,7 @@ export class ReplyStream {
     }
   }
 
-  /** Called between bursts. Without it a stream takes a fifth more CPU of its thread. */
+  /** Called between bursts. Without it a stream takes a fifth more CPU in its thread. */
   flatten(): void {
     this.#lines = flatString(this.#lines)
     this.#text = flatString(this.#text)
@@ -105,7 +102,7 @@ export class ReplyStream {
 
   take(): ChatBatch[] {
     const batches = this.#sealed
-    // One without lines tells of reasoning that is not shown.
+    // A batch without lines reports hidden reasoning.
     if (this.#lines !== '' || batches.length === 0) batches.push(this.#seal())
     this.#isDirty = false
     this.#sealed = []
@@ -137,7 +134,7 @@ export class ReplyStream {
   #addText(kind: 'text' | 'reasoning', delta: unknown): void {
     if (typeof delta !== 'string') throw new ReplyError('The agent yielded a delta that is not a string.')
     if (delta === '') return
-    // Reasoning costs as much when it is not shown.
+    // Hidden reasoning costs the same.
     this.use.wrote(kind, delta)
     if (kind === 'reasoning' && !this.#options.hasReasoning) return this.#think(delta)
     if (kind === 'text') {
@@ -154,7 +151,7 @@ export class ReplyStream {
     const json = writeObject(args, `the arguments of the tool-call ${quote(id)}`)
     this.use.calls.add(id)
     this.#openCalls.add(id)
-    // The model of an open call wrote them.
+    // The model of the open call wrote them, so they count as its output.
     if (this.use.hasOpenStep) this.use.wrote('text', json)
     const toolCall = `{"id":${JSON.stringify(id)},"name":${JSON.stringify(name)},"arguments":${json}}`
     const { value, ...size } = keptObject(json)
@@ -192,7 +189,7 @@ export class ReplyStream {
     this.use.report(chatUse(counts), part.isEstimated === true)
   }
 
-  /** The host learns of what it must hold for it with a batch, which may have no lines. */
+  /** Reports hidden reasoning to the host in a batch, possibly without lines, so that the host can hold its cost. */
   #think(delta: string): void {
     this.#grow(delta.length)
     if (this.use.hasOpenStep) return
@@ -224,7 +221,7 @@ export class ReplyStream {
   }
 }
 
-/** Throws a ReplyError for a step that is none. */
+/** Throws a ReplyError if the step is invalid. */
 export function checkedStep(
   part: Extract<ChatPart, { type: 'step' }>,
   { outputTokensMax: most }: Pick<ModelStep, 'outputTokensMax'>,
@@ -238,7 +235,7 @@ export function checkedStep(
   }
 }
 
-/** Throws a ReplyError for an unknown reason. */
+/** Throws a ReplyError if the reason is unknown. */
 export function checkedReason(reason: unknown): FinishReason | undefined {
   const known = finishReasons.find((one) => one === reason)
   if (known !== undefined || reason === undefined) return known
@@ -275,10 +272,10 @@ function quote(value: unknown): string {
 }
 
 /**
- * The same string in one piece. V8 keeps a concatenated string as a tree of its parts until one of its characters is read,
- * and each garbage collection copies the whole tree.
+ * Flattens a string. V8 stores a concatenated string as a tree of its parts until one of its characters is read. Each
+ * garbage collection copies the whole tree.
  */
 function flatString(text: string): string {
-  // Without a use of the character the compiler removes the read.
+  // If the character were unused, the compiler would remove the read.
   return text.charCodeAt(0) === 0 ? text.slice() : text
 }

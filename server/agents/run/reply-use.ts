@@ -6,7 +6,7 @@ import { TokenCount, UncountedText } from './count-tokens.ts'
 /** A model call as the agent's thread knows it. */
 export type OpenStep = ModelStep & {
   /**
-   * Counts what the call has used by now, with everything that an earlier request of the conversation began with as cached. Absent
+   * Counts the call's use so far. The prefix shared with an earlier request of the conversation counts as cached. Absent
    * for agents that call their models themselves.
    */
   count?: () => Promise<ChatUsed>
@@ -14,45 +14,43 @@ export type OpenStep = ModelStep & {
 
 export type ReplyUseOptions = {
   message: string
-  /** Tokens of history and files, about and at most. Together with the message they are the prompt of an agent that reports none. */
+  /** Estimated and maximum tokens of history and files. With the message they form the prompt of an agent that reports none. */
   around: { tokens: number; tokensMax: number }
-  /** Whether the prompts are those of the steps, and nothing besides. */
+  /** Whether the prompts are exactly those of the steps. */
   isPromptKnown: boolean
-  /** Whether the provider has cached the history. */
   isHistoryCached: boolean
   rates: ChatRates
-  /** Maximum cost of the whole turn, as balance, caps and limits were at admission. */
+  /** Maximum cost of the whole turn, from balance, caps and limits at admission. */
   room: Units
 }
 
 type Kind = 'text' | 'reasoning'
-/** Running token counts since the last report of usage, and that of the message. */
+/** Running token counts since the last usage report, and the count of the message. */
 type Counts = { message: number } & Record<Kind, TokenCount>
 
 const bytesPerToken = 4
-/** Above the average of any text: longer text for the allowed tokens comes from a model that ignores its limit. */
+/** Above the average of any language. Only a model that ignores its limit writes longer text for the allowed tokens. */
 const bytesPerTokenMax = 16
 const bytesPerCharMax = 3
 
 /**
  * Adds up what a reply uses: the agent's reports, and an estimate of the text since the last report.
  *
- * A token a byte bounds that text until the bound reaches half of what the turn may cost. From there on tokens are counted
- * as they arrive: the hold then equals the charge, and a cap can be used up. Counting from the start would slow down
- * streams that nothing limits.
+ * One token per byte bounds that text until the bound reaches half of the turn's maximum cost. From then on tokens are
+ * counted as they arrive. The hold then equals the charge, and a cap can be used up. Counting from the start would slow
+ * down unlimited streams.
  */
 export class ReplyUse {
   readonly #options: ReplyUseOptions
   #reported = chatUse({})
-  /** Model calls without a report yet, oldest first: a call may begin before the previous report is read. */
+  /** Model calls without a report, oldest first. A call may start before the previous report is read. */
   #steps: OpenStep[] = []
-  /** Bytes since the last report, and texts that are not counted yet. */
+  /** Bytes since the last report, and the text that is not counted yet. */
   #bytes = { text: 0, reasoning: 0 }
   #texts = uncounted()
   #counts: Counts | undefined
   /** Counting starts at this many unreported bytes. */
   #countFromBytes: number
-  /** Ids of the tool calls. */
   readonly calls = new Set<string>()
   hasReported = false
   /** Whether the agent marked a report as its own estimate. */
@@ -75,7 +73,7 @@ export class ReplyUse {
     return this.#steps.length > 0
   }
 
-  /** Adds a model call that is about to begin; its maximum cost is held. */
+  /** Adds a model call that is about to start. Its maximum cost is already held. */
   beginStep(step: OpenStep): void {
     this.#steps.push(step)
   }
@@ -101,7 +99,6 @@ export class ReplyUse {
     this.#countFromBytes = this.#bytesBeforeCounting()
   }
 
-  /** What the agent itself reported. */
   get reported(): ChatUsed {
     return { ...this.#reported, toolCalls: this.calls.size }
   }
@@ -110,17 +107,17 @@ export class ReplyUse {
     return this.hasReported ? this.reported : null
   }
 
-  /** Whether text came since the agent last reported what it used. */
+  /** Whether a model call is open, or there is text since the agent's last usage report. */
   get hasUnreported(): boolean {
     return this.hasOpenStep || this.#bytes.text + this.#bytes.reasoning > 0
   }
 
-  /** Whether the agent has written, called or reported anything; until then nothing was used. */
+  /** Whether the agent has written, called or reported anything. Before that nothing was used. */
   get hasBegun(): boolean {
     return this.hasReported || this.hasUnreported || this.calls.size > 0
   }
 
-  /** Whether `startCounting` is due before this text is written. */
+  /** Whether `startCounting` must finish before this text is added. */
   mustCountBefore(text: unknown): boolean {
     if (this.#counts || this.hasOpenStep || typeof text !== 'string') return false
     return this.#bytes.text + this.#bytes.reasoning + text.length * bytesPerCharMax > this.#countFromBytes
@@ -141,13 +138,13 @@ export class ReplyUse {
     this.#texts = uncounted()
   }
 
-  /** Use so far: counted once `startCounting` has resolved, estimated by length before. */
+  /** Use so far: counted after `startCounting` has resolved, estimated by length before. */
   get used(): ChatUsed {
     const { around, message } = this.#options
     return this.#withUnreported(bytesPerToken, around.tokens + (this.#counts?.message ?? roughTokens(message)))
   }
 
-  /** Use so far by token count, including what open model calls were sent and wrote. */
+  /** Use so far by token count, including prompts and output of open model calls. */
   async countUsed(): Promise<ChatUsed> {
     await this.startCounting()
     if (!this.isPromptKnown) return this.used
@@ -157,7 +154,10 @@ export class ReplyUse {
       .reduce(addUse, this.reported)
   }
 
-  /** Whether to price what was sent before as cached. Needs a report of cached tokens, so that a stop costs no less than the reply. */
+  /**
+   * Whether to price earlier prompt content as cached. Requires a report of cached tokens, so that stopping a reply never
+   * costs less than the reply.
+   */
   get #isCached(): boolean {
     const { isHistoryCached, rates } = this.#options
     return rates.cachedInput < rates.input && (isHistoryCached || this.#reported.cachedPromptTokens > 0)
@@ -169,10 +169,10 @@ export class ReplyUse {
     return { message, text: text?.tokens ?? Math.ceil(this.#bytes.text / bytesPerToken) }
   }
 
-  /** Upper bound of the use so far; for open model calls, everything that is held for them. */
+  /** Upper bound of the use so far. For open model calls, everything that is held for them. */
   get bound(): ChatUsed {
     const { around, message, rates } = this.#options
-    // A text that no call was held for may have as many tokens as bytes.
+    // Text without a held call may have as many tokens as bytes.
     if (!this.hasOpenStep)
       return this.#withUnreported(1, around.tokensMax + (this.#counts?.message ?? tokensAtMost(message)))
     const written = Math.ceil((this.#bytes.text + this.#bytes.reasoning) / bytesPerTokenMax)
@@ -186,7 +186,7 @@ export class ReplyUse {
     return addUse(this.reported, dearestUse({ promptTokens, completionTokens }, rates))
   }
 
-  /** Bytes of text that half of the room pays for, at a token a byte. */
+  /** Bytes of text that half of the room pays for, at one token per byte. */
   #bytesBeforeCounting(): number {
     const { around, message, rates, room } = this.#options
     const promptTokens = this.hasReported ? 0 : around.tokensMax + tokensAtMost(message)
@@ -200,7 +200,7 @@ export class ReplyUse {
     const said = this.#counts?.text.tokens ?? Math.ceil(this.#bytes.text / perToken)
     let openPromptTokens = 0
     for (const step of this.#steps) openPromptTokens += step.promptTokens
-    // All but the message was sent before.
+    // Everything except the message was sent before.
     const sentBefore = this.#isCached ? Math.max(0, openPromptTokens - this.tokens.message) : 0
     return {
       ...this.#reported,

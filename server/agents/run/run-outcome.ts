@@ -6,51 +6,52 @@ import type { TaskFailure } from '../../store/records.ts'
 import { ServiceOutputTooLargeError } from '../http/http-failure.ts'
 
 /**
- * How a run ended. `interrupted` is no fault of the agent's: the run may be repeated, and does not count as a failure. Where
- * its user had it stopped (`isPatient`), a thread that others' runs may keep busy gets a while until it is ended for it.
+ * How a run ended. `interrupted` is not the agent's fault: the run may be retried and does not count as a failure.
+ * `isPatient`: the user stopped the run, by a cancel or the task's own time limit. Its thread may be busy with runs of
+ * other users, so it gets extra time before it is terminated.
  */
 export type RunOutcome =
-  /** `usage` is that of a metered task. */
+  /** `usage` is set if the task is metered. */
   | { kind: 'completed'; json: string; usage?: Usage }
   | { kind: 'failed'; error: TaskFailure; owed?: ChatOwed; isPatient?: true }
   | { kind: 'interrupted'; message: string }
 
-/** Why a chat is stopped, as its agent's thread is told. */
+/** Abort reason of a stopped chat. */
 export type ChatStop = Extract<RunOutcome, { kind: 'interrupted' }> & {
-  /** How long the provider of an open model call is read for its usage. */
+  /** How long to read the provider of an open model call for its usage. */
   readOnMs: number
 }
 
 /**
- * What a chat that failed is charged all the same. `caller` failures are the caller's, and the exchange is kept as far as it came;
- * of `request` failures the request was the cause, and nothing is kept. Of others it is charged only when the caller left.
+ * Charge of a failed chat. `caller`: the caller caused the failure, and the exchange so far is stored. `request`: the
+ * request caused it, and nothing is stored. `other`: charged only if the caller left.
  */
 export type ChatOwed = ChatSummary & { cause: 'caller' | 'request' | 'other' }
 
-/** What an agent is told of the task that it runs; `params` is the submitted JSON text. */
+/** A task as it is sent to an agent. `params` is the submitted JSON string. */
 export type TaskRequest = {
   endpointId: string
   taskId: string
   userId: string
   params: string
-  /** How long it may run in all. */
+  /** Total time limit of the run. */
   timeoutMs: number
   connectors: readonly ConnectorSpec[]
-  /** Of a metered task: what it may charge. */
+  /** Prices and maximum of a metered task. */
   metering?: Metering
-  /** The W3C's trace context of the run, where the service is traced. */
+  /** W3C trace context of the run, if tracing is on. */
   traceparent?: string
 }
 
 const textCharsMax = 2000
-/** A thread writes deeper JSON than the thread that serves could read and write again. */
+/** An agent thread can write deeper JSON than the serving thread could parse and write again. */
 export const nestingMax = 500
 const [quote, backslash, openBrace, closeBrace, openBracket, closeBracket] = [0x22, 0x5c, 0x7b, 0x7d, 0x5b, 0x5d]
 
-/** The error object of a task for whatever an agent threw. Its stack stays here: it speaks of the operator's files. */
+/** Converts any thrown value to a task's error object. Omits the stack, because it reveals the operator's files. */
 export function describeThrown(thrown: unknown): TaskFailure {
   try {
-    // As what the agents of this process return is refused.
+    // Same code as for oversized results of agents in this process.
     if (thrown instanceof ServiceOutputTooLargeError) {
       return { code: 'AGENT_OUTPUT_TOO_LARGE', message: thrown.message, details: '' }
     }
@@ -76,7 +77,7 @@ function describeValue(value: unknown): string {
   return typeof value === 'object' && value !== null ? (JSON.stringify(value) ?? 'an object') : String(value)
 }
 
-/** A result as the JSON text of the task's response: an object or a string as it is, anything else under `result`. */
+/** Encodes a result as the JSON of the task's response: an object or a string as it is, anything else under `result`. */
 export function encodeResult(value: unknown, bytesMax: number): RunOutcome {
   const isPlain = typeof value === 'string' || (typeof value === 'object' && value !== null && !Array.isArray(value))
   let json: string | undefined
@@ -86,14 +87,14 @@ export function encodeResult(value: unknown, bytesMax: number): RunOutcome {
   try {
     json = JSON.stringify(isPlain ? value : { result: value ?? null })
   } catch (error) {
-    // The engine cannot build a string of over half a gigabyte.
+    // V8 cannot build a string of over half a gigabyte.
     if (error instanceof RangeError && /string length/i.test(error.message)) return tooLarge(bytesMax)
     return failed('AGENT_OUTPUT_INVALID', 'The agent returned a value that cannot be written as JSON.', error)
   }
   if (json === undefined) {
     return failed('AGENT_OUTPUT_INVALID', 'The agent returned a value that JSON leaves out, such as a function.', null)
   }
-  // A toJSON method may have made anything of the object.
+  // A toJSON method may have turned the object into anything.
   if (!json.startsWith('{') && !json.startsWith('"')) json = `{"result":${json}}`
   if (Buffer.byteLength(json) > bytesMax) return tooLarge(bytesMax)
   if (nesting(json) > nestingMax) {
@@ -106,7 +107,7 @@ export function encodeResult(value: unknown, bytesMax: number): RunOutcome {
   return { kind: 'completed', json }
 }
 
-/** How deep the containers of a JSON text go, brackets inside strings left out. */
+/** Maximum nesting depth of a JSON string, ignoring brackets in string values. */
 export function nesting(json: string): number {
   let depth = 0
   let deepest = 0
@@ -131,7 +132,7 @@ function failed(code: string, message: string, thrown: unknown): RunOutcome {
   return { kind: 'failed', error: { code, message, details: thrown === null ? '' : describeThrown(thrown).message } }
 }
 
-/** As instanceof, of what an agent threw: a proxy among it may throw when it is looked at. */
+/** Like instanceof, but safe for values that agents throw: a proxy may throw when inspected. */
 export function isInstance<Instance>(
   thrown: unknown,
   type: abstract new (...args: never[]) => Instance,

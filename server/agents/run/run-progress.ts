@@ -1,14 +1,13 @@
 import { messageOf } from '../../kernel/thrown.ts'
 import { nesting, nestingMax } from './run-outcome.ts'
 
-/** Of the JSON of one progress. */
 export const progressBytesMax = 4096
-/** Between two that are told. */
+/** Minimum interval between two reports. */
 const paceMs = 100
 
 const fields = new Set(['fraction', 'message', 'data'])
 
-/** The progress that an agent gave as JSON text. Throws a TypeError that says what it must be. */
+/** Encodes an agent's progress as JSON. Throws a TypeError that explains what is invalid. */
 export function encodeProgress(given: unknown): string {
   if (typeof given !== 'object' || given === null) throw wrong('it takes an object, such as { fraction: 0.5 }')
   const unknown = Object.keys(given).find((name) => !fields.has(name))
@@ -46,8 +45,8 @@ function wrong(what: string): TypeError {
 }
 
 /**
- * Tells the latest progress of a run, some ten times a second however often it is given, and the last one at the end. The
- * time is looked at with each, because an agent may be at work in a loop that lets no timer fire.
+ * Reports a run's latest progress about ten times a second, however often it is set, and the last one at the end. Checks
+ * the time on each call, because an agent in a busy loop lets no timer fire.
  */
 export class PacedProgress {
   readonly #tell: (json: string) => void

@@ -10,8 +10,8 @@ type TaskConnectors = {
 }
 
 /**
- * The connectors of a task. A call leaves when the task can no longer be canceled, and a server that gives no answer to it
- * does not fail the run: its owner, who may have read the answer in that call, would get the charge back.
+ * Wraps the connectors of a task. A call is sent once the task can no longer be canceled. A missing answer does not
+ * fail the run. Otherwise the server's owner, who may have read the result in that call, would get a refund.
  */
 export function taskConnectors(
   connectors: RunConnectors,
@@ -38,7 +38,7 @@ export function taskConnectors(
   return { ...callThrough(connectors, call), failed: lost.signal }
 }
 
-/** Counts how long a run waits for its connectors, and bounds that in all. */
+/** Measures how long a run waits for its connectors, and limits the total. */
 export class WaitingTime {
   readonly #maxMs: number
   readonly #onWaiting: (isWaiting: boolean) => void
@@ -60,7 +60,7 @@ export class WaitingTime {
     }
   }
 
-  /** The same; rejects with a ConnectorError when the time is up. */
+  /** Like `measure`, but rejects with a ConnectorError when the time is up. */
   async bound<Value>(work: () => Promise<Value>): Promise<Value> {
     const leftMs = this.#leftMs
     if (leftMs <= 0) throw this.#timeUp

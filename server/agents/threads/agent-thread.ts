@@ -14,7 +14,7 @@ import { loadConfigFile } from '../config/load-config-file.ts'
 import { describeThrown, type RunOutcome } from '../run/run-outcome.ts'
 import { beatMs, pulseAt, type FromThread, type ThreadData, type ToThread } from './thread-protocol.ts'
 
-// The entry of an agent thread: it loads the configuration itself and runs what the host sends.
+// Entry point of an agent thread. Loads the configuration itself and runs what the host sends.
 
 const logLinesPerRunMax = 1000
 const logCharsMax = 8000
@@ -23,21 +23,20 @@ const port = must(parentPort, 'this runs as a thread')
 const { configFile, pulse, resultBytesMax } = workerData as ThreadData
 const beats = new Int32Array(pulse)
 const running = new Map<number, AbortController>()
-/** How long the model calls of stopped chats are read on, by run. */
+/** How long to read on the model calls of stopped chats, by run. */
 const readOnMs = new Map<number, number>()
 const windows = new Map<number, CreditWindow>()
-/** The chats' pending requests for a hold, by serial. */
+/** Pending hold requests of chats, by run and serial. */
 const asked = new Map<number, Map<number, (tokens: number) => void>>()
-/** Tasks that wait until they can no longer be canceled. */
+/** Tasks waiting until they can no longer be canceled, by run. */
 const forbidding = new Map<number, () => void>()
 let outbox: (() => FromThread)[] = []
-/** When the last few messages were sent, the oldest first. */
+/** Times of the last few flushes, oldest first. */
 const sentAt = [0, 0, 0, 0]
 const gatherMs = 8
-/** Whether the outbox is being buffered. */
 let isGathering = false
 
-/** Sends it with the other messages of this tick, in order. */
+/** Sends the message together with the others of this tick, in order. */
 function send(message: FromThread): void {
   outbox.push(() => message)
   if (outbox.length > 1 && !isGathering) return
@@ -45,15 +44,15 @@ function send(message: FromThread): void {
   setImmediate(flush)
 }
 
-/** For an agent that blocks its thread immediately afterwards. */
+/** For an agent that may block its thread right afterwards. */
 function sendNow(message: FromThread): void {
   send(message)
   flush()
 }
 
 /**
- * A batch of a reply is made when it is sent, so that it holds all that came until then. A few are sent immediately;
- * more are buffered, since waking the serving thread for each is a seventh of the cost of a stream.
+ * Queues a batch of a reply. The batch is built when it is sent, so that it contains everything up to then. A few are sent
+ * immediately; more are buffered, because waking the serving thread for each is a seventh of a stream's cost.
  */
 function sendBatch(make: () => FromThread): void {
   outbox.push(make)
@@ -65,8 +64,8 @@ function sendBatch(make: () => FromThread): void {
 }
 
 /**
- * Progress is sent at once, as an agent that blocks its thread lets no timer fire, and with what others say when something
- * was sent a moment ago.
+ * Sends progress immediately, because an agent that blocks its thread lets no timer fire. If something was sent a moment
+ * ago, sends it together with the other messages.
  */
 function sendProgress(message: FromThread): void {
   outbox.push(() => message)
@@ -86,23 +85,23 @@ function flush(): void {
   try {
     port.postMessage(messages)
   } catch (error) {
-    // Nobody would learn how the runs among them ended, so the host is to end the thread, and them with it.
+    // The outcomes of the runs in these messages are lost, so have the host end this thread, and the runs with it.
     port.postMessage([{ type: 'unusable', message: describeThrown(error).message } satisfies FromThread])
   }
 }
 
-/** Sends what an agent has said before it continues, because nothing is sent while it blocks the thread. */
+/** Sends buffered output before the agent continues, because nothing is sent while it blocks the thread. */
 function onResume(blocks: boolean): void {
   if (outbox.length > 0 && (blocks || !isGathering)) flush()
 }
 
 type RunLog = {
   log: (message: string, fields?: Record<string, unknown>) => void
-  /** Logs how many lines were dropped, if any. */
+  /** Logs the number of dropped lines, if any. */
   end: () => void
 }
 
-/** The log of the run that the present code belongs to, so that printed lines carry its id. */
+/** The log of the current run, so that printed lines carry its id. */
 const currentLog = new AsyncLocalStorage<RunLog>()
 
 function createLog(runId: string): RunLog {
@@ -132,7 +131,7 @@ function createLog(runId: string): RunLog {
   return { log, end }
 }
 
-/** Sends printed lines of a run to its log. Others go to the host as they are. */
+/** Redirects printed lines of a run to its log. Other output goes to the host unchanged. */
 function logPrinted(stream: NodeJS.WriteStream): void {
   const write = stream.write.bind(stream) as (...args: unknown[]) => boolean
   stream.write = (...args: unknown[]) => {
@@ -150,7 +149,7 @@ function logPrinted(stream: NodeJS.WriteStream): void {
 const connectors = new RemoteConnectors(() => send({ type: 'connect' }))
 const connect = connectors.connect.bind(connectors)
 
-/** Begins a run, unless the host has taken it back. */
+/** Starts a run, unless the host has taken it back. */
 function begin(run: number, runLog: RunLog, start: (signal: AbortSignal) => Promise<RunOutcome>): void {
   Atomics.store(beats, pulseAt.started, run)
   if (run <= Atomics.load(beats, pulseAt.takenTo)) {
@@ -252,8 +251,8 @@ yieldToService()
 logPrinted(process.stdout)
 logPrinted(process.stderr)
 
-// What an agent leaves behind (a promise nobody awaits, a timer that throws) belongs to no run any more and must not
-// take the runs beside it down.
+// Leftovers of an agent, such as an unawaited promise or a throwing timer, no longer belong to a run. They must not crash
+// the other runs in this thread.
 process.on('uncaughtException', (error) => {
   send({ type: 'log', runId: '', message: `An agent left an error uncaught: ${describeThrown(error).message}` })
 })

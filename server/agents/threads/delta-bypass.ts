@@ -8,21 +8,21 @@ type ModelPart = ModelStream extends ReadableStream<infer Part> ? Part : never
 export type ModelUsage = Extract<ModelPart, { type: 'finish' }>['usage']
 type Delta = Extract<ModelPart, { type: 'text-delta' | 'reasoning-delta' }>
 type Told = {
-  /** The provider took the request. */
+  /** Called when the provider has accepted the request. */
   onAnswer: () => void
-  /** All that the model writes, as it writes it. */
+  /** Called with everything the model writes, as it arrives. */
   onWritten: (text: string, isThought: boolean) => void
-  /** At the end of the model's own stream: the SDK's step ends only when all its tools have answered. */
+  /** Called at the end of the model's own stream. The SDK's step ends only once all its tools have answered. */
   onUsage: (usage: ModelUsage) => void
 }
 
 /**
- * Takes text where the model's own stream has it. What the SDK does between there and its `fullStream` costs as much as
- * the provider's package itself, a hundred microseconds a delta, and it needs the deltas only for the messages that it
- * sends with the next step: so it gets them later, joined.
+ * Takes text directly from the model's own stream. The SDK's work between there and its `fullStream` costs 100 µs per
+ * delta, as much as the provider package itself. The SDK needs the deltas only for the messages of the next step, so it
+ * gets them later, joined.
  *
- * The order of a reply stays what the SDK's is. In each step the first text waits until the step has begun in the SDK's
- * stream too, and after a tool call of the step text goes through the SDK again, behind the call:
+ * The order of parts stays that of the SDK. In each step the first text waits until the step starts in the SDK's stream
+ * too. After a tool call of the step, text passes through the SDK again, behind the call:
  *
  *   waiting ──began()──▶ open ──a tool call passes──▶ through
  */
@@ -32,8 +32,8 @@ export class DeltaBypass {
   readonly #onWritten: Told['onWritten']
   #state: 'waiting' | 'open' | 'through' = 'waiting'
   #onBegun: (() => void) | undefined
-  /** How much of what is still to come from the SDK was told already; that comes first. */
   readonly #onUsage: (usage: ModelUsage) => void
+  /** Characters already pushed of text that the SDK has yet to deliver. */
   #toldChars = { 'text-delta': 0, 'reasoning-delta': 0 }
 
   constructor(parts: PartQueue<ChatPart>, { onAnswer, onUsage, onWritten }: Told) {
@@ -43,17 +43,17 @@ export class DeltaBypass {
     this.#onUsage = onUsage
   }
 
-  /** The step has begun in the SDK's stream. */
+  /** Called when the step starts in the SDK's stream. */
   began(): void {
     this.#leaveWaiting('open')
   }
 
-  /** The SDK's stream has ended, or nobody reads it any more. */
+  /** Called when the SDK's stream has ended or lost its reader. */
   end(): void {
     this.#leaveWaiting('through')
   }
 
-  /** What of the SDK's delta was not told yet. */
+  /** Returns the part of the SDK's delta that was not pushed yet. */
   untold(type: Delta['type'], text: string): string {
     const told = Math.min(this.#toldChars[type], text.length)
     this.#toldChars[type] -= told
@@ -81,7 +81,7 @@ export class DeltaBypass {
     const reader = stream.getReader()
     let held: Delta | undefined
     let hasPassed = false
-    /** Calls of tools whose arguments came in pieces. */
+    /** Tool calls whose arguments arrived in deltas. */
     const written = new Set<string>()
     const pull = async (controller: ReadableStreamDefaultController<ModelPart>) => {
       for (;;) {
@@ -100,8 +100,8 @@ export class DeltaBypass {
         if (held) controller.enqueue(held)
         held = undefined
         if (done) return controller.close()
-        // The SDK keeps what begins a stream to itself, and its step begins with the next part.
         if (value.type === 'finish') this.#onUsage(value.usage)
+        // The SDK does not pass on the start of a stream. Its step begins with the next part.
         hasPassed ||= value.type !== 'stream-start'
         if (value.type.startsWith('tool-')) this.#state = 'through'
         return controller.enqueue(value)
@@ -110,7 +110,7 @@ export class DeltaBypass {
     return new ReadableStream({ pull, cancel: (reason) => reader.cancel(reason) }, { highWaterMark: 0 })
   }
 
-  /** Waits for the step; a text that nothing comes before is what the step begins with, and goes through. */
+  /** Waits until the step starts. If text is the first part of the stream, it starts the step itself and passes through. */
   async #begin(hasPassed: boolean): Promise<void> {
     if (hasPassed) await new Promise<void>((resolve) => (this.#onBegun = resolve))
     else this.#state = 'through'

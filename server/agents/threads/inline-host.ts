@@ -19,15 +19,15 @@ type InlineHostOptions = {
 }
 
 /**
- * Runs agents in the caller's thread, for a process that embeds the service with a configuration in memory. An agent
- * that blocks blocks everything, and one that exits ends the process: a server uses agent threads.
+ * Runs agents in the caller's thread, for a process that embeds the service with an in-memory configuration. An agent that
+ * blocks blocks everything, and one that exits ends the process, so a server uses agent threads.
  */
 export function createInlineHost(options: InlineHostOptions): AgentHost {
   const { catalogue, connectorLimits, onLog, renewToken: renew, resultBytesMax } = options
   void loadForModels(catalogue)
   const means = { bounds: new ConnectorBounds(connectorLimits), renew }
   const connect: Connect = async (specs, opening) => {
-    // The protocol's client takes a while to load, and most runs have no use for it.
+    // Import lazily: the MCP client is slow to load, and most runs do not need it.
     const { openConnectors } = await import('../../connectors/thread/open-connectors.ts')
     return await openConnectors(specs, { ...opening, ...means })
   }
@@ -60,7 +60,7 @@ export function createInlineHost(options: InlineHostOptions): AgentHost {
         connect,
         window,
         askStep: onStep,
-        // Nothing else of the process would be reached either.
+        // A flush would not help: a blocking agent also blocks everything else in this process.
         onResume: () => {},
         onDirty: (take) => setImmediate(() => take().forEach(onBatch)),
         onOverstay: () => onLog({ runId: request.turnId, message: 'An agent goes on after its chat was stopped.' }),
@@ -74,7 +74,7 @@ export function createInlineHost(options: InlineHostOptions): AgentHost {
   }
 }
 
-/** The last batch goes out at the end of the tick, and the outcome after it. */
+/** Delays the outcome until after the last batch, which is sent at the end of the tick. */
 function afterBatches(outcome: RunOutcome): Promise<RunOutcome> {
   return new Promise((resolve) => setImmediate(() => resolve(outcome)))
 }

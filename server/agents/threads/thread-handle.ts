@@ -10,13 +10,12 @@ export type ThreadOptions = {
   configFile: string
   memoryMb: number
   resultBytesMax: number
-  /** The environment that agents see; the service's own secrets are not in it. */
+  /** The environment that agents see, without the service's own secrets. */
   env: NodeJS.ProcessEnv
   onLog: (line: AgentLogLine) => void
   onWarning: (message: string) => void
 }
 type OnOutcome = (outcome: RunOutcome | 'not-begun') => void
-/** A run as it is handed to a thread. */
 export type RunStart =
   | { type: 'run'; request: TaskRequest }
   | { type: 'chat'; request: ChatRequest }
@@ -34,7 +33,7 @@ type ThreadEvents = {
   onReady: () => void
   onRetire: () => void
   onEnd: (reason: string) => void
-  /** A port to the thread of connectors. */
+  /** Returns a port to the connector thread. */
   onConnect: () => MessagePort
 }
 
@@ -46,9 +45,9 @@ const lateLoad = 1_000_000
 const linesPerMinuteMax = 200
 const lineCharsMax = 2000
 /**
- * Of V8's young generation, which has three. V8 reads the flag when it creates a thread, and it overrides the resource
- * limits. By default a thread takes 100 MB before a collection; a quarter of this value costs a thread that streams
- * many replies a sixth more in collections.
+ * Size of one of the three semi-spaces in V8's young generation. V8 reads the flag when it creates a thread, and the flag
+ * overrides the resource limits. By default a thread takes 100 MB before a collection. With a quarter of this value, a
+ * thread that streams many replies spends a sixth more on collections.
  */
 const semiSpaceMb = 16
 
@@ -65,7 +64,7 @@ export class ThreadHandle {
   readonly #worker: Worker
   readonly #pulse: Int32Array
   readonly #runs = new Map<number, RunHandlers>()
-  /** Runs whose time is up and that have not ended. */
+  /** Runs past their time limit that have not ended. */
   readonly #overdue = new Set<number>()
   readonly #options: ThreadOptions
   readonly #events: ThreadEvents
@@ -97,7 +96,7 @@ export class ThreadHandle {
       stdout: true,
       stderr: true,
     })
-    // What agents print goes to the log: the service's own output is read by programs.
+    // Redirect what agents print to the log, because programs read the service's own output.
     for (const stream of [this.#worker.stdout, this.#worker.stderr]) {
       stream.setEncoding('utf8').on('data', (text: string) => this.#printed(text))
     }
@@ -107,7 +106,6 @@ export class ThreadHandle {
     this.#worker.on('exit', () => this.#ended('it exited'))
   }
 
-  /** Whether the thread takes new runs. */
   get isOpen(): boolean {
     return this.#state === 'open' && this.answers
   }
@@ -117,7 +115,7 @@ export class ThreadHandle {
   }
 
   get answers(): boolean {
-    // The host may have been late itself, so it checks again before it judges.
+    // The host itself may have been late, so check again before deciding.
     this.#noteBeats()
     return performance.now() - this.#beatSeenAt < answersWithinMs
   }
@@ -126,16 +124,16 @@ export class ThreadHandle {
     return this.#runs.size
   }
 
-  /** For choosing a thread: its runs, and far more when it is late by a beat or two, so that one on time is taken. */
+  /** Load for choosing a thread: its runs, plus a large penalty if it is a beat or two late. */
   get load(): number {
     const isLate = performance.now() - this.#beatSeenAt > onTimeWithinMs
     return this.#runs.size + (isLate ? lateLoad : 0)
   }
 
   /**
-   * Compares the thread's heartbeats with those seen before; called at every beat of the host. Runs that an
-   * unresponsive thread has not begun go elsewhere. One that is idle and unresponsive all the same (an agent left a
-   * loop behind), or that never becomes ready, is terminated: no run's timeout would ever end it.
+   * Compares the thread's heartbeats with the last ones seen. Called at every beat of the host. Takes back runs that an
+   * unresponsive thread has not started. Terminates a thread that is unresponsive although idle (an agent left a loop
+   * behind) or never becomes ready. No run's timeout would ever end it.
    */
   look(): void {
     if (this.#state === 'starting') {
@@ -165,7 +163,7 @@ export class ThreadHandle {
     }
   }
 
-  /** Hands a run over; `onOutcome` is called once, unless the run is aborted before. */
+  /** Sends a run to the thread. `onOutcome` is called once, unless the run is aborted before. */
   send(start: RunStart, handlers: RunHandlers): number {
     const run = ++this.#lastRun
     this.#runs.set(run, handlers)
@@ -173,19 +171,19 @@ export class ThreadHandle {
     return run
   }
 
-  /** Credits a chat's run with so much that was consumed. */
   credit(run: number, chars: number): void {
     if (this.#runs.has(run)) this.#post({ type: 'credit', run, chars })
   }
 
-  /** Aborts the agent's signal; the outcome is still to come. */
+  /** Aborts the agent's signal. The outcome is still to come. */
   stop(run: number, readOnMs: number): void {
     if (this.#runs.has(run)) this.#post({ type: 'abort', run, readOnMs })
   }
 
   /**
-   * One that does not answer is ended for an overdue run. One whose user had a run stopped takes no new run after a while, and
-   * is not ended before those of others.
+   * Aborts a run and stops waiting for its outcome. An unresponsive thread is terminated for an overdue run, but not for
+   * one that its user stopped (`isPatient`). If the run is still going after `overstayMs`, the thread takes no new runs and
+   * ends after its other runs.
    */
   abort(run: number, { isPatient = false, overstayMs }: { overstayMs: number; isPatient?: boolean }): void {
     if (!this.#runs.has(run)) return
@@ -216,7 +214,7 @@ export class ThreadHandle {
     if (this.#runs.has(run)) this.#post({ type: 'held', run, serial, tokens })
   }
 
-  /** The service failed at what a run waits for, so the run ends, by nobody's fault. */
+  /** Ends a run because the service itself failed at what the run waits for. */
   #unanswered(run: number): void {
     this.#runs
       .get(run)
@@ -226,7 +224,7 @@ export class ThreadHandle {
 
   #post(message: ToThread): void {
     this.#outbox.push(message)
-    // The reader of a chat waits; what else there is goes out with the messages of the same tick.
+    // A chat's client is waiting. Everything else is sent with the other messages of the tick.
     if (message.type === 'chat' || message.type === 'held') queueMicrotask(() => this.#flush())
     else if (this.#outbox.length === 1) setImmediate(() => this.#flush())
   }
@@ -246,7 +244,7 @@ export class ThreadHandle {
       } else if (message.type === 'unusable') {
         void this.end(message.message)
       } else if (message.type === 'log') {
-        // Lines of runs are limited where they arise; those of nobody's share what is left of the thread's.
+        // Lines of runs are limited at the source. Lines without a run share the thread's quota.
         if (message.runId !== '' || this.#mayLog()) this.#options.onLog(message)
       } else if (message.type === 'batches') {
         for (const batch of message.batches) this.#runs.get(message.run)?.onBatch?.(batch)
@@ -300,7 +298,6 @@ export class ThreadHandle {
     }
   }
 
-  /** Whether another line of the thread fits into its minute. */
   #mayLog(): boolean {
     const now = performance.now()
     if (now - this.#minuteFrom > 60_000) {
@@ -318,7 +315,7 @@ export class ThreadHandle {
     this.#options.onLog({ runId: '', message })
   }
 
-  /** Takes no new runs, and ends once the last of the present ones has. */
+  /** Stops accepting runs, and ends the thread after its last run. */
   #retire(): void {
     if (this.#state === 'open') {
       this.#state = 'retiring'
@@ -340,7 +337,7 @@ export class ThreadHandle {
   }
 }
 
-/** Of several runs nobody can tell which one ended the thread; a single one did it itself. */
+/** If several runs were active, the one that ended the thread is unknown. A single run must have caused it. */
 function outcomeOfEnd(reason: string, isOnly: boolean): RunOutcome {
   const outOfMemory = /memory/i.test(reason)
   if (isOnly && outOfMemory) {

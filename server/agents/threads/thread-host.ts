@@ -21,29 +21,29 @@ type Waiting = {
   onWaiting?: (isWaiting: boolean) => void
   onStep?: (request: StepRequest) => Promise<number>
   /**
-   * Of a chat: when it is aborted, its own outcome is waited for a little, and its thread, which other runs may keep busy
-   * rightly, is not ended for it before its time is up.
+   * For a chat only. After an abort the host first waits a little for the chat's own outcome. Its thread may rightly be
+   * busy with other runs, so it is not terminated for this chat before the time limit.
    */
   chat?: { limitMs: number }
-  /** Told where the run is, each time that it is handed to a thread. */
+  /** Called with the thread and run number each time the run is sent to a thread. */
   onSent?: (thread: ThreadHandle, run: number) => void
 }
 
 const notBegun: RunOutcome = { kind: 'interrupted', message: 'No agent thread came to run the task in time.' }
 
 const restartMsMin = 100
-/** How long an admission waits for a count. */
+/** How long to wait for a token count at admission. */
 const countMsMax = 5000
 const restartMsMax = 5000
-/** How long a chat that is stopped has to say what it used, once its model is no longer read. */
+/** How long a stopped chat has to report its use, once its model is no longer read. */
 const chatGraceMs = 3000
-/** An aborted run that goes on this long costs its thread: it takes no new run and ends when its others have. */
+/** If an aborted run continues this long, its thread takes no new runs and ends after its other runs. */
 const overstayMs = 5000
 
 /**
- * A pool of agent threads. A run goes to the least loaded responsive thread. A thread that is unresponsive for two
- * seconds is given no new run; one that is unresponsive at a run's timeout is terminated and replaced: runs that it had
- * begun are interrupted, and those that it had not begun go to another thread.
+ * A pool of agent threads. A run goes to the responsive thread with the lowest load. A thread that is unresponsive for two
+ * seconds gets no new runs. One that is unresponsive at a run's timeout is terminated and replaced. Its started runs are
+ * interrupted, and the others go to another thread.
  */
 export class ThreadHost implements AgentHost {
   readonly #options: ThreadHostOptions
@@ -121,7 +121,7 @@ export class ThreadHost implements AgentHost {
     await Promise.all([this.#connectors.close(), ...threads.map((thread) => thread.end())])
   }
 
-  /** Starts threads until as many as configured take runs; one that retires is replaced while its runs go on. */
+  /** Starts threads until the configured number accepts runs. A retiring thread is replaced while its runs continue. */
   #fill(): void {
     if (this.#isClosed) return
     const taking = this.#threads.filter((thread) => !thread.isRetiring).length
@@ -183,7 +183,7 @@ export class ThreadHost implements AgentHost {
     run.onSent?.(thread, number)
     let grace: NodeJS.Timeout | undefined
     const giveUp = () => {
-      // A run whose time is up before a thread came to it did nothing wrong.
+      // If a run times out before its thread started it, the run is not at fault.
       const reason = signal.reason as RunOutcome
       const isPatient = reason.kind === 'failed' && reason.isPatient === true
       resolve(thread.hasBegun(number) ? reason : notBegun)
