@@ -99,7 +99,7 @@ export type TasksClient = {
    * console.log(task.response)
    */
   run: <Id extends EndpointId>(input: CreateTaskInput<Id>, options?: RunOptions) => Promise<EndedTaskOf<Id>>
-  /** Returns the full response of a task, even if it is larger than 16 KB. Null if there is no response yet. */
+  /** Returns the full response of a task, even if it is larger than 16 KB. Null until there is a response. */
   fetchResponse: (
     task: Pick<Task, 'response' | 'responseUri'>,
     options?: { signal?: AbortSignal | undefined },

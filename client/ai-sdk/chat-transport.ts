@@ -77,7 +77,7 @@ export class ErrandChatTransport {
   readonly #options: ErrandChatTransportOptions
   /** Turn id by chat id, for replies whose end this page has not seen. */
   readonly #turns = new Map<string, string>()
-  /** By chat id: resolves when a reply that is being stopped has ended. */
+  /** Resolves when a reply that is being stopped has ended; by chat id. */
   readonly #stops = new Map<string, Promise<void>>()
   /** Latest resume request by chat id; it takes over from the one before. */
   readonly #resumes = new Map<string, ReconnectRequest>()
@@ -166,7 +166,7 @@ export class ErrandChatTransport {
           const { done, value } = await chunks.next().catch((error: unknown) => {
             throw disconnectOf(error)
           })
-          // After a stop there is no reader for further chunks.
+          // Nothing reads further chunks after a stop.
           if (isOver) return
           if (!done) return controller.enqueue(value)
           leave()
@@ -220,7 +220,7 @@ export class ErrandChatTransport {
 
 type Reply = Pick<ChatCalls, 'chat'> & { chatId: string; stream: ChatStream }
 
-/** Throws INVALID_ARGUMENT unless the request is a new user message of texts and files. */
+/** Throws INVALID_ARGUMENT unless the request is a new user message of text and files. */
 function newMessage({ messageId, messages, trigger }: SendRequest): ChatInput['message'] {
   const last = messages.at(-1)
   if (trigger !== 'submit-message' || messageId !== undefined || last?.role !== 'user') {

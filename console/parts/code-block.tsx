@@ -2,7 +2,7 @@ import { Box } from '@mantine/core'
 import { CopyButton } from './copy-button.tsx'
 import classes from './code-block.module.css'
 
-/** A text in monospace that keeps its lines, scrolls by itself and can be copied. */
+/** Preformatted text that scrolls and has a copy button. */
 export function CodeBlock({ code, label, what }: { code: string; label: string; what?: string }) {
   return (
     <Box className={classes.block}>

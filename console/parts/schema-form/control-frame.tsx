@@ -7,7 +7,7 @@ type ControlFrameProps = Pick<ReturnType<typeof labelProps>, 'description' | 'la
   children: ReactNode
 }
 
-/** The frame around the inputs of a value that has parts, with its name and what it is for. */
+/** Fieldset around the inputs of a composite value, with its label and description. */
 export function ControlFrame({ children, description, label, required }: ControlFrameProps) {
   return (
     <Fieldset

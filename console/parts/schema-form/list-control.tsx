@@ -73,7 +73,7 @@ export function ListControl(props: ControlProps<Field<ListField>>) {
           variant="default"
           leftSection={<PlusIcon aria-hidden />}
           aria-label={`Add to ${label}`}
-          // Stays in reach of the keyboard when the list is full.
+          // Stays focusable when the list is full.
           data-disabled={isFull}
           aria-disabled={isFull}
           onClick={() => !isFull && add()}

@@ -1,4 +1,4 @@
-/** A text as JSON, or why it is none. */
+/** Parses JSON, or returns why it is invalid. */
 export function readJson(text: string): { value: unknown } | { problem: string } {
   try {
     return { value: JSON.parse(text) as unknown }
