@@ -1,6 +1,6 @@
 import { useEffect, useState } from 'react'
 
-/** The time in milliseconds, renewed every second. */
+/** Returns the current time in milliseconds, updated every second. */
 export function useSeconds(): number {
   const [now, setNow] = useState(() => Date.now())
   useEffect(() => {

@@ -3,7 +3,7 @@ import { sizeText } from '../text/size-text.ts'
 /** Bytes of a request besides its params. */
 export const envelopeBytes = 1024
 
-/** Reads a text file before anything is sent, or returns why it is unusable. */
+/** Reads a file as text before anything is sent, or returns why it is unusable. */
 export async function readTextFile(
   file: File,
   bytesMax: number | undefined,

@@ -4,7 +4,7 @@ import type { System } from '../../../../client/client.ts'
 import classes from '../admin.module.css'
 import { findProblems, type Problem } from './system-problems.ts'
 
-/** Whether anything is wrong, in one line, and each problem with what to do. */
+/** Overall health in one line, then each problem with a remedy. */
 export function SystemHealth({ system }: { system: System }) {
   const problems = findProblems(system)
   const isSerious = problems.some((problem) => problem.isSerious)

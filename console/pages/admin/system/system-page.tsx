@@ -10,7 +10,7 @@ import { useSystem } from './use-system.ts'
 
 const renewMs = 5000
 
-/** How the service is doing at a glance, renewed while it is looked at. */
+/** Health overview that refreshes while it is open. */
 export function SystemPage() {
   const system = useSystem(renewMs)
   if (isForAdminsOnly(system.error)) return <AdminsOnlyPage />

@@ -1,4 +1,4 @@
-/** Whether an agent takes files of that media type. */
+/** True if the agent accepts files of this media type. */
 export function isAccepted(mediaType: string, accepts: readonly string[]): boolean {
   const [kind] = mediaType.split('/')
   return mediaType !== '' && accepts.some((one) => one === mediaType || one === `${kind}/*` || one === '*/*')

@@ -7,7 +7,7 @@ type KeyLimitFieldsProps = {
   errorOf: (field: keyof LimitsDraft) => string | undefined
 }
 
-/** What may be spent with a key, how often it may be used, and for which agents. */
+/** Limits of a key: spending, rate and agents. */
 export function KeyLimitFields({ draft, errorOf, onChange }: KeyLimitFieldsProps) {
   const change = (part: Partial<LimitsDraft>) => onChange({ ...draft, ...part })
   return (
