@@ -192,7 +192,7 @@ function securityOf({ operationId }: Operation): Json[] {
   return credentialsOf(procedureNamed(operationId)).map((credential) => ({ [credential]: [] }))
 }
 
-/** The generator names error responses by status alone, so all operations would get the texts of the first. */
+/** The generator names error responses by status alone, so all operations would get the same descriptions. */
 function errorsOf(
   operation: Operation,
   { isExecution, isPublic }: { isExecution: boolean; isPublic: boolean },

@@ -114,7 +114,7 @@ const webhook = {
   updatedAt: '2026-11-23T08:07:47.240Z',
 }
 
-/** By operation id. */
+/** Keyed by operation id. */
 export const operationExamples: Record<string, Example> = {
   createTask: { request: taskInput, response: { taskId, status: 'pending', message: 'Task created' } },
   followTask: { response: taskEvents.map((event) => `${JSON.stringify(event)}\n`).join('') },

@@ -4,7 +4,7 @@ import fastify from 'fastify'
 import { Redis } from 'ioredis'
 
 // The API that a team would build with Fastify, BullMQ and Redis. It does less than Errand wherever that makes it faster:
-// API keys are plain strings in memory, there is no ledger, failed jobs are not refunded, and a crash between the charge
+// API keys are plain strings in memory, the ledger is missing, failed jobs are not refunded, and a crash between the charge
 // and the job loses the charge.
 // Usage: node peer-server.mjs REDIS_SOCKET USERS_FILE
 
