@@ -40,7 +40,6 @@ type Repetition = {
   onFailure: OnFailure
 }
 
-/** Retries an attempt on transient failures, with exponential backoff. */
 export async function repeatWhileTransient<T>(
   { failuresMax, pauseMsMax = Infinity, pause, onFailure }: Repetition,
   attempt: () => Promise<T>,

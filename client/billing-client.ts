@@ -8,14 +8,13 @@ import {
 } from './calls/methods.ts'
 import type { Call } from './calls/rpc-call.ts'
 
-/** The caller's account and its payments. */
 export type BillingClients = {
   account: {
     /** Returns the caller's account with its balance. */
     get: PlainMethod<'account.get'>
     /** Sets the balance below which the owner is notified, and when to recharge. Needs the scope `manage`. */
     update: Method<'account.update'>
-    /** Returns the account's spending for each of the last days. */
+    /** Returns the account's spending per day, for the last `days` days. */
     usage: EasyMethod<'account.usage'>
     /** Needs a browser login, and ends all other logins of the account. */
     changePassword: Method<'account.changePassword'>

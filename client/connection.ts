@@ -9,7 +9,7 @@ export type ErrandClientOptions = {
   apiKey: string | null
   /** Replaces the global fetch. */
   fetch?: ClientFetch | undefined
-  /** Timeout of one request, in addition to its long-poll time. Default: 60,000. */
+  /** Timeout of one request in milliseconds, in addition to its long-poll time. Default: 60,000. */
   requestTimeoutMs?: number | undefined
   /**
    * How often to retry a call after a transient failure: no response, 429, 502, 503 or 504. Applies to reads, and to
@@ -39,7 +39,7 @@ export type ResponseEvent = RequestEvent & {
   status: number
   headers: Headers
   requestId: string | undefined
-  /** Time from the request to the response headers. */
+  /** Milliseconds from the request to the response headers. */
   durationMs: number
 }
 
@@ -48,7 +48,7 @@ export type RetryEvent = {
   operation: string
   /** The failure that causes the retry. */
   error: ErrandClientError
-  /** Pause before the retry. */
+  /** Milliseconds until the retry. */
   delayMs: number
   /** 1 before the first retry. */
   retry: number

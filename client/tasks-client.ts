@@ -25,7 +25,7 @@ export type CreateOptions = KeyedOptions
 export type WaitOptions = {
   /** Ends the wait immediately; rejects with the signal's reason. The task goes on. */
   signal?: AbortSignal | undefined
-  /** Rejects with TIMEOUT after this time; the task goes on. Default: 600,000. May be `Infinity`. */
+  /** Rejects with TIMEOUT after this many milliseconds; the task goes on. Default: 600,000. May be `Infinity`. */
   timeoutMs?: number | undefined
   /**
    * Fetches responses larger than 16 KB in full. Otherwise the task holds only the start of the response, as a string.
@@ -40,7 +40,6 @@ export type CreateTaskInput<Id> = Omit<Input<'tasks.create'>, 'endpointId' | 'pa
   params: EndpointParams<Id>
 }
 
-/** An ended task of a given endpoint. */
 export type EndedTaskOf<Id> = Id extends keyof EndpointTypes
   ? Omit<EndedTask, 'endpointId' | 'response'> & { endpointId: Id; response: EndpointResponse<Id> | string | null }
   : EndedTask
@@ -167,7 +166,6 @@ export function createTasksClient(call: Call, connection: Connection): TasksClie
   }
 }
 
-/** Details for the TIMEOUT error. */
 type Watch = { idempotencyKey?: string; taskId?: string; lastFailure?: ErrandClientError }
 type Watched = { watch: Watch; fullResponse: boolean | undefined }
 

@@ -6,7 +6,6 @@ import type { EndedTask, Task } from './types/client-types.ts'
 const longPollSeconds = 30
 
 export type WaitParts = {
-  /** Reads the task with a long poll of `waitSeconds`. */
   getTask: (waitSeconds: number) => Promise<Task>
   pause: (ms: number) => Promise<void>
   /** Monotonic clock in milliseconds. */

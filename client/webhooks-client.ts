@@ -25,7 +25,6 @@ export type WebhooksClient = {
    * Lists the deliveries of the last seven days, newest first. Pass `next` of a page as `after` to get the next page.
    */
   deliveries: Method<'webhooks.deliveries'>
-  /** Sends an event again. */
   redeliver: Method<'webhooks.redeliver'>
 }
 

@@ -38,7 +38,6 @@ export type ErrandUIMessageChunk =
   | { type: 'abort'; reason: string }
   | { type: 'finish'; finishReason: 'stop' | 'length' | 'content-filter'; messageMetadata: ErrandMetadata }
 
-/** A `useChat` message. */
 export type ErrandUIMessage = {
   id: string
   role: 'user' | 'assistant'

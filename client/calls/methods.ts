@@ -5,7 +5,6 @@ import type { CallPromise } from './call-promise.ts'
 import { toListPromise, type ItemOf, type ListPromise, type PageHead } from './list-pages.ts'
 import type { Call, CallOptions } from './rpc-call.ts'
 
-/** Options of operations that take an Idempotency-Key. */
 export type KeyedOptions = CallOptions & {
   /**
    * Repeating the call with the same key and input within 24 hours returns the same result and charges once. Default: a
@@ -44,7 +43,6 @@ export type Lists = {
 
 type Keyed = 'tasks.create' | 'sessions.create' | 'topups.create' | 'users.credit'
 
-/** Builds the client's methods from operation names. */
 export function createMethods(call: Call) {
   return {
     read:

@@ -12,7 +12,6 @@ export type RpcRequest = {
   signal: AbortSignal
 }
 
-/** The result of a call with the status and headers of its HTTP response. */
 export type RpcAnswer = {
   data: unknown
   status: number

@@ -42,7 +42,6 @@ export type {
 /** A message part: text, or a file by its base64 bytes or by its id in an earlier message. */
 export type ChatMessagePart = Exclude<ChatInput['message'], string>[number]
 
-/** A task in a final state. */
 export type EndedTask = Task & { status: 'completed' | 'failed' }
 
 /**
@@ -72,5 +71,4 @@ export type EndpointId = keyof EndpointTypes extends never ? string : WithOthers
 type WithOthers<Known> = Known | (string & {})
 
 export type EndpointParams<Id> = Declared<Id, 'params'>
-/** The response of a completed task of the endpoint. */
 export type EndpointResponse<Id> = Declared<Id, 'response'>
