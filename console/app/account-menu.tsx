@@ -13,7 +13,6 @@ const schemes = [
   { scheme: 'dark', label: 'Dark', Icon: MoonIcon },
 ] as const
 
-/** Menu with the current user, the color scheme and the logout. */
 export function AccountMenu() {
   const { data: account } = useAccount()
   const { colorScheme, setColorScheme } = useMantineColorScheme()

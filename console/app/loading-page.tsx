@@ -2,7 +2,6 @@ import { Loader, Stack, Text, Title } from '@mantine/core'
 import { usePageTitle } from '../parts/hooks/use-page-title.ts'
 import { useIsUnreached } from './load-part.ts'
 
-/** Shown while the code of a page loads. */
 export function LoadingPage() {
   if (useIsUnreached()) return <NoConnection />
   return <Loader size="sm" aria-label="Loading the page" />

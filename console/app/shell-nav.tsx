@@ -22,7 +22,6 @@ const items = [
 ]
 const adminItem = { href: '/admin/users', area: '/admin', label: 'Admin', Icon: LockClosedIcon }
 
-/** Main navigation; Admin only for admins. */
 export function ShellNav() {
   const [path] = useLocation()
   const isAdmin = useAccount().data?.isAdmin === true

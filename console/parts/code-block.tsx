@@ -2,7 +2,6 @@ import { Box } from '@mantine/core'
 import { CopyButton } from './copy-button.tsx'
 import classes from './code-block.module.css'
 
-/** Preformatted text that scrolls and has a copy button. */
 export function CodeBlock({ code, label, what }: { code: string; label: string; what?: string }) {
   return (
     <Box className={classes.block}>

@@ -1,7 +1,6 @@
 import { Group, Text } from '@mantine/core'
 import { CopyButton } from './copy-button.tsx'
 
-/** An id or other short text in monospace, with a copy button. */
 export function CopyText({ value, what }: { value: string; what: string }) {
   return (
     <Group gap={4} wrap="nowrap" display="inline-flex" maw="100%">

@@ -5,7 +5,6 @@ export type Column<Row> = {
   id: string
   label: string
   cell: (row: Row) => ReactNode
-  /** For numbers and money. */
   align?: 'right'
   /** Hides the label visually, for example for a column of buttons. */
   isLabelHidden?: boolean

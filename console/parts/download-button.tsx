@@ -7,7 +7,6 @@ import { saveFile } from './save-file.ts'
 type DownloadButtonProps = {
   label: string
   fileName: string
-  /** The content, or a function that returns it. */
   content: string | (() => string | Promise<string>)
   /** Media type; default: JSON. */
   type?: string

@@ -1,7 +1,6 @@
 import { Paper, Stack, Text } from '@mantine/core'
 import type { ReactNode } from 'react'
 
-/** Shown for an empty list: what it would contain, and what to do next. */
 export function EmptyState({ title, children, action }: { title: string; children?: ReactNode; action?: ReactNode }) {
   return (
     <Paper withBorder p="xl">

@@ -5,7 +5,6 @@ import { errorText } from './text/error-text.ts'
 
 type ErrorNoticeProps = { error: unknown; title?: string; onRetry?: () => void; isRetrying?: boolean }
 
-/** Error message with the request id for reports, and a retry button. */
 export function ErrorNotice({ error, title = 'That did not work', onRetry, isRetrying = false }: ErrorNoticeProps) {
   const requestId = error instanceof ErrandClientError ? error.requestId : undefined
   return (

@@ -14,7 +14,6 @@ type JsonTreeProps = {
   value: unknown
   /** Name of the value, for example `the response`. */
   what: string
-  /** Number of levels that start expanded. */
   openLevels?: number
 }
 

@@ -7,9 +7,7 @@ import { usePageTitle } from './hooks/use-page-title.ts'
 type PageHeaderProps = {
   title: string
   description?: ReactNode
-  /** Buttons on the right. */
   actions?: ReactNode
-  /** The parent page. */
   back?: { href: string; label: string }
 }
 

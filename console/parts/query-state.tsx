@@ -6,7 +6,6 @@ import { ErrorNotice } from './error-notice.tsx'
 
 type QueryStateProps<Data> = {
   query: UseQueryResult<Data>
-  /** Whether to show `empty` for this data. */
   isEmpty?: (data: Data) => boolean
   empty?: ReactNode
   /** Placeholder shaped like the content; default: three lines. */

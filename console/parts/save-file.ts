@@ -1,4 +1,3 @@
-/** Saves a file through the browser's downloads. */
 export function saveFile(blob: Blob, fileName: string): void {
   const url = URL.createObjectURL(blob)
   const link = document.createElement('a')

@@ -3,7 +3,6 @@ import { CodeBlock } from './code-block.tsx'
 import { PageLink } from './page-link.tsx'
 import { toCurl, toTypeScript, type ClientCall, type RestRequest } from './text/snippet-text.ts'
 
-/** The same request as a curl command and with the typed client. */
 export function Snippets({ request, call }: { request: RestRequest; call: ClientCall }) {
   return <SnippetTabs curl={toCurl(request, location.origin)} typeScript={toTypeScript(call, location.origin)} />
 }

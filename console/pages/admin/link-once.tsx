@@ -6,7 +6,6 @@ import { TimeText } from '../../parts/text/time-text.tsx'
 type LinkOnceProps = {
   link: { url: string; expiresAt: string }
   email: string
-  /** Additional information about the link. */
   children?: ReactNode
   onDone: () => void
 }

@@ -24,7 +24,6 @@ import { RunPanel } from './run-panel.tsx'
 
 type Endpoint = Agent['endpoints'][number]
 
-/** An agent: a form for each endpoint, and its chat. */
 export function AgentPage() {
   const { agentId } = useParams<{ agentId: string }>()
   const agent = useQuery({

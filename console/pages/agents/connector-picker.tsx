@@ -27,7 +27,6 @@ export function useConnectors() {
   })
 }
 
-/** Selects the connectors that the agent may use. Renders nothing if there are none. */
 export function ConnectorPicker({ value, onChange, error }: ConnectorPickerProps) {
   const { data } = useConnectors()
   if (!data || (data.connectors.length === 0 && value.length === 0)) return null

@@ -5,7 +5,6 @@ import { Money } from '../../parts/text/money.tsx'
 
 type Endpoint = Agent['endpoints'][number]
 
-/** Price of an endpoint's task, or its maximum if the price depends on usage. */
 export function EndpointPrice({ endpoint }: { endpoint: Pick<Endpoint, 'priceUsd' | 'pricing'> }) {
   if (!endpoint.pricing) return <Money usd={endpoint.priceUsd} />
   return (

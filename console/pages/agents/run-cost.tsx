@@ -20,7 +20,6 @@ type RunCostProps = {
   priceUsd: string
 }
 
-/** Price of a run and the balance after it, before anything is charged. */
 export function RunCost({ account, isMetered, priceUsd }: RunCostProps) {
   const left = leftAfter(account, priceUsd)
   const isHeld = account !== undefined && parseUsd(account.heldUsd) !== 0
@@ -39,7 +38,6 @@ export function RunCost({ account, isMetered, priceUsd }: RunCostProps) {
   )
 }
 
-/** Shows in advance why a run is not possible. */
 export function RunObstacle({ account, priceUsd }: { account: Account | undefined; priceUsd: string }) {
   const left = leftAfter(account, priceUsd)
   const blockedUntil = account?.blockedUntil

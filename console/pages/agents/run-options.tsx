@@ -37,7 +37,6 @@ type RunOptionsProps = {
   timeoutSeconds: number
 }
 
-/** Inputs for a run's cap, timeouts and tags. */
 export function RunOptions({ errors, onChange, timeoutSeconds, value }: RunOptionsProps) {
   const set = (changes: Partial<RunOptionsDraft>) => onChange({ ...value, ...changes })
   return (

@@ -22,15 +22,12 @@ type RunPanelProps = {
   endpoint: Agent['endpoints'][number]
   /** Initial params; undefined for the defaults. */
   start: unknown
-  /** Initially selected connectors. */
   connectorIds?: readonly string[]
-  /** Initial tags. */
   tags?: Readonly<Record<string, string>>
   draftName: string
   note?: ReactNode
 }
 
-/** An endpoint's params as a form or JSON, with the price of the run and the run button. */
 export function RunPanel({ agent, endpoint, start, connectorIds = [], tags = {}, draftName, note }: RunPanelProps) {
   const account = useFreshAccount()
   const form = useParamsForm({ schema: endpoint.params, start, draftName })

@@ -17,7 +17,6 @@ export function freeAt(error: unknown, receivedAt: number): number | undefined {
   return receivedAt + error.retryAfterSeconds * 1000
 }
 
-/** Why a task was rejected, and what to do about it. */
 export function RunRefusal({ error, receivedAt }: { error: unknown; receivedAt: number }) {
   const code = error instanceof ErrandClientError ? error.code : undefined
   const until = freeAt(error, receivedAt)
@@ -67,7 +66,6 @@ function reasonOf(message: string): string {
 
 type WaitNoticeProps = { title: string; until: number; isAlert?: boolean; children: React.ReactNode }
 
-/** A required wait with a countdown. */
 export function WaitNotice({ title, until, isAlert = false, children }: WaitNoticeProps) {
   const left = useSecondsLeft(until)
   return (

@@ -20,7 +20,6 @@ type RunOptions = {
   tags: Readonly<Record<string, string>>
 }
 
-/** Creates a task from a form and opens its page. */
 export function useRun({ endpointId, form, connectorIds: first, tags }: RunOptions) {
   const queries = useQueryClient()
   const [, navigate] = useLocation()

@@ -5,7 +5,6 @@ import { readChatReceipt, type ChatReceipt } from './chat-receipt.ts'
 export type Receipt = {
   charge: Transaction
   refund: Transaction | undefined
-  /** Price breakdown of a chat. */
   chat: ChatReceipt | undefined
   chargedUsd: string
   refundedUsd: string

@@ -21,7 +21,6 @@ import { readEarlier, transcriptOptions, type Transcript } from './transcript/tr
 
 type ConversationViewProps = { session: Session; agent: Agent | undefined }
 
-/** The messages, the reply in progress, and the composer. */
 export function ConversationView({ agent, session }: ConversationViewProps) {
   const { id: sessionId, status } = session
   const agentName = agent?.name ?? session.agentId

@@ -13,7 +13,6 @@ import { sessionOptions } from './transcript/transcript.ts'
 
 type Capped = Pick<Session, 'maxCostUsd' | 'spentUsd'>
 
-/** Cost of a session's chats and their cap. */
 export function SessionCap({ session: { maxCostUsd, spentUsd } }: { session: Capped }) {
   if (maxCostUsd === undefined) return 'None'
   return (

@@ -21,7 +21,6 @@ import { SessionTotal } from './session-header.tsx'
 
 type SessionDetailsProps = { session: Session; agent: Agent | undefined }
 
-/** Session properties, code examples, and a button to end the session. */
 export function SessionDetails({ agent, session }: SessionDetailsProps) {
   const { agentId, createdAt, id, messageCount, metadata, updatedAt } = session
   const { text, params } = draftOf(id)

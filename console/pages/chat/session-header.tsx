@@ -19,7 +19,6 @@ type SessionHeaderProps = {
   areDetailsOpen: boolean
 }
 
-/** Agent name, status and cost of a session. */
 export function SessionHeader({ agent, areDetailsOpen, back, search, session }: SessionHeaderProps) {
   const path = `/chat/${session?.id ?? ''}`
   const detailsHref = `${path}${search ? `${search}&` : '?'}view=details`

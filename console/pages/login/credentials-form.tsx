@@ -19,7 +19,6 @@ type CredentialsFormProps = {
   onSubmit: (credentials: Credentials) => void
 }
 
-/** Email and password, with the service's errors next to their fields. */
 export function CredentialsForm(props: CredentialsFormProps) {
   const { submitLabel, isNewPassword, email: fixedEmail, error: given, passwordHint, isPending, onSubmit } = props
   const [email, setEmail] = useState(fixedEmail ?? '')

@@ -7,7 +7,6 @@ import { enterConsole, returnPath } from './enter-console.ts'
 import { loginErrorOf } from './login-error.ts'
 import { LoginFrame } from './login-frame.tsx'
 
-/** Login with a password or at a provider. */
 export function LoginPage() {
   const search = useSearch()
   const options = useQuery({

@@ -32,7 +32,6 @@ const steps = [
   },
 ] as const
 
-/** First steps for an account that has not run anything yet. */
 export function GettingStarted() {
   const keys = useQuery({ queryKey: ['keys'], queryFn: ({ signal }) => client.keys.list({}, { signal }) })
   const hasKey = (keys.data?.total ?? 0) > 0

@@ -9,7 +9,6 @@ import type { LiveOverview } from './use-live-overview.ts'
 
 const count = new Intl.NumberFormat('en')
 
-/** Key figures: balance, cost of the period, failures, and remaining rate limit. */
 export function OverviewTiles({ account, usage, days }: Pick<LiveOverview, 'account' | 'usage'> & { days: number }) {
   const totals = usage.data && usageTotals(usage.data.days)
   const balance = account.data

@@ -15,7 +15,6 @@ export function StatTiles({ children }: { children: ReactNode }) {
   return <dl className={classes.tiles}>{children}</dl>
 }
 
-/** One named figure within StatTiles. */
 export function StatTile({ label, value, note, isLoading = false }: StatTileProps) {
   return (
     <div className={classes.tile} aria-busy={isLoading}>

@@ -18,7 +18,6 @@ const charsMax = 200
 const empty = { currentPassword: '', newPassword: '', repeated: '' }
 type Field = keyof typeof empty
 
-/** Asks for the current password, and for the new one twice. */
 export function PasswordForm({ email }: { email: string }) {
   const [values, setValues] = useState(empty)
   const change = useMutation({

@@ -15,7 +15,6 @@ export async function loadPayloadText(taskId: string, part: PayloadPart, signal?
   return await readPayloadText(await client.tasks.get({ taskId }, { signal }), part, signal)
 }
 
-/** Loads the input of a task, to run it again. */
 export async function loadInput(taskId: string, signal?: AbortSignal) {
   const task = await client.tasks.get({ taskId }, { signal })
   const params = JSON.parse(await readPayloadText(task, 'request', signal)) as unknown

@@ -17,7 +17,6 @@ export function isFields(value: unknown): value is Fields {
   return typeof value === 'object' && value !== null && !Array.isArray(value)
 }
 
-/** True if there is nothing to show. */
 export function isNothing(value: unknown): boolean {
   if (value === '') return true
   return typeof value === 'object' && value !== null && Object.keys(value).length === 0

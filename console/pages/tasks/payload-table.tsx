@@ -53,7 +53,6 @@ function toColumn(name: string, list: readonly Fields[]): Column<{ fields: Field
   }
 }
 
-/** Returns the total characters of each column's widest number. */
 function numberChars(list: readonly Fields[], columns: readonly string[]): number {
   const widest = (name: string) => {
     const cells = list.map((fields) => fields[name])

@@ -120,7 +120,6 @@ function TaskDetails({ task, agent, hasEndpoint }: TaskDetailsProps) {
   )
 }
 
-/** Links each tag to the tasks that have it. */
 function TaskTags({ tags }: { tags: Readonly<Record<string, string>> }) {
   return (
     <Stack gap={2} component="span" display="inline-flex">

@@ -9,7 +9,6 @@ export function wholeRefundUsd({ refundedUsd, status }: Cost): string | undefine
   return status === 'failed' && /[1-9]/.test(refundedUsd) ? refundedUsd : undefined
 }
 
-/** Price of a task, struck through if refunded. */
 export function TaskCost({ task }: { task: Cost }) {
   if (wholeRefundUsd(task) === undefined) return <Money usd={task.costUsd} />
   return (

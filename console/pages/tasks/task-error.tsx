@@ -7,7 +7,6 @@ import { taskLook } from './task-state.ts'
 import { wholeRefundUsd } from './task-cost.tsx'
 import classes from './task.module.css'
 
-/** Explanation of each error code for the user. */
 const meanings: Readonly<Record<string, string>> = {
   AGENT_ERROR: 'The agent reported an error.',
   AGENT_TIMEOUT: 'The agent took longer than its endpoint allows.',

@@ -9,7 +9,6 @@ const outcomes = ['failed', 'canceled', 'expired'] as const
 const tagsMax = 3
 const hourMs = 3_600_000
 
-/** Time ranges of the list. */
 const spans: Readonly<Record<string, { label: string; ms: number }>> = {
   hour: { label: 'The last hour', ms: hourMs },
   day: { label: 'The last 24 hours', ms: 24 * hourMs },
@@ -18,7 +17,6 @@ const spans: Readonly<Record<string, { label: string; ms: number }>> = {
 }
 const ofDays = 'days'
 
-/** Filters of the task list, stored in the URL. */
 export function useTaskFilters() {
   const [, navigate] = useLocation()
   const [statusText, setStatus] = useSearchField('status')

@@ -15,7 +15,6 @@ const names: Partial<Record<Transaction['type'], string>> = {
   adjustment: 'Given back',
 }
 
-/** Cost of the task according to the ledger. */
 export function TaskMoney({ task }: { task: Task }) {
   const { data, error, isFetching, refetch } = useTaskTransactions(task.id)
   const receipt = data && data.transactions.length > 0 ? receiptPath({ taskId: task.id }) : undefined
@@ -52,7 +51,6 @@ function usageText({ usage }: Task): string | undefined {
   )
 }
 
-/** The price minus refunds. */
 function NetCost({ task }: { task: Task }) {
   const refunded = wholeRefundUsd(task)
   if (refunded === undefined) return <Money usd={task.costUsd} fw={600} />

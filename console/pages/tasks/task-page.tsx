@@ -30,7 +30,6 @@ function waitSeconds(task: Task | undefined, sinceFailureMs: number): number | u
   return sinceFailureMs < unsureMs ? 1 : holdSeconds[task.status]
 }
 
-/** One task: its progress while open, then its result and cost. */
 export function TaskPage() {
   const { taskId } = useParams<{ taskId: string }>()
   const queries = useQueryClient()

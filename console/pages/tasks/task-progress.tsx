@@ -5,7 +5,6 @@ import type { Task } from '../../../client/client.ts'
 import type { OpenTask } from './task-state.ts'
 import { useSeconds } from './use-seconds.ts'
 
-/** Progress of an open task, with elapsed time. */
 export function TaskProgress({ task, limitSeconds }: { task: OpenTask; limitSeconds: number | undefined }) {
   const now = useSeconds()
   const isProcessing = task.status === 'processing'

@@ -72,7 +72,6 @@ function momentsOf(task: Task, transactions: readonly Transaction[]): Moment[] {
   return sorted
 }
 
-/** Formats the agent's last progress report. */
 function progressText({ fraction, message }: NonNullable<Task['progress']>): string {
   const percent = fraction === undefined ? undefined : `${Math.floor(fraction * 100)} %`
   return [percent, message].filter(Boolean).join(', ') || 'Progress'

@@ -1,6 +1,5 @@
 import { useEffect, useState } from 'react'
 
-/** Returns the current time in milliseconds, updated every second. */
 export function useSeconds(): number {
   const [now, setNow] = useState(() => Date.now())
   useEffect(() => {

@@ -7,7 +7,6 @@ type ControlFrameProps = Pick<ReturnType<typeof labelProps>, 'description' | 'la
   children: ReactNode
 }
 
-/** Fieldset around the inputs of a composite value, with its label and description. */
 export function ControlFrame({ children, description, label, required }: ControlFrameProps) {
   return (
     <Fieldset

@@ -1,7 +1,6 @@
 import type { ComponentType } from 'react'
 import type { FormField } from './form-field.ts'
 
-/** Props of every input of the form. */
 export type ControlProps<F extends FormField = FormField> = {
   field: F
   value: unknown
@@ -64,7 +63,6 @@ function rangeText(
   return max === undefined ? undefined : `At most ${unit(max)}.`
 }
 
-/** Returns the placeholder of an empty input. */
 export function emptyText({ initial, isNullable }: FormField, isRequired: boolean): string {
   if (typeof initial === 'string' || typeof initial === 'number') return String(initial)
   if (!isRequired) return 'Left out'

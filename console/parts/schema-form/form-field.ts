@@ -31,13 +31,11 @@ export type Property = { name: string; isRequired: boolean; field: FormField }
 export type ObjectField = {
   kind: 'object'
   properties: readonly Property[]
-  /** Whether the schema allows additional keys. */
   takesOthers: boolean
 }
 export type VariantsField = { kind: 'variants'; variants: readonly FormField[] }
 /** A value entered as JSON, because a form cannot express it. */
 export type JsonField = { kind: 'json'; expects: 'object' | 'array' | undefined }
-/** The kind-specific part of a field. */
 export type FieldKind =
   | TextField
   | NumberField
@@ -50,7 +48,6 @@ export type FieldKind =
   | VariantsField
   | JsonField
 
-/** The part common to all fields. */
 type FieldBase = {
   label: string
   description: string | undefined

@@ -14,7 +14,6 @@ export class Unfinished {
 /** Key under which an object keeps its additional keys while they are not valid JSON. */
 export const othersKey = '*'
 
-/** Returns the initial value of a field. */
 export function initialValue(field: FormField, isRequired: boolean): unknown {
   if (field.initial !== undefined) return structuredClone(field.initial)
   if (!isRequired) return undefined

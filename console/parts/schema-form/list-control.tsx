@@ -8,7 +8,6 @@ import type { Field, ListField } from './form-field.ts'
 import { initialValue } from './form-value.ts'
 import classes from '../../pages/agents/agent.module.css'
 
-/** Rows that can be added and removed, each with the inputs of one item. */
 export function ListControl(props: ControlProps<Field<ListField>>) {
   const { Part, field, isRequired, onChange, path, problems, value } = props
   const items: readonly unknown[] = Array.isArray(value) ? value : []

@@ -1,4 +1,3 @@
-/** Parses JSON, or returns why it is invalid. */
 export function readJson(text: string): { value: unknown } | { problem: string } {
   try {
     return { value: JSON.parse(text) as unknown }

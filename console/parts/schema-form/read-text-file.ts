@@ -28,7 +28,6 @@ export async function readTextFile(
   return { text }
 }
 
-/** Returns the size of a value in a request. */
 export function bytesOf(value: unknown): number {
   return new TextEncoder().encode(JSON.stringify(value)).length
 }

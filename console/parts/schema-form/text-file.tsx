@@ -7,11 +7,9 @@ import classes from '../../pages/agents/agent.module.css'
 import { readTextFile } from './read-text-file.ts'
 
 type TextFileProps = {
-  /** Label of the field that the file fills. */
   label: string
   text: string
   onText: (text: string) => void
-  /** The input. */
   children: ReactNode
 }
 

@@ -7,7 +7,6 @@ import { initialValue, matches } from './form-value.ts'
 import { JsonControl } from './json-control.tsx'
 import { ObjectFields } from './object-control.tsx'
 
-/** Input for a value with several variants: the variant is chosen first. */
 export function VariantsControl(props: ControlProps<Field<VariantsField>>) {
   const { Part, field, isRequired, onChange, path, value } = props
   const { variants } = field

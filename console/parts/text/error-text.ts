@@ -1,7 +1,6 @@
 import { ErrandClientError } from '../../../client/client.ts'
 import { withUsdTexts } from './usd-text.ts'
 
-/** Describes an error for the user. */
 export function errorText(error: unknown): string {
   if (!(error instanceof ErrandClientError)) return error instanceof Error ? error.message : String(error)
   if (error.code === 'NETWORK_ERROR') return 'The service could not be reached. Check the connection and try again.'

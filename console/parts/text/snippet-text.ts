@@ -3,7 +3,6 @@ export type ClientCall = {
   /** For example `tasks.create`. */
   method: string
   input?: unknown
-  /** Variable name of the result. */
   result: string
 }
 
@@ -23,7 +22,6 @@ function quote(text: string): string {
   return `'${text.replaceAll("'", String.raw`'\''`)}'`
 }
 
-/** Generates the same request with the typed client. */
 export function toTypeScript({ method, input, result }: ClientCall, baseUrl: string): string {
   return [
     "import { createClient } from 'errand-client'",
@@ -35,7 +33,6 @@ export function toTypeScript({ method, input, result }: ClientCall, baseUrl: str
   ].join('\n')
 }
 
-/** Writes a JSON value as a TypeScript literal. */
 function toLiteral(value: unknown, indent = ''): string {
   if (typeof value === 'string') {
     return `'${JSON.stringify(value)

@@ -7,7 +7,6 @@ export function usdUnits(usd: string): number {
   return units
 }
 
-/** Sums amounts exactly. */
 export function sumUsd(amounts: readonly string[]): string {
   return formatUsd(amounts.reduce((sum, usd) => sum + usdUnits(usd), 0))
 }

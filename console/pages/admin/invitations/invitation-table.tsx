@@ -13,7 +13,6 @@ import { useNow } from '../../../parts/hooks/use-now.ts'
 import { focusHeading } from '../../../parts/hooks/focus-heading.ts'
 import { RoleBadge } from '../users/user-states.tsx'
 
-/** Invitations and password links with their status. */
 export function InvitationTable({ invitations }: { invitations: readonly Invitation[] }) {
   const now = useNow()
   return (

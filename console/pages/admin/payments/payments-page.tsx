@@ -21,7 +21,6 @@ const days = 30
 type Page = Awaited<ReturnType<typeof client.topups.listAll>>
 type UserTopup = Page['topups'][number]
 
-/** Payments received, returned, disputed and owed. */
 export function PaymentsPage() {
   const [userId, setUserId] = useSearchField('userId')
   const [status, setStatus] = useSearchField('status')

@@ -4,7 +4,6 @@ import type { System } from '../../../../client/client.ts'
 import classes from '../admin.module.css'
 import { findProblems, type Problem } from './system-problems.ts'
 
-/** Overall health in one line, then each problem with a remedy. */
 export function SystemHealth({ system }: { system: System }) {
   const problems = findProblems(system)
   const isSerious = problems.some((problem) => problem.isSerious)

@@ -10,7 +10,6 @@ import { useSystem } from './use-system.ts'
 
 const renewMs = 5000
 
-/** Health overview that refreshes while it is open. */
 export function SystemPage() {
   const system = useSystem(renewMs)
   if (isForAdminsOnly(system.error)) return <AdminsOnlyPage />

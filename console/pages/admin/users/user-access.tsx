@@ -13,7 +13,6 @@ import { AdminButton, SuspendButton } from './access-buttons.tsx'
 import { keepUser } from './keep-user.ts'
 import { PasswordLinkButton } from './password-link-button.tsx'
 
-/** Account access: password link, admin rights, suspension. */
 export function UserAccess({ user, isOwn }: { user: User; isOwn: boolean }) {
   const { email, id: userId, isAdmin, isSuspended } = user
   const changeAdmin = async () => {

@@ -28,7 +28,6 @@ import { UserTransactions } from './user-transactions.tsx'
 
 const back = { href: '/admin/users', label: 'Users' }
 
-/** One user: balance, its history, and the account's access. */
 export function UserPage() {
   const { userId } = useParams<{ userId: string }>()
   const ownId = useAccount().data?.userId

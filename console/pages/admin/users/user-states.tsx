@@ -4,7 +4,6 @@ import { StatusBadge } from '../../../parts/status-badge.tsx'
 import { TimeText } from '../../../parts/text/time-text.tsx'
 import { useNow } from '../../../parts/hooks/use-now.ts'
 
-/** Badges for a user's special states. */
 export function UserStates({ user, isOwn }: { user: User; isOwn: boolean }) {
   const { blockedUntil, isAdmin, isSuspended } = user
   const isBlocked = useIsBlocked(user)

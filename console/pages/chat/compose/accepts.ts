@@ -1,4 +1,3 @@
-/** True if the agent accepts files of this media type. */
 export function isAccepted(mediaType: string, accepts: readonly string[]): boolean {
   const [kind] = mediaType.split('/')
   return mediaType !== '' && accepts.some((one) => one === mediaType || one === `${kind}/*` || one === '*/*')

@@ -12,7 +12,6 @@ const restBytes = 65_536
 
 let count = 0
 
-/** Returns the files that can be attached, and errors for the others. */
 export function chooseFiles(
   files: readonly File[],
   { accepts, attached, bodyBytesMax = Infinity }: Bounds,

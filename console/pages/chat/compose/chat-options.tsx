@@ -7,7 +7,6 @@ import classes from './composer.module.css'
 
 type ChatOptionsProps = { sessionId: string; params: ChatParams; chat: Agent['chat'] | undefined }
 
-/** Returns the errors of the options by field. */
 export function paramErrors(
   { maxTokens, temperature }: ChatParams,
   chat: Agent['chat'] | undefined,

@@ -18,7 +18,6 @@ type ExchangeFooterProps = {
   extras: TurnExtras | undefined
 }
 
-/** Cost of a reply and its transaction. */
 export function ExchangeFooter({ at, charge, extras, isTruncated, text, turnId }: ExchangeFooterProps) {
   const [isOpen, setOpen] = useState(false)
   const id = useId()

@@ -17,7 +17,6 @@ export class PaintLoop {
     this.#paint = paint
   }
 
-  /** Schedules a render. */
   request(): void {
     this.#frame ??= requestAnimationFrame(this.#onFrame)
   }

@@ -11,7 +11,6 @@ type ReplyFoldProps = {
   children: ReactNode
 }
 
-/** A part of a reply that is collapsed at first. */
 export function ReplyFold({ title, aside, isRunning = false, children }: ReplyFoldProps) {
   const [isOpen, setOpen] = useState(false)
   const id = useId()

@@ -2,7 +2,6 @@ import type { Message } from '../../../../client/client.ts'
 import { storedParts, type ReplyPart } from './live-reply.ts'
 import type { Transcript } from './transcript.ts'
 
-/** A stored message and its reply. */
 export type StoredExchange = {
   turnId: string
   message: Message | undefined

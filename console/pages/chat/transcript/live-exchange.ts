@@ -41,7 +41,6 @@ export type TurnExtras = {
 
 export type LiveState = {
   exchange: LiveExchange | undefined
-  /** Why the last message was rejected. */
   refusal: { error: unknown; at: number } | undefined
   extras: ReadonlyMap<string, TurnExtras>
   announcement: string

@@ -3,7 +3,6 @@ import type { ChatEvent, ChatToolCall, Message } from '../../../../client/client
 /** A tool call. `output` is undefined while it runs, and null if the reply ended without a result. */
 export type ToolUse = Omit<ChatToolCall, 'output'> & { output: Record<string, unknown> | null | undefined }
 
-/** A part of a reply, in order of arrival. */
 export type ReplyPart =
   | { kind: 'text'; text: string }
   | { kind: 'reasoning'; text: string }

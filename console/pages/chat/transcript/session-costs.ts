@@ -4,7 +4,6 @@ import type { Transaction } from '../../../../client/client.ts'
 import { client } from '../../../app/api-client.ts'
 import { queryClient } from '../../../app/query-client.ts'
 
-/** Cost of a session by turn. */
 export type SessionCosts = {
   byTurn: ReadonlyMap<string, Transaction>
   /** In units of 0.0001 USD. */

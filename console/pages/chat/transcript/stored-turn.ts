@@ -25,7 +25,6 @@ const settleMsMin = 1500
 const settleMsMax = 30_000
 const pauseMs = { first: 100, most: 1000 }
 
-/** Returns the turn as currently stored in the session. */
 export async function readStored({
   message,
   sessionId,

@@ -45,7 +45,6 @@ export async function readNew(sessionId: string): Promise<Transcript> {
   return await readFrom(sessionId, evenBefore(messageCount))
 }
 
-/** Adds a page to the cache. */
 export function keep(sessionId: string, page: Transcript): void {
   const before = known(sessionId)
   const after = join(before, page)

@@ -12,7 +12,6 @@ import { useOwnErrors } from '../use-own-errors.ts'
 import type { ConnectorServer } from './use-connector-servers.ts'
 
 type AddConnectorFormProps = {
-  /** Servers offered by the operator. */
   servers: readonly ConnectorServer[]
   onAdded: (connector: Connector) => void
   onCancel: () => void

@@ -4,7 +4,6 @@ import { fieldErrors } from '../../../parts/field-errors.ts'
 export type AuthType = Connector['auth']['type']
 export type HeaderRow = { id: number; name: string; value: string }
 
-/** Form state of a connector. */
 export type ConnectorDraft = {
   name: string
   url: string
@@ -63,7 +62,6 @@ export function authOf(draft: ConnectorDraft, kept?: AuthType): ConnectorAuth | 
   return { type: 'headers', headers: Object.fromEntries(given) }
 }
 
-/** Returns errors for missing fields, before the request. */
 export function checkDraft(
   draft: ConnectorDraft,
   { kept, isByUrl }: { kept?: AuthType; isByUrl: boolean },
@@ -106,7 +104,6 @@ export function draftErrors(error: unknown, { headers }: ConnectorDraft): { fiel
   return { fields: { ...fields, ...Object.fromEntries([...bySecret, ...byRow]) }, rest: rest !== undefined }
 }
 
-/** Returns the fields that a draft change affects. */
 export function fieldsOf({ headers = [], ...changes }: Partial<ConnectorDraft>): string[] {
   return [...Object.keys(changes), ...headers.flatMap(({ id }) => [`name-${id}`, `value-${id}`])]
 }

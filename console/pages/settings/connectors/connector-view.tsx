@@ -23,7 +23,6 @@ import { SignInPanel } from './sign-in-panel.tsx'
 import { useConnectorServers } from './use-connector-servers.ts'
 import { useConnectorTools, type ToolsPage } from './use-connector-tools.ts'
 
-/** One connector: status, tools and settings. */
 export function ConnectorView({ connectorId }: { connectorId: string }) {
   const connector = useQuery({
     queryKey: ['connector', connectorId],

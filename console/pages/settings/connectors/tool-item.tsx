@@ -12,7 +12,6 @@ type ToolItemProps = {
   onToggle: (name: string, isAllowed: boolean) => void
 }
 
-/** A tool with its description and input. */
 export function ToolItem({ tool, isAllowed, onToggle }: ToolItemProps) {
   const isOffered = 'inputSchema' in tool
   const isChoice = isAllowed !== undefined

@@ -7,7 +7,6 @@ type KeyLimitFieldsProps = {
   errorOf: (field: keyof LimitsDraft) => string | undefined
 }
 
-/** Limits of a key: spending, rate and agents. */
 export function KeyLimitFields({ draft, errorOf, onChange }: KeyLimitFieldsProps) {
   const change = (part: Partial<LimitsDraft>) => onChange({ ...draft, ...part })
   return (

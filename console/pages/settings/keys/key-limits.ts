@@ -25,7 +25,6 @@ export function draftOf(key?: Key): LimitsDraft {
   }
 }
 
-/** Returns the errors by field. */
 export function limitErrors({
   executionsPerMinute,
   limitUsd,

@@ -37,7 +37,6 @@ export function LiveKeys({ keys, onLimit, onRotate }: LiveKeysProps) {
   )
 }
 
-/** One page of revoked and expired keys. */
 export function EndedKeys({ keys }: { keys: readonly Key[] }) {
   const now = useNow()
   return (

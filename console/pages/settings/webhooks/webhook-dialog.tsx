@@ -67,7 +67,6 @@ export function WebhookDialog({ request, isOpen, onClose }: WebhookDialogProps) 
   )
 }
 
-/** Updates the cached webhook. */
 export function renewWebhooks(webhook: Webhook): void {
   queryClient.setQueryData(['webhook', webhook.id], webhook)
   void queryClient.invalidateQueries({ queryKey: ['webhooks'] })

@@ -18,7 +18,6 @@ type WebhookFormProps = {
   onChanged: (webhook: Webhook) => void
 }
 
-/** Destination and event types of a webhook. */
 export function WebhookForm({ of, onCancel, onChanged, onCreated }: WebhookFormProps) {
   const [isOfTasks, setOfTasks] = useState(of?.url === null)
   const [url, setUrl] = useState(of?.url ?? '')

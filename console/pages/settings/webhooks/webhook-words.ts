@@ -23,7 +23,6 @@ export function webhookLook({ disabledReason, failingSince, isEnabled }: Webhook
   return disabledReason === 'user' ? { status: 'expired', label: 'Off' } : { status: 'failed', label: 'Switched off' }
 }
 
-/** Returns why the webhook is disabled or failing. */
 export function whyNot({ disabledReason, failingSince, isEnabled }: Webhook): string | undefined {
   if (isEnabled && failingSince === null) return undefined
   if (isEnabled) return 'Its last deliveries have failed; they are tried again for about a day each.'
