@@ -1,7 +1,5 @@
 import { ErrandError, errorBody, errorCatalogue, type ErrorCode } from '../server/kernel/errors.ts'
 
-// Error responses with their bodies and headers.
-
 type Json = Record<string, unknown>
 
 /** Errors that any operation may return, in addition to its own. */

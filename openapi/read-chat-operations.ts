@@ -7,7 +7,6 @@ type Json = Record<string, unknown>
 const security = [{ apiKey: [] }, { browserSession: [] }, { platformKey: [] }, { clientToken: [] }]
 const tooMany = 'The caller reads as many chats as may be read at once.'
 
-/** Describes reading the events of a turn that has already started. */
 export function readChatOperation(success: Json): Json {
   return {
     operationId: 'readChat',

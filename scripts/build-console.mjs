@@ -6,7 +6,6 @@ import { dirname, join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 
 const root = dirname(dirname(fileURLToPath(import.meta.url)))
-/** Source files and folders of the console. */
 const sources = ['console', 'client', 'server/kernel/money.ts', 'server/kernel/assert.ts', 'package-lock.json']
 const built = join(root, 'console', 'dist')
 /** Digest of the sources, stored in the build folder. */

@@ -15,7 +15,6 @@ const built = join(root, 'dist', 'errand')
 // Built in a temporary folder and moved into place, so that an interrupted build leaves no partial package.
 const out = `${built}.${process.pid}.partial`
 
-/** Paths published unchanged. */
 const copied = [
   'LICENSE',
   'CHANGELOG.md',

@@ -70,7 +70,6 @@ export async function bundlePackages({ root, modules, folder }: Bundle): Promise
   writeFileSync(join(folder, 'LICENSES.txt'), licences.join(`\n${'-'.repeat(80)}\n\n`))
 }
 
-/** Returns the source files of a bundle. */
 function modulesOf(result: Awaited<ReturnType<typeof build>>): string[] {
   const outputs = Array.isArray(result) ? result : 'output' in result ? [result] : []
   const chunks = outputs.flatMap(({ output }) => output).filter((part) => part.type === 'chunk')

@@ -42,7 +42,6 @@ export function clientTypesFile(): string {
   ].join('\n')
 }
 
-/** Returns the type of a schema, and adds its named types to `named`. */
 function typeOf(schema: ZodType, io: 'input' | 'output', named: Map<string, string>, indent = '    '): string {
   const { $defs = {}, ...whole } = z.toJSONSchema(schema, {
     io,

@@ -99,7 +99,6 @@ function statementsOf(source: string): Statement[] {
   })
 }
 
-/** Returns the names that an `export { … }` exports. */
 function namesIn(text: string): string[] {
   const [, list = ''] = /\{([^}]*)\}/.exec(text) ?? []
   return list.split(',').flatMap((item) => /(\w+)\s*$/.exec(item.trim())?.[1] ?? [])

@@ -65,7 +65,6 @@ function limitTable(): string {
   return markdownTable(['limit', 'variable', 'meaning', 'unit', 'default', '0 means'], rows)
 }
 
-/** Returns a section for each command that does something. */
 function commandSections(command: Command, parents = ''): string[] {
   return command.commands.flatMap((child) => {
     const name = `${parents}${child.name()}`
