@@ -29,7 +29,6 @@ export function serveArguments(dataDir: string, root = file('..')): string[] {
 
 type StartServer = { template: string; env?: Record<string, string>; args?: string[]; root?: string; core?: number }
 
-/** Starts a server in a separate process, on a copy of the prepared data directory. */
 export async function startServer(
   kind: ServerKind,
   { args: more = [], core, env = {}, root, template }: StartServer,

@@ -4,7 +4,6 @@
 const delta = 'and so the words come'
 
 export type ChatScript = {
-  /** Number of text deltas. */
   deltas: number
   /** Whether deltas arrive one by one, as a model's do. */
   isPaced: boolean

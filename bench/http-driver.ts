@@ -9,7 +9,6 @@ export type DriveResult = {
   perSecond: number
   p50Ms: number
   p99Ms: number
-  /** Responses by status. */
   statuses: Record<number, number>
 }
 
@@ -18,7 +17,6 @@ type Drive = {
   connections: number
   /** Returns the bytes of the next request, or undefined at the end. */
   next: () => Buffer | undefined
-  /** Called with each response body. */
   onBody?: (body: string) => void
   /**
    * Never sleeps, so that no server pays for waking its driver: a slower one would at each response, a faster one

@@ -21,7 +21,6 @@ type Next = (limit: number, claiming: ReadonlySet<string>) => Promise<readonly s
 type Side = {
   engine: string
   store: Store
-  /** Runs one statement without parameters. */
   run: (sql: string) => Promise<unknown>
   /** Oldest first, regardless of the owner. */
   inOrder: () => Next

@@ -79,7 +79,6 @@ async function delivered(sink: BenchProcess, { count, template, users }: Due): P
   }
 }
 
-/** Inserts `count` deliveries, alternating between the webhooks. */
 function insertDue(dataDir: string, count: number): void {
   const db = new Database(join(dataDir, 'errand.db'))
   const webhooks = db.prepare<[], { id: string; userId: string }>('SELECT id, user_id AS "userId" FROM webhooks').all()
@@ -103,7 +102,6 @@ function insertDue(dataDir: string, count: number): void {
   db.close()
 }
 
-/** Waits for `count` requests at the sink, and returns their rate. */
 async function rateAt(sink: BenchProcess, count: number): Promise<number> {
   for (;;) {
     const now = (await (await fetch(sink.url)).json()) as { count: number; ms: number }

@@ -1,7 +1,6 @@
 // Script in the last message of a prompt for the stub of a model provider, and deltas that contain their send time.
 
 export type ModelScript = {
-  /** Number of text deltas in the reply. */
   deltas: number
   /** Milliseconds between two deltas; 0 for as fast as they are read. */
   everyMs: number

@@ -10,7 +10,6 @@ import { drive, requestBytes } from './http-driver.ts'
 const file = (path: string) => fileURLToPath(new URL(path, import.meta.url))
 
 export type ModelServers = {
-  /** The model provider. */
   stub: BenchProcess
   /** The service, with an agent that uses the stub's model. */
   ours: BenchProcess
@@ -57,7 +56,6 @@ export async function runFloor(floor: BenchProcess, request: FloorRequest, signa
   return (await answer.json()) as FloorResult
 }
 
-/** Returns the number of deltas that the floor has received so far. */
 export async function floorDeltas(floor: BenchProcess): Promise<number> {
   return ((await (await fetch(floor.url)).json()) as { deltas: number }).deltas
 }

@@ -1,7 +1,6 @@
 import { connect, type Socket } from 'node:net'
 import { clockMs, readStamp } from './model-script.ts'
 
-/** Data received from all streams so far. */
 export type PacedReading = {
   /** Delay of each delta after the model sent it, in milliseconds and in order of arrival. */
   readonly lags: number[]

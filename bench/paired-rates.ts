@@ -49,7 +49,6 @@ export async function takeTurns<Name extends string, Result>(
   return Object.fromEntries(running.map(({ name, results }) => [name, results])) as Record<Name, Result[]>
 }
 
-/** A server and its requests. */
 type Side = { kind: ServerKind; requests: readonly Buffer[]; env?: Record<string, string> }
 
 export type PairedRate = {
@@ -63,7 +62,6 @@ export type PairedRate = {
 
 type PairedRates = { template: string; connections: number; rounds: number; requestsPerRound: number }
 
-/** Measures request rates in paired rounds. */
 export async function pairedRates<Name extends string>(
   sides: Record<Name, Side>,
   { connections, requestsPerRound, rounds, template }: PairedRates,

@@ -16,7 +16,6 @@ type Round = { figure: number; operations?: number }
 type Group = {
   what: string
   unit: string
-  /** Whether smaller is better. */
   isLess?: boolean
   env?: Record<string, string>
   /** A new server for each round, because memory cannot be measured twice on one. */
@@ -228,7 +227,6 @@ export async function rateOf(url: string, requests: readonly Buffer[]): Promise<
   return { figure: driven.perSecond, operations: driven.requests }
 }
 
-/** Creates a task per user, and returns the path and the key to read it with. */
 export async function createdTasks(url: string, users: readonly BenchUser[]) {
   const tasks: { key: string; path: string }[] = []
   for (const { key } of users) {

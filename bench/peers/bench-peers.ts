@@ -143,7 +143,6 @@ async function startOurs({ core, template }: Setup, isRunning: boolean): Promise
   return { url: server.url, drained: async () => await drained(server.dataDir), stop: server.stop }
 }
 
-/** Creates one task per user and checks that each has completed. */
 async function completedTasks({ drained, url }: Stack, { users }: Setup) {
   const tasks = await createdTasks(url, users)
   await drained()

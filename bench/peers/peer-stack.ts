@@ -11,7 +11,6 @@ import { promisify } from 'node:util'
 import type { BenchUser } from '../bench-data.ts'
 import { startCommand, startProcess } from '../bench-process.ts'
 
-/** A task API with its storage and workers. */
 export type Stack = {
   url: string
   /** Resolves when no task is waiting or running. */

@@ -36,7 +36,6 @@ export function createChatRoutes({ agentId, apiKey, errandUrl }: ChatRoutesOptio
   }
 
   return {
-    // Initial data of the page.
     'GET /api/chat': async (request) => {
       const known = cookieOf(request)
       const isActive = known !== undefined && (await isOpen(known))
