@@ -1,7 +1,7 @@
 import { connect, type Socket } from 'node:net'
 
-// Drives a server over keep-alive connections with one request in flight on each. Written on sockets, because a client
-// library uses more of a core than the servers under test and would pull every ratio toward one.
+// Drives a server over keep-alive connections with one request in flight on each. Written on sockets: a client library
+// uses more of a core than the servers under test, and would pull every ratio toward one.
 
 export type DriveResult = {
   requests: number

@@ -28,7 +28,7 @@ type Side = {
 }
 
 /**
- * Claims of queued tasks with users in rotation, compared with claims of the oldest task, in paired rounds on the same
+ * Claims of queued tasks with users in rotation, compared with claims of the oldest task. Paired rounds on the same
  * tables.
  */
 export const measureClaims: Measure = async ({ isQuick }) => {

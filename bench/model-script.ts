@@ -1,4 +1,5 @@
-// Script in the last message of a prompt for the stub of a model provider, and deltas that contain their send time.
+// Script for the stub of a model provider, sent as the last message of a prompt. Also deltas that contain their send
+// time.
 
 export type ModelScript = {
   deltas: number

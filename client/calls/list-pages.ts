@@ -59,9 +59,9 @@ async function* items<Page extends PageHead, Item>(
 
 /**
  * Pages by offset, although items move when others are added or removed. Each page starts at the last item of the
- * previous one, so newly added items are skipped. If that item is missing, the page is read again. The offset moves
- * down by the number of added items, or up by a page if none were added, because then some were removed. No item comes
- * twice, and no item that existed all the time is left out.
+ * previous one, so newly added items are skipped. If that item is missing, the page is read again at another offset.
+ * The offset moves down by the number of added items. If none were added, some were removed, and it moves up by a page.
+ * No item comes twice, and no item that existed all the time is left out.
  */
 async function* itemsByOffset<Page extends PageHead, Item>(
   first: Page,

@@ -104,7 +104,7 @@ export function createSendRpc(connection: Connection): SendRpc {
 
 /**
  * Serializes the input as plain JSON. Throws INVALID_ARGUMENT for values that JSON cannot hold, such as a cycle or a
- * bigint. Plain, because the service stores params as JSON and they must mean the same as over REST, where a date is a
+ * bigint. Plain, because the service stores params as JSON. They must mean the same as over REST, where a date is a
  * string.
  */
 export function toJson(value: unknown): string {

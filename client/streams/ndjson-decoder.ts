@@ -9,7 +9,7 @@ const defaultLineBytesMax = 64 * 1024 * 1024
 
 /**
  * Decodes bytes to events, however the bytes are chunked. Lines are split as bytes, because a line feed is never part
- * of another UTF-8 character, and each is decoded when complete. Blank lines are ignored.
+ * of another UTF-8 character. Each line is decoded when complete. Blank lines are ignored.
  */
 export class NdjsonDecoder {
   readonly #lineBytesMax: number

@@ -40,8 +40,7 @@ export function TaskPage() {
     // Leaving the page aborts the signal, and with it the long poll.
     queryFn: async ({ signal }) => {
       const known = queries.getQueryState<Task>(key)
-      // The first request after a failure is not a long poll, so that the page shows immediately that the service is
-      // back.
+      // The first request after a failure is not a long poll, so that the page immediately shows the service as back.
       const hasFailed = known !== undefined && (known.error !== null || known.fetchFailureCount > 0)
       const wait = hasFailed ? undefined : waitSeconds(known?.data, Date.now() - failedAt.current)
       try {
