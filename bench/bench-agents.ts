@@ -2,10 +2,10 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import { defineConfig } from '../server/agents/config/define-config.ts'
 import { deltaAt, parseScript, usageOf } from './chat-script.ts'
 
-/** Between the deltas of a paced reply. */
+/** Pause between the deltas of a paced reply. */
 const pauseMs = 5
 
-/** Limits that nothing reaches, all of which are judged. */
+/** Limits that are never reached, but all checked. */
 const plan = {
   executionsPerMinute: 10,
   tasksWaiting: 1_000_000,
@@ -13,7 +13,7 @@ const plan = {
   agents: ['bench', 'benchchat'],
 }
 
-/** What the benchmarks run: nothing, an agent that blocks its thread, and a chat that writes what it is asked for. */
+/** Benchmark agents: a no-op, one that blocks its thread, and a chat whose output the message sets. */
 export default defineConfig({
   ...(process.env['BENCH_PLAN'] && { plans: { bench: plan }, defaultPlan: 'bench' }),
   webhooks: { privateHosts: ['127.0.0.1'] },

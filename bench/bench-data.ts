@@ -10,10 +10,10 @@ import { scopes } from '../server/store/records.ts'
 import { openSqliteStore } from '../server/store/sqlite/sqlite-store.ts'
 
 export type BenchUser = { userId: string; key: string }
-/** `limitedKey` has limits that nothing reaches. */
+/** `limitedKey` has limits that are never reached. */
 export type BenchData = { template: string; users: (BenchUser & { limitedKey: string })[] }
 
-/** A data directory with that many users, each with a key and a balance, to be copied for every server. */
+/** Creates a data directory with users, each with a key and a balance. It is copied for every server. */
 export async function prepareData(userCount: number): Promise<BenchData> {
   const template = mkdtempSync(join(tmpdir(), 'errand-bench-template-'))
   const store = openSqliteStore({
@@ -47,7 +47,7 @@ export async function prepareData(userCount: number): Promise<BenchData> {
   return { template, users }
 }
 
-/** Writes that many tasks straight into a prepared directory, and returns their ids; `status` is that of all of them. */
+/** Inserts tasks with one status directly into a prepared directory, and returns their ids. */
 export function insertTasks(
   dataDir: string,
   {
@@ -63,7 +63,7 @@ export function insertTasks(
     status: 'pending' | 'completed'
     tagsOf?: (index: number) => Record<string, string>
     cost?: number
-    /** Spend windows of all tasks, as JSON. */
+    /** Spend windows of every task, as JSON. */
     countedIn?: string | null
   },
 ): { taskId: string; user: BenchUser }[] {
@@ -82,7 +82,7 @@ export function insertTasks(
     `INSERT INTO counters (user_id, kind, part, status, count) VALUES (?, ?, ?, ?, ?)
      ON CONFLICT DO UPDATE SET count = count + excluded.count`,
   )
-  // Before the window of the rate limit, so that they use no slot.
+  // Before the rate-limit window, so that they use no slot.
   const createdAt = Date.now() - 3_600_000
   const tasks = db.transaction(() =>
     Array.from({ length: count }, (_, index) => {

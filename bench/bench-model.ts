@@ -1,10 +1,10 @@
 import { createOpenAICompatible } from '@ai-sdk/openai-compatible'
 
-/** The model of the stub whose URL the environment names; the same object for the service and for the bare loop. */
+/** Returns the stub's model; its URL is in the environment. The service and the bare loop use the same one. */
 export function benchModel() {
   const url = process.env['BENCH_MODEL_URL']
   if (url === undefined) throw new Error('BENCH_MODEL_URL: must be the URL of the model stub')
-  // Without includeUsage a stream ends without the counts that the chat is charged by.
+  // Without includeUsage, a stream ends without the token counts that the charge is based on.
   return createOpenAICompatible({ name: 'bench', baseURL: url, includeUsage: true })('bench')
 }
 

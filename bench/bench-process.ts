@@ -4,14 +4,14 @@ import { readFileSync } from 'node:fs'
 export type BenchProcess = {
   url: string
   residentMb: () => number
-  /** User and system seconds of all threads so far. */
+  /** User and system CPU seconds of all threads so far. */
   cpuSeconds: () => number
   stop: () => Promise<void>
 }
 
 /**
- * Starts a server as a separate Node process with these arguments. The first line of its output has its URL.
- * `core` pins all its threads to one core.
+ * Starts a server as a separate Node process. The first line of its output contains its URL. `core` pins all its
+ * threads to one core.
  */
 export async function startProcess(
   args: readonly string[],
@@ -28,13 +28,13 @@ export async function startProcess(
   }
 }
 
-/** Starts a command, which this process kills when it exits. */
+/** Starts a command that is killed when this process exits. */
 export function startCommand(words: readonly string[], env: Record<string, string>, core?: number) {
   // taskset replaces itself with the command, so `child` is the command.
   const [command, ...args] = core === undefined ? words : ['taskset', '-c', String(core), ...words]
   const child = spawn(command!, args, { stdio: ['ignore', 'pipe', 'inherit'], env: { ...process.env, ...env } })
   const exited = new Promise((resolve) => child.once('exit', resolve))
-  // A benchmark that fails leaves no server behind. Runs before listeners that delete the server's files.
+  // Leaves no server behind if a benchmark fails. Runs before listeners that delete the server's files.
   const kill = () => child.kill('SIGKILL')
   process.prependListener('exit', kill)
   const stop = async (): Promise<void> => {
@@ -45,20 +45,20 @@ export function startCommand(words: readonly string[], env: Record<string, strin
   return { child, stop }
 }
 
-/** User and system seconds of a process so far, with those of its children that have ended. */
+/** Returns the user and system seconds of a process so far, including its ended children. */
 export function cpuSecondsOf(pid: number): number {
   const fields = readFileSync(`/proc/${pid}/stat`, 'utf8').split(') ')[1]!.split(' ')
   return fields.slice(11, 15).reduce((sum, ticks) => sum + Number(ticks), 0) / 100
 }
 
-/** Of the children that a process has now. */
+/** Sums `cpuSecondsOf` over the current children of a process. */
 export function cpuSecondsOfChildren(pid: number): number {
   const children = readFileSync(`/proc/${pid}/task/${pid}/children`, 'utf8').split(' ').filter(Boolean)
   return children.reduce((sum, child) => {
     try {
       return sum + cpuSecondsOf(Number(child))
     } catch {
-      // It ended meanwhile, and its parent has its time.
+      // It ended meanwhile; its parent's total includes it.
       return sum
     }
   }, 0)

@@ -20,7 +20,7 @@ const floors = {
   'floor-ndjson': () => [file('./floor/ndjson-floor.ts')],
 }
 
-/** As npm run errand starts it; `root` is the checkout that is served. */
+/** Arguments as in npm run errand. `root` is the checkout to serve. */
 export function serveArguments(dataDir: string, root = file('..')): string[] {
   const config = ['--config', join(root, 'bench/bench-agents.ts')]
   const serve = ['serve', '--data', dataDir, ...config, '--port', '0', '--json']
@@ -29,7 +29,6 @@ export function serveArguments(dataDir: string, root = file('..')): string[] {
 
 type StartServer = { template: string; env?: Record<string, string>; args?: string[]; root?: string; core?: number }
 
-/** Starts a server as a process of its own on a copy of the prepared data directory. */
 export async function startServer(
   kind: ServerKind,
   { args: more = [], core, env = {}, root, template }: StartServer,

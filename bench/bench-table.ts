@@ -6,7 +6,7 @@ export type Row = {
   what: string
   value: number
   unit: string
-  /** Against what the ratio stands, and the ratio. */
+  /** Baseline of the ratio, and the ratio. */
   against?: string
   ratio?: number
   /** Lower and upper quartile of the ratio. */
@@ -15,12 +15,12 @@ export type Row = {
   isMet?: boolean
 }
 
-/** A row whose ratio must reach at least that. */
+/** Returns a row whose ratio must be at least `bar`. */
 export function atLeast(row: Row & { ratio: number }, bar: number): Row {
   return { ...row, bar: `≥ ${bar}`, isMet: row.ratio >= bar }
 }
 
-/** A row whose value must stay at or below that. */
+/** Returns a row whose value must be at most `bar`. */
 export function atMost(row: Row, bar: number): Row {
   return { ...row, bar: `≤ ${bar} ${row.unit}`, isMet: row.value <= bar }
 }

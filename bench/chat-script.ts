@@ -1,24 +1,23 @@
-// What the benchmark's chat agent and its floor are asked to do, so that both write the same events.
+// Script for the benchmark's chat agent and its floor, so that both write the same events.
 
-/** About what a model sends at a time. */
+/** About the size of a model's delta. */
 const delta = 'and so the words come'
 
 export type ChatScript = {
-  /** How many text deltas are written. */
   deltas: number
-  /** Whether each of them comes by itself, as those of a model do. */
+  /** Whether deltas arrive one by one, as a model's do. */
   isPaced: boolean
   /** Whether the stream then stays open until its client leaves. */
   isHeld: boolean
 }
 
-/** `events 2000`, `paced 200`, `first` or `hold`. */
+/** Parses `events 2000`, `paced 200`, `first` or `hold`. */
 export function parseScript(message: string): ChatScript {
   const [mode, count = '1'] = message.split(' ')
   return { deltas: Number(count), isHeld: mode === 'hold', isPaced: mode === 'paced' }
 }
 
-/** Each delta is a text of its own, since a writer might recognise one that it has seen. */
+/** Each delta is a new string, because a writer might recognize a repeated one. */
 export function deltaAt(index: number): string {
   return `${delta} ${index % 1000}`
 }

@@ -3,7 +3,7 @@ import type { BenchServer, ServerKind } from './bench-servers.ts'
 import { drive, requestBytes } from './http-driver.ts'
 import { connectStream, type StreamEnd } from './stream-driver.ts'
 
-/** More at once are more than the service lets in. */
+/** Maximum number of streams that the service lets in simultaneously. */
 export const openedAtOnce = 50
 
 type ChatRequests = {
@@ -15,7 +15,7 @@ type ChatRequests = {
   headers?: string
 }
 
-/** Requests of chats that each have a new session, so that none has a history; the users take turns. */
+/** Returns chat requests with a new session each, so that none has a history. The users alternate. */
 export async function chatRequests(
   server: BenchServer,
   { count, headers, kind, message, more = {}, users }: ChatRequests,
@@ -30,7 +30,7 @@ export async function chatRequests(
       if (sessionId === undefined) throw new Error(`no session: ${answer}`)
       sessionIds.push(sessionId)
     }
-    // One connection, so that the answers come in the order of the users.
+    // One connection, so that responses arrive in the order of the users.
     await drive({ url: server.url, connections: 1, next: () => queue.shift(), onBody })
   }
   return owners.map(({ key }, index) => {
@@ -39,7 +39,7 @@ export async function chatRequests(
   })
 }
 
-/** Sends each request on a connection of its own and reads every stream to its end. */
+/** Sends each request on its own connection and reads every stream to its end. */
 export async function streamAll(server: BenchServer, requests: readonly Buffer[], expected: { events: number }) {
   const connections = await Promise.all(requests.map(async () => await connectStream(server.url)))
   const from = performance.now()

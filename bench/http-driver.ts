@@ -1,7 +1,7 @@
 import { connect, type Socket } from 'node:net'
 
-// Drives a server over keep-alive connections with one request in flight on each. Written on sockets, because a client
-// library needs more of a core than the servers that it measures, and every ratio would be pulled toward one.
+// Drives a server over keep-alive connections with one request in flight on each. Written on sockets: a client library
+// uses more of a core than the servers under test, and would pull every ratio toward one.
 
 export type DriveResult = {
   requests: number
@@ -9,25 +9,23 @@ export type DriveResult = {
   perSecond: number
   p50Ms: number
   p99Ms: number
-  /** Answers by status. */
   statuses: Record<number, number>
 }
 
 type Drive = {
   url: string
   connections: number
-  /** The bytes of the next request; undefined when there are no more. */
+  /** Returns the bytes of the next request, or undefined at the end. */
   next: () => Buffer | undefined
-  /** Given each body, for a caller that needs what is in it. */
   onBody?: (body: string) => void
   /**
-   * Never sleeps, so that no server pays for waking its driver: a slower one does at each answer, a faster one never.
-   * Takes a core, so only for a server that works on one thread.
+   * Never sleeps, so that no server pays for waking its driver: a slower one would at each response, a faster one
+   * never. Takes a core, so use it only for single-threaded servers.
    */
   staysAwake?: boolean
 }
 
-/** Sends requests until `next` has no more and every answer is there. */
+/** Sends requests until `next` returns undefined and every response has arrived. */
 export async function drive({ url, connections, next, onBody, staysAwake = false }: Drive): Promise<DriveResult> {
   const { hostname, port } = new URL(url)
   const latencies: number[] = []
@@ -73,7 +71,7 @@ export function requestBytes(
 
 type Response = { status: number; body: string }
 
-/** Reads one response at a time, with a length or chunked. */
+/** Reads one response at a time, with a content length or chunked. */
 function responseReader(socket: Socket): () => Promise<Response> {
   let buffered = ''
   let waiting: { resolve: (response: Response) => void; reject: (error: Error) => void } | undefined

@@ -6,26 +6,26 @@ import { chatRequests, openedAtOnce, streamAll } from './chat-streams.ts'
 import { median, medianRatio, pairedRounds } from './paired-rates.ts'
 import { connectStream, type StreamConnection } from './stream-driver.ts'
 
-/** Streams at a time, and the deltas that each of them sends. */
+/** Concurrent streams, and deltas per stream. */
 const loads = [
   { streams: 1, deltas: 50_000 },
   { streams: 50, deltas: 2000 },
   { streams: 500, deltas: 1000 },
 ]
 const openStreams = 500
-/** Of a few events each, so that their admission and settlement count. */
+/** A few events each, so that admission and settlement matter. */
 const shortChats = 200
 const shortDeltas = 20
-/** Opened beside those, to see by how much the memory grows. */
+/** Opened in addition, to measure the memory growth. */
 const furtherStreams = 2000
-/** Until what was collected or written behind is done with. */
+/** Time for garbage collection and deferred writes to finish. */
 const settleMs = 2000
 
 const envs: Partial<Record<ServerKind, Record<string, string>>> = {
   errand: { ERRAND_EXECUTIONS_PER_MINUTE: '0' },
 }
 
-/** POST /api/chat: events through many streams, the wait for a first event, and the memory of an open stream. */
+/** POST /api/chat: event throughput, latency of the first event, and memory of an open stream. */
 export const measureChat: Measure = async ({ isQuick, template, users }) => {
   const rows: Row[] = []
   for (const { deltas, streams } of loads) {
@@ -56,7 +56,7 @@ export const measureChat: Measure = async ({ isQuick, template, users }) => {
 
 type Chats = { template: string; users: readonly BenchUser[] }
 
-/** Events a second of every round. */
+/** Returns the events per second of each round. */
 async function eventRates(options: Chats & { streams: number; deltas: number; rounds: number }) {
   const { deltas, rounds, streams, template, users } = options
   const side = (kind: ServerKind) => {
@@ -70,7 +70,7 @@ async function eventRates(options: Chats & { streams: number; deltas: number; ro
   return await pairedRounds({ floor: side('floor-ndjson'), ours: side('errand') }, { rounds, template })
 }
 
-/** Chats a second of every round, with a cap and without. */
+/** Returns the chats per second of each round, with and without a cap. */
 async function cappedChats({ count, rounds, template, users }: Chats & { count: number; rounds: number }) {
   const side = (more: object) => {
     const kind: ServerKind = 'errand'
@@ -84,7 +84,7 @@ async function cappedChats({ count, rounds, template, users }: Chats & { count: 
   return await pairedRounds({ plain: side({}), capped: side({ maxCostUsd: '1.0000' }) }, { rounds, template })
 }
 
-/** Milliseconds until the first event, a median of every round, one request after the other on one connection. */
+/** Returns the median milliseconds to the first event for each round, with sequential requests on one connection. */
 async function firstEvents({ requests: count, template, users }: Chats & { requests: number }) {
   const side = (kind: ServerKind) => {
     const round = async (server: BenchServer): Promise<number> => {
@@ -100,11 +100,11 @@ async function firstEvents({ requests: count, template, users }: Chats & { reque
   return await pairedRounds({ floor: side('floor-ndjson'), ours: side('errand') }, { rounds: 6, template })
 }
 
-/** Kilobytes that a server grows by for each of many open streams; the median of several servers. */
+/** Returns the kilobytes that a server grows by per open stream; the median of several servers. */
 async function memoryOfStream(kind: ServerKind, { servers, template, users }: Chats & { servers: number }) {
   const grown: number[] = []
   for (let run = 0; run < servers; run++) {
-    // The floor with the young generation that ours is started with, which else would be the larger part of it.
+    // Starts the floor with the same young generation as ours. The default would dominate its memory.
     const env = kind === 'floor-ndjson' ? { NODE_OPTIONS: '--max-semi-space-size=4' } : envs[kind]
     const server = await startServer(kind, { template, ...(env && { env }) })
     try {
@@ -117,8 +117,8 @@ async function memoryOfStream(kind: ServerKind, { servers, template, users }: Ch
 }
 
 /**
- * The slope between few and many open streams: what sessions and first streams leave free in the heap is used up by the
- * few, and would make the next ones look as if they took nothing.
+ * Measures the slope between few and many open streams. The first few use up the heap space left free by sessions and
+ * earlier streams; otherwise the next streams would seem to take no memory.
  */
 export async function growthOfStream(server: BenchServer, of: { kind: ServerKind; users: readonly BenchUser[] }) {
   const few = await chatRequests(server, { ...of, count: openStreams, message: 'hold' })
@@ -133,7 +133,7 @@ export async function growthOfStream(server: BenchServer, of: { kind: ServerKind
   return (grownMb * 1024) / furtherStreams
 }
 
-/** Opens streams that their agents hold; settles when each has sent its first event. */
+/** Opens streams that their agents hold open. Resolves when each has sent its first event. */
 async function openAll(server: BenchServer, requests: readonly Buffer[]): Promise<StreamConnection[]> {
   const connections: StreamConnection[] = []
   for (let from = 0; from < requests.length; from += openedAtOnce) {

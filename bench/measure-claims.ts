@@ -15,20 +15,22 @@ import { median, medianRatio } from './paired-rates.ts'
 const slots = 16
 const userCounts = [1, 10, 10_000]
 
-/** Answers ids of tasks to claim, at most that many; `claiming` are those whose claims are under way. */
+/** Returns at most `limit` ids of tasks to claim. `claiming` are those with a claim in progress. */
 type Next = (limit: number, claiming: ReadonlySet<string>) => Promise<readonly string[]>
 
 type Side = {
   engine: string
   store: Store
-  /** Runs one statement without values. */
   run: (sql: string) => Promise<unknown>
-  /** Oldest first, whoever they belong to. */
+  /** Oldest first, regardless of the owner. */
   inOrder: () => Next
   close: () => Promise<void>
 }
 
-/** Claims of waiting tasks, users in turn, against claims of the oldest, in paired rounds on the same tables. */
+/**
+ * Claims of queued tasks with users in rotation, compared with claims of the oldest task. Paired rounds on the same
+ * tables.
+ */
 export const measureClaims: Measure = async ({ isQuick }) => {
   const rows: Row[] = []
   for (const open of [onSqlite, onPostgres]) {
@@ -62,7 +64,7 @@ async function measureOne(side: Side, { isQuick, users }: { users: number; isQui
   return atLeast({ what, value: median(rates.fair), unit: '/s', against: 'the oldest first', ratio }, 0.95)
 }
 
-/** As a runner takes tasks up: as many as there are free slots, by one question at a time. */
+/** Claims like a runner: as many tasks as there are free slots, one query at a time. */
 async function claimRate(store: Store, next: Next, count: number): Promise<number> {
   const claiming = new Set<string>()
   let left = count
@@ -100,7 +102,7 @@ function fair(store: Store): Next {
   }
 }
 
-/** In the order of admission each user has one task and then the next, so that both ways claim of as many users. */
+/** Users alternate in admission order, so that both strategies claim from equally many users. */
 async function writeWaiting(run: Side['run'], { tasks, users }: { users: number; tasks: number }): Promise<void> {
   const numbers = (count: number) =>
     `WITH RECURSIVE numbers (n) AS (SELECT 1 UNION ALL SELECT n + 1 FROM numbers WHERE n < ${count})`
@@ -125,7 +127,8 @@ async function onSqlite(): Promise<Side> {
   }
   const store = openSqliteStore({ dataDir, limits: resolveLimits({}, {}), clock, onFatal })
   const db = new Database(join(dataDir, 'errand.db'))
-  // As the service did before users were served in turn: some of the oldest in memory, more when half of them are claimed.
+  // Baseline without user rotation: keeps some of the oldest tasks in memory, and reads more when half of them are
+  // claimed.
   const oldest = db
     .prepare<[], string>(
       `SELECT id FROM tasks WHERE completed_at IS NULL AND queued = 1 ORDER BY seq LIMIT ${slots * 8}`,
@@ -155,7 +158,7 @@ async function onPostgres(): Promise<Side> {
   const databaseUrl = await database.newDatabase([])
   const store = await openPostgresStore({ databaseUrl, limits: resolveLimits({}, {}) })
   const pool = openPool(databaseUrl, 1)
-  // A lease waits for no disk, in whichever order tasks are taken.
+  // A lease does not wait for the disk, whatever the claim order.
   await pool.query('SET synchronous_commit = off')
   const oldest = `UPDATE tasks SET lease_until = floor(extract(epoch FROM clock_timestamp()) * 1000) + 30000
     WHERE seq IN (SELECT seq FROM tasks WHERE completed_at IS NULL AND queued = 1 AND lease_until IS NULL

@@ -17,7 +17,10 @@ const endpoints = 16
 const rounds = 3
 const file = (path: string) => fileURLToPath(new URL(path, import.meta.url))
 
-/** Deliveries that are due, to endpoints on this machine, until the last has arrived; against plain POSTs to the same. */
+/**
+ * Deliveries that are due, to endpoints on this machine, until the last one has arrived. Compared with plain POSTs to
+ * the same endpoints.
+ */
 export const measureEvents: Measure = async ({ isQuick, template, users }) => {
   const count = isQuick ? 2000 : 10_000
   const sink = await startProcess([file('./floor/webhook-sink.ts')], {})
@@ -53,7 +56,7 @@ async function plainPosts(sink: BenchProcess, count: number): Promise<number> {
 
 type Due = { template: string; users: readonly BenchUser[]; count: number }
 
-/** Has a server deliver what it finds when it starts. */
+/** Makes a server deliver the events that it finds when it starts. */
 async function delivered(sink: BenchProcess, { count, template, users }: Due): Promise<number> {
   const dataDir = mkdtempSync(join(tmpdir(), 'errand-bench-events-'))
   cpSync(template, dataDir, { recursive: true })
@@ -76,7 +79,6 @@ async function delivered(sink: BenchProcess, { count, template, users }: Due): P
   }
 }
 
-/** Writes that many deliveries, of the webhooks in turn. */
 function insertDue(dataDir: string, count: number): void {
   const db = new Database(join(dataDir, 'errand.db'))
   const webhooks = db.prepare<[], { id: string; userId: string }>('SELECT id, user_id AS "userId" FROM webhooks').all()
@@ -100,7 +102,6 @@ function insertDue(dataDir: string, count: number): void {
   db.close()
 }
 
-/** Waits for that many requests at the sink. */
 async function rateAt(sink: BenchProcess, count: number): Promise<number> {
   for (;;) {
     const now = (await (await fetch(sink.url)).json()) as { count: number; ms: number }

@@ -11,13 +11,16 @@ const fastStreams = 200
 const fastDeltas = 500
 const pacedStreams = 500
 const pacedEveryMs = 100
-/** Between the beginnings of two paced streams, so that their deltas are spread over the time between two of one. */
+/** Delay between the starts of two paced streams, so that the deltas of all streams are spread over time. */
 const staggerMs = 4
-/** Until what the beginnings of the streams took is done with. */
+/** Time for the load of starting the streams to settle. */
 const settleMs = 2000
 const beginMsMax = 60_000
 
-/** Model agents against the AI SDK's own loop over the same provider: deltas a second, the first one, and CPU. */
+/**
+ * Model agents compared with the AI SDK's own loop over the same provider: deltas per second, time to the first delta,
+ * and CPU.
+ */
 export const measureModels: Measure = async (data) =>
   await withModelServers(data.template, async (servers) => [
     ...(await fastRows(servers, data)),
@@ -38,7 +41,7 @@ async function fastRows(servers: ModelServers, { isQuick, users }: Options): Pro
     ours: async () => await streamAll(servers, { users, message }),
   }
   const rates = { floor: [] as number[], ours: [] as number[] }
-  // The first round warms up and is left out.
+  // The first round warms up and is discarded.
   for (let round = 0; round <= rounds; round++) {
     for (const side of round % 2 === 0 ? (['floor', 'ours'] as const) : (['ours', 'floor'] as const)) {
       const { deltas, seconds } = await sides[side]()
@@ -54,7 +57,7 @@ async function fastRows(servers: ModelServers, { isQuick, users }: Options): Pro
   ]
 }
 
-/** Sends all chats at once, each on a connection of its own, and reads every stream to its end. */
+/** Sends all chats simultaneously, each on its own connection, and reads every stream to its end. */
 async function streamAll({ ours }: ModelServers, { message, users }: { users: readonly BenchUser[]; message: string }) {
   const requests = await modelChats(ours, { users, count: fastStreams, message })
   const connections = await Promise.all(requests.map(async () => await connectStream(ours.url)))
@@ -62,14 +65,14 @@ async function streamAll({ ours }: ModelServers, { message, users }: { users: re
   const ends = await Promise.all(requests.map(async (request, index) => await connections[index]!.open(request).ended))
   const seconds = (performance.now() - from) / 1000
   for (const connection of connections) connection.close()
-  // The last event of each is no delta.
+  // The last event of each stream is not a delta.
   return { deltas: ends.reduce((sum, { events }) => sum + events - 1, 0), seconds }
 }
 
-/** The wait for the first delta while nothing else is under way, one chat and one bare reply in turn. */
+/** Time to the first delta on an idle server, alternating between one chat and one bare reply. */
 export async function firstRows({ floor, ours }: ModelServers, { isQuick, users }: Options): Promise<Row[]> {
   const pairs = isQuick ? 50 : 200
-  // Until the engine has compiled what each of the threads runs.
+  // Enough for the engine to compile the code of every thread.
   const warmUps = 200
   const requests = await modelChats(ours, { users, count: pairs + warmUps, message: 'first' })
   const connection = await connectStream(ours.url)
@@ -92,7 +95,7 @@ export async function firstRows({ floor, ours }: ModelServers, { isQuick, users 
   ]
 }
 
-/** Streams at the pace of real models: whether all deltas come, and in time, and what each costs. */
+/** Streams at the pace of real models: whether all deltas arrive on time, and the cost of each. */
 async function pacedRows(servers: ModelServers, { isQuick, users }: Options): Promise<Row[]> {
   const windowMs = isQuick ? 5000 : 20_000
   const bare = await pacedFloor(servers, windowMs)
@@ -116,7 +119,7 @@ async function pacedRows(servers: ModelServers, { isQuick, users }: Options): Pr
   ]
 }
 
-/** Replies that last longer than they are read, so that none ends in the time that is measured. */
+/** Requests replies longer than the measurement, so that none ends during it. */
 function pacedMessage(windowMs: number): string {
   return `paced ${Math.ceil((windowMs + settleMs + beginMsMax) / pacedEveryMs)} ${pacedEveryMs}`
 }

@@ -6,7 +6,7 @@ import { median, pairedRounds } from './paired-rates.ts'
 import { connectStream, type StreamEnd } from './stream-driver.ts'
 
 const env = { ERRAND_EXECUTIONS_PER_MINUTE: '0' }
-/** Deltas as fast as they are read, and deltas that come one by one, which are most of what models write. */
+/** Deltas as fast as they are read, and deltas one by one, as most models write them. */
 const loads = [
   { name: 'as fast as they are read', message: 'events 2000', streams: 50, deltas: 2000 },
   { name: 'one by one', message: 'paced 200', streams: 50, deltas: 200 },
@@ -15,7 +15,7 @@ const loads = [
 type Form = 'ndjson' | 'openai'
 type Streams = { message: string; streams: number; users: readonly BenchUser[] }
 
-/** POST /v1/chat/completions against POST /api/chat of the same server: the wait for the first text, and CPU. */
+/** POST /v1/chat/completions compared with POST /api/chat of the same server: time to the first text, and CPU. */
 export const measureOpenai: Measure = async ({ isQuick, template, users }) => {
   const rounds = isQuick ? 4 : 10
   const rows: Row[] = []
@@ -63,7 +63,7 @@ export const measureOpenai: Measure = async ({ isQuick, template, users }) => {
   return rows
 }
 
-/** Each for a session of its own, or for none. */
+/** Returns requests with a session each, or without one. */
 async function requestsOf(server: BenchServer, { form, message, streams, users }: Streams & { form: Form }) {
   const owners = Array.from({ length: streams }, (_, index) => users[index % users.length]!)
   if (form === 'openai') {

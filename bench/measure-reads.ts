@@ -9,7 +9,7 @@ import { pairedRates } from './paired-rates.ts'
 const connections = 32
 const taskCount = 10_000
 
-/** GET /api/tasks/:id of tasks of many users. */
+/** GET /api/tasks/:id for tasks of many users. */
 export const measureReads: Measure = async ({ isQuick, template, users }) => {
   const withTasks = mkdtempSync(join(tmpdir(), 'errand-bench-reads-'))
   cpSync(template, withTasks, { recursive: true })

@@ -6,7 +6,7 @@ import { median } from './paired-rates.ts'
 
 const runs = 5
 
-/** From the start of the process to its first answer, beyond what Node itself takes to start. */
+/** Time from process start to the first response, minus Node's own start-up time. */
 export const measureStart: Measure = async ({ template, users }) => {
   const beyond: number[] = []
   for (let run = 0; run < runs; run++) {

@@ -13,11 +13,11 @@ import { median, medianRatio, pairedRounds } from './paired-rates.ts'
 
 const streams = 50
 const deltas = 2000
-/** Lines of one server-sent event: its id, its type, its data and an empty one. */
+/** Lines of one server-sent event: its id, type, data and an empty line. */
 const sseLines = 4
 const detachedTurns = 500
 const detachedSeconds = 5
-/** As many as a language model writes. */
+/** The output rate of a language model. */
 const deltasPerSecond = 40
 
 const unlimited = {
@@ -34,7 +34,7 @@ const unlimited = {
   leaseSeconds: 15,
 }
 
-/** What reading a reply costs by the way in which it is read, and keeping the events of replies that nobody reads. */
+/** Cost of reading a reply in each format, and of storing the events of replies without a reader. */
 export const measureStreams: Measure = async ({ isQuick, template, users }) => {
   const rows: Row[] = []
   const side = (more: { body?: object; headers?: string; lines?: number }) => ({
@@ -68,7 +68,7 @@ export const measureStreams: Measure = async ({ isQuick, template, users }) => {
 
 type OfEvents = { users: readonly BenchUser[]; body?: object; headers?: string; lines?: number }
 
-/** Microseconds of all threads of the server. */
+/** Returns the CPU microseconds per event, over all threads of the server. */
 async function cpuOfEvents(server: BenchServer, { body = {}, headers = '', lines = 1, users }: OfEvents) {
   const message = `events ${deltas}`
   const requests = await chatRequests(server, { kind: 'errand', users, count: streams, message, more: body, headers })
@@ -77,7 +77,10 @@ async function cpuOfEvents(server: BenchServer, { body = {}, headers = '', lines
   return ((server.cpuSeconds() - before) * 1e6) / (streams * (deltas + 1))
 }
 
-/** How much more of a core a process needs that keeps what turns say, on SQLite, whose commits are its own. */
+/**
+ * Returns the additional percentage of a core that a process needs to store the events of turns. Uses SQLite, where the
+ * process does its own commits.
+ */
 async function costOfKeeping(rounds: number): Promise<number> {
   const differences: number[] = []
   for (let round = 0; round < rounds; round++) {
@@ -87,7 +90,7 @@ async function costOfKeeping(rounds: number): Promise<number> {
   return (median(differences) / detachedSeconds) * 100
 }
 
-/** Seconds that turns take of this process which go on for a while. */
+/** Returns the CPU seconds that long-running turns take in this process. */
 async function cpuOfDetached(onDisconnect: 'stop' | 'continue'): Promise<number> {
   const line = (seq: number) =>
     `{"type":"assistant_delta","timestamp":"2026-01-01T00:00:00.000Z","seq":${seq},"delta":"and so the words come"}\n`

@@ -7,13 +7,13 @@ import { drive, requestBytes } from './http-driver.ts'
 import { median, pairedRates } from './paired-rates.ts'
 
 const connections = 32
-/** Of the ten that the rate limit allows a user in a minute; the first round warms up. */
+/** Below the rate limit of ten per user and minute; the first round warms up. */
 const postsPerUser = 9
 const rounds = 8
 const body = { endpointId: 'bench.noop', params: { n: 1 } }
 const acceptOnly = { ERRAND_TASK_CONCURRENCY: '0' }
 
-/** POST /api/tasks over every path, and no-op tasks from their creation to their stored end. */
+/** POST /api/tasks over every API, and no-op tasks from creation to stored completion. */
 export const measureSubmissions: Measure = async ({ template, users }) => {
   const posts = (of: object) =>
     users.map(({ key }) => requestBytes('POST', '/api/tasks', { key, body: JSON.stringify(of) }))
@@ -72,7 +72,7 @@ export const measureSubmissions: Measure = async ({ template, users }) => {
   ]
 }
 
-/** Submits, waits until all have run, and says how many that were a second. */
+/** Submits tasks, waits until all have run, and returns the rate per second. */
 async function createdToCompleted(of: { template: string; requests: readonly Buffer[] }): Promise<number> {
   const server = await startServer('errand', { template: of.template })
   const total = of.requests.length * postsPerUser
@@ -88,7 +88,7 @@ async function createdToCompleted(of: { template: string; requests: readonly Buf
   return (total - warmed) / (seconds + drainedInS)
 }
 
-/** Seconds until no task of the server is open any more. */
+/** Returns the seconds until no task of the server is open. */
 async function drained(dataDir: string): Promise<number> {
   const startedAt = performance.now()
   const db = new Database(join(dataDir, 'errand.db'), { readonly: true })

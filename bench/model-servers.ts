@@ -10,17 +10,16 @@ import { drive, requestBytes } from './http-driver.ts'
 const file = (path: string) => fileURLToPath(new URL(path, import.meta.url))
 
 export type ModelServers = {
-  /** The model's provider. */
   stub: BenchProcess
-  /** The service, with an agent that is the stub's model. */
+  /** The service, with an agent that uses the stub's model. */
   ours: BenchProcess
   /** The SDK's loop over the same model, without a service. */
   floor: BenchProcess
 }
 
 /**
- * Starts the three processes, lets `use` measure, and stops them whatever it does. `core` pins the service and the
- * floor to one core; the stub stays on the driver's.
+ * Starts the three processes, lets `use` measure, and always stops them. `core` pins the service and the floor to one
+ * core; the stub stays on the driver's.
  */
 export async function withModelServers<Result>(
   template: string,
@@ -40,7 +39,7 @@ export async function withModelServers<Result>(
     const env = { BENCH_MODEL_URL: stub.url, ERRAND_EXECUTIONS_PER_MINUTE: '0' }
     const floor = await start([file('./floor/model-floor.ts')], env, core)
     const config = ['--config', file('./bench-model-agents.ts')]
-    // As npm run errand starts it.
+    // Same arguments as npm run errand.
     const serve = ['--max-semi-space-size=4', file('../server/main.ts'), 'serve', '--data', dataDir, ...config]
     const ours = await start([...serve, '--port', '0', '--json'], env, core)
     return await use({ stub, ours, floor })
@@ -50,21 +49,20 @@ export async function withModelServers<Result>(
   }
 }
 
-/** Lets the floor stream that many replies, to their end or until `signal` fires. */
+/** Makes the floor stream replies, to their end or until `signal` aborts. */
 export async function runFloor(floor: BenchProcess, request: FloorRequest, signal?: AbortSignal): Promise<FloorResult> {
   const answer = await fetch(floor.url, { method: 'POST', body: JSON.stringify(request), ...(signal && { signal }) })
   if (!answer.ok) throw new Error(await answer.text())
   return (await answer.json()) as FloorResult
 }
 
-/** How many deltas the floor has had so far. */
 export async function floorDeltas(floor: BenchProcess): Promise<number> {
   return ((await (await fetch(floor.url)).json()) as { deltas: number }).deltas
 }
 
 type Chats = { users: readonly BenchUser[]; count: number; message: string }
 
-/** Requests of chats with the model that each have a new session; the users take turns. */
+/** Returns chat requests for the model with a new session each. The users alternate. */
 export async function modelChats(ours: BenchProcess, { count, message, users }: Chats): Promise<Buffer[]> {
   const owners = Array.from({ length: count }, (_, index) => users[index % users.length]!)
   const body = JSON.stringify({ agentId: 'benchmodel' })
@@ -75,7 +73,7 @@ export async function modelChats(ours: BenchProcess, { count, message, users }: 
     if (sessionId === undefined) throw new Error(`no session: ${answer}`)
     sessionIds.push(sessionId)
   }
-  // One connection, so that the answers come in the order of the users.
+  // One connection, so that responses arrive in the order of the users.
   await drive({ url: ours.url, connections: 1, next: () => queue.shift(), onBody })
   return owners.map(({ key }, index) => {
     const chat = JSON.stringify({ sessionId: sessionIds[index], message })

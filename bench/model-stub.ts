@@ -4,10 +4,10 @@ import type { AddressInfo } from 'node:net'
 import { setImmediate as nextTurn, setTimeout as sleep } from 'node:timers/promises'
 import { parseModelScript, stampedDelta, type ModelScript } from './model-script.ts'
 
-// A language model provider as a process of its own: OpenAI's chat completions as server-sent events, each delta an
-// event of its own. It makes its events before it needs them, so that it takes little of what it drives.
+// A language model provider in a separate process: OpenAI's chat completions as server-sent events, one event per
+// delta. Builds its events in advance, so that it takes little CPU from the servers that it drives.
 
-/** Events that are written at once where nothing paces them. */
+/** Events per write if unpaced. */
 const burstEvents = 16
 
 const head = { id: 'chatcmpl-bench', object: 'chat.completion.chunk', created: 1_767_225_600, model: 'bench' }
@@ -43,7 +43,7 @@ async function writeFast(response: ServerResponse, { deltas }: ModelScript): Pro
   }
 }
 
-/** Each delta at its own time, whenever the one before went out: a late one is not followed by a slower pace. */
+/** Schedules each delta independently of the previous one, so that a late delta does not slow the pace. */
 async function writePaced(response: ServerResponse, { deltas, everyMs }: ModelScript): Promise<void> {
   const from = performance.now()
   for (let sent = 0; sent < deltas; sent++) {
@@ -54,7 +54,7 @@ async function writePaced(response: ServerResponse, { deltas, everyMs }: ModelSc
 }
 
 const server = createServer((request, response) => {
-  // A client that leaves in the middle of its stream is no error.
+  // A client that leaves mid-stream is not an error.
   answer(request, response).catch(() => response.destroy())
 })
 server.listen(0, '127.0.0.1', 1024, () => {

@@ -1,17 +1,16 @@
 import { connect, type Socket } from 'node:net'
 import { clockMs, readStamp } from './model-script.ts'
 
-/** What has come of all streams so far. */
 export type PacedReading = {
-  /** How late each delta came, in milliseconds after the model sent it, in the order in which they came. */
+  /** Delay of each delta after the model sent it, in milliseconds and in order of arrival. */
   readonly lags: number[]
-  /** Streams that have had a delta. */
+  /** Streams that have received a delta. */
   begun: number
-  /** What went wrong with a stream; none may end before it is left. */
+  /** Error of a stream; none may end before the reader leaves. */
   error: Error | undefined
 }
 
-/** Sends a chat on a connection of its own and notes the lag of each delta of its reply. */
+/** Sends a chat on its own connection and records the lag of each delta of its reply. */
 export async function readPaced(url: string, request: Buffer, reading: PacedReading): Promise<Socket> {
   const { hostname, port } = new URL(url)
   const socket = connect({ host: hostname, port: Number(port), noDelay: true })

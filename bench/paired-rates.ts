@@ -1,7 +1,7 @@
 import { startServer, type BenchServer, type ServerKind } from './bench-servers.ts'
 import { drive } from './http-driver.ts'
 
-/** One side of a comparison: a server, and one round of what it is measured with. */
+/** One side of a comparison: a server, and one measured round. */
 type RoundSide<Result> = {
   kind: ServerKind
   env?: Record<string, string> | undefined
@@ -9,8 +9,8 @@ type RoundSide<Result> = {
 }
 
 /**
- * Drives several servers in short rounds, each round all of them in turn: what else the machine does moves by a quarter
- * within seconds, and so hits all sides alike.
+ * Drives several servers in short rounds, all of them in each round. The machine's other load changes by a quarter
+ * within seconds, and so affects all sides alike.
  */
 export async function pairedRounds<Name extends string, Result>(
   sides: Record<Name, RoundSide<Result>>,
@@ -30,7 +30,7 @@ export async function pairedRounds<Name extends string, Result>(
   }
 }
 
-/** Runs a round of each side in turn, alternating the order. The first round is a warm-up and not returned. */
+/** Runs a round of each side in turn, alternating the order. The first round is a warm-up and is discarded. */
 export async function takeTurns<Name extends string, Result>(
   sides: Record<Name, () => Promise<Result>>,
   rounds: number,
@@ -49,21 +49,19 @@ export async function takeTurns<Name extends string, Result>(
   return Object.fromEntries(running.map(({ name, results }) => [name, results])) as Record<Name, Result[]>
 }
 
-/** A server and the requests that it is sent. */
 type Side = { kind: ServerKind; requests: readonly Buffer[]; env?: Record<string, string> }
 
 export type PairedRate = {
   /** Medians over the rounds. */
   perSecond: number
   p99Ms: number
-  /** The rate against that of another side, round by round. */
+  /** Ratio of this rate to another side's, round by round. */
   ratioTo: (other: PairedRate) => number
   rates: readonly number[]
 }
 
 type PairedRates = { template: string; connections: number; rounds: number; requestsPerRound: number }
 
-/** Rates of requests, in paired rounds. */
 export async function pairedRates<Name extends string>(
   sides: Record<Name, Side>,
   { connections, requestsPerRound, rounds, template }: PairedRates,
@@ -100,12 +98,12 @@ function toPairedRate(results: readonly Round[]): PairedRate {
   }
 }
 
-/** Of two sides' figures, round by round. */
+/** Returns the median of the round-by-round ratios. */
 export function medianRatio(values: readonly number[], others: readonly number[]): number {
   return median(values.map((value, round) => value / others[round]!))
 }
 
-/** The lower and upper quartile. */
+/** Returns the lower and upper quartile. */
 export function quartiles(values: readonly number[]): readonly [number, number] {
   const sorted = values.toSorted((a, b) => a - b)
   const at = (share: number) => sorted[Math.min(sorted.length - 1, Math.floor(sorted.length * share))]!

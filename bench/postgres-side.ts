@@ -8,10 +8,10 @@ import type { BenchUser } from './bench-data.ts'
 import { startServer, type BenchServer } from './bench-servers.ts'
 import { drive, requestBytes, type DriveResult } from './http-driver.ts'
 
-/** Nodes of one database, and a connection to look into it. */
+/** Nodes that share one database, and a connection for inspecting it. */
 export type Nodes = { servers: BenchServer[]; pool: PgPool; stop: () => Promise<void> }
 
-/** Starts a node of each role on one database. */
+/** Starts one node per role on one database. */
 export async function startNodes(
   databaseUrl: string,
   { roles, env = {} }: { roles: readonly string[]; env?: Record<string, string> },
@@ -19,7 +19,7 @@ export async function startNodes(
   const template = mkdtempSync(join(tmpdir(), 'errand-bench-empty-'))
   const servers: BenchServer[] = []
   const shared = { ERRAND_DATABASE_URL: databaseUrl, ERRAND_SECRET: 'of the benchmarks only', ...env }
-  // One after the other, as the first makes the tables.
+  // One after the other, because the first creates the tables.
   for (const role of roles) {
     servers.push(await startServer('errand', { template, env: shared, args: ['--role', role] }))
   }
@@ -40,7 +40,7 @@ export function taskRequests(users: readonly BenchUser[]): Buffer[] {
   return users.map(({ key }) => requestBytes('POST', '/api/tasks', { key, body }))
 }
 
-/** Drives each server over its part of the connections, all at once; throws unless every answer is 200. */
+/** Drives all servers simultaneously, each over its share of the connections. Throws unless every response is 200. */
 export async function driveAll(
   servers: readonly BenchServer[],
   { connections, next }: { connections: number; next: () => Buffer | undefined },
@@ -58,13 +58,13 @@ export async function driveAll(
   return { requests, seconds, perSecond: requests / seconds, p50Ms: worst('p50Ms'), p99Ms: worst('p99Ms'), statuses }
 }
 
-/** Requests in turn, `count` of them. */
+/** Returns `count` of the requests in rotation. */
 export function inTurn(requests: readonly Buffer[], count: number, from = 0): () => Buffer | undefined {
   let sent = 0
   return () => (sent < count ? requests[(from + sent++) % requests.length] : undefined)
 }
 
-/** Seconds until no task is open any more. */
+/** Returns the seconds until no task is open. */
 export async function drained(pool: PgPool): Promise<number> {
   const startedAt = performance.now()
   const open = 'SELECT 1 FROM tasks WHERE completed_at IS NULL AND queued IN (0, 1) LIMIT 1'

@@ -1,17 +1,19 @@
 import { connect, type Socket } from 'node:net'
 
-// Reads streams of events on sockets. It counts lines as bytes and parses none of them, so that it needs a small part
-// of what the servers need that write them.
+// Reads event streams on sockets. Counts lines as bytes without parsing, so that it needs only a small part of the
+// servers' CPU.
 
 export type StreamEnd = {
-  /** Events, with the last one. */
+  /** Number of events, including the last one. */
   events: number
-  /** From the request to the end of the first event. */
+  /** Time from the request to the end of the first event. */
   firstEventMs: number
 }
 
 export type StreamConnection = {
-  /** Sends a request for a chat; `begun` is its first event, `ended` its last one, which must be the one that a stream ends with. */
+  /**
+   * Sends a chat request. `begun` resolves at its first event, `ended` at its last one, which must be the final event of a stream.
+   */
   open: (request: Buffer) => { begun: Promise<void>; ended: Promise<StreamEnd> }
   close: () => void
 }
@@ -26,14 +28,14 @@ type Reading = {
 
 const newline = 10
 const carriageReturn = 13
-/** The last chunk of a body; a carriage return occurs in no event, so only the end reads like this. */
+/** The last chunk of a body. Events contain no carriage return, so only the end matches. */
 const bodyEnd = '\r\n0\r\n\r\n'
-/** Holds the last event and the end of its body. */
+/** Enough for the last event and the end of its body. */
 const tailBytes = 1024
 const readBytes = 65_536
 const silenceMs = 30_000
 
-/** `lastEvent` is what the last event has, and no text of another. */
+/** `lastEvent` is a substring that occurs only in the last event. */
 export async function connectStream(url: string, lastEvent = '{"type":"done"'): Promise<StreamConnection> {
   const { hostname, port } = new URL(url)
   const connected = Promise.withResolvers<void>()
@@ -69,7 +71,7 @@ export async function connectStream(url: string, lastEvent = '{"type":"done"'): 
     port: Number(port),
     noDelay: true,
     onread: {
-      // One for every connection: what was read is counted before anything else is read.
+      // Shared by all connections: each read is counted before the next one.
       buffer: sharedBuffer,
       callback: (count) => {
         onBytes(sharedBuffer.subarray(0, count))
@@ -86,7 +88,7 @@ export async function connectStream(url: string, lastEvent = '{"type":"done"'): 
     open: (request) => {
       const begun = Promise.withResolvers<void>()
       const ended = Promise.withResolvers<StreamEnd>()
-      // Whoever awaits only one of them is not to be stopped by the other.
+      // The caller may await only one of them; a rejection of the other must not be unhandled.
       begun.promise.catch(() => undefined)
       ended.promise.catch(() => undefined)
       reading = { sentAt: performance.now(), events: 0, firstEventMs: 0, begun, ended }
@@ -100,7 +102,7 @@ export async function connectStream(url: string, lastEvent = '{"type":"done"'): 
 const sharedBuffer = Buffer.alloc(readBytes)
 const okStatus = Buffer.from('HTTP/1.1 200')
 
-/** A line of an event ends with a newline alone, one of the protocol with a carriage return before it. */
+/** Counts event lines, which end with a newline alone. Protocol lines end with a carriage return and a newline. */
 function countEvents(bytes: Buffer, byteBefore: number | undefined): number {
   let events = bytes[0] === newline && byteBefore !== carriageReturn ? 1 : 0
   for (let at = 1; at < bytes.length; at++) if (bytes[at] === newline && bytes[at - 1] !== carriageReturn) events++

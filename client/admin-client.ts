@@ -9,51 +9,54 @@ import {
 import type { Call } from './calls/rpc-call.ts'
 
 /**
- * For admins with a browser login, and partly for platform keys; a key of a user is refused, but for accepting an
- * invitation, which needs none.
+ * Operations for admins with a browser login; some also accept platform keys. User keys are rejected, except by
+ * `invitations.accept`, which needs no key.
  */
 export type AdminClients = {
   users: {
     list: ListMethod<'users.list'>
     get: Method<'users.get'>
-    /** By the id of a product. */
+    /** Finds a user by the product's own id. */
     getByExternalId: Method<'users.getByExternalId'>
-    /** The one user with that external id, made with an empty account where there is none. */
+    /** Returns the user with that external id. If there is none, creates one with an empty account. */
     getOrCreate: Method<'users.getOrCreate'>
-    /** Suspends a user, ends the suspension, or changes who is an admin. */
+    /** Suspends or unsuspends a user, or changes who is an admin. */
     update: Method<'users.update'>
     /** Lifts an abuse block. */
     unblock: Method<'users.unblock'>
-    /** Adds to a balance, or with a negative amount takes from it. The same key and amount credit once. */
+    /** Adds `amountUsd` to a balance, or subtracts it if negative. The same key and amount credit only once. */
     credit: KeyedMethod<'users.credit'>
     transactions: InnerListMethod<'users.transactions'>
-    /** An API key of the user, with `read`, `execute` or both; shown this once. Of platform keys with the scope `act`. */
+    /**
+     * Creates an API key for the user with the scope `read`, `execute` or both. The key is shown only in this response.
+     * Also for platform keys with the scope `act`.
+     */
     createKey: Method<'users.createKey'>
     listKeys: InnerListMethod<'users.listKeys'>
     revokeKey: Method<'users.revokeKey'>
-    /** A link by which the user sets a password; shown this once. */
+    /** Creates a link that lets the user set a password. The link is shown only in this response. */
     createPasswordLink: Method<'users.createPasswordLink'>
   }
   invitations: {
-    /** The link is in this answer and is never shown again. */
+    /** The link is only in this response and is never shown again. */
     create: Method<'invitations.create'>
     list: ListMethod<'invitations.list'>
     revoke: Method<'invitations.revoke'>
-    /** What a link is for. */
+    /** Returns what an invitation link is for. */
     check: Method<'invitations.check'>
-    /** Makes the account, or sets the password, and logs this browser in. */
+    /** Creates the account, or sets the password, and logs this browser in. */
     accept: Method<'invitations.accept'>
   }
-  /** Keys of products that are built on the service. */
+  /** Keys for products built on the service. */
   platformKeys: {
-    /** The key itself is in this answer and is never shown again. */
+    /** The key is only in this response and is never shown again. */
     create: Method<'platformKeys.create'>
     list: ListMethod<'platformKeys.list'>
-    /** Acts on the next request; repeating it changes nothing. */
+    /** Takes effect on the next request. Idempotent. */
     revoke: Method<'platformKeys.revoke'>
   }
   system: {
-    /** How the service is doing. */
+    /** Returns the health of the service. */
     get: PlainMethod<'system.get'>
   }
 }

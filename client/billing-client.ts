@@ -8,22 +8,21 @@ import {
 } from './calls/methods.ts'
 import type { Call } from './calls/rpc-call.ts'
 
-/** The caller's account, and what is paid into it. */
 export type BillingClients = {
   account: {
-    /** The caller's account with its balance. */
+    /** Returns the caller's account with its balance. */
     get: PlainMethod<'account.get'>
-    /** Below which balance the owner is told, and when it is recharged. Needs the scope `manage`. */
+    /** Sets the balance below which the owner is notified, and when to recharge. Needs the scope `manage`. */
     update: Method<'account.update'>
-    /** What the account spent on each of the last days. */
+    /** Returns the account's spending per day, for the last `days` days. */
     usage: EasyMethod<'account.usage'>
-    /** Needs a browser login, and ends all others of the account. */
+    /** Needs a browser login, and ends all other logins of the account. */
     changePassword: Method<'account.changePassword'>
   }
-  /** Where the service takes payments, which `payments` of the account says. */
+  /** Available if the service accepts payments; see `payments` of the account. */
   topups: {
     /**
-     * Begins to pay for credit; needs the scope `manage`.
+     * Starts a payment for credit. Needs the scope `manage`.
      *
      * @example
      * const { checkoutUrl } = await client.topups.create({ amountUsd: '25.00' })
@@ -32,9 +31,9 @@ export type BillingClients = {
     get: Method<'topups.get'>
     /** Newest first. */
     list: ListMethod<'topups.list'>
-    /** Forgets what is paid with; auto-recharge ends with it. */
+    /** Deletes the stored payment method, which also turns off auto-recharge. */
     removeMethod: PlainMethod<'topups.removeMethod'>
-    /** Of all users, with what came in, went back and is owed; for admins with a browser login. */
+    /** Lists the top-ups of all users with the totals received, returned and owed. For admins with a browser login. */
     listAll: EasyMethod<'topups.listAll'>
   }
   transactions: {

@@ -5,7 +5,7 @@ import { createMethods, type Method } from './calls/methods.ts'
 import type { Call } from './calls/rpc-call.ts'
 import { readChat, resumeChat, type ChatOptions, type ChatStream, type ResumeOptions } from './streams/read-chat.ts'
 
-/** One call of a tool; without an output when no result came. */
+/** One tool call; `output` is missing if there was no result. */
 export type ChatToolCall = {
   id: string
   name: string
@@ -15,7 +15,7 @@ export type ChatToolCall = {
 
 export type ChatReply = {
   text: string
-  /** Only of an agent that shows it. */
+  /** Only if the agent exposes its reasoning. */
   reasoning?: string
   toolCalls: ChatToolCall[]
   usage: ChatUsage
@@ -24,11 +24,11 @@ export type ChatReply = {
 
 export type ChatClient = {
   /**
-   * Sends a message and yields the events of its reply as they come. The last one is `done`, or `error` when the reply
-   * failed after its start, which is not thrown; a refusal is. The message is sent once, because it is charged; a stream
-   * that breaks off is read on from where it was, over a new connection. Leaving the loop or aborting the signal stops
-   * the reply; a program that ends does not. With `onDisconnect: 'continue'` only `stop` does, and `resume` reads it again.
-   * With `'stop'` a broken connection stops it too.
+   * Sends a message and yields the events of its reply as they arrive. The last event is `done`, or `error` if the
+   * reply failed after its start. Such a failure is not thrown, but a rejected request is. The message is sent only
+   * once because it is charged. If the stream breaks, a new connection continues where it stopped. Leaving the loop or
+   * aborting the signal stops the reply; a program that exits does not. With `onDisconnect: 'continue'` only `stop`
+   * stops it, and `resume` can read it again. With `'stop'` a broken connection stops it too.
    *
    * @example
    * for await (const event of client.chat.stream({ sessionId, message: 'Hello' })) {
@@ -38,21 +38,21 @@ export type ChatClient = {
    */
   stream: (input: ChatInput, options?: ChatOptions) => ChatStream
   /**
-   * Sends a message and resolves with the whole reply. A reply that failed is thrown with its code, and with what it
-   * cost as `costUsd`.
+   * Sends a message and resolves with the whole reply. If the reply fails, rejects with its code; the error's `costUsd`
+   * is the amount charged.
    *
    * @example
    * const { text, costUsd } = await client.chat.text({ sessionId, message: 'Hello' })
    */
   text: (input: ChatInput, options?: ChatOptions) => Promise<ChatReply>
   /**
-   * Reads a reply again, or goes on reading it: the events behind the one whose `seq` is `after`, then those to come.
-   * Nothing is charged anew. EVENTS_EXPIRED when they are no longer kept, ten minutes after the end.
+   * Reads a reply again or continues reading it: the events after `seq` number `after`, then new ones. Charges nothing.
+   * Rejects with EVENTS_EXPIRED when the events are no longer stored, ten minutes after the end.
    */
   resume: (input: { turnId: string; after?: number | undefined }, options?: ResumeOptions) => ChatStream
-  /** The same of the reply that a session is at work on, from its first event; no events without one. */
+  /** Like `resume`, for the reply in progress in a session, from its first event. Yields nothing if there is none. */
   resumeSession: (input: { sessionId: string }, options?: ResumeOptions) => ChatStream
-  /** Stops a reply that is being written, as its reader does that leaves; one that is over stays as it is. */
+  /** Stops a reply in progress, like leaving its stream. A finished reply stays as it is. */
   stop: Method<'chat.stop'>
 }
 
@@ -90,7 +90,7 @@ async function collectReply(stream: ChatStream): Promise<ChatReply> {
         return { ...reply, usage: event.usage, costUsd: event.costUsd }
       case 'error':
         throw replyError(event, stream.requestId)
-      // Kinds of events that this client does not know yet are no part of the reply.
+      // Unknown event types are ignored.
     }
   }
   throw new Error('A stream ends with its last event or throws.')
@@ -108,6 +108,6 @@ function replyError(
   { error, costUsd }: Extract<ChatEvent, { type: 'error' }>,
   requestId: string | undefined,
 ): ErrandClientError {
-  // The codes are the service's, which may know more of them than this client.
+  // The service may have codes that this client version does not know.
   return new ErrandClientError(error.code as ClientErrorCode, error.message, { costUsd, requestId })
 }

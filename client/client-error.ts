@@ -1,16 +1,16 @@
 import type { ErrorCode, ErrorDetail } from './types/api-types.ts'
 
 /**
- * What only the client can find:
- * - `INVALID_ARGUMENT`: an option or an argument cannot be sent; nothing was.
- * - `NETWORK_ERROR`: no answer, because the service could not be reached or the connection broke.
- * - `TIMEOUT`: no answer, or no end of a task, within the time allowed.
- * - `BAD_RESPONSE`: an answer that is not one of the service's, such as the error page of a proxy; see `status`.
- * - `INVALID_SIGNATURE`: a webhook request that the secret did not sign, or not within the last minutes.
+ * Error codes that only the client uses:
+ * - `INVALID_ARGUMENT`: an option or argument is invalid; nothing was sent.
+ * - `NETWORK_ERROR`: no response, because the service is unreachable or the connection broke.
+ * - `TIMEOUT`: no response, or the task did not end, within the time allowed.
+ * - `BAD_RESPONSE`: a response that is not the service's, such as a proxy's error page; see `status`.
+ * - `INVALID_SIGNATURE`: the secret did not sign this webhook request, or not within the last minutes.
  */
 export type ClientOnlyCode = 'INVALID_ARGUMENT' | 'NETWORK_ERROR' | 'TIMEOUT' | 'BAD_RESPONSE' | 'INVALID_SIGNATURE'
 
-/** Of a chat: the session is missing, or why a reply ended; codes of the catalogue occur there too. */
+/** Chat codes: the session is missing, or why a reply ended. Chats also use codes of the catalogue. */
 type ChatCode = 'SESSION_NOT_FOUND' | 'AGENT_ERROR' | 'AGENT_TIMEOUT' | 'AGENT_INTERRUPTED'
 
 export type ClientErrorCode = ErrorCode | ChatCode | ClientOnlyCode
@@ -25,11 +25,11 @@ type ClientErrorFields = {
   cause?: unknown
 }
 
-/** The same in every copy of this package, whose classes differ. */
+/** Shared by every copy of this package, although their classes differ. */
 const brand = Symbol.for('errand-client.error')
 
 /**
- * The one class that calls fail with, whatever went wrong; only an abort rejects with the reason of its signal instead.
+ * The only error class that calls reject with. The exception is an abort, which rejects with the signal's reason.
  *
  * @example
  * try {
@@ -42,17 +42,17 @@ const brand = Symbol.for('errand-client.error')
 export class ErrandClientError extends Error {
   override readonly name = 'ErrandClientError'
   readonly code: ClientErrorCode
-  /** The HTTP status; undefined when there was no answer, and when a chat failed after its start. */
+  /** The HTTP status; undefined without a response, and if a chat failed after its start. */
   readonly status: number | undefined
-  /** What is wrong with the request, field by field; empty for most errors. */
+  /** Field errors of the request; empty for most errors. */
   readonly details: readonly ErrorDetail[]
-  /** How long the service asks to wait before the call is repeated. */
+  /** The service's Retry-After in seconds. */
   readonly retryAfterSeconds: number | undefined
-  /** The X-Request-Id of the answer, to quote in a report. */
+  /** The X-Request-Id of the response; include it in reports. */
   readonly requestId: string | undefined
-  /** The task that `tasks.wait` or `tasks.run` was waiting for: it was created, and goes on by itself. */
+  /** The task that `tasks.wait` or `tasks.run` was waiting for. It exists and goes on. */
   readonly taskId: string | undefined
-  /** What was charged for a reply that ended with an error; only `chat.text` says it. */
+  /** The amount charged for a reply that ended with an error. Only set by `chat.text`. */
   readonly costUsd: string | undefined
 
   constructor(code: ClientErrorCode, message: string, fields: ClientErrorFields = {}) {
@@ -69,7 +69,7 @@ export class ErrandClientError extends Error {
 }
 
 /**
- * True for an error of this package, also of another copy of it than this one, for which `instanceof` is false.
+ * True for errors of this package, including those of another copy of it, for which `instanceof` is false.
  *
  * @example
  * if (isErrandError(error) && error.code === 'RATE_LIMIT_EXCEEDED') await pause(error.retryAfterSeconds)
@@ -82,7 +82,7 @@ export function invalidArgument(path: string, message: string): ErrandClientErro
   return new ErrandClientError('INVALID_ARGUMENT', `${path}: ${message}`, { details: [{ path, message }] })
 }
 
-/** The same error with more that is known about it; anything else as it is. */
+/** Returns a copy of the error with these fields set; other values are returned unchanged. */
 export function withFields(error: unknown, fields: ClientErrorFields): unknown {
   if (!(error instanceof ErrandClientError)) return error
   const { code, message, status, details, retryAfterSeconds, requestId, taskId, costUsd, cause } = error

@@ -10,8 +10,8 @@ import { createSessionsClient, type SessionsClient } from './sessions-client.ts'
 import { createTasksClient, type TasksClient } from './tasks-client.ts'
 import { createWebhooksClient, type WebhooksClient } from './webhooks-client.ts'
 
-// The typed client of the service, for Node and browsers alike. Every method takes the input of its operation, then the
-// options of the call.
+// Typed client of the service, for Node and browsers. Every method takes the input of its operation, then the call
+// options.
 
 export type { AdminClients } from './admin-client.ts'
 export type { BillingClients } from './billing-client.ts'
@@ -107,38 +107,37 @@ export type ErrandClient = LoginClients &
       get: Method<'agents.get'>
     }
     quotes: {
-      /** What a task or a chat would cost; created with the `quoteId` within ten minutes, it costs that. */
+      /** Quotes the price of a task or chat. Pass its `quoteId` within ten minutes to pay that price. */
       create: Method<'quotes.create'>
     }
     /** The account's API keys; needs the scope `manage`. */
     keys: {
-      /** The key itself is in this answer and is never shown again. */
+      /** The key is only in this response and is never shown again. */
       create: Method<'keys.create'>
       list: ListMethod<'keys.list'>
-      /** Changes its limits; what is left out stays, and null removes one. */
+      /** Changes limits. Omitted limits stay, and null removes one. */
       update: Method<'keys.update'>
-      /** Acts on the next request; repeating it changes nothing. */
+      /** Takes effect on the next request. Idempotent. */
       revoke: Method<'keys.revoke'>
-      /** A new key with the same name, scopes and limits; the old one goes on working for `overlapSeconds`. */
+      /** Creates a key with the same name, scopes and limits. The old key stays valid for `overlapSeconds`. */
       rotate: Method<'keys.rotate'>
     }
-    /** What a browser is handed, for an hour at most. */
+    /** Tokens for browsers, valid for one hour at most. */
     clientTokens: {
-      /** The token itself is in this answer and is never shown again. A browser's client has it as its `apiKey`. */
+      /** The token is only in this response and is never shown again. Use it as the `apiKey` of a browser's client. */
       create: EasyMethod<'clientTokens.create'>
-      /** Acts on the next request; repeating it changes nothing. */
+      /** Takes effect on the next request. Idempotent. */
       revoke: Method<'clientTokens.revoke'>
     }
     /**
-     * The same client in the name of a user, of a platform key with the scope `act`: by the product's own id of the
-     * user, or `{ userId }`. Throws INVALID_ARGUMENT for what cannot be either.
+     * Returns a client that acts as a user. Needs a platform key with the scope `act`. Takes the product's own user id,
+     * or `{ userId }`. Throws INVALID_ARGUMENT for anything else.
      */
     asUser(user: ActingUser): ErrandClient
   }
 
 /**
- * A client of one service in the name of one API key. Throws INVALID_ARGUMENT for options that cannot work; makes no
- * request by itself.
+ * Creates a client for one service and one API key. Throws INVALID_ARGUMENT for invalid options. Makes no request.
  *
  * @example
  * const client = createClient({ baseUrl: 'https://errand.example.com', apiKey })

@@ -1,36 +1,35 @@
 import { invalidArgument, type ErrandClientError } from './client-error.ts'
 
 export type ErrandClientOptions = {
-  /** Where the service is, for example `https://errand.example.com`; a path in front of its own is kept. */
+  /** URL of the service, for example `https://errand.example.com`. A path prefix is preserved. */
   baseUrl: string | URL
   /**
-   * An API key of the account; every call is made in its name. Null only in a page of the service itself, where the
-   * browser sends the cookie of its login.
+   * API key used for every call. Null only in pages of the service itself, where the browser sends the login cookie.
    */
   apiKey: string | null
-  /** Instead of the global fetch. */
+  /** Replaces the global fetch. */
   fetch?: ClientFetch | undefined
-  /** How long one request may take, beyond the wait that it asks for; 60,000 when left out. */
+  /** Timeout of one request in milliseconds, in addition to its long-poll time. Default: 60,000. */
   requestTimeoutMs?: number | undefined
   /**
-   * How often a call is repeated that failed for a reason that passes by itself: no answer, 429, 502, 503, 504. Reads
-   * are, and the changes that carry an Idempotency-Key, which are made once however often they are sent. 2 when left
-   * out. A Retry-After is waited for; one of more than 60 seconds is thrown.
+   * How often to retry a call after a transient failure: no response, 429, 502, 503 or 504. Applies to reads, and to
+   * changes with an Idempotency-Key, which take effect once however often they are sent. Default: 2. Waits for a
+   * Retry-After of up to 60 seconds; throws the error if it is longer.
    */
   maxRetries?: number | undefined
-  /** Sent with every request. The client's own headers go before them. */
+  /** Sent with every request. The client's own headers override them. */
   defaultHeaders?: Readonly<Record<string, string>> | undefined
-  /** Before each request. */
+  /** Called before each request. */
   onRequest?: ((request: RequestEvent) => void) | undefined
-  /** After each answer, also one that refuses; not when there was none. */
+  /** Called after each response, including errors; not if there was no response. */
   onResponse?: ((response: ResponseEvent) => void) | undefined
-  /** Before each pause after which something is sent again, by any call, `tasks.run` and `tasks.wait` too. */
+  /** Called before each pause that precedes a retry, in any call including `tasks.run` and `tasks.wait`. */
   onRetry?: ((retry: RetryEvent) => void) | undefined
 }
 
 export type ClientFetch = (url: string, init: RequestInit) => Promise<Response>
 
-/** One HTTP request; reads of one moment share one. */
+/** One HTTP request. Reads of the same tick share one. */
 export type RequestEvent = {
   method: string
   url: string
@@ -39,26 +38,25 @@ export type RequestEvent = {
 export type ResponseEvent = RequestEvent & {
   status: number
   headers: Headers
-  /** The X-Request-Id of the answer. */
   requestId: string | undefined
-  /** From the request to the head of the answer. */
+  /** Milliseconds from the request to the response headers. */
   durationMs: number
 }
 
 export type RetryEvent = {
-  /** What is repeated, for example `tasks.create`. */
+  /** The operation that is retried, for example `tasks.create`. */
   operation: string
-  /** Why. */
+  /** The failure that causes the retry. */
   error: ErrandClientError
-  /** How long is waited before. */
+  /** Milliseconds until the retry. */
   delayMs: number
-  /** 1 before the first repetition. */
+  /** 1 before the first retry. */
   retry: number
 }
 
-/** What every kind of call needs to reach the service; the options, checked. */
+/** The validated options that every call needs. */
 export type Connection = {
-  /** Without a slash at the end. */
+  /** Without a trailing slash. */
   baseUrl: string
   headers: Readonly<Record<string, string>>
   fetch: ClientFetch
@@ -67,16 +65,16 @@ export type Connection = {
   onRetry: (retry: RetryEvent) => void
 }
 
-/** A user by the product's own id, or by that of the service. */
+/** A user by the product's own id, or by the service's id. */
 export type ActingUser = string | { userId: string }
 
 const defaultRequestTimeoutMs = 60_000
 const defaultMaxRetries = 2
 
-/** Throws INVALID_ARGUMENT for options that no call could work with. */
+/** Throws INVALID_ARGUMENT for invalid options. */
 export function toConnection(options: ErrandClientOptions): Connection {
   const { baseUrl, apiKey, requestTimeoutMs = defaultRequestTimeoutMs, maxRetries = defaultMaxRetries } = options
-  // The text never quotes the key, not even a wrong one: errors end up in logs.
+  // The message never quotes the key, not even an invalid one, because errors end up in logs.
   if (apiKey !== null && (typeof apiKey !== 'string' || !/^[\x21-\x7e]+$/.test(apiKey))) {
     throw invalidArgument('apiKey', 'Must be an API key: visible ASCII characters without spaces')
   }
@@ -97,7 +95,7 @@ export function toConnection(options: ErrandClientOptions): Connection {
   }
 }
 
-/** The same service in the name of that user. */
+/** Returns a connection to the same service that acts as the user. */
 export function connectionOf(connection: Connection, user: ActingUser): Connection {
   return { ...connection, headers: { ...connection.headers, 'errand-user': nameOf(user) } }
 }
@@ -111,7 +109,7 @@ function nameOf(user: ActingUser): string {
   throw invalidArgument('user', 'Must be an external id, or { userId }')
 }
 
-/** Throws INVALID_ARGUMENT unless it is a length of time; `Infinity` is one, 0 is not. */
+/** Throws INVALID_ARGUMENT unless the value is a duration: `Infinity` is valid, 0 is not. */
 export function checkTimeout(path: string, timeoutMs: unknown): void {
   if (typeof timeoutMs !== 'number' || !(timeoutMs > 0)) {
     throw invalidArgument(path, 'Must be a number of milliseconds, more than 0')
@@ -129,7 +127,7 @@ function observedFetch({ fetch, onRequest, onResponse }: ErrandClientOptions): C
     const request = { method: init.method ?? 'GET', url }
     observe(onRequest, request)
     const startedAt = performance.now()
-    // Looked up at each call, and called as a plain function: a browser's fetch refuses any other `this`.
+    // Looked up at each call, and called as a plain function, because a browser's fetch rejects any other `this`.
     const response = await (fetch ? fetch(url, init) : globalThis.fetch(url, init))
     observe(onResponse, {
       ...request,
@@ -142,7 +140,10 @@ function observedFetch({ fetch, onRequest, onResponse }: ErrandClientOptions): C
   }
 }
 
-/** A hook that throws is its program's fault and not the call's, which may have been paid for: it is thrown apart. */
+/**
+ * Rethrows a hook's error asynchronously: it is the program's bug and must not fail the call, which may have been
+ * charged.
+ */
 function observe<T>(hook: ((value: T) => void) | undefined, value: T): void {
   try {
     hook?.(value)
@@ -155,7 +156,7 @@ function observe<T>(hook: ((value: T) => void) | undefined, value: T): void {
 
 function checkHeaders(given: Readonly<Record<string, string>> = {}): Record<string, string> {
   try {
-    // Names without case, so that no header is sent twice.
+    // Header names are case-insensitive, so that no header is sent twice.
     const headers: Record<string, string> = {}
     new Headers(given).forEach((value, name) => {
       headers[name] = value

@@ -1,10 +1,10 @@
 import { createMethods, type ListMethod, type Method } from './calls/methods.ts'
 import type { Call } from './calls/rpc-call.ts'
 
-/** The MCP servers that the caller has connected. Changing them needs the scope `manage`. */
+/** MCP servers that the caller has connected. Changing them needs the scope `manage`. */
 export type ConnectorsClient = {
   /**
-   * Keeps a connector, its secrets encrypted and never shown again. Nothing is connected to yet.
+   * Stores a connector. Its secrets are encrypted and never shown again. Does not connect yet.
    *
    * @example
    * const { id } = await client.connectors.create({
@@ -17,22 +17,22 @@ export type ConnectorsClient = {
   get: Method<'connectors.get'>
   /** The caller's connectors, newest first. */
   list: ListMethod<'connectors.list'>
-  /** Changes what is given, for example `allowedTools`. */
+  /** Changes the given fields, for example `allowedTools`. */
   update: Method<'connectors.update'>
-  /** Deletes a connector with its secrets. */
+  /** Deletes a connector and its secrets. */
   delete: Method<'connectors.delete'>
-  /** Connects to the server; the connector's new `status` says how that went. */
+  /** Connects to the server; the connector's new `status` is the outcome. */
   test: Method<'connectors.test'>
   /**
-   * Begins a sign-in at the server of a connector whose auth is `oauth`: send the caller's browser to `authorizationUrl`.
-   * The connector needs it while its status is `needs_sign_in`.
+   * Starts a sign-in at the server of a connector whose auth is `oauth`. Send the caller's browser to
+   * `authorizationUrl`. Needed while the connector's status is `needs_sign_in`.
    */
   signIn: Method<'connectors.signIn'>
-  /** Ends the sign-in: its tokens are deleted, and revoked where the server offers that. */
+  /** Deletes the tokens of the sign-in, and revokes them if the server supports it. */
   signOut: Method<'connectors.signOut'>
-  /** The tools that the server offers now; CONNECTOR_FAILED when it cannot be used. */
+  /** Lists the tools that the server offers now. Rejects with CONNECTOR_FAILED if the server cannot be used. */
   tools: Method<'connectors.tools'>
-  /** The servers that the operator offers. */
+  /** Lists the servers that the operator offers. */
   servers: ListMethod<'connectors.servers'>
 }
 

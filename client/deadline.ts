@@ -1,6 +1,6 @@
 import { ErrandClientError } from './client-error.ts'
 
-/** Timers of more milliseconds than this fire at once. */
+/** Longest delay of a timer; longer ones fire immediately. */
 const timerMsMax = 2 ** 31 - 1
 
 type Deadline = {
@@ -10,8 +10,8 @@ type Deadline = {
 }
 
 /**
- * Does the work under a signal that aborts when the caller's does or the time is up, and rejects at that instant, with
- * the caller's reason or the timeout error, whether or not the work notices. Leaves no timer or listener behind.
+ * Runs the work with a signal that aborts when the caller's does or when the time is up. Rejects immediately with the
+ * caller's reason or the timeout error, even if the work ignores the signal. Leaves no timer or listener behind.
  */
 export async function withDeadline<T>(
   { signal, timeoutMs, createTimeoutError }: Deadline,
@@ -38,13 +38,13 @@ export async function withDeadline<T>(
   }
 }
 
-/** Rejects with the signal's reason as soon as it aborts; the work goes on. */
+/** Rejects with the signal's reason as soon as it aborts; the work continues. */
 export async function unlessAborted<Value>(work: Promise<Value>, signal: AbortSignal | undefined): Promise<Value> {
   const createTimeoutError = () => new ErrandClientError('TIMEOUT', 'The work has no end.')
   return await withDeadline({ signal, timeoutMs: Infinity, createTimeoutError }, () => work)
 }
 
-/** Resolves after that time; rejects with the signal's reason as soon as it aborts. */
+/** Resolves after `ms`. Rejects with the signal's reason as soon as it aborts. */
 export async function pause(ms: number, signal?: AbortSignal): Promise<void> {
   signal?.throwIfAborted()
   await new Promise<void>((resolve, reject) => {

@@ -8,7 +8,7 @@ import type { Task } from './types/client-types.ts'
 
 type FetchOptions = { signal?: AbortSignal | undefined }
 
-/** Fetches the whole of a task's response, which a task holds only the start of when it is larger than 16 KB. */
+/** Fetches the full response of a task. The task itself holds only the start of responses larger than 16 KB. */
 export async function fetchFullResponse(
   connection: Connection,
   { response, responseUri }: Pick<Task, 'response' | 'responseUri'>,
@@ -28,7 +28,7 @@ export async function fetchFullResponse(
   try {
     return await repeatWhileTransient(repetition, () =>
       withDeadline({ signal, timeoutMs, createTimeoutError }, async (own) => {
-        // The address is signed, and may be a bucket's: the key is not for it, nor are headers that need a preflight.
+        // The URL is signed and may belong to a bucket: never send it the key, nor headers that need a preflight.
         const [answer, text] = await fetch(responseUri, { signal: own })
           .then(async (answer) => [answer, await answer.text()] as const)
           .catch((cause: unknown) => Promise.reject(networkError(cause)))

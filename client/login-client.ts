@@ -1,10 +1,10 @@
 import { createMethods, type ListMethod, type Method, type PlainMethod } from './calls/methods.ts'
 import type { Call } from './calls/rpc-call.ts'
 
-/** For pages of the service itself, where the browser keeps the cookie of the login. */
+/** Only for pages of the service itself, where the browser stores the login cookie. */
 export type LoginClients = {
   login: {
-    /** The providers of single sign-on. */
+    /** Lists the single sign-on providers. */
     options: PlainMethod<'login.options'>
     create: Method<'login.create'>
     /** Logs this browser out. */
@@ -14,7 +14,7 @@ export type LoginClients = {
   logins: {
     list: ListMethod<'logins.list'>
     end: Method<'logins.end'>
-    /** Ends all of them, this one too. */
+    /** Ends all logins, including this one. */
     endAll: PlainMethod<'logins.endAll'>
   }
 }

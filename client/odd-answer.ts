@@ -1,22 +1,25 @@
 import { ErrandClientError } from './client-error.ts'
 import { parseRetryAfter } from './retry-after.ts'
 
-// What may come instead of an answer of the service, and what is needed to tell.
+// Errors for unexpected responses, and the helpers that detect them.
 
 export function networkError(cause: unknown): ErrandClientError {
   const message = `The service could not be reached, or the connection broke: ${describeCause(cause)}`
   return new ErrandClientError('NETWORK_ERROR', message, { cause })
 }
 
-/** An answer that is not the service's: a proxy's page, another program's JSON, half an answer, a redirect. */
+/**
+ * Creates the error for a response that is not the service's: a proxy's page, another program's JSON, half a response,
+ * a redirect.
+ */
 export function badResponse(response: Response, value: unknown): ErrandClientError {
   return new ErrandClientError('BAD_RESPONSE', describeAnswer(response, value), responseFields(response))
 }
 
-/** What the head of an answer tells for an error. */
+/** Returns the error fields that come from the status and headers. */
 export function responseFields({ headers, status, type }: Response) {
   return {
-    // A browser hides where a redirect leads, and even that it is one, behind the status 0.
+    // A browser reports a redirect with status 0 and hides its target.
     status: type === 'opaqueredirect' ? undefined : status,
     retryAfterSeconds: parseRetryAfter(headers.get('retry-after')),
     requestId: headers.get('x-request-id') ?? undefined,
@@ -27,7 +30,7 @@ function describeAnswer({ headers, status, type }: Response, value: unknown): st
   if (type === 'opaqueredirect' || (status >= 300 && status < 400)) {
     return 'The service answered with a redirect; set baseUrl to the address that it redirects to.'
   }
-  // What refuses a request before it reaches the RPC, in the service or in front of it, often says why.
+  // Errors from before the RPC, in the service or a proxy, often have a message.
   const { message } = isRecord(value) ? value : {}
   if (typeof message === 'string') return `The request was answered with status ${status}: ${message}`
   const kind = headers.get('content-type') ?? 'no content type'
@@ -38,7 +41,7 @@ export function isRecord(value: unknown): value is Record<string, unknown> {
   return typeof value === 'object' && value !== null && !Array.isArray(value)
 }
 
-/** Undefined for what is no JSON. */
+/** Returns undefined for invalid JSON. */
 export function parseJson(text: string): unknown {
   try {
     return JSON.parse(text) as unknown
@@ -47,7 +50,7 @@ export function parseJson(text: string): unknown {
   }
 }
 
-/** The words of the innermost cause: Node's own message is only "fetch failed". */
+/** Returns the message of the innermost cause, because Node's own message is only "fetch failed". */
 export function describeCause(thrown: unknown): string {
   let text = 'no reason is known'
   let cause = thrown

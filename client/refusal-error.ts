@@ -7,9 +7,9 @@ type Status = Catalogue[ErrorCode]['status']
 type CodeOf<S extends Status> = { [Code in ErrorCode]: Catalogue[Code]['status'] extends S ? Code : never }[ErrorCode]
 
 /**
- * The catalogue the other way round, for bodies of older services, which do not say the code: of several with one status
- * the most general.
- * The compiler holds the two together.
+ * Codes by status, for error bodies of older services, which have no code. If several codes share a status, the most
+ * general one.
+ * The compiler checks the map against the catalogue.
  */
 const codesByStatus: { [S in Status]: CodeOf<S> } = {
   400: 'BAD_REQUEST',
@@ -32,7 +32,9 @@ const codesByStatus: { [S in Status]: CodeOf<S> } = {
 
 type Refusal = { code: ClientErrorCode; message: string }
 
-/** The error that an answer other than a stream means: one line of a stream, the body of a REST error, or neither. */
+/**
+ * Creates the error for a response that is not a stream: one line of a stream, the body of a REST error, or neither.
+ */
 export function refusalError(response: Response, text: string): ErrandClientError {
   const { status } = response
   const value = parseJson(text)
@@ -44,7 +46,7 @@ export function refusalError(response: Response, text: string): ErrandClientErro
   })
 }
 
-/** The code and the message of an `error` event; a code that this client does not know yet is handed on. */
+/** Reads the code and message of an `error` event. Unknown codes are passed on. */
 function readStreamError(value: unknown): Refusal | undefined {
   if (!isRecord(value) || value['type'] !== 'error' || !isRecord(value['error'])) return undefined
   const { code, message } = value['error']
@@ -63,7 +65,7 @@ function readErrorBody(value: unknown, status: number): Refusal | undefined {
   return code && { code, message }
 }
 
-/** The titles that say more than their status. */
+/** Error titles that are more specific than their status. */
 const titledCodes = [
   { code: 'INSUFFICIENT_BALANCE', status: 403, error: 'Insufficient balance' },
   { code: 'BUDGET_REACHED', status: 403, error: 'Budget reached' },

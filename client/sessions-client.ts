@@ -12,20 +12,20 @@ export type CreateSessionOptions = KeyedOptions
 
 export type SessionsClient = {
   /**
-   * Opens a conversation with an agent, free of charge.
+   * Opens a free session with an agent.
    *
    * @example
    * const { sessionId } = await client.sessions.create({ agentId: 'assistant' })
    */
   create: KeyedMethod<'sessions.create'>
   get: Method<'sessions.get'>
-  /** The caller's sessions, newest first. */
+  /** Lists the caller's sessions, newest first. */
   list: ListMethod<'sessions.list'>
-  /** Completes a session, which cannot be undone, or changes its metadata key by key. */
+  /** Completes a session, which is irreversible, or changes individual metadata keys. */
   update: Method<'sessions.update'>
-  /** Deletes a session with its messages; a chat under way is stopped and charged for what it used. */
+  /** Deletes a session and its messages. A chat in progress is stopped and charged for what it used. */
   delete: Method<'sessions.delete'>
-  /** The session's messages, oldest first. */
+  /** Lists the session's messages, oldest first. */
   messages: InnerListMethod<'sessions.messages'>
 }
 

@@ -23,11 +23,13 @@ import { waitForTask } from './wait-for-task.ts'
 export type CreateOptions = KeyedOptions
 
 export type WaitOptions = {
-  /** Ends the wait at once, while the task goes on; it rejects with the signal's reason. */
+  /** Ends the wait immediately; rejects with the signal's reason. The task goes on. */
   signal?: AbortSignal | undefined
-  /** Give up after that long with TIMEOUT, while the task goes on; 600,000 when left out, and it may be `Infinity`. */
+  /** Rejects with TIMEOUT after this many milliseconds; the task goes on. Default: 600,000. May be `Infinity`. */
   timeoutMs?: number | undefined
-  /** True to fetch a response of more than 16 KB, of which a task else holds the start, as a string. */
+  /**
+   * Fetches responses larger than 16 KB in full. Otherwise the task holds only the start of the response, as a string.
+   */
   fullResponse?: boolean | undefined
 }
 
@@ -38,14 +40,13 @@ export type CreateTaskInput<Id> = Omit<Input<'tasks.create'>, 'endpointId' | 'pa
   params: EndpointParams<Id>
 }
 
-/** A task that has ended, of an endpoint. */
 export type EndedTaskOf<Id> = Id extends keyof EndpointTypes
   ? Omit<EndedTask, 'endpointId' | 'response'> & { endpointId: Id; response: EndpointResponse<Id> | string | null }
   : EndedTask
 
 export type TasksClient = {
   /**
-   * Charges the price of the endpoint and queues one execution.
+   * Charges the endpoint's price and queues one task.
    *
    * @example
    * const { taskId } = await client.tasks.create({ endpointId: 'text.summarize', params: { text } })
@@ -54,23 +55,23 @@ export type TasksClient = {
     input: CreateTaskInput<Id>,
     options?: CreateOptions,
   ) => CallPromise<Output<'tasks.create'>>
-  /** Reads a task; with `wait` the answer is held until it has ended or that many seconds have passed. */
+  /** Reads a task. With `wait`, holds the response until the task has ended or that many seconds have passed. */
   get: Method<'tasks.get'>
-  /** The caller's tasks, newest first. */
+  /** Lists the caller's tasks, newest first. */
   list: ListMethod<'tasks.list'>
   /**
-   * Ends a task that has not ended: it fails with CANCELED and is refunded, and its agent is stopped. One that has ended
-   * stays as it is. Rejects with CONFLICT once its run has called a connector or charged an event,
-   * or if the agent is at work and the endpoint does not have it stopped.
+   * Cancels a task that has not ended: it fails with CANCELED, is refunded, and its agent is stopped. An ended task
+   * stays as it is. Rejects with CONFLICT once the run has called a connector or charged an event. Also rejects with
+   * CONFLICT if the agent is running and the endpoint does not let it be stopped.
    *
    * @example
    * const { status, error } = await client.tasks.cancel({ taskId })
    */
   cancel: Method<'tasks.cancel'>
   /**
-   * Resolves with the task once it has completed or failed. Broken connections, 429 and 503 are sat out.
+   * Resolves with the task once it has completed or failed. Retries after broken connections, 429 and 503.
    *
-   * In a browser without HTTP/2, each wait under way holds one of the six connections that a page has to a server.
+   * In a browser without HTTP/2, each pending wait holds one of the six connections that a page has per server.
    *
    * @example
    * const task = await client.tasks.wait(taskId, { timeoutMs: 60_000 })
@@ -78,8 +79,8 @@ export type TasksClient = {
    */
   wait: (taskId: string, options?: WaitOptions) => Promise<EndedTask>
   /**
-   * The events of a task: its state as it is now, then every change of it and of its progress, and at last its end. Broken
-   * connections, 429 and 503 are sat out: each new connection begins with the state.
+   * Streams the events of a task: its current state, every change of state and progress, and finally its end.
+   * Reconnects after broken connections, 429 and 503. Each new connection starts with the current state.
    *
    * @example
    * for await (const event of client.tasks.events(taskId)) {
@@ -89,15 +90,15 @@ export type TasksClient = {
    */
   events: (taskId: string, options?: FollowOptions) => TaskEvents
   /**
-   * Creates a task and waits for its end. Every attempt carries one Idempotency-Key, so a create whose connection
-   * broke is repeated and charged once. Pass a key of your own to go on with the same task after a restart.
+   * Creates a task and waits for its end. All attempts share one Idempotency-Key, so a retried create is charged once.
+   * Pass your own key to continue with the same task after a restart.
    *
    * @example
    * const task = await client.tasks.run({ endpointId: 'text.summarize', params: { text } })
    * console.log(task.response)
    */
   run: <Id extends EndpointId>(input: CreateTaskInput<Id>, options?: RunOptions) => Promise<EndedTaskOf<Id>>
-  /** The response of a task, the whole of it also where it is larger than 16 KB; null while there is none. */
+  /** Returns the full response of a task, even if it is larger than 16 KB. Null until there is a response. */
   fetchResponse: (
     task: Pick<Task, 'response' | 'responseUri'>,
     options?: { signal?: AbortSignal | undefined },
@@ -105,7 +106,7 @@ export type TasksClient = {
 }
 
 const defaultTimeoutMs = 600_000
-/** With their pauses about three seconds when nothing listens; a Retry-After may make it minutes. */
+/** About three seconds of pauses if connections are refused; a Retry-After may make it minutes. */
 const createFailuresMax = 5
 
 export function createTasksClient(call: Call, connection: Connection): TasksClient {
@@ -165,7 +166,6 @@ export function createTasksClient(call: Call, connection: Connection): TasksClie
   }
 }
 
-/** What a TIMEOUT has to tell. */
 type Watch = { idempotencyKey?: string; taskId?: string; lastFailure?: ErrandClientError }
 type Watched = { watch: Watch; fullResponse: boolean | undefined }
 

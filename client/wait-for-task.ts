@@ -2,21 +2,20 @@ import { backoffMs, repeatWhileTransient, type OnFailure } from './backoff.ts'
 import { withFields } from './client-error.ts'
 import type { EndedTask, Task } from './types/client-types.ts'
 
-/** How long the service is asked to hold an answer: less than the minute after which proxies give up on one. */
+/** Long-poll time: less than the minute after which proxies drop a request. */
 const longPollSeconds = 30
 
 export type WaitParts = {
-  /** Reads the task; the answer may be held for that long. */
   getTask: (waitSeconds: number) => Promise<Task>
   pause: (ms: number) => Promise<void>
-  /** Milliseconds of a clock that only goes forward. */
+  /** Monotonic clock in milliseconds. */
   now: () => number
   onFailure: OnFailure
 }
 
 /**
- * Reads the task with long polls until it has ended. What passes by itself is sat out, however long it takes: the
- * caller's deadline is what ends this.
+ * Reads the task with long polls until it has ended. Retries transient failures forever; only the caller's deadline
+ * ends it.
  */
 export async function waitForTask({ getTask, pause, now, onFailure }: WaitParts, taskId: string): Promise<EndedTask> {
   try {
@@ -26,7 +25,7 @@ export async function waitForTask({ getTask, pause, now, onFailure }: WaitParts,
         getTask(longPollSeconds),
       )
       if (hasEnded(task)) return task
-      // A service that is stopping does not hold answers, and a proxy may not let it: never ask again at once.
+      // A stopping service or a proxy may end the long poll early: never poll again immediately.
       const wasHeld = now() - startedAt >= (longPollSeconds * 1000) / 2
       early = wasHeld ? 0 : early + 1
       if (early > 0) await pause(backoffMs(early))

@@ -1,29 +1,30 @@
 import { createMethods, type ListMethod, type Method } from './calls/methods.ts'
 import type { Call } from './calls/rpc-call.ts'
 
-/** Where the caller's events are sent. Changing that needs the scope `manage`. */
+/** The caller's webhooks. Changing them needs the scope `manage`. */
 export type WebhooksClient = {
   /**
-   * Has events sent to an address. The secret that they are signed with is in this answer and is never shown again:
-   * `webhooks.unwrap` takes it.
+   * Sends events to a URL. The signing secret is only in this response and is never shown again. Pass it to
+   * `webhooks.unwrap`.
    *
    * @example
    * const { secret } = await client.webhooks.create({ url: 'https://example.com/events', types: ['task.failed'] })
    */
   create: Method<'webhooks.create'>
   get: Method<'webhooks.get'>
-  /** The caller's webhooks, oldest first. */
+  /** Lists the caller's webhooks, oldest first. */
   list: ListMethod<'webhooks.list'>
-  /** Changes what is given; with `isEnabled` false what waits is never sent. */
+  /** Changes the given fields. With `isEnabled: false`, queued events are never sent. */
   update: Method<'webhooks.update'>
   delete: Method<'webhooks.delete'>
-  /** A new secret; for `overlapSeconds` requests are signed with the old one, too. */
+  /** Creates a new secret. For `overlapSeconds`, requests are signed with the old one too. */
   rotate: Method<'webhooks.rotate'>
-  /** Sends a test event at once, and answers what became of that. */
+  /** Sends a test event immediately and returns the outcome. */
   test: Method<'webhooks.test'>
-  /** What became of its events of the last seven days, newest first; `next` of a page is the `after` of the next one. */
+  /**
+   * Lists the deliveries of the last seven days, newest first. Pass `next` of a page as `after` to get the next page.
+   */
   deliveries: Method<'webhooks.deliveries'>
-  /** Has an event sent again. */
   redeliver: Method<'webhooks.redeliver'>
 }
 

@@ -1,17 +1,17 @@
 import { ErrandClientError, invalidArgument } from './client-error.ts'
 
 type EventOf<Type extends string, Data> = {
-  /** There may be others than you know: leave them alone. */
+  /** Ignore types that you do not know; more may be added. */
   type: Type
-  /** When it happened; ISO 8601. */
+  /** When it happened, in ISO 8601. */
   timestamp: string
-  /** Ids, states, codes and amounts; what they lead to is read from the service. */
+  /** Only ids, states, codes and amounts. Fetch the objects from the service. */
   data: Data
 }
-/** `refundedUsd` is what was returned to the balance. */
+/** `refundedUsd` is the amount returned to the balance. */
 type EndedTaskData = { taskId: string; agentId: string; endpointId: string; costUsd: string; refundedUsd: string }
 
-/** What happened. */
+/** The payload of a webhook request. */
 export type WebhookEvent =
   | EventOf<'task.completed', EndedTaskData & { status: 'completed' }>
   | EventOf<'task.failed', EndedTaskData & { status: 'failed'; errorCode: string }>
@@ -27,39 +27,44 @@ export type WebhookEvent =
     >
   | EventOf<'credit.added', { transactionId: string; amountUsd: string; balanceUsd: string }>
   | EventOf<'session.expired', { sessionId: string; agentId: string }>
-  /** A key's limit refused something, for the first time in its period; `resetsAt` is null where that has no end. */
+  /**
+   * A key's limit rejected a request, for the first time in its period. `resetsAt` is null if the period has no end.
+   */
   | EventOf<'key.limit_reached', { keyId: string; limitUsd: string; resetsAt: string | null }>
-  /** Once, until a credit has lifted the balance again. */
+  /** Sent once, and again only after a credit has raised the balance. */
   | EventOf<'balance.low', { balanceUsd: string; notifyBelowUsd: string }>
   | EventOf<'payment.succeeded', { topupId: string; amountUsd: string }>
-  /** `reason` is the word of the payment provider. */
+  /** `reason` comes from the payment provider. */
   | EventOf<'payment.failed', { topupId: string; amountUsd: string; reason: string }>
-  /** `refundedUsd` is what was given back of it in all, `owedUsd` what the balance did not have. */
+  /** `refundedUsd` is the total refunded so far. `owedUsd` is the part that the balance could not cover. */
   | EventOf<'payment.refunded', { topupId: string; amountUsd: string; refundedUsd: string; owedUsd: string }>
-  /** `disputedUsd` is zero again when the dispute was won. */
+  /** `disputedUsd` is zero again after a won dispute. */
   | EventOf<'payment.disputed', { topupId: string; amountUsd: string; disputedUsd: string; owedUsd: string }>
   | EventOf<'webhook.test', { webhookId: string }>
 
 export type UnwrapOptions = {
-  /** How far the clock of the sender may be from this one, and so for how long a request may be sent again; 300. */
+  /**
+   * Maximum difference between the sender's clock and this one, and therefore how long a request can be replayed.
+   * Default: 300.
+   */
   toleranceSeconds?: number
 }
 
-/** The headers of the request, of a web `Request` or of Node. */
+/** Request headers, from a web `Request` or from Node. */
 export type WebhookHeaders = Headers | Readonly<Record<string, string | readonly string[] | undefined>>
 
 const toleranceSecondsDefault = 300
-/** While a secret is rotated a request has two. */
+/** While a secret is rotated, a request has two signatures. */
 const signaturesMax = 10
 const secretsMax = 10
 
 /**
- * The event of a webhook request, when it is signed with a secret of yours by Standard Webhooks and not older than five
- * minutes. Throws INVALID_SIGNATURE otherwise, and INVALID_ARGUMENT for what is no secret. A request may come twice:
- * its `webhook-id` is the same then.
+ * Verifies a webhook request and returns its event. The request must be signed with your secret as in Standard Webhooks
+ * and be at most five minutes old. Throws INVALID_SIGNATURE otherwise, and INVALID_ARGUMENT for an invalid secret. A
+ * request may arrive twice, with the same `webhook-id`.
  *
- * @param body as it came: parsed and written again it may differ from what was signed
- * @param secrets each begins with `whsec_`; several while you change from one to another, of which one must fit
+ * @param body raw, as received: parsed and serialized again it may differ from what was signed
+ * @param secrets each begins with `whsec_`; during a rotation pass several, of which one must match
  *
  * @example
  * const event = await webhooks.unwrap(await request.text(), request.headers, secret)
@@ -101,13 +106,13 @@ async function isSigned(
   signed: Uint8Array<ArrayBuffer>,
   signatures: string,
 ): Promise<boolean> {
-  // Others than v1 are of keys of another kind.
+  // Other versions than v1 use other kinds of keys.
   const given = signatures.split(' ').filter((signature) => signature.startsWith('v1,'))
   for (const signature of given.slice(0, signaturesMax)) {
     const bytes = decodeBase64(signature.slice(3))
     if (!bytes) continue
     for (const key of keys) {
-      // Which compares in constant time.
+      // Compares in constant time.
       if (await crypto.subtle.verify('HMAC', key, bytes, signed)) return true
     }
   }
@@ -128,7 +133,7 @@ async function importSecrets(secrets: string | readonly string[]): Promise<Crypt
 
 async function importSecret(secret: string): Promise<CryptoKey> {
   const bytes = typeof secret === 'string' ? decodeBase64(secret.replace(/^whsec_/, '')) : undefined
-  // Never quoted: errors end up in logs.
+  // The secret is never quoted, because errors end up in logs.
   if (!bytes || bytes.length === 0)
     throw invalidArgument('secret', 'Must be the secret of the webhook: whsec_ and base64')
   return await crypto.subtle.importKey('raw', bytes, { name: 'HMAC', hash: 'SHA-256' }, false, ['verify'])
@@ -140,7 +145,7 @@ function readHeader(headers: WebhookHeaders, name: string): string {
   return value
 }
 
-/** By its method: other than the global class there are those of frameworks. */
+/** Detected by its method, because frameworks have their own Headers classes. */
 function isHeaders(headers: WebhookHeaders): headers is Headers {
   return typeof headers.get === 'function'
 }

@@ -6,10 +6,10 @@ import type { Plugin } from 'vite'
 
 const compressBrotli = promisify(brotliCompress)
 const compressGzip = promisify(gzip)
-/** Smaller files cost more in headers than they save. */
+/** Smaller files cost more in headers than compression saves. */
 const bytesMin = 512
 
-/** Writes a .br and a .gz beside each file of text, so that the server compresses nothing while it serves. */
+/** Writes a .br and a .gz file next to each text file, so that the server does not compress responses. */
 export function precompress(): Plugin {
   return {
     name: 'errand-precompress',

@@ -13,11 +13,11 @@ export default defineConfig({
     emptyOutDir: true,
     manifest: true,
     target: 'es2023',
-    // Browsers that know light-dark(); for older ones it would be rewritten to variables that nobody sets.
+    // Browsers that support light-dark(). For older targets it would be rewritten to variables that are never set.
     cssTarget: ['chrome123', 'firefox120', 'safari17.5'],
     sourcemap: false,
     reportCompressedSize: false,
-    // Pages may load no `data:` script or font, and none is worth a request less.
+    // Never inlines: pages may not load `data:` scripts or fonts, and saving a request is not worth it.
     assetsInlineLimit: 0,
     modulePreload: { polyfill: false },
     rolldownOptions: { checks: { bundlerTimings: false } },

@@ -5,7 +5,7 @@ import { headersOf } from './error-responses.ts'
 
 type Json = Record<string, unknown>
 
-/** The chat as the document describes it: a stream is more than the generator can say of a procedure. */
+/** Describes the chat operation by hand, because the generator cannot describe a stream. */
 export function chatOperation(responses: Json, success: Json): Json {
   return {
     operationId: 'chat',
@@ -19,7 +19,7 @@ export function chatOperation(responses: Json, success: Json): Json {
       200: {
         description: 'The reply.',
         headers: { ...(success as { headers: Json }).headers, ...headersOf('Errand-Turn-Id') },
-        // Server-sent events are not among them: where there are two, the types of generated clients would be of either.
+        // Omits server-sent events: with two content types, generated clients would have a union type.
         content: { 'application/x-ndjson': { schema: linesOf('ChatEvent') } },
       },
       ...responses,
@@ -27,7 +27,10 @@ export function chatOperation(responses: Json, success: Json): Json {
   }
 }
 
-/** All lines are no value of a schema: tools that took it for one would parse them as one, and fail once it is paid. */
+/**
+ * Describes the lines as a string. With a schema, tools would parse the whole body as one JSON value and fail after the
+ * chat was charged.
+ */
 export function linesOf(event: string, contentMediaType = 'application/x-ndjson'): Json {
   const contentSchema = { $ref: `#/components/schemas/${event}` }
   return { type: 'string', description: `Lines, each of them a ${event} as JSON`, contentMediaType, contentSchema }
@@ -41,10 +44,10 @@ export function chatSchemas(): Json {
 
 type Events = { name: string; what: string; prefix?: string }
 
-/** The events by their names, such as ToolCallEvent, and the union of them that `type` tells apart. */
+/** Returns the events as named schemas, such as ToolCallEvent, and their union with `type` as the discriminator. */
 export function eventSchemas(schema: z.ZodType, { name: unionName, prefix = '', what }: Events): Json {
   const json = JSON.stringify(schemaOf(schema, 'output')).replaceAll('#/$defs/', '#/components/schemas/')
-  // A schema with an id of its own is among the definitions, and the rest only refers to it.
+  // A schema with its own id is in the definitions, and the rest only refers to it.
   const { [unionName]: union, ...rest } = (JSON.parse(json) as { $defs: Json }).$defs
   const { oneOf: events } = must(union as Union | undefined, 'the events are a schema with an id')
   const named = events.map(
@@ -62,7 +65,7 @@ export function eventSchemas(schema: z.ZodType, { name: unionName, prefix = '', 
   }
 }
 
-/** `tool_call` as ToolCallEvent. */
+/** Converts `tool_call` to ToolCallEvent. */
 function nameOf(type: string): string {
   return `${type.replaceAll(/(?:^|_)(.)/g, (_, letter: string) => letter.toUpperCase())}Event`
 }
@@ -73,7 +76,7 @@ function schemaOf(schema: z.ZodType, io: 'input' | 'output'): Json {
       io,
       unrepresentable: 'any',
       override: ({ zodSchema, jsonSchema }) => {
-        // What a schema of our own stands for.
+        // The JSON Schema that a custom schema stands for.
         Object.assign(jsonSchema, z.globalRegistry.get(zodSchema)?.['override'])
       },
     }) as Json,

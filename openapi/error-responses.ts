@@ -1,10 +1,8 @@
 import { ErrandError, errorBody, errorCatalogue, type ErrorCode } from '../server/kernel/errors.ts'
 
-// The answers that refuse, with their bodies and headers.
-
 type Json = Record<string, unknown>
 
-/** Answers that any operation may give, beside its own. */
+/** Errors that any operation may return, in addition to its own. */
 export const sharedErrors: Record<string, string> = {
   401: 'Authentication is missing or invalid.',
   403: 'Permission is missing.',
@@ -13,7 +11,7 @@ export const sharedErrors: Record<string, string> = {
   503: 'The service is overloaded, is stopping or cannot write; try again, with the same Idempotency-Key.',
 }
 
-/** The headers of answers, of which one that is required never lacks where it is promised. */
+/** Response headers. A required one is present wherever the document lists it. */
 export const headerComponents = {
   'X-Request-Id': always(header('Identifies the request in the logs', 'string')),
   'X-RateLimit-Limit': header('Agent executions that are allowed per minute'),
@@ -31,7 +29,10 @@ const rateHeaderNames = ['X-RateLimit-Limit', 'X-RateLimit-Remaining', 'X-RateLi
 
 export const rateHeaders = headersOf(...rateHeaderNames)
 export const retryAfterAtTimes: Json = { 'Retry-After': header('Seconds to wait before the next try') }
-/** Of refusals that may come before the caller is known: these headers are of a caller. */
+/**
+ * Statuses of errors that may occur before the caller is known. The rate headers belong to a caller and are missing
+ * then.
+ */
 const beforeCaller = /^(?:403|500|503)$/
 
 export function headersOf(...names: HeaderName[]): Json {
@@ -40,7 +41,7 @@ export function headersOf(...names: HeaderName[]): Json {
 
 type Refusal = { description: string; headers?: Json; code?: ErrorCode | undefined }
 
-/** The example's code is `code`, or the first with that status. */
+/** Uses `code` in the example, or the first code with that status. */
 export function errorResponse(status: string, { description, headers = {}, ...given }: Refusal): Json {
   const codes = Object.keys(errorCatalogue) as ErrorCode[]
   const { code = codes.find((known) => String(errorCatalogue[known].status) === status)! } = given
@@ -56,7 +57,7 @@ export function errorResponse(status: string, { description, headers = {}, ...gi
   }
 }
 
-/** Named so that no generated type hides the `Error` of a language. */
+/** Named so that generated types do not hide a language's own `Error`. */
 export const errorSchemas: Json = {
   ErrorBody: {
     type: 'object',
@@ -88,7 +89,7 @@ export const errorSchemas: Json = {
   },
 }
 
-/** Refusals of a chat. Those of its admission are told as an `error` event too, unless only JSON is accepted. */
+/** Returns the errors of a chat. Admission errors are also sent as an `error` event, unless only JSON is accepted. */
 export function chatErrors(): Json {
   const refusals: Record<string, string> = {
     ...sharedErrors,
@@ -135,7 +136,7 @@ export function retryHeaderOf(status: string): Json {
   return status === '429' || status === '503' ? headersOf('Retry-After') : {}
 }
 
-/** A header without which that answer never comes. */
+/** Marks a header as always present in the response. */
 function always(own: Json): Json {
   return { ...own, required: true }
 }

@@ -4,7 +4,7 @@ import { errorResponse, rateHeadersOf, headersOf, retryHeaderOf, sharedErrors } 
 
 type Json = Record<string, unknown>
 
-/** The events of a task as the document describes them, which are a stream too. */
+/** Describes the events of a task, which are a stream too. */
 export function followOperation(success: Json): Json {
   const content = (type: string) => [type, { schema: linesOf('TaskEvent', type) }] as const
   return {

@@ -16,7 +16,7 @@ import {
 } from '../server/store/records.ts'
 import { deliveryStatuses, disabledReasons, eventTypes } from '../server/store/webhook-records.ts'
 
-// Gives the schemas of the document the names that generated clients call their types by.
+// Names the document's schemas; generated clients use these names for their types.
 
 type Json = Record<string, unknown>
 type Named = { paths: Record<string, Record<string, unknown>>; components: { schemas: Json } }
@@ -45,12 +45,16 @@ const enums: Record<string, readonly string[]> = {
   ErrorCode: Object.keys(errorCatalogue),
 }
 
-/** Differs from what generators call the operation logIn in case only, and some make a file of each. */
+/**
+ * `Login` differs from the generated name of operation logIn only in case, and some generators write a file for each.
+ */
 const renamed: Record<string, string> = { Login: 'BrowserLogin' }
 
 const mayGrow = 'Values may be added: take one that you do not know for what its name says, or ignore it.'
 
-/** A document whose bodies, answers and enumerations are components; what stands inline is read by nobody but its place. */
+/**
+ * Moves bodies, responses and enums to named components, because generators can name inline schemas only by position.
+ */
 export function nameSchemas(document: Named): void {
   const { paths, components } = document
   for (const methods of Object.values(paths)) {
@@ -65,7 +69,7 @@ export function nameSchemas(document: Named): void {
   components.schemas = Object.fromEntries([...schemas, ...named])
 }
 
-/** The body of an operation is named after it, and so is what it answers unless that has a name already. */
+/** Names an operation's body after it, and its response too, unless that already has a name. */
 function nameBodies({ operationId, requestBody, responses }: Spoken, schemas: Json): void {
   const name = operationId[0]!.toUpperCase() + operationId.slice(1)
   for (const [content, own] of [
@@ -81,9 +85,8 @@ function nameBodies({ operationId, requestBody, responses }: Spoken, schemas: Js
 }
 
 /**
- * The value with its enumerations by name, and without what the generator says of every object and integer: that an answer
- * has no other fields, which would forbid the service to add one, that names are texts, and that numbers are those of
- * JavaScript.
+ * Replaces enums with references and drops what the generator adds to every object and integer. These additions forbid
+ * further response fields, which the service may add, and say that names are strings and numbers are JavaScript's.
  */
 function tidied(value: unknown): unknown {
   if (typeof value !== 'object' || value === null) return value

@@ -23,8 +23,8 @@ import { followOperation, taskEventSchemas } from './follow-operation.ts'
 import { nameSchemas } from './name-schemas.ts'
 import { operationExamples } from './operation-examples.ts'
 
-// The document is generated from the procedures, then completed with what the generator cannot know: our error bodies,
-// the headers, and the paths that are no procedure or answer a stream.
+// Generates the document from the procedures. Then adds what the generator cannot know: error bodies, headers, and
+// paths that are not procedures or return a stream.
 
 type Json = Record<string, unknown>
 type Operation = Json & {
@@ -38,7 +38,7 @@ type Operation = Json & {
 
 /** Only these operations count as executions. */
 const executions = new Set(['createTask'])
-/** And these as changes of what an account has. */
+/** These operations count as writes to account data. */
 const writes = new Set([
   'createSession',
   'updateSession',
@@ -72,7 +72,7 @@ const idempotent: Record<string, string> = {
   createTopup: keptFor24Hours,
   creditUser: 'Kept with the transaction: a repeated request with the same key and amount credits nothing more.',
 }
-/** These refuse a key when they are called, whatever its scopes. */
+/** These operations reject keys at call time, whatever their scopes. */
 const forBrowsers = new Set(['logOut', 'changePassword'])
 const settingCookie = new Set(['logIn', 'logOut', 'acceptInvitation', 'endLogins'])
 const countingLogins = new Set(['logIn', 'changePassword'])
@@ -163,7 +163,7 @@ function completeOperation(operation: Operation): void {
   const isPublic = operation.security === undefined
   const isExecution = executions.has(operationId)
   operation.security = isPublic ? [] : securityOf(operation)
-  // Only a caller has a rate.
+  // Only a caller has a rate limit.
   const ofCaller = isPublic ? {} : rateHeaders
   const success = operation.responses['200']!
   success['headers'] = {
@@ -192,7 +192,7 @@ function securityOf({ operationId }: Operation): Json[] {
   return credentialsOf(procedureNamed(operationId)).map((credential) => ({ [credential]: [] }))
 }
 
-/** The generator names its error responses by status alone, so that all operations get the texts of the first. */
+/** The generator names error responses by status alone, so all operations would get the same descriptions. */
 function errorsOf(
   operation: Operation,
   { isExecution, isPublic }: { isExecution: boolean; isPublic: boolean },
@@ -217,12 +217,12 @@ function idempotencyParameter(description: string): Json {
   }
 }
 
-/** The refusals that the procedure itself names, by status. */
+/** Returns the errors that the procedure itself documents, by status. */
 function ownErrors(operation: Operation): Record<string, string> {
   return procedureOf(operation).meta?.openapi?.errorResponses ?? {}
 }
 
-/** The generator loses what an optional parameter says of itself. */
+/** Restores the descriptions of optional parameters, which the generator drops. */
 function describeParameters(operation: Operation): void {
   const fields = (procedureOf(operation).inputs[0] as { shape?: Record<string, z.ZodType> } | undefined)?.shape
   for (const parameter of operation.parameters ?? []) {

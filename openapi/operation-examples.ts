@@ -1,6 +1,7 @@
 type Example = { request?: unknown; response: unknown }
 
-// What the quickstart answered to the operations that are called first. The linter holds them to their schemas.
+// Real responses of the quickstart, for the operations that clients call first. The linter validates them against their
+// schemas.
 
 const userId = 'user_01m8323zksrfywzbfn4ad53g1w'
 const taskId = 'task_01m8324g3796xx8n4nen2zhvqk'
@@ -79,7 +80,7 @@ const rates = {
 
 const page = { limit: 50, offset: 0 }
 
-/** The lines of the reply to the chat's example. */
+/** Lines of the reply in the chat's example. */
 const chatEvents = [
   { type: 'tool_call', timestamp: '2026-11-23T02:00:37.974Z', toolCall },
   { type: 'tool_result', timestamp: '2026-11-23T02:00:37.980Z', toolResult: { id: 'call-1', output } },
@@ -113,7 +114,7 @@ const webhook = {
   updatedAt: '2026-11-23T08:07:47.240Z',
 }
 
-/** By operation id. */
+/** Keyed by operation id. */
 export const operationExamples: Record<string, Example> = {
   createTask: { request: taskInput, response: { taskId, status: 'pending', message: 'Task created' } },
   followTask: { response: taskEvents.map((event) => `${JSON.stringify(event)}\n`).join('') },

@@ -7,7 +7,6 @@ type Json = Record<string, unknown>
 const security = [{ apiKey: [] }, { browserSession: [] }, { platformKey: [] }, { clientToken: [] }]
 const tooMany = 'The caller reads as many chats as may be read at once.'
 
-/** The events of a turn that was begun before, as the document describes them. */
 export function readChatOperation(success: Json): Json {
   return {
     operationId: 'readChat',

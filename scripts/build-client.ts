@@ -3,15 +3,15 @@ import { fileURLToPath } from 'node:url'
 import { build } from 'vite'
 import { flatDeclarations } from './flat-declarations.ts'
 
-// Writes the package `errand-client` to dist/errand-client, as it is published: JavaScript for `import` and `require`
-// with source maps, flat declarations, and no dependencies.
+// Writes the publishable package `errand-client` to dist/errand-client: JavaScript for `import` and `require` with
+// source maps, flat declarations, and no dependencies.
 
 const root = new URL('../', import.meta.url)
 const target = new URL('dist/errand-client/', root)
 const path = (name: string) => fileURLToPath(new URL(name, root))
 const write = (name: string, text: string) => writeFileSync(new URL(name, target), text)
 
-/** The modules of the package, by the subpath that they are imported by. */
+/** Entry modules by import subpath. */
 const modules = { index: 'client/client.ts', webhooks: 'client/webhooks.ts', 'ai-sdk': 'client/ai-sdk/ai-sdk.ts' }
 
 rmSync(target, { recursive: true, force: true })
@@ -23,7 +23,7 @@ await bundle({ 'errand-client': 'client/bin/errand-client.ts' }, 'es')
 const names = Object.keys(modules) as (keyof typeof modules)[]
 for (const [index, declarations] of flatDeclarations(Object.values(modules)).entries()) {
   const name = names[index]!
-  // One text for both: of an interface that stood twice, a program could add to one and use the other.
+  // One declaration file for both formats: if an interface existed twice, a program could extend one and use the other.
   write(`${name}.d.cts`, declarations)
   write(`${name}.d.ts`, `export * from './${name}.cjs'\n`)
 }

@@ -1,4 +1,4 @@
-// Builds the web console when it is missing or other than its sources; `node scripts/build-console.mjs` does only this.
+// Builds the web console if it is missing or outdated. Also runs alone: `node scripts/build-console.mjs`.
 import { execFileSync } from 'node:child_process'
 import { createHash } from 'node:crypto'
 import { existsSync, readdirSync, readFileSync, renameSync, rmSync, statSync, writeFileSync } from 'node:fs'
@@ -6,21 +6,20 @@ import { dirname, join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 
 const root = dirname(dirname(fileURLToPath(import.meta.url)))
-/** What the console is built from: files, and folders with all that is in them. */
 const sources = ['console', 'client', 'server/kernel/money.ts', 'server/kernel/assert.ts', 'package-lock.json']
 const built = join(root, 'console', 'dist')
-/** In the built folder; of the sources that it was built from. */
+/** Digest of the sources, stored in the build folder. */
 const digestName = '.sources'
 
 /**
- * A digest of all that the console is built from. Not the times of the files: in a copy they are those of the copying, and
- * a copy that nothing can be written to is to be served as it is.
+ * Hashes all sources of the console. Modification times do not work: a copy has the times of the copying, and a
+ * read-only copy must be served as it is.
  */
 function digestSources() {
   const hash = createHash('sha256')
   const add = (path) => {
     const stats = statSync(join(root, path), { throwIfNoEntry: false })
-    // An editor's file that is gone by now, or a link that leads nowhere.
+    // An editor's temporary file that is gone, or a broken link.
     if (!stats) return
     if (stats.isFile()) return void hash.update(`${path}\0${stats.size}\0`).update(readFileSync(join(root, path)))
     const names = readdirSync(join(root, path)).sort()
@@ -31,7 +30,7 @@ function digestSources() {
 }
 
 export function buildConsole() {
-  // Read before the build: what is saved while it runs is not in it.
+  // Read before the build, which does not include files saved while it runs.
   const digest = digestSources()
   if (readDigest() === digest) return
   const vite = join(root, 'node_modules', 'vite', 'bin', 'vite.js')
@@ -43,18 +42,18 @@ export function buildConsole() {
   console.error('Building the web console…')
   const installed = join(root, 'node_modules', '.bin', 'node')
   const node = existsSync(installed) ? installed : process.execPath
-  // Built aside and moved into place, so that a build that is cut off leaves the console as it was.
+  // Built in a temporary folder and moved into place, so that an interrupted build leaves the console unchanged.
   const aside = join(root, 'node_modules', `.console-${process.pid}`)
   const old = `${aside}-old`
   try {
     const config = join(root, 'console', 'vite.config.ts')
     const args = ['build', '--config', config, '--outDir', aside, '--emptyOutDir', '--logLevel', 'warn']
-    // Whatever runs this, a test too: React has another, far larger build for all but production.
+    // Also under tests: React has a far larger build for all environments but production.
     const env = { ...process.env, NODE_ENV: 'production' }
     execFileSync(node, [vite, ...args], { cwd: root, stdio: ['ignore', 2, 2], env })
     writeFileSync(join(aside, digestName), digest)
     move(built, old, 'ENOENT')
-    // Another set-up at the same time may have been first, with the same result.
+    // A concurrent set-up may have been first, with the same result.
     move(aside, built, 'ENOTEMPTY', 'EEXIST')
   } finally {
     rmSync(aside, { recursive: true, force: true })

@@ -6,16 +6,15 @@ import { addCommonJs } from './common-js.ts'
 import { serverManifest, type RootManifest } from './server-manifest.ts'
 import { bundlePackages, readSpecifiers, useBundled } from './bundle-packages.ts'
 
-// Writes dist/errand, which is what is published: the server as JavaScript, in the folders of its sources, so that each
-// file finds what it reads where it does in a checkout; with the console, the migrations, the API's document and the
-// quickstart. Node strips no types below node_modules.
+// Writes the publishable package dist/errand: the server as JavaScript in the folders of its sources, so that relative
+// paths match a checkout. Includes the console, the migrations, the OpenAPI document and the quickstart. Compiled,
+// because Node does not strip types below node_modules.
 
 const root = fileURLToPath(new URL('../', import.meta.url))
 const built = join(root, 'dist', 'errand')
-// Built aside and moved into place, so that a build that is cut off leaves no half of a package.
+// Built in a temporary folder and moved into place, so that an interrupted build leaves no partial package.
 const out = `${built}.${process.pid}.partial`
 
-/** What is published as it lies in the repository. */
 const copied = [
   'LICENSE',
   'CHANGELOG.md',
@@ -61,7 +60,7 @@ function compile(): void {
   execFileSync(tsc, ['-p', join(root, 'scripts', 'server.tsconfig.json'), '--outDir', out], { stdio: 'inherit' })
 }
 
-/** The declarations that the exported one is made of; those of the rest would name packages that are not installed. */
+/** Yields the declarations that the exported one needs. The others would refer to packages that are not installed. */
 function* reachedDeclarations(file: string): Generator<string> {
   yield file
   for (const [, path = ''] of readFileSync(file, 'utf8').matchAll(/from '(\.[^']+)'/g)) {
@@ -73,7 +72,9 @@ function dropDeclarations(kept: ReadonlySet<string>): void {
   for (const file of filesBelow(out)) if (file.endsWith('.d.ts') && !kept.has(file)) rmSync(file)
 }
 
-/** `errand init` copies these; `.txt`, because no TypeScript may lie below node_modules as if it were to be run. */
+/**
+ * Files that `errand init` copies. They end in `.txt`, because runnable TypeScript is not allowed below node_modules.
+ */
 function copyStarter(): void {
   const from = join(root, 'examples', 'starter')
   for (const file of filesBelow(from)) {

@@ -4,8 +4,8 @@ import { dirname, join, relative, sep } from 'node:path'
 import { build } from 'vite'
 
 /**
- * Packages of which the server uses a small part, which is published with it: installed they are 113 MB, 31 of them the
- * TypeScript that @trpc/server asks for as a peer; bundled they are 5 MB.
+ * Packages bundled with the server, which uses only a small part of each. Installed they take 113 MB, 31 of them the
+ * TypeScript peer of @trpc/server; bundled they take 5 MB.
  */
 const bundled: ReadonlySet<string> = new Set([
   '@ai-sdk/anthropic',
@@ -17,23 +17,23 @@ const bundled: ReadonlySet<string> = new Set([
   'gpt-tokenizer',
   'stripe',
 ])
-/** What bundled packages share with the rest. */
+/** Packages that the bundles share with the rest. */
 const external = ['better-sqlite3', 'pg', 'zod']
 
 const specifier =
   /((?:\bfrom|^import)\s*|\b(?:import|require|createRequire\(import\.meta\.url\))\(\s*)(['"])([^'"\n]+)\2/gm
 
-/** The packages' modules that a JavaScript file imports or requires. */
+/** Returns the package modules that a JavaScript file imports or requires. */
 export function readSpecifiers(file: string): string[] {
   return [...readFileSync(file, 'utf8').matchAll(specifier)].map(([, , , name = '']) => name).filter(isOfPackage)
 }
 
-/** Node's own modules and the package's own files are of none. */
+/** False for Node's built-in modules and the package's own files. */
 function isOfPackage(name: string): boolean {
   return !name.startsWith('.') && !name.startsWith('#') && !isBuiltin(name)
 }
 
-/** `@scope/name/sub/module` to `@scope/name`. */
+/** Converts `@scope/name/sub/module` to `@scope/name`. */
 export function packageOf(name: string): string {
   return name
     .split('/')
@@ -43,7 +43,7 @@ export function packageOf(name: string): string {
 
 type Bundle = { root: string; modules: readonly string[]; folder: string }
 
-/** Writes what the modules import of the bundled packages into a folder, with their licences. */
+/** Bundles the parts that the modules import into a folder, with the packages' licenses. */
 export async function bundlePackages({ root, modules, folder }: Bundle): Promise<void> {
   const names = [...new Set(modules.flatMap(readSpecifiers))].filter((name) => bundled.has(packageOf(name)))
   const result = await build({
@@ -70,7 +70,6 @@ export async function bundlePackages({ root, modules, folder }: Bundle): Promise
   writeFileSync(join(folder, 'LICENSES.txt'), licences.join(`\n${'-'.repeat(80)}\n\n`))
 }
 
-/** The files that went into a bundle. */
 function modulesOf(result: Awaited<ReturnType<typeof build>>): string[] {
   const outputs = Array.isArray(result) ? result : 'output' in result ? [result] : []
   const chunks = outputs.flatMap(({ output }) => output).filter((part) => part.type === 'chunk')
@@ -91,7 +90,7 @@ function fileOf(name: string): string {
   return name.replace('@', '')
 }
 
-/** Makes a module import what is bundled from there. */
+/** Rewrites a module's imports to the bundles. */
 export function useBundled(file: string, folder: string): void {
   const text = readFileSync(file, 'utf8')
   const changed = text.replace(specifier, (all, before: string, quote: string, name: string) => {

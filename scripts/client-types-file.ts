@@ -8,7 +8,9 @@ import { rootRouter } from '../server/rpc/root-router.ts'
 
 type Definition = { type: string; inputs: readonly ZodType[]; output: ZodType | undefined }
 
-/** Text of `client/types/api-types.ts`: the inputs and outputs of every procedure, as types that name no library. */
+/**
+ * Generates `client/types/api-types.ts`: the inputs and outputs of every procedure, as types without library imports.
+ */
 export function clientTypesFile(): string {
   const named = new Map<string, string>()
   const kinds = new Map<string, string[]>(['query', 'mutation'].map((kind) => [kind, []]))
@@ -20,7 +22,7 @@ export function clientTypesFile(): string {
       const [input] = procedure.inputs
       const lines = kinds.get(procedure.type)
       assert(input && lines, 'a procedure is a query or a mutation and has an input')
-      // One without an output is a stream, which has an interface of its own.
+      // A procedure without an output is a stream, which has its own interface.
       if (!procedure.output) continue
       const types = [typeOf(input, 'input', named), typeOf(procedure.output, 'output', named)]
       lines.push(`  '${slice}.${name}': {\n    input: ${types[0]}\n    output: ${types[1]}\n  }\n`)
@@ -40,13 +42,12 @@ export function clientTypesFile(): string {
   ].join('\n')
 }
 
-/** The type of a schema; those that have a name are added to `named`. */
 function typeOf(schema: ZodType, io: 'input' | 'output', named: Map<string, string>, indent = '    '): string {
   const { $defs = {}, ...whole } = z.toJSONSchema(schema, {
     io,
     unrepresentable: 'any',
     override: ({ zodSchema, jsonSchema }) => {
-      // As the OpenAPI document has it: what a schema of our own stands for.
+      // The JSON Schema that a custom schema stands for, as in the OpenAPI document.
       Object.assign(jsonSchema, z.globalRegistry.get(zodSchema)?.['override'])
     },
   }) as JsonSchema & { $defs?: Record<string, JsonSchema> }

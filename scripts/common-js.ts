@@ -4,7 +4,10 @@ import { build } from 'vite'
 
 type Parts = { root: string; out: string; exported: string }
 
-/** Adds the exported module as CommonJS, with declarations of its own: TypeScript takes those of a module for a module. */
+/**
+ * Adds the exported module as CommonJS with separate declarations, because TypeScript treats declarations of an ES
+ * module as ESM.
+ */
 export async function addCommonJs({ root, out, exported }: Parts): Promise<void> {
   await build({
     root,

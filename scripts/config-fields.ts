@@ -2,8 +2,8 @@ import { readFileSync } from 'node:fs'
 import { z } from 'zod'
 import { configSchema } from '../server/agents/config/agent-schema.ts'
 
-// The fields of the configuration file: what they mean from the comments of `define-config.ts` and `service-config.ts`, what they may be and
-// what counts without them from the schemas that check them.
+// Reads the fields of the configuration file: meanings from the comments of `define-config.ts` and `service-config.ts`,
+// values and defaults from the schemas that validate them.
 
 type Schema = {
   type?: string
@@ -29,7 +29,7 @@ const source = ['define-config.ts', 'service-config.ts']
   .map((file) => readFileSync(new URL(`../server/agents/config/${file}`, import.meta.url), 'utf8'))
   .join('\n')
 
-/** The comments of the fields that a type names itself. */
+/** Returns the comments of a type's own fields. */
 function commentsOf(type: string): Map<string, string> {
   const body = new RegExp(String.raw`^(?:export )?type ${type}\b[^\n]*\{\n([\s\S]*?)^\}`, 'm').exec(source)?.[1]
   if (body === undefined) throw new Error(`No type ${type} is in define-config.ts or service-config.ts`)
@@ -39,7 +39,7 @@ function commentsOf(type: string): Map<string, string> {
   )
 }
 
-/** Sections in the order of the page; each takes the fields of its schema that its own types name. */
+/** Returns sections in page order. Each has the schema fields that its own types name. */
 export function fieldSections(): FieldSection[] {
   const root = z.toJSONSchema(configSchema, { io: 'input', unrepresentable: 'any' }) as Schema
   const at = (schema: Schema | undefined, ...path: string[]): Schema => {
@@ -84,7 +84,9 @@ function only(schema: Schema | undefined, names: Map<string, string>): Record<st
   return Object.fromEntries(Object.entries(schema?.properties ?? {}).filter(([name]) => names.has(name)))
 }
 
-/** A row for each field that the types name; a field that only one of the two knows, or that says nothing, throws. */
+/**
+ * Returns a row per field of the types. Throws for a field missing in the types or the schema, or without a comment.
+ */
 function rowsOf(schema: Schema, own: Map<string, string>, besides = new Map<string, string>()): FieldRow[] {
   const properties = schema.properties ?? {}
   const unknown = [...own.keys()].filter((name) => !Object.hasOwn(properties, name))
@@ -104,7 +106,7 @@ function rowsOf(schema: Schema, own: Map<string, string>, besides = new Map<stri
   })
 }
 
-/** `…; 300 by default.` in its two parts. */
+/** Splits `…; 300 by default.` into meaning and default. */
 function splitDefault(comment: string): { meaning: string; byDefault: string } {
   const [, before, byDefault, after = ''] = /^(.*?); ([^;.]+) by default\.(.*)$/.exec(comment) ?? []
   return byDefault === undefined ? { meaning: comment, byDefault: '' } : { meaning: `${before}.${after}`, byDefault }
@@ -146,7 +148,7 @@ const units: [end: RegExp, unit: string][] = [
   [/Usd$/, 'USD'],
 ]
 
-/** Names end in their unit. */
+/** Reads the unit from the end of the name. */
 export function unitOf(name: string): string {
   return units.find(([end]) => end.test(name))?.[1] ?? ''
 }

@@ -3,7 +3,7 @@ import type { TurnEndCode } from '../server/chat/turn-ends.ts'
 import type { ErrorCode } from '../server/kernel/errors.ts'
 import type { taskFailureCodes } from '../server/store/records.ts'
 
-// What docs/reference/errors.md says of each code. A code without its words does not compile.
+// Wording of docs/reference/errors.md by code. A missing code is a compile error.
 
 type Words = { cause: string; remedy: string }
 

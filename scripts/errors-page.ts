@@ -5,7 +5,7 @@ import { markdownTable } from './markdown-table.ts'
 
 type Words = { cause: string; remedy: string }
 
-/** docs/reference/errors.md: every code of the service with its status, what it means and what to do about it. */
+/** Generates docs/reference/errors.md: every code with its status, meaning and remedy. */
 export function errorsPage(): string {
   const codes = Object.keys(errorCatalogue) as ErrorCode[]
   const renamed = codes.filter((code) => streamCode(code) !== code)

@@ -6,13 +6,13 @@ import { fileURLToPath } from 'node:url'
 
 const root = fileURLToPath(new URL('../', import.meta.url))
 
-/** One top-level declaration: `name` of what it declares, `text` with its comment, without `export`. */
+/** A top-level declaration: `name` is what it declares, `text` includes its comment but not `export`. */
 type Declaration = { name: string; text: string; file: string }
 
 /**
- * The declarations of modules of the client as one text each, without imports: what the compiler writes for every file,
- * put together, of which only what the module's own exports reach is kept. The names of the client's files are
- * therefore unique, also those that no file exports; that they are is checked here.
+ * Returns the declarations of each client module as one text without imports. It joins the compiler's output for all
+ * files and keeps what the module's exports reach. Names in the client's files must therefore be unique, even if they
+ * are not exported; this is checked here.
  */
 export function flatDeclarations(entries: readonly string[]): string[] {
   const folder = mkdtempSync(join(tmpdir(), 'errand-declarations-'))
@@ -53,7 +53,7 @@ function flatten(folder: string, entry: string): string {
       const own = relative(folder, file)
       if (same && same.file !== own)
         throw new Error(`${same.file} and ${own} both declare ${statement.name}: rename one of them.`)
-      // A function that is declared again in its file has overloads.
+      // Repeated declarations of a function in one file are overloads.
       const text = `${same?.text ?? ''}${statement.text}`
       declarations.set(statement.name, { name: statement.name, text, file: own })
     }
@@ -67,10 +67,10 @@ function flatten(folder: string, entry: string): string {
     .join('\n')
 }
 
-/** `name` is of what it declares, `names` are those that it exports if it does. */
+/** `name` is the declared name, `names` are the exported ones. */
 type Statement = { name: string | undefined; names: string[]; text: string; isExported: boolean }
 
-/** The compiler begins each statement at the start of a line, and ends it before the next, which may have a comment. */
+/** Splits the compiler's output: each statement starts on its own line and ends before the next one or its comment. */
 function statementsOf(source: string): Statement[] {
   const statements: string[] = []
   let comment = ''
@@ -99,13 +99,12 @@ function statementsOf(source: string): Statement[] {
   })
 }
 
-/** The names that an `export { … }` gives its module. */
 function namesIn(text: string): string[] {
   const [, list = ''] = /\{([^}]*)\}/.exec(text) ?? []
   return list.split(',').flatMap((item) => /(\w+)\s*$/.exec(item.trim())?.[1] ?? [])
 }
 
-/** What is exported, and whatever its texts name, in the order of the files. */
+/** Returns the exports and everything that they refer to, in file order. */
 function reached(declarations: ReadonlyMap<string, Declaration>, exported: ReadonlySet<string>): Set<Declaration> {
   const found = new Set<Declaration>()
   const waiting = [...exported]

@@ -4,7 +4,7 @@ import { globSync } from 'node:fs'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 
-// Makes the tarballs of dist/errand and dist/errand-client, in dist/, and prints their paths.
+// Packs dist/errand and dist/errand-client into tarballs in dist/, and prints their paths.
 
 const dist = fileURLToPath(new URL('../dist/', import.meta.url))
 for (const old of globSync('*.tgz', { cwd: dist })) rmSync(join(dist, old))

@@ -4,7 +4,7 @@ import { delimiter, join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { parseArgs } from 'node:util'
 
-// Checks a release of both packages, builds and packs it, and prints what would be published. It publishes nothing.
+// Checks, builds and packs a release of both packages, and prints what would be published. Publishes nothing.
 
 const root = fileURLToPath(new URL('../', import.meta.url))
 const { values } = parseArgs({ options: { 'dry-run': { type: 'boolean', default: false } } })
@@ -50,7 +50,7 @@ console.log(`  git tag v${version}`)
 for (const problem of problems) console.error(`release: ${problem}`)
 process.exitCode = problems.length > 0 ? 1 : 0
 
-/** These come with no package of ours; where they are not installed, that is said and nothing else. */
+/** These tools are not dependencies. If one is not installed, it is reported and skipped. */
 function lint(name: string, ...args: string[]): void {
   const folders = [join(root, 'node_modules', '.bin'), ...(process.env['PATH'] ?? '').split(delimiter)]
   if (!folders.some((folder) => existsSync(join(folder, name)))) {

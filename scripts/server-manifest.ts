@@ -1,6 +1,6 @@
 import { packageOf } from './bundle-packages.ts'
 
-/** The part of the repository's package.json that the published one is made of. */
+/** The fields of the repository's package.json that the published one uses. */
 export type RootManifest = {
   version: string
   description: string
@@ -11,13 +11,13 @@ export type RootManifest = {
 
 type Parts = {
   root: RootManifest
-  /** What the published modules import, as they name it. */
+  /** Import specifiers of the published modules. */
   needed: readonly string[]
-  /** The module that `import … from 'errand'` gives, without its ending. */
+  /** The module behind `import … from 'errand'`, without its extension. */
   exported: string
 }
 
-/** The published package.json, with the pinned versions of what is really imported. */
+/** Returns the published package.json, with pinned versions of the packages that are really imported. */
 export function serverManifest({ root, needed, exported }: Parts): object {
   const { description, engines, license, version } = root
   const names = [...new Set(needed.map(packageOf))].filter((name) => name !== 'errand').toSorted()

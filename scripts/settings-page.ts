@@ -11,7 +11,7 @@ import {
 import { fieldSections, unitOf } from './config-fields.ts'
 import { markdownTable } from './markdown-table.ts'
 
-/** docs/reference/settings.md: every variable, limit, option and field, from the code that reads them. */
+/** Generates docs/reference/settings.md: every variable, limit, option and field, from the code that reads them. */
 export function settingsPage(): string {
   const fields = fieldSections().map(
     ({ rows, title }) =>
@@ -65,7 +65,6 @@ function limitTable(): string {
   return markdownTable(['limit', 'variable', 'meaning', 'unit', 'default', '0 means'], rows)
 }
 
-/** A section for each command that does something. */
 function commandSections(command: Command, parents = ''): string[] {
   return command.commands.flatMap((child) => {
     const name = `${parents}${child.name()}`

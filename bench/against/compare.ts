@@ -16,10 +16,9 @@ type Round = { figure: number; operations?: number }
 type Group = {
   what: string
   unit: string
-  /** Whether a smaller figure is the better one. */
   isLess?: boolean
   env?: Record<string, string>
-  /** A new server for each round: memory cannot be measured twice on one. */
+  /** A new server for each round, because memory cannot be measured twice on one. */
   hasOwnServers?: boolean
   rounds: number
   /** Runs before the first round, and returns the function that runs a round. */
@@ -31,21 +30,21 @@ export type Compared = {
   unit: string
   own: number
   base: number
-  /** Above 1 where this checkout is better; the median over the rounds. */
+  /** Median over the rounds; above 1 if this checkout is better. */
   ratio: number
-  /** The lower and upper quartile of the rounds. */
+  /** Lower and upper quartile of the rounds. */
   spread: readonly [number, number]
-  /** CPU of the whole server for an operation, in microseconds. */
+  /** CPU of the whole server per operation, in microseconds. */
   cpu?: { own: number; base: number }
 }
 
 const connections = 32
-/** A user may submit ten tasks a minute. */
+/** The rate limit is ten tasks per user and minute. */
 const postsPerUser = 9
 const unlimited = { ERRAND_EXECUTIONS_PER_MINUTE: '0' }
 const body = JSON.stringify({ endpointId: 'bench.noop', params: { n: 1 } })
 
-/** What is compared. Each group reaches the server over HTTP alone, so that it can drive any commit. */
+/** The benchmark groups. Each uses only HTTP, so that it can drive any commit. */
 export function groupsOf({ isQuick }: { isQuick: boolean }): Record<string, Group> {
   const rounds = isQuick ? 6 : 12
   const streams = (count: number, deltas: number): Group => ({
@@ -155,7 +154,7 @@ type Sides = { own: Checkout; base: Checkout }
 type Name = keyof Sides
 type Side = { server: BenchServer; run: () => Promise<Round> }
 
-/** Runs a group on both checkouts, in rounds that take turns at going first. The first round warms up. */
+/** Runs a group on both checkouts, in rounds that alternate the order. The first round warms up. */
 export async function compare(group: Group, checkouts: Sides): Promise<Compared> {
   const { env = {}, hasOwnServers = false, isLess = false, prepare, rounds, unit, what } = group
   const open = async ({ root, template, users }: Checkout): Promise<Side> => {
@@ -213,7 +212,7 @@ export function formatComparison(rows: readonly Compared[]): string {
   return [line(head), line(head.map(() => '---')), ...cells.map(line)].join('\n')
 }
 
-/** Gives out the submissions of the next round, so that no user exceeds the rate limit. */
+/** Returns the submissions of each round, spread so that no user exceeds the rate limit. */
 export function submissions(users: readonly BenchUser[], rounds: number): () => Buffer[] {
   const requests = users.map(({ key }) => requestBytes('POST', '/api/tasks', { key, body }))
   const perRound = Math.floor((users.length * postsPerUser) / (rounds + 1))
@@ -228,7 +227,6 @@ export async function rateOf(url: string, requests: readonly Buffer[]): Promise<
   return { figure: driven.perSecond, operations: driven.requests }
 }
 
-/** Creates a task per user, and returns the path and the key to read it with. */
 export async function createdTasks(url: string, users: readonly BenchUser[]) {
   const tasks: { key: string; path: string }[] = []
   for (const { key } of users) {

@@ -4,9 +4,9 @@ import type { AddressInfo } from 'node:net'
 import { join } from 'node:path'
 import Database from 'better-sqlite3'
 
-// The floor: a server written by hand with node:http and better-sqlite3 alone, that runs the statements of a
-// submission and of a read, on the same database with the same settings. No framework, no validation beyond JSON.parse,
-// no agents. `group` shares one transaction among the requests of a turn of the event loop, `single` gives each its own.
+// The floor: a handwritten server with only node:http and better-sqlite3. It runs the SQL statements of a submission
+// and of a read, on the same database with the same settings. It has no framework, no agents and no validation beyond
+// JSON.parse. `group` shares one transaction among the requests of an event-loop tick, `single` gives each its own.
 // Usage: node floor-server.ts <dataDir> <group|single>
 
 const [, , dataDir = '', mode = 'group'] = process.argv
@@ -72,7 +72,7 @@ function userOf(request: IncomingMessage): string | undefined {
   return key.revoked_at === null ? key.user_id : undefined
 }
 
-/** The times of a user's executions, read once and then kept, as ours are. */
+/** Execution times by user, read once and then cached, as ours are. */
 const windows = new Map<string, number[]>()
 
 function rateOf(userId: string, now: number): number[] {

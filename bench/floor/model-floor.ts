@@ -3,25 +3,25 @@ import type { AddressInfo } from 'node:net'
 import { streamText } from 'ai'
 import { benchModel, outputTokensMax } from '../bench-model.ts'
 
-// The floor of model agents: the loop that one writes without a service. It streams replies of the same model with the
-// same SDK, counts their deltas in its only thread and writes them nowhere.
+// The floor of model agents: the loop that one would write without a service. It streams replies of the same model with
+// the same SDK. It counts deltas in its only thread and stores nothing.
 
 export type FloorRequest = {
   streams: number
   prompt: string
-  /** Between the beginnings of two streams; none by default. */
+  /** Delay between the starts of two streams; default: none. */
   staggerMs?: number
 }
 export type FloorResult = {
   deltas: number
   seconds: number
-  /** From the call of streamText to the first delta, of the first stream. */
+  /** Time from the call of streamText to the first delta, for the first stream. */
   firstDeltaMs: number
 }
 
 const model = benchModel()
 
-/** Of all replies so far. */
+/** Deltas of all replies so far. */
 let deltasSoFar = 0
 
 async function streamOne(prompt: string, abortSignal: AbortSignal): Promise<{ deltas: number; firstDeltaMs: number }> {
@@ -53,7 +53,7 @@ async function run({ prompt, staggerMs = 0, streams }: FloorRequest, signal: Abo
   }
 }
 
-/** POST runs replies until they end or whoever asked leaves; GET tells how many deltas there have been so far. */
+/** POST runs replies until they end or the client leaves. GET returns the number of deltas so far. */
 async function answer(request: IncomingMessage, response: ServerResponse): Promise<string> {
   if (request.method === 'GET') return JSON.stringify({ deltas: deltasSoFar })
   const controller = new AbortController()

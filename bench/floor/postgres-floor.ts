@@ -3,9 +3,9 @@ import { createServer } from 'node:http'
 import { createRequire } from 'node:module'
 import type { AddressInfo } from 'node:net'
 
-// The floor on PostgreSQL: a program with the bare `pg` client that writes the transaction of a submission, statement by
-// statement, each prepared and awaited, on its own connections. No HTTP, no authentication, no validation. It runs as many as it
-// is asked for: GET /?count=N answers the seconds that they took.
+// The floor on PostgreSQL: a program with only the `pg` client. It runs the statements of a submission's transaction
+// one by one, prepared and awaited, on its own connections. No HTTP, authentication or validation. GET /?count=N runs N
+// of them and returns the seconds that they took.
 // Usage: node postgres-floor.ts <databaseUrl> <connections>
 
 type Client = {
@@ -56,7 +56,7 @@ async function submit(client: Client, userId: string): Promise<void> {
 async function connected(): Promise<Client> {
   const client = new PgClient({ connectionString: databaseUrl })
   await client.connect()
-  // As ours: a plan that is made while a table is empty would read all of it later.
+  // Same as our service: a plan made while a table is empty would later scan all of it.
   await client.query('SET enable_seqscan = off')
   return client
 }

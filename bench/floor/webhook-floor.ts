@@ -1,8 +1,8 @@
 import { createHmac } from 'node:crypto'
 import { request, Agent } from 'node:http'
 
-// The floor of deliveries: signed POSTs to the address that is given, as many in flight as a dispatcher has, over kept
-// connections. Nothing is leased, kept or checked.
+// The floor of deliveries: signed POSTs to a URL over keep-alive connections, with the same concurrency as a
+// dispatcher. Nothing is leased, stored or checked.
 
 const [url = '', count = '0', inFlight = '16', bytes = '300'] = process.argv.slice(2)
 const agent = new Agent({ keepAlive: true })

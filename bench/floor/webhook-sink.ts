@@ -1,7 +1,7 @@
 import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'
 
-// Takes deliveries. A GET answers how many it was sent and how long that took, and with /reset counts anew.
+// Receives deliveries. GET returns their number and duration; /reset starts counting again.
 
 let count = 0
 let firstAt = 0

@@ -94,7 +94,7 @@ function endTogether(): void {
   const folder = mkdtempSync(join(tmpdir(), 'errand-bench-peers-'))
   process.env['TMPDIR'] = folder
   process.on('exit', () => rmSync(folder, { recursive: true, force: true, maxRetries: 10 }))
-  // By default a signal ends Node without its exit listeners, which stop the servers.
+  // A signal ends Node by default without its exit listeners, which stop the servers.
   for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP'] as const) {
     process.once(signal, () => process.exit(128 + constants.signals[signal]))
   }
@@ -143,7 +143,6 @@ async function startOurs({ core, template }: Setup, isRunning: boolean): Promise
   return { url: server.url, drained: async () => await drained(server.dataDir), stop: server.stop }
 }
 
-/** Creates one task per user and checks that each has completed. */
 async function completedTasks({ drained, url }: Stack, { users }: Setup) {
   const tasks = await createdTasks(url, users)
   await drained()

@@ -11,7 +11,6 @@ import { promisify } from 'node:util'
 import type { BenchUser } from '../bench-data.ts'
 import { startCommand, startProcess } from '../bench-process.ts'
 
-/** A task API with its storage and workers. */
 export type Stack = {
   url: string
   /** Resolves when no task is waiting or running. */
@@ -77,7 +76,7 @@ export async function startPeer({ core, isRunning, peerFolder, users }: PeerStac
 }
 
 /**
- * As durable as SQLite with synchronous=FULL: Redis syncs its log before it answers, once per event-loop tick for all
+ * Matches the durability of SQLite with synchronous=FULL: Redis syncs its log before it answers, once per event-loop tick for all
  * commands of that tick. Snapshots and log rewrites are off because they would slow the peer down.
  */
 async function startRedis(folder: string, { core, socketPath }: { core: number; socketPath: string }) {
@@ -97,7 +96,7 @@ async function startRedis(folder: string, { core, socketPath }: { core: number; 
   throw new Error(`redis-server did not start:\n${log.join('\n')}`)
 }
 
-/** Counts waiting jobs first: a job that starts in between is counted twice, not missed. */
+/** Counts queued jobs first: a job that starts in between is counted twice, not missed. */
 async function openJobs(socketPath: string): Promise<number> {
   const socket = connect(socketPath)
   socket.write('LLEN bull:tasks:wait\r\nLLEN bull:tasks:active\r\nQUIT\r\n')

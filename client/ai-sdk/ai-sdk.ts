@@ -1,5 +1,5 @@
-// For chats by the AI SDK of Vercel: a page with `useChat`, and a route that answers one. Its types are spelled out here,
-// so that the package needs none of `ai`.
+// Support for the Vercel AI SDK: a transport for `useChat`, and a route handler that streams a reply. The SDK's types
+// are spelled out here so that the package does not depend on `ai`.
 
 export {
   ErrandChatTransport,

@@ -5,7 +5,7 @@ import type { ChatInput, ChatMessagePart } from '../types/client-types.ts'
 import { endOf, isEmpty, uiChunks, type ReplyEnd } from './ui-chunks.ts'
 import type { ErrandUIMessageChunk, UIStreamOptions } from './ui-types.ts'
 
-/** What the transport needs of a client of `errand-client`. */
+/** The part of an `errand-client` client that the transport uses. */
 export type ChatCalls = {
   chat: {
     stream: (input: ChatInput, options?: ChatOptions) => ChatStream
@@ -17,27 +17,27 @@ export type ChatCalls = {
 
 export type ErrandChatTransportOptions = UIStreamOptions & {
   /**
-   * In a page it has a client token as its `apiKey`. A function is called for each message and each reply that is resumed, so
-   * that the token can be renewed.
+   * In a page, a client with a client token as its `apiKey`. A function is called for each message and each resumed
+   * reply, so it can renew the token.
    */
   client: ChatCalls | (() => ChatCalls | PromiseLike<ChatCalls>)
   /**
-   * The session of a chat; when left out, the id of the chat is the id of its session. A function may make one to `send`,
-   * and answers undefined to `resume` when there is none.
+   * The session of a chat; default: the chat id is the session id. A function may create a session for `send`, and
+   * returns undefined for `resume` if there is none.
    */
   sessionId?: string | ((chatId: string, to: 'send' | 'resume') => SessionId | PromiseLike<SessionId>) | undefined
-  /** What becomes of a reply when its page goes away; `continue` when left out, so that it can be resumed. */
+  /** What happens to a reply when its page goes away. Default: `continue`, so that the reply can be resumed. */
   onDisconnect?: 'stop' | 'continue' | undefined
-  /** Of every message; `body` of `sendMessage` goes before them. */
+  /** Sent with every message, like `maxCostUsd`. Fields in the `body` of `sendMessage` override both. */
   params?: ChatInput['params']
   maxCostUsd?: string | undefined
-  /** Told of the end of each reply that was read or stopped; of one that was stopped `useChat` is told nothing more. */
+  /** Called at the end of each reply that was read or stopped. `useChat` gets no further chunks of a stopped reply. */
   onEnd?: ((end: ChatEnd) => void) | undefined
 }
 
 type SessionId = string | undefined
 
-/** Without `costUsd` where the end was not seen. */
+/** `costUsd` is missing if the end was not seen. */
 export type ChatEnd = ReplyEnd & { chatId: string; turnId: string }
 
 type ChatRequest = {
@@ -47,7 +47,7 @@ type ChatRequest = {
 
 type UIPart = { type: string; text?: unknown; url?: unknown; filename?: unknown }
 
-/** As `ai` asks for a message to be sent. */
+/** The request with which `ai` sends a message. */
 export type SendRequest = ChatRequest & {
   trigger: 'submit-message' | 'regenerate-message'
   messageId: string | undefined
@@ -56,29 +56,30 @@ export type SendRequest = ChatRequest & {
   body?: object
 }
 
-/** As `ai` asks for a reply to be resumed. */
+/** The request with which `ai` resumes a reply. */
 export type ReconnectRequest = ChatRequest
 
-/** How long the next message waits for a reply that is being stopped. */
+/** Maximum time that the next message waits for a reply that is being stopped. */
 const stopMsMax = 10_000
 
 /**
- * The transport of `useChat` to the service. Only the new message is sent: the history is the service's. `stop` of the chat
- * stops the reply, and nothing is written after it; a reload, another tab or a lost connection does not.
+ * Transport from `useChat` to the service. Sends only the new message, because the service keeps the history. `stop` of
+ * the chat stops the reply and nothing is written after it. A reload, another tab or a lost connection does not stop
+ * it.
  *
  * @example
  * const transport = new ErrandChatTransport({ client: createClient({ baseUrl, apiKey: token }) })
  * const chat = useChat({ id: sessionId, transport, resume: true })
  */
 export class ErrandChatTransport {
-  /** A resumed reply comes from its beginning. */
+  /** Resuming replays the reply from its beginning. */
   readonly resumeStreamIsReplay = true
   readonly #options: ErrandChatTransportOptions
-  /** By chat: the reply whose end this page has not seen. */
+  /** Turn id by chat id, for replies whose end this page has not seen. */
   readonly #turns = new Map<string, string>()
-  /** By chat: resolves when a reply that is being stopped is over. */
+  /** Resolves when a reply that is being stopped has ended; by chat id. */
   readonly #stops = new Map<string, Promise<void>>()
-  /** By chat: the latest that resumes it, which takes over from the one before. */
+  /** Latest resume request by chat id; it takes over from the one before. */
   readonly #resumes = new Map<string, ReconnectRequest>()
 
   constructor(options: ErrandChatTransportOptions) {
@@ -100,7 +101,7 @@ export class ErrandChatTransport {
     try {
       await unlessAborted(stream.begin(), abortSignal)
     } catch (error) {
-      // What was sent is being answered, and goes on unless it is stopped.
+      // The message was sent and its reply goes on unless it is stopped.
       if (abortSignal?.aborted) this.#stop(reply)
       throw disconnectOf(error)
     }
@@ -117,13 +118,13 @@ export class ErrandChatTransport {
     const { chat } = await this.#client()
     await this.#stops.get(chatId)
     abortSignal?.throwIfAborted()
-    // A reply that ended in the meantime is found by its turn only.
+    // If the reply ended in the meantime, only its turn id still finds it.
     const turnId = this.#turns.get(chatId)
     const stream = turnId === undefined ? chat.resumeSession({ sessionId }) : chat.resume({ turnId })
     try {
       await unlessAborted(stream.begin(), abortSignal)
     } catch (error) {
-      // A component that is mounted twice leaves its first request so: the reply is not stopped.
+      // A component that mounts twice drops its first request this way, so the reply must not be stopped.
       void stream.return()
       if (!isErrandError(error) || error.code !== 'EVENTS_EXPIRED') throw disconnectOf(error)
       this.#turns.delete(chatId)
@@ -152,7 +153,7 @@ export class ErrandChatTransport {
             isOver = true
             abortSignal?.removeEventListener('abort', onAbort)
             if (!abortSignal?.aborted) return void stream.return()
-            // `resumeStream` aborts the reader before it at once, and stops nothing.
+            // `resumeStream` aborts the previous reader synchronously; that must not stop the reply.
             queueMicrotask(() => {
               if (this.#resumes.get(chatId) === resumed) this.#stop(reply)
               else void stream.return()
@@ -165,7 +166,7 @@ export class ErrandChatTransport {
           const { done, value } = await chunks.next().catch((error: unknown) => {
             throw disconnectOf(error)
           })
-          // What comes after a stop is for nobody.
+          // Nothing reads further chunks after a stop.
           if (isOver) return
           if (!done) return controller.enqueue(value)
           leave()
@@ -177,7 +178,7 @@ export class ErrandChatTransport {
     )
   }
 
-  /** Ends a reply at the service, and reads to its end what it cost. */
+  /** Stops a reply at the service, then reads to its end to learn its cost. */
   #stop({ chat, chatId, stream }: Reply): void {
     const createTimeoutError = () => new ErrandClientError('TIMEOUT', 'The reply is still being stopped.')
     const stopped = withDeadline({ signal: undefined, timeoutMs: stopMsMax, createTimeoutError }, async () => {
@@ -219,7 +220,7 @@ export class ErrandChatTransport {
 
 type Reply = Pick<ChatCalls, 'chat'> & { chatId: string; stream: ChatStream }
 
-/** Throws INVALID_ARGUMENT for what is not a new message of texts and files. */
+/** Throws INVALID_ARGUMENT unless the request is a new user message of text and files. */
 function newMessage({ messageId, messages, trigger }: SendRequest): ChatInput['message'] {
   const last = messages.at(-1)
   if (trigger !== 'submit-message' || messageId !== undefined || last?.role !== 'user') {
@@ -240,7 +241,7 @@ function toPart({ filename, text, type, url }: UIPart): ChatMessagePart {
   return { type, mediaType, data, ...(typeof filename === 'string' && { filename }) }
 }
 
-/** As browsers say that a connection broke, by which `useChat` knows that the reply can be resumed. */
+/** Mimics the error with which browsers report a broken connection, so that `useChat` knows it can resume the reply. */
 function disconnectOf(error: unknown): unknown {
   if (!isErrandError(error) || error.code !== 'NETWORK_ERROR') return error
   return new TypeError(`network error: ${error.message}`, { cause: error })

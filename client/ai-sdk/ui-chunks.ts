@@ -4,13 +4,13 @@ import type { ErrandUIMessageChunk, ReplyError, UIStreamOptions } from './ui-typ
 
 type Delta = 'text' | 'reasoning'
 
-/** Of calls of tools, none of which a page knows, or has to answer. */
+/** Marks tool calls that the page does not know and need not answer. */
 const byService = { dynamic: true, providerExecuted: true } as const
 
-/** How a reply ended, and what was charged for it. */
+/** The outcome of a reply and its cost. */
 export type ReplyEnd = { usage?: ChatUsage; costUsd?: string; error?: ReplyError }
 
-/** Of the last event of a reply. */
+/** Returns undefined unless the event is the last of a reply. */
 export function endOf(event: ChatEvent): ReplyEnd | undefined {
   if (event.type === 'done') return { usage: event.usage, costUsd: event.costUsd }
   if (event.type !== 'error') return undefined
@@ -18,18 +18,18 @@ export function endOf(event: ChatEvent): ReplyEnd | undefined {
   return { ...(costUsd !== undefined && { costUsd }), error: { ...error, costUsd } }
 }
 
-/** In the words of `ai`. */
+/** Translates the finish reason to that of `ai`. */
 function finishReasonOf(event: ChatEvent): 'stop' | 'length' | 'content-filter' {
   const { finishReason = 'stop' } = event.type === 'done' ? event : {}
   return finishReason === 'content_filter' ? 'content-filter' : finishReason
 }
 
-/** Whether the answer that has begun says that nothing comes. */
+/** True if the response has started and contains no reply (status 204). */
 export function isEmpty({ headers }: ChatStream): boolean {
   return headers === undefined
 }
 
-/** The chunks of one reply, from its first event to its last. Throws what the stream throws. */
+/** Yields the chunks of one reply from first to last. Throws what the stream throws. */
 export async function* uiChunks(
   stream: ChatStream,
   { onEnd, onError = ({ message }) => message }: UIStreamOptions & { onEnd?: (end: ReplyEnd) => void },
@@ -65,20 +65,20 @@ export async function* uiChunks(
       case 'error':
         yield* parts.end()
         break
-      // Kinds of events that this client does not know yet are no part of the reply.
+      // Unknown event types are ignored.
     }
     if (!end) continue
     const { error, ...metadata } = end
     if (error) {
       yield { type: 'message-metadata', messageMetadata: { ...turn, ...metadata, errorCode: error.code } }
-      // A stop from another tab, or by `chat.stop`, is no failure.
+      // A stop from another tab, or by `chat.stop`, is not a failure.
       const isStopped = event.type === 'error' && event.stopped === true
       yield isStopped ? { type: 'abort', reason: error.message } : { type: 'error', errorText: onError(error) }
     } else yield { type: 'finish', finishReason: finishReasonOf(event), messageMetadata: { ...turn, ...metadata } }
   }
 }
 
-/** The parts of text and reasoning, one after the other, each with an id of its own. */
+/** Opens and closes the text and reasoning parts, one at a time, each with its own id. */
 class Parts {
   #count = 0
   #open: { kind: Delta; id: string } | undefined;

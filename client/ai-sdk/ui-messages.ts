@@ -2,12 +2,12 @@ import type { MessagePart } from '../types/api-types.ts'
 import type { Message } from '../types/client-types.ts'
 import type { ErrandUIFile, ErrandUIMessage } from './ui-types.ts'
 
-/** Of a transaction of the type `chat_charge`. */
+/** A transaction of type `chat_charge`. */
 type Charge = { turnId?: string | undefined; amountUsd: string }
 
 /**
- * Messages of a session as `useChat` has them, to begin with. A reply has the id that it has as a stream, so that one which
- * is read again takes its own place. With the session's transactions each reply says what it cost, as it did when it ended.
+ * Converts the messages of a session to initial messages for `useChat`. A reply has the same id as in its stream, so a
+ * resumed reply replaces its stored copy. Pass the session's transactions to give each reply its cost.
  *
  * @example
  * const { messages } = await errand.sessions.messages({ sessionId })

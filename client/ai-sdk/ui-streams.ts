@@ -4,16 +4,16 @@ import { isEmpty, uiChunks } from './ui-chunks.ts'
 import type { ErrandUIMessageChunk, ReplyError, UIStreamOptions } from './ui-types.ts'
 
 export type UIResponseOptions = UIStreamOptions & {
-  /** Beside those that say what it is. */
+  /** Extra response headers. The content headers cannot be overridden. */
   headers?: HeadersInit | undefined
 }
 
-/** A refusal, or a connection that broke, which has no answer to hand on. */
+/** Status for errors without an HTTP response, such as a broken connection. */
 const badGateway = 502
 
 /**
- * A reply as the UI message stream of `ai`, for `createUIMessageStream` and the like. An error becomes its last chunk;
- * cancelling it leaves the reply.
+ * Converts a reply to the UI message stream of `ai`, for `createUIMessageStream` and the like. An error becomes the
+ * last chunk. Canceling the stream leaves the reply.
  */
 export function toUIMessageStream(
   stream: ChatStream,
@@ -23,8 +23,9 @@ export function toUIMessageStream(
 }
 
 /**
- * The answer of a route to `DefaultChatTransport` of `ai`: the reply as server-sent events, its status and text when the
- * service refuses it, and 204 when `chat.resumeSession` found no reply at work.
+ * Creates the response of a route for the `DefaultChatTransport` of `ai`. The reply is sent as server-sent events. If
+ * the service rejects the request, the response has its status and error text. Status 204 if `chat.resumeSession` found
+ * no reply in progress.
  *
  * @example
  * const stream = errand.chat.stream({ sessionId, message, onDisconnect: 'continue' })
@@ -48,7 +49,7 @@ export async function toUIMessageStreamResponse(
   if (isEmpty(stream)) return new Response(null, { status: 204, headers: all })
   all.set('content-type', 'text/event-stream')
   all.set('x-vercel-ai-ui-message-stream', 'v1')
-  // A proxy that gathers an answer would show it at its end.
+  // A buffering proxy would show the reply only at its end.
   all.set('x-accel-buffering', 'no')
   const lines = sseLines(withError(uiChunks(stream, options), options))
   return new Response(
@@ -57,7 +58,7 @@ export async function toUIMessageStreamResponse(
   )
 }
 
-/** A stream of what is asked for, no sooner than its reader asks. */
+/** Pulls chunks only when the reader asks for them. */
 function chunkStream<Chunk>(chunks: AsyncGenerator<Chunk, void, undefined>, leave: () => void): ReadableStream<Chunk> {
   return new ReadableStream<Chunk>(
     {

@@ -1,28 +1,28 @@
 import type { ChatUsage } from '../types/client-types.ts'
 
-/** What a message of `useChat` knows beyond its parts: the `METADATA` of `UIMessage`. */
+/** Metadata of a `useChat` message: the `METADATA` of `UIMessage`. */
 export type ErrandMetadata = {
-  /** By which the reply is read again or stopped, and found in the transactions. */
+  /** Identifies the reply: to resume it, to stop it, and to find its transactions. */
   turnId?: string
-  /** At its end. */
+  /** Set when the reply ends. */
   usage?: ChatUsage
-  /** At its end: what was charged, in USD with four fraction digits. */
+  /** Set when the reply ends: the amount charged, in USD with four fraction digits. */
   costUsd?: string
-  /** Of a reply that failed after its start. */
+  /** Set if the reply failed after its start. */
   errorCode?: string
 }
 
-/** Why a reply failed; `costUsd` is what was charged all the same. */
+/** Why a reply failed. `costUsd` is the amount charged despite the failure. */
 export type ReplyError = { code: string; message: string; costUsd?: string | undefined }
 
 export type UIStreamOptions = {
-  /** The text that the page gets of an error; its message when left out. */
+  /** Returns the error text that the page receives; default: the error's message. */
   onError?: ((error: ReplyError) => string) | undefined
 }
 
 type ToolCall = { toolCallId: string; dynamic: true; providerExecuted: true }
 
-/** Those chunks of the UI message stream of `ai` that a reply becomes. */
+/** The chunk types of the `ai` UI message stream that a reply uses. */
 export type ErrandUIMessageChunk =
   | { type: 'start'; messageId?: string; messageMetadata: ErrandMetadata }
   | { type: 'text-start'; id: string }
@@ -38,7 +38,6 @@ export type ErrandUIMessageChunk =
   | { type: 'abort'; reason: string }
   | { type: 'finish'; finishReason: 'stop' | 'length' | 'content-filter'; messageMetadata: ErrandMetadata }
 
-/** A message as `useChat` has it. */
 export type ErrandUIMessage = {
   id: string
   role: 'user' | 'assistant'
@@ -46,7 +45,7 @@ export type ErrandUIMessage = {
   parts: ErrandUIPart[]
 }
 
-/** Its link serves the file for an hour. */
+/** The URL serves the file for one hour. */
 export type ErrandUIFile = { type: 'file'; mediaType: string; url: string; filename?: string }
 
 type ErrandUIPart =

@@ -1,7 +1,7 @@
 import type { Agent } from '../types/client-types.ts'
 import { schemaType, type JsonSchema } from '../types/schema-types.ts'
 
-/** A declaration file that tells `errand-client` what the endpoints of these agents take. */
+/** Generates the declaration file that gives `errand-client` the endpoint params of these agents. */
 export function endpointDeclarations(agents: readonly Agent[], source: string): string {
   const endpoints = agents.flatMap((agent) => agent.endpoints).toSorted((a, b) => (a.id < b.id ? -1 : 1))
   const entries = endpoints.map(({ id, description, params, priceUsd }) => {
@@ -19,7 +19,7 @@ export function endpointDeclarations(agents: readonly Agent[], source: string): 
   ].join('\n')
 }
 
-/** A schema with what its references name in their places; `unknown` is what names itself. */
+/** Inlines the references of a schema. Recursive references become `unknown`. */
 function inlined(schema: unknown, root: JsonSchema, path: readonly string[] = []): unknown {
   if (Array.isArray(schema)) return schema.map((item) => inlined(item, root, path))
   if (typeof schema !== 'object' || schema === null) return schema

@@ -1,16 +1,16 @@
-/** An answer with the head of the HTTP answer that it came in, which reads of one moment share. */
+/** A result with the status and headers of its HTTP response. Reads of the same tick share one response. */
 export type WithResponse<T> = {
   data: T
   status: number
   headers: Headers
-  /** The X-Request-Id, to quote in a report. */
+  /** The X-Request-Id; include it in reports. */
   requestId: string | undefined
 }
 
-/** The promise of an answer, and on demand of what came with it. */
+/** A promise of the result; `withResponse` also gives the HTTP response. */
 export type CallPromise<T> = Promise<T> & {
   /**
-   * The answer with its status and headers.
+   * Resolves with the result, its status and headers.
    *
    * @example
    * const { data, headers } = await client.tasks.create(input).withResponse()
@@ -22,7 +22,7 @@ export type CallPromise<T> = Promise<T> & {
 export function toCallPromise<T>(answer: Promise<WithResponse<T>>): CallPromise<T> {
   const promise = answer.then(({ data }) => data)
   const withResponse = () => {
-    // Who asks for the whole gets its failure there.
+    // The caller handles the rejection of `answer`; this promise must not report it as unhandled.
     promise.catch(() => {})
     return answer
   }

@@ -1,23 +1,23 @@
 import type { CallPromise } from './call-promise.ts'
 
 export type PageInput = { limit?: number | undefined; offset?: number | undefined; after?: string | undefined }
-/** `next` is of lists that go on by a cursor, and missing on the last page of them. */
+/** `next` is the cursor of lists that have one. It is missing on their last page. */
 export type PageHead = { total: number; limit: number; offset: number; next?: string | undefined }
 
-/** What a page is a page of. */
+/** The item type of a page. */
 export type ItemOf<Page> = {
   [Field in keyof Page]-?: Page[Field] extends readonly (infer Item)[] ? Item : never
 }[keyof Page]
 
 /**
- * One page when awaited; every item from there on with `for await`, page by page as they are asked for.
+ * Resolves with one page when awaited. `for await` yields every item from that page on and fetches pages as needed.
  *
  * @example
  * for await (const task of client.tasks.list({ status: 'failed' })) console.log(task.id)
  */
 export type ListPromise<Page, Item> = CallPromise<Page> & AsyncIterable<Item>
 
-/** How many items are remembered, by which a page is joined to the one before it. */
+/** Maximum number of remembered item ids, used to join a page to the previous one. */
 const seenMax = 1000
 const largestPage = 100
 
@@ -29,16 +29,19 @@ export function toListPromise<Page extends PageHead, Item>(
   return Object.assign(first, {
     [Symbol.asyncIterator]: () => {
       const given = first
-      // Read again where it is iterated again: it would be old.
+      // A second iteration fetches the page again, because this one would be stale.
       first = undefined
-      // Who iterates gets a failure there.
+      // The iterator reports the failure.
       given?.catch(() => {})
       return items<Page, Item>(given, input, read)
     },
   })
 }
 
-/** Page by page: by the cursor where the list has one, under which items neither move nor come twice, else by offset. */
+/**
+ * Yields items page by page. Uses the cursor if the list has one, because items then neither move nor repeat; otherwise
+ * the offset.
+ */
 async function* items<Page extends PageHead, Item>(
   given: CallPromise<Page> | undefined,
   input: PageInput,
@@ -55,16 +58,17 @@ async function* items<Page extends PageHead, Item>(
 }
 
 /**
- * Pages go by offset, under which items move while others are added or removed. So each page begins with the last item
- * of the one before: what came in front is skipped by it. Where it is missing, the page is read from as much further down
- * as there are more items, or from further up when there are not, for then some have gone. Nothing comes twice, and nothing is left out that was there all the time.
+ * Pages by offset, although items move when others are added or removed. Each page starts at the last item of the
+ * previous one, so newly added items are skipped. If that item is missing, the page is read again at another offset.
+ * The offset moves down by the number of added items. If none were added, some were removed, and it moves up by a page.
+ * No item comes twice, and no item that existed all the time is left out.
  */
 async function* itemsByOffset<Page extends PageHead, Item>(
   first: Page,
   input: PageInput,
   read: (input: PageInput) => CallPromise<Page>,
 ): AsyncGenerator<Item, void, undefined> {
-  // A page of one item could not begin with the last one and go on.
+  // A page of one item could hold only the overlapping item and would never advance.
   const limit = Math.max(2, input.limit ?? largestPage)
   const start = input.offset ?? 0
   const seen = new Set<string>()
@@ -88,7 +92,7 @@ async function* itemsByOffset<Page extends PageHead, Item>(
         yield item
       }
       if (offset + found.length >= page.total || found.length === 0) return
-      // Pages are bounded in bytes too: of large items, one may hold no more than the last that was seen.
+      // Pages also have a byte limit: with large items, a page may hold only the overlapping item.
       isJoined = added.length > 0
       offset += isJoined ? found.length - 1 : found.length
     }

@@ -5,46 +5,44 @@ import type { CallPromise } from './call-promise.ts'
 import { toListPromise, type ItemOf, type ListPromise, type PageHead } from './list-pages.ts'
 import type { Call, CallOptions } from './rpc-call.ts'
 
-/** Of the operations that take an Idempotency-Key. */
 export type KeyedOptions = CallOptions & {
   /**
-   * Repeating the call with the same key and the same input within 24 hours answers the same, made and charged once. A
-   * new key when left out, with which the client's own repetitions are.
+   * Repeating the call with the same key and input within 24 hours returns the same result and charges once. Default: a
+   * new key, which the client's own retries reuse.
    */
   idempotencyKey?: string | undefined
 }
 
 export type Method<Name extends Operation> = (input: Input<Name>, options?: CallOptions) => CallPromise<Output<Name>>
-/** Of an operation whose input has a default in all of its fields. */
+/** For operations whose input fields are all optional. */
 export type EasyMethod<Name extends Operation> = (
   input?: Input<Name>,
   options?: CallOptions,
 ) => CallPromise<Output<Name>>
-/** Of an operation without input. */
+/** For operations without input. */
 export type PlainMethod<Name extends Operation> = (options?: CallOptions) => CallPromise<Output<Name>>
 export type KeyedMethod<Name extends Operation> = (
   input: Input<Name>,
   options?: KeyedOptions,
 ) => CallPromise<Output<Name>>
-/** One page of a list, or with `for await` all of it. */
+/** Returns one page of a list, or all of it with `for await`. */
 export type ListMethod<Name extends Lists> = (
   input?: Input<Name>,
   options?: CallOptions,
 ) => ListPromise<Output<Name>, ItemOf<Output<Name>>>
-/** The same of a list within something, which the input names. */
+/** Like `ListMethod`, for a list inside another object that the input names. */
 export type InnerListMethod<Name extends Lists> = (
   input: Input<Name>,
   options?: CallOptions,
 ) => ListPromise<Output<Name>, ItemOf<Output<Name>>>
 
-/** Operations that answer a page. */
+/** Operations that return a page. */
 export type Lists = {
   [Name in keyof Queries]: Queries[Name]['output'] extends PageHead ? Name : never
 }[keyof Queries]
 
 type Keyed = 'tasks.create' | 'sessions.create' | 'topups.create' | 'users.credit'
 
-/** How the methods of the client are made of the names of operations. */
 export function createMethods(call: Call) {
   return {
     read:
@@ -72,7 +70,7 @@ export function createMethods(call: Call) {
       (input = {}, options) =>
         call(operation, { isQuery: false, input }, options),
 
-    /** Done again it changes nothing more. */
+    /** Idempotent. */
     repeatableChange:
       <Name extends keyof Mutations>(operation: Name): Method<Name> =>
       (input, options) =>

@@ -7,25 +7,25 @@ import { toCallPromise, type CallPromise, type WithResponse } from './call-promi
 import { createSendRpc, type RpcRequest } from './send-rpc.ts'
 
 export type CallOptions = {
-  /** Ends the call at once; it rejects with the signal's reason. */
+  /** Aborts the call immediately; it rejects with the signal's reason. */
   signal?: AbortSignal | undefined
-  /** For this call instead of the client's. */
+  /** Overrides the client's `maxRetries` for this call. */
   maxRetries?: number | undefined
-  /** For this call instead of the client's. */
+  /** Overrides the client's `requestTimeoutMs` for this call. */
   requestTimeoutMs?: number | undefined
 }
 
 export type CallRequest<Name extends Operation> = Pick<RpcRequest, 'isQuery' | 'idempotencyKey' | 'isAlone'> & {
   input: Input<Name>
-  /** Of a change that, done again, changes nothing more. */
+  /** True for idempotent changes. */
   isRepeatable?: boolean | undefined
-  /** How long the service was asked to hold its answer. */
+  /** Long-poll time that the request asks for. */
   waitSeconds?: number | undefined
-  /** Thrown instead of the call, which is then not made. */
+  /** If it throws, the call is not made and rejects with that error. */
   check?: (() => void) | undefined
 }
 
-/** Makes one call: bounded in time, ended by its signal, and failing with an ErrandClientError only. */
+/** Makes one call with a timeout and an abort signal. Unless aborted, it fails only with an ErrandClientError. */
 export type Call = <Name extends Operation>(
   operation: Name,
   request: CallRequest<Name>,
@@ -57,7 +57,7 @@ export function createCall(connection: Connection): Call {
       const attempt = () => withDeadline(deadline, (own) => send({ operation, ...request, signal: own }))
       return (await repeatWhileTransient(repetition, attempt)) as WithResponse<Output<Name>>
     } catch (thrown) {
-      // An abort makes whatever was under way fail too; the caller is told the reason that it gave.
+      // An abort also makes the request in progress fail. The caller gets the abort reason instead of that failure.
       signal?.throwIfAborted()
       if (thrown instanceof ErrandClientError) throw thrown
       throw new ErrandClientError('BAD_RESPONSE', 'The answer of the service could not be read.', { cause: thrown })

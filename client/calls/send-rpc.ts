@@ -5,15 +5,13 @@ import { badResponse, isRecord, networkError, parseJson, responseFields } from '
 export type RpcRequest = {
   operation: string
   isQuery: boolean
-  /** Plain JSON. */
   input: unknown
   idempotencyKey?: string | undefined
-  /** Long polls: in a batch, an answer waits for the slowest. */
+  /** For long polls: in a batch, every response waits for the slowest. */
   isAlone?: boolean | undefined
   signal: AbortSignal
 }
 
-/** What a call answered, and the head of the HTTP answer that it came with. */
 export type RpcAnswer = {
   data: unknown
   status: number
@@ -31,15 +29,15 @@ type Waiting = {
   reject: (reason: unknown) => void
 }
 
-/** The most calls that the service takes in one batch. */
+/** Maximum number of calls that the service accepts in one batch. */
 const batchMax = 20
-// Far below what servers and proxies take, and more than a full batch of ordinary reads needs.
+// Far below the limits of servers and proxies, and more than a full batch of ordinary reads needs.
 const urlLengthMax = 4000
 const inputLengthMax = 1000
 
 /**
- * Sends calls to the service's RPC. Reads that are made in the same tick go in one request; calls that change something
- * go alone, because an Idempotency-Key header is about one of them.
+ * Sends calls to the service's RPC. Reads made in the same tick share one request. Changes go alone, because an
+ * Idempotency-Key header applies to one call.
  */
 export function createSendRpc(connection: Connection): SendRpc {
   const { baseUrl } = connection
@@ -63,7 +61,7 @@ export function createSendRpc(connection: Connection): SendRpc {
 
   const sendBatch = async (batch: readonly Waiting[]) => {
     const controller = new AbortController()
-    // Whoever waits for the others of the batch must not lose them.
+    // Abort only if every call of the batch is aborted, because the others still wait.
     const onAbort = () => batch.every(({ signal }) => signal.aborted) && controller.abort()
     for (const { signal } of batch) signal.addEventListener('abort', onAbort, { once: true })
     try {
@@ -82,7 +80,7 @@ export function createSendRpc(connection: Connection): SendRpc {
 
   return async ({ operation, isQuery, input, idempotencyKey, isAlone, signal }) => {
     const json = `{"json":${toJson(input)}}`
-    // A batch cannot hold an input that is too long for its URL; alone, the service says what is wrong with it.
+    // An input too long for a batch URL goes alone; the service then says what is wrong with it.
     if (isQuery && !isAlone && json.length <= inputLengthMax) {
       return await new Promise((resolve, reject) => {
         if (waiting.push({ operation, json, signal, resolve, reject }) === 1) setTimeout(flush)
@@ -105,8 +103,9 @@ export function createSendRpc(connection: Connection): SendRpc {
 }
 
 /**
- * JSON as it is sent. Throws INVALID_ARGUMENT for what JSON cannot hold, such as a circle or a bigint. Plain JSON it is
- * because the service stores params as JSON and they must mean the same as over REST, where a date is its text.
+ * Serializes the input as plain JSON. Throws INVALID_ARGUMENT for values that JSON cannot hold, such as a cycle or a
+ * bigint. Plain, because the service stores params as JSON. They must mean the same as over REST, where a date is a
+ * string.
  */
 export function toJson(value: unknown): string {
   try {
@@ -117,8 +116,8 @@ export function toJson(value: unknown): string {
 }
 
 /**
- * Fetches what must be an answer of the service's RPC. Throws NETWORK_ERROR when there is none, and BAD_RESPONSE for
- * everything else that may come instead: a proxy's page, another program's JSON, half an answer, a redirect.
+ * Fetches a response of the service's RPC. Throws NETWORK_ERROR without a response. Throws BAD_RESPONSE for anything
+ * else: a proxy's page, another program's JSON, half a response, a redirect.
  */
 async function fetchRpc({ fetch, headers }: Connection, url: string, init: RequestInit) {
   let response: Response
@@ -127,7 +126,7 @@ async function fetchRpc({ fetch, headers }: Connection, url: string, init: Reque
     response = await fetch(url, {
       ...init,
       headers: { ...headers, ...(init.headers as Record<string, string>) },
-      // A redirect that is followed would lose the key or turn a POST into a GET, each far from its cause.
+      // Following a redirect could lose the key or turn a POST into a GET, and hide the cause.
       redirect: 'manual',
     })
     text = await response.text()
@@ -137,12 +136,12 @@ async function fetchRpc({ fetch, headers }: Connection, url: string, init: Reque
   const value = parseJson(text)
   const items: readonly unknown[] = Array.isArray(value) ? value : [value]
   if (!items.every(isRpcItem)) throw badResponse(response, value)
-  // A batch that is refused as a whole is one error for all of it.
+  // A batch that is rejected as a whole has one error for all its calls.
   const itemAt = (index: number) => (Array.isArray(value) ? items[index] : items[0])
   return { itemAt, response }
 }
 
-/** One result or error in the envelope of typed RPC. */
+/** True for one result or error in the tRPC envelope. */
 function isRpcItem(item: unknown): boolean {
   if (!isRecord(item)) return false
   const { error, result } = item

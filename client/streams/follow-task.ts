@@ -6,12 +6,14 @@ import { openStream, type OpenStream } from './open-stream.ts'
 import { readEvents, type EventReader } from './read-events.ts'
 import type { TaskEvent } from '../types/client-types.ts'
 
-/** The events of one task, to be read once. It is asked for when the first event is. */
+/** Events of one task; can be read only once. The request is made when the first event is requested. */
 export type TaskEvents = EventReader<TaskEvent>
 
 export type FollowOptions = Omit<CallOptions, 'maxRetries'>
 
-/** One task until its end, over as many connections as that takes: each begins with the state as it then is. */
+/**
+ * Follows one task until its end, over as many connections as needed. Each connection starts with the current state.
+ */
 export function followTask(
   connection: Connection,
   taskId: string,

@@ -2,10 +2,10 @@ import { isErrandError } from '../client-error.ts'
 import type { Connection } from '../connection.ts'
 import { pause } from '../deadline.ts'
 
-/** When a chat of a session was left before its end, by this program. */
+/** When this program last left a chat of a session before its end, by session id. */
 const leftAt = new Map<string, number>()
 const leftMax = 1000
-/** How long after that its session may be busy with ending it. */
+/** How long a session may stay busy after its chat was left. */
 const busyMs = 10_000
 const firstPauseMs = 50
 const longestPauseMs = 1000
@@ -17,9 +17,9 @@ export function noteLeft(sessionId: string): void {
 }
 
 /**
- * Starts a chat, again for some seconds while its session is busy with one that this program has just left. A component
- * that is mounted, unmounted and mounted again, as React's StrictMode does, leaves one and starts the next at once.
- * SESSION_BUSY is answered before anything was charged.
+ * Starts a chat, and retries for some seconds while the session is busy with a chat that this program just left. A
+ * component that mounts, unmounts and mounts again, as in React's StrictMode, leaves one chat and immediately starts
+ * the next. SESSION_BUSY is returned before anything is charged.
  */
 export async function whenFree<T>(
   { onRetry }: Connection,

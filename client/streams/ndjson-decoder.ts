@@ -1,20 +1,20 @@
 import { ErrandClientError } from '../client-error.ts'
 import { isRecord, parseJson } from '../odd-answer.ts'
 
-/** One line of a stream. What else it holds depends on its type, and is the service's word. */
+/** One line of a stream. Other fields depend on the type and are not validated. */
 export type NdjsonEvent = { type: string; [field: string]: unknown }
 
 const lineFeed = 0x0a
 const defaultLineBytesMax = 64 * 1024 * 1024
 
 /**
- * Bytes to events, however the bytes are cut into chunks. Lines are found as bytes, because a line feed is never part
- * of another character in UTF-8, and each is decoded when it is whole. Blank lines mean nothing.
+ * Decodes bytes to events, however the bytes are chunked. Lines are split as bytes, because a line feed is never part
+ * of another UTF-8 character. Each line is decoded when complete. Blank lines are ignored.
  */
 export class NdjsonDecoder {
   readonly #lineBytesMax: number
   readonly #utf8 = new TextDecoder('utf-8', { fatal: true })
-  /** The start of a line whose end has not come; it grows by doubling, so that single bytes are cheap too. */
+  /** Start of an incomplete line. The buffer doubles when it grows, so that single bytes are cheap too. */
   #carried = new Uint8Array(0)
   #carriedLength = 0
 
@@ -23,8 +23,8 @@ export class NdjsonDecoder {
   }
 
   /**
-   * The events that a chunk completes, each parsed when it is asked for: those before a bad line come before its
-   * BAD_RESPONSE. Has to be read to its end before the next chunk.
+   * Yields the events that a chunk completes, parsing each on demand: events before an invalid line come before its
+   * BAD_RESPONSE. Must be read to its end before the next chunk.
    */
   *push(chunk: Uint8Array): Generator<NdjsonEvent, void, undefined> {
     let start = 0
@@ -36,7 +36,7 @@ export class NdjsonDecoder {
     this.#carry(chunk.subarray(start))
   }
 
-  /** The event of a last line without a line feed, if all of the line is there: a stream may be cut inside it. */
+  /** Yields the event of a last line without a line feed, if that line is complete. A stream may be cut inside it. */
   *end(): Generator<NdjsonEvent, void, undefined> {
     const text = this.#decode(this.#endLine(new Uint8Array(0)))
     if (text !== undefined && parseJson(text) !== undefined) yield toEvent(text)
@@ -70,7 +70,7 @@ export class NdjsonDecoder {
     throw badStream(`a line of more than ${this.#lineBytesMax} bytes`)
   }
 
-  /** Undefined for what is no UTF-8. */
+  /** Returns undefined for invalid UTF-8. */
   #decode(line: Uint8Array): string | undefined {
     try {
       return this.#utf8.decode(line)
@@ -87,7 +87,7 @@ function isBlank(text: string): boolean {
 function toEvent(text: string | undefined): NdjsonEvent {
   const value = text === undefined ? undefined : parseJson(text)
   if (isRecord(value) && typeof value['type'] === 'string') return value as NdjsonEvent
-  // The line is not quoted: it may be anything, and errors end up in logs.
+  // The line is not quoted, because it may hold anything and errors end up in logs.
   throw badStream('a line that is not an event')
 }
 

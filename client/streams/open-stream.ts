@@ -11,26 +11,26 @@ export type OpenStream = {
 }
 
 type StreamRequest = {
-  /** Behind the base URL. */
+  /** Path after the base URL. */
   path: string
-  /** JSON; with it the request is a POST. */
+  /** JSON body; makes the request a POST. */
   body?: string
   idempotencyKey?: string | undefined
-  /** Ends the request, and after it the stream. */
+  /** Aborts the request, and later the stream. */
   signal: AbortSignal
   timeoutMs: number
-  /** What no answer within that time means. */
+  /** Message of the timeout error. */
   late: string
-  /** Whether 204 says that nothing comes. */
+  /** Whether 204 is a valid response that means no events. */
   mayBeEmpty?: boolean
 }
 
-/** How long the end of an answer may take after its last event, before its connection is given up. */
+/** How long a response may stay open after its last event before its connection is dropped. */
 const closeMs = 1000
 
 /**
- * Asks for a stream of events and resolves as soon as it starts, which is what has to happen within the time of a request.
- * Whatever answers without a stream is thrown.
+ * Requests a stream of events and resolves when it starts; the timeout covers only that. Throws the error for any
+ * response that is not a stream.
  */
 export async function openStream(
   connection: Connection,
@@ -42,7 +42,8 @@ export async function openStream(connection: Connection, request: StreamRequest)
   const createTimeoutError = () => new ErrandClientError('TIMEOUT', late)
   return await withDeadline({ signal, timeoutMs, createTimeoutError }, async () => {
     const response = await send(connection, request)
-    // Too late, and of a fetch that does not mind its signal: what nobody reads would be written, and a reply charged.
+    // A fetch that ignores its signal answered after the abort. Cancel, or a reply would be written and charged without
+    // a reader.
     if (signal.aborted) await response.body?.cancel(signal.reason)
     signal.throwIfAborted()
     if (response.status === 204 && request.mayBeEmpty) return undefined
@@ -64,7 +65,7 @@ export async function readChunk(
   }
 }
 
-/** Lets the connection serve other requests if the answer ends with its last event, as it should. */
+/** Frees the connection for reuse if the response ends with its last event, as it should. */
 export async function closeStream({ body }: OpenStream, stop: (reason: unknown) => void): Promise<void> {
   const createTimeoutError = () => new ErrandClientError('TIMEOUT', 'The stream goes on after its last event.')
   const deadline = { signal: undefined, timeoutMs: closeMs, createTimeoutError }
@@ -90,7 +91,7 @@ async function send(
       },
       ...(body !== undefined && { body }),
       signal,
-      // A redirect that is followed would lose the key or turn a POST into a GET.
+      // Following a redirect could lose the key or turn a POST into a GET.
       redirect: 'manual',
     })
   } catch (cause) {

@@ -11,40 +11,40 @@ import { openStream, type OpenStream } from './open-stream.ts'
 import { readEvents, type EventReader } from './read-events.ts'
 import type { ChatEvent, ChatInput } from '../types/client-types.ts'
 
-/** The events of one reply, to be read once. What it is of is asked for when the first is. */
+/** Events of one reply; can be read only once. The request is made when the first event is requested. */
 export type ChatStream = EventReader<ChatEvent> & {
-  /** The X-Request-Id of the answer, to quote in a report; known once it has begun. */
+  /** The X-Request-Id of the response; include it in reports. Known once the response has started. */
   readonly requestId: string | undefined
-  /** Of the answer; known once it has begun. */
+  /** Response headers; known once the response has started. */
   readonly headers: Headers | undefined
-  /** By which the reply is read again, or stopped; known once the answer has begun. */
+  /** Identifies the reply, to resume or stop it. Known once the response has started. */
   readonly turnId: string | undefined
-  /** Resolves as soon as the answer begins, before its first event; `next` also begins it. Rejects as `next` would. */
+  /** Resolves when the response starts, before its first event; `next` also starts it. Rejects as `next` would. */
   begin: () => Promise<void>
   [Symbol.asyncIterator]: () => ChatStream
 }
 
 export type ChatOptions = Omit<CallOptions, 'maxRetries'> & {
   /**
-   * The same message with a key that was used has the same reply, and is charged once; another message is refused with
-   * CONFLICT.
+   * Repeating the same message with the same key returns the same reply and charges once. A different message is
+   * rejected with CONFLICT.
    */
   idempotencyKey?: string | undefined
 }
 
 export type ResumeOptions = Omit<CallOptions, 'maxRetries'>
 
-/** A reply by its turn, behind an event of it, or the one that a session is at work on. */
+/** A reply by its turn id, after one of its events, or the reply in progress in a session. */
 export type ResumeInput = { turnId: string; after?: number | undefined } | { sessionId: string }
 
-/** Failures in a row after which a reply that broke off is given up: some two minutes. */
+/** Number of consecutive failures after which a broken reply is given up: about two minutes. */
 const failuresMax = 16
 
 type Start = {
   operation: string
   signal: AbortSignal | undefined
   timeoutMs: number
-  /** Where it is known before the first answer. */
+  /** Set if the turn is known before the first response. */
   turn?: { turnId: string; after?: number | undefined }
 }
 
@@ -55,9 +55,9 @@ type Chat = {
 }
 
 /**
- * One chat from its request to its last event, which is `done` or `error`. The service cannot tell a broken connection from
- * a reader that leaves. Unless `onDisconnect` is set, the reply therefore goes on at the service, and a reader that leaves
- * stops it with a request of its own.
+ * Reads one chat from its request to its last event, `done` or `error`. The service cannot distinguish a broken
+ * connection from a reader that leaves. Unless `onDisconnect` is set, the reply therefore goes on at the service. A
+ * leaving reader then stops it with a separate request.
  */
 export function readChat(connection: Connection, { input, options = {}, stop }: Chat): ChatStream {
   const { idempotencyKey, requestTimeoutMs: timeoutMs = connection.requestTimeoutMs, signal } = options
@@ -79,7 +79,7 @@ export function readChat(connection: Connection, { input, options = {}, stop }: 
     hasLeft = true
     if (input.onDisconnect !== 'continue') noteLeft(sessionId)
     if (input.onDisconnect !== undefined) return request.abort()
-    // Only the head of the answer names the turn, so a request without an answer is not aborted before that.
+    // Only the response headers name the turn, so the request is not aborted before they arrive.
     void opening
       .then(({ body, headers }) => {
         request.abort()
@@ -92,7 +92,7 @@ export function readChat(connection: Connection, { input, options = {}, stop }: 
   return readTurn(connection, { operation: 'chat.stream', signal, timeoutMs }, { start, onLeave })
 }
 
-/** A reply that was begun before; without events where nothing comes any more. */
+/** Reads a reply that has already started. Yields nothing if no more events follow. */
 export function resumeChat(connection: Connection, input: ResumeInput, options: ResumeOptions = {}): ChatStream {
   const { requestTimeoutMs: timeoutMs = connection.requestTimeoutMs, signal } = options
   const of = { signal, timeoutMs }
@@ -102,7 +102,10 @@ export function resumeChat(connection: Connection, input: ResumeInput, options: 
   return readTurn(connection, { ...of, operation: 'chat.resumeSession' }, { start })
 }
 
-/** A reply over as many connections as that takes: the first by `start`, the next behind what was read. */
+/**
+ * Reads a reply over as many connections as needed. `start` opens the first; later ones continue after the last event
+ * read.
+ */
 function readTurn(
   connection: Connection,
   { operation, signal, timeoutMs, turn }: Start,
@@ -111,7 +114,7 @@ function readTurn(
   let first: OpenStream | undefined
   let turnId = turn?.turnId
   let lastSeq = turn?.after ?? 0
-  /** The first event, when `begin` has asked for it. */
+  /** The first event, if `begin` requested it. */
   let ahead: Promise<IteratorResult<ChatEvent, void>> | undefined
   let noteBegun = () => {}
   const begun = new Promise<void>((resolve) => (noteBegun = resolve))
@@ -140,7 +143,7 @@ function readTurn(
     take: (event) => isNew(event),
     isLast: ({ type }) => type === 'done' || type === 'error',
     brokenOff,
-    // What was not answered may be charged, and is not sent again.
+    // A request without a response may have been charged, so it is not sent again.
     mayResume: (failures) => turnId !== undefined && failures < failuresMax,
     ...(onLeave && { onLeave }),
     describe: (thrown) => (first ? withFields(thrown, { requestId: first.requestId }) : thrown),

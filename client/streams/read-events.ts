@@ -5,36 +5,39 @@ import { pause } from '../deadline.ts'
 import { NdjsonDecoder, type NdjsonEvent } from './ndjson-decoder.ts'
 import { closeStream, readChunk, type OpenStream } from './open-stream.ts'
 
-/** Events, to be read once. They are asked for when the first is. */
+/** Events that can be read only once. The request is made when the first event is requested. */
 export type EventReader<Event> = {
   next: () => Promise<IteratorResult<Event, void>>
-  /** Ends the request at once, also while an event is being waited for; `break` in a loop calls it. */
+  /** Ends the request immediately, even while waiting for an event. `break` in a loop calls it. */
   return: () => Promise<IteratorResult<Event, void>>
   [Symbol.asyncIterator]: () => EventReader<Event>
 }
 
 type Reading = {
-  /** As retries are told of. */
+  /** Operation name passed to `onRetry`. */
   operation: string
   signal: AbortSignal | undefined
-  /** Opens one connection, behind what was read before; undefined where nothing comes any more. */
+  /** Opens a connection that continues after the events read so far. Undefined if no more events follow. */
   connect: (own: AbortSignal) => Promise<OpenStream | undefined>
-  /** Whether an event is new to the reader; `advance` where that is more than a connection of its own would tell. */
+  /**
+   * Whether to yield the event. `advance` if it is also progress, because a new connection alone would not have sent
+   * it.
+   */
   take: (event: NdjsonEvent) => boolean | 'advance'
   isLast: (event: NdjsonEvent) => boolean
   brokenOff: (cause?: unknown) => ErrandClientError
-  /** Whether to connect again after that many failures in a row, each of which passes by itself. */
+  /** Whether to reconnect after this many consecutive transient failures. */
   mayResume: (failures: number) => boolean
-  /** Called when the caller goes away before the last event, or the stream fails. */
+  /** Called if the caller leaves before the last event, or if the stream fails. */
   onLeave?: () => void
-  /** An error as the caller gets it. */
+  /** Converts an error to the one that the caller gets. */
   describe: (thrown: unknown) => unknown
 }
 
-/** A connection that lasted as long was no failure of the one before. */
+/** A connection that lasted longer than this resets the failure count. */
 const lastedMs = 10_000
 
-/** One stream of events from its first to its last, over as many connections as that takes. */
+/** Reads one stream of events from first to last, over as many connections as needed. */
 export function readEvents<Event>(connection: Connection, reading: Reading): EventReader<Event> {
   const { brokenOff, connect, describe, isLast, mayResume, onLeave, operation, signal, take } = reading
   const own = new AbortController()
@@ -50,7 +53,7 @@ export function readEvents<Event>(connection: Connection, reading: Reading): Eve
 
   function stop(reason: unknown): void {
     own.abort(reason)
-    // Whether or not the fetch minds its signal: this also ends a read that is under way.
+    // Works even if fetch ignores its signal, and also ends a read in progress.
     opened?.body.cancel(reason).catch(() => {})
   }
 
@@ -64,7 +67,7 @@ export function readEvents<Event>(connection: Connection, reading: Reading): Eve
     for (let isEnd = false; !isEnd;) {
       const { done, value } = await readChunk(opened, brokenOff)
       for (const event of done ? decoder.end() : decoder.push(value)) {
-        // What was read before the caller left is not for it any more.
+        // Do not yield buffered events after the caller has left.
         own.signal.throwIfAborted()
         isComplete = isLast(event)
         const taken = take(event)
@@ -97,7 +100,7 @@ export function readEvents<Event>(connection: Connection, reading: Reading): Eve
     } catch (thrown) {
       signal?.throwIfAborted()
       if (own.signal.aborted) return
-      // Nobody reads what is still to come.
+      // No reader is left for the remaining events.
       if (opened) onLeave?.()
       throw describe(thrown)
     } finally {
@@ -111,7 +114,7 @@ export function readEvents<Event>(connection: Connection, reading: Reading): Eve
   return {
     next: () => iterator.next(),
     return: () => {
-      // A generator would first wait for its next event.
+      // A generator's `return` would first wait for the pending event.
       if (!isComplete) leave(undefined)
       return iterator.return()
     },

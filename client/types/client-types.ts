@@ -39,15 +39,14 @@ export type {
   WebhookDelivery,
 } from './api-types.ts'
 
-/** A part of a message: a text, or a file with its bytes in base64 or by its id in an earlier message. */
+/** A message part: text, or a file by its base64 bytes or by its id in an earlier message. */
 export type ChatMessagePart = Exclude<ChatInput['message'], string>[number]
 
-/** A task that will not change any more. */
 export type EndedTask = Task & { status: 'completed' | 'failed' }
 
 /**
- * The endpoints of one service, by id: empty here, and filled by the declarations that `npx errand-client types URL`
- * writes. Endpoints that are not in it take any params.
+ * The endpoints of one service, by id. Empty here; `npx errand-client types URL` writes declarations that extend it.
+ * Endpoints that are not declared accept any params.
  *
  * @example
  * declare module 'errand-client' {
@@ -66,11 +65,10 @@ type Declared<Id, Part extends string> = Id extends keyof EndpointTypes
     : AnyObject
   : AnyObject
 
-/** The id of an endpoint, of those that are declared or of any other. */
+/** A declared endpoint id, or any other string. */
 export type EndpointId = keyof EndpointTypes extends never ? string : WithOthers<keyof EndpointTypes>
-/** Any string, of which editors offer those that are known. */
+/** Any string; editors suggest the known ones. */
 type WithOthers<Known> = Known | (string & {})
 
 export type EndpointParams<Id> = Declared<Id, 'params'>
-/** What a completed task of the endpoint answers. */
 export type EndpointResponse<Id> = Declared<Id, 'response'>

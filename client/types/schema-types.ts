@@ -1,13 +1,15 @@
-// JSON Schema as the text of a TypeScript type. What a type cannot say (lengths, patterns, ranges) is left out, and a
-// schema that is not understood is `unknown`, so that a type never refuses what the service takes.
+// Converts JSON Schema to TypeScript source. Constraints that a type cannot express (lengths, patterns, ranges) are
+// dropped. Unsupported schemas become `unknown`, so that a type never rejects what the service accepts.
 
-/** A JSON Schema, or a part of one. */
 export type JsonSchema = { readonly [keyword: string]: unknown }
 
 const anyObject = 'Record<string, unknown>'
 const literal = (value: unknown) => (typeof value === 'object' && value !== null ? 'unknown' : JSON.stringify(value))
 
-/** The type of the values that a schema allows; a `$ref` is the name that it ends with, and needs a declaration. */
+/**
+ * Returns the type of the values that a schema allows. A `$ref` becomes the last segment of its name, which needs a
+ * declaration.
+ */
 export function schemaType(schema: unknown, indent = ''): string {
   if (!isSchema(schema)) return 'unknown'
   const { $ref, anyOf, oneOf, type } = schema
@@ -58,12 +60,12 @@ function objectType(schema: JsonSchema, indent: string): string {
     const type = schemaType(field, inner)
     return `${comment(field, inner)}${inner}${names.includes(name) ? `${key}: ${type}` : `${key}?: ${optional(type)}`}\n`
   })
-  // Others are refused by the compiler only where the schema does not speak of them.
+  // Other properties are allowed if the schema says so.
   const others = additionalProperties === true || isSchema(additionalProperties)
   return `{\n${lines.join('')}${others ? `${indent}  [name: string]: unknown\n` : ''}${indent}}`
 }
 
-/** Under `exactOptionalPropertyTypes` too, what may be left out may be undefined. */
+/** Allows undefined for optional fields, even under `exactOptionalPropertyTypes`. */
 function optional(type: string): string {
   return type === 'unknown' ? type : `${type} | undefined`
 }
@@ -71,7 +73,7 @@ function optional(type: string): string {
 function comment(schema: unknown, indent: string): string {
   const description = isSchema(schema) ? schema['description'] : undefined
   if (typeof description !== 'string' || description === '') return ''
-  // Descriptions may be anybody's text: what ends the comment must not come from them.
+  // Descriptions are untrusted: they must not end the comment.
   return `${indent}/** ${description.replace(/\s+/g, ' ').replaceAll('*/', '* /')} */\n`
 }
 

@@ -13,7 +13,6 @@ const schemes = [
   { scheme: 'dark', label: 'Dark', Icon: MoonIcon },
 ] as const
 
-/** Who is logged in, the colour scheme, and the way out. */
 export function AccountMenu() {
   const { data: account } = useAccount()
   const { colorScheme, setColorScheme } = useMantineColorScheme()
@@ -26,7 +25,8 @@ export function AccountMenu() {
     onError: (error) => notifyError('You are still logged in', error),
   })
   return (
-    // In the header, which a portal is not; and a menu has no children but its items.
+    // Stays in the header landmark, which a portal would leave. No focus placeholder, because a menu may contain only
+    // items.
     <Menu position="bottom-end" width={240} withinPortal={false} withInitialFocusPlaceholder={false}>
       <Menu.Target>
         <ActionIcon variant="default" size={30} aria-label="Account">
@@ -69,7 +69,7 @@ export function AccountMenu() {
   )
 }
 
-/** An item of a menu of which one is chosen; Mantine's own is a plain one. */
+/** A menu item with the role of a radio button; Mantine's own is a plain item. */
 function MenuRadio(props: ComponentProps<'button'>) {
   return <button type="button" {...props} role="menuitemradio" />
 }

@@ -1,18 +1,18 @@
 import { lazy, useSyncExternalStore, type ComponentType, type LazyExoticComponent } from 'react'
 
-// The parts of the console that are loaded when they are needed. A browser that failed once to load a module never tries
-// again until the page is loaded anew, so none is asked for while the service cannot be reached.
+// Loads parts of the console on demand. If a module fails to load once, a browser never retries it until the page is
+// reloaded. Therefore parts are not requested while the service is unreachable.
 
 const checkTimeoutMs = 5000
 const retryMs = 2000
-/** For so long after an answer the service counts as reached. */
+/** How long after a response the service counts as reachable. */
 const freshMs = 2000
 const idleMs = 1500
 const idleRetryMs = 20_000
-/** Small, needs no login, and says nothing. */
+/** Small, public and without side effects. */
 const checkedPath = '/favicon.svg'
 
-/** The script that runs this has just come. */
+/** The service was reachable, because it just served this script. */
 let reachedAt = performance.now()
 let isUnreached = false
 const listeners = new Set<() => void>()
@@ -20,7 +20,9 @@ const parts: (() => Promise<unknown>)[] = []
 
 type Loaded<Props> = { default: ComponentType<Props> }
 
-/** A component in a chunk of its own. What it stands in shows what it says by itself until the service is reached. */
+/**
+ * Creates a component with its own chunk. The surrounding Suspense shows its fallback until the service is reachable.
+ */
 export function lazyPart<Props = object>(
   load: () => Promise<ComponentType<Props>>,
 ): LazyExoticComponent<ComponentType<Props>> {
@@ -42,7 +44,7 @@ async function isReached(): Promise<boolean> {
   if (navigator.onLine && performance.now() - reachedAt < freshMs) return true
   const signal = AbortSignal.timeout(checkTimeoutMs)
   const answer = await fetch(checkedPath, { method: 'HEAD', cache: 'no-store', signal }).catch(() => undefined)
-  // A proxy may answer for a service that is away.
+  // A proxy may answer while the service is down.
   if (!answer?.ok) return false
   reachedAt = performance.now()
   return true
@@ -53,7 +55,7 @@ async function waitToRetry(): Promise<void> {
   await pauseOrOnline(retryMs)
 }
 
-/** So long, or less when the browser says that the network is back. */
+/** Waits this long, or less if the browser comes back online. */
 export async function pauseOrOnline(ms: number): Promise<void> {
   const { promise, resolve } = Promise.withResolvers<unknown>()
   const timer = setTimeout(resolve, ms)
@@ -73,24 +75,24 @@ function subscribe(listener: () => void): () => void {
   return () => listeners.delete(listener)
 }
 
-/** Whether a part is waited for while the service cannot be reached. */
+/** True while a part waits because the service is unreachable. */
 export function useIsUnreached(): boolean {
   return useSyncExternalStore(subscribe, () => isUnreached)
 }
 
 let isLoadingAll = false
 
-/** Loads every part while nothing else is to be done, so that none is missing when the connection is. */
+/** Preloads every part when idle, so that none is missing if the connection drops. */
 export async function loadAllWhenIdle(): Promise<void> {
   const { connection } = navigator as Navigator & { connection?: { saveData?: boolean } }
   if (isLoadingAll || connection?.saveData) return
   isLoadingAll = true
   await pause(idleMs)
-  // Parts bring further ones.
+  // Loading a part may register more parts.
   for (let index = 0; index < parts.length; index++) {
     await idle()
     while (!(await isReached())) await pause(idleRetryMs)
-    // What went wrong is said where the part is needed.
+    // The page that needs the part reports the error.
     await parts[index]!().catch(() => {})
   }
 }
@@ -100,7 +102,7 @@ async function pause(ms: number): Promise<void> {
 }
 
 async function idle(): Promise<void> {
-  // Safari has no such call.
+  // Safari does not support it.
   const request: typeof requestIdleCallback | undefined = globalThis.requestIdleCallback
   await new Promise<void>((resolve) => (request ? request(() => resolve()) : setTimeout(resolve, 100)))
 }

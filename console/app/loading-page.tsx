@@ -2,7 +2,6 @@ import { Loader, Stack, Text, Title } from '@mantine/core'
 import { usePageTitle } from '../parts/hooks/use-page-title.ts'
 import { useIsUnreached } from './load-part.ts'
 
-/** In place of a page whose code is on its way. */
 export function LoadingPage() {
   if (useIsUnreached()) return <NoConnection />
   return <Loader size="sm" aria-label="Loading the page" />

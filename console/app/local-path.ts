@@ -1,4 +1,7 @@
-/** The path when it leads to a page of this console, else `/`: nobody's link may send a fresh login elsewhere. */
+/**
+ * Returns the path if it leads to a page of this console, otherwise `/`. Prevents links from redirecting a fresh login
+ * elsewhere.
+ */
 export function localPath(given: string | null): string {
   if (given === null || !/^\/(?![/\\])/.test(given) || !URL.canParse(given, location.origin)) return '/'
   const url = new URL(given, location.origin)
@@ -6,7 +9,7 @@ export function localPath(given: string | null): string {
   return url.pathname + url.search + url.hash
 }
 
-/** Where to log in, and come back to the page that is open now. */
+/** Returns the login path that leads back to the current page. */
 export function loginPath(): string {
   const here = localPath(location.pathname + location.search + location.hash)
   return here === '/' ? '/login' : `/login?returnTo=${encodeURIComponent(here)}`

@@ -28,7 +28,6 @@ const sections: Record<Section, { label: string; pages: readonly { href: string;
   },
 }
 
-/** The pages within Settings or Admin. */
 export function SectionNav({ section }: { section: Section }) {
   const [path] = useLocation()
   const takesPayments = Boolean(useAccount().data?.payments)

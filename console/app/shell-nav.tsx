@@ -22,7 +22,6 @@ const items = [
 ]
 const adminItem = { href: '/admin/users', area: '/admin', label: 'Admin', Icon: LockClosedIcon }
 
-/** The main navigation; Admin only for those who may use it. */
 export function ShellNav() {
   const [path] = useLocation()
   const isAdmin = useAccount().data?.isAdmin === true

@@ -18,7 +18,7 @@ import classes from './shell.module.css'
 import { ErrorNotice } from '../parts/error-notice.tsx'
 import { useAccount } from './use-account.ts'
 
-/** The frame of every page behind the login: header, navigation, and the page with its own boundary. */
+/** Frame of every page that requires a login: header, navigation, and the page in its own error boundary. */
 export function Shell() {
   const [isOpen, { toggle, close }] = useDisclosure()
   const [path] = useLocation()
@@ -68,7 +68,7 @@ export function Shell() {
   )
 }
 
-/** Mounted anew for each path, so that an error of one page ends with it. */
+/** Remounted for each path, so that the error of a page ends with it. */
 function Pages() {
   return (
     <Switch>

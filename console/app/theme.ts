@@ -1,6 +1,6 @@
 import { createTheme, type CSSVariablesResolver, type MantineColorsTuple } from '@mantine/core'
 
-// Every tuple is chosen so that shade 6 on white, and shade 3 on the dark surface, reach a contrast of 4.5.
+// In every palette, shade 6 on white and shade 3 on the dark surface have a contrast of at least 4.5.
 const brand: MantineColorsTuple = [
   '#eef6f6',
   '#d9ebeb',
@@ -88,7 +88,7 @@ const blue: MantineColorsTuple = [
 
 const sans = "system-ui, -apple-system, 'Segoe UI', Roboto, 'Noto Sans', 'Liberation Sans', Arial, sans-serif"
 
-/** The header of a dialog is no banner of the page, and its button has a name. */
+/** A dialog's header must not be a banner landmark, and its close button needs a name. */
 const ofDialogs = { attributes: { header: { role: 'presentation' } }, closeButtonProps: { 'aria-label': 'Close' } }
 
 export const theme = createTheme({
@@ -118,7 +118,7 @@ export const theme = createTheme({
   },
 })
 
-/** What Mantine's own variables lack: the canvas behind the surfaces, and texts with enough contrast. */
+/** CSS variables that Mantine lacks: the canvas behind the surfaces, and text colors with enough contrast. */
 export const resolveVariables: CSSVariablesResolver = () => ({
   variables: {},
   light: {

@@ -2,7 +2,6 @@ import { Box } from '@mantine/core'
 import { CopyButton } from './copy-button.tsx'
 import classes from './code-block.module.css'
 
-/** A text in monospace that keeps its lines, scrolls by itself and can be copied. */
 export function CodeBlock({ code, label, what }: { code: string; label: string; what?: string }) {
   return (
     <Box className={classes.block}>

@@ -6,21 +6,24 @@ import { ErrorNotice } from './error-notice.tsx'
 
 type ConfirmButtonProps = {
   label: string
-  /** Tells buttons of the same label apart, for example `Revoke the key deploy`. */
+  /** Distinguishes buttons with the same label, for example `Revoke the key deploy`. */
   ariaLabel?: string
   /** The question, for example `Revoke this key?`. */
   title: string
-  /** What will happen. */
+  /** The consequences. */
   children: ReactNode
   confirmLabel: string
-  /** Of the button that leaves everything as it is; where the action itself is a cancel, `Cancel` would be taken for it. */
+  /**
+   * Label of the button that changes nothing. Set it if the action itself is a cancellation, because `Cancel` would be
+   * ambiguous.
+   */
   dismissLabel?: string
-  /** Resolves when it is done; a rejection is shown in the dialog, which then stays. */
+  /** Resolves when the action is done. A rejection is shown in the dialog, which stays open. */
   onConfirm: () => Promise<unknown>
   buttonProps?: ButtonProps
 }
 
-/** A button for what cannot be undone: asks first, shows what goes wrong. */
+/** Button for irreversible actions: asks for confirmation and shows errors. */
 export function ConfirmButton(props: ConfirmButtonProps) {
   const { label, ariaLabel, title, children, confirmLabel, dismissLabel = 'Cancel', onConfirm, buttonProps } = props
   const [isOpen, { open, close }] = useDisclosure()

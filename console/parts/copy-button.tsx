@@ -3,15 +3,14 @@ import { useClipboard } from '@mantine/hooks'
 import { CheckIcon, CopyIcon } from '@radix-ui/react-icons'
 
 type CopyButtonProps = {
-  /** What is copied; a function when it is costly to make. */
+  /** Text to copy; a function if it is expensive to create. */
   value: string | (() => string)
-  /** What it is, for example `the task id`. */
+  /** Name of the text, for example `the task id`. */
   what: string
-  /** A button with words instead of an icon. */
+  /** Shows a label instead of an icon. */
   withLabel?: boolean
 }
 
-/** Copies a text and says so. */
 export function CopyButton({ value, what, withLabel = false }: CopyButtonProps) {
   const clipboard = useClipboard({ timeout: 1500 })
   const copy = () => clipboard.copy(typeof value === 'function' ? value() : value)

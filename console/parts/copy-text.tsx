@@ -1,7 +1,6 @@
 import { Group, Text } from '@mantine/core'
 import { CopyButton } from './copy-button.tsx'
 
-/** An id or another short text in monospace with its copy button. */
 export function CopyText({ value, what }: { value: string; what: string }) {
   return (
     <Group gap={4} wrap="nowrap" display="inline-flex" maw="100%">

@@ -5,25 +5,24 @@ export type Column<Row> = {
   id: string
   label: string
   cell: (row: Row) => ReactNode
-  /** Numbers and money stand at the right. */
   align?: 'right'
-  /** Names the column for screen readers only, as for a column of buttons. */
+  /** Hides the label visually, for example for a column of buttons. */
   isLabelHidden?: boolean
 }
 
 type DataTableProps<Row> = {
-  /** What the table lists, for screen readers. */
+  /** Name of the table for screen readers. */
   caption: string
   columns: readonly Column<Row>[]
   rows: readonly Row[]
   rowKey: (row: Row) => string
-  /** Turns into cards earlier, as its columns need much room. */
+  /** Switches to cards earlier, because the columns need much space. */
   isWide?: boolean
 }
 
-/** A table that turns into a card for each row on a phone, where its first column is the heading of the card. */
+/** A table that becomes one card per row on phones, with the first column as the card's heading. */
 export function DataTable<Row>({ caption, columns, rows, rowKey, isWide }: DataTableProps<Row>) {
-  // The roles are said again because the styles of the cards would take them away.
+  // Explicit roles, because the display values of the cards remove the implicit ones.
   return (
     <div className={isWide ? classes.wide : undefined}>
       <table className={classes.table} role="table" aria-label={caption} data-is-wide={isWide || undefined}>

@@ -6,15 +6,15 @@ import classes from './disclosure.module.css'
 
 type DisclosureProps = {
   label: string
-  /** Tells those of the same label apart. */
+  /** Distinguishes disclosures with the same label. */
   ariaLabel?: string
-  /** Not made before it is asked for. */
+  /** Rendered only when opened. */
   children: () => ReactNode
-  /** Whether it stays unfolded, as with a mistake in it. */
+  /** Keeps it open, for example if it contains an error. */
   mustBeOpen?: boolean
 }
 
-/** What few need, folded away until somebody asks. */
+/** Collapsible section for rarely needed content. */
 export function Disclosure({ label, ariaLabel, children, mustBeOpen = false }: DisclosureProps) {
   const [isUnfolded, { toggle }] = useDisclosure()
   const isOpen = isUnfolded || mustBeOpen

@@ -7,14 +7,12 @@ import { saveFile } from './save-file.ts'
 type DownloadButtonProps = {
   label: string
   fileName: string
-  /** The content, or how to get it. */
   content: string | (() => string | Promise<string>)
-  /** The media type; JSON when left out. */
+  /** Media type; default: JSON. */
   type?: string
   buttonProps?: ButtonProps
 }
 
-/** Saves a text as a file. */
 export function DownloadButton({ label, fileName, content, type, buttonProps }: DownloadButtonProps) {
   const download = useMutation({
     mutationFn: async () => {

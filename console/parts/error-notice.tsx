@@ -5,7 +5,6 @@ import { errorText } from './text/error-text.ts'
 
 type ErrorNoticeProps = { error: unknown; title?: string; onRetry?: () => void; isRetrying?: boolean }
 
-/** What went wrong, the id to quote in a report, and the way to try again. */
 export function ErrorNotice({ error, title = 'That did not work', onRetry, isRetrying = false }: ErrorNoticeProps) {
   const requestId = error instanceof ErrandClientError ? error.requestId : undefined
   return (

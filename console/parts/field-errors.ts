@@ -2,13 +2,13 @@ import { ErrandClientError } from '../../client/client.ts'
 import { errorText } from './text/error-text.ts'
 
 export type FieldErrors = {
-  /** By the path of the field, for Mantine's `error`. */
+  /** Messages by field path, for Mantine's `error`. */
   fields: Readonly<Record<string, string | undefined>>
-  /** What belongs to no field of the form, to be shown above it; undefined when the fields say it all. */
+  /** Message for errors outside the form's fields, shown above it. Undefined if every error has a field. */
   rest: string | undefined
 }
 
-/** Splits the error of a submitted form into those of its fields and the rest; `prefix` is dropped from paths. */
+/** Splits the error of a submitted form into field errors and the rest. Removes `prefix` from paths. */
 export function fieldErrors(error: unknown, names: readonly string[], prefix = ''): FieldErrors {
   if (error === null || error === undefined) return { fields: {}, rest: undefined }
   const details = error instanceof ErrandClientError ? error.details : []

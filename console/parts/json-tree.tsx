@@ -6,19 +6,18 @@ import classes from './json-tree.module.css'
 import { countText } from './text/count-text.ts'
 
 const childrenStep = 100
-/** Longer lists below the top stay closed at first, whatever the level. */
+/** Longer nested lists start collapsed at any level. */
 const openAtOnceMax = 30
 const charsMax = 600
 
 type JsonTreeProps = {
   value: unknown
-  /** What it is, for example `the response`. */
+  /** Name of the value, for example `the response`. */
   what: string
-  /** How many levels are open at first. */
   openLevels?: number
 }
 
-/** A JSON value to look into: levels open on demand, long lists and texts in parts, the whole to copy. */
+/** Explorable JSON: expandable levels, long lists and strings in parts, and a button that copies everything. */
 export function JsonTree({ value, what, openLevels = 2 }: JsonTreeProps) {
   return (
     <Box className={classes.tree} role="group" aria-label={what}>

@@ -1,7 +1,7 @@
 import { Fragment, type ReactNode } from 'react'
 import classes from './key-value-list.module.css'
 
-/** Names and values in two columns; a value of null, undefined or false leaves its row out. */
+/** Names and values in two columns. Rows with null, undefined or false are omitted. */
 export function KeyValueList({ rows }: { rows: readonly (readonly [name: string, value: ReactNode])[] }) {
   return (
     <dl className={classes.list}>

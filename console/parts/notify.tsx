@@ -2,12 +2,12 @@ import { notifications } from '@mantine/notifications'
 import { CheckIcon, Cross2Icon } from '@radix-ui/react-icons'
 import { errorText } from './text/error-text.ts'
 
-/** Says that something was done, for a few seconds. */
+/** Shows a success message for a few seconds. */
 export function notifyDone(message: string): void {
   notifications.show({ message, color: 'green', icon: <CheckIcon aria-hidden />, withBorder: true })
 }
 
-/** Says that something failed, where no form or page can show it. */
+/** Shows an error that no form or page can show. */
 export function notifyError(title: string, error: unknown): void {
   const message = errorText(error)
   notifications.show({ title, message, color: 'red', icon: <Cross2Icon aria-hidden />, autoClose: 10_000 })

@@ -7,16 +7,14 @@ import { usePageTitle } from './hooks/use-page-title.ts'
 type PageHeaderProps = {
   title: string
   description?: ReactNode
-  /** Buttons at the right. */
   actions?: ReactNode
-  /** The page that this one belongs to. */
   back?: { href: string; label: string }
 }
 
-/** The page whose heading had the focus; the first page of a visit keeps the focus where the browser puts it. */
+/** Path whose heading was last focused. On the first page of a visit, the browser's focus is kept. */
 let focusedPath = location.pathname
 
-/** The main heading of a page, which also names the tab and takes the focus after a navigation. */
+/** Main heading of a page. Also sets the tab title and receives focus after a navigation. */
 export function PageHeader({ title, description, actions, back }: PageHeaderProps) {
   const heading = useRef<HTMLHeadingElement>(null)
   usePageTitle(title)

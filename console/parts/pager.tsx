@@ -5,13 +5,13 @@ type PagerProps = {
   limit: number
   offset: number
   onChange: (offset: number) => void
-  /** What is listed, for example `tasks`. */
+  /** Name of the items, for example `tasks`. */
   what: string
 }
 
 const count = new Intl.NumberFormat('en')
 
-/** Moves through a list that the server gives page by page; shows only the count when there is one page. */
+/** Page controls for a list paginated by the server. Shows only the count if there is one page. */
 export function Pager({ total, limit, offset, onChange, what }: PagerProps) {
   const last = Math.min(offset + limit, total)
   const range =

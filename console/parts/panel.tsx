@@ -1,7 +1,6 @@
 import { Group, Paper, Title } from '@mantine/core'
 import { useId, type ReactNode } from 'react'
 
-/** A titled part of a page on its own surface. */
 export function Panel({ title, actions, children }: { title: string; actions?: ReactNode; children: ReactNode }) {
   const id = useId()
   return (

@@ -6,17 +6,16 @@ import { ErrorNotice } from './error-notice.tsx'
 
 type QueryStateProps<Data> = {
   query: UseQueryResult<Data>
-  /** Whether the data is to be shown as `empty`. */
   isEmpty?: (data: Data) => boolean
   empty?: ReactNode
-  /** In the shape of the content; three lines when left out. */
+  /** Placeholder shaped like the content; default: three lines. */
   skeleton?: ReactNode
-  /** Beside the content of the page, which says by itself when the service cannot be reached. */
+  /** For secondary content: the page's main content already reports that the service is unreachable. */
   isAside?: boolean
   children: (data: Data) => ReactNode
 }
 
-/** A query in whatever state it is: loading, failed with a way to retry, empty, or its data. */
+/** Renders a query in any state: loading, failed with a retry button, empty, or with data. */
 export function QueryState<Data>({ query, isEmpty, empty, skeleton, isAside, children }: QueryStateProps<Data>) {
   const { data, isFetching, isPending, refetch } = query
   const error = useLastError(query)
@@ -40,7 +39,7 @@ export function QueryState<Data>({ query, isEmpty, empty, skeleton, isAside, chi
   )
 }
 
-/** The error of the query; while it is tried again without data, which forgets it, the one before. */
+/** Returns the query's error. A retry without data clears it, so the previous error stays visible meanwhile. */
 function useLastError({ data, error, isPending }: UseQueryResult): Error | null {
   const [last, setLast] = useState(error)
   const shown = error ?? (isPending && data === undefined ? last : null)
@@ -48,7 +47,7 @@ function useLastError({ data, error, isPending }: UseQueryResult): Error | null 
   return shown
 }
 
-// When the service cannot be reached, all queries of a page fail for the one reason, which one of them says.
+// If the service is unreachable, all queries of a page fail for the same reason; only one of them shows it.
 const listeners = new Set<() => void>()
 const unreached = new Set<symbol>()
 

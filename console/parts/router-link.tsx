@@ -1,7 +1,7 @@
 import type { ComponentProps } from 'react'
 import { Link } from 'wouter'
 
-/** A link to another page of the console; also as `component={RouterLink}` of Mantine's buttons and anchors. */
+/** Link within the console; also for `component={RouterLink}` of Mantine buttons and anchors. */
 export function RouterLink({ href, ...rest }: Omit<ComponentProps<'a'>, 'href'> & { href: string }) {
   return <Link href={href} {...rest} />
 }

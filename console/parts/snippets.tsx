@@ -3,12 +3,11 @@ import { CodeBlock } from './code-block.tsx'
 import { PageLink } from './page-link.tsx'
 import { toCurl, toTypeScript, type ClientCall, type RestRequest } from './text/snippet-text.ts'
 
-/** The same request as a curl command and with the typed client, to copy. */
 export function Snippets({ request, call }: { request: RestRequest; call: ClientCall }) {
   return <SnippetTabs curl={toCurl(request, location.origin)} typeScript={toTypeScript(call, location.origin)} />
 }
 
-/** The same for texts that are made otherwise. */
+/** Like `Snippets`, for code that is generated elsewhere. */
 export function SnippetTabs({ curl, typeScript }: { curl: string; typeScript: string }) {
   return (
     <>

@@ -32,7 +32,7 @@ const looks = {
 
 export type BadgeStatus = keyof typeof looks
 
-/** A state of a task, session, connector, key, user or invitation, by icon, word and colour. */
+/** State of a task, session, connector, key, user or invitation as icon, word and color. */
 export function StatusBadge({ status, label }: { status: BadgeStatus; label?: string }) {
   const { color, Icon, label: usual } = looks[status]
   return (

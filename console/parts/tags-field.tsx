@@ -4,7 +4,7 @@ import { useState } from 'react'
 type TagsFieldProps = {
   label: string
   description?: string
-  /** Each `name:value`. */
+  /** Entries of the form `name:value`. */
   value: readonly string[]
   onChange: (pairs: string[]) => void
   maxTags: number
@@ -15,7 +15,7 @@ type TagsFieldProps = {
 const form = /^[A-Za-z0-9][A-Za-z0-9_.-]{0,63}:.{1,256}$/su
 const rule = 'Write name:value; the name has letters, digits, dots, _ and - only'
 
-/** Tags, one after the other; what is no pair is not taken, and it is said why. */
+/** Input for tags. Rejects invalid entries and explains why. */
 export function TagsField({ label, description, value, onChange, maxTags, error, w }: TagsFieldProps) {
   const [wrong, setWrong] = useState<string>()
   const change = (next: string[]) => {
@@ -35,7 +35,7 @@ export function TagsField({ label, description, value, onChange, maxTags, error,
         if (text !== '') setWrong(undefined)
       }}
       maxTags={maxTags}
-      // A value may hold commas itself.
+      // A value may contain commas.
       splitChars={[]}
       acceptValueOnBlur
       error={wrong === undefined ? error : `"${wrong}" is no tag. ${rule}.`}
@@ -44,7 +44,7 @@ export function TagsField({ label, description, value, onChange, maxTags, error,
   )
 }
 
-/** Of pairs that `TagsField` has taken. */
+/** Converts pairs accepted by `TagsField` to an object. */
 export function tagsOf(pairs: readonly string[]): Record<string, string> {
   return Object.fromEntries(
     pairs.map((pair) => [pair.slice(0, pair.indexOf(':')), pair.slice(pair.indexOf(':') + 1)] as const),

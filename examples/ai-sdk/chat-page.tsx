@@ -5,7 +5,8 @@ import { ErrandChatTransport, type ErrandMetadata } from 'errand/client/ai-sdk'
 import { StrictMode, useEffect, useState, type FormEvent } from 'react'
 import { createRoot } from 'react-dom/client'
 
-// One page, two ways: it talks with Errand itself, with a client token, or at /?by=route with the routes of its own server.
+// One page with two modes: it talks to Errand directly with a client token, or at /?by=route through the routes of its
+// own server.
 
 type Message = UIMessage<ErrandMetadata>
 type Start = { sessionId: string; errandUrl: string; messages: Message[] }
@@ -14,13 +15,13 @@ type Reply = { turnId?: string | undefined; costUsd?: string | undefined }
 const byRoute = new URLSearchParams(location.search).get('by') === 'route'
 const { errandUrl, messages, sessionId } = await askStart()
 
-/** The question of a reply that is at work, which is in the history at its end only. */
+/** Stores the message whose reply is in progress; the history has it only after the reply's end. */
 const pendingKey = `pending-${sessionId}`
 
 let token: Promise<{ token: string; expiresAt: string }> | undefined
 const renewBeforeMs = 60_000
 
-/** A client with a token that lasts a while longer. */
+/** Returns a client whose token does not expire soon. */
 async function client() {
   const handed = await token
   if (!handed || Date.parse(handed.expiresAt) - Date.now() < renewBeforeMs) token = ask('/api/token')
@@ -33,7 +34,7 @@ const routeTransport = new DefaultChatTransport<Message>({
 })
 const ownTransport: ChatTransport<Message> = new ErrandChatTransport({ client, onEnd: showCost })
 
-/** Outside of the component, the chat outlives it: one that is unmounted does not stop its reply. */
+/** Outside the component, so that the chat survives it: unmounting does not stop a reply. */
 const chat = new Chat<Message>({
   id: sessionId,
   messages: withPending(messages),
@@ -47,7 +48,7 @@ async function stopReply(): Promise<void> {
   localStorage.removeItem(pendingKey)
 }
 
-/** A reply that was stopped has its cost afterwards. */
+/** Adds the cost of a stopped reply, which is known only afterwards. */
 function showCost({ costUsd, turnId }: Reply): void {
   if (costUsd === undefined) return
   chat.messages = chat.messages.map((message) =>
@@ -61,7 +62,7 @@ function withPending(history: Message[]): Message[] {
   return pending && !isAnswered ? [...history, pending] : history
 }
 
-/** Goes on with the reply that is at work, if there is one; one that ended in the meantime is in the history. */
+/** Resumes the reply in progress, if there is one. A reply that ended meanwhile is in the history. */
 async function resume(): Promise<void> {
   await chat.resumeStream()
   if (chat.lastMessage?.role === 'user' && chat.status === 'ready')

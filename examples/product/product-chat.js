@@ -1,5 +1,5 @@
-// The page's own script: it chats with Errand directly, with a token that the product's server hands it. With a bundler
-// this is `createClient({ baseUrl: errandUrl, apiKey: token })` of errand-client, and `chat.stream`.
+// The page's own script. It chats with Errand directly, with a token from the product's server. With a bundler, use
+// `createClient({ baseUrl: errandUrl, apiKey: token })` of errand-client, and `chat.stream`.
 
 const messages = document.querySelector('#messages')
 const notice = document.querySelector('#notice')
@@ -47,7 +47,7 @@ async function askToken() {
   return body
 }
 
-/** Renews a token that has ended (401) and a session that has expired or is gone (410, 404), once. */
+/** Renews an expired token (401) or an expired or deleted session (410, 404), once. */
 async function call(method, pathOf, bodyOf) {
   const response = handed && (await send(method, pathOf, bodyOf))
   if (response && ![401, 404, 410].includes(response.status)) return response
@@ -63,7 +63,7 @@ function send(method, pathOf, bodyOf) {
   return fetch(errandUrl + pathOf(sessionId), { method, headers, ...(body && { body }) })
 }
 
-/** The reply is lines of JSON, of which one may come in several pieces. */
+/** The reply is JSON lines. A line may arrive in several chunks. */
 async function showReply(response) {
   const reply = show('assistant')
   let rest = ''

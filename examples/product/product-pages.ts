@@ -1,5 +1,3 @@
-// The two pages of the product.
-
 export function signUpPage(): string {
   return page(`<h1>Write with an assistant</h1>
     <form method="post" action="/sign-up">

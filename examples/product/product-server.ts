@@ -4,22 +4,22 @@ import { createServer, type IncomingMessage, type Server, type ServerResponse } 
 import { createClient, isErrandError, type ErrandClient } from 'errand/client'
 import { appPage, signUpPage } from './product-pages.ts'
 
-// A product with users of its own, whose assistant runs on Errand: they pay the product, and never see Errand. It keeps its
-// users in memory, and takes whoever says a name for that user's word; a real one has a database and a login.
+// A product with its own users, whose assistant runs on Errand. They pay the product and never see Errand. It stores
+// users in memory and identifies them by name alone; a real product has a database and a login.
 
 type ProductOptions = {
-  /** Where Errand is, for this server and for its users' browsers. */
+  /** URL of Errand, for this server and for its users' browsers. */
   errandUrl: string
-  /** With the scopes users, credit and act. It stays on this server. */
+  /** Needs the scopes users, credit and act. Never leaves this server. */
   platformKey: string
   agentId: string
 }
 
-/** The product's own record of a user. Its id is what Errand knows the user by. */
+/** The product's own user record. Errand uses its id as the external id. */
 type Customer = { id: string; name: string; sessionId?: string; opening?: Promise<string> }
 
 const bodyCharsMax = 10_000
-/** What one visit of the page may cost, and how long it may chat before it asks for another token. */
+/** Limits of one token: its maximum cost, and how long it is valid before the page must request another one. */
 const visit = { maxCostUsd: '0.50', expiresInSeconds: 900 }
 
 export function createProduct({ agentId, errandUrl, platformKey }: ProductOptions): Server {
@@ -36,21 +36,21 @@ export function createProduct({ agentId, errandUrl, platformKey }: ProductOption
       const name = ((await readForm(request)).get('name') ?? '').trim().slice(0, 100)
       if (name === '') return redirect(response)
       const customer = { id: `customer-${randomUUID()}`, name }
-      // Made with the first request that names it, and only once however often it is named.
+      // Created on the first request with this external id, and only once.
       await errand.users.getOrCreate({ externalId: customer.id })
       const login = randomUUID()
       customers.set(login, customer)
       response.setHeader('Set-Cookie', `product=${login}; HttpOnly; SameSite=Lax; Path=/`)
       redirect(response)
     },
-    // A real product does this when its payment provider says that the order is paid.
+    // A real product does this when its payment provider confirms the payment.
     'POST /top-up': async (request, response) => {
       const customer = customerOf(request)
       const orderId = (await readForm(request)).get('orderId') ?? ''
       if (customer && /^[\w-]{36}$/.test(orderId)) await topUp(errand, customer, orderId)
       redirect(response)
     },
-    // What the page is handed: one session, for a quarter of an hour and half a dollar.
+    // A token for the page: one session, 15 minutes and half a dollar.
     'POST /token': async (request, response) => {
       const customer = customerOf(request)
       if (!customer) return sendJson(response, 401, { message: 'Sign up first.' })
@@ -65,13 +65,13 @@ export function createProduct({ agentId, errandUrl, platformKey }: ProductOption
     },
   }
 
-  /** Requests of two tabs share one opening, which is forgotten once it is over: a failed one must not be kept. */
+  /** Requests of two tabs share one opening. It is forgotten when it settles, so that a failure is not cached. */
   function sessionOf(customer: Customer): Promise<string> {
     customer.opening ??= openSession(customer).finally(() => delete customer.opening)
     return customer.opening
   }
 
-  /** The customer's session while it takes messages, or a new one: sessions expire after a day without any. */
+  /** Returns the customer's session while it is active, or a new one. Sessions expire after a day without messages. */
   async function openSession(customer: Customer): Promise<string> {
     const own = errand.asUser(customer.id)
     if (customer.sessionId !== undefined && (await isActive(own, customer.sessionId))) return customer.sessionId
@@ -85,7 +85,7 @@ export function createProduct({ agentId, errandUrl, platformKey }: ProductOption
   }
 
   return createServer((request, response) => {
-    // The page talks to itself and to Errand, and to nobody else.
+    // Limits the page's connections to itself and Errand.
     const sources = `default-src 'self'; img-src data:; connect-src 'self' ${new URL(errandUrl).origin}`
     response.setHeader('Content-Security-Policy', sources)
     const route = routes[`${request.method} ${request.url}`]
@@ -107,7 +107,7 @@ async function isActive(own: Pick<ErrandClient, 'sessions'>, sessionId: string):
   }
 }
 
-/** The order is the key, so that one that is sent twice is credited once. */
+/** The order id is the idempotency key, so that a repeated order is credited once. */
 async function topUp(errand: ErrandClient, { id: externalId }: Customer, orderId: string): Promise<void> {
   const { id: userId } = await errand.users.getByExternalId({ externalId })
   const credit = { userId, amountUsd: '5.00', reason: `Order ${orderId}` }

@@ -1,6 +1,6 @@
-"""An agent for Errand as a service of its own: Python 3.9 or newer, nothing to install.
+"""An agent for Errand as a separate service. Needs Python 3.9 or newer and no packages.
 
-Errand posts each task and each chat here, signed as a Standard Webhook, see https://www.standardwebhooks.com.
+Errand posts each task and each chat here, signed as in Standard Webhooks, see https://www.standardwebhooks.com.
 """
 
 import argparse
@@ -19,11 +19,11 @@ TOLERANCE_SECONDS = 5 * 60
 BODY_BYTES_MAX = 20 * 1024 * 1024
 
 
-# What the agent can do
+# The agent's work
 
 
 def readability(params):
-    """Statistics of a text, and how easily it reads by Flesch: 100 is a children's book, 0 a statute."""
+    """Text statistics with the Flesch reading ease: 100 is a children's book, 0 a statute."""
     words = re.findall(r"[^\W\d_]+(?:['’-][^\W\d_]+)*", params["text"])
     sentences = [part for part in re.split(r"[.!?…]+(?:\s|$)", params["text"]) if re.search(r"\w", part)]
     if not words:
@@ -42,7 +42,7 @@ def readability(params):
 
 
 def count_syllables(word):
-    """Groups of vowels of an English word, without a silent e at its end."""
+    """Counts the vowel groups of an English word, without a silent final e."""
     word = word.lower()
     groups = len(re.findall(r"[aeiouyàâäéèêëîïôöùûü]+", word))
     if groups > 1 and word.endswith("e") and not word.endswith("le"):
@@ -54,7 +54,7 @@ ENDPOINTS = {"readability": readability}
 
 
 def reply(request):
-    """Yields the parts of a reply; each is sent when it is yielded."""
+    """Yields the parts of a reply; each is sent immediately."""
     text = request["message"]
     if not re.search(r"[^\W\d_]", text):
         yield {"type": "text", "delta": "Send me a text, and I tell how easily it reads."}
@@ -88,7 +88,7 @@ class Refusal(Exception):
 
 
 def verify(headers, body, key):
-    """Refuses what Errand did not sign, or signed too long ago. Compares in constant time."""
+    """Rejects requests that Errand did not sign, or signed too long ago. Compares in constant time."""
     message_id = headers.get("webhook-id", "")
     timestamp = headers.get("webhook-timestamp", "")
     if not re.fullmatch(r"[0-9]{1,12}", timestamp) or abs(time.time() - int(timestamp)) > TOLERANCE_SECONDS:
@@ -103,7 +103,7 @@ def verify(headers, body, key):
 
 
 class Handler(BaseHTTPRequestHandler):
-    # HTTP/1.0, which is the default here, has no chunks: a reply that was cut off would look like a whole one.
+    # HTTP/1.0, the default here, has no chunked encoding: a truncated reply would look complete.
     protocol_version = "HTTP/1.1"
     key = b""
 
@@ -143,7 +143,7 @@ class Handler(BaseHTTPRequestHandler):
         self.wfile.write(body)
 
     def send_parts(self, parts):
-        """Each part is a line of JSON and a chunk of the answer; the empty chunk says that the reply is whole."""
+        """Sends each part as a JSON line in its own chunk. The empty last chunk marks the reply as complete."""
         self.send_response(200)
         self.send_header("Content-Type", "application/x-ndjson")
         self.send_header("Transfer-Encoding", "chunked")

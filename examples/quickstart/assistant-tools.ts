@@ -8,7 +8,7 @@ type ToolRun = { readonly pasted: string; readonly args: Args; readonly signal: 
 
 const shownMax = 20
 
-/** What each tool puts out of a pasted table (`data`) or text, and the same in words. */
+/** Returns each tool's output for a pasted table (`data`) or text, and its description in words. */
 export const tools = {
   async 'data.query'({ pasted, args, signal }: ToolRun) {
     const output = await queryTable(pasted, { query: args, signal })

@@ -13,7 +13,7 @@ type Pattern = {
   readonly args?: Args
 }
 
-/** All that the assistant understands: the words that ask for a tool, and in their named groups its arguments. */
+/** All requests that the assistant understands: words that select a tool, with its arguments in named groups. */
 const patterns: readonly Pattern[] = [
   {
     example: `total amount by city where month is May (or: ${operations.replaceAll('|', ', ')}; is not, =, <, >, <=, >=)`,
@@ -41,7 +41,7 @@ const help =
   'first row. Then, or in the same message after an empty line, send one of:\n' +
   patterns.map(({ example }) => `- ${example}`).join('\n')
 
-/** Words around a request that change nothing. */
+/** Filler words around a request. */
 const filling =
   /^(?:(?:please|can you|what (?:is|are|was|were)|show(?: me)?|give me|the|top) )+|,? please| are there|[\s?.!]+$/gi
 const requestLengthMax = 300
@@ -58,7 +58,9 @@ function readRequest(paragraph: string): Request | undefined {
   return undefined
 }
 
-/** A request is a message, or its last or first paragraph; the rest is pasted when it has several lines or is long. */
+/**
+ * A request is a message, or its last or first paragraph. The rest counts as pasted if it is long or has several lines.
+ */
 function readMessage(content: string): { request?: Request; pasted: string } {
   const unfenced = content.replace(/^```.*$/gm, '').trim()
   const paragraphs = unfenced.split(/\r?\n\s*\n/)
@@ -70,7 +72,7 @@ function readMessage(content: string): { request?: Request; pasted: string } {
   return { pasted: pasted.includes('\n') || pasted.length > requestLengthMax ? pasted : '' }
 }
 
-/** A table's first two lines have as many values, and the first is no sentence. */
+/** True if the first two lines have equally many values, and the first is not a sentence. */
 function isTable(pasted: string): boolean {
   const delimiter = detectDelimiter(pasted)
   const [first = '', second = ''] = pasted.split(/\r?\n/, 2).map((line) => line.replace(/"[^"]*"/g, ''))
@@ -78,7 +80,7 @@ function isTable(pasted: string): boolean {
   return values > 1 && values === second.split(delimiter).length && !/[.:!?]$/.test(first)
 }
 
-/** Calls the tool that is asked for with the newest table or text of the session; what is pasted alone is described. */
+/** Calls the requested tool with the session's newest table or text. Pasted content without a request is described. */
 async function* reply({ message, history, signal }: ChatRun): AsyncGenerator<ChatPart> {
   const own = readMessage(message)
   const request =
@@ -104,7 +106,7 @@ async function* reply({ message, history, signal }: ChatRun): AsyncGenerator<Cha
   if (isUnanswered) yield* streamText(`\n\nI did not understand the question. ${help}`)
 }
 
-/** In deltas of a word each. */
+/** Streams one word per delta. */
 function* streamText(text: string): Generator<ChatPart> {
   for (const [delta] of text.matchAll(/\s*\S+\s*/g)) yield { type: 'text', delta }
 }

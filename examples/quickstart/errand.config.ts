@@ -57,7 +57,7 @@ const callTool = defineEndpoint({
   run: ({ connectors, params }) => connectors.call(params.tool, params.arguments),
 })
 
-/** Absent unless the environment names a provider. */
+/** Undefined unless the environment names a provider. */
 const model = await openModelAgent(process.env)
 
 export default defineConfig({

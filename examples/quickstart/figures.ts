@@ -1,12 +1,14 @@
-/** A CSV's value as a number. Digits after a leading zero ("007") and decimal commas ("1,5") are text, as is 1e100. */
+/**
+ * Parses a CSV value as a number. Digits after a leading zero ("007") and decimal commas ("1,5") are text, as is 1e100.
+ */
 export function readNumber(value: string): number | undefined {
   if (!/^[+-]?(?:(?:0|[1-9]\d*)(?:\.\d*)?|\.\d+)(?:e[+-]?\d+)?$/i.test(value)) return undefined
   const size = Math.abs(Number(value))
-  // Squares of larger and of smaller ones would leave the range of doubles.
+  // Squares of larger or smaller numbers would leave the range of doubles.
   return size === 0 || (size > 1e-100 && size < 1e100) ? Number(value) : undefined
 }
 
-/** Rounded to the decimals that the numbers have: 0.1 and 0.2 are 0.3, which they are not in doubles. */
+/** Sums and rounds to the decimals of the numbers: 0.1 and 0.2 are 0.3, which they are not in doubles. */
 export function total(numbers: readonly number[]): number {
   let [sum, decimals] = [0, 0]
   for (const number of numbers) {
@@ -17,7 +19,7 @@ export function total(numbers: readonly number[]): number {
   return decimals > 100 ? sum : Number(sum.toFixed(decimals))
 }
 
-/** Division may round past the ends: the average of three times 0.1 would not be 0.1. */
+/** Clamped, because division may round beyond the ends: the average of three times 0.1 would not be 0.1. */
 export function average(numbers: readonly number[]): number {
   return Math.min(maximum(numbers), Math.max(minimum(numbers), total(numbers) / numbers.length))
 }
@@ -35,7 +37,7 @@ export function maximum(numbers: readonly number[]): number {
   return numbers.reduce((most, number) => Math.max(most, number))
 }
 
-/** Of a sample, with n − 1 in the denominator; null for a single number. */
+/** Standard deviation of a sample, with n − 1 in the denominator; null for a single number. */
 export function standardDeviation(numbers: readonly number[]): number | null {
   const mean = average(numbers)
   const squares = numbers.reduce((sum, number) => sum + (number - mean) ** 2, 0)

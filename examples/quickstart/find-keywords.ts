@@ -6,15 +6,15 @@ import { detectLanguage, isContentWord, readSentences, readWords, textWithWords 
 type Phrase = { readonly key: string; readonly surface: string; readonly length: number }
 
 const phraseWordsMax = 4
-/** In scripts without spaces a word is shorter, and four of them are a clause. */
+/** In scripts without spaces words are shorter, and four of them form a clause. */
 const unspacedWordsMax = 2
-/** Beyond these the rarest are dropped, so that memory does not grow with the text. */
+/** Above this number the rarest are dropped, so that memory does not grow with the text. */
 const phrasesMax = 200_000
 
 /**
- * The phrases that a text is about, best first: up to four content words in a row. They score by how often they occur and
- * by how long they are (as in the C-value, Frantzi and Ananiadou, 1996). A part of a better phrase is left out when it
- * mostly occurs in it, and a longer form of a better one when it is the rarer use.
+ * Finds the key phrases of a text, best first: up to four content words in a row. They score by frequency and length
+ * (as in the C-value, Frantzi and Ananiadou, 1996). Part of a better phrase is omitted if it occurs mostly within it. A
+ * longer form of a better phrase is omitted if it is the rarer use.
  */
 export async function findKeywords(text: string, options: { limit: number; signal?: AbortSignal | undefined }) {
   const language = detectLanguage(text)
@@ -61,7 +61,10 @@ export async function findKeywords(text: string, options: { limit: number; signa
   }
 }
 
-/** Every run of content words in a sentence; in English a plural is the same word. The surface is the text's own. */
+/**
+ * Yields every run of content words in a sentence. English plurals count as the same word. The surface is the original
+ * text.
+ */
 function* readPhrases(sentence: string, language: string): Generator<Phrase> {
   const words = readWords(sentence)
   const wordsMax = /^(?:ja|my|th|zh)$/.test(language) ? unspacedWordsMax : phraseWordsMax
@@ -72,7 +75,7 @@ function* readPhrases(sentence: string, language: string): Generator<Phrase> {
       const stem = language === 'en' ? folded.replace(/(?<=.{3}[^s])s$/, '') : folded
       const isNext = /^[\s\u2010\u2011-]?$/.test(sentence.slice(end, word.start))
       if (!isNext || !isContentWord(folded, language) || key.includes(` ${stem} `)) break
-      // The spaces on both sides make "is a part of" a search in the key.
+      // Surrounding spaces let a substring search in the key find whole words only.
       key += `${stem} `
       end = word.end
       yield { key, surface: sentence.slice(first.start, end).replace(/['’]s$/, ''), length: more + 1 }

@@ -8,7 +8,7 @@ const draftParams = z.object({
   tone: z.enum(['friendly', 'neutral', 'formal']).default('neutral').describe('How it sounds.'),
 })
 
-/** An agent that is the language model of the environment; undefined when it names none. */
+/** Returns an agent for the environment's language model, or undefined if none is set. */
 export async function openModelAgent(env: NodeJS.ProcessEnv): Promise<ModelAgentConfig | undefined> {
   const found = await openModel(env)
   if (found === undefined) return undefined
@@ -56,7 +56,10 @@ export async function openModelAgent(env: NodeJS.ProcessEnv): Promise<ModelAgent
   }
 }
 
-/** The first that the environment names. Its package is loaded only then, since each agent thread loads this file. */
+/**
+ * Opens the first model that the environment names. Loads its package only then, because each agent thread loads this
+ * file.
+ */
 async function openModel(env: NodeJS.ProcessEnv) {
   const baseURL = env['ERRAND_MODEL_BASE_URL']
   if (baseURL) {
@@ -64,7 +67,7 @@ async function openModel(env: NodeJS.ProcessEnv) {
     if (!label) throw new Error('ERRAND_MODEL_NAME: must name a model of the server at ERRAND_MODEL_BASE_URL')
     const { createOpenAICompatible } = await import('@ai-sdk/openai-compatible')
     const apiKey = env['ERRAND_MODEL_API_KEY']
-    // Without includeUsage a stream ends without the counts that the chat is charged by.
+    // Without includeUsage, a stream ends without the token counts that the charge is based on.
     const provider = createOpenAICompatible({ name: 'model', baseURL, includeUsage: true, ...(apiKey && { apiKey }) })
     return { model: provider(label), label }
   }

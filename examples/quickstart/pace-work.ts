@@ -1,9 +1,9 @@
 import { setImmediate } from 'node:timers/promises'
 
-/** How long a computation may hold its thread, which it shares with other runs. */
+/** How long a computation may block its thread, which it shares with other runs. */
 const sliceMs = 8
 
-/** The items of a long computation, with pauses for other runs. Throws the signal's reason once it has fired. */
+/** Yields the items of a long computation, with pauses for other runs. Throws the signal's reason after an abort. */
 export async function* paceWork<Item>(
   items: Iterable<Item> | AsyncIterable<Item>,
   signal?: AbortSignal,

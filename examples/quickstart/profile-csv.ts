@@ -6,7 +6,7 @@ import { readTable, type TableOptions } from './read-table.ts'
 
 const shorten = (value: string) => (value.length > 100 ? `${value.slice(0, 99).toWellFormed()}…` : value)
 
-/** Describes each column of a CSV. Throws when the CSV is empty or broken, naming the line. */
+/** Describes each column of a CSV. Throws if the CSV is empty or malformed, naming the line. */
 export async function profileCsv(csv: string, options: TableOptions = {}) {
   const { names, rows, delimiter, warnings, ...table } = await readTable(csv, options)
   const columns: ReturnType<typeof describeColumn>[] = []
@@ -16,7 +16,7 @@ export async function profileCsv(csv: string, options: TableOptions = {}) {
   return { rows, columns, delimiter, header: options.header ?? true, warnings }
 }
 
-/** What all values of a column are decides its type, the first of these that fits. */
+/** Column types; the first one that fits all values wins. */
 const types = {
   integer: (value: string) => readNumber(value) !== undefined && !/[.e]/i.test(value),
   number: (value: string) => readNumber(value) !== undefined,
@@ -52,7 +52,7 @@ function describeColumn(name: string, cells: readonly string[]) {
   return { ...base, type, minLength: minimum(lengths), maxLength: maximum(lengths), top }
 }
 
-/** ISO 8601, with or without a time, and of a day that exists. */
+/** True for an ISO 8601 date that exists, with or without a time. */
 function isDate(value: string): boolean {
   const [, day] = /^(\d{4}-\d{2}-\d{2})(?:[T ]\d{2}:\d{2}.*)?$/.exec(value) ?? []
   if (day === undefined || Number.isNaN(Date.parse(value))) return false

@@ -2,11 +2,11 @@ import { average, maximum, median, minimum, readNumber, total } from './figures.
 import { readTable, type Table } from './read-table.ts'
 
 export type Query = {
-  /** `count`, or one of `operations`, which are of a column. */
+  /** `count`, or one of `operations`, which apply to a column. */
   readonly operation?: string
   readonly column?: string
   readonly groupBy?: string
-  /** Only rows whose value in this column stands in the relation `is` to `value`. */
+  /** Only rows whose value in this column has the relation `is` to `value`. */
   readonly where?: string
   readonly is?: string
   readonly value?: string
@@ -26,10 +26,12 @@ const operations: { readonly [operation: string]: (numbers: readonly number[]) =
   highest: maximum,
 }
 
-/** In which orders of two values a relation holds; the others, such as `<=`, name theirs themselves. */
+/** Comparison results for which a relation holds. Other relations, such as `<=`, spell theirs out. */
 const orders: { readonly [is: string]: string } = { is: '=', 'is not': '<>!', '!=': '<>!' }
 
-/** Computes over the rows of a table. Cells that are no numbers are left out, and counted. Throws without the column. */
+/**
+ * Computes over the rows of a table. Non-numeric cells are omitted and counted. Throws if the column does not exist.
+ */
 export async function queryTable(csv: string, { query, signal }: { query: Query; signal: AbortSignal }) {
   const { operation = '', column = '', groupBy, where, is = '', value = '' } = query
   const table = await readTable(csv, { signal })
@@ -53,14 +55,17 @@ export async function queryTable(csv: string, { query, signal }: { query: Query;
   return { ...counts, groupCount: groups.length, groups: groups.slice(0, shownMax) }
 }
 
-/** Numbers by their size, all else, such as dates, by the alphabet; a number and another value have no order, only `!`. */
+/**
+ * Compares numbers by size, other values such as dates alphabetically. A number and another value are only unequal
+ * (`!`).
+ */
 function compare(left: string, right: string): '<' | '=' | '>' | '!' {
   const [a, b] = [readNumber(left) ?? left.toLowerCase(), readNumber(right) ?? right.toLowerCase()]
   if (typeof a !== typeof b) return '!'
   return a < b ? '<' : a > b ? '>' : '='
 }
 
-/** A column by its name, whatever its case, with spaces or hyphens for underscores. */
+/** Finds a column by name, ignoring case, with spaces or hyphens for underscores. */
 function findColumn({ names, columns }: Table, name: string): readonly string[] {
   const fold = (text: string) => text.toLowerCase().replace(/[\s_-]+/g, ' ')
   const found = columns[names.findIndex((known) => fold(known) === fold(name))]

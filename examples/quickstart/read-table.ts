@@ -4,16 +4,16 @@ import { paceWork } from './pace-work.ts'
 
 export type Table = {
   readonly names: readonly string[]
-  /** The values of each column; a value that a row lacks is empty. Arrays of rows would take several times the memory. */
+  /** Values by column; missing values are empty. Arrays of rows would take several times the memory. */
   readonly columns: readonly (readonly string[])[]
   readonly rows: number
   readonly delimiter: string
-  /** What is odd about the table, in sentences. */
+  /** Irregularities of the table, in sentences. */
   readonly warnings: readonly string[]
 }
 
 export type TableOptions = {
-  /** Detected when left out. */
+  /** Default: detected. */
   readonly delimiter?: string | undefined
   readonly header?: boolean
   readonly signal?: AbortSignal | undefined
@@ -21,7 +21,7 @@ export type TableOptions = {
 
 const columnsMax = 20_000
 
-/** Reads a CSV (RFC 4180). Throws when it is empty or its quotes are broken, naming the line. */
+/** Reads a CSV (RFC 4180). Throws if it is empty or its quotes are malformed, naming the line. */
 export async function readTable(csv: string, options: TableOptions): Promise<Table> {
   const { header = true, delimiter = detectDelimiter(csv), signal } = options
   const parser = parse({
@@ -36,7 +36,7 @@ export async function readTable(csv: string, options: TableOptions): Promise<Tab
   let columns: readonly string[][] = []
   const counts = { rows: 0, short: 0, long: 0 }
   try {
-    // In parts, between which other runs go on; "u" keeps surrogate pairs whole.
+    // In chunks, so that other runs can go on; "u" keeps surrogate pairs whole.
     const parts = Readable.from(csv.match(/[^]{1,65536}/gu) ?? [])
     for await (const row of paceWork<string[]>(parts.pipe(parser), signal)) {
       if (names === undefined) {
@@ -64,11 +64,14 @@ export async function readTable(csv: string, options: TableOptions): Promise<Tab
   return { names, columns, rows, delimiter, warnings }
 }
 
-/** The character that divides the first row into the most values; a table of one column counts as separated by commas. */
+/**
+ * Returns the character that splits the first row into the most values. A single-column table counts as
+ * comma-separated.
+ */
 export function detectDelimiter(csv: string): string {
   const unquoted = csv.slice(0, 65_536).replace(/"[^"]*"/g, '')
   const [first = ''] = unquoted.trimStart().split(/[\r\n]/)
   const countOf = (delimiter: string) => first.split(delimiter).length - 1
-  // Commas also stand inside of values.
+  // Commas also occur inside values.
   return ['|', ';', '\t'].reduce((best, one) => (countOf(one) > 0 && countOf(one) >= countOf(best) ? one : best), ',')
 }

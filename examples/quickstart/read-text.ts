@@ -9,18 +9,21 @@ export const textWithWords = z
 const words = new Intl.Segmenter('en', { granularity: 'word' })
 const sentences = new Intl.Segmenter('en', { granularity: 'sentence' })
 
-/** Text without ends of sentences is cut at the last space of so many characters, so that one is never the whole text. */
+/**
+ * Splits text without sentence ends at the last space within 2000 characters, so that a sentence is never the whole
+ * text.
+ */
 const bounded = /.{1,2000}(?= |$)|.{1,2000}/gsu
 const sampleLength = 10_000
 
 const listMarker = /^\s*(?:[-*+•]|#+|\d+[.)])\s+/
 const paragraphEnd = /\n\s*\n|\n(?=\s*(?:[-*+•]|#+|\d+[.)])\s)|(?<=^#+ .*)\n/m
-/** Unicode's rules end a sentence after these; they are titles, initials and numbers of lists. */
+/** Titles, initials and list numbers, after which Unicode's rules end a sentence. */
 const abbreviation = /(?:^|[\s("“])(?:\p{L}|\p{L}\.\p{L}|dr|fig|jr|mr|mrs|ms|prof|sr|st|vs)\.\s*$|^\d+\.\s*$/iu
-/** Contractions, single characters, short words in hiragana (mostly endings) and what has no letter. */
+/** Contractions, single characters, short hiragana words (mostly endings) and words without letters. */
 const noContent = /^.$|^\p{scx=Hiragana}{1,3}$|^\P{L}+$|['’](?:t|re|ve|ll|d|m)$|.{60}/u
 
-// The package's English list is short; these would otherwise rank as keywords.
+// The package's English list is short; these words would otherwise rank as keywords.
 const moreEnglish =
   'above among called cannot did does each even ever every few first found good great here however its itself just known ' +
   'less made may more must new no nor not off one only other our own per said same second shall so some something such ' +
@@ -36,7 +39,7 @@ for (const [name, list] of Object.entries({ ...lists, eng: [...(lists['eng'] ?? 
   }
 }
 
-/** The sentences of plain or Markdown text in any script; a heading or an item of a list counts as one. */
+/** Yields the sentences of plain or Markdown text in any script. A heading or list item counts as one. */
 export function* readSentences(text: string): Generator<string> {
   for (const paragraph of text.replace(/\r\n?/g, '\n').split(paragraphEnd)) {
     const line = paragraph.replace(listMarker, '').replace(/[\s\p{Cc}]+/gu, ' ')
@@ -53,7 +56,7 @@ export function* readSentences(text: string): Generator<string> {
 
 export type Word = { readonly folded: string; readonly start: number; readonly end: number }
 
-/** The words and numbers of a text in order, in lower case and without an English 's. */
+/** Returns the words and numbers of a text in order, in lower case and without an English 's. */
 export function readWords(text: string): Word[] {
   const found = [...words.segment(text)].filter(({ isWordLike }) => isWordLike)
   return found.map(({ segment, index }) => {
@@ -62,14 +65,14 @@ export function readWords(text: string): Word[] {
   })
 }
 
-/** Whether a folded word says something about the text's subject. */
+/** True if a folded word says something about the text's subject. */
 export function isContentWord(word: string, language: string): boolean {
   return !noContent.test(word) && !languagesOf.get(word)?.includes(language)
 }
 
 /**
- * The language of a text as a BCP 47 tag: the one whose stop words the text begins with most, where a word counts the
- * more the fewer languages share it; `und` if that is less than one word of its own.
+ * Detects the language of a text as a BCP 47 tag: the one with the most stop words at its start. A word shared by fewer
+ * languages counts more. Returns `und` if the score is less than one word unique to a language.
  */
 export function detectLanguage(text: string): string {
   const scores = new Map<string, number>()

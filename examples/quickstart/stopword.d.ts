@@ -1,4 +1,4 @@
-// The package `stopword` ships no types; its lists of words are named by ISO 639-3 codes of languages.
+// The package `stopword` has no types. Its word lists are named by ISO 639-3 language codes.
 declare module 'stopword' {
   const lists: { readonly [name: string]: readonly string[] }
   export default lists

@@ -1,6 +1,6 @@
 import { createClient } from 'errand-client'
 
-// Runs a task and says what it cost. `npm start` prints the key:
+// Runs a task and prints its cost. `npm start` prints the key:
 //   ERRAND_API_KEY=errand_sk_… npm run client
 
 const { ERRAND_API_KEY: apiKey = '', ERRAND_URL: baseUrl = 'http://127.0.0.1:3000' } = process.env

@@ -1,7 +1,7 @@
 import { defineConfig } from 'errand'
 import { greeter } from './agents/greeter.ts'
 
-/** What users may run, and what it costs. */
+/** The agents that users may run, with their prices. */
 export default defineConfig({
   agents: [greeter],
 })

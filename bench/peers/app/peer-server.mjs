@@ -3,9 +3,9 @@ import { Queue } from 'bullmq'
 import fastify from 'fastify'
 import { Redis } from 'ioredis'
 
-// The API that a team would build with Fastify, BullMQ and Redis. It does less than Errand wherever that makes it faster:
-// API keys are plain strings in memory, there is no ledger, failed jobs are not refunded, and a crash between the charge
-// and the job loses the charge.
+// The API that a team would build with Fastify, BullMQ and Redis. It does less than Errand wherever that makes it
+// faster. API keys are plain strings in memory, and it has no ledger. Failed jobs are not refunded, and a crash between
+// the charge and the job loses the charge.
 // Usage: node peer-server.mjs REDIS_SOCKET USERS_FILE
 
 const [, , socketPath, usersFile] = process.argv

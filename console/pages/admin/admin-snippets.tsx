@@ -6,7 +6,7 @@ import classes from './admin.module.css'
 
 type AdminSnippetsProps = { request: AdminRequest; call: ClientCall }
 
-/** An operation of admins as curl commands and with the typed client; both log in, because keys are refused. */
+/** An admin operation as curl commands and with the typed client. Both log in, because keys are rejected. */
 export function AdminSnippets({ request, call }: AdminSnippetsProps) {
   const { data: account } = useAccount()
   const { idempotencyKey } = request
@@ -15,7 +15,7 @@ export function AdminSnippets({ request, call }: AdminSnippetsProps) {
   return <SnippetTabs curl={toAdminCurl(request, caller)} typeScript={toAdminTypeScript(ownCall, caller)} />
 }
 
-/** Folded away until somebody asks, for forms and parts of a page. */
+/** Collapsed variant for forms and sections. */
 export function FoldedAdminSnippets({ summary, ...props }: AdminSnippetsProps & { summary: string }) {
   return (
     <details className={classes.more}>

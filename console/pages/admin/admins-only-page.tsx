@@ -4,7 +4,7 @@ import { useAccount } from '../../app/use-account.ts'
 import { PageHeader } from '../../parts/page-header.tsx'
 import { RouterLink } from '../../parts/router-link.tsx'
 
-/** In place of a page of the admins for everybody else, and for an admin who no longer is one. */
+/** Replaces admin pages for everyone else, including a former admin. */
 export function AdminsOnlyPage() {
   const email = useAccount().data?.email
   return (
@@ -25,7 +25,7 @@ export function AdminsOnlyPage() {
   )
 }
 
-/** Whether the service refused because the account is no admin any more. */
+/** True if the service rejected the request because the account is not an admin anymore. */
 export function isForAdminsOnly(error: unknown): boolean {
   return error instanceof ErrandClientError && error.status === 403
 }

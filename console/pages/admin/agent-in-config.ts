@@ -2,7 +2,7 @@ import type { System } from '../../../client/client.ts'
 
 type Agent = System['agents'][number]
 
-/** Where the prices and the visibility of an agent stand in the configuration; dots for what is not known here. */
+/** Shows where an agent's prices and visibility are set in the configuration; dots for unknown parts. */
 export function agentInConfig({ chatPricing, endpoints, id, kind, name, visibility }: Agent): string {
   const seenBy = visibility === 'public' ? "'public'" : `[${visibility.map(quote).join(', ')}]`
   const lines = [`kind: '${kind}',`, `id: ${quote(id)},`, `name: ${quote(name)},`, `visibility: ${seenBy},`]

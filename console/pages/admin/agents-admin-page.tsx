@@ -26,7 +26,7 @@ const kinds: Readonly<Record<Agent['kind'], string>> = {
   http: 'Service over HTTP',
 }
 
-/** All agents of the service, also those that only some people see, with what they cost. */
+/** All agents of the service with their prices, including those with restricted visibility. */
 export function AgentsAdminPage() {
   const system = useSystem()
   if (isForAdminsOnly(system.error)) return <AdminsOnlyPage />

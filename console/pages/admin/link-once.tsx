@@ -6,12 +6,11 @@ import { TimeText } from '../../parts/text/time-text.tsx'
 type LinkOnceProps = {
   link: { url: string; expiresAt: string }
   email: string
-  /** What else there is to know about it. */
   children?: ReactNode
   onDone: () => void
 }
 
-/** A link that is shown this once, for the admin to pass on. */
+/** A link that is shown only once, for the admin to pass on. */
 export function LinkOnce({ link: { expiresAt, url }, email, children, onDone }: LinkOnceProps) {
   return (
     <Stack gap="md">

@@ -1,7 +1,7 @@
 import { Button } from '@mantine/core'
 import { EmptyState } from '../../parts/empty-state.tsx'
 
-/** Where the address names a page behind the last of a list. */
+/** Shown if the URL points past the last page of a list. */
 export function PastEnd({ what, onFirst }: { what: string; onFirst: () => void }) {
   return (
     <EmptyState

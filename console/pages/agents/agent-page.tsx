@@ -24,7 +24,6 @@ import { RunPanel } from './run-panel.tsx'
 
 type Endpoint = Agent['endpoints'][number]
 
-/** An agent: a form for each of its endpoints, and its chat. */
 export function AgentPage() {
   const { agentId } = useParams<{ agentId: string }>()
   const agent = useQuery({
@@ -129,7 +128,7 @@ function EndpointContent({ agent, endpoint, from, onStartOver }: EndpointContent
     queryKey: ['task-input', from],
     queryFn: ({ signal }) => loadInput(from, signal),
     enabled: from !== '',
-    // What a task was given never changes.
+    // A task's input never changes.
     staleTime: Infinity,
   })
   return (

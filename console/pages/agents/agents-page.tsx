@@ -19,7 +19,6 @@ import { OpenChatButton } from './open-chat-button.tsx'
 
 const limit = 24
 
-/** The agents that the account may run, with what they cost. */
 export function AgentsPage() {
   const [offset, setOffset] = useOffset()
   const input = offset === 0 ? { limit } : { limit, offset }

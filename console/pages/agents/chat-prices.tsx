@@ -2,7 +2,7 @@ import { Text } from '@mantine/core'
 import type { Agent } from '../../../client/client.ts'
 import { usdText } from '../../parts/text/usd-text.ts'
 
-/** What a chat costs, by its components; those that are free are left out. */
+/** Prices of a chat by component, without the free ones. */
 export function ChatPrices({ chat }: { chat: NonNullable<Agent['chat']> }) {
   const { pricing, reasoning } = chat
   const rates = [

@@ -11,14 +11,14 @@ const statusTexts: Record<Connector['status'], string> = {
   needs_sign_in: ' (needs a sign-in)',
 }
 
-/** A connector that is no more, by the end of its id. */
+/** Label of a deleted connector, with the end of its id. */
 export function deletedText(connectorId: string): string {
   return `Deleted connector …${connectorId.slice(-4)}`
 }
 
 type ConnectorPickerProps = { value: readonly string[]; onChange: (ids: string[]) => void; error: string | undefined }
 
-/** The user's connectors; asked for with the agent, so that a form does not move when they come. */
+/** Loads the user's connectors together with the agent, so that a form does not jump when they arrive. */
 export function useConnectors() {
   const input = { limit: 100 }
   return useQuery({
@@ -27,11 +27,10 @@ export function useConnectors() {
   })
 }
 
-/** Which of the user's connectors the agent may use; nothing when there are none. */
 export function ConnectorPicker({ value, onChange, error }: ConnectorPickerProps) {
   const { data } = useConnectors()
   if (!data || (data.connectors.length === 0 && value.length === 0)) return null
-  // Those of an earlier task may be gone by now.
+  // Connectors of an earlier task may be deleted by now.
   const gone = value.filter((id) => !data.connectors.some((connector) => connector.id === id))
   return (
     <MultiSelect

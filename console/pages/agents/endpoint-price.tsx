@@ -5,7 +5,6 @@ import { Money } from '../../parts/text/money.tsx'
 
 type Endpoint = Agent['endpoints'][number]
 
-/** What a task of an endpoint costs, or may cost at most where that depends on what it does. */
 export function EndpointPrice({ endpoint }: { endpoint: Pick<Endpoint, 'priceUsd' | 'pricing'> }) {
   if (!endpoint.pricing) return <Money usd={endpoint.priceUsd} />
   return (
@@ -15,7 +14,7 @@ export function EndpointPrice({ endpoint }: { endpoint: Pick<Endpoint, 'priceUsd
   )
 }
 
-/** The price of one of each event that a metered task is charged for. */
+/** Unit price of each event that a metered task is charged for. */
 export function EventPrices({ pricing: { events } }: { pricing: NonNullable<Endpoint['pricing']> }) {
   return (
     <KeyValueList
@@ -24,7 +23,7 @@ export function EventPrices({ pricing: { events } }: { pricing: NonNullable<Endp
   )
 }
 
-/** What is charged when the run is created: of a metered one no more than the cap that it is given. */
+/** Returns the amount charged when the run is created. For a metered endpoint, the cap limits it. */
 export function chargedUsd({ priceUsd, pricing }: Endpoint, capUsd: string): string {
   const [cap, price] = [parseUsd(capUsd), parseUsd(priceUsd)]
   if (!pricing || cap === undefined || price === undefined || cap >= price) return priceUsd

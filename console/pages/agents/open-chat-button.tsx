@@ -7,14 +7,14 @@ import { newIdempotencyKey } from '../../../client/client.ts'
 import { client } from '../../app/api-client.ts'
 import { notifyError } from '../../parts/notify.tsx'
 
-/** Opens a session with an agent, free of charge, and goes to its chat. */
+/** Creates a free session with an agent and opens its chat. */
 export function OpenChatButton({ agentId, agentName }: { agentId: string; agentName: string }) {
   const queries = useQueryClient()
   const [, navigate] = useLocation()
   const key = useRef<string>(undefined)
   const open = useMutation({
     mutationFn: () => {
-      // One press is one session, however often its answer has to be asked for.
+      // One click creates one session, even if the request is retried.
       key.current ??= newIdempotencyKey()
       return client.sessions.create({ agentId }, { idempotencyKey: key.current })
     },

@@ -2,14 +2,14 @@ import { storedPrefix, whenLeaving } from '../../app/leave-console.ts'
 import type { FormField } from '../../parts/schema-form/form-field.ts'
 import { isObject, matches, ownValue, toJson } from '../../parts/schema-form/form-value.ts'
 
-// Params that were written and not run yet, of this tab, by form. They outlive a reload of the page, and end with the
-// login. Secrets are never kept.
+// Params that were entered but not run, by form, in this tab. They survive a reload and end with the login. Secrets are
+// never stored.
 
 const prefix = `${storedPrefix}params.`
 const drafts = new Map<string, unknown>()
 whenLeaving(() => drafts.clear())
 
-/** What was written in a form before; undefined when there is nothing. */
+/** Returns the draft of a form, or undefined. */
 export function draftOf(name: string): unknown {
   if (drafts.has(name)) return drafts.get(name)
   try {
@@ -20,7 +20,7 @@ export function draftOf(name: string): unknown {
   }
 }
 
-/** Keeps params for as long as the page is open; `storeDraft` makes them outlive it. */
+/** Keeps params while the page is open; `storeDraft` makes them survive it. */
 export function keepDraft(name: string, field: FormField, value: unknown): void {
   drafts.set(name, withoutSecrets(field, value))
 }
@@ -30,18 +30,18 @@ export function forgetDraft(name: string): void {
   storeDraft(name, undefined)
 }
 
-/** Writes what is kept to the tab's storage, as JSON: half a number is no part of it. */
+/** Writes a draft to the tab's storage as JSON. Unfinished input is not included. */
 export function storeDraft(name: string, field: FormField | undefined): void {
   const value = drafts.get(name)
   try {
     if (value === undefined || !field) sessionStorage.removeItem(prefix + name)
     else sessionStorage.setItem(prefix + name, JSON.stringify(toJson(field, value) ?? {}))
   } catch {
-    // What is larger than the storage is kept until the page is closed.
+    // A draft larger than the storage is kept until the page is closed.
   }
 }
 
-/** The value without what its schema calls a password. */
+/** Removes the values of fields with the format `password`. */
 export function withoutSecrets(field: FormField, value: unknown): unknown {
   if (isSecret(field)) return undefined
   if (!hasSecrets(field)) return value
@@ -58,7 +58,7 @@ export function withoutSecrets(field: FormField, value: unknown): unknown {
     return value.map((item) => withoutSecrets(field.item, item))
   }
   const variant = field.kind === 'variants' && field.variants.find((one) => matches(one, value))
-  // What does not fit may hold a secret anywhere.
+  // A value that does not fit the form may contain a secret anywhere.
   return variant ? withoutSecrets(variant, value) : undefined
 }
 

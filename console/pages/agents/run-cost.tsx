@@ -5,7 +5,7 @@ import { PageLink } from '../../parts/page-link.tsx'
 import { blockReason, WaitNotice } from './run-refusal.tsx'
 import { usdText } from '../../parts/text/usd-text.ts'
 
-/** What would be left of the balance, in units; negative when it is too low, undefined while it is not known. */
+/** Returns the balance after a run in units: negative if too low, undefined if unknown. */
 export function leftAfter(account: Account | undefined, priceUsd: string): number | undefined {
   const balance = account && parseUsd(account.balanceUsd)
   const held = account && parseUsd(account.heldUsd)
@@ -15,12 +15,11 @@ export function leftAfter(account: Account | undefined, priceUsd: string): numbe
 
 type RunCostProps = {
   account: Account | undefined
-  /** Whether what it does decides what of this it costs. */
+  /** Whether usage decides how much of the price is charged. */
   isMetered: boolean
   priceUsd: string
 }
 
-/** What a run costs, and the balance after it, before anything is charged. */
 export function RunCost({ account, isMetered, priceUsd }: RunCostProps) {
   const left = leftAfter(account, priceUsd)
   const isHeld = account !== undefined && parseUsd(account.heldUsd) !== 0
@@ -39,7 +38,6 @@ export function RunCost({ account, isMetered, priceUsd }: RunCostProps) {
   )
 }
 
-/** What stands in the way of a run, said before anybody tries. */
 export function RunObstacle({ account, priceUsd }: { account: Account | undefined; priceUsd: string }) {
   const left = leftAfter(account, priceUsd)
   const blockedUntil = account?.blockedUntil

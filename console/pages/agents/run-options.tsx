@@ -2,7 +2,7 @@ import { NativeSelect, SimpleGrid, Stack, TextInput } from '@mantine/core'
 import { Disclosure } from '../../parts/disclosure.tsx'
 import { TagsField, tagsOf } from '../../parts/tags-field.tsx'
 
-/** What a run may be given beside its params, as it is written. */
+/** Run options besides the params, as typed. */
 export type RunOptionsDraft = { maxCostUsd: string; expiresInSeconds: string; timeoutSeconds: string; tags: string[] }
 
 export const noOptions: RunOptionsDraft = { maxCostUsd: '', expiresInSeconds: '', timeoutSeconds: '', tags: [] }
@@ -18,7 +18,7 @@ const waits = [
   { value: '86400', label: 'A day' },
 ]
 
-/** As it is sent, without what was left out. What is wrong with it, the service says. */
+/** Converts options for the request and omits empty ones. The service validates them. */
 export function toOptions({ expiresInSeconds, maxCostUsd, tags, timeoutSeconds }: RunOptionsDraft) {
   const cap = maxCostUsd.trim()
   return {
@@ -33,11 +33,10 @@ type RunOptionsProps = {
   value: RunOptionsDraft
   onChange: (value: RunOptionsDraft) => void
   errors: Partial<Record<(typeof optionFields)[number], string>>
-  /** What the endpoint allows. */
+  /** The endpoint's limit. */
   timeoutSeconds: number
 }
 
-/** The most that a run may cost and take, and tags to find it by. */
 export function RunOptions({ errors, onChange, timeoutSeconds, value }: RunOptionsProps) {
   const set = (changes: Partial<RunOptionsDraft>) => onChange({ ...value, ...changes })
   return (

@@ -20,17 +20,14 @@ import { usdText } from '../../parts/text/usd-text.ts'
 type RunPanelProps = {
   agent: Agent
   endpoint: Agent['endpoints'][number]
-  /** Params to start from; undefined for the defaults. */
+  /** Initial params; undefined for the defaults. */
   start: unknown
-  /** The connectors that are chosen at first. */
   connectorIds?: readonly string[]
-  /** The tags that are given at first. */
   tags?: Readonly<Record<string, string>>
   draftName: string
   note?: ReactNode
 }
 
-/** The params of an endpoint as a form or as JSON, what the run costs, and the button that runs it. */
 export function RunPanel({ agent, endpoint, start, connectorIds = [], tags = {}, draftName, note }: RunPanelProps) {
   const account = useFreshAccount()
   const form = useParamsForm({ schema: endpoint.params, start, draftName })
@@ -40,7 +37,7 @@ export function RunPanel({ agent, endpoint, start, connectorIds = [], tags = {},
   const submit = () => {
     if (run.isPending) return
     void run.start().then((isTaken) => {
-      // After the errors are on the screen.
+      // After the errors are rendered.
       if (!isTaken) requestAnimationFrame(() => focusProblem(element.current))
     })
   }
@@ -138,7 +135,7 @@ export function RunPanel({ agent, endpoint, start, connectorIds = [], tags = {},
             <RunCost account={account.data} priceUsd={price} isMetered={isMetered} />
             <Group gap="xs">
               {(form.isChanged || form.undo) && (
-                // One button for both, so that the focus stays.
+                // One button for both, so that it keeps focus.
                 <Button variant="subtle" color="gray" disabled={run.isPending} onClick={form.undo ?? form.clear}>
                   {form.undo ? 'Undo' : start === undefined ? 'Clear' : 'Undo changes'}
                 </Button>

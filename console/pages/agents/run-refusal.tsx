@@ -11,13 +11,12 @@ import { errorText } from '../../parts/text/error-text.ts'
 
 export const blockReason = "Too many of this account's tasks failed in a short time."
 
-/** When the service takes a task again after an error; undefined when waiting does not help. */
+/** Returns when the service accepts a task again after an error; undefined if waiting does not help. */
 export function freeAt(error: unknown, receivedAt: number): number | undefined {
   if (!(error instanceof ErrandClientError) || error.retryAfterSeconds === undefined) return undefined
   return receivedAt + error.retryAfterSeconds * 1000
 }
 
-/** Why a task was not taken, and what to do about it. */
 export function RunRefusal({ error, receivedAt }: { error: unknown; receivedAt: number }) {
   const code = error instanceof ErrandClientError ? error.code : undefined
   const until = freeAt(error, receivedAt)
@@ -59,7 +58,7 @@ export function RunRefusal({ error, receivedAt }: { error: unknown; receivedAt: 
   )
 }
 
-/** Without the time, which the notice shows in the visitor's zone. */
+/** Omits the time, which the notice shows in the user's time zone. */
 function reasonOf(message: string): string {
   if (!message.includes('connectorIds')) return blockReason
   return 'A task of this account failed after it had called a connector. You can still run this without connectors.'
@@ -67,7 +66,6 @@ function reasonOf(message: string): string {
 
 type WaitNoticeProps = { title: string; until: number; isAlert?: boolean; children: React.ReactNode }
 
-/** What has to be waited for, with the seconds that are left. */
 export function WaitNotice({ title, until, isAlert = false, children }: WaitNoticeProps) {
   const left = useSecondsLeft(until)
   return (
@@ -75,7 +73,7 @@ export function WaitNotice({ title, until, isAlert = false, children }: WaitNoti
       <Text inherit role={isAlert ? 'alert' : undefined}>
         {children} You can go on at <TimeText at={new Date(until).toISOString()} isExact />.
       </Text>
-      {/* Not part of the alert, which would be read out every second. */}
+      {/* Not part of the alert, which would be announced every second. */}
       <Text inherit fw={600} mt={4} role="timer">
         {left > 0 ? `${secondsText(left)} left` : 'You can go on now.'}
       </Text>

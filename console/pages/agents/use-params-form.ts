@@ -16,30 +16,30 @@ export type ParamsForm = {
   switchTo: (mode: Mode) => void
   value: unknown
   setValue: (next: unknown) => void
-  /** Changes whenever the whole value came from elsewhere, so that the inputs start anew. */
+  /** Changes when the whole value is replaced, so that the inputs remount. */
   version: number
   json: Json
   setJson: (text: string) => void
-  /** What would be sent now. */
+  /** The params that would be sent now. */
   params: unknown
   problems: Problems
   setProblems: (problems: readonly Problem[]) => void
-  /** The params to send; undefined when there are problems, which are then shown. */
+  /** Returns the params to send. If there are problems, shows them and returns undefined. */
   check: () => Record<string, unknown> | undefined
-  /** Whether anything was written that `clear` would take away. */
+  /** Whether there is input that `clear` would remove. */
   isChanged: boolean
-  /** Goes back to what the form began with; `undo` brings what was there back until something is written. */
+  /** Resets to the initial value. `undo` restores the input until something is typed. */
   clear: () => void
   undo: (() => void) | undefined
-  /** What was written is not restored any more. */
+  /** Discards the stored draft. */
   forget: () => void
 }
 
 type ParamsFormOptions = {
   schema: ParamsJsonSchema
-  /** Params to start from; undefined for the defaults. */
+  /** Initial params; undefined for the defaults. */
   start: unknown
-  /** Under which what is written is kept until it was run or cleared. */
+  /** Key of the draft, which is kept until it is run or cleared. */
   draftName: string
 }
 
@@ -47,7 +47,7 @@ const storePauseMs = 400
 
 const noProblems: Problems = { fields: new Map(), rest: [] }
 
-/** The params of an endpoint while they are written, as a form or as JSON, from one to the other and back. */
+/** State of an endpoint's params while they are edited, as a form or as JSON, with conversion both ways. */
 export function useParamsForm({ schema, start, draftName }: ParamsFormOptions): ParamsForm {
   const field = useMemo(() => readSchema(schema), [schema])
   const first = useMemo(() => (start === undefined ? initialValue(field, true) : start), [field, start])
@@ -55,7 +55,7 @@ export function useParamsForm({ schema, start, draftName }: ParamsFormOptions): 
   const [cleared, setCleared] = useState<{ value: unknown }>()
   const [mode, setMode] = useState<Mode>('form')
   const [json, setOnlyJson] = useState<Json>({ text: '', problem: undefined })
-  /** The text that the form was turned into: unchanged, the form comes back as it was, unfinished inputs and all. */
+  /** JSON text generated from the form. If it is unchanged, the form returns as it was, including unfinished inputs. */
   const [written, setWritten] = useState('')
   const [version, setVersion] = useState(0)
   const [problems, place] = useState<Problems>(noProblems)
@@ -69,13 +69,13 @@ export function useParamsForm({ schema, start, draftName }: ParamsFormOptions): 
     place(placeProblems(found, new Set(mode === 'form' ? shownPaths(field, value) : [])))
   }
 
-  /** What the form would come back with; a text that is no JSON leaves what was there before. */
+  /** Value with which the form would return. Invalid JSON keeps the previous value. */
   const kept = mode === 'json' && json.text !== written ? (read && 'value' in read ? read.value : undefined) : value
   const isSame = useMemo(() => kept !== undefined && isEqual(kept, first), [kept, first])
   const isChanged = !isSame
   useDraft({ name: draftName, field, value: kept, isChanged })
 
-  /** Puts another value in place of the whole, in whatever way it is shown. */
+  /** Replaces the whole value, in either mode. */
   const replace = (next: unknown) => {
     setOnlyValue(next)
     setVersion(version + 1)
@@ -103,7 +103,7 @@ export function useParamsForm({ schema, start, draftName }: ParamsFormOptions): 
     setProblems,
     setValue: (next) => {
       setOnlyValue(next)
-      // What was changed may be right by now, the next try tells; the rest stays as wrong as it was.
+      // A changed field may be valid now; the next attempt tells. Unchanged fields keep their errors.
       const kept = [...problems.fields].filter(([path]) => isEqual(valueAt(value, path), valueAt(next, path)))
       place({ fields: new Map(kept), rest: [] })
     },
@@ -141,7 +141,7 @@ export function useParamsForm({ schema, start, draftName }: ParamsFormOptions): 
 
 type DraftOptions = { name: string; field: FormField; value: unknown; isChanged: boolean }
 
-/** Keeps what is written as it changes, and stores it when writing pauses or the page is left. */
+/** Keeps input as it changes, and stores it when typing pauses or the page is left. */
 function useDraft({ name, field, value, isChanged }: DraftOptions): void {
   useEffect(() => {
     if (value === undefined) return

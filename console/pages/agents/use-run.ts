@@ -20,7 +20,6 @@ type RunOptions = {
   tags: Readonly<Record<string, string>>
 }
 
-/** Creates a task from a form and goes to its page. */
 export function useRun({ endpointId, form, connectorIds: first, tags }: RunOptions) {
   const queries = useQueryClient()
   const [, navigate] = useLocation()
@@ -31,7 +30,7 @@ export function useRun({ endpointId, form, connectorIds: first, tags }: RunOptio
   const bytesMax = useAccount().data?.maxBodyBytes
   const create = useMutation({
     mutationFn: (input: Input) => {
-      // The same input is the same intent: an answer that got lost is asked for again, and charged once.
+      // The same input is the same intent: a retry after a lost response is charged once.
       const body = JSON.stringify(input)
       const bytes = bytesOf(input) + envelopeBytes
       if (bytesMax !== undefined && bytes > bytesMax) {
@@ -70,9 +69,9 @@ export function useRun({ endpointId, form, connectorIds: first, tags }: RunOptio
         .filter(([, problem]) => problem !== ''),
     ),
     isPending: create.isPending,
-    /** An error that its details do not place in the form. */
+    /** An error without details that belong to the form. */
     refusal: create.error && details.length === 0 ? { error: create.error, receivedAt: refusedAt } : undefined,
-    /** Resolves with whether the task was taken; problems are then shown by the form. */
+    /** Resolves with whether the task was created. If not, the form shows the problems. */
     start: async (): Promise<boolean> => {
       create.reset()
       const params = form.check()
@@ -98,7 +97,7 @@ export function useRun({ endpointId, form, connectorIds: first, tags }: RunOptio
   }
 }
 
-/** Whether a problem is of a field of the request, or of something in it. */
+/** True if the path is a request field or inside it. */
 function isOf(field: string, path: string): boolean {
   return path === field || path.startsWith(`${field}.`) || path.startsWith(`${field}[`)
 }

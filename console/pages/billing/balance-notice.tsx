@@ -4,7 +4,7 @@ import type { Account } from '../../../client/client.ts'
 import { Money } from '../../parts/text/money.tsx'
 import { usdUnits } from '../../parts/text/usd-units.ts'
 
-/** What is owed, or that the balance is below its owner's threshold; nothing where neither is so. */
+/** Warns about a debt, or about a balance below the owner's threshold. Otherwise renders nothing. */
 export function BalanceNotice({ account }: { account: Account | undefined }) {
   if (!account) return null
   const { balanceUsd, notifyBelowUsd, owedUsd } = account

@@ -4,7 +4,6 @@ import { Money } from '../../parts/text/money.tsx'
 import { StatTile, StatTiles } from '../overview/stat-tile.tsx'
 import { subtractUsd } from '../../parts/text/usd-units.ts'
 
-/** The balance, and what of it can be spent now. */
 export function BalanceTiles({ account: { data, isPending } }: { account: UseQueryResult<Account> }) {
   return (
     <StatTiles>

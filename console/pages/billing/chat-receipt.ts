@@ -1,7 +1,7 @@
 import type { Transaction } from '../../../client/client.ts'
 import { usdUnits } from '../../parts/text/usd-units.ts'
 
-// A rate of six digits per 1,000 tokens is a price per token of nine, so everything is summed in billionths of a USD.
+// Sums in billionths of a USD: a rate with six decimals per 1,000 tokens is a price per token with nine.
 
 type Breakdown = NonNullable<Transaction['breakdown']>
 
@@ -10,28 +10,28 @@ export type ReceiptLine = {
   quantity: number
   rateUsd: string
   per: '1,000 tokens' | 'call'
-  /** Exactly, with four to nine digits after the point. */
+  /** Exact, with four to nine decimals. */
   amountUsd: string
 }
 
 export type ChatReceipt = {
   lines: ReceiptLine[]
-  /** The sum of the lines, exactly. */
+  /** Exact sum of the lines. */
   exactUsd: string
-  /** What leads from the exact sum to the cost. */
+  /** Differences between the exact sum and the cost. */
   adjustments: { name: string; amountUsd: string }[]
-  /** Whole units of 0.0001 USD. */
+  /** In whole units of 0.0001 USD. */
   costUsd: string
-  /** The part of the cost that the balance did not cover; undefined when it covered all. */
+  /** The part of the cost that the balance did not cover; undefined if it covered everything. */
   writtenOffUsd: string | undefined
   chargedUsd: string
-  /** Whether the lines lead to what was charged. */
+  /** Whether the lines match the charged amount. */
   addsUp: boolean
 }
 
 const billionthsPerUnit = 100_000n
 
-/** What a chat charge is made of. */
+/** Splits a chat charge into its parts. */
 export function readChatReceipt({ amountUsd, breakdown }: { amountUsd: string; breakdown: Breakdown }): ChatReceipt {
   const parts = componentsOf(breakdown)
   const exact = parts.reduce((sum, { amount }) => sum + amount, 0n)
@@ -40,7 +40,7 @@ export function readChatReceipt({ amountUsd, breakdown }: { amountUsd: string; b
   const writtenOff = toBillionths(breakdown.writtenOffUsd ?? '0')
   const charged = -toBillionths(amountUsd)
   return {
-    // What was not used is left out, but every chat has an input and an output.
+    // Omits unused components, except input and output, which every chat has.
     lines: parts
       .filter(({ line }, index) => line.quantity > 0 || index === 0 || line.name === outputName)
       .map(({ line }) => line),
@@ -55,7 +55,7 @@ export function readChatReceipt({ amountUsd, breakdown }: { amountUsd: string; b
   }
 }
 
-/** Receipts without `exactUsd` were rounded half up, each by itself. */
+/** Receipts without `exactUsd` were rounded half up individually. */
 function adjustmentsOf({ carriedAfterUsd, carriedBeforeUsd }: Breakdown, exact: bigint) {
   if (carriedBeforeUsd === undefined || carriedAfterUsd === undefined) {
     const rounded = ((exact + billionthsPerUnit / 2n) / billionthsPerUnit) * billionthsPerUnit
@@ -90,14 +90,14 @@ function component(priced: Omit<ReceiptLine, 'amountUsd'>) {
   return { amount, line: { ...priced, amountUsd: writeBillionths(amount) } satisfies ReceiptLine }
 }
 
-/** A rate in millionths. */
+/** Parses a rate to millionths. */
 function readRate(text: string): bigint {
   const match = /^(\d+)(?:\.(\d{1,6}))?$/.exec(text)
   if (!match) throw new Error(`${text} is not a rate.`)
   return BigInt(match[1]! + (match[2] ?? '').padEnd(6, '0'))
 }
 
-/** Reads nine digits after the point. */
+/** Parses an amount with nine decimals. */
 function readBillionths(usd: string): bigint {
   return BigInt(usd.replace('.', ''))
 }
@@ -106,7 +106,7 @@ function toBillionths(usd: string): bigint {
   return BigInt(usdUnits(usd)) * billionthsPerUnit
 }
 
-/** Four digits after the point, and as many more as it takes. */
+/** Formats an amount with four decimals, or more if needed. */
 function writeBillionths(amount: bigint): string {
   const digits = String(amount < 0n ? -amount : amount).padStart(10, '0')
   const fraction = digits.slice(-9).replace(/0{1,5}$/, '')

@@ -15,7 +15,6 @@ import { usdText } from '../../parts/text/usd-text.ts'
 
 type ReceiptPaperProps = { receipt: Receipt; task: Task | undefined; account: Account | undefined }
 
-/** The receipt as it is printed. */
 export function ReceiptPaper({ receipt, task, account }: ReceiptPaperProps) {
   const { balanceAfterUsd, charge, chat, isEstimated, refund } = receipt
   const { sessionId, taskId, turnId } = charge

@@ -1,6 +1,8 @@
 import type { Transaction } from '../../../client/client.ts'
 
-/** The receipt of what a transaction belongs to; undefined for a credit or an adjustment, which buy nothing. */
+/**
+ * Returns the receipt path of a transaction's task or turn. Undefined for credits and adjustments, which buy nothing.
+ */
 export function receiptPath({ taskId, turnId }: Pick<Transaction, 'taskId' | 'turnId'>): string | undefined {
   if (taskId !== undefined) return `/billing/receipt?taskId=${encodeURIComponent(taskId)}`
   if (turnId !== undefined) return `/billing/receipt?turnId=${encodeURIComponent(turnId)}`

@@ -5,17 +5,16 @@ import { readChatReceipt, type ChatReceipt } from './chat-receipt.ts'
 export type Receipt = {
   charge: Transaction
   refund: Transaction | undefined
-  /** Of a chat: how its price came about. */
   chat: ChatReceipt | undefined
   chargedUsd: string
   refundedUsd: string
   paidUsd: string
-  /** As of the newest of its transactions. */
+  /** After the newest of its transactions. */
   balanceAfterUsd: string
   isEstimated: boolean
 }
 
-/** What the transactions of one task or one chat come to; undefined when nothing was charged. */
+/** Summarizes the transactions of one task or chat; undefined if nothing was charged. */
 export function readReceipt(transactions: readonly Transaction[]): Receipt | undefined {
   const charge = transactions.find(({ type }) => type === 'task_charge' || type === 'chat_charge')
   if (!charge) return undefined
@@ -35,7 +34,7 @@ export function readReceipt(transactions: readonly Transaction[]): Receipt | und
   }
 }
 
-/** The receipt as a file: figures and the transactions behind them, as the API gives them. */
+/** The receipt as a JSON file: amounts and the underlying transactions, in API format. */
 export function receiptJson(receipt: Receipt, email: string | undefined): string {
   const { balanceAfterUsd, charge, chargedUsd, chat, paidUsd, refund, refundedUsd } = receipt
   const { description, sessionId, taskId, turnId } = charge

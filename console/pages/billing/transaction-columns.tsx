@@ -7,7 +7,6 @@ import { TimeText } from '../../parts/text/time-text.tsx'
 import { receiptPath } from './receipt-path.ts'
 import { TypeBadge } from './transaction-type.tsx'
 
-/** How billing lists transactions. */
 export const transactionColumns: readonly Column<Transaction>[] = [
   { id: 'description', label: 'Description', cell: (transaction) => <Subject transaction={transaction} /> },
   { id: 'type', label: 'Type', cell: ({ type }) => <TypeBadge type={type} /> },
@@ -28,14 +27,14 @@ export const transactionColumns: readonly Column<Transaction>[] = [
   },
 ]
 
-/** The description leads to the task or chat that it speaks of. */
+/** Links the description to its task or chat. */
 function Subject({ transaction: { description, sessionId, taskId } }: { transaction: Transaction }) {
   if (taskId !== undefined) return <PageLink href={`/tasks/${encodeURIComponent(taskId)}`}>{description}</PageLink>
   if (sessionId !== undefined) return <PageLink href={`/chat/${encodeURIComponent(sessionId)}`}>{description}</PageLink>
   return description
 }
 
-/** What was added is green, and has a plus for those who do not see the colour. */
+/** Shows credits in green, with a plus sign for users who do not see the color. */
 export function Amount({ usd }: { usd: string }) {
   const isAdded = !usd.startsWith('-') && /[1-9]/.test(usd)
   return (

@@ -4,15 +4,14 @@ import { csvHeader, transactionRow } from './transactions-csv.ts'
 const pageSize = 100
 
 export type TransactionFilter = { type?: Transaction['type']; sessionId?: string }
-/** Reads one page. */
 export type ListTransactions = (
   ...input: Parameters<ErrandClient['transactions']['list']>
 ) => Promise<Awaited<ReturnType<ErrandClient['transactions']['list']>>>
 export type ExportProgress = { done: number; total: number }
 
 /**
- * The transactions that match a filter when the export begins, newest first, each once. Those that arrive while it
- * pages push the others to higher offsets, so a page begins with what is known already, or with what came too late.
+ * Exports the transactions that match a filter when the export starts: newest first, each once. New transactions during
+ * paging push the others to higher offsets. A page may therefore start with rows that are known or too new.
  */
 export class TransactionExport {
   readonly #list: ListTransactions
@@ -20,7 +19,7 @@ export class TransactionExport {
   readonly #seen = new Set<string>()
   readonly #rows: string[] = []
   #offset = 0
-  /** How many match at the start; undefined before the first answer. */
+  /** Matches at the start; undefined before the first response. */
   #total: number | undefined
 
   constructor(list: ListTransactions, filter: TransactionFilter) {
@@ -28,7 +27,7 @@ export class TransactionExport {
     this.#filter = filter
   }
 
-  /** The CSV file. After a failure or a cancellation it can be called again, and goes on where it was. */
+  /** Returns the CSV file. After a failure or cancellation, another call continues where it stopped. */
   async run({
     signal,
     onProgress,
@@ -49,7 +48,7 @@ export class TransactionExport {
     return csvHeader + this.#rows.join('')
   }
 
-  /** `arrived` transactions stand before those that were there at the start. */
+  /** `arrived` new transactions precede those that existed at the start. */
   #take(transactions: readonly Transaction[], arrived: number): void {
     const before = this.#seen.size
     for (const [index, transaction] of transactions.entries()) {

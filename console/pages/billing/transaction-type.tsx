@@ -23,7 +23,6 @@ export function isTransactionType(text: string): text is TransactionType {
   return Object.hasOwn(transactionTypes, text)
 }
 
-/** What kind of transaction it is, by icon and word. */
 export function TypeBadge({ type }: { type: TransactionType }) {
   const { color, Icon, label } = transactionTypes[type]
   return (

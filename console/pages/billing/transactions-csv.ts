@@ -1,7 +1,6 @@
 import type { Transaction } from '../../../client/client.ts'
 import { csvRow } from './csv-text.ts'
 
-/** The first line of an export. */
 export const csvHeader = csvRow([
   'id',
   'createdAt',
@@ -24,7 +23,6 @@ export const csvHeader = csvRow([
   'carriedAfterUsd',
 ])
 
-/** One transaction as a line of an export. */
 export function transactionRow(transaction: Transaction): string {
   const { breakdown } = transaction
   return csvRow([

@@ -3,7 +3,6 @@ import { ChatList } from './list/chat-list.tsx'
 import { Conversation } from './conversation.tsx'
 import { NewChat } from './compose/new-chat.tsx'
 
-/** The list of sessions, a new one, or a conversation. */
 export function ChatPage() {
   const { sessionId } = useParams<{ sessionId?: string }>()
   const [params] = useSearchParams()

@@ -4,13 +4,13 @@ import type { ChatParams } from './transcript/chat-drafts.ts'
 
 type ChatSnippetsProps = { sessionId: string; message: string; params: ChatParams }
 
-/** How to send the message that stands in the box from code, and read its reply as it comes. */
+/** Code that sends the current draft and streams its reply. */
 export function ChatSnippets({ message, params, sessionId }: ChatSnippetsProps) {
   const input = { sessionId, message, ...(Object.keys(params).length > 0 && { params }) }
   return <SnippetTabs curl={curlOf(input)} typeScript={typeScriptOf(input)} />
 }
 
-/** Without its buffer, curl shows the events as they come. */
+/** Disables curl's buffer, so that it shows events as they arrive. */
 function curlOf(body: object): string {
   return toCurl({ method: 'POST', path: '/api/chat', body }, location.origin).replace(/^curl /, 'curl -N ')
 }

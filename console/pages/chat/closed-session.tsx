@@ -7,7 +7,7 @@ import classes from './conversation.module.css'
 import { connectorIdsOf } from './compose/session-connector-ids.ts'
 import { useCreateSession } from './compose/use-create-session.ts'
 
-/** Stands where the box was, of a session that takes no more messages. */
+/** Replaces the composer of a session that accepts no more messages. */
 export function ClosedSession({ session }: { session: Session }) {
   const { text } = useDraft(session.id)
   const create = useCreateSession(text)

@@ -21,7 +21,6 @@ import { readEarlier, transcriptOptions, type Transcript } from './transcript/tr
 
 type ConversationViewProps = { session: Session; agent: Agent | undefined }
 
-/** The messages, what is being written, and the box for the next one. */
 export function ConversationView({ agent, session }: ConversationViewProps) {
   const { id: sessionId, status } = session
   const agentName = agent?.name ?? session.agentId

@@ -15,7 +15,7 @@ import { useListSearch } from './list/session-list.ts'
 import { SessionSidebar } from './list/session-sidebar.tsx'
 import { sessionOptions } from './transcript/transcript.ts'
 
-/** One session: beside the list on a wide screen, by itself on a phone. */
+/** One session: beside the list on wide screens, alone on phones. */
 export function Conversation({ sessionId }: { sessionId: string }) {
   const [params] = useSearchParams()
   const search = useListSearch()

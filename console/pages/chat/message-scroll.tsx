@@ -5,16 +5,16 @@ import classes from './message-scroll.module.css'
 
 type MessageScrollProps = {
   label: string
-  /** Changes when messages are put before the first: what is being read then stays where it is. */
+  /** Changes when messages are prepended. The reading position then stays. */
   firstKey: string | undefined
-  /** Changes when a message is sent from here, which leads to the end. */
+  /** Changes when a message is sent from here, which scrolls to the end. */
   sentKey: string | undefined
   children: ReactNode
 }
 
 const endPx = 48
 
-/** Scrolls by itself, follows the end while the reader is there, and never moves what somebody reads. */
+/** Scroll container that follows the end while the user is there, and otherwise never moves the content. */
 export function MessageScroll({ children, firstKey, label, sentKey }: MessageScrollProps) {
   const outer = useRef<HTMLDivElement>(null)
   const inner = useRef<HTMLDivElement>(null)
@@ -57,7 +57,7 @@ export function MessageScroll({ children, firstKey, label, sentKey }: MessageScr
     const box = outer.current
     if (!box) return
     const distance = distanceOf(box)
-    // Only the reader scrolls up; a text that grows below moves the end away, not the reader.
+    // Only the user scrolls up. A growing reply moves the end, not the position.
     if (distance <= endPx) isFollowing.current = true
     else if (box.scrollTop < lastTop.current) isFollowing.current = false
     lastTop.current = box.scrollTop

@@ -13,7 +13,6 @@ import { sessionOptions } from './transcript/transcript.ts'
 
 type Capped = Pick<Session, 'maxCostUsd' | 'spentUsd'>
 
-/** What the chats of a session have cost of what they may cost together. */
 export function SessionCap({ session: { maxCostUsd, spentUsd } }: { session: Capped }) {
   if (maxCostUsd === undefined) return 'None'
   return (
@@ -25,11 +24,11 @@ export function SessionCap({ session: { maxCostUsd, spentUsd } }: { session: Cap
 
 type CapButtonProps = ButtonProps & {
   sessionId: string
-  /** What it says; else whether there is a cap decides. */
+  /** Label; the default depends on whether a cap is set. */
   label?: string
 }
 
-/** Sets what the chats of a session may cost together, changes it, or takes the cap away. */
+/** Sets, changes or removes the cap on the total cost of a session's chats. */
 export function CapButton({ sessionId, label, ...rest }: CapButtonProps) {
   const [isOpen, { open, close }] = useDisclosure()
   const { data: session } = useQuery(sessionOptions(sessionId))

@@ -21,7 +21,6 @@ import { SessionTotal } from './session-header.tsx'
 
 type SessionDetailsProps = { session: Session; agent: Agent | undefined }
 
-/** What a session is, how to write to it from code, and how to end it. */
 export function SessionDetails({ agent, session }: SessionDetailsProps) {
   const { agentId, createdAt, id, messageCount, metadata, updatedAt } = session
   const { text, params } = draftOf(id)

@@ -14,12 +14,11 @@ type SessionHeaderProps = {
   back: { href: string; label: string }
   session: Session | undefined
   agent: Agent | undefined
-  /** Of the list that the reader came from. */
+  /** Query string of the list that the user came from. */
   search: string
   areDetailsOpen: boolean
 }
 
-/** Who is talked to, how it stands, and what it has cost. */
 export function SessionHeader({ agent, areDetailsOpen, back, search, session }: SessionHeaderProps) {
   const path = `/chat/${session?.id ?? ''}`
   const detailsHref = `${path}${search ? `${search}&` : '?'}view=details`

@@ -8,18 +8,17 @@ import { useWait } from '../../parts/hooks/use-wait.ts'
 export type Credentials = { email: string; password: string }
 type CredentialsFormProps = {
   submitLabel: string
-  /** A new password is offered by the password manager; the current one is filled in. */
+  /** The password manager suggests a new password, or fills in the current one. */
   isNewPassword: boolean
   /** Fixed by an invitation. */
   email?: string
-  /** The rule of a new password, said before it is broken. */
+  /** Password rules, shown in advance. */
   passwordHint?: string
   error: unknown
   isPending: boolean
   onSubmit: (credentials: Credentials) => void
 }
 
-/** Email and password, with the errors of the service beside the fields that they are about. */
 export function CredentialsForm(props: CredentialsFormProps) {
   const { submitLabel, isNewPassword, email: fixedEmail, error: given, passwordHint, isPending, onSubmit } = props
   const [email, setEmail] = useState(fixedEmail ?? '')
@@ -27,14 +26,14 @@ export function CredentialsForm(props: CredentialsFormProps) {
   const [missing, setMissing] = useState<readonly string[]>([])
   const form = useRef<HTMLFormElement>(null)
   const [sent, setSent] = useState('')
-  // What the service said of another email, or how long that one has to wait, is not of this one.
+  // Errors and waits for another email do not apply to this one.
   const isOfAnother = useWait(given) > 0 && email.trim().toLowerCase() !== sent
   const error = isOfAnother ? undefined : given
   const wait = useWait(error)
   const { fields, rest } = fieldErrors(error, ['email', 'password'])
   const errorOf = (name: string) => (missing.includes(name) ? `Enter your ${name}` : fields[name])
 
-  // The first field that is wrong takes the focus, also when the service found it.
+  // Focuses the first invalid field, even if the service found it.
   useEffect(() => {
     form.current?.querySelector<HTMLInputElement>('input[aria-invalid="true"]')?.focus()
   }, [error, missing])

@@ -2,12 +2,12 @@ import { navigate } from 'wouter/use-browser-location'
 import { localPath } from '../../app/local-path.ts'
 import { queryClient } from '../../app/query-client.ts'
 
-/** Where the login should lead, which the page that was left has put into the address. */
+/** Returns the path that the login should lead to, from the URL's `returnTo`. */
 export function returnPath(): string {
   return localPath(new URLSearchParams(location.search).get('returnTo'))
 }
 
-/** Goes on to the console after a login, with nothing of whoever was logged in before. */
+/** Opens the console after a login, without data of the previous user. */
 export function enterConsole(path: string): void {
   queryClient.clear()
   navigate(path, { replace: true })

@@ -1,4 +1,4 @@
-/** What the codes mean that a login at a provider comes back with, as `/login?error=<code>`. */
+/** Messages for the codes of a failed provider login, `/login?error=<code>`. */
 const messages: Readonly<Record<string, string>> = {
   'oidc-failed': 'The login at the provider did not work. Try again.',
   'oidc-refused': 'The provider did not let you in.',
@@ -10,7 +10,7 @@ const messages: Readonly<Record<string, string>> = {
   expired: 'The login took too long. Try again.',
 }
 
-/** The message for the code in the address; undefined when there is none. */
+/** Returns the message for the code in the URL; undefined without one. */
 export function loginErrorOf(search: string): string | undefined {
   const code = new URLSearchParams(search).get('error')
   if (code === null) return undefined

@@ -2,7 +2,6 @@ import { Box, Center, Paper, Text, Title } from '@mantine/core'
 import type { ReactNode } from 'react'
 import { usePageTitle } from '../../parts/hooks/use-page-title.ts'
 
-/** The card in the middle of the pages that need no login. */
 export function LoginFrame({ title, lead, children }: { title: string; lead?: ReactNode; children: ReactNode }) {
   usePageTitle(title)
   return (

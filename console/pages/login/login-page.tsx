@@ -7,7 +7,6 @@ import { enterConsole, returnPath } from './enter-console.ts'
 import { loginErrorOf } from './login-error.ts'
 import { LoginFrame } from './login-frame.tsx'
 
-/** Login with a password, or at one of the providers. */
 export function LoginPage() {
   const search = useSearch()
   const options = useQuery({
@@ -20,7 +19,7 @@ export function LoginPage() {
     onSuccess: () => enterConsole(returnPath()),
   })
   const providers = options.data?.providers ?? []
-  // What a provider said is old news once a password was tried.
+  // The provider's error is outdated once a password was tried.
   const comesBackWith = login.isIdle ? loginErrorOf(search) : undefined
   return (
     <LoginFrame title="Log in to Errand" lead="Run agents and see what each one costs.">

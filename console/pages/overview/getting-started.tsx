@@ -32,7 +32,6 @@ const steps = [
   },
 ] as const
 
-/** What to do first, in an account that has run nothing yet. */
 export function GettingStarted() {
   const keys = useQuery({ queryKey: ['keys'], queryFn: ({ signal }) => client.keys.list({}, { signal }) })
   const hasKey = (keys.data?.total ?? 0) > 0

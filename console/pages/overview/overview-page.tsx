@@ -71,7 +71,7 @@ export function OverviewPage() {
   )
 }
 
-/** What is read again every few seconds fails together as a rule, so it is told once. */
+/** Polled queries usually fail together, so only one error is shown. */
 function LiveError({ overview: { account, pending, processing, tasks, transactions } }: { overview: LiveOverview }) {
   const live = [account, tasks, processing, pending, transactions]
   const failed = live.find(({ error }) => error !== null)
@@ -86,7 +86,7 @@ function LiveError({ overview: { account, pending, processing, tasks, transactio
   )
 }
 
-/** Lists of nothing would hide what a new account is to do. */
+/** Empty lists would hide the first steps of a new account. */
 function OverviewBody({ overview }: { overview: LiveOverview }) {
   const { isNew, pending, processing, tasks, transactions, usage } = overview
   if (isNew === undefined) return <Skeleton height={260} aria-busy="true" />

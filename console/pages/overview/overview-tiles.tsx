@@ -9,11 +9,10 @@ import type { LiveOverview } from './use-live-overview.ts'
 
 const count = new Intl.NumberFormat('en')
 
-/** The figures at the top: balance, what the period cost, what failed, and how much may be started now. */
 export function OverviewTiles({ account, usage, days }: Pick<LiveOverview, 'account' | 'usage'> & { days: number }) {
   const totals = usage.data && usageTotals(usage.data.days)
   const balance = account.data
-  // While another period is read, the figures are still those of the one before.
+  // While another period loads, the figures are still those of the previous one.
   const period = `in ${usage.data?.days.length ?? days} days`
   return (
     <StatTiles>

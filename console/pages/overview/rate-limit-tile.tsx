@@ -3,7 +3,7 @@ import { useSecondsLeft } from '../../parts/hooks/use-seconds-left.ts'
 import { StatTile } from './stat-tile.tsx'
 import { countText } from '../../parts/text/count-text.ts'
 
-/** How many executions the account may start now, and when it may start one more. */
+/** Remaining task and chat starts, and when the next one is allowed. */
 export function RateLimitTile({ account, isLoading }: { account: Account | undefined; isLoading: boolean }) {
   const rate = account?.rateLimit
   const label = 'Rate limit left'

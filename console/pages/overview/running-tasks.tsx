@@ -7,10 +7,10 @@ import type { LiveOverview } from './use-live-overview.ts'
 
 const count = new Intl.NumberFormat('en')
 
-/** Tasks that are under way, those that are waiting after them. */
+/** Running tasks, then queued ones. */
 export function RunningTasks({ processing, pending }: Pick<LiveOverview, 'processing' | 'pending'>) {
   const tasks = [...(processing.data?.tasks ?? []), ...(pending.data?.tasks ?? [])]
-  // Between the two answers a task may have moved from one list to the other.
+  // Between the two responses a task may have moved from one list to the other.
   const shown = [...new Map(tasks.map((task) => [task.id, task])).values()]
   const isKnown = processing.data !== undefined && pending.data !== undefined
   const summary =

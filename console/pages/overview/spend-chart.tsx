@@ -11,12 +11,12 @@ import { usdText } from '../../parts/text/usd-text.ts'
 
 type Bar = { date: string; Charged: number; Refunded: number; day: UsageDay }
 
-/** Charges of each day above the line and refunds below it, in integers of 0.0001 USD. */
+/** Charges per day above the axis and refunds below it, in integers of 0.0001 USD. */
 export function SpendChart({ days }: { days: readonly UsageDay[] }) {
   const bars: Bar[] = days.map((day) => ({
     date: day.date,
     Charged: usdUnits(day.spentUsd),
-    // No minus before a zero.
+    // Avoids negative zero.
     Refunded: 0 - usdUnits(day.refundedUsd),
     day,
   }))
@@ -44,10 +44,10 @@ export function SpendChart({ days }: { days: readonly UsageDay[] }) {
         minTickGap: 24,
       }}
       yAxisProps={{ allowDecimals: false, width: 72 }}
-      // The grid does not find the axis by itself.
+      // The grid does not find the axis automatically.
       gridProps={{ yAxisId: 'left' }}
       tooltipProps={{ content: ({ payload }) => <DayNote bar={payload?.[0]?.payload as Bar | undefined} /> }}
-      // The chart is one image for assistive software, with a table beside it.
+      // The chart is one image for assistive technology, with a table beside it.
       barChartProps={{ stackOffset: 'sign', accessibilityLayer: false, margin: { top: 12, right: 4 } }}
     />
   )
@@ -81,7 +81,7 @@ function DayNote({ bar }: { bar: Bar | undefined }) {
   )
 }
 
-/** An amount for the axis: two digits after the point, more where it has them. */
+/** Formats an axis label with two decimals, or more if needed. */
 function shortUsd(units: number): string {
   return usdText(formatUsd(units).replace(/0{1,2}$/, ''))
 }

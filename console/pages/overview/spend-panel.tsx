@@ -24,7 +24,6 @@ const columns: readonly Column<UsageDay>[] = [
   { id: 'failures', label: 'Failures', align: 'right', cell: ({ failures }) => countText(failures) },
 ]
 
-/** What each day cost, as bars or as a table of the same figures. */
 export function SpendPanel({ usage }: Pick<LiveOverview, 'usage'>) {
   const [view, setView] = useState('chart')
   const control = (

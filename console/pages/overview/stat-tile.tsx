@@ -4,19 +4,17 @@ import classes from './stat-tile.module.css'
 
 type StatTileProps = {
   label: string
-  /** Undefined while it is not known. */
+  /** Undefined while unknown. */
   value: ReactNode
-  /** One line of explanation, which may be empty but keeps its place. */
+  /** One line of explanation; if empty, it still takes up space. */
   note?: ReactNode
   isLoading?: boolean
 }
 
-/** Figures side by side. */
 export function StatTiles({ children }: { children: ReactNode }) {
   return <dl className={classes.tiles}>{children}</dl>
 }
 
-/** One figure with its name, within StatTiles. */
 export function StatTile({ label, value, note, isLoading = false }: StatTileProps) {
   return (
     <div className={classes.tile} aria-busy={isLoading}>

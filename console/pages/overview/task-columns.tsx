@@ -7,7 +7,6 @@ import { TaskCost } from '../tasks/task-cost.tsx'
 import { taskLook } from '../tasks/task-state.ts'
 import { TaskName } from '../tasks/task-name.tsx'
 
-/** How the overview lists tasks. */
 export const taskColumns: readonly Column<TaskListItem>[] = [
   {
     id: 'task',

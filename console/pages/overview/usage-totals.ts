@@ -6,23 +6,22 @@ export type UsageDay = Usage['days'][number]
 export type UsageTotals = {
   chargedUsd: string
   refundedUsd: string
-  /** Charges less refunds; negative when refunds of earlier charges outweigh. */
+  /** Charges minus refunds; negative if refunds of earlier charges exceed them. */
   spentUsd: string
   executions: number
   failures: number
-  /** In words, for example `2.5%`; undefined when nothing ran. */
+  /** Formatted, for example `2.5%`; undefined if nothing ran. */
   failureRate: string | undefined
 }
 
 const percent = new Intl.NumberFormat('en', { style: 'percent', maximumFractionDigits: 1 })
 
-/** What a period adds up to. */
 export function usageTotals(days: readonly UsageDay[]): UsageTotals {
   const chargedUsd = sumUsd(days.map(({ spentUsd }) => spentUsd))
   const refundedUsd = sumUsd(days.map((day) => day.refundedUsd))
   const executions = days.reduce((sum, day) => sum + day.executions, 0)
   const failures = days.reduce((sum, day) => sum + day.failures, 0)
-  // A task that was charged before the period can fail within it, so there may be more failures than executions.
+  // A task charged before the period can fail within it, so failures may exceed executions.
   const failureRate = executions === 0 ? undefined : percent.format(Math.min(1, failures / executions))
   return { chargedUsd, refundedUsd, spentUsd: subtractUsd(chargedUsd, refundedUsd), executions, failures, failureRate }
 }

@@ -1,4 +1,4 @@
-// What browsers say of themselves; the first that fits counts, because most also name those that they descend from.
+// User-agent patterns. The first match wins, because most browsers also name their ancestors.
 const browsers: readonly (readonly [name: string, pattern: RegExp])[] = [
   ['Edge', /\bEdg(?:e|A|iOS)?\/(\d+)/],
   ['Opera', /\b(?:OPR|OPT|Opera)\/(\d+)/],
@@ -21,7 +21,7 @@ const systems: readonly (readonly [name: string, pattern: RegExp])[] = [
 ]
 const charsMax = 60
 
-/** A browser and its system in plain words, such as `Firefox 140 on Windows`. */
+/** Describes a browser and its system, such as `Firefox 140 on Windows`. */
 export function describeBrowser(userAgent: string | null): string {
   if (userAgent === null || userAgent.trim() === '') return 'Unknown browser'
   const system = systems.find(([, pattern]) => pattern.test(userAgent))?.[0]

@@ -20,7 +20,6 @@ import { focusHeading } from '../../parts/hooks/focus-heading.ts'
 
 const limit = 50
 
-/** The browsers in which this account is logged in. */
 export function LoginsPage() {
   const [offset, setOffset] = useOffset()
   const logins = useQuery({

@@ -18,7 +18,6 @@ const charsMax = 200
 const empty = { currentPassword: '', newPassword: '', repeated: '' }
 type Field = keyof typeof empty
 
-/** Asks for the current password and twice for the new one. */
 export function PasswordForm({ email }: { email: string }) {
   const [values, setValues] = useState(empty)
   const change = useMutation({
@@ -60,7 +59,7 @@ export function PasswordForm({ email }: { email: string }) {
           </Alert>
         )}
         {rest && !isThrottled && <ErrorNotice title="The password was not changed" error={change.error} />}
-        {/* Tells the password manager whose password it is. */}
+        {/* Tells the password manager which account the password belongs to. */}
         <input type="text" name="username" autoComplete="username" value={email} readOnly hidden />
         <PasswordField label="Current password" autoComplete="current-password" {...field('currentPassword')} />
         <PasswordField

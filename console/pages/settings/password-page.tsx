@@ -7,7 +7,6 @@ import { Panel } from '../../parts/panel.tsx'
 import { QueryState } from '../../parts/query-state.tsx'
 import { PasswordForm } from './password-form.tsx'
 
-/** Changes the password that the account logs in with. */
 export function PasswordPage() {
   const account = useAccount()
   return (

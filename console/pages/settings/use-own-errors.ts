@@ -4,15 +4,15 @@ type Errors = Readonly<Record<string, string | undefined>>
 
 type OwnErrors = {
   form: RefObject<HTMLFormElement | null>
-  /** What the form itself finds wrong, by field. */
+  /** Errors found by the form itself, by field. */
   own: Errors
-  /** Takes what was found when the form was sent; whether that is nothing. */
+  /** Sets the errors found on submit; returns true if there are none. */
   accept: (found: Errors) => boolean
-  /** What is typed anew is not wrong any more. */
+  /** Clears the errors of edited fields. */
   clear: (fields: readonly string[]) => void
 }
 
-/** The errors that a form finds before the service is asked. The first wrong field takes the focus, whoever found it. */
+/** Errors that a form finds before the request. Focuses the first invalid field, even if the service found it. */
 export function useOwnErrors(refusal: unknown): OwnErrors {
   const form = useRef<HTMLFormElement>(null)
   const [own, setOwn] = useState<Errors>({})

@@ -9,7 +9,7 @@ import { isOpen, type OpenTask } from './task-state.ts'
 
 type CancelTaskProps = { task: OpenTask; endpoint: Agent['endpoints'][number] | undefined }
 
-/** Ends a task that is open and gives its charge back, once its user has read what that does. */
+/** Cancels an open task and refunds it, after the user has read the consequences. */
 export function CancelTask({ task, endpoint }: CancelTaskProps) {
   const queries = useQueryClient()
   const isAtWork = task.status === 'processing'
@@ -18,7 +18,7 @@ export function CancelTask({ task, endpoint }: CancelTaskProps) {
   const cancel = async () => {
     const key = ['task', task.id]
     const ended = await client.tasks.cancel({ taskId: task.id }).catch(async (error: unknown) => {
-      // What the page knows may be older than the run's first call of a connector.
+      // The cached task may predate the run's first connector call.
       queries.setQueryData(key, await client.tasks.get({ taskId: task.id }))
       throw error
     })
@@ -65,7 +65,7 @@ export function CancelTask({ task, endpoint }: CancelTaskProps) {
   )
 }
 
-/** Why the task can no longer be canceled. */
+/** Returns why the task can no longer be canceled. */
 function reasonAgainst(
   { cancelableUntil, status }: OpenTask,
   endpoint: CancelTaskProps['endpoint'],

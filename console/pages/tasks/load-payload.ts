@@ -4,8 +4,8 @@ import { client } from '../../app/api-client.ts'
 export type PayloadPart = 'request' | 'response'
 
 /**
- * The whole params or result of a task whose field is a preview. The link is read anew, because it may have expired
- * since the page was opened.
+ * Loads the full params or result of a task whose field is only a preview. Reads the link again, because it may have
+ * expired since the page was opened.
  */
 export async function loadPayload(taskId: string, part: PayloadPart, signal?: AbortSignal): Promise<unknown> {
   return JSON.parse(await loadPayloadText(taskId, part, signal)) as unknown
@@ -15,7 +15,6 @@ export async function loadPayloadText(taskId: string, part: PayloadPart, signal?
   return await readPayloadText(await client.tasks.get({ taskId }, { signal }), part, signal)
 }
 
-/** What a task was given, to give it again. */
 export async function loadInput(taskId: string, signal?: AbortSignal) {
   const task = await client.tasks.get({ taskId }, { signal })
   const params = JSON.parse(await readPayloadText(task, 'request', signal)) as unknown
@@ -25,7 +24,7 @@ export async function loadInput(taskId: string, signal?: AbortSignal) {
 async function readPayloadText(task: Task, part: PayloadPart, signal?: AbortSignal): Promise<string> {
   const uri = part === 'request' ? task.requestUri : task.responseUri
   if (uri === undefined) return JSON.stringify(task[part])
-  // The service writes its links with its public address; this page may have come by another one of its names.
+  // The service writes links with its public URL, but this page may use another host name.
   const { pathname, search } = new URL(uri)
   const answer = await fetch(pathname + search, signal ? { signal } : {})
   if (!answer.ok) throw new Error(`The ${part} could not be downloaded: the service answered ${answer.status}.`)

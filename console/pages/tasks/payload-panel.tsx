@@ -15,12 +15,12 @@ type PayloadPanelProps = {
   taskId: string
   part: PayloadPart
   value: unknown
-  /** Whether the value is the beginning of a larger one. */
+  /** Whether the value is only the start of a larger one. */
   isPreview: boolean
   whole: UseQueryResult
 }
 
-/** Params or result of a task, to read or as JSON; a large one is loaded or downloaded on demand. */
+/** Params or result of a task, readable or as JSON. Large values are loaded or downloaded on demand. */
 export function PayloadPanel({ title, what, taskId, part, value, isPreview, whole }: PayloadPanelProps) {
   const [look, setLook] = useState('readable')
   const isWhole = !isPreview || whole.data !== undefined

@@ -1,4 +1,4 @@
-// What a value of JSON looks like, which decides how it is read best.
+// Classifies JSON values to choose how to display them.
 
 const columnsMax = 12
 const cellCharsMax = 500
@@ -17,23 +17,22 @@ export function isFields(value: unknown): value is Fields {
   return typeof value === 'object' && value !== null && !Array.isArray(value)
 }
 
-/** Whether there is nothing in it that could be shown. */
 export function isNothing(value: unknown): boolean {
   if (value === '') return true
   return typeof value === 'object' && value !== null && Object.keys(value).length === 0
 }
 
-/** Whether it has its place in a line, beside its name. */
+/** True if the value fits on one line beside its name. */
 export function isLine(value: unknown): value is Scalar {
   return isScalar(value) && (typeof value !== 'string' || (value.length <= lineCharsMax && !value.includes('\n')))
 }
 
-/** Whether an object is small enough to be shown in full within another. */
+/** True if an object is small enough to be shown in full inside another. */
 export function isSmall(value: object): boolean {
   return Object.keys(value).length <= openFieldsMax && JSON.stringify(value).length <= openCharsMax
 }
 
-/** The columns of a list that is a table: objects of short values; undefined for any other list. */
+/** Returns the columns if the list is a table, which means objects of short values. Otherwise undefined. */
 export function columnsOf(list: readonly unknown[]): readonly string[] | undefined {
   const names = new Set<string>()
   for (const row of list) {
@@ -50,7 +49,10 @@ export function columnsOf(list: readonly unknown[]): readonly string[] | undefin
 
 const decimalsMax = 6
 
-/** The numbers of a column with the same decimals, so that they align; undefined unless it has numbers only. */
+/**
+ * Formats a column's numbers with the same number of decimals, so that they align. Undefined unless it has only
+ * numbers.
+ */
 export function numberTexts(cells: readonly unknown[]): ((cell: number) => string) | undefined {
   let decimals = 0
   let numbers = 0

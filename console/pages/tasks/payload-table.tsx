@@ -6,14 +6,14 @@ import classes from './task.module.css'
 
 const rowsAtFirst = 50
 const rowsAtOnceMax = 1000
-/** More columns than this do not fit beside each other. */
+/** Maximum columns that fit side by side. */
 const narrowColumnsMax = 6
-/** Nor do longer numbers, which are not broken into lines as texts are. */
+/** Maximum total width of numbers, which do not wrap as text does. */
 const narrowCharsMax = 40
 
 type PayloadTableProps = { list: readonly Fields[]; columns: readonly string[]; what: string }
 
-/** A list of objects of short values, with a column for each key. */
+/** A table for a list of objects with short values; one column per key. */
 export function PayloadTable({ list, columns, what }: PayloadTableProps) {
   const { rows, ...more } = useRows(list)
   const isWide = columns.length > narrowColumnsMax || numberChars(list, columns) > narrowCharsMax
@@ -53,7 +53,6 @@ function toColumn(name: string, list: readonly Fields[]): Column<{ fields: Field
   }
 }
 
-/** How many characters the widest numbers of the columns have together. */
 function numberChars(list: readonly Fields[], columns: readonly string[]): number {
   const widest = (name: string) => {
     const cells = list.map((fields) => fields[name])
@@ -66,7 +65,7 @@ function numberChars(list: readonly Fields[], columns: readonly string[]): numbe
   return columns.reduce((sum, name) => sum + widest(name), 0)
 }
 
-/** A value without parts; flags and what is missing in words. */
+/** A scalar value, with booleans and missing values in words. */
 export function ScalarText({ value, isCell = false }: { value: unknown; isCell?: boolean }) {
   if (typeof value === 'boolean') return value ? 'Yes' : 'No'
   if (typeof value === 'number') return <span className={classes.number}>{String(value)}</span>
@@ -79,7 +78,7 @@ export function ScalarText({ value, isCell = false }: { value: unknown; isCell?:
   )
 }
 
-/** The first rows of a list, and more of them on demand. */
+/** Shows the first rows of a list, and more on demand. */
 export function useRows<Row>(list: readonly Row[]) {
   const [shown, setShown] = useState(rowsAtFirst)
   const next = Math.min(list.length, shown + rowsAtOnceMax)

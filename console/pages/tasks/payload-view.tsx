@@ -9,12 +9,12 @@ import classes from './task.module.css'
 
 const fieldsMax = 50
 const charsStep = 20_000
-/** Deeper or larger values are looked into as a tree. */
+/** Deeper or larger values are shown as a tree. */
 const depthMax = 4
 
 type PartProps = { value: unknown; what: string; depth: number }
 
-/** A result to read: texts as texts, with their line breaks, lists as lists or tables, and what is empty in words. */
+/** Readable view of a result: text with line breaks, lists or tables, and words for empty values. */
 export function PayloadView({ value, what }: { value: unknown; what: string }) {
   if (isNothing(value)) return <Text c="dimmed">{emptyText(value)}</Text>
   return <PartView value={value} what={what} depth={0} />
@@ -40,7 +40,7 @@ function PartView({ value, what, depth }: PartProps) {
   return <JsonTree value={value} what={what} openLevels={1} />
 }
 
-/** Short values stand in lines that follow each other, larger ones below their names, what is empty at the end. */
+/** Groups short values in lines, larger ones below their names, and empty ones at the end. */
 function FieldsView({ fields, what, depth }: { fields: Fields; what: string; depth: number }) {
   const entries = Object.entries(fields)
   const empty = entries.filter(([, value]) => isNothing(value)).map(([name]) => name)
@@ -89,7 +89,7 @@ function ListView({ list, what, depth }: { list: readonly unknown[]; what: strin
       <>
         <ul className={classes.items} aria-label={what}>
           {rows.map((item, index) => (
-            // A result never changes, so that places are keys.
+            // A result never changes, so indexes are stable keys.
             // oxlint-disable-next-line react/no-array-index-key
             <li key={index} className={classes.inline}>
               <ScalarText value={item} />

@@ -3,7 +3,7 @@ import { mayPass } from '../../app/query-client.ts'
 
 const retryMs = 2000
 
-/** Reads again what failed because the service was not there, until it is; other errors stay as they are. */
+/** Polls after transient failures until the service is back. Other errors stay. */
 export function retryInterval({ state }: { state: Pick<QueryState, 'error' | 'status'> }): number | false {
   return state.status === 'error' && mayPass(state.error) ? retryMs : false
 }

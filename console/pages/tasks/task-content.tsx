@@ -75,7 +75,7 @@ export function TaskContent({ task, agent, endpoint }: TaskContentProps) {
   )
 }
 
-/** The whole of what the task holds as a preview only, once it is asked for. */
+/** Loads the full value on demand, if the task holds only a preview. */
 function useWhole(task: Task, part: PayloadPart): UseQueryResult {
   return useQuery({
     queryKey: ['payload', task.id, part],
@@ -120,7 +120,6 @@ function TaskDetails({ task, agent, hasEndpoint }: TaskDetailsProps) {
   )
 }
 
-/** Each with the list of the tasks that have it. */
 function TaskTags({ tags }: { tags: Readonly<Record<string, string>> }) {
   return (
     <Stack gap={2} component="span" display="inline-flex">
@@ -133,7 +132,7 @@ function TaskTags({ tags }: { tags: Readonly<Record<string, string>> }) {
   )
 }
 
-/** The connected services that the task was created with, some of which may be gone. */
+/** Connectors of the task, some of which may be deleted. */
 function TaskConnectors({ ids }: { ids: readonly string[] }) {
   const { data } = useConnectors()
   return (

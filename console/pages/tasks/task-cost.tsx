@@ -4,12 +4,11 @@ import { Money } from '../../parts/text/money.tsx'
 
 type Cost = Pick<TaskListItem, 'costUsd' | 'refundedUsd' | 'status'>
 
-/** Undefined unless the whole charge was refunded. */
+/** Returns the refund if the whole charge was refunded, otherwise undefined. */
 export function wholeRefundUsd({ refundedUsd, status }: Cost): string | undefined {
   return status === 'failed' && /[1-9]/.test(refundedUsd) ? refundedUsd : undefined
 }
 
-/** The price of a task, struck when it was refunded. */
 export function TaskCost({ task }: { task: Cost }) {
   if (wholeRefundUsd(task) === undefined) return <Money usd={task.costUsd} />
   return (

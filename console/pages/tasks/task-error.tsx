@@ -7,7 +7,6 @@ import { taskLook } from './task-state.ts'
 import { wholeRefundUsd } from './task-cost.tsx'
 import classes from './task.module.css'
 
-/** What each code means for the person who ran the task. */
 const meanings: Readonly<Record<string, string>> = {
   AGENT_ERROR: 'The agent reported an error.',
   AGENT_TIMEOUT: 'The agent took longer than its endpoint allows.',
@@ -20,14 +19,13 @@ const meanings: Readonly<Record<string, string>> = {
   AGENT_OUTPUT_TOO_LARGE: 'The result was larger than this service stores.',
 }
 
-/** What an error has as its details when it has none: the name of its class. */
+/** Error details that are only a class name carry no information. */
 const className = /^[A-Z][\w$.]*$/
-/** What the service says to an agent that calls a tool which no connector of the run has. */
+/** The service's reply to an agent that calls a tool missing from the run's connectors. */
 const noSuchTool = /^No connector of this run has a tool named/
 
 type TaskErrorProps = { task: Task; error: NonNullable<Task['error']> }
 
-/** Why a task failed. */
 export function TaskError({ task, error }: TaskErrorProps) {
   const meaning = meanings[error.code]
   const hasFailed = taskLook(task.status, error.code) === 'failed'

@@ -4,12 +4,11 @@ import { useSearchField, useSearchList } from '../../parts/hooks/use-search-fiel
 import { TagsField } from '../../parts/tags-field.tsx'
 
 const statuses = ['pending', 'processing', 'completed'] as const
-/** How tasks of the status failed ended. */
+/** Outcomes of tasks with the status failed. */
 const outcomes = ['failed', 'canceled', 'expired'] as const
 const tagsMax = 3
 const hourMs = 3_600_000
 
-/** How far back a list goes. */
 const spans: Readonly<Record<string, { label: string; ms: number }>> = {
   hour: { label: 'The last hour', ms: hourMs },
   day: { label: 'The last 24 hours', ms: 24 * hourMs },
@@ -18,7 +17,6 @@ const spans: Readonly<Record<string, { label: string; ms: number }>> = {
 }
 const ofDays = 'days'
 
-/** What the list of tasks is narrowed down to, kept in the address. */
 export function useTaskFilters() {
   const [, navigate] = useLocation()
   const [statusText, setStatus] = useSearchField('status')
@@ -63,20 +61,20 @@ export type TaskFiltersState = ReturnType<typeof useTaskFilters>
 function timesOf({ from, time, to }: { time: string; from: string; to: string }) {
   const span = Object.hasOwn(spans, time) ? spans[time] : undefined
   if (span) {
-    // To the minute, so that the list is not another one at each look.
+    // Rounded to the minute, so that the list does not change on every render.
     return { createdAfter: new Date(Math.floor((Date.now() - span.ms) / 60_000) * 60_000).toISOString() }
   }
   if (time !== ofDays) return {}
   const first = dayOf(from, 0)
   const end = dayOf(to, 1)
-  // The first moment of the day is one of it, and a list begins after its bound.
+  // `createdAfter` is exclusive, so subtract 1 ms to include the first moment of the day.
   return {
     ...(first && { createdAfter: new Date(first.getTime() - 1).toISOString() }),
     ...(end && { createdBefore: end.toISOString() }),
   }
 }
 
-/** The beginning of a day such as 2026-01-31 where the reader is, or of one so many days later. */
+/** Returns the local start of a day such as 2026-01-31, plus a number of days. */
 function dayOf(text: string, daysLater: number): Date | undefined {
   const [, year, month, day] = /^(\d{4})-(\d\d)-(\d\d)$/.exec(text) ?? []
   if (year === undefined) return undefined
@@ -155,7 +153,7 @@ export function TaskFilters({ filters: { clear, fields, isFiltered }, names }: T
   )
 }
 
-/** All agents by name, and the chosen one even when it is gone. */
+/** All agents by name, and the selected one even if it was deleted. */
 function agentOptions(names: ReadonlyMap<string, string>, chosen: string) {
   const options = [...names].map(([value, label]) => ({ value, label }))
   if (chosen !== '' && !names.has(chosen)) options.push({ value: chosen, label: chosen })

@@ -15,7 +15,6 @@ const names: Partial<Record<Transaction['type'], string>> = {
   adjustment: 'Given back',
 }
 
-/** What the task cost, as the ledger has it. */
 export function TaskMoney({ task }: { task: Task }) {
   const { data, error, isFetching, refetch } = useTaskTransactions(task.id)
   const receipt = data && data.transactions.length > 0 ? receiptPath({ taskId: task.id }) : undefined
@@ -42,7 +41,7 @@ export function TaskMoney({ task }: { task: Task }) {
   )
 }
 
-/** Of a metered task: how many of each event were charged. */
+/** Number of charged events of a metered task. */
 function usageText({ usage }: Task): string | undefined {
   if (!usage) return undefined
   return (
@@ -52,7 +51,6 @@ function usageText({ usage }: Task): string | undefined {
   )
 }
 
-/** The price, less what was refunded. */
 function NetCost({ task }: { task: Task }) {
   const refunded = wholeRefundUsd(task)
   if (refunded === undefined) return <Money usd={task.costUsd} fw={600} />
@@ -63,7 +61,7 @@ function NetCost({ task }: { task: Task }) {
   )
 }
 
-/** The charge, its refund, and the balance that they left; places for them while they are not known. */
+/** Rows for the charge, its refund and the resulting balance, with placeholders while loading. */
 function ledgerRows(transactions: readonly Transaction[] | undefined) {
   if (!transactions) {
     return [
@@ -74,7 +72,7 @@ function ledgerRows(transactions: readonly Transaction[] | undefined) {
   const [newest] = transactions
   if (!newest) return [['Charged', 'Nothing']] as const
   return [
-    // Newest first from the service.
+    // The service lists newest first.
     ...transactions
       .toReversed()
       .map(({ id, amountUsd, type }) => [names[type] ?? type, <Money key={id} usd={amountUsd} withPlus />] as const),

@@ -19,10 +19,10 @@ import { TaskContent } from './task-content.tsx'
 import { isOpen, taskLook } from './task-state.ts'
 import { useTaskEvents } from './use-task-events.ts'
 
-/** How long the service is asked to hold its answer: a task that waits its turn starts soon, one at work takes its time. */
+/** Long-poll seconds by status: a queued task starts soon, a running one takes longer. */
 const holdSeconds = { pending: 1, processing: 25 }
 const pauseMs = 250
-/** So long after a failure answers are held for a second only: a service that comes back may start the task anew. */
+/** For this long after a failure, long polls last one second, because a recovered service may restart the task. */
 const unsureMs = 30_000
 
 function waitSeconds(task: Task | undefined, sinceFailureMs: number): number | undefined {
@@ -30,7 +30,6 @@ function waitSeconds(task: Task | undefined, sinceFailureMs: number): number | u
   return sinceFailureMs < unsureMs ? 1 : holdSeconds[task.status]
 }
 
-/** One task: how it goes while it is open, then its result and what it cost. */
 export function TaskPage() {
   const { taskId } = useParams<{ taskId: string }>()
   const queries = useQueryClient()
@@ -38,10 +37,10 @@ export function TaskPage() {
   const failedAt = useRef(-Infinity)
   const task = useQuery({
     queryKey: key,
-    // Left pages abort their signal, and with it the wait.
+    // Leaving the page aborts the signal, and with it the long poll.
     queryFn: async ({ signal }) => {
       const known = queries.getQueryState<Task>(key)
-      // The first answer after a failure is not held, so that the page says at once that the service is back.
+      // The first request after a failure is not a long poll, so that the page immediately shows the service as back.
       const hasFailed = known !== undefined && (known.error !== null || known.fetchFailureCount > 0)
       const wait = hasFailed ? undefined : waitSeconds(known?.data, Date.now() - failedAt.current)
       try {
@@ -67,7 +66,7 @@ export function TaskPage() {
   const hasEnded = task.data !== undefined && !isOpen(task.data)
   useEffect(() => {
     if (!hasEnded) return
-    // A failure gave its price back.
+    // A failed task was refunded.
     for (const queryKey of [accountKey, ['tasks'], ['transactions']]) void queries.invalidateQueries({ queryKey })
   }, [hasEnded, queries])
 

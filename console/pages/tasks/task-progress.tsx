@@ -5,7 +5,6 @@ import type { Task } from '../../../client/client.ts'
 import type { OpenTask } from './task-state.ts'
 import { useSeconds } from './use-seconds.ts'
 
-/** How a task goes that is still open, with the time that runs. */
 export function TaskProgress({ task, limitSeconds }: { task: OpenTask; limitSeconds: number | undefined }) {
   const now = useSeconds()
   const isProcessing = task.status === 'processing'
@@ -28,7 +27,6 @@ export function TaskProgress({ task, limitSeconds }: { task: OpenTask; limitSeco
   )
 }
 
-/** How far the agent says it has come. */
 function AgentProgress({ progress: { fraction, message } }: { progress: NonNullable<Task['progress']> }) {
   const percent = fraction === undefined ? undefined : Math.floor(fraction * 100)
   return (

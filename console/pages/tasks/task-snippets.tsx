@@ -5,7 +5,7 @@ import { Panel } from '../../parts/panel.tsx'
 import { Snippets } from '../../parts/snippets.tsx'
 import { shortened } from '../../parts/schema-form/shortened.ts'
 
-/** How to read this task from code, and how to run the same again. */
+/** Code that reads this task, and code that runs it again. */
 export function TaskSnippets({ task, request }: { task: Task; request: unknown }) {
   const [about, setAbout] = useState('get')
   const { value, isShortened } = shortened(request)

@@ -3,13 +3,13 @@ import type { BadgeStatus } from '../../parts/status-badge.tsx'
 
 export type OpenTask = Task & { status: 'pending' | 'processing' }
 
-/** The look of a task: what its owner canceled, or no agent started in time, did not fail. */
+/** Badge of a task. Canceled and expired tasks are not shown as failed. */
 export function taskLook(status: Task['status'], errorCode: string | undefined): BadgeStatus {
   if (status !== 'failed') return status
   return errorCode === 'CANCELED' ? 'canceled' : errorCode === 'EXPIRED' ? 'expired' : 'failed'
 }
 
-/** Whether the task will still change. */
+/** True while the task can still change. */
 export function isOpen(task: Task): task is OpenTask {
   return task.status === 'pending' || task.status === 'processing'
 }

@@ -13,12 +13,12 @@ type Moment = {
   at: string
   what: string
   more?: ReactNode
-  /** What it did to the balance. */
+  /** Change of the balance. */
   usd?: string
   look?: 'good' | 'bad' | 'ahead'
 }
 
-/** What happened to a task, in the order in which it did, with what each moment took from the balance or gave back. */
+/** Events of a task in chronological order, with the balance change of each. */
 export function TaskTimeline({ task }: { task: Task }) {
   const { data } = useTaskTransactions(task.id)
   const moments = momentsOf(task, data?.transactions ?? [])
@@ -61,7 +61,7 @@ function momentsOf(task: Task, transactions: readonly Transaction[]): Moment[] {
     const more = startedAt === undefined ? undefined : `after ${between(startedAt, completedAt)} of work`
     moments.push({ key: 'ended', at: completedAt, what, more, ...(look && { look }) })
   }
-  // Newest first from the service; what is charged and given back of a task belongs to its creation and its end.
+  // The service lists newest first. A task's charge belongs to its creation, its refund to its end.
   for (const { amountUsd, createdAt: at, id, type } of transactions.toReversed()) {
     moments.push({ key: id, at, what: amounts[type] ?? type, usd: amountUsd })
   }
@@ -72,7 +72,6 @@ function momentsOf(task: Task, transactions: readonly Transaction[]): Moment[] {
   return sorted
 }
 
-/** What the agent said last. */
 function progressText({ fraction, message }: NonNullable<Task['progress']>): string {
   const percent = fraction === undefined ? undefined : `${Math.floor(fraction * 100)} %`
   return [percent, message].filter(Boolean).join(', ') || 'Progress'

@@ -1,6 +1,5 @@
 import { useEffect, useState } from 'react'
 
-/** The time in milliseconds, renewed every second. */
 export function useSeconds(): number {
   const [now, setNow] = useState(() => Date.now())
   useEffect(() => {

@@ -3,7 +3,7 @@ import { useEffect } from 'react'
 import type { Task } from '../../../client/client.ts'
 import { client } from '../../app/api-client.ts'
 
-/** Keeps what the page knows of a task at work up to date with what its agent says of its progress. */
+/** Updates the cached task with the progress reports of its agent while it runs. */
 export function useTaskEvents(taskId: string, isAtWork: boolean): void {
   const queries = useQueryClient()
   useEffect(() => {
@@ -14,13 +14,13 @@ export function useTaskEvents(taskId: string, isAtWork: boolean): void {
         if (event.type === 'end') return
         const { attempt, progress } = event
         queries.setQueryData<Task>(['task', taskId], (task) => {
-          // An answer that was under way may be older than what was said since.
+          // A response in flight may be older than the last event.
           if (!task || task.completedAt !== undefined || task.attempt > attempt) return task
           return progress ? { ...task, attempt, progress } : task
         })
       }
     }
-    // The page reads the task beside it, and says what is wrong.
+    // The page also polls the task, and reports errors.
     follow().catch(() => {})
     return () => left.abort()
   }, [isAtWork, queries, taskId])

@@ -2,7 +2,7 @@ import { useQuery } from '@tanstack/react-query'
 import { client } from '../../app/api-client.ts'
 import { retryInterval } from './retry-interval.ts'
 
-/** What the ledger has of a task, newest first: its charge and what was given back of it. */
+/** Transactions of a task, newest first: its charge and refund. */
 export function useTaskTransactions(taskId: string) {
   const input = { taskId }
   return useQuery({

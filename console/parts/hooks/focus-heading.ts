@@ -1,5 +1,5 @@
-/** Where the focus goes when what had it is gone, such as the button of a row that was deleted. */
+/** Moves focus to the heading when the focused element is removed, such as the button of a deleted row. */
 export function focusHeading(): void {
-  // Dialogs that close give the focus back after a moment, to nothing here.
+  // A closing dialog returns focus after a short delay, here to a removed element.
   setTimeout(() => document.querySelector<HTMLElement>('h1')?.focus({ preventScroll: true }), 50)
 }

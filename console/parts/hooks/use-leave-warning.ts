@@ -1,6 +1,6 @@
 import { useEffect } from 'react'
 
-/** Has the browser ask before the page is closed or loaded anew, which would lose what is not kept anywhere else. */
+/** Makes the browser ask before closing or reloading the page, which would lose unsaved data. */
 export function useLeaveWarning(isOn: boolean): void {
   useEffect(() => {
     if (!isOn) return undefined

@@ -20,7 +20,7 @@ function subscribe(listener: () => void): () => void {
   }
 }
 
-/** The time in milliseconds, renewed every 15 seconds by one timer for the whole page. */
+/** Returns the current time in milliseconds, updated every 15 seconds by one timer for the whole page. */
 export function useNow(): number {
   return useSyncExternalStore(subscribe, () => now)
 }

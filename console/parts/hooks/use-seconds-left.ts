@@ -1,6 +1,6 @@
 import { useLayoutEffect, useState } from 'react'
 
-/** The whole seconds until a time in milliseconds, counting down to 0; 0 without a time. */
+/** Counts down the whole seconds until a time in milliseconds. Returns 0 without a time. */
 export function useSecondsLeft(until: number | undefined): number {
   const [left, setLeft] = useState(() => secondsUntil(until))
   useLayoutEffect(() => {

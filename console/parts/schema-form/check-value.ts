@@ -1,11 +1,11 @@
 import type { FormField, NumberField, TextField } from './form-field.ts'
 import { fits, isObject, matches, othersKey, ownValue, toJson, Unfinished } from './form-value.ts'
 
-/** What is wrong with a field; the path is that of the service without `params`, `[2]` written as `.2`. */
+/** A field error. The path is the service's without `params`, with `[2]` written as `.2`. */
 export type Problem = { path: string; message: string }
 type Place = { path: string; isRequired: boolean }
 
-/** The simple constraints, checked before anything is sent; the service checks them all. */
+/** Checks the simple constraints before the request; the service checks all of them. */
 export function checkValue(
   field: FormField,
   value: unknown,
@@ -13,7 +13,7 @@ export function checkValue(
 ): Problem[] {
   const at = (message: string): Problem[] => [{ path, message }]
   if (value instanceof Unfinished) return at(value.problem)
-  // The one possible value is put in when the params are sent.
+  // The only possible value is filled in when the params are sent.
   if (value === undefined && field.kind === 'constant') return []
   if (value === undefined) return isRequired && !field.isNullable ? at(missingText(field)) : []
   if (value === null) return fits(field, null) ? [] : at('Must not be null')
@@ -123,7 +123,7 @@ function checkNumber(field: NumberField, value: number): string[] {
   if (max !== undefined && (value > max || (isMaxExcluded && value === max))) {
     return [isMaxExcluded ? `Must be less than ${max}` : `Must be at most ${max}`]
   }
-  // A remainder of fractions is inexact: 0.3 % 0.1 is not 0.
+  // The remainder of fractions is inexact: 0.3 % 0.1 is not 0.
   if (multipleOf !== undefined && Number.isInteger(multipleOf) && value % multipleOf !== 0) {
     return [`Must be a multiple of ${multipleOf}`]
   }
@@ -139,7 +139,7 @@ function checkCount({ isUnique, item, maxItems, minItems }: Counted, items: read
   return isUnique && new Set(written).size < written.length ? ['Each one may be given once only'] : []
 }
 
-/** Where problems are shown: at their own field, or at the nearest one around it that is on the screen. */
+/** Assigns each problem to its own field, or to the nearest visible field around it. */
 export function placeProblems(
   problems: readonly Problem[],
   shown: ReadonlySet<string>,
@@ -159,7 +159,7 @@ export function placeProblems(
   return { fields, rest }
 }
 
-/** The paths of the inputs that are on the screen for a value. */
+/** Returns the paths of the inputs that are visible for a value. */
 export function shownPaths(field: FormField, value: unknown, path = ''): string[] {
   const own = path === '' ? [] : [path]
   if (!fits(field, value)) return own
@@ -179,7 +179,7 @@ export function shownPaths(field: FormField, value: unknown, path = ''): string[
   return own
 }
 
-/** A path of the service's details as this form writes it; what is not about the params keeps its name. */
+/** Converts a path in the service's error details to a form path. Paths outside params stay unchanged. */
 export function toFormPath(path: string): string {
   const dotted = path.replaceAll(/\[(\d+)\]/g, '.$1')
   if (dotted === 'params') return ''

@@ -7,7 +7,6 @@ type ControlFrameProps = Pick<ReturnType<typeof labelProps>, 'description' | 'la
   children: ReactNode
 }
 
-/** The frame around the inputs of a value that has parts, with its name and what it is for. */
 export function ControlFrame({ children, description, label, required }: ControlFrameProps) {
   return (
     <Fieldset

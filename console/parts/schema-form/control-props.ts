@@ -1,21 +1,20 @@
 import type { ComponentType } from 'react'
 import type { FormField } from './form-field.ts'
 
-/** What every input of the form is given. */
 export type ControlProps<F extends FormField = FormField> = {
   field: F
   value: unknown
-  /** Undefined leaves the value out. */
+  /** Undefined omits the value. */
   onChange: (next: unknown) => void
-  /** As in the problems; empty for the whole. */
+  /** Same format as in the problems; empty for the root. */
   path: string
   isRequired: boolean
   problems: ReadonlyMap<string, string>
-  /** The input for any field, handed down because the inputs nest in each other. */
+  /** Input for any field, passed down because inputs nest recursively. */
   Part: ComponentType<ControlProps>
 }
 
-/** Label, mark, explanation and error of an input, in the props of Mantine. */
+/** Returns the Mantine props for an input's label, required mark, description and error. */
 export function labelProps({
   field,
   isRequired,
@@ -32,7 +31,7 @@ export function labelProps({
   }
 }
 
-/** The bounds of a field in words, so that nobody has to run into them. */
+/** Describes the limits of a field in words, so that users see them in advance. */
 function boundsText(field: FormField): string | undefined {
   switch (field.kind) {
     case 'number':
@@ -64,7 +63,6 @@ function rangeText(
   return max === undefined ? undefined : `At most ${unit(max)}.`
 }
 
-/** What an input shows where it is empty. */
 export function emptyText({ initial, isNullable }: FormField, isRequired: boolean): string {
   if (typeof initial === 'string' || typeof initial === 'number') return String(initial)
   if (!isRequired) return 'Left out'

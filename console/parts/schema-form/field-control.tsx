@@ -9,10 +9,9 @@ import { TagsControl } from './tags-control.tsx'
 import { TextControl } from './text-control.tsx'
 import { VariantsControl } from './variants-control.tsx'
 
-/** The input for a field of params, whatever its kind. */
 export function FieldControl(props: ControlProps) {
   const { field, value } = props
-  // A value that came from the JSON editor or an earlier task may be none that the input can show.
+  // A value from the JSON editor or an earlier task may not fit the input.
   if (!fits(field, value)) return <JsonControl {...props} isMisfit />
   switch (field.kind) {
     case 'text':
@@ -51,7 +50,7 @@ function NumberControl(props: ControlProps<Field<NumberField>>) {
       value={value instanceof Unfinished ? value.text : typeof value === 'number' ? value : ''}
       onChange={read}
       allowDecimal={!field.isInteger}
-      // The service's bounds are told in words; an input that changes what was typed would hide the mistake.
+      // The limits are shown in words. An input that corrects what was typed would hide the mistake.
       clampBehavior="none"
       {...(field.min !== undefined && { min: field.min })}
       {...(field.max !== undefined && { max: field.max })}
@@ -110,7 +109,7 @@ function ChoiceControl(props: ControlProps<Field<ChoiceField>>) {
 function ConstantControl(props: ControlProps<Extract<FormField, { kind: 'constant' }>>) {
   const { field, isRequired, onChange, value } = props
   const { description, error } = labelProps(props)
-  // There is nothing to decide.
+  // There is nothing to choose.
   if (isRequired) return null
   return (
     <Checkbox

@@ -1,10 +1,10 @@
-/** JSON Schema of params as the service publishes it. */
+/** JSON Schema of params, as the service publishes it. */
 export type ParamsJsonSchema = Readonly<Record<string, unknown>>
 
 export type TextField = {
   kind: 'text'
   inputType: 'text' | 'email' | 'url' | 'date'
-  /** Lines that are shown; a single line without line breaks is 0. */
+  /** Number of visible lines; 0 is a single-line input without line breaks. */
   lines: number
   minLength: number | undefined
   maxLength: number | undefined
@@ -16,28 +16,26 @@ export type NumberField = {
   isInteger: boolean
   min: number | undefined
   max: number | undefined
-  /** Whether the bounds themselves are out. */
+  /** Whether the limits are exclusive. */
   isMinExcluded: boolean
   isMaxExcluded: boolean
   multipleOf: number | undefined
 }
 export type ChoiceField = { kind: 'choice'; options: readonly { label: string; value: unknown }[] }
 type Bounds = { minItems: number | undefined; maxItems: number | undefined; isUnique: boolean }
-/** A list of short values, written one after the other. */
+/** A list of short values on one line. */
 export type TagsField = Bounds & { kind: 'tags'; item: Field<TextField | NumberField | ChoiceField> }
-/** A list of anything that a form can express, in rows. */
+/** A list of form fields, one row each. */
 export type ListField = Bounds & { kind: 'list'; item: FormField }
 export type Property = { name: string; isRequired: boolean; field: FormField }
 export type ObjectField = {
   kind: 'object'
   properties: readonly Property[]
-  /** Whether the schema welcomes other keys. */
   takesOthers: boolean
 }
 export type VariantsField = { kind: 'variants'; variants: readonly FormField[] }
-/** What is written as JSON, because a form cannot express it. */
+/** A value entered as JSON, because a form cannot express it. */
 export type JsonField = { kind: 'json'; expects: 'object' | 'array' | undefined }
-/** What a field is, without what every field has. */
 export type FieldKind =
   | TextField
   | NumberField
@@ -50,19 +48,18 @@ export type FieldKind =
   | VariantsField
   | JsonField
 
-/** What every field has. */
 type FieldBase = {
   label: string
   description: string | undefined
   isNullable: boolean
-  /** Undefined when there is none; no JSON value is undefined. */
+  /** Undefined if there is none; JSON has no undefined. */
   initial: unknown
 }
 
 export type Field<Kind extends FieldKind> = FieldBase & Kind
 export type FormField = Field<FieldKind>
 
-/** What a value is called where it has no name of its own. */
+/** Labels for values without their own name. */
 const kindLabels: Record<FieldKind['kind'], string> = {
   text: 'Text',
   number: 'Number',
@@ -85,7 +82,7 @@ export function kindLabel(field: FormField): string {
   return kindLabels[field.kind]
 }
 
-/** A name of the API in words: `maxItems` and `max_items` become `Max items`. */
+/** Converts an API name to words: `maxItems` and `max_items` become `Max items`. */
 export function toWords(name: string): string {
   const words = name
     .replaceAll(/([a-z\d])([A-Z])/g, '$1 $2')

@@ -1,6 +1,6 @@
 import type { FormField } from './form-field.ts'
 
-/** What stands in an input and is no JSON value yet, such as `-` in a number or half an object. */
+/** Input that is not yet a JSON value, such as `-` in a number or half an object. */
 export class Unfinished {
   readonly text: string
   readonly problem: string
@@ -11,10 +11,9 @@ export class Unfinished {
   }
 }
 
-/** Where an object holds other keys than its own while they are not JSON yet. */
+/** Key under which an object keeps its additional keys while they are not valid JSON. */
 export const othersKey = '*'
 
-/** What a field holds at first. */
 export function initialValue(field: FormField, isRequired: boolean): unknown {
   if (field.initial !== undefined) return structuredClone(field.initial)
   if (!isRequired) return undefined
@@ -43,13 +42,13 @@ function initialObject(properties: Extract<FormField, { kind: 'object' }>['prope
   return Object.fromEntries(values.filter(([, value]) => value !== undefined))
 }
 
-/** Whether the input of a field can show a value; what its parts hold is up to their own inputs. */
+/** True if the field's input can show the value. Nested values are checked by their own inputs. */
 export function fits(field: FormField, value: unknown): boolean {
   if (value === undefined || value instanceof Unfinished) return true
   if (value === null) return field.isNullable || field.kind === 'json' || (field.kind === 'constant' && !field.value)
   switch (field.kind) {
     case 'text':
-      // One line would lose the breaks of several.
+      // A single-line input would lose line breaks.
       return typeof value === 'string' && (field.lines > 0 || !/[\r\n]/.test(value))
     case 'number':
       return typeof value === 'number'
@@ -70,12 +69,12 @@ export function fits(field: FormField, value: unknown): boolean {
   }
 }
 
-/** A choice of several cannot show the same one twice. */
+/** A multi-select cannot show the same option twice. */
 function hasNoTwins({ item }: Extract<FormField, { kind: 'tags' }>, value: readonly unknown[]): boolean {
   return item.kind !== 'choice' || new Set(value.map((one) => JSON.stringify(one))).size === value.length
 }
 
-/** Whether a value is one of this variant, to its depths. */
+/** True if the value matches this variant, including all nested values. */
 export function matches(field: FormField, value: unknown): boolean {
   if (value === null || value === undefined || value instanceof Unfinished || !fits(field, value)) {
     return value === null ? fits(field, value) : value instanceof Unfinished
@@ -98,7 +97,7 @@ export function matches(field: FormField, value: unknown): boolean {
   }
 }
 
-/** The value as it is sent: without what is empty, and with null for what must be there and may be null. */
+/** Returns the value to send: omits empty fields, and uses null for required nullable ones. */
 export function toJson(field: FormField, value: unknown, isRequired = true): unknown {
   if (value instanceof Unfinished) return undefined
   if (value === undefined) {
@@ -106,7 +105,7 @@ export function toJson(field: FormField, value: unknown, isRequired = true): unk
     return isRequired && field.isNullable ? null : undefined
   }
   if (field.kind === 'object' && isObject(value)) {
-    // In the order of the schema, and what it does not know last.
+    // Properties in schema order, then unknown ones.
     const json: Record<string, unknown> = {}
     for (const { name, field: own, isRequired: isNeeded } of field.properties) {
       put(json, name, toJson(own, ownValue(value, name), isNeeded))
@@ -128,13 +127,13 @@ export function toJson(field: FormField, value: unknown, isRequired = true): unk
   return value
 }
 
-/** As assigning would not do for `__proto__`. */
+/** Defines the property, because assignment fails for `__proto__`. */
 function put(json: Record<string, unknown>, name: string, value: unknown): void {
   if (value === undefined) return
   Object.defineProperty(json, name, { value, enumerable: true, configurable: true, writable: true })
 }
 
-/** The own property of that name: a schema may well describe one that is called `constructor`. */
+/** Returns an own property only, because a schema may describe one named `constructor`. */
 export function ownValue(value: unknown, name: string): unknown {
   return isObject(value) && Object.hasOwn(value, name) ? value[name] : undefined
 }

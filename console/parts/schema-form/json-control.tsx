@@ -7,7 +7,7 @@ import classes from '../../pages/agents/agent.module.css'
 
 const hints = { object: 'A JSON object, in braces.', array: 'A JSON list, in square brackets.' }
 
-/** A value that is written as JSON: what a form cannot express, or what its input cannot show. */
+/** JSON input for values that a form cannot express, or that their input cannot show. */
 export function JsonControl({ isMisfit = false, ...props }: ControlProps & { isMisfit?: boolean }) {
   const { field, onChange, value } = props
   const [text, setText] = useState(() => toText(value))
@@ -26,7 +26,7 @@ export function JsonControl({ isMisfit = false, ...props }: ControlProps & { isM
       description={[description, note].filter(Boolean).join(' ')}
       error={error ?? (value instanceof Unfinished ? value.problem : undefined)}
       value={text}
-      // A misfit gives way to the input that fits, which must not happen in the middle of typing.
+      // A fitting value switches to the regular input, which must not happen while typing.
       onChange={(event) => {
         setText(event.currentTarget.value)
         if (!isMisfit) commit(event.currentTarget.value)

@@ -8,7 +8,6 @@ import type { Field, ListField } from './form-field.ts'
 import { initialValue } from './form-value.ts'
 import classes from '../../pages/agents/agent.module.css'
 
-/** Rows that can be added and removed, each with the inputs of one item. */
 export function ListControl(props: ControlProps<Field<ListField>>) {
   const { Part, field, isRequired, onChange, path, problems, value } = props
   const items: readonly unknown[] = Array.isArray(value) ? value : []
@@ -73,7 +72,7 @@ export function ListControl(props: ControlProps<Field<ListField>>) {
           variant="default"
           leftSection={<PlusIcon aria-hidden />}
           aria-label={`Add to ${label}`}
-          // Stays in reach of the keyboard when the list is full.
+          // Stays focusable when the list is full.
           data-disabled={isFull}
           aria-disabled={isFull}
           onClick={() => !isFull && add()}

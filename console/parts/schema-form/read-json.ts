@@ -1,4 +1,3 @@
-/** A text as JSON, or why it is none. */
 export function readJson(text: string): { value: unknown } | { problem: string } {
   try {
     return { value: JSON.parse(text) as unknown }

@@ -12,11 +12,11 @@ import { mergeSchemas, resolveReference, typesOf, without } from './schema-parts
 
 type Reading = {
   root: ParamsJsonSchema
-  /** References that are being read, so that a recursive schema ends. */
+  /** References that are being resolved, to stop recursive schemas. */
   references: readonly string[]
-  /** Bounds what a schema of schemas of schemas can become. */
+  /** Bounds the size of deeply nested schemas. */
   budget: { left: number }
-  /** Undefined for the whole, and for items and variants without a title. */
+  /** Undefined for the root, and for items and variants without a title. */
   name: string | undefined
 }
 
@@ -31,7 +31,7 @@ const inputTypes: ReadonlyMap<string, TextField['inputType']> = new Map([
   ['date', 'date'],
 ])
 
-/** The form of an endpoint's params. Whatever it cannot express becomes a field that is written as JSON. */
+/** Converts the schema of an endpoint's params to a form. Anything that a form cannot express becomes a JSON field. */
 export function readSchema(schema: ParamsJsonSchema): FormField {
   return read(schema, { root: schema, references: [], budget: { left: fieldsMax }, name: undefined })
 }
@@ -54,7 +54,7 @@ function read(given: unknown, reading: Reading): FormField {
   return readPlain(given, reading)
 }
 
-/** A schema without references and `allOf`. */
+/** Reads a schema without references and `allOf`. */
 function readPlain(schema: ParamsJsonSchema, reading: Reading): FormField {
   if ('const' in schema) return finish(schema, reading, { kind: 'constant', value: schema['const'] })
   if (Array.isArray(schema['enum'])) return readChoice(schema, schema['enum'], reading)
@@ -84,7 +84,7 @@ function readChoice(schema: ParamsJsonSchema, values: readonly unknown[], readin
   return finish(schema, reading, { kind: 'choice', options, isNullable: options.length < values.length })
 }
 
-/** Undefined when the alternatives only add conditions, such as which keys are required: the service checks those. */
+/** Returns undefined if the alternatives only add conditions, such as required keys. The service checks those. */
 function readVariants(schema: ParamsJsonSchema, given: readonly unknown[], reading: Reading): FormField | undefined {
   const isNull = (variant: unknown) => isRecord(variant) && (variant['type'] === 'null' || variant['const'] === null)
   const variants = given.filter((variant) => !isNull(variant))
@@ -150,7 +150,7 @@ function toText(schema: ParamsJsonSchema, name: string | undefined): FieldKind {
   }
 }
 
-/** A pattern that this browser cannot read is left to the service. */
+/** Leaves patterns that this browser does not support to the service. */
 function toPattern(source: string): RegExp | undefined {
   for (const flags of ['u', '']) {
     try {
@@ -165,7 +165,7 @@ function toPattern(source: string): RegExp | undefined {
 function toNumber(schema: ParamsJsonSchema, isInteger: boolean): FieldKind {
   const [min, isMinExcluded] = tighter(schema['minimum'], schema['exclusiveMinimum'], Math.max)
   const [max, isMaxExcluded] = tighter(schema['maximum'], schema['exclusiveMaximum'], Math.min)
-  // The bounds of what a number can hold exactly tell a person nothing.
+  // Limits at the safe integer range tell the user nothing.
   const isTold = (bound: number | undefined) => bound !== undefined && Math.abs(bound) < Number.MAX_SAFE_INTEGER
   return {
     kind: 'number',
@@ -199,12 +199,12 @@ function toList(schema: ParamsJsonSchema, reading: Reading): FieldKind {
     maxItems: toNumberOrNone(schema['maxItems']),
     isUnique: schema['uniqueItems'] === true,
   }
-  // Items that are written as JSON are written with their list.
+  // If items must be entered as JSON, the whole list is.
   if (item.kind === 'json') return { kind: 'json', expects: 'array' }
   return isTag(item) ? { kind: 'tags', item, ...bounds } : { kind: 'list', item, ...bounds }
 }
 
-/** Whether items are short enough to stand in one line. */
+/** True if items are short enough for one line. */
 function isTag(item: FormField): item is TagsField['item'] {
   if (item.isNullable) return false
   return item.kind === 'number' || item.kind === 'choice' || (item.kind === 'text' && item.lines < 2)

@@ -1,9 +1,9 @@
 import { sizeText } from '../text/size-text.ts'
 
-/** What of a request is not its params. */
+/** Bytes of a request besides its params. */
 export const envelopeBytes = 1024
 
-/** The text of a file, or why it cannot be one, before anything is sent. */
+/** Reads a file as text before anything is sent, or returns why it is unusable. */
 export async function readTextFile(
   file: File,
   bytesMax: number | undefined,
@@ -28,12 +28,11 @@ export async function readTextFile(
   return { text }
 }
 
-/** How many bytes a value has in a request. */
 export function bytesOf(value: unknown): number {
   return new TextEncoder().encode(JSON.stringify(value)).length
 }
 
-/** Undefined for what is no UTF-8, and for what has NULs, which texts have not and programs and pictures do. */
+/** Returns undefined for invalid UTF-8, and for text with NULs, which occur in programs and pictures. */
 function decodeText(bytes: ArrayBuffer): string | undefined {
   try {
     const text = new TextDecoder('utf-8', { fatal: true }).decode(bytes)

@@ -1,6 +1,6 @@
 import type { ParamsJsonSchema } from './form-field.ts'
 
-/** What a local reference such as `#/$defs/address` points at; undefined when it is not there. */
+/** Resolves a local reference such as `#/$defs/address`; undefined if the target is missing. */
 export function resolveReference(root: ParamsJsonSchema, reference: string): ParamsJsonSchema | undefined {
   if (!reference.startsWith('#')) return undefined
   let target: unknown = root
@@ -25,13 +25,13 @@ export function without(schema: ParamsJsonSchema, keys: readonly string[]): Para
   return Object.fromEntries(Object.entries(schema).filter(([key]) => !keys.includes(key)))
 }
 
-/** The types that a schema allows, from its keywords when it does not say. */
+/** Returns the types that a schema allows; inferred from its keywords if `type` is missing. */
 export function typesOf(schema: ParamsJsonSchema): string[] {
   const { type } = schema
   if (typeof type === 'string') return [type]
   if (Array.isArray(type)) {
     const types = type.filter((one) => typeof one === 'string')
-    // An integer is a number already.
+    // Number includes integer.
     return types.includes('number') ? types.filter((one) => one !== 'integer') : types
   }
   const has = (...keys: string[]) => keys.some((key) => key in schema)
@@ -43,10 +43,10 @@ export function typesOf(schema: ParamsJsonSchema): string[] {
 }
 
 const depthMax = 8
-/** Keywords that say nothing about the value, or where the last word counts. */
+/** Keywords that do not constrain the value, or whose last occurrence wins. */
 const replaced = new Set(['title', 'description', 'default', 'examples', '$comment', '$id', '$schema', 'deprecated'])
 
-/** One schema for values that meet all of them; undefined when that takes more than joining their keywords. */
+/** Merges schemas that must all apply into one. Undefined if joining keywords is not enough. */
 export function mergeSchemas(
   parts: readonly unknown[],
   root: ParamsJsonSchema,
@@ -87,7 +87,7 @@ function mergeTwo(a: Record<string, unknown>, b: ParamsJsonSchema): Record<strin
     } else if (key === '$defs' || key === 'definitions')
       merged[key] = { ...(merged[key] as object), ...(value as object) }
     else if (key === 'additionalProperties') {
-      // Each part of an `allOf` sees the keys of the others as additional.
+      // Each part of an `allOf` treats the keys of the other parts as additional.
       merged[key] = merged[key] !== false || value !== false
     } else if (JSON.stringify(merged[key]) !== JSON.stringify(value)) return undefined
   }

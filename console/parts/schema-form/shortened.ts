@@ -2,7 +2,7 @@ const charsMax = 2000
 const charsKept = 200
 const itemsMax = 100
 
-/** A JSON value with its very long texts and lists cut, so that it can be shown as an example. */
+/** Shortens very long strings and lists, so that a JSON value can serve as an example. */
 export function shortened(value: unknown): { value: unknown; isShortened: boolean } {
   let isShortened = false
   const cut = (part: unknown): unknown => {

@@ -3,12 +3,11 @@ import { labelProps, type ControlProps } from './control-props.ts'
 import type { Field, FormField, TagsField } from './form-field.ts'
 import { isEqual, Unfinished } from './form-value.ts'
 
-/** Short values one after the other. */
 export function TagsControl(props: ControlProps<Field<TagsField>>) {
   const { field, isRequired, onChange, path, problems, value } = props
   const items: readonly unknown[] = Array.isArray(value) ? value : []
   const texts = labelProps(props)
-  // A problem of one value is shown here, at the input of them all.
+  // Errors of single values appear here too, because they share this input.
   const error = texts.error ?? problems.get(`${path}.0`)
   const set = (next: readonly unknown[]) => onChange(next.length === 0 && !isRequired ? undefined : next)
   const { item } = field
@@ -34,7 +33,7 @@ export function TagsControl(props: ControlProps<Field<TagsField>>) {
       value={items.map(toTag)}
       onChange={(next) => set(next.map((text) => fromTag(item, text)))}
       allowDuplicates={!field.isUnique}
-      // A text may hold commas itself.
+      // A string value may contain commas.
       splitChars={item.kind === 'number' ? [',', ';', ' '] : []}
       placeholder={items.length === 0 && !isRequired ? 'Left out' : undefined}
     />

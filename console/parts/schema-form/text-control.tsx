@@ -3,13 +3,13 @@ import { emptyText, labelProps, type ControlProps } from './control-props.ts'
 import type { Field, TextField } from './form-field.ts'
 import { TextFile } from './text-file.tsx'
 
-/** A text in one line or in several; a long one can come from a file. */
+/** Single-line or multi-line text input. Long text can come from a file. */
 export function TextControl(props: ControlProps<Field<TextField>>) {
   const { field, isRequired, onChange, value } = props
   const own = {
     ...labelProps(props),
     value: typeof value === 'string' ? value : '',
-    // An input that was emptied is left out.
+    // An emptied input is omitted.
     onChange: (event: { currentTarget: { value: string } }) => onChange(event.currentTarget.value || undefined),
     placeholder: emptyText(field, isRequired),
     autoComplete: 'off',
@@ -26,7 +26,7 @@ export function TextControl(props: ControlProps<Field<TextField>>) {
       />
     )
   }
-  // A short one grows with its lines, so that none of them is out of sight.
+  // Short text grows with its lines, so that all of them stay visible.
   const rows = field.lines === 1 ? Math.min(6, own.value.split('\n').length) : field.lines
   const area = <Textarea {...own} rows={rows} resize="vertical" />
   if (field.lines === 1) return area

@@ -7,28 +7,26 @@ import classes from '../../pages/agents/agent.module.css'
 import { readTextFile } from './read-text-file.ts'
 
 type TextFileProps = {
-  /** What the file fills. */
   label: string
   text: string
   onText: (text: string) => void
-  /** The input. */
   children: ReactNode
 }
 
-/** An input that a file can fill, by a button or dropped upon it. */
+/** An input that a file can fill, with a button or by drag and drop. */
 export function TextFile({ label, text, onText, children }: TextFileProps) {
   const bytesMax = useAccount().data?.maxBodyBytes
   const [found, setFound] = useState<{ of: string; problem?: string; done?: string }>()
   const [isOver, setOver] = useState(false)
   const newest = useRef<File>(undefined)
   useNoStrayDrops()
-  // What is written over the text of a file, or after one was refused, is not the file's.
+  // The message about a file applies only while the text is unchanged.
   const said = found?.of === text ? found : undefined
 
   const take = async (file: File) => {
     newest.current = file
     const read = await readTextFile(file, bytesMax)
-    // Another one was chosen meanwhile.
+    // Another file was chosen meanwhile.
     if (newest.current !== file) return
     if ('problem' in read) return setFound({ of: text, problem: read.problem })
     setFound({ of: read.text, done: `Filled from ${file.name}, ${sizeText(file.size)}.` })
@@ -58,7 +56,7 @@ export function TextFile({ label, text, onText, children }: TextFileProps) {
       {children}
       <Group gap="xs" mt={4}>
         <FileButton
-          // So that the same file can be chosen again once it was mended.
+          // Remounts, so that the same file can be chosen again after it was fixed.
           key={found?.problem ?? ''}
           inputProps={{ 'aria-label': `File for ${label}`, tabIndex: -1 }}
           onChange={(file) => file && void take(file)}
@@ -90,7 +88,7 @@ function hasFiles({ dataTransfer }: { dataTransfer: DataTransfer | null }): bool
   return dataTransfer?.types.includes('Files') === true
 }
 
-/** A file that is dropped beside its place would be opened by the browser in place of the console. */
+/** Prevents the browser from opening a file that is dropped outside the drop zone. */
 function useNoStrayDrops(): void {
   useEffect(() => {
     const refuse = (event: globalThis.DragEvent) => {

@@ -7,13 +7,12 @@ import { initialValue, matches } from './form-value.ts'
 import { JsonControl } from './json-control.tsx'
 import { ObjectFields } from './object-control.tsx'
 
-/** A value of one of several kinds: the kind is chosen first. */
 export function VariantsControl(props: ControlProps<Field<VariantsField>>) {
   const { Part, field, isRequired, onChange, path, value } = props
   const { variants } = field
   const canBeLeftOut = !isRequired || field.isNullable
   const [chosen, setChosen] = useState(() => (value === undefined && !canBeLeftOut ? 0 : -1))
-  // A value can be of several kinds; then the choice decides, else its first kind.
+  // A value may match several variants. The chosen one wins, otherwise the first match.
   const chosenField = variants[chosen]
   const index =
     chosenField && (value === undefined || matches(chosenField, value))
@@ -71,7 +70,7 @@ function variantLabel(variant: FormField, label: string): string {
   return variant.label === kindLabel(variant) ? label : variant.label
 }
 
-/** Tells variants of the same name apart by their order. */
+/** Numbers variants that share a label. */
 function nameOf(variants: readonly FormField[], { label }: FormField, index: number): string {
   const isAlone = variants.every((other, at) => at === index || other.label !== label)
   return isAlone ? label : `${label} ${index + 1}`

@@ -1,6 +1,6 @@
 const format = new Intl.NumberFormat('en')
 
-/** A whole number with its thousands apart: `3,273`. */
+/** Formats a whole number with thousands separators: `3,273`. */
 export function countText(count: number): string {
   return format.format(count)
 }

@@ -1,7 +1,6 @@
 import { ErrandClientError } from '../../../client/client.ts'
 import { withUsdTexts } from './usd-text.ts'
 
-/** An error in words for the person who reads the page. */
 export function errorText(error: unknown): string {
   if (!(error instanceof ErrandClientError)) return error instanceof Error ? error.message : String(error)
   if (error.code === 'NETWORK_ERROR') return 'The service could not be reached. Check the connection and try again.'
@@ -11,7 +10,7 @@ export function errorText(error: unknown): string {
   return withUsdTexts(error.message)
 }
 
-/** A wait in words: `1 second`, `40 seconds`, `15 minutes`. */
+/** Describes a wait: `1 second`, `40 seconds`, `15 minutes`. */
 export function waitText(seconds: number): string {
   if (seconds > 120) return `${Math.ceil(seconds / 60)} minutes`
   return seconds === 1 ? '1 second' : `${seconds} seconds`

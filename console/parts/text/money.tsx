@@ -2,13 +2,13 @@ import { Text, type TextProps } from '@mantine/core'
 import { usdText } from './usd-text.ts'
 
 type MoneyProps = Omit<TextProps, 'children'> & {
-  /** As the API gives it, with four digits. */
+  /** API format with four decimals. */
   usd: string
-  /** Shows a plus before what was added. */
+  /** Shows a plus sign for positive amounts. */
   withPlus?: boolean
 }
 
-/** An amount of USD with all four digits. */
+/** A USD amount with all four decimals. */
 export function Money({ usd, withPlus = false, ...rest }: MoneyProps) {
   const plus = withPlus && !usd.startsWith('-') && /[1-9]/.test(usd) ? '+' : ''
   return (

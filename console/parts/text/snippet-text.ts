@@ -3,14 +3,13 @@ export type ClientCall = {
   /** For example `tasks.create`. */
   method: string
   input?: unknown
-  /** What the answer is called. */
   result: string
 }
 
-/** A command line that works in any POSIX shell, with the key in the environment. */
+/** Generates a curl command for any POSIX shell, with the key in the environment. */
 export function toCurl({ method, path, body, headers = {} }: RestRequest, baseUrl: string): string {
   const lines = [`curl ${method === 'GET' ? '' : `-X ${method} `}${quote(baseUrl + path)}`]
-  // In double quotes, so that the shell puts the key in.
+  // Double quotes, so that the shell expands the key.
   lines.push('-H "Authorization: Bearer $ERRAND_API_KEY"')
   for (const [name, value] of Object.entries(headers)) lines.push(`-H ${quote(`${name}: ${value}`)}`)
   if (body !== undefined)
@@ -18,12 +17,11 @@ export function toCurl({ method, path, body, headers = {} }: RestRequest, baseUr
   return lines.join(' \\\n  ')
 }
 
-/** In single quotes nothing is special but the single quote itself. */
+/** Only the single quote itself is special in single quotes. */
 function quote(text: string): string {
   return `'${text.replaceAll("'", String.raw`'\''`)}'`
 }
 
-/** The same request with the typed client. */
 export function toTypeScript({ method, input, result }: ClientCall, baseUrl: string): string {
   return [
     "import { createClient } from 'errand-client'",
@@ -35,7 +33,6 @@ export function toTypeScript({ method, input, result }: ClientCall, baseUrl: str
   ].join('\n')
 }
 
-/** A JSON value as it is written in TypeScript. */
 function toLiteral(value: unknown, indent = ''): string {
   if (typeof value === 'string') {
     return `'${JSON.stringify(value)
@@ -58,7 +55,7 @@ function toLiteral(value: unknown, indent = ''): string {
 }
 
 function toKey(key: string): string {
-  // A literal `__proto__` would set the prototype.
+  // A literal `__proto__` key would set the prototype.
   if (key === '__proto__') return "['__proto__']"
   return /^[A-Za-z_$][\w$]*$/.test(key) ? key : toLiteral(key)
 }

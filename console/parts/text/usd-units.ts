@@ -1,18 +1,17 @@
 import { formatUsd, parseUsd } from '../../../server/kernel/money.ts'
 
-/** An amount of the API as an integer of 0.0001 USD. */
+/** Converts an API amount to an integer in units of 0.0001 USD. */
 export function usdUnits(usd: string): number {
   const units = parseUsd(usd)
   if (units === undefined) throw new Error(`${usd} is not an amount of USD.`)
   return units
 }
 
-/** The sum of amounts, exactly. */
 export function sumUsd(amounts: readonly string[]): string {
   return formatUsd(amounts.reduce((sum, usd) => sum + usdUnits(usd), 0))
 }
 
-/** The first amount less the second, exactly. */
+/** Subtracts the second amount from the first, exactly. */
 export function subtractUsd(from: string, usd: string): string {
   return formatUsd(usdUnits(from) - usdUnits(usd))
 }

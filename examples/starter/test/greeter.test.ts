@@ -22,7 +22,7 @@ test('a greeting is charged, and what is refused is not', { timeout: 60_000 }, a
   assert.equal((Number(before.balanceUsd) - Number(after.balanceUsd)).toFixed(4), '0.0100')
 })
 
-/** Serves errand.config.ts on a free port with a user of its own, until the test ends. */
+/** Serves errand.config.ts on a free port with a new user, until the test ends. */
 async function startErrand(t: { after: (clean: () => Promise<void>) => void }): Promise<{ url: string; key: string }> {
   const data = await mkdtemp(join(tmpdir(), 'errand-'))
   const server = spawn('errand', ['demo', '--json', '--port', '0', '--data', data], {

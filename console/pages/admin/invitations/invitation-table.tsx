@@ -13,7 +13,6 @@ import { useNow } from '../../../parts/hooks/use-now.ts'
 import { focusHeading } from '../../../parts/hooks/focus-heading.ts'
 import { RoleBadge } from '../users/user-states.tsx'
 
-/** Invitations and password links, with whatever became of each. */
 export function InvitationTable({ invitations }: { invitations: readonly Invitation[] }) {
   const now = useNow()
   return (
@@ -118,7 +117,7 @@ function RevokeButton({ invitation, now }: { invitation: Invitation; now: number
   )
 }
 
-/** What was accepted or removed meanwhile is told beside the list, where its row is no longer what it was. */
+/** If the link was accepted or removed meanwhile, shows that outside the list, because its row is outdated. */
 async function revoke(invitationId: string): Promise<void> {
   try {
     const { message } = await client.invitations.revoke({ invitationId })

@@ -17,7 +17,6 @@ import { PastEnd } from '../past-end.tsx'
 
 const limit = 50
 
-/** The links that make accounts and set passwords. */
 export function InvitationsPage() {
   const [offset, setOffset] = useOffset()
   const [dialog, setDialog] = useSearchField('dialog')

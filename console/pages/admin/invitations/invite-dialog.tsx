@@ -16,7 +16,7 @@ type Errors = { email?: string; creditUsd?: string }
 
 const names = ['email', 'isAdmin', 'creditUsd']
 
-/** Asks whom to invite, then shows the link, in one dialog. */
+/** One dialog that asks whom to invite, then shows the link. */
 export function InviteDialog({ isOpen, onClose }: { isOpen: boolean; onClose: () => void }) {
   const invite = useMutation({
     mutationFn: (input: InvitationInput) => client.invitations.create(input),

@@ -1,2 +1,2 @@
-/** The invitations with the dialog of a new one. */
+/** The invitations page with the invite dialog open. */
 export const inviteHref = '/admin/invitations?dialog=invite'

@@ -21,11 +21,10 @@ const days = 30
 type Page = Awaited<ReturnType<typeof client.topups.listAll>>
 type UserTopup = Page['topups'][number]
 
-/** What came in, went back, is disputed and is owed. */
 export function PaymentsPage() {
   const [userId, setUserId] = useSearchField('userId')
   const [status, setStatus] = useSearchField('status')
-  // The last of each page that was gone on from.
+  // Cursor of each page that was paged past.
   const [places, setPlaces] = useState<string[]>([])
   const after = places.at(-1)
   const known = statuses.find((one) => one === status)

@@ -2,7 +2,6 @@ import type { PlatformKey } from '../../../../client/client.ts'
 
 export type PlatformScope = PlatformKey['scopes'][number]
 
-/** What each scope lets a platform key do. */
 export const platformScopeTexts: readonly { scope: PlatformScope; label: string; text: string }[] = [
   { scope: 'users', label: 'Users', text: 'Make, read and suspend users who are no admins, and end their keys.' },
   { scope: 'credit', label: 'Credit', text: 'Add to their balances, or take from them.' },

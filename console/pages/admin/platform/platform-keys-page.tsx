@@ -17,7 +17,6 @@ import { PlatformKeyTable } from './platform-key-table.tsx'
 
 const limit = 50
 
-/** The keys of products that are built on the service. */
 export function PlatformKeysPage() {
   const [offset, setOffset] = useOffset()
   const [dialog, setDialog] = useSearchField('dialog')

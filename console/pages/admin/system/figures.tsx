@@ -4,7 +4,6 @@ import classes from '../admin.module.css'
 
 export type Figure = { name: string; value: ReactNode; note?: ReactNode }
 
-/** A few numbers side by side, each under its name. */
 export function Figures({ of, isPaired = false }: { of: readonly Figure[]; isPaired?: boolean }) {
   return (
     <dl className={classes.figures} data-paired={isPaired || undefined}>

@@ -16,7 +16,6 @@ type Thread = System['agentThreads'][number]
 const count = new Intl.NumberFormat('en')
 const ms = (value: number) => `${count.format(value)} ms`
 
-/** The numbers behind the health of the service. */
 export function SystemDetails({ system }: { system: System }) {
   const { agentThreads, database, eventLoopDelayMs: delay, memory, openTurns, tasks, users } = system
   const agents = (

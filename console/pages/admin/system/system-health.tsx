@@ -4,7 +4,6 @@ import type { System } from '../../../../client/client.ts'
 import classes from '../admin.module.css'
 import { findProblems, type Problem } from './system-problems.ts'
 
-/** Whether anything is wrong, in one line, and each problem with what to do. */
 export function SystemHealth({ system }: { system: System }) {
   const problems = findProblems(system)
   const isSerious = problems.some((problem) => problem.isSerious)

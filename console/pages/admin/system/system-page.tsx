@@ -10,7 +10,6 @@ import { useSystem } from './use-system.ts'
 
 const renewMs = 5000
 
-/** How the service is doing at a glance, renewed while it is looked at. */
 export function SystemPage() {
   const system = useSystem(renewMs)
   if (isForAdminsOnly(system.error)) return <AdminsOnlyPage />

@@ -3,20 +3,20 @@ import { countText } from '../../../parts/text/count-text.ts'
 
 export type Problem = { title: string; isSerious: boolean; whatToDo: string }
 
-/** Above what is normal, in milliseconds: what is worth a look, and what everyone notices. */
+/** Event-loop delay thresholds in milliseconds: p50 and p99 are worth a look, `serious` is noticeable to everyone. */
 export const lateMs = { p50: 20, p99: 150, serious: 1000 }
 const startSeconds = 60
-/** The log of the database is written back at 16 MB; it grows past that only while something holds it. */
+/** The database writes back its log at 16 MB; it grows further only while something blocks that. */
 export const walBytesMax = 128 * 1024 * 1024
 const pendingMax = 500
 
-/** What is wrong with the service, worst first, each with what to do about it. */
+/** Returns the service's problems, worst first, each with a remedy. */
 export function findProblems(system: System): Problem[] {
   const problems = [...ledgerProblems(system), ...threadProblems(system), ...loadProblems(system)]
   return problems.toSorted((one, other) => Number(other.isSerious) - Number(one.isSerious))
 }
 
-/** Whether the serving thread is later than it should be; what it did to start is no sign of that. */
+/** True if the event loop lags. Ignores lag caused by the start. */
 export function isLate({ eventLoopDelayMs: { p50, p99 }, uptimeSeconds }: System): boolean {
   return uptimeSeconds >= startSeconds && (p50 >= lateMs.p50 || p99 >= lateMs.p99)
 }

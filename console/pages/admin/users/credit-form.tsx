@@ -20,7 +20,7 @@ type Errors = { amountUsd?: string; reason?: string }
 
 const newDraft = (): Draft => ({ way: 'add', amount: '', reason: '', idempotencyKey: newIdempotencyKey() })
 
-/** Adds to a balance or takes from it, and shows beforehand what it comes to. */
+/** Adds to or subtracts from a balance, with a preview of the result. */
 export function CreditForm({ user }: { user: User }) {
   const [draft, setDraft] = useState(newDraft)
   const [own, setOwn] = useState<Errors>({})
@@ -45,14 +45,14 @@ export function CreditForm({ user }: { user: User }) {
   })
   const { fields, rest } = fieldErrors(credit.error, ['amountUsd', 'reason'])
   const isUnknown = isOutcomeUnknown(credit.error)
-  // What may have been booked already is sent again as it is, whatever the balance is by now.
+  // If the outcome is unknown, the same request is sent again whatever the balance is now.
   const obstacle = units === undefined || isUnknown ? undefined : obstacleOf(user, units)
   useEffect(() => {
     form.current?.querySelector<HTMLInputElement>('input[aria-invalid="true"]')?.focus()
   }, [credit.error, own])
 
   const change = (part: Partial<Draft>) => {
-    // Other values are another intent; the same ones, sent again, are booked once.
+    // Changed values are a new intent; the same values sent again are booked only once.
     setDraft({ ...draft, ...part, idempotencyKey: newIdempotencyKey() })
     setOwn({})
     credit.reset()
@@ -115,7 +115,7 @@ export function CreditForm({ user }: { user: User }) {
             value={amount}
             onChange={(event) => change({ amount: event.currentTarget.value })}
             readOnly={credit.isPending}
-            // The balance as it is now says more than the service did about the one before.
+            // The current balance says more than the service's error about the earlier one.
             error={own.amountUsd ?? (fields['amountUsd'] && (obstacle ?? fields['amountUsd']))}
           />
           <TextInput
@@ -170,10 +170,10 @@ export function CreditForm({ user }: { user: User }) {
   )
 }
 
-/** A balance holds up to 100 billion USD. */
+/** Maximum balance: 100 billion USD. */
 const balanceMax = 1_000_000_000_000_000
 
-/** Why the service will refuse it, with the most that it takes. */
+/** Returns why the service would reject the amount, with the highest valid amount. */
 function obstacleOf(user: User, units: number): string | undefined {
   const balance = usdUnits(user.balanceUsd)
   const held = usdUnits(user.heldUsd)
@@ -187,7 +187,7 @@ function obstacleOf(user: User, units: number): string | undefined {
 
 type AfterItProps = { user: User; way: Way; units: number | undefined; obstacle: string | undefined }
 
-/** The sum in whole units, as the service will do it. */
+/** Previews the new balance in whole units, as the service computes it. */
 function AfterIt({ user, way, units, obstacle }: AfterItProps) {
   const after = units === undefined ? undefined : usdUnits(user.balanceUsd) + units
   return (
@@ -211,7 +211,7 @@ function AfterIt({ user, way, units, obstacle }: AfterItProps) {
   )
 }
 
-/** Whether the answer was lost, so that it may be booked or not. */
+/** True if the response was lost, so that the amount may or may not be booked. */
 function isOutcomeUnknown(error: unknown): boolean {
   return error instanceof ErrandClientError && /^(?:NETWORK_ERROR|TIMEOUT)$/.test(error.code)
 }

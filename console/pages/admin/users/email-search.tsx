@@ -6,7 +6,7 @@ import { useSearchField } from '../../../parts/hooks/use-search-field.ts'
 
 const waitMs = 250
 
-/** Filters a list by a part of the email address; what is searched for stands in the address of the page. */
+/** Filters a list by part of the email address. The search term is in the page's URL. */
 export function EmailSearch({ label }: { label: string }) {
   const [search, setSearch] = useSearchField('search')
   const [text, setText] = useState(search)
@@ -18,7 +18,7 @@ export function EmailSearch({ label }: { label: string }) {
   }
   const sendSoon = useDebouncedCallback(send, waitMs)
 
-  // Something else has changed it, such as the back button.
+  // Something else changed it, such as the back button.
   useEffect(() => {
     if (search === sent.current) return
     sent.current = search

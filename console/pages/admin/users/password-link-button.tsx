@@ -7,7 +7,7 @@ import { queryClient } from '../../../app/query-client.ts'
 import { ErrorNotice } from '../../../parts/error-notice.tsx'
 import { LinkOnce } from '../link-once.tsx'
 
-/** Makes a link by which the user sets a password, after saying what it does, and shows it this once. */
+/** Creates a password link after explaining its effect, and shows it only once. */
 export function PasswordLinkButton({ user: { email, id: userId, isSuspended } }: { user: User }) {
   const [isOpen, { open, close }] = useDisclosure()
   const make = useMutation({

@@ -13,7 +13,6 @@ import { AdminButton, SuspendButton } from './access-buttons.tsx'
 import { keepUser } from './keep-user.ts'
 import { PasswordLinkButton } from './password-link-button.tsx'
 
-/** What an account may do: its password, whether it is an admin, and whether it may do anything at all. */
 export function UserAccess({ user, isOwn }: { user: User; isOwn: boolean }) {
   const { email, id: userId, isAdmin, isSuspended } = user
   const changeAdmin = async () => {
@@ -58,7 +57,7 @@ export function UserAccess({ user, isOwn }: { user: User; isOwn: boolean }) {
 
 type ActionProps = { title: string; children: ReactNode; button: ReactNode; state: string }
 
-/** When `state` changes, the button that was used is another one, and the focus would be lost. */
+/** When `state` changes, the used button is replaced and would lose focus. */
 function Action({ title, children, button, state }: ActionProps) {
   const box = useRef<HTMLDivElement>(null)
   const before = useRef(state)

@@ -5,7 +5,6 @@ import { subtractUsd } from '../../../parts/text/usd-units.ts'
 import { CreditForm } from './credit-form.tsx'
 import { Figures } from '../system/figures.tsx'
 
-/** What the user has, and the form that changes it. */
 export function UserBalance({ user }: { user: User }) {
   const { balanceUsd, heldUsd, owedUsd, writtenOffUsd } = user
   return (

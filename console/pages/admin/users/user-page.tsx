@@ -28,7 +28,6 @@ import { UserTransactions } from './user-transactions.tsx'
 
 const back = { href: '/admin/users', label: 'Users' }
 
-/** One user: the balance and how it came about, and what the account may do. */
 export function UserPage() {
   const { userId } = useParams<{ userId: string }>()
   const ownId = useAccount().data?.userId

@@ -4,7 +4,6 @@ import { StatusBadge } from '../../../parts/status-badge.tsx'
 import { TimeText } from '../../../parts/text/time-text.tsx'
 import { useNow } from '../../../parts/hooks/use-now.ts'
 
-/** What is special about a user, each in words. */
 export function UserStates({ user, isOwn }: { user: User; isOwn: boolean }) {
   const { blockedUntil, isAdmin, isSuspended } = user
   const isBlocked = useIsBlocked(user)
@@ -30,7 +29,6 @@ export function UserStates({ user, isOwn }: { user: User; isOwn: boolean }) {
   )
 }
 
-/** Whether an abuse block still holds. */
 export function useIsBlocked({ blockedUntil }: User): boolean {
   return useIsAhead(blockedUntil)
 }

@@ -24,7 +24,7 @@ const typeLabels: Readonly<Record<Transaction['type'], string>> = {
   chat_charge: 'Chat',
 }
 
-/** Everything that moved the balance, newest first, with its reason. */
+/** All transactions of the user, newest first, with their reasons. */
 export function UserTransactions({ userId }: { userId: string }) {
   const [offset, setOffset] = useOffset()
   const input = { userId, limit, ...(offset > 0 && { offset }) }

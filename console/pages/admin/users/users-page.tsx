@@ -25,7 +25,6 @@ import { UserStates } from './user-states.tsx'
 
 const limit = 50
 
-/** Everyone who has an account. */
 export function UsersPage() {
   const [search, setSearch] = useSearchField('search')
   const [offset, setOffset] = useOffset()
@@ -98,7 +97,7 @@ function toQuery(input: Record<string, string | number>): Record<string, string>
   return Object.fromEntries(Object.entries(input).map(([name, value]) => [name, String(value)]))
 }
 
-/** An amount that mostly is zero. */
+/** An amount that is usually zero. */
 function RareMoney({ usd }: { usd: string }) {
   return <Money usd={usd} {...(usd === '0.0000' && { c: 'dimmed' })} />
 }

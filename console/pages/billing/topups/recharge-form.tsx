@@ -30,7 +30,6 @@ function useUpdate(done: string) {
   })
 }
 
-/** Sets the balance below which the owner is notified. */
 export function NotifyForm({ account }: { account: Account }) {
   const [amount, setAmount] = useState(short(account.notifyBelowUsd))
   const save = useUpdate('The threshold is saved.')
@@ -71,7 +70,6 @@ export function NotifyForm({ account }: { account: Account }) {
   )
 }
 
-/** Sets when to charge the saved payment method. */
 export function RechargeForm({ payments }: { payments: Payments }) {
   const { autoRecharge, autoRechargeOffReason, maxUsd, rechargeMonthlyMaxUsd, savedMethod } = payments
   const [isOn, setOn] = useState(autoRecharge !== null)

@@ -11,11 +11,11 @@ import { useOwnErrors } from '../../settings/use-own-errors.ts'
 
 export type Payments = NonNullable<Account['payments']>
 
-/** How much to pay; the payment itself is made on a page of the provider. */
+/** Asks for the amount; the payment itself happens on the provider's page. */
 export function TopupForm({ payments: { maxUsd, minUsd } }: { payments: Payments }) {
   const [amount, setAmount] = useState('')
   const [savesMethod, setSaves] = useState(false)
-  // The same amount, sent again, is one top-up.
+  // Sending the same amount again creates only one top-up.
   const [idempotencyKey, setKey] = useState(newIdempotencyKey)
   const pay = useMutation({
     mutationFn: () => client.topups.create({ amountUsd: amount.trim(), savesMethod }, { idempotencyKey }),
@@ -56,7 +56,7 @@ export function TopupForm({ payments: { maxUsd, minUsd } }: { payments: Payments
             }}
             error={own['amountUsd'] ?? fields['amountUsd']}
           />
-          {/* It stays so until the browser has left. */}
+          {/* Keeps loading until the browser has left the page. */}
           <Button type="submit" loading={pay.isPending || pay.isSuccess}>
             Go to payment
           </Button>

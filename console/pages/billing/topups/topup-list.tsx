@@ -13,7 +13,7 @@ import { TimeText } from '../../../parts/text/time-text.tsx'
 
 const limit = 10
 
-/** What was paid, or was about to be, newest first. */
+/** Top-ups, paid and unpaid, newest first. */
 export function TopupList() {
   const [offset, setOffset] = useState(0)
   const topups = useQuery({

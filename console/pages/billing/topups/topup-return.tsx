@@ -10,7 +10,7 @@ import { useSearchParams } from 'wouter'
 
 const againMs = 2000
 
-/** What became of a payment, for who comes back from its page: the provider's word counts, and may take a moment. */
+/** Outcome of a payment, shown on return from the provider's page. The provider decides, which may take a moment. */
 export function TopupReturn() {
   const [topupId] = useSearchField('topup')
   const [params, setParams] = useSearchParams()

@@ -5,7 +5,7 @@ import { NotifyForm, RechargeForm } from './recharge-form.tsx'
 import { TopupForm } from './topup-form.tsx'
 import { TopupList } from './topup-list.tsx'
 
-/** Paying for credit, by hand and automatically; nothing of it where the service takes no payments. */
+/** Manual and automatic top-ups. Renders nothing if the service does not accept payments. */
 export function TopupsPanel({ account }: { account: Account | undefined }) {
   if (!account?.payments) return null
   const { notifyBelowUsd, payments } = account

@@ -1,4 +1,3 @@
-/** Whether an agent takes files of that media type. */
 export function isAccepted(mediaType: string, accepts: readonly string[]): boolean {
   const [kind] = mediaType.split('/')
   return mediaType !== '' && accepts.some((one) => one === mediaType || one === `${kind}/*` || one === '*/*')

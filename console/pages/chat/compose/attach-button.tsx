@@ -20,11 +20,11 @@ export function AttachButton({ accepts, onFiles }: AttachButtonProps) {
           multiple
           tabIndex={-1}
           aria-label="Files to attach"
-          // A browser knows no type that is any.
+          // The `accept` attribute has no wildcard for all types.
           accept={accepts.includes('*/*') ? undefined : accepts.join(',')}
           onChange={(event) => {
             onFiles([...(event.currentTarget.files ?? [])])
-            // The same file may be chosen again after it was taken off.
+            // Allows choosing the same file again after it was removed.
             event.currentTarget.value = ''
           }}
         />

@@ -1,18 +1,17 @@
 import { isAccepted } from './accepts.ts'
 import { sizeText } from '../../../parts/text/size-text.ts'
 
-/** A file that goes with the next message. `preview` shows it, where a browser can. */
+/** A file attached to the next message. `preview` is a URL, if the browser can show the file. */
 export type AttachedFile = { key: string; file: File; mediaType: string; preview: string | undefined }
 
 type Bounds = { accepts: readonly string[]; attached: readonly AttachedFile[]; bodyBytesMax: number | undefined }
 
 export const filesMax = 10
-/** What a message has beside its files. */
+/** Bytes reserved for the rest of the message. */
 const restBytes = 65_536
 
 let count = 0
 
-/** Those that may go with the message, and what is wrong with the others. */
 export function chooseFiles(
   files: readonly File[],
   { accepts, attached, bodyBytesMax = Infinity }: Bounds,
@@ -42,7 +41,7 @@ export function chooseFiles(
   return { chosen, errors }
 }
 
-/** As base64. */
+/** Returns the size in base64. */
 function encodedBytes({ size }: File): number {
   return Math.ceil(size / 3) * 4
 }

@@ -7,7 +7,6 @@ import classes from './composer.module.css'
 
 type ChatOptionsProps = { sessionId: string; params: ChatParams; chat: Agent['chat'] | undefined }
 
-/** What is wrong with the options, by field. */
 export function paramErrors(
   { maxTokens, temperature }: ChatParams,
   chat: Agent['chat'] | undefined,
@@ -22,7 +21,7 @@ export function paramErrors(
   }
 }
 
-/** The parameters of the messages that are sent from here on. */
+/** Parameters for the messages sent from now on. */
 export function ChatOptions({ chat, params, sessionId }: ChatOptionsProps) {
   const errors = paramErrors(params, chat)
   const set = (name: keyof ChatParams, value: number | undefined) => {
@@ -91,7 +90,7 @@ type ParamInputProps = Omit<NumberInputProps, 'value' | 'onChange'> & {
   onChange: (value: number | undefined) => void
 }
 
-/** Keeps what is typed on the way to a number, such as `0.`. */
+/** Keeps intermediate input of a number, such as `0.`. */
 function ParamInput({ onChange, value, ...rest }: ParamInputProps) {
   const [typed, setTyped] = useState<number | string>(value ?? '')
   const shown = toNumber(typed) === value ? typed : (value ?? '')

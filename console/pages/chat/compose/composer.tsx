@@ -23,7 +23,7 @@ type ComposerProps = {
   onStop: () => void
 }
 
-/** Where a message is written. It may be typed while a reply is still coming, and is sent after it. */
+/** Message input. Accepts text during a reply, and sends it after that. */
 export function Composer(props: ComposerProps) {
   const { agentName, canStop, chat, isBusy, onSend, onStop, sessionId } = props
   const { files, text, params } = useDraft(sessionId)
@@ -36,7 +36,7 @@ export function Composer(props: ComposerProps) {
   useGrowingHeight(box, text)
   const wasBusy = useRef(false)
   useEffect(() => {
-    // The button that had the focus is gone.
+    // The focused button was removed.
     if (wasBusy.current && !isBusy && document.activeElement === document.body) box.current?.focus()
     wasBusy.current = isBusy
   }, [isBusy])
@@ -63,7 +63,7 @@ export function Composer(props: ComposerProps) {
     box.current?.focus()
   }
   const onPaste = (event: ClipboardEvent) => {
-    // What is copied from a page may be text with its picture: the text is what is meant.
+    // Content copied from a page may be text with its picture; the text is what the user means.
     if (accepts.length === 0 || event.clipboardData.types.includes('text/plain')) return
     const given = [...event.clipboardData.files]
     if (given.length === 0) return
@@ -72,12 +72,12 @@ export function Composer(props: ComposerProps) {
   }
   const onDrop = (event: DragEvent) => {
     if (!event.dataTransfer.types.includes('Files')) return
-    // Else the browser leaves the page for the file.
+    // Otherwise the browser would open the file.
     event.preventDefault()
     attach([...event.dataTransfer.files])
   }
   const onKeyDown = (event: KeyboardEvent) => {
-    // Enter that ends a composition, as of Japanese, is no Enter of the message; Safari says so by the key code only.
+    // Ignores Enter that ends an IME composition, for example in Japanese. Safari reports that only by the key code.
     const isComposing = event.nativeEvent.isComposing || event.keyCode === 229
     if (event.key !== 'Enter' || event.shiftKey || isComposing) return
     event.preventDefault()

@@ -23,7 +23,7 @@ function isOffered({ chat, inPlan }: Agent): boolean {
   return chat !== null && inPlan
 }
 
-/** The choice of an agent, with what it costs, and of the connectors that it may use. */
+/** Selection of an agent, with its prices, and of its connectors. */
 export function NewChat() {
   const agents = useAllAgents()
   useEffect(() => document.querySelector('h1')?.focus({ preventScroll: true }), [])

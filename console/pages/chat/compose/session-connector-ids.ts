@@ -1,6 +1,6 @@
 import type { Session } from '../../../../client/client.ts'
 
-/** A session keeps its connectors in its metadata. */
+/** A session stores its connectors in its metadata. */
 export function connectorIdsOf({ metadata }: Session): string[] {
   const ids = metadata['connectorIds']
   return Array.isArray(ids) ? ids.filter((id) => typeof id === 'string') : []

@@ -8,7 +8,10 @@ import { changeDraft } from '../transcript/chat-drafts.ts'
 
 export type NewSession = { agentId: string; connectorIds?: string[]; maxCostUsd?: string }
 
-/** Creates a session and opens it, with a text that could not be sent in another. Trying again after an error makes no second one. */
+/**
+ * Creates a session and opens it, with a draft that could not be sent in another one. A retry after an error does not
+ * create a second session.
+ */
 export function useCreateSession(text = '') {
   const intent = useRef<{ of: string; key: string }>(undefined)
   return useMutation({

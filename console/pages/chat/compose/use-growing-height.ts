@@ -1,6 +1,6 @@
 import { useEffect, useLayoutEffect, type RefObject } from 'react'
 
-/** Makes a text area as high as its text, up to the `max-height` of its style; also when its width changes. */
+/** Makes a textarea as tall as its text, up to its CSS `max-height`; also when its width changes. */
 export function useGrowingHeight(ref: RefObject<HTMLTextAreaElement | null>, text: string): void {
   useLayoutEffect(() => {
     if (ref.current) fit(ref.current)

@@ -17,7 +17,6 @@ import { SessionBadge } from './session-badge.tsx'
 import { nameOf, titleOf, useAllAgents, useFirstMessages, useListSearch, useSessionList } from './session-list.ts'
 import { countText } from '../../../parts/text/count-text.ts'
 
-/** The sessions of the account. */
 export function ChatList() {
   const { input, query } = useSessionList()
   const [, setOffset] = useOffset()

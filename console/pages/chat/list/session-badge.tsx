@@ -3,7 +3,7 @@ import { StatusBadge } from '../../../parts/status-badge.tsx'
 
 const looks = { active: 'open', completed: 'closed', expired: 'expired' } as const
 
-/** The state of a session: only one that goes on stands out. */
+/** Session state; only active sessions stand out. */
 export function SessionBadge({ status }: Pick<Session, 'status'>) {
   return <StatusBadge status={looks[status]} />
 }

@@ -4,12 +4,12 @@ import type { Agent } from '../../../../client/client.ts'
 import { client } from '../../../app/api-client.ts'
 import { useOffset, useSearchField } from '../../../parts/hooks/use-search-field.ts'
 
-/** No more than the service answers in one batch of requests, the first message of each among them. */
+/** Small enough that the list and each session's first message fit in one batch of requests. */
 export const listLimit = 15
 
 const statuses = ['active', 'completed', 'expired'] as const
 
-/** The page of sessions that the address names. */
+/** Loads the page of sessions that the URL selects. */
 export function useSessionList() {
   const [status] = useSearchField('status')
   const [agentId] = useSearchField('agentId')
@@ -31,7 +31,7 @@ export function useSessionList() {
 
 const titleCharsMax = 120
 
-/** How the sessions begin, by id: their names, as they have none. */
+/** First messages by session id. They serve as titles, because sessions have no names. */
 export function useFirstMessages(
   sessions: readonly { id: string; messageCount: number }[],
 ): ReadonlyMap<string, string> {
@@ -42,7 +42,7 @@ export function useFirstMessages(
         queryKey: ['first-message', id],
         queryFn: async ({ signal }: { signal: AbortSignal }) => {
           const { messages } = await client.sessions.messages({ sessionId: id, limit: 1 }, { signal })
-          // No more than is shown is kept.
+          // Keeps only the displayed part.
           return { id, text: messages[0]?.content.slice(0, titleCharsMax).toWellFormed() ?? '' }
         },
         staleTime: Infinity,
@@ -51,13 +51,12 @@ export function useFirstMessages(
   })
 }
 
-/** What a session is called. */
 export function titleOf(session: { id: string; messageCount: number }, firsts: ReadonlyMap<string, string>): string {
   if (session.messageCount === 0) return 'No messages yet'
   return firsts.get(session.id)?.trim().split('\n', 1)[0]?.trim() || '…'
 }
 
-/** Every agent that the account may use; there are as many as the operator configured. */
+/** Loads every agent that the account may use; the operator's configuration bounds their number. */
 export function useAllAgents() {
   return useQuery({
     queryKey: ['agents', 'all'],
@@ -77,7 +76,7 @@ export function nameOf(agentId: string, agents: readonly Agent[] | undefined): s
   return agents?.find(({ id }) => id === agentId)?.name ?? agentId
 }
 
-/** The filters and the page of the list, to be kept on the way to a session and back. */
+/** Returns the list's filters and page, to preserve them on the way to a session and back. */
 export function useListSearch(): string {
   const [params] = useSearchParams()
   const kept = new URLSearchParams()

@@ -1,30 +1,30 @@
 import { queryClient } from '../../../app/query-client.ts'
 import { accountKey } from '../../../app/use-account.ts'
 
-// What a turn changes is read anew: by the page that had it, and by the other tabs of the browser, which it tells.
+// Refetches the data that a turn changes, in this page and in the browser's other tabs, which it notifies.
 
-/** In a browser that has none, each tab is by itself. */
+/** In browsers without BroadcastChannel, tabs do not notify each other. */
 const channel = 'BroadcastChannel' in globalThis ? new BroadcastChannel('errand.sessions') : undefined
 
-/** Reads anew what a turn of the session changes beside its messages: it and the lists, what was charged, the balance. */
+/** Refetches the data that a turn changes besides messages: the session, lists, charges and balance. */
 export function renewMoney(sessionId: string): void {
   for (const queryKey of [['session', sessionId], ['sessions'], ['transactions'], ['usage'], accountKey]) {
     void queryClient.invalidateQueries({ queryKey })
   }
 }
 
-/** The same with the messages: somebody else has written some. */
+/** Like `renewMoney`, and also refetches messages, because another client wrote some. */
 export function renewSession(sessionId: string): void {
   void queryClient.invalidateQueries({ queryKey: ['messages', sessionId] })
   renewMoney(sessionId)
 }
 
-/** Tells the other tabs that a turn of the session has ended. */
+/** Notifies the other tabs that a turn of the session has ended. */
 export function tellTabs(sessionId: string): void {
   channel?.postMessage(sessionId)
 }
 
-/** `hear` is called with the id of a session in which another tab had a turn. */
+/** Calls `hear` with the session id when another tab had a turn. */
 export function listenToTabs(hear: (sessionId: string) => void): void {
   channel?.addEventListener('message', ({ data }: MessageEvent<unknown>) => {
     if (typeof data === 'string') hear(data)

@@ -8,10 +8,10 @@ import { TimeText } from '../../../parts/text/time-text.tsx'
 import classes from '../conversation.module.css'
 import { nameOf, titleOf, useAllAgents, useFirstMessages, useListSearch, useSessionList } from './session-list.ts'
 
-/** The page is mounted anew for each session, and the list shall not move when one is opened. */
+/** Scroll position, kept because the page remounts for each session and the list must not move. */
 let scrolledTo = 0
 
-/** The page of the list that the reader came from, beside the conversation. */
+/** The list page that the user came from, beside the conversation. */
 export function SessionSidebar({ openId }: { openId: string }) {
   const { query } = useSessionList()
   const search = useListSearch()

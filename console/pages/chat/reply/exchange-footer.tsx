@@ -18,7 +18,6 @@ type ExchangeFooterProps = {
   extras: TurnExtras | undefined
 }
 
-/** What a reply cost, and where that is written down. */
 export function ExchangeFooter({ at, charge, extras, isTruncated, text, turnId }: ExchangeFooterProps) {
   const [isOpen, setOpen] = useState(false)
   const id = useId()

@@ -15,14 +15,17 @@ import { UserMessage } from './user-message.tsx'
 type ExchangeViewProps = {
   agentName: string
   sessionId: string
-  /** One of both. */
+  /** Exactly one of these is set. */
   stored?: StoredExchange | undefined
   live?: LiveExchange | undefined
   extras?: TurnExtras | undefined
   charge?: Transaction | undefined
 }
 
-/** A message and its reply, stored or just being written: one component for both, so that nothing jumps in between. */
+/**
+ * A message and its reply, stored or in progress. One component for both, so that nothing jumps when the reply is
+ * stored.
+ */
 export const ExchangeView = memo(function ExchangeView(props: ExchangeViewProps) {
   const { agentName, charge, extras, live, sessionId, stored } = props
   const isUnderWay = live !== undefined && live.phase !== 'stored' && live.phase !== 'failed'

@@ -6,7 +6,6 @@ export function shownOf({ file, key, preview }: AttachedFile): ShownFile {
   return { key, name: file.name, bytes: file.size, image: preview, href: undefined }
 }
 
-/** The files of a stored message. */
 export function filesOf({ parts = [] }: Message): ShownFile[] {
   return parts.flatMap((part, index) => {
     if (part.type !== 'file') return []
@@ -17,7 +16,7 @@ export function filesOf({ parts = [] }: Message): ShownFile[] {
   })
 }
 
-/** The service that serves this page, however it is called in links that it makes for others. */
+/** Makes the link relative to this page's host, because the service may write another one of its hosts. */
 function ownAddress(url: string): string {
   const { pathname, search } = new URL(url)
   return pathname + search

@@ -1,19 +1,19 @@
-/** A part of a Markdown text that can be rendered by itself. */
+/** A part of a Markdown text that can be rendered alone. */
 export type MarkdownBlock =
   | { kind: 'markdown' | 'plain'; text: string }
   | { kind: 'code'; text: string; language: string }
 
-/** Parsing takes longer than its text grows: what is longer is shown as it is. */
+/** Parsing time grows faster than the text; longer blocks are shown as plain text. */
 const parsedCharsMax = 20_000
-/** A block costs something by itself: short ones stay together. */
+/** Each block has overhead, so short ones are merged. */
 const blockCharsMin = 1500
 const fencePattern = /^(`{3,}|~{3,})([^`]*)$/
-/** Definitions concern the whole text. */
+/** Definitions apply to the whole text. */
 const definitionPattern = /^ {0,3}\[[^\]\n]+\]:/m
 
 /**
- * Splits a text where a paragraph at the margin begins after an empty line, so that while it grows only its last block
- * changes. Blocks of code stand by themselves, which spares parsing them at all.
+ * Splits text at unindented paragraphs after a blank line, so that a growing text changes only its last block. Code
+ * blocks stand alone and need no parsing.
  */
 export function splitBlocks(text: string): MarkdownBlock[] {
   if (text.length <= parsedCharsMax && definitionPattern.test(text)) return [{ kind: 'markdown', text }]

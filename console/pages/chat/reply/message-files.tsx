@@ -3,7 +3,7 @@ import { FileTextIcon } from '@radix-ui/react-icons'
 import { sizeText } from '../../../parts/text/size-text.ts'
 import classes from './message-files.module.css'
 
-/** A file as it is shown: one that is stored has an address to download it, and an image one to show it. */
+/** A displayed file. Stored files have a download URL, images a URL to show. */
 export type ShownFile = {
   key: string
   name: string
@@ -14,7 +14,7 @@ export type ShownFile = {
 
 type MessageFilesProps = { files: readonly ShownFile[]; onRemove?: (key: string) => void }
 
-/** Pictures as such, other files by their names. */
+/** Shows images as pictures, other files by name. */
 export function MessageFiles({ files, onRemove }: MessageFilesProps) {
   return (
     <ul className={classes.files} aria-label="Files">

@@ -1,12 +1,12 @@
 import { flushSync } from 'react-dom'
 
-/** Of all the time, at most the fifth part is spent on rendering what came. */
+/** Rendering takes at most one fifth of the time. */
 const restFactor = 4
 const pauseMsMin = 50
 
 /**
- * Paints what changes often: in an animation frame, and the less often the longer a painting takes, so that the page
- * keeps answering. A hidden page paints nothing until `finish`.
+ * Renders frequent changes in animation frames. The longer a render takes, the longer the pause after it, so that the
+ * page stays responsive. A hidden page renders nothing until `finish`.
  */
 export class PaintLoop {
   readonly #paint: () => void
@@ -17,12 +17,11 @@ export class PaintLoop {
     this.#paint = paint
   }
 
-  /** There is something new. */
   request(): void {
     this.#frame ??= requestAnimationFrame(this.#onFrame)
   }
 
-  /** Paints no more; the caller shows the last state itself. */
+  /** Stops rendering; the caller renders the final state. */
   finish(): void {
     if (this.#frame !== undefined) cancelAnimationFrame(this.#frame)
     this.#frame = undefined
@@ -38,7 +37,7 @@ export class PaintLoop {
   }
 }
 
-/** Until the browser has done what waits: input, painting, timers. Unlike a timer's, its pace holds in a hidden page. */
+/** Yields to input, rendering and timers. Unlike a timer, it is not throttled in hidden pages. */
 export function nextTask(): Promise<void> {
   return new Promise((resolve) => {
     const { port1, port2 } = new MessageChannel()

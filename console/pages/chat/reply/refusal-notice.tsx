@@ -28,11 +28,11 @@ const titles: Record<string, string> = {
   SESSION_COMPLETED: 'This session is completed',
 }
 
-/** Why the service did not take a message; it is in the box again, and nothing was charged. */
+/** Why the service rejected a message. The message is back in the composer, and nothing was charged. */
 export function RefusalNotice({ refusal: { at, error }, sessionId, onDismiss, onReload }: RefusalNoticeProps) {
   const { code, requestId, retryAfterSeconds } =
     error instanceof ErrandClientError ? error : { code: '', requestId: undefined, retryAfterSeconds: undefined }
-  // Whether the service is back by then is not known.
+  // With SERVICE_UNAVAILABLE, the service may not be back by then.
   const isPromised = retryAfterSeconds !== undefined && code !== 'SERVICE_UNAVAILABLE'
   const until = !isPromised ? undefined : at + retryAfterSeconds * 1000
   const left = useSecondsLeft(until)

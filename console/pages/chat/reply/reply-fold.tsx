@@ -5,13 +5,12 @@ import classes from './reply-fold.module.css'
 
 type ReplyFoldProps = {
   title: ReactNode
-  /** Said at the right, such as `No result`. */
+  /** Text on the right, such as `No result`. */
   aside?: ReactNode
   isRunning?: boolean
   children: ReactNode
 }
 
-/** A part of a reply that is closed until somebody wants to see it. */
 export function ReplyFold({ title, aside, isRunning = false, children }: ReplyFoldProps) {
   const [isOpen, setOpen] = useState(false)
   const id = useId()

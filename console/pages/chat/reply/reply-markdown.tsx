@@ -8,7 +8,7 @@ import classes from './reply-markdown.module.css'
 
 const plugins = [remarkGfm]
 
-/** Headings of a reply are parts of its message, whatever their level is within. */
+/** Headings of a reply are sections of its message, whatever their Markdown level. */
 const heading =
   (level: number) =>
   ({ children }: { children?: ReactNode }) => (
@@ -17,7 +17,7 @@ const heading =
     </h3>
   )
 
-/** HTML stays text; pictures become links, because the page loads nothing from elsewhere. */
+/** HTML stays text. Images become links, because the page loads nothing from other hosts. */
 const components: Components = {
   a: ({ children, href = '' }) => <ReplyLink href={href}>{children}</ReplyLink>,
   img: ({ alt, src }) => (
@@ -46,7 +46,7 @@ const components: Components = {
   h6: heading(6),
 }
 
-/** A block of Markdown as it was written by an agent, whom nobody trusts. */
+/** A Markdown block from an agent, which is untrusted. */
 export const ReplyMarkdown = memo(function ReplyMarkdown({ text }: { text: string }) {
   const id = useId()
   const ofFootnotes = useMemo(() => ({ clobberPrefix: `${id}-`, footnoteLabelTagName: 'h3' }), [id])
@@ -61,7 +61,7 @@ export const ReplyMarkdown = memo(function ReplyMarkdown({ text }: { text: strin
 
 function ReplyLink({ href, children }: { href: string; children: ReactNode }) {
   if (href.startsWith('#')) return <a href={href}>{children}</a>
-  // An address without a host would be one of this console.
+  // A URL without a host would point into this console.
   if (!/^(?:https?:\/\/|mailto:)/i.test(href)) return <span>{children}</span>
   return (
     <Anchor inherit underline="always" href={href} target="_blank" rel="noopener noreferrer nofollow">

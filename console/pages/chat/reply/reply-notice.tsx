@@ -30,7 +30,7 @@ const titles: Record<string, string> = {
 
 const warnings = new Set(['INSUFFICIENT_BALANCE', 'BUDGET_REACHED', 'LIMIT_REACHED', 'LOOKING_UP'])
 
-/** Why a reply is not whole, what was stored of it, and what it cost. */
+/** Why a reply is incomplete, what was stored of it, and its cost. */
 export function ReplyNotice({ note, sessionId, isStored, charge }: ReplyNoticeProps) {
   const { code, message, requestId } = note
   const costUsd = note.costUsd ?? charge?.amountUsd.replace(/^-/, '')

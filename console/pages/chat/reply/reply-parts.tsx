@@ -8,11 +8,11 @@ import { PlainText, ReplyText } from './reply-text.tsx'
 const reasoningCharsMax = 50_000
 const count = new Intl.NumberFormat('en')
 
-/** A reply as it came: texts, tool calls with their results, reasoning. */
+/** A reply in its original order: text, tool calls with results, reasoning. */
 export function ReplyParts({ parts, isOpen }: { parts: readonly ReplyPart[]; isOpen: boolean }) {
   return parts.map((part, index) => {
     const isLast = isOpen && index === parts.length - 1
-    // Parts come one after the other and stay where they are.
+    // Parts are only appended and never move.
     // oxlint-disable-next-line react/no-array-index-key
     return <Part key={index} part={part} isGrowing={isLast} />
   })

@@ -11,7 +11,7 @@ const firstChars = 40_000
 const moreChars = 60_000
 const count = new Intl.NumberFormat('en')
 
-/** The text of a reply, of a very long one the beginning: the page stays quick whatever an agent writes. */
+/** Text of a reply. Only the start of a very long one is rendered, to keep the page fast. */
 export const ReplyText = memo(function ReplyText({ text }: { text: string }) {
   const [shownMax, setShownMax] = useState(firstChars)
   const shown = text.length > shownMax ? text.slice(0, shownMax).toWellFormed() : text
@@ -19,7 +19,7 @@ export const ReplyText = memo(function ReplyText({ text }: { text: string }) {
   return (
     <div className={classes.text}>
       {blocks.map((block, index) => (
-        // Blocks come one after the other and stay where they are.
+        // Blocks are only appended and never move.
         // oxlint-disable-next-line react/no-array-index-key
         <Block key={index} block={block} />
       ))}

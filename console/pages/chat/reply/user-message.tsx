@@ -5,7 +5,7 @@ import classes from './exchange-view.module.css'
 const firstChars = 1200
 const moreChars = 100_000
 
-/** What the user wrote; a pasted table or book does not push the reply away. */
+/** The user's message, shortened so that a pasted table or book does not push the reply away. */
 export function UserMessage({ text }: { text: string }) {
   const [shownMax, setShownMax] = useState(firstChars)
   const isLonger = text.length > shownMax

@@ -2,13 +2,13 @@ import { useSyncExternalStore } from 'react'
 import type { AttachedFile } from '../compose/attached-files.ts'
 import { storedPrefix, whenLeaving } from '../../../app/leave-console.ts'
 
-// What is typed and not sent yet, and what was sent and is not known to be stored: of this tab, by session. Both outlive
-// a reload of the page, and end with the login.
+// Unsent drafts, and sent messages that may not be stored yet, by session, in this tab. Both survive a reload and end
+// with the login.
 
 export type ChatParams = { temperature?: number; maxTokens?: number }
 export type SentMessage = {
   message: string
-  /** How many messages the session had before. */
+  /** Number of earlier messages in the session. */
   total: number
   idempotencyKey: string
 }
@@ -39,7 +39,7 @@ export function changeDraft(sessionId: string, change: Partial<Draft>): void {
   for (const listener of listeners) listener()
 }
 
-/** Puts a message back that was not taken; false when something else has been typed meanwhile. */
+/** Restores a rejected message to the composer. Returns false if something else was typed meanwhile. */
 export function putBack(sessionId: string, message: string, files: readonly AttachedFile[] = []): boolean {
   const { files: attached, text } = draftOf(sessionId)
   if ((text !== '' && text !== message) || attached.length > 0) return false
@@ -82,6 +82,6 @@ function write(name: string, value: unknown): void {
     if (value === undefined) sessionStorage.removeItem(name)
     else sessionStorage.setItem(name, JSON.stringify(value))
   } catch {
-    // A text that is larger than the storage is kept until the page is closed.
+    // Text larger than the storage is kept until the page is closed.
   }
 }

@@ -2,7 +2,6 @@ import type { Message } from '../../../../client/client.ts'
 import { storedParts, type ReplyPart } from './live-reply.ts'
 import type { Transcript } from './transcript.ts'
 
-/** A message and its reply as they are stored. */
 export type StoredExchange = {
   turnId: string
   message: Message | undefined
@@ -10,7 +9,7 @@ export type StoredExchange = {
   parts: readonly ReplyPart[]
 }
 
-/** The same messages make the same exchange, so that it is not rendered again. */
+/** The same messages return the same exchange, so that it is not rendered again. */
 const made = new WeakMap<Message, StoredExchange>()
 
 export function exchangesOf({ messages }: Transcript): StoredExchange[] {

@@ -40,23 +40,23 @@ type Settling = Omit<SentMessage, 'message'> & {
   end: StreamEnd
 }
 
-/** How long events are taken in before the page may do something else. */
+/** How long events are processed before yielding to the page. */
 const sliceMs = 8
 const idleChatsMax = 20
-/** So long after the service did not answer it is asked again. */
+/** Pause before retrying when the service does not answer. */
 const askAgainMs = 3000
-/** How often is looked whether a message that is answered elsewhere has been. */
+/** Poll interval while another client's message is being answered. */
 const followMs = 2000
 const followLooksMax = 600
 
 /**
- * The replies of one session. They go on while another page of the console is open, and when the page is loaded anew or
- * closed: whoever opens the session meanwhile reads along.
+ * Replies of one session. They continue while another page of the console is open, and when the page is reloaded or
+ * closed. Opening the session resumes reading.
  *
  *   idle ──send──▶ sending ──first event──▶ streaming ──the stream ends──▶ settling ──▶ stored | failed
  *                     └──refused──▶ idle, the message back in the box
  *
- * Settling goes on for as long as the service is away: whether a message was stored and charged is never guessed.
+ * Settling lasts as long as the service is unreachable: whether a message was stored and charged is never guessed.
  */
 export class LiveChat {
   readonly sessionId: string
@@ -66,7 +66,7 @@ export class LiveChat {
   #isStopped = false
   #isAbandoned = false
   #count = 0
-  /** A message whose connection was lost: sent again as it is, it has the same key, and so runs once. */
+  /** A message whose connection was lost. If it is sent again unchanged, it reuses its key and runs only once. */
   #uncertain: Pick<Sent, 'message' | 'files' | 'idempotencyKey'> | undefined
   #following: symbol | undefined
   #isRecovering = false
@@ -86,10 +86,10 @@ export class LiveChat {
     return isUnderWay(this.#state.exchange)
   }
 
-  /** Sends a message unless one is being answered. */
+  /** Sends a message unless another one is being answered. */
   async send(message: string, params: ChatParams, files: readonly AttachedFile[] = []): Promise<void> {
     if (this.isBusy) return
-    // The login has not ended after all.
+    // The login did not end after all.
     this.#isAbandoned = false
     const before = this.#uncertain
     const isAgain = before?.message === message && areSame(before.files, files)
@@ -118,11 +118,11 @@ export class LiveChat {
     const isUsed = isKeyUsed(end)
     if (!isUsed && isRefusal(end)) return this.#refuse(sent, end.thrown)
     const anew = { ...sent, idempotencyKey: newIdempotencyKey(), isAgain: false }
-    // The service had the message before, and nothing came of it.
+    // The service had the message before and did not charge it, so send it as a new one.
     if (sent.isAgain && isFree(end)) return await this.#send(anew)
     this.#change({ parts, phase: 'settling' })
     const settling = { message, files, total, idempotencyKey, parts, end }
-    // The service had the message before. When nothing came of it, this is a new one.
+    // If the key is used, the service had the message before. If nothing came of it, send it as a new one.
     if (!isUsed) return await this.#settle(settling)
     const found = await this.#lookUp(settling)
     if (found === 'over') return
@@ -131,7 +131,7 @@ export class LiveChat {
     this.#renew()
   }
 
-  /** Ends the reply; what was written until then is charged and stored. */
+  /** Stops the reply. The part written until then is charged and stored. */
   stop(): void {
     if (!this.#stream || this.#isStopped) return
     this.#isStopped = true
@@ -139,17 +139,17 @@ export class LiveChat {
     void this.#end()
   }
 
-  /** Has the service end the reply; its last event says how that went. */
+  /** Stops the reply at the service; its last event is the outcome. */
   async #end(): Promise<void> {
     const stream = this.#stream
     if (!stream) return
     const { turnId } = stream
-    // One that has not begun ends with its request.
+    // A reply that has not started ends with its request.
     if (turnId === undefined) return void (await stream.return())
     await client.chat.stop({ turnId }).catch(() => stream.return())
   }
 
-  /** Keeps nothing of the reply. Ends it while there is a login to do so with. */
+  /** Drops all state of the reply, and stops it if there is still a login to do so. */
   async abandon({ isLoggedIn }: { isLoggedIn: boolean }): Promise<void> {
     this.#isAbandoned = true
     this.#set({ exchange: undefined })
@@ -157,8 +157,8 @@ export class LiveChat {
   }
 
   /**
-   * Reads along a reply that is being written, whoever sent its message; without one, looks up what became of a message that
-   * was sent before the page was loaded anew.
+   * Follows the reply in progress, whichever client sent its message. Without one, looks up the outcome of a message
+   * sent before the page was reloaded.
    */
   async recover(): Promise<void> {
     const sent = sentOf(this.sessionId)
@@ -179,7 +179,7 @@ export class LiveChat {
     await this.#settle({ idempotencyKey: newIdempotencyKey(), ...sent, message, files: [], total, parts, end })
   }
 
-  /** Takes away what is said about a message that failed. */
+  /** Removes the notice about a failed message. */
   dismiss(): void {
     if (!this.isBusy) this.#set({ exchange: undefined, refusal: undefined })
   }
@@ -219,12 +219,12 @@ export class LiveChat {
     const refusal = { error, at: Date.now() }
     this.#set({ refusal })
     leaveWhenLoggedOut(error)
-    // Whatever the page believes of the session and the balance is out of date.
+    // Cached data of the session and the balance is outdated.
     renewMoney(this.sessionId)
     if (isBusyRefusal(refusal)) void this.#follow()
   }
 
-  /** Another tab or program had a turn of this session. */
+  /** Handles a turn of this session from another tab or program. */
   hear(): void {
     this.#following = undefined
     renewSession(this.sessionId)
@@ -232,7 +232,7 @@ export class LiveChat {
     this.#set({ refusal: undefined, announcement: 'The other message was answered. You can send yours.' })
   }
 
-  /** While another message of the session is answered elsewhere: looks until it is. */
+  /** Polls until a message of the session that is answered elsewhere is done. */
   async #follow(): Promise<void> {
     const own = (this.#following = Symbol('message that is answered elsewhere'))
     let wasHeld = false
@@ -244,7 +244,7 @@ export class LiveChat {
         const { messages } = await readNew(this.sessionId)
         const isHeld = (await client.account.get()).heldUsd !== '0.0000'
         if (this.#following !== own || this.#isAbandoned) return
-        // A reply that failed leaves no message, but what it held is free again.
+        // A failed reply stores no message, but its hold is released.
         if (messages.length > 0 || (wasHeld && !isHeld)) return this.hear()
         wasHeld ||= isHeld
       } catch (error) {
@@ -262,13 +262,16 @@ export class LiveChat {
     this.#renew()
   }
 
-  /** What became of a message, however long the service is away; `over` when there is nothing more to do. */
+  /**
+   * Looks up the outcome of a message, however long the service is unreachable. `over` if there is nothing left to do.
+   */
   async #lookUp(of: Settling): Promise<StoredTurn | undefined | 'over'> {
     const { end, message, total } = of
     const turn = { sessionId: this.sessionId, turnId: end.turnId, message, total }
     for (;;) {
       try {
-        // With its last event a reply is settled; without it, the service does so when it finds that nobody reads.
+        // After its last event, a reply is settled. Otherwise the service settles it when it finds that the reader is
+        // gone.
         const stored = end.event ? await readStored(turn) : await awaitStored(turn)
         return this.#isAbandoned ? 'over' : stored
       } catch (error) {
@@ -276,7 +279,7 @@ export class LiveChat {
         leaveWhenLoggedOut(error)
         const status = error instanceof ErrandClientError ? error.status : undefined
         if (status === 404) this.#forget()
-        // It is looked up when the chat is opened after the login.
+        // Looked up when the chat is opened after the next login.
         else if (status === 401) this.#set({ exchange: undefined })
         else if (!mayPass(error)) this.#fail(of, this.#unknownNote('UNKNOWN', end))
         else {
@@ -310,11 +313,11 @@ export class LiveChat {
         announcement: announce(reply, extras),
       })
     }
-    // After the extras, so that the turn is never to be seen twice.
+    // After the extras, so that the turn never appears twice.
     keep(this.sessionId, page)
   }
 
-  /** The session was deleted while the reply was written. */
+  /** The session was deleted during the reply. */
   #forget(): void {
     forgetSession(this.sessionId)
     this.#set({ exchange: undefined, announcement: '' })
@@ -369,14 +372,14 @@ export class LiveChat {
 const chats = new Map<string, LiveChat>()
 
 const abandonAll = (of: { isLoggedIn: boolean }) => Promise.all(Array.from(chats.values(), (chat) => chat.abandon(of)))
-// They stay until the login has ended: a page that asked for one anew would look up what became of its reply.
+// Kept until the login has ended: a page that created one again would look up the outcome of its reply.
 beforeLoggingOut(() => abandonAll({ isLoggedIn: true }))
 whenLeaving(() => {
   void abandonAll({ isLoggedIn: false })
   chats.clear()
 })
 
-// Of a chat that is not open here there is nothing to forget but what is known of it.
+// For a chat that is not open here, only its cached queries are outdated.
 listenToTabs((sessionId) => {
   const chat = chats.get(sessionId)
   if (chat) chat.hear()

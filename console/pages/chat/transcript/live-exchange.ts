@@ -4,7 +4,7 @@ import { usdText } from '../../../parts/text/usd-text.ts'
 import { textOf, type ReplyPart } from './live-reply.ts'
 
 /**
- * Why a reply is not whole; `code` is the service's, or `STOPPED` by the reader, or `BROKEN` with the connection, or
+ * Why a reply is incomplete. `code` is the service's, `STOPPED` by the user, `BROKEN` with the connection, or
  * `LOOKING_UP` while the service does not answer.
  */
 export type ReplyNote = {
@@ -12,25 +12,25 @@ export type ReplyNote = {
   message: string
   costUsd: string | undefined
   requestId: string | undefined
-  /** Whether the message is in the box again, which may hold another by now. */
+  /** Whether the message went back to the composer, which may hold another one now. */
   isBack?: boolean
 }
 
-/** A message that was sent here, until the session's own messages have it. */
+/** A message sent here, until the session's stored messages include it. */
 export type LiveExchange = {
   key: string
-  /** Undefined of one that was sent elsewhere, until it is stored. */
+  /** Undefined for a message sent elsewhere, until it is stored. */
   message: string | undefined
-  /** Those that it was sent with from this page. */
+  /** Files sent from this page. */
   files: readonly AttachedFile[]
   parts: readonly ReplyPart[]
-  /** `settling`: the stream has ended, and what the service stored and charged is being looked up. */
+  /** `settling`: the stream has ended, and the stored and charged result is being looked up. */
   phase: 'sending' | 'streaming' | 'settling' | 'stored' | 'failed'
   turnId?: string
   note?: ReplyNote
 }
 
-/** What is known of a stored turn because it ran here. */
+/** Data about a stored turn that is known only because it ran here. */
 export type TurnExtras = {
   key: string
   parts: readonly ReplyPart[]
@@ -41,10 +41,8 @@ export type TurnExtras = {
 
 export type LiveState = {
   exchange: LiveExchange | undefined
-  /** Why the last message was not taken. */
   refusal: { error: unknown; at: number } | undefined
   extras: ReadonlyMap<string, TurnExtras>
-  /** For screen readers. */
   announcement: string
 }
 
@@ -65,17 +63,17 @@ export function isBusyRefusal(refusal: LiveState['refusal']): boolean {
   return refusal?.error instanceof ErrandClientError && refusal.error.code === 'SESSION_BUSY'
 }
 
-/** Whether the service has had a message with this key already. */
+/** True if the service has already received a message with this key. */
 export function isKeyUsed({ event, thrown }: StreamEnd): boolean {
   return event === undefined && thrown instanceof ErrandClientError && thrown.code === 'CONFLICT'
 }
 
-/** Of a reply that failed: nothing was charged, and so nothing stored. */
+/** True for a failed reply that was not charged and therefore not stored. */
 export function isFree({ event }: StreamEnd): boolean {
   return event?.type === 'error' && event.costUsd !== undefined && !/[1-9]/.test(event.costUsd)
 }
 
-/** Whether the service said no before it began; anything else may have been charged. */
+/** True if the service rejected the message before starting. Otherwise it may have been charged. */
 export function isRefusal({ event, thrown }: StreamEnd): boolean {
   if (event || !(thrown instanceof ErrandClientError)) return false
   return thrown.code === 'INVALID_ARGUMENT' || (thrown.status !== undefined && thrown.code !== 'BAD_RESPONSE')

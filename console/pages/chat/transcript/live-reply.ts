@@ -1,9 +1,8 @@
 import type { ChatEvent, ChatToolCall, Message } from '../../../../client/client.ts'
 
-/** One call of a tool: its output is null when the reply ended without one, and undefined while it runs. */
+/** A tool call. `output` is undefined while it runs, and null if the reply ended without a result. */
 export type ToolUse = Omit<ChatToolCall, 'output'> & { output: Record<string, unknown> | null | undefined }
 
-/** What a reply is made of, in the order in which it came. */
 export type ReplyPart =
   | { kind: 'text'; text: string }
   | { kind: 'reasoning'; text: string }
@@ -11,7 +10,7 @@ export type ReplyPart =
 
 type GrowingPart = Extract<ReplyPart, { text: string }>
 
-/** Puts the events of a stream together. A part that no longer changes stays the same object. */
+/** Assembles the events of a stream. Finished parts keep their object identity. */
 export class LiveReply {
   readonly #parts: ReplyPart[] = []
   #growing: GrowingPart | undefined
@@ -29,7 +28,7 @@ export class LiveReply {
       case 'tool_result':
         return this.#answer(event.toolResult)
       default:
-      // The end is no part of a reply, nor is a kind of event that this console does not know.
+      // The end and unknown event types are not part of a reply.
     }
   }
 
@@ -64,20 +63,23 @@ export function textOf(parts: readonly ReplyPart[]): string {
   return parts.map((part) => (part.kind === 'text' ? part.text : '')).join('')
 }
 
-/** Calls that got no result before the reply ended will get none. */
+/** Marks calls without a result as done, because the reply has ended. */
 export function closeParts(parts: readonly ReplyPart[]): readonly ReplyPart[] {
   return parts.map((part) =>
     part.kind === 'tool' && part.use.output === undefined ? { kind: 'tool', use: { ...part.use, output: null } } : part,
   )
 }
 
-/** A stored reply, which keeps its tool calls apart from its text. */
+/** Converts a stored reply, which stores its tool calls apart from its text. */
 export function storedParts({ content, toolCalls = [] }: Message): readonly ReplyPart[] {
   const parts: ReplyPart[] = toolCalls.map((use) => ({ kind: 'tool', use }))
   return content === '' ? parts : [...parts, { kind: 'text', text: content }]
 }
 
-/** What was seen of a reply, when it is what was stored; else the stored one, which may hold more than came through. */
+/**
+ * Returns the received parts if they match the stored reply. Otherwise the stored ones, which may hold more than
+ * arrived.
+ */
 export function truestParts(seen: readonly ReplyPart[], stored: Message): readonly ReplyPart[] {
   const calls = stored.toolCalls ?? []
   const seenCalls = seen.filter((part) => part.kind === 'tool')

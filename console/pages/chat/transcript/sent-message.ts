@@ -1,7 +1,7 @@
 import { ErrandClientError, filePart, type ChatInput } from '../../../../client/client.ts'
 import type { AttachedFile } from '../compose/attached-files.ts'
 
-/** A message as it is sent. Throws where a file is no longer there. */
+/** Builds the message for a request. Throws if a file no longer exists. */
 export async function messageOf(text: string, files: readonly AttachedFile[]): Promise<ChatInput['message']> {
   if (files.length === 0) return text
   const parts = await Promise.all(

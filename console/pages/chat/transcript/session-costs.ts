@@ -4,12 +4,11 @@ import type { Transaction } from '../../../../client/client.ts'
 import { client } from '../../../app/api-client.ts'
 import { queryClient } from '../../../app/query-client.ts'
 
-/** What a session has cost, by its turns. */
 export type SessionCosts = {
   byTurn: ReadonlyMap<string, Transaction>
   /** In units of 0.0001 USD. */
   total: number
-  /** False for a session of more charges than are worth reading: the total is then that of the newest. */
+  /** False if the session has too many charges to read. The total then covers only the newest. */
   isComplete: boolean
 }
 
@@ -26,7 +25,7 @@ export function useSessionCosts(sessionId: string) {
   })
 }
 
-/** Transactions never change, and the newest come first: reading ends at the first that is known. */
+/** Transactions never change and are listed newest first, so reading stops at the first known one. */
 async function readCosts(sessionId: string, signal: AbortSignal): Promise<SessionCosts> {
   const before = queryClient.getQueryData<SessionCosts>(costsKey(sessionId))
   const byTurn = new Map(before?.byTurn)

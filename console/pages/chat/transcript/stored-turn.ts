@@ -2,30 +2,29 @@ import type { Message } from '../../../../client/client.ts'
 import { client } from '../../../app/api-client.ts'
 import { known, readNew, type Transcript } from './transcript.ts'
 
-// What became of a message: the session's own messages say it.
+// Looks up the outcome of a message in the session's stored messages.
 
 type SentTurn = {
   sessionId: string
-  /** Known of a turn that was read. */
+  /** Known if the turn's stream was read. */
   turnId: string | undefined
   message: string | undefined
-  /** How many messages the session had before. */
+  /** Number of earlier messages in the session. */
   total: number
 }
 
 export type StoredTurn = {
   turnId: string
   reply: Message | undefined
-  /** The messages that were not known before. */
+  /** The newly read messages. */
   page: Transcript
 }
 
-/** Nothing is held for a free chat: it may take this long until it is stored. */
+/** Minimum wait for a free chat: it has no hold, and may take this long until it is stored. */
 const settleMsMin = 1500
 const settleMsMax = 30_000
 const pauseMs = { first: 100, most: 1000 }
 
-/** The turn as the session has it by now. */
 export async function readStored({
   message,
   sessionId,
@@ -47,7 +46,7 @@ export async function readStored({
   return { turnId, reply: messages.find((one) => one.turnId === turnId && one.role === 'assistant'), page }
 }
 
-/** The same for a turn whose end nobody heard of: waits until the service holds no money for a chat any more. */
+/** Like `readStored`, for a turn whose end was not received: waits until the service holds no more money for a chat. */
 export async function awaitStored(turn: SentTurn): Promise<StoredTurn | undefined> {
   const startedAt = performance.now()
   for (let pause = pauseMs.first; ; pause = Math.min(pause * 1.5, pauseMs.most)) {

@@ -3,10 +3,10 @@ import type { Message } from '../../../../client/client.ts'
 import { client } from '../../../app/api-client.ts'
 import { queryClient } from '../../../app/query-client.ts'
 
-/** The messages of a session from one on: as they never change, only those that are missing are read. */
+/** A contiguous range of a session's messages. Messages never change, so only missing ones are read. */
 export type Transcript = {
   messages: readonly Message[]
-  /** How many messages there are before the first. */
+  /** Number of messages before the first. */
   from: number
 }
 
@@ -29,7 +29,7 @@ export const transcriptOptions = (sessionId: string) =>
       const page = await readNew(sessionId)
       return join(known(sessionId), page)
     },
-    // Comparing long texts with themselves would take long.
+    // Comparing long strings is slow.
     structuralSharing: false,
   })
 
@@ -37,7 +37,7 @@ export function known(sessionId: string): Transcript | undefined {
   return queryClient.getQueryData(transcriptKey(sessionId))
 }
 
-/** What came after the messages that are known; the newest ones when none is. */
+/** Reads the messages after the known ones; the newest ones if none are known. */
 export async function readNew(sessionId: string): Promise<Transcript> {
   const before = known(sessionId)
   if (before) return await readFrom(sessionId, before.from + before.messages.length)
@@ -45,14 +45,13 @@ export async function readNew(sessionId: string): Promise<Transcript> {
   return await readFrom(sessionId, evenBefore(messageCount))
 }
 
-/** Adds a page to what is known. */
 export function keep(sessionId: string, page: Transcript): void {
   const before = known(sessionId)
   const after = join(before, page)
   if (after !== before) queryClient.setQueryData<Transcript>(transcriptKey(sessionId), after)
 }
 
-/** Reads the page before the first message that is known. */
+/** Reads the page before the first known message. */
 export async function readEarlier(sessionId: string): Promise<void> {
   const before = known(sessionId)
   if (!before || before.from === 0) return
@@ -60,13 +59,13 @@ export async function readEarlier(sessionId: string): Promise<void> {
   keep(sessionId, await readFrom(sessionId, offset, before.from))
 }
 
-/** Where the page ends that begins so many messages before. */
+/** Returns the even start index of the page that ends before message `count`. */
 function evenBefore(count: number): number {
   const from = Math.max(0, count - pageSize)
   return from - (from % 2)
 }
 
-/** Up to the message `to`, or the last. A page of large messages ends early. */
+/** Reads messages up to `to` or the last. A page of large messages is shorter. */
 async function readFrom(sessionId: string, from: number, to = Infinity): Promise<Transcript> {
   const messages: Message[] = []
   for (;;) {
@@ -78,7 +77,7 @@ async function readFrom(sessionId: string, from: number, to = Infinity): Promise
   }
 }
 
-/** Both, when they touch or overlap; the same object when the page brings nothing new. */
+/** Joins both if they touch or overlap. Returns the same object if the page adds nothing. */
 function join(before: Transcript | undefined, page: Transcript): Transcript {
   if (!before) return page
   const end = before.from + before.messages.length

@@ -12,13 +12,12 @@ import { useOwnErrors } from '../use-own-errors.ts'
 import type { ConnectorServer } from './use-connector-servers.ts'
 
 type AddConnectorFormProps = {
-  /** Those that the operator offers. */
   servers: readonly ConnectorServer[]
   onAdded: (connector: Connector) => void
   onCancel: () => void
 }
 
-/** Asks for an MCP server: by its address, or one of the operator's. */
+/** Adds an MCP server, by URL or from the operator's list. */
 export function AddConnectorForm({ servers, onAdded, onCancel }: AddConnectorFormProps) {
   const [draft, setDraft] = useState(newDraft)
   const [isByUrl, setByUrl] = useState(true)
@@ -144,7 +143,7 @@ function inputOf(draft: ConnectorDraft, isByUrl: boolean) {
   }
 }
 
-/** What is copied from the screen ends in places where no secret belongs. */
+/** Copied code ends up in places where secrets do not belong. */
 function withoutSecrets({ auth, ...rest }: ReturnType<typeof inputOf>): object {
   if (auth?.type === 'bearer') return { ...rest, auth: { type: 'bearer', token: '…' } }
   if (auth?.type === 'oauth')

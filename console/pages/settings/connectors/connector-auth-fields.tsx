@@ -15,9 +15,9 @@ type ConnectorAuthFieldsProps = {
   draft: ConnectorDraft
   onChange: (changes: Partial<ConnectorDraft>) => void
   errors: DraftErrors
-  /** The servers of the operator take no headers. */
+  /** The operator's servers take no headers. */
   isByUrl: boolean
-  /** The kind of secrets that the connector has already. */
+  /** Auth type of the connector's stored secrets. */
   kept?: AuthType | undefined
 }
 
@@ -29,7 +29,7 @@ const labels: Record<AuthType, string> = {
   oauth: 'Sign in (OAuth)',
 }
 
-/** How the service proves to the server who asks. Secrets are only ever written. */
+/** Authentication at the server. Secrets are write-only. */
 export function ConnectorAuthFields({ draft, onChange, errors, isByUrl, kept }: ConnectorAuthFieldsProps) {
   const types: AuthType[] = isByUrl ? ['none', 'bearer', 'headers', 'oauth'] : ['none', 'bearer']
   const { authType, clientId, clientSecret, token } = draft
@@ -94,7 +94,7 @@ function HeaderFields({ draft: { headers }, onChange, errors, isKept }: HeaderFi
   const fieldset = useRef<HTMLFieldSetElement>(null)
   const remove = (id: number) => {
     set(headers.filter((row) => row.id !== id))
-    // The button that had the focus goes away with its row.
+    // The focused button disappears with its row.
     fieldset.current?.querySelector<HTMLElement>('[data-add]')?.focus()
   }
   const change = (id: number, changes: Partial<HeaderRow>) =>

@@ -4,16 +4,15 @@ import { fieldErrors } from '../../../parts/field-errors.ts'
 export type AuthType = Connector['auth']['type']
 export type HeaderRow = { id: number; name: string; value: string }
 
-/** What is typed into the form of a connector. */
 export type ConnectorDraft = {
   name: string
   url: string
-  /** Id of the operator's server, or empty for one by its address. */
+  /** Id of the operator's server; empty for a connector by URL. */
   server: string
   authType: AuthType
   token: string
   headers: readonly HeaderRow[]
-  /** Of a client that is registered at the server of the sign-in; empty without one. */
+  /** Client registered at the authorization server; empty without one. */
   clientId: string
   clientSecret: string
 }
@@ -24,7 +23,7 @@ export type ConnectorAuth =
   | { type: 'headers'; headers: Record<string, string> }
   | { type: 'oauth'; clientId?: string; clientSecret?: string }
 
-/** By field; those of a header have its row's id in their name. */
+/** Errors by field. Fields of a header have the row id in their name. */
 export type DraftErrors = Readonly<Record<string, string | undefined>>
 
 const ofSecrets = ['token', 'clientId', 'clientSecret'] as const
@@ -47,12 +46,12 @@ export function newDraft(): ConnectorDraft {
   }
 }
 
-/** The form of a connector that exists, without its secrets, which nobody is shown. */
+/** Returns the form state of an existing connector, without its secrets, which are never shown. */
 export function draftOf({ name, url, server, auth }: Connector): ConnectorDraft {
   return { ...newDraft(), name, url: url ?? '', server: server ?? '', authType: auth.type }
 }
 
-/** The auth that the draft asks for; undefined when the secrets that are kept are left as they are. */
+/** Returns the auth to send; undefined if the stored secrets stay unchanged. */
 export function authOf(draft: ConnectorDraft, kept?: AuthType): ConnectorAuth | undefined {
   const { authType, token } = draft
   if (authType === 'none') return kept === 'none' ? undefined : { type: 'none' }
@@ -63,7 +62,6 @@ export function authOf(draft: ConnectorDraft, kept?: AuthType): ConnectorAuth | 
   return { type: 'headers', headers: Object.fromEntries(given) }
 }
 
-/** What is missing, before the service is asked. */
 export function checkDraft(
   draft: ConnectorDraft,
   { kept, isByUrl }: { kept?: AuthType; isByUrl: boolean },
@@ -89,7 +87,7 @@ export function checkDraft(
   return errors
 }
 
-/** The service's refusal by the fields of the form, and what belongs to none of them. */
+/** Assigns the service's errors to form fields, and returns whether any are left. */
 export function draftErrors(error: unknown, { headers }: ConnectorDraft): { fields: DraftErrors; rest: boolean } {
   const ofRows = headers.map(({ id, name }) => [`auth.headers.${name.trim()}`, `value-${id}`] as const)
   const names = [
@@ -106,7 +104,6 @@ export function draftErrors(error: unknown, { headers }: ConnectorDraft): { fiel
   return { fields: { ...fields, ...Object.fromEntries([...bySecret, ...byRow]) }, rest: rest !== undefined }
 }
 
-/** The fields that a change of the draft is about. */
 export function fieldsOf({ headers = [], ...changes }: Partial<ConnectorDraft>): string[] {
   return [...Object.keys(changes), ...headers.flatMap(({ id }) => [`name-${id}`, `value-${id}`])]
 }

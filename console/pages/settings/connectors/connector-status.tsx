@@ -5,7 +5,7 @@ import { TimeText } from '../../../parts/text/time-text.tsx'
 
 type ConnectorStatusProps = { connector: Connector; isTesting: boolean }
 
-/** What the last check found, said aloud when another one has found something. */
+/** Result of the last check, announced when it changes. */
 export function ConnectorStatus({ connector: { status, statusMessage, checkedAt }, isTesting }: ConnectorStatusProps) {
   return (
     <div>

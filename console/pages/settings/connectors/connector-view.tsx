@@ -23,7 +23,6 @@ import { SignInPanel } from './sign-in-panel.tsx'
 import { useConnectorServers } from './use-connector-servers.ts'
 import { useConnectorTools, type ToolsPage } from './use-connector-tools.ts'
 
-/** One connector: whether it works, what it offers, and how it is reached. */
 export function ConnectorView({ connectorId }: { connectorId: string }) {
   const connector = useQuery({
     queryKey: ['connector', connectorId],
@@ -87,7 +86,7 @@ function Content({ connector }: { connector: Connector }) {
   )
 }
 
-/** Asking for the tools is the test, and one connection does for both. */
+/** Listing the tools is also the test, with one connection for both. */
 function TestButton({ tools }: { tools: UseQueryResult<ToolsPage> }) {
   return (
     <Button size="xs" variant="default" loading={tools.isFetching} onClick={() => void tools.refetch()}>

@@ -23,7 +23,6 @@ import { useConnectorServers } from './use-connector-servers.ts'
 
 const limit = 50
 
-/** The services that this account has connected. */
 export function ConnectorsList() {
   const [offset, setOffset] = useOffset()
   const [isAdding, { open, close }] = useDisclosure()

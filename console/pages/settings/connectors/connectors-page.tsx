@@ -4,7 +4,7 @@ import { ConnectorView } from './connector-view.tsx'
 import { ConnectorsList } from './connectors-list.tsx'
 import { focusHeading } from '../../../parts/hooks/focus-heading.ts'
 
-/** All connectors, or with `?connector=` in the address the one that it names. */
+/** All connectors, or the one selected by `?connector=`. */
 export function ConnectorsPage() {
   const [connectorId] = useSearchField('connector')
   const shown = useRef(connectorId)

@@ -9,7 +9,7 @@ import { useSearchField } from '../../../parts/hooks/use-search-field.ts'
 import { notifyDone } from '../../../parts/notify.tsx'
 import { Panel } from '../../../parts/panel.tsx'
 
-/** As the service sends the browser back from a sign-in. */
+/** Outcomes with which the service redirects the browser after a sign-in. */
 const ends: Record<string, string> = {
   expired: 'It took too long, was begun anew, or the connector was changed meanwhile. Sign in once more.',
   'no-login': 'There was no login of Errand in the browser that came back. Log in, then sign in once more.',
@@ -18,7 +18,7 @@ const ends: Record<string, string> = {
   failed: 'The server did not give access.',
 }
 
-/** Whether the owner of a connector has signed in at its server, and the way there and back. */
+/** Sign-in status of the connector at its server, with a button to sign in. */
 export function SignInPanel({ connector }: { connector: Connector }) {
   const { id, name, status } = connector
   const [end] = useSearchField('signIn')

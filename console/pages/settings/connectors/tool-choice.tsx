@@ -14,10 +14,10 @@ type ToolChoiceProps = { connector: Connector; tools: readonly ConnectorTool[] }
 
 const searchFrom = 8
 
-/** Lists the tools and lets all of them, or those that are ticked, be called. */
+/** Lists the tools, and allows all or only the checked ones. */
 export function ToolChoice({ connector, tools }: ToolChoiceProps) {
   const { id, allowedTools: kept } = connector
-  /** What is chosen and not saved yet; undefined while nothing is. */
+  /** Unsaved selection; undefined if there is none. */
   const [draft, setDraft] = useState<readonly string[] | null>()
   const [search, setSearch] = useState('')
   const allowed = draft === undefined ? kept : draft

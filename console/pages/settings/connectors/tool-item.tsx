@@ -5,14 +5,13 @@ import { JsonTree } from '../../../parts/json-tree.tsx'
 import classes from '../settings.module.css'
 
 type ToolItemProps = {
-  /** With its name alone when the server does not offer it now. */
+  /** Name only, if the server does not offer the tool now. */
   tool: ConnectorTool | { name: string }
   /** Undefined while all tools are allowed. */
   isAllowed: boolean | undefined
   onToggle: (name: string, isAllowed: boolean) => void
 }
 
-/** A tool with what it does and takes. */
 export function ToolItem({ tool, isAllowed, onToggle }: ToolItemProps) {
   const isOffered = 'inputSchema' in tool
   const isChoice = isAllowed !== undefined

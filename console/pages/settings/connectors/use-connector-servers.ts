@@ -4,7 +4,6 @@ import { client } from '../../../app/api-client.ts'
 type ServersPage = Awaited<ReturnType<typeof client.connectors.servers>>
 export type ConnectorServer = ServersPage['servers'][number]
 
-/** The servers that the operator offers. */
 export function useConnectorServers(): UseQueryResult<ServersPage> {
   return useQuery({
     queryKey: ['connector-servers'],

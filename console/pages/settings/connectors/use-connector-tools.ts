@@ -5,17 +5,20 @@ import { queryClient } from '../../../app/query-client.ts'
 
 export type ToolsPage = Awaited<ReturnType<typeof client.connectors.tools>>
 
-/** What the server offers now. Each time it is asked a connection is made, so nothing asks by itself but the page's opening. */
+/**
+ * Lists the tools that the server offers now. Each call opens a connection, so only opening the page triggers it
+ * automatically.
+ */
 export function useConnectorTools({ id: connectorId, status }: Connector): UseQueryResult<ToolsPage> {
   return useQuery({
-    // Before a sign-in there is nothing to ask with.
+    // Has no credentials before a sign-in.
     enabled: status !== 'needs_sign_in',
     queryKey: ['connector-tools', connectorId],
     queryFn: async ({ signal }) => {
       try {
         return await client.connectors.tools({ connectorId }, { signal })
       } finally {
-        // It was a test too, whose result the connector keeps.
+        // The call is also a test, and the connector stores its result.
         void queryClient.invalidateQueries({ queryKey: ['connectors'] })
         await queryClient.invalidateQueries({ queryKey: ['connector', connectorId] })
       }

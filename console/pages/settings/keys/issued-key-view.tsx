@@ -11,13 +11,13 @@ import type { KeyScope } from './key-scopes.ts'
 
 type IssuedKeyViewProps = {
   issued: IssuedKey
-  /** Whether the dialog was about to be closed without a word that the key is stored. */
+  /** Whether the user tried to close the dialog without confirming that the key is stored. */
   isLeaving: boolean
   onStay: () => void
   onStored: () => void
 }
 
-/** A new key, shown this once, with a command that works with it. */
+/** A new key, shown only once, with a working example command. */
 export function IssuedKeyView({ issued: { created, replaced }, isLeaving, onStay, onStored }: IssuedKeyViewProps) {
   useLeaveWarning(true)
   if (isLeaving) return <Leaving onStay={onStay} onLeave={onStored} />
@@ -76,7 +76,7 @@ function Leaving({ onStay, onLeave }: { onStay: () => void; onLeave: () => void 
   )
 }
 
-/** What most clients of the Model Context Protocol take into their settings. */
+/** Settings for most clients of the Model Context Protocol. */
 function McpClient({ token }: { token: string }) {
   const server = { url: `${location.origin}/mcp`, headers: { Authorization: `Bearer ${token}` } }
   return (

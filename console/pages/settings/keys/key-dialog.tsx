@@ -7,18 +7,19 @@ import { setIssuedKey, useIssuedKey } from './issued-key.ts'
 import { KeyLimitsForm } from './key-limits-form.tsx'
 import { RotateKeyForm } from './rotate-key-form.tsx'
 
-/** What the dialog asks for: a new key, or one in the place of another. */
+/** Action of the dialog: create a key, rotate one, or change its limits. */
 export type KeyRequest = { kind: 'create' } | { kind: 'rotate' | 'limit'; of: Key }
 
 type KeyDialogProps = { request: KeyRequest | undefined; isOpen: boolean; onClose: () => void }
 
-/** One dialog from the question to the key, so that the focus and the place of the eye stay. */
+/** One dialog from the form to the key, so that focus and position stay. */
 export function KeyDialog({ request, isOpen, onClose }: KeyDialogProps) {
   const issued = useIssuedKey()
   const [isLeaving, setLeaving] = useState(false)
   const [isStored, setStored] = useState(false)
   const close = () => {
-    // An accident must not lose the key: closing asks, and closing the question goes back to the key.
+    // Prevents losing the key by accident: closing asks for confirmation, and closing the confirmation returns to the
+    // key.
     if (issued) setLeaving(!isLeaving)
     else onClose()
   }
@@ -26,7 +27,7 @@ export function KeyDialog({ request, isOpen, onClose }: KeyDialogProps) {
     setStored(true)
     onClose()
   }
-  // Not before, else the form would be seen again while the dialog fades.
+  // Not earlier, or the form would reappear while the dialog fades out.
   const forget = () => {
     if (!isStored) return
     setIssuedKey(null)

@@ -7,7 +7,6 @@ type KeyLimitFieldsProps = {
   errorOf: (field: keyof LimitsDraft) => string | undefined
 }
 
-/** What may be spent with a key, how often it may be used, and for which agents. */
 export function KeyLimitFields({ draft, errorOf, onChange }: KeyLimitFieldsProps) {
   const change = (part: Partial<LimitsDraft>) => onChange({ ...draft, ...part })
   return (

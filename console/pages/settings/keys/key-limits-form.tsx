@@ -12,7 +12,6 @@ import { useOwnErrors } from '../use-own-errors.ts'
 import { KeyLimitFields } from './key-limit-fields.tsx'
 import { draftOf, limitErrors, limitFields, limitsInput } from './key-limits.ts'
 
-/** Changes the limits of a key that works. */
 export function KeyLimitsForm({ of, onClose }: { of: Key; onClose: () => void }) {
   const [draft, setDraft] = useState(draftOf(of))
   const input = { keyId: of.id, ...limitsInput(draft) }

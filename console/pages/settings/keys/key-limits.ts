@@ -4,7 +4,7 @@ import { usdText } from '../../../parts/text/usd-text.ts'
 
 export type LimitReset = NonNullable<Key['limitReset']>
 
-/** The limits of a key as they are typed; empty where there is none. */
+/** The limits of a key as typed; empty for no limit. */
 export type LimitsDraft = { limitUsd: string; limitReset: LimitReset; executionsPerMinute: string; agents: string }
 
 export const limitFields = ['limitUsd', 'limitReset', 'executionsPerMinute', 'agents'] as const
@@ -25,7 +25,6 @@ export function draftOf(key?: Key): LimitsDraft {
   }
 }
 
-/** What is wrong with them, by field. */
 export function limitErrors({
   executionsPerMinute,
   limitUsd,
@@ -38,7 +37,7 @@ export function limitErrors({
   }
 }
 
-/** The fields of a request; null where there is no limit. */
+/** Returns the request fields; null for no limit. */
 export function limitsInput(draft: LimitsDraft) {
   const limitUsd = draft.limitUsd.trim()
   const agents = draft.agents
@@ -53,7 +52,7 @@ export function limitsInput(draft: LimitsDraft) {
   }
 }
 
-/** `$0.0200 of $1.0000 a day`; undefined for a key without such a limit. */
+/** Formats `$0.0200 of $1.0000 a day`; undefined for a key without a spending limit. */
 export function spentText({ limitReset, limitUsd, usedUsd }: Key): string | undefined {
   if (limitUsd === null || usedUsd === null) return undefined
   const period = resets.find(({ value }) => value === limitReset)?.text ?? ''

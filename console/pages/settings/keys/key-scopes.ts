@@ -2,7 +2,6 @@ import type { Key } from '../../../../client/client.ts'
 
 export type KeyScope = Key['scopes'][number]
 
-/** What each scope lets a key do. */
 export const scopeTexts: readonly { scope: KeyScope; label: string; text: string }[] = [
   { scope: 'read', label: 'Read', text: 'See agents, tasks, sessions, connectors, the balance and transactions.' },
   { scope: 'execute', label: 'Execute', text: 'Run tasks and chat, which costs money; test connectors.' },

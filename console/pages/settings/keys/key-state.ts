@@ -5,7 +5,6 @@ const soonMs = 7 * 86_400_000
 
 export type KeyState = { hasEnded: boolean; status: BadgeStatus; label?: string }
 
-/** What a key's badge says. */
 export function keyState({ revokedAt, expiresAt, rotationDue }: Key, now: number): KeyState {
   if (revokedAt !== null) return { hasEnded: true, status: 'revoked' }
   const leftMs = expiresAt === null ? Infinity : Date.parse(expiresAt) - now

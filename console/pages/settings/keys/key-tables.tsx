@@ -16,7 +16,7 @@ import { spentText } from './key-limits.ts'
 import { keyState } from './key-state.ts'
 import classes from '../settings.module.css'
 
-/** One page of the keys that work, with a notice for those that are to be rotated. */
+/** One page of active keys, with a notice for those due for rotation. */
 type LiveKeysProps = { keys: readonly Key[]; onRotate: (key: Key) => void; onLimit: (key: Key) => void }
 
 export function LiveKeys({ keys, onLimit, onRotate }: LiveKeysProps) {
@@ -37,7 +37,6 @@ export function LiveKeys({ keys, onLimit, onRotate }: LiveKeysProps) {
   )
 }
 
-/** One page of the keys that were revoked or have expired. */
 export function EndedKeys({ keys }: { keys: readonly Key[] }) {
   const now = useNow()
   return (

@@ -15,7 +15,6 @@ import { EndedKeys, LiveKeys } from './key-tables.tsx'
 
 const limit = 50
 
-/** The account's API keys: made, rotated and revoked here. */
 export function KeysPage() {
   const [offset, setOffset] = useOffset()
   const [endedText, setEndedText] = useSearchField('ended')

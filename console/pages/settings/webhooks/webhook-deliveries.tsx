@@ -18,7 +18,7 @@ const limit = 25
 const openRefreshMs = 3000
 const idleRefreshMs = 15_000
 
-/** What became of the events of the last seven days, newest first, fresh while any waits. */
+/** Deliveries of the last seven days, newest first; refreshes while any is pending. */
 export function WebhookDeliveries({ webhook: { id: webhookId } }: { webhook: Webhook }) {
   const [statusText, setStatus] = useSearchField('status')
   const status = deliveryStatuses.find((one) => one === statusText)
@@ -131,7 +131,7 @@ function LastAnswer({ delivery: { attemptedAt, error, httpStatus, nextAttemptAt 
   )
 }
 
-/** What is under way comes by itself. */
+/** A delivery in progress needs no button. */
 function Redeliver({
   delivery: { eventId, status, type },
   webhookId,

@@ -13,12 +13,12 @@ import { TimeText } from '../../../parts/text/time-text.tsx'
 import { WebhookForm } from './webhook-form.tsx'
 import { webhookName, webhookPath } from './webhook-words.ts'
 
-/** What the dialog asks for: a new webhook, other fields of one, or a new secret of one. */
+/** Action of the dialog: create a webhook, edit one, or rotate its secret. */
 export type WebhookRequest = { kind: 'create' } | { kind: 'edit' | 'rotate'; of: Webhook }
 
 type WebhookDialogProps = { request: WebhookRequest; isOpen: boolean; onClose: () => void }
 
-/** One dialog from the question to the secret, which is shown this once and not lost by an accident. */
+/** One dialog from the form to the secret. The secret is shown only once and not lost by an accidental close. */
 export function WebhookDialog({ request, isOpen, onClose }: WebhookDialogProps) {
   const [created, setCreated] = useState<CreatedWebhook>()
   const take = (webhook: CreatedWebhook) => {
@@ -67,7 +67,6 @@ export function WebhookDialog({ request, isOpen, onClose }: WebhookDialogProps) 
   )
 }
 
-/** Puts a webhook as it is now in the place of what the pages know of it. */
 export function renewWebhooks(webhook: Webhook): void {
   queryClient.setQueryData(['webhook', webhook.id], webhook)
   void queryClient.invalidateQueries({ queryKey: ['webhooks'] })

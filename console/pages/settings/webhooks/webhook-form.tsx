@@ -11,14 +11,13 @@ import { useOwnErrors } from '../use-own-errors.ts'
 import { eventTexts, type EventType } from './webhook-words.ts'
 
 type WebhookFormProps = {
-  /** What is changed; else one is made. */
+  /** The webhook to edit; omit it to create one. */
   of?: Webhook
   onCancel: () => void
   onCreated: (webhook: CreatedWebhook) => void
   onChanged: (webhook: Webhook) => void
 }
 
-/** Where events are sent, and which. */
 export function WebhookForm({ of, onCancel, onChanged, onCreated }: WebhookFormProps) {
   const [isOfTasks, setOfTasks] = useState(of?.url === null)
   const [url, setUrl] = useState(of?.url ?? '')

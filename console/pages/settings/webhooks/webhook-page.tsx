@@ -22,7 +22,6 @@ import { renewWebhooks, WebhookDialog, type WebhookRequest } from './webhook-dia
 import { WebhookDeliveries } from './webhook-deliveries.tsx'
 import { deliveryLook, webhookLook, webhookName, whyNot } from './webhook-words.ts'
 
-/** One webhook: what it is told, and what became of its deliveries. */
 export function WebhookPage() {
   const { webhookId } = useParams<{ webhookId: string }>()
   const webhook = useQuery({

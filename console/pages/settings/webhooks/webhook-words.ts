@@ -3,7 +3,6 @@ import type { BadgeStatus } from '../../../parts/status-badge.tsx'
 
 export type EventType = NonNullable<Webhook['types']>[number]
 
-/** What can be sent, in words. */
 export const eventTexts: readonly { type: EventType; label: string }[] = [
   { type: 'task.completed', label: 'A task has completed' },
   { type: 'task.failed', label: 'A task has failed, was canceled or expired' },
@@ -24,7 +23,6 @@ export function webhookLook({ disabledReason, failingSince, isEnabled }: Webhook
   return disabledReason === 'user' ? { status: 'expired', label: 'Off' } : { status: 'failed', label: 'Switched off' }
 }
 
-/** Why nothing, or nothing more, is sent there. */
 export function whyNot({ disabledReason, failingSince, isEnabled }: Webhook): string | undefined {
   if (isEnabled && failingSince === null) return undefined
   if (isEnabled) return 'Its last deliveries have failed; they are tried again for about a day each.'
@@ -44,7 +42,7 @@ const looks: Readonly<Record<WebhookDelivery['status'], Look>> = {
 
 export const deliveryLook = (status: WebhookDelivery['status']): Look => looks[status]
 
-/** What a webhook is called: its own words, its address, or that it is the one of the tasks' addresses. */
+/** Returns a webhook's name: its description, its URL, or a label for the webhook of task callbacks. */
 export function webhookName({ description, url }: Pick<Webhook, 'description' | 'url'>): string {
   return description || url || 'Addresses of tasks'
 }

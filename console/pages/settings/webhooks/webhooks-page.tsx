@@ -20,7 +20,6 @@ import { webhookLook, webhookName, webhookPath } from './webhook-words.ts'
 
 const limit = 50
 
-/** Where the account's events are sent. */
 export function WebhooksPage() {
   const [offset, setOffset] = useOffset()
   const [isOpen, setOpen] = useState(false)
