@@ -89,7 +89,7 @@ export type UsedChanges = {
 export type Reads = {
   get<Row>(statement: Statement<Row>, values?: Values): Answer<Row | undefined>
   all<Row>(statement: Statement<Row>, values?: Values): Answer<Row[]>
-  /** In a command that has locked an account: read after the lock, so never before the time of an earlier command on the account. */
+  /** In a command that has locked an account, reads the time after the lock. It never precedes that of an earlier command on it. */
   now(): Answer<EpochMs>
   /** Reads without a lock. In a command that has locked the account, includes the command's own changes. */
   account(userId: string): Answer<AccountRow | undefined>

@@ -72,7 +72,7 @@ type Filtered<Row> = {
 }
 
 /**
- * Reads a page and counts the list, in one walk through all of it, or up to the end of the page if the total is known. No
+ * Reads a page and counts the list in one walk through all of it. If the total is known, the walk ends with the page. No
  * page has both an offset and a cursor.
  */
 export function* readFilteredPage<Row extends ListPlace>(
