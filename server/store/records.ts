@@ -327,7 +327,7 @@ export type ConnectorRecord = {
   sealed: string | null
   /** Tools that agents may call; null for all. */
   allowedTools: string[] | null
-  /** Result of the last check. With auth `oauth` it is `needs_sign_in` while there are no tokens. */
+  /** Result of the last check. With auth `oauth` it is `needs_sign_in` while the connector lacks tokens. */
   status: ConnectorStatus
   /** Why the last check or sign-in failed. */
   statusMessage: string | null

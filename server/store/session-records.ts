@@ -148,7 +148,7 @@ function readToolCalls(json: string): ToolCallRecord[] {
 /** Separator between text parts in the content. */
 export const textsBetween = '\n'
 
-/** A text part by its length in UTF-16 units, or a file. */
+/** Text part, by its length in UTF-16 units, or a file. */
 type KeptPart = { chars: number } | MessageFile
 
 /** Bytes of a file part in a response beyond those stored in the row: its link. */
@@ -188,7 +188,7 @@ export function partsBytes(kept: string | null, contentBytes: number): number {
   return contentBytes + Buffer.byteLength(kept) + (kept.split('{').length - 1) * partFieldsBytes
 }
 
-/** Merges key by key; null removes a key. Goes through a Map, so a key such as `__proto__` is not special. */
+/** Merges key by key; null removes a key. A Map keeps keys such as `__proto__` from being special. */
 export function mergeMetadata(own: string, changes: Record<string, unknown>): string {
   const merged = new Map(Object.entries(JSON.parse(own) as Record<string, unknown>))
   for (const [key, value] of Object.entries(changes)) {
@@ -232,7 +232,6 @@ export class HistoryBuilder {
     return true
   }
 
-  /** Oldest first. */
   get history(): Omit<History, 'cachedAt'> {
     return { messages: this.#kept.messages.toReversed(), tokens: this.#kept.tokens }
   }

@@ -60,14 +60,13 @@ export type Posting = {
   now: EpochMs
 }
 
-/** A user's newest executions, as many as were requested. */
+/** A user's newest executions, up to the requested number. */
 export type RateRead = {
   /** Highest limit this read can answer. A higher one needs another read. */
   readonly limitMax: number
   at(limit: number, now: EpochMs): RateState
 }
 
-/** Reads of limit usage. */
 export type UsedReads = {
   window(of: WindowOf): Answer<WindowRow | undefined>
   /** Existing windows named in a JSON object of period starts by owner. */
@@ -85,7 +84,6 @@ export type UsedChanges = {
   writeOut(): void
 }
 
-/** Database access of a read. */
 export type Reads = {
   get<Row>(statement: Statement<Row>, values?: Values): Answer<Row | undefined>
   all<Row>(statement: Statement<Row>, values?: Values): Answer<Row[]>
@@ -101,7 +99,7 @@ export type Reads = {
   /** Max rows to skip per event-loop tick when paging by offset. */
   readonly passedAtOnce: number
   pause(userId: string): Answer<void>
-  /** As many messages from the start of the page as fit in `bytesMax`, at least one. */
+  /** The first messages of the page that fit in `bytesMax`, at least one. */
   fittingMessages(of: {
     sessionId: string
     limit: number

@@ -11,7 +11,6 @@ type Found<Row> = { rows: Row[]; next?: ListPlace }
 export type Piece = { after: ListPlace; until: ListPlace }
 type ReadPiece<Row> = (piece: Piece & { limit: number; offset: number }) => Answer<Row[]>
 
-/** Range of the whole list. */
 const everything: Piece = {
   after: { createdAt: Number.MAX_SAFE_INTEGER, seq: Number.MAX_SAFE_INTEGER },
   until: { createdAt: -1, seq: -1 },

@@ -68,7 +68,7 @@ export function* findInvitation(on: Reads, tokenHash: string): Op<Found | undefi
   return found && { ...toRecord(found), userId: found.userId }
 }
 
-/** Like `findInvitation`, but nobody else can accept it until the transaction ends. */
+/** Like `findInvitation`, but locks it: no other transaction can accept it before this one ends. */
 export function* takeInvitation(tx: Tx, tokenHash: string): Op<Found | undefined> {
   const found = yield* tx.get(take, { tokenHash, now: yield* tx.now() })
   return found && { ...toRecord(found), userId: found.userId }

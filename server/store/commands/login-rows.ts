@@ -75,7 +75,6 @@ export function* endLogin(tx: Tx, of: { userId: string; loginId: string }): Op<b
   return (yield* tx.run(end, of)) === 1
 }
 
-/** Ends all logins of a user except one. */
 export function* endLogins(tx: Tx, userId: string, keepLoginId: string | null): Op<number> {
   yield* tx.lockAccount({ userId })
   tx.holdersChanged('logins')

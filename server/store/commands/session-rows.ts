@@ -328,7 +328,6 @@ export function* readHistory(on: Reads, { sessionId, tokensMax, withCachedAt = t
   return { ...builder.history, cachedAt: receipt?.cached ? receipt.createdAt : null }
 }
 
-/** Marks the turn as the session's open one. */
 export function openInSession(tx: Tx, of: { sessionId: string; turnId: string }): Answer<number> {
   return tx.run(open, of)
 }

@@ -108,7 +108,7 @@ const fail = statement<Ended>(
     WHERE ${thisAttempt}${ofLease(ifPassed)} ${ended}`,
 )
 const fromEnd = 'id = :taskId AND completed_at IS NULL'
-/** Ends a queued or running task. Its account is locked by then, so nobody else ends or starts it. */
+/** Ends a queued or running task. Its account is locked by then, so no other command ends or starts it. */
 const failOpen = statement<Ended>(
   'task_fail_open',
   ({ greatest, ofLease }) => `UPDATE tasks SET status = 'failed', queued = 0, error_code = :code,

@@ -52,7 +52,6 @@ const count = statement<{ total: number }>(
   'user_count',
   (dialect) => `SELECT count(*) AS total FROM users WHERE ${found(dialect)}`,
 )
-/** Position of the newest user. */
 export const newest = statement<{ seq: number | null }>(
   'user_newest',
   ({ seq }) => `SELECT max(${seq}) AS seq FROM users`,

@@ -122,7 +122,6 @@ export function insertCall(tx: Tx, { call, ...of }: Made & { call: ToolCall; use
 
 type Made = { resourceId: string; now: EpochMs }
 
-/** Returns the number of deleted rows. */
 export function* purgeRequests(tx: Tx, rowsMax: number): Op<number> {
   return yield* tx.run(purge, { until: (yield* tx.now()) - keptMs, rowsMax })
 }

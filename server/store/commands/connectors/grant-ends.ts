@@ -23,7 +23,6 @@ export function* endSignIns(tx: Tx, of: ConnectorOf): Op<void> {
   yield* tx.run(removeSignIns, of)
 }
 
-/** Returns the number of removed rows. */
 export function* purgeSignIns(tx: Tx, rowsMax: number): Op<number> {
   return yield* tx.run(purge, { until: yield* tx.now(), rowsMax })
 }

@@ -222,7 +222,7 @@ export function* leaseDeliveries(tx: Tx, { leaseMs, wanted }: Wanted): Op<Leased
   return deliveries
 }
 
-/** Undefined if the event is missing or another user's, or if there is no URL any longer. */
+/** Undefined if the event is missing or another user's, or if the URL is missing. */
 function leased(webhook: WebhookRecord, target: string, taken: Taken): LeasedDelivery | undefined {
   const { id: webhookId, previousUntil, sealed, userId } = webhook
   const { attempt, body, eventId, fence } = taken

@@ -100,7 +100,7 @@ export function changeCounted(
 }
 
 /**
- * Amount left in a turn's windows beyond its hold, and the window with the least left. Infinity if there are no windows.
+ * Amount left in a turn's windows beyond its hold, and the window with the least left. Infinity without windows.
  * Applies the current limits: a window stores a lowered limit as the spend at that time, and refunds must not be spent
  * again.
  */

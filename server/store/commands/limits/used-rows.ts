@@ -15,7 +15,7 @@ export type WindowRow = {
 }
 export type WindowOf = Pick<WindowRow, 'ownerId' | 'startsAt'>
 export type Spent = Pick<WindowRow, 'charged' | 'held'>
-/** `amount`: the current limit. `keptLimit`: the limit stored with the window; null if there is no window yet. */
+/** `amount`: the current limit. `keptLimit`: the limit stored with the window; null before the window exists. */
 export type AddedToWindow = WindowOf & Spent & { userId: string; amount: Units; keptLimit: Units | null }
 
 /** Executions with a key in the minute starting at `startsAt`. */

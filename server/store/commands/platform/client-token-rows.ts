@@ -108,7 +108,6 @@ export function* takeOnce(tx: Tx, limits: CredentialLimits | null | undefined): 
   return tokenId === null || (yield* tx.run(use, { tokenId, now: yield* tx.now() })) === 1
 }
 
-/** Returns the number of removed tokens. */
 export function* purgeClientTokens(tx: Tx, rowsMax: number): Op<number> {
   const values = { until: (yield* tx.now()) - keptMs, rowsMax }
   tx.used.writeOut()
