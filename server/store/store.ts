@@ -173,10 +173,7 @@ export type CreateConnectorResult =
   | { outcome: 'created'; connector: ConnectorRecord }
   | { outcome: 'refused'; reason: 'name-taken' | 'too-many' }
 
-/**
- * Undefined fields stay unchanged. New secrets or a new URL reset the connector to untested, or to needing a sign-in, and
- * delete its grant.
- */
+/** Undefined fields stay unchanged. New secrets or a new URL delete the grant and require a new check or sign-in. */
 export type UpdateConnector = ConnectorOf & {
   /** Rejected if the connector has changed since. */
   ifUpdatedAt?: EpochMs
@@ -208,10 +205,7 @@ export type Store = {
   readonly turnEvents: TurnEventStore
 
   // Tasks
-  /**
-   * Checks idempotency, quote, blocks, rate and balance, then writes charge, ledger row, task row and idempotency row, all
-   * in one transaction.
-   */
+  /** Checks idempotency, quote, blocks, rate and balance. Writes charge, ledger, task and idempotency rows in one transaction. */
   admitTask(input: AdmitTask): Promise<AdmitTaskResult>
   /** Foresees any result of `admitTask` other than `accepted`, without writing. Undefined if nothing is against the task. */
   foreseeAdmission(
@@ -231,10 +225,7 @@ export type Store = {
    * pending task whose connectors are blocked.
    */
   claimTask(taskId: string): Promise<ClaimTaskResult>
-  /**
-   * Returns false if the attempt is stale. With the usage of a metered task, gives the unused part of its charge back in the
-   * same transaction.
-   */
+  /** Also gives back the unused charge of a metered task, in one transaction. Returns false if the attempt is stale. */
   completeTask(input: CompleteTask): Promise<boolean>
   /** Fails, refunds and counts toward the abuse block in one transaction. Returns false if the attempt is stale. */
   failTask(input: FailTask): Promise<boolean>
