@@ -207,7 +207,7 @@ export type Store = {
   // Tasks
   /** Checks idempotency, quote, blocks, rate and balance. Writes charge, ledger, task and idempotency rows in one transaction. */
   admitTask(input: AdmitTask): Promise<AdmitTaskResult>
-  /** Foresees any result of `admitTask` other than `accepted`, without writing. Undefined if nothing is against the task. */
+  /** Returns what `admitTask` would return, without writing anything. Undefined if it would accept the task. */
   foreseeAdmission(
     input: Omit<AdmitTask, 'request'>,
   ): Promise<Exclude<AdmitTaskResult, { outcome: 'accepted' }> | undefined>
@@ -316,7 +316,7 @@ export type Store = {
   setPassword(input: SetPassword): Promise<boolean>
   /** Lifts an abuse block and forgets the failures that led to it. Returns false if the user was not blocked. */
   unblock(userId: string): Promise<boolean>
-  /** Throws CONFLICT if the user has the maximum of active keys. */
+  /** Throws CONFLICT if the user has the maximum number of active keys. */
   createKey(input: CreateKey): Promise<KeyRecord>
   /** Finds a key by the SHA-256 of its token, in hex. Never older than the last commit of any process. */
   findKey(tokenHash: string): Promise<KeyHolder | undefined>

@@ -53,7 +53,7 @@ export type AdmitTaskResult =
   | { outcome: 'refused'; reason: 'blocked' | 'connectors-blocked'; until: EpochMs; rate: RateState }
   | { outcome: 'refused'; reason: 'rate'; rate: RateState }
   | LimitRefusal
-  /** The user has the maximum of queued tasks. */
+  /** The user has the maximum number of queued tasks. */
   | { outcome: 'refused'; reason: 'waiting'; limit: number; rate: RateState }
   /** The account has debt from a reversed top-up, which must be paid first. */
   | { outcome: 'refused'; reason: 'owed'; owed: Units; rate: RateState }

@@ -117,7 +117,7 @@ function listOf(agents: string | null): string[] | null {
   return agents === null ? null : (JSON.parse(agents) as string[])
 }
 
-/** Throws CONFLICT if the user has the maximum of active keys. */
+/** Throws CONFLICT if the user has the maximum number of active keys. */
 export function* createKey(tx: Tx, input: CreateKey, countsAs: string | null = null): Op<KeyRecord> {
   const { agents = null, rateLimit = null, scopes, spendLimit = null, spendReset = null, userId, ...rest } = input
   yield* tx.lockAccount({ userId })

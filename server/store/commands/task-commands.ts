@@ -178,7 +178,7 @@ function json(value: object | null | undefined): string | null {
   return value === null || value === undefined ? null : JSON.stringify(value)
 }
 
-/** Foresees any result of `admitTask` other than `accepted`. Writes nothing and waits for no lock. */
+/** Predicts the result of `admitTask`; undefined if it would accept the task. Writes nothing and waits for no lock. */
 export function* foreseeAdmission(on: Reads, input: Draft, limits: StoreLimits): Op<TaskNotAccepted | undefined> {
   const { call, userId } = input
   if (call && (yield* findLeftTask(on, { call, userId })) !== undefined) return undefined

@@ -82,7 +82,7 @@ export type ClientTokenHolder = Omit<ClientTokenRecord, 'createdAt'> & {
 } & Holder
 
 export type PlatformStore = {
-  /** Throws CONFLICT at the maximum of active keys. */
+  /** Throws CONFLICT at the maximum number of active keys. */
   createKey(input: CreatePlatformKey): Promise<PlatformKeyRecord>
   /** Finds a key by the SHA-256 of its token, in hex. Never older than the last commit of any process. */
   findKey(tokenHash: string): Promise<PlatformKeyHolder | undefined>
@@ -96,12 +96,12 @@ export type PlatformStore = {
 
   /**
    * The one user with that external id, created with an empty account if there is none. Throws CONFLICT if the key has
-   * created the maximum of users.
+   * created the maximum number of users.
    */
   openUser(input: ExternalUser): Promise<ExternalUserResult>
   findUser(of: UserRef): Promise<ActingUser | undefined>
 
-  /** Throws CONFLICT if the user has the maximum of active tokens. */
+  /** Throws CONFLICT if the user has the maximum number of active tokens. */
   createToken(input: CreateClientToken): Promise<ClientTokenRecord>
   /** Finds a token by its SHA-256, in hex. Never older than the last commit of any process. */
   findToken(tokenHash: string): Promise<ClientTokenHolder | undefined>

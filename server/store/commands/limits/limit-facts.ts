@@ -51,7 +51,7 @@ export function askLimits(on: Reads, { limits: credential, payloadBytes = 0, use
   }
 }
 
-/** Foresees a rejection of `admitTask` or `openTurn` by limits. Rates and balance may change until then. */
+/** Predicts whether limits would make `admitTask` or `openTurn` reject. Rates and balance may change until then. */
 export function* foreseeLimits(
   on: Reads,
   of: Asking & { agentId: string; required: Units },
