@@ -1,36 +1,36 @@
 import { ErrandError } from '../kernel/errors.ts'
 
-// What one account can have, of what is free to make.
+// Bounds on resources that an account can create for free.
 
-/** Of a session's metadata, as JSON. */
+/** Max size of a session's metadata as JSON. */
 export const metadataBytesMax = 16_384
 
 export const sessionsMax = 50_000
-/** Sessions that nobody has said a word in. Where there are as many, those that expired long ago make room. */
+/** Max sessions without messages. At the maximum, a new one makes the store remove those that expired long ago. */
 export const emptySessionsMax = 10_000
-/** Of those so many make room at a time: open ones with nothing in them, that expired so long ago. */
+/** Empty sessions removed at a time: open, without metadata (or made for a response), expired for more than `emptiesKeptMs`. */
 export const emptiesRemovedMax = 500
 export const emptiesKeptMs = 7 * 86_400_000
-/** Sessions that were made with an Idempotency-Key, which is kept for a day. */
+/** Max sessions created with an Idempotency-Key. Keys are stored for a day. */
 export const keyedSessionsMax = 20_000
 
-/** Keys that work, of one account; and with those that ended, which are kept for as long as `endedKeptMs`. */
+/** Max active keys per account, and max keys including ended ones, which are stored for `endedKeptMs`. */
 const liveKeysMax = 1000
 const keysMax = 10_000
-/** Keys and invitations that ended are kept for this long. */
+/** Retention of ended keys and invitations. */
 export const endedKeptMs = 90 * 86_400_000
 
 export const connectorsMax = 100
 
-/** Of the installation, and with those that ended. */
+/** Max active platform keys per installation, and max including ended ones. */
 const livePlatformKeysMax = 100
 const platformKeysMax = 10_000
-/** Users that one platform key makes in its life: every list and write stays fast with as many. */
+/** Max users one platform key creates in its lifetime. Every list and write stays fast with that many. */
 export const usersPerPlatformKeyMax = 1_000_000
-/** Of one user. */
+/** Max active client tokens per user. */
 const liveTokensMax = 1000
 
-/** Throws CONFLICT when an account with so many keys can have no other. */
+/** Throws CONFLICT if an account with this many keys cannot have another. */
 export function assertKeyRoom({ all, live }: { all: number; live: number }): void {
   if (live >= liveKeysMax) {
     throw new ErrandError('CONFLICT', `An account has at most ${liveKeysMax} keys that work; revoke one first.`)
@@ -41,14 +41,14 @@ export function assertKeyRoom({ all, live }: { all: number; live: number }): voi
   }
 }
 
-/** Throws CONFLICT when an installation with so many platform keys can have no other. */
+/** Throws CONFLICT if an installation with this many platform keys cannot have another. */
 export function assertPlatformKeyRoom({ all, live }: { all: number; live: number }): void {
   if (live < livePlatformKeysMax && all < platformKeysMax) return
   const message = `There are at most ${livePlatformKeysMax} platform keys that work, and ${platformKeysMax} with those that ended; revoke one first.`
   throw new ErrandError('CONFLICT', message)
 }
 
-/** Throws CONFLICT when a user with so many client tokens can have no other. */
+/** Throws CONFLICT if a user with this many client tokens cannot have another. */
 export function assertTokenRoom(live: number): void {
   if (live < liveTokensMax) return
   const message = `An account has at most ${liveTokensMax} client tokens that work; wait until the oldest have ended, or revoke one.`

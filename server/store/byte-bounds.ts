@@ -1,17 +1,16 @@
 import type { ToolCallRecord } from './records.ts'
 
-// What bounds answers and stored messages in bytes. Texts are measured as JSON, in which a control character takes six.
+// Bounds in bytes on responses and stored messages. Strings are measured as JSON, where a control character takes six bytes.
 
-/** Of a page of a list. One item always fits, or what is stored could not be read. */
+/** Max bytes of a list page. One item always fits; otherwise a stored item could be unreadable. */
 export const pageBytesMax = 1_048_576
-/** Of the text of one message. */
 export const messageTextBytesMax = 1_048_576
-/** Of the arguments of a tool call, or of its output; of larger ones a preview is kept. */
+/** Max bytes of a tool call's arguments or output. Of larger ones only a preview is stored. */
 export const toolValueBytesMax = 16_384
-/** Of all tool calls of one message together; those that come after it are not kept. */
+/** Max bytes of all tool calls of one message together. Later calls are not stored. */
 export const toolCallsBytesMax = 262_144
 
-/** Of a connector beside the tools that it allows. */
+/** Max bytes of a connector without its list of allowed tools. */
 export const connectorFieldsBytes = 4096
 
 const previewCharsMax = 1024
@@ -20,7 +19,7 @@ export function jsonBytes(value: unknown): number {
   return Buffer.byteLength(JSON.stringify(value) ?? '')
 }
 
-/** How many items of a page fit, by the bytes of each: at least one of those that there are. */
+/** Number of items that fit on a page, given the bytes of each. At least one if there are any. */
 export function fittingCount(bytes: readonly number[], bytesMax: number): number {
   let left = bytesMax - (bytes[0] ?? 0)
   let count = Math.min(1, bytes.length)
@@ -28,7 +27,7 @@ export function fittingCount(bytes: readonly number[], bytesMax: number): number
   return count
 }
 
-/** The first items that fit, at least one; no more are taken than that, and one. */
+/** Takes the first items that fit, at least one. Reads at most one item beyond those. */
 export function takeFitting<Item>(
   items: Iterable<Item>,
   { bytesMax, bytesOf }: { bytesMax: number; bytesOf: (item: Item) => number },
@@ -43,10 +42,10 @@ export function takeFitting<Item>(
   return taken
 }
 
-/** The beginning of a message's text that is kept, and whether it is less than all of it. */
+/** The part of a message's text to store, from its start, and whether the rest was cut off. */
 export function keptText(text: string): { text: string; isCut: boolean } {
   let kept = text
-  // No character is less than a byte, so most of a text that is far too long goes before any of it is measured.
+  // A character is at least one byte, so drop most of an oversized text before measuring anything.
   if (kept.length > messageTextBytesMax) kept = kept.slice(0, messageTextBytesMax).toWellFormed()
   for (let bytes = jsonBytes(kept); bytes > messageTextBytesMax; bytes = jsonBytes(kept)) {
     kept = kept.slice(0, Math.floor((kept.length * messageTextBytesMax) / bytes) - 1).toWellFormed()
@@ -56,14 +55,14 @@ export function keptText(text: string): { text: string; isCut: boolean } {
 
 type KeptObject = { value: Record<string, unknown>; bytes?: number }
 
-/** An object that a tool was given or answered, by its JSON: itself, or a preview of it with the bytes of the whole. */
+/** Arguments or output of a tool call, from their JSON: the object itself, or a preview with the byte count of the whole. */
 export function keptObject(json: string): KeptObject {
   const bytes = Buffer.byteLength(json)
   if (bytes <= toolValueBytesMax) return { value: JSON.parse(json) as Record<string, unknown> }
   return { value: { preview: json.slice(0, previewCharsMax).toWellFormed() }, bytes }
 }
 
-/** The tool calls of a message as their JSON is kept; null without any. */
+/** JSON of a message's tool calls as stored; null if there are none. */
 export function keptToolCalls(calls: readonly ToolCallRecord[]): string | null {
   const kept: string[] = []
   let left = toolCallsBytesMax

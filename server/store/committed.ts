@@ -1,2 +1,2 @@
-/** A transaction that was tried. `startedAt` is of performance.now(); `syncMs` is the time of the COMMIT itself, which is the disk's. */
+/** An attempted transaction. `startedAt` is from performance.now(); `syncMs` is the duration of the COMMIT itself, spent on the disk. */
 export type Committed = { commands: number; isDurable: boolean; startedAt: number; syncMs: number }

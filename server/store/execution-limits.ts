@@ -1,39 +1,39 @@
 import type { EpochMs } from '../kernel/clock.ts'
 import type { Units } from '../kernel/money.ts'
 
-// What stands between an execution and an account that could pay for it: limits of plans, of users and of credentials. All
-// are judged in the transaction of the admission.
+// Limits of plans, users and credentials that can reject an execution although the account could pay for it. The transaction
+// that admits the execution checks all of them.
 
-/** When a limit on what is spent begins anew, by UTC; weeks begin on Monday. */
+/** When a spend limit resets, in UTC. Weeks begin on Monday. */
 export const limitResets = ['never', 'day', 'week', 'month'] as const
 export type LimitReset = (typeof limitResets)[number]
 
-/** What may be spent with a key or client token, or by a user, charged and held, in each period. */
+/** Max spend per period, charged and held, by a key, client token or user. */
 export type SpendLimit = { ownerId: string; amount: Units; reset: LimitReset }
 
-/** What a credential allows of the executions that its user may begin. */
+/** Limits that a credential puts on its user's executions. */
 export type CredentialLimits = {
   spend: SpendLimit | null
-  /** Executions a minute with a key. */
+  /** Executions a minute per key. */
   rate: { keyId: string; perMinute: number } | null
-  /** A client token that admits one execution. */
+  /** Id of a client token that admits one execution. */
   onceTokenId: string | null
-  /** Of the key that made a client token, beside the token's own. */
+  /** Limit of the key that created the client token, in addition to the token's own. */
   makerSpend?: SpendLimit | null
 }
 
-/** What is spent within a limit in the period that it is in. */
+/** Spend within a limit in its current period. */
 export type SpendState = SpendLimit & {
   startsAt: EpochMs
-  /** Null where the limit never begins anew. */
+  /** Null if the limit never resets. */
   resetsAt: EpochMs | null
   charged: Units
   held: Units
-  /** As the period keeps it; null before anything was spent. */
+  /** Limit stored with the period; null before the first spend. */
   keptLimit: Units | null
-  /** When something was first refused because of it. */
+  /** Time of the first rejection because of this limit. */
   reachedAt: EpochMs | null
 }
 
-/** Executions of this minute of UTC with a key. */
+/** Executions with a key in the current UTC minute. */
 export type KeyRateState = { limit: number; used: number; resetsAt: EpochMs }

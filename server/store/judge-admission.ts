@@ -17,29 +17,30 @@ type Account = {
   connectorsBlockedUntil: EpochMs | null
 }
 
-/** What limits leave of executions; those that an account does not have are not asked for. */
+/** Remaining allowances. Limits the account does not have are not queried. */
 export type LimitFacts = {
   limits: AccountLimits
-  /** Of the key. */
   keyRate: KeyRateState | undefined
-  /** Tasks of the user that wait; 0 where nothing limits them. */
+  /** Queued tasks of the user; 0 if nothing limits them. */
   waiting: number
   windows: readonly SpendState[]
-  /** If there is no room for the payloads. */
+  /** Set if the daily payload limit leaves no room for this execution. */
   payloads: PayloadsFull | undefined
 }
 
 type TaskFacts = LimitFacts & {
   now: EpochMs
   rate: RateState
-  /** What the request's idempotency key was used for. */
+  /** Earlier use of the request's idempotency key. */
   earlier: { bodyHash: string; resourceId: string } | undefined
-  /** Whether a task was admitted by its quote. */
   isQuoteUsed: boolean
   account: Account
 }
 
-/** What stands against a task: an earlier request with its key or quote, the plan, a block, rates, limits, the balance, in this order. */
+/**
+ * Checks a task and returns the first reason against it, in this order: an earlier request with its idempotency key or
+ * quote, plan, blocks, rates, limits, balance.
+ */
 export function judgeTask(
   { agentId, connectorIds, cost, idempotency }: Pick<AdmitTask, 'agentId' | 'connectorIds' | 'cost' | 'idempotency'>,
   facts: TaskFacts,
@@ -72,20 +73,19 @@ export function judgeTask(
 }
 
 type TurnFacts = Omit<LimitFacts, 'waiting'> & {
-  /** Until when write-offs block the account's chats; null if they do not. */
+  /** End of a block on the account's chats due to write-offs; null if there is none. */
   blockedUntil: EpochMs | null
   rate: RateState
-  /** Whether the request's idempotency key was used. */
+  /** Whether the request's idempotency key was already used. */
   isUsed: boolean
-  /** Whether a turn was opened by its quote. */
   isQuoteUsed: boolean
-  /** What its caps leave; Infinity without any. */
+  /** Amount left within its caps; Infinity without any. */
   left: Units
   session: { status: SessionStatus; agentId: string; openTurnId: string | null } | undefined
   account: Account
 }
 
-/** What stands against a chat turn, in the same order; else how much is held of the balance, and how much could be. */
+/** Checks a chat turn in the same order. If nothing is against it, returns the amount to hold and the amount that could be held. */
 export function judgeTurn(
   { hold, leaving, required }: Pick<OpenTurn, 'hold' | 'leaving' | 'required'>,
   { account, blockedUntil, isQuoteUsed, isUsed, keyRate, left, limits, payloads, rate, session, windows }: TurnFacts,
@@ -100,7 +100,7 @@ export function judgeTurn(
   if (isFull(rate)) return { outcome: 'refused', reason: 'rate', rate }
   if (keyRate && keyRate.used >= keyRate.limit) return { outcome: 'refused', reason: 'key-rate', keyRate, rate }
   if (payloads) return { outcome: 'refused', reason: 'payloads', payloads, rate }
-  // Before the balance, for which a turn may wait.
+  // Check the budget before the balance: a turn may wait for balance.
   if (left < required) return { outcome: 'refused', reason: 'budget', left, required, rate }
   const full = fullFor(required, windows)
   if (full) return { outcome: 'refused', reason: 'limit', window: full, required, rate }
@@ -115,13 +115,13 @@ export function judgeTurn(
   return { taken, room }
 }
 
-/** What its own cap and that of its session leave of what a turn may cost in all; Infinity without any. */
+/** Amount left for a turn within its own cap and that of its session; Infinity without any. */
 export function leftWithin(maxCost: Units | null, session: { maxCost: Units | null; spent: Units } | undefined): Units {
   const ofSession = session && session.maxCost !== null ? session.maxCost - session.spent : Infinity
   return Math.min(maxCost ?? Infinity, ofSession)
 }
 
-/** What stands against an execution whatever the time and the balance are: the plan, and limits on what is spent. */
+/** Checks an execution against the plan and the spend limits, regardless of rates and balance. */
 export function judgeLimits(
   { agentId, required }: { agentId: string; required: Units },
   { limits, payloads, rate, windows }: Pick<LimitFacts, 'limits' | 'payloads' | 'windows'> & { rate: RateState },
@@ -132,12 +132,12 @@ export function judgeLimits(
   return full && { outcome: 'refused', reason: 'limit', window: full, required, rate }
 }
 
-/** The limit that does not leave as much; what costs nothing is within one that was lowered, too. */
+/** The first limit with too little left. Free executions pass even a limit that was lowered below the spend. */
 function fullFor(required: Units, windows: readonly SpendState[]): SpendState | undefined {
   return required === 0 ? undefined : windows.find((window) => required > leftOf(window))
 }
 
-/** What may still be spent of a limit; below 0 where it was lowered. */
+/** Amount left within a limit; negative if the limit was lowered below the spend. */
 export function leftOf({ amount, charged, held }: SpendState): Units {
   return amount - charged - held
 }
@@ -150,7 +150,7 @@ export function isFull({ limit, used }: RateState): boolean {
   return limit > 0 && used >= limit
 }
 
-/** The window as it is once an execution was accepted. */
+/** The rate window after accepting one execution. */
 export function withOneMore(rate: RateState, now: EpochMs): RateState {
   return rate.limit === 0 ? rate : { ...rate, used: rate.used + 1, oldestAt: rate.oldestAt ?? now }
 }

@@ -9,10 +9,10 @@ import { limitChecks } from './ledger/limit-checks.ts'
 import { moneyChecks } from './ledger/money-checks.ts'
 import { recordChecks } from './ledger/record-checks.ts'
 
-/** A check stops at as many differences. */
+/** Max differences a check reports before it stops. */
 export const differencesMax = 100
 
-/** Every check, by subject. A new table or column that money or an obligation depends on adds one to its subject. */
+/** Every check, by subject. A new table or column that affects money or an obligation adds a check to its subject. */
 export const ledgerChecks = (dialect: Dialect): readonly LedgerCheck[] => [
   ...moneyChecks(dialect),
   ...limitChecks(dialect),
@@ -23,7 +23,7 @@ export const ledgerChecks = (dialect: Dialect): readonly LedgerCheck[] => [
 
 export type DifferenceRow = { userId: string | null; taskId: string | null; expected: number; actual: number }
 
-/** Of a check that a damaged value keeps from being made; the others are made all the same. */
+/** Difference for a check that failed on a damaged value. The other checks still run. */
 export function uncheckable({ what }: { what: string }, error: unknown): LedgerDifference {
   return { userId: null, what, expected: 'values that can be read', actual: messageOf(error) }
 }

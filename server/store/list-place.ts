@@ -2,22 +2,22 @@ import { createHash } from 'node:crypto'
 import type { EpochMs } from '../kernel/clock.ts'
 import { badField } from '../kernel/errors.ts'
 
-// Where a page of a list begins. Lists are newest first, and within a millisecond in the order in which their items were made.
+// Cursors for list pages. Lists are newest first, and in order of creation within a millisecond.
 
-/** Of an item; the next page begins after it, whether it is still there or not. */
+/** Position of an item. The next page starts after it even if the item has been deleted. */
 export type ListPlace = { createdAt: EpochMs; seq: number }
 
-/** What a list is narrowed down to in time, and where its page begins; with `after` its offset is 0. */
+/** Time filter of a list and the start of its page. With `after` the offset is 0. */
 export type ListRange = { createdAfter?: EpochMs; createdBefore?: EpochMs; after?: ListPlace }
 
 export function isTimed({ createdAfter, createdBefore }: ListRange): boolean {
   return createdAfter !== undefined || createdBefore !== undefined
 }
 
-/** Of a page: how many items the whole list has, and where the next page begins, if there is one. */
+/** Total number of items in the list, and the start of the next page if there is one. */
 export type Listed = { total: number; next?: ListPlace }
 
-/** The list that a cursor belongs to: its name, the user, and what the list is filtered by. */
+/** The list a cursor belongs to: its name, user and filters. */
 export type CursorList = { name: string; userId: string; filters: object }
 
 type RangeInput = {
@@ -28,7 +28,7 @@ type RangeInput = {
   offset: number
 }
 
-/** The range that an input asks for, and the list, for the cursor of the next page. Throws BAD_REQUEST that names `after`. */
+/** Parses the range of an input and identifies its list, for the next page's cursor. Throws BAD_REQUEST naming `after`. */
 export function readRange(
   name: string,
   userId: string,
@@ -45,7 +45,7 @@ export function readRange(
   return { list, range }
 }
 
-/** For an answer: where the next page begins, if there is one. */
+/** Response field with the next page's cursor, if there is one. */
 export function nextOf(next: ListPlace | undefined, list: CursorList): { next?: string } {
   return next ? { next: toCursor(next, list) } : {}
 }
@@ -65,7 +65,7 @@ function readCursor(cursor: string, list: CursorList): ListPlace {
   return { createdAt: Number.parseInt(createdAt, 36), seq: Number.parseInt(seq, 36) }
 }
 
-/** Tells what was mistaken for a cursor of the list; it is no secret, and a cursor reads nothing that its user may not. */
+/** Checksum that detects cursors of other lists. It is not a secret: a cursor gives no access to another user's data. */
 function checkOf(place: string, { filters, name, userId }: CursorList): string {
   const of = JSON.stringify([name, userId, filters, place])
   return createHash('sha256').update(of).digest('base64url').slice(0, 12)

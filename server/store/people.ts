@@ -3,16 +3,16 @@ import type { Units } from '../kernel/money.ts'
 import type { AccountLimits } from './limits/account-limits.ts'
 import type { AccountRecord, InvitationKind, InvitationRecord, LoginMethod, Page, UserRecord } from './records.ts'
 
-// What the store port takes and gives for users, their browser logins and invitations.
+// Inputs and results of the store port for users, their browser logins and invitations.
 
-/** Logins end this long after they began, and when they were not used for that long. */
+/** A login ends this long after it was created, or after this long without use. */
 export const loginLifeMs = 30 * 86_400_000
 export const loginIdleMs = 7 * 86_400_000
 
-/** A user has this many browser logins; a further one ends the one that was used longest ago. */
+/** Max browser logins per user. Another login ends the least recently used one. */
 export const loginsMax = 100
 
-/** Without an address the user gets one that no mail reaches and nobody can log in with. */
+/** Without an email the user gets a placeholder address that no mail reaches and that cannot log in. */
 export type CreateUser = {
   email: string | null
   passwordHash: string | null
@@ -22,30 +22,30 @@ export type CreateUser = {
 
 export type CreateUserResult = { outcome: 'created'; userId: string } | { outcome: 'refused'; reason: 'email-taken' }
 
-/** `search` finds a part of the email address or of the external id. */
+/** `search` matches part of the email address or of the external id. */
 export type ListUsers = Page & { search?: string; withoutAdmins?: boolean }
-/** `writtenOff` is what the user's chats cost beyond the balance, ever. */
+/** `writtenOff`: total cost of the user's chats beyond the balance, over all time. */
 export type UserAccount = UserRecord &
   AccountRecord & { writtenOff: Units; plan: string | null; limits: Partial<AccountLimits> }
-/** With `withoutAdmins` an admin is as unknown as nobody. */
+/** With `withoutAdmins` an admin is treated as an unknown user. */
 export type UpdateUser = { userId: string; isSuspended?: boolean; isAdmin?: boolean; withoutAdmins?: boolean }
 export type UpdateUserResult = { outcome: 'updated' } | { outcome: 'refused'; reason: 'unknown' | 'last-admin' }
 
 export type SetPassword = {
   userId: string
   passwordHash: string
-  /** The hash that it takes the place of; refused when that was changed meanwhile. */
+  /** Hash of the password it replaces. Rejected if that has changed since. */
   from: string | null
-  /** The one login that stays. */
+  /** The only login that stays. */
   keepLoginId: string | null
-  /** The tries of this address from this client are forgotten; without it those of every client. */
+  /** Forgets the failed attempts for this email from this client; without it, those from every client. */
   forget?: AdmitLogin
 }
 
-/** A try to log in with a password, counted before the password is looked at, so that parallel tries count too. */
+/** A password login attempt. Counted before the password is checked, so that parallel attempts count too. */
 export type AdmitLogin = {
   email: string
-  /** The client's address, as far as it tells clients apart. */
+  /** The client's address, truncated to what distinguishes clients. */
   client: string | null
 }
 export type LoginCandidate = Pick<UserRecord, 'id' | 'email' | 'suspendedAt'> & { passwordHash: string | null }
@@ -59,18 +59,18 @@ export type CreateLogin = {
   method: LoginMethod
   provider: string | null
   userAgent: string | null
-  /** The tries of this address from this client are forgotten. */
+  /** Forgets the failed attempts for this email from this client. */
   forget: AdmitLogin | null
-  /** Refused when the user's password is another one by now. */
+  /** Rejected if the password has changed since. */
   ifPasswordHash?: string
 }
 
-/** A person as an OpenID Connect provider vouches for. `email` is null unless the provider verified it. */
+/** A person's identity, asserted by an OpenID Connect provider. `email` is null unless the provider verified it. */
 export type OpenIdentity = {
   issuer: string
   subject: string
   email: string | null
-  /** Whether a person without an account gets one. */
+  /** Whether to create an account for a person without one. */
   mayCreate: boolean
 }
 export type OpenIdentityResult =

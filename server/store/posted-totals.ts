@@ -1,15 +1,15 @@
 import type { Units } from '../kernel/money.ts'
 import { transactionTypes, type TransactionType } from './records.ts'
 
-/** Apart from adjustments, which take: what a metered task was charged and did not use. */
+/** `given_back`: the unused part of a metered task's charge. Counted apart from adjustments that take money. */
 const kinds = [...transactionTypes, 'given_back'] as const
 
-/** How many transactions of each type, and their amounts without sign. */
+/** Number of transactions per type, and the sum of their absolute amounts. */
 export type PostedTotals = Record<(typeof kinds)[number], { count: number; units: Units }>
 
 export type Posted = { type: TransactionType; amount: Units }
 
-/** What this process has committed, for those who watch it. */
+/** Transactions committed by this process, for monitoring. */
 export class PostedCount {
   readonly totals = Object.fromEntries(kinds.map((type) => [type, { count: 0, units: 0 }])) as PostedTotals
 

@@ -4,15 +4,15 @@ import type { CredentialLimits } from './execution-limits.ts'
 import type { AccountPlan } from './limits/account-limits.ts'
 import type { KeyLimits } from './limits/limit-inputs.ts'
 
-// The rows that the store hands out, in the words of the contract. Times are epoch milliseconds, money is units.
+// Rows returned by the store, in the terms of the API contract. Times are epoch milliseconds, money is in units.
 
 export const taskStatuses = ['pending', 'processing', 'completed', 'failed'] as const
 export type TaskStatus = (typeof taskStatuses)[number]
-/** How a task ended. Its owner canceled it, or no agent started it in time: both have the status `failed`. */
+/** How a task ended. `canceled` (by its owner) and `expired` (not started in time) have the status `failed`. */
 export const taskOutcomes = ['completed', 'failed', 'canceled', 'expired'] as const
 export type TaskOutcome = (typeof taskOutcomes)[number]
 
-/** Why a task failed, for clients to compare: every `code` of a TaskFailure. */
+/** Machine-readable reasons why a task failed: every `code` of a TaskFailure. */
 export const taskFailureCodes = [
   'AGENT_ERROR',
   'AGENT_TIMEOUT',
@@ -26,28 +26,28 @@ export const taskFailureCodes = [
 ] as const
 export type TaskFailure = { code: string; message: string; details: string }
 
-/** What a stored payload must still be when it is read; the SHA-256 is base64url. */
+/** Expected size and hash of a stored payload, checked on read. The SHA-256 is base64url. */
 export type PayloadDigest = { bytes: number; sha256: string }
 
 /**
- * JSON text of at most `inlineBytes`; when larger, `text` is its preview and `payloadId` names the stored whole, whose
- * `digest` is given with it when it is stored.
+ * JSON string of at most `inlineBytes`. If it is larger, `text` is a preview and `payloadId` names the full payload. Its
+ * `digest` is passed along when it is stored.
  */
 export type StoredJson = { text: string; payloadId: string | null; digest?: PayloadDigest }
 
-/** `digest` is null for what was stored before digests were. */
+/** `digest` is null for payloads stored before digests were introduced. */
 export type PayloadRecord = { id: string; digest: PayloadDigest | null }
-/** With the user of its task or turn, and the session of the latter. A media type has what is no JSON: a file of a message. */
+/** A payload with the user of its task or turn, and the session of the turn. `mediaType` is set for files of messages, null for JSON. */
 export type OwnedPayload = PayloadRecord & {
   userId: string | null
   sessionId: string | null
   mediaType: string | null
   filename: string | null
-  /** Estimate by its content; null for the JSON of a task and for files stored before estimates were. */
+  /** Estimated tokens of the content; null for a task's JSON and for files stored before estimates were introduced. */
   tokens: number | null
 }
 
-/** A file of a message, with its estimated and maximum tokens; null if only the agent's context bounds it. */
+/** A file of a message, with its estimated and maximum tokens. The maximum is null if only the agent's context bounds it. */
 export type MessageFile = {
   payloadId: string
   mediaType: string
@@ -56,7 +56,7 @@ export type MessageFile = {
   tokens: number
   tokensMax: number | null
 }
-/** A message in its order: its texts, which make its content, and its files. */
+/** Part of a message, in order. The text parts make up its content. */
 export type MessagePart = { type: 'text'; text: string } | ({ type: 'file' } & MessageFile)
 
 export type TaskRecord = {
@@ -67,24 +67,24 @@ export type TaskRecord = {
   endpointId: string
   status: TaskStatus
   attempt: number
-  /** What it costs; of a metered task what it was charged, until its completion gives a part of that back. */
+  /** Cost of the task. For a metered task, the charge until completion gives part of it back. */
   cost: Units
-  /** The part of the charge that its completion has given back. */
+  /** The part of the charge given back on completion. */
   givenBack: Units
-  /** Of a metered task: the price of one of each event. */
+  /** Prices of a metered task: the price of one event of each kind. */
   meters: Record<string, Units> | null
-  /** Of a metered task that is completed: how many of each event were charged. */
+  /** Events charged to a completed metered task, by kind. */
   usage: Record<string, number> | null
   request: StoredJson
   response: StoredJson | null
   error: TaskFailure | null
   connectorIds: string[] | null
   tags: Tags | null
-  /** What the agent said last of its progress, JSON text. */
+  /** The agent's last progress report, as JSON. */
   progress: string | null
-  /** Not begun by then, it fails. */
+  /** The task fails if it has not started by then. */
   expiresAt: EpochMs | null
-  /** How long it may run, where that is shorter than its endpoint's. */
+  /** Timeout, if shorter than the endpoint's. */
   timeoutMs: number | null
   /** When a run first called a connector or charged an event. From then on the task cannot be canceled. */
   cancelableUntil: EpochMs | null
@@ -98,7 +98,7 @@ export type TaskListItem = Pick<
   'id' | 'agentId' | 'endpointId' | 'status' | 'tags' | 'cost' | 'givenBack' | 'createdAt' | 'completedAt'
 > & { errorCode: string | null }
 
-/** Names and values that a user gives to tasks and sessions, to find them by. */
+/** Names and values a user attaches to tasks and sessions to find them by. */
 export type Tags = Record<string, string>
 
 export const sessionStatuses = ['active', 'completed', 'expired'] as const
@@ -108,14 +108,14 @@ export type SessionRecord = {
   id: string
   userId: string
   agentId: string
-  /** As it is at the moment of the read. */
+  /** Status at the time of the read. */
   status: SessionStatus
   metadata: Record<string, unknown>
   tags: Tags | null
   messageCount: number
-  /** What all its turns may cost; null without a cap. */
+  /** Max cost of all its turns together; null without a cap. */
   maxCost: Units | null
-  /** What its settled turns were charged. */
+  /** Total charged for its settled turns. */
   spent: Units
   createdAt: EpochMs
   updatedAt: EpochMs
@@ -126,8 +126,8 @@ export type SessionListItem = Omit<SessionRecord, 'metadata' | 'maxCost' | 'spen
 export const messageRoles = ['user', 'assistant'] as const
 
 /**
- * A tool call of a reply; `output` is null when the reply was cut off before its result. Where a number of bytes is
- * given, what was so large is only a preview of it.
+ * A tool call of a reply. `output` is null if the reply was cut off before the result. If a byte count is given, the value
+ * is only a preview.
  */
 export type ToolCallRecord = {
   id: string
@@ -143,21 +143,21 @@ export type MessageRecord = {
   turnId: string
   role: (typeof messageRoles)[number]
   content: string
-  /** Of a message that was sent in parts. */
+  /** Set for a message that was sent in parts. */
   parts: MessagePart[] | null
   toolCalls: ToolCallRecord[]
   isTruncated: boolean
   createdAt: EpochMs
 }
 
-/** How a chat turn ended: as the agent meant, cut off with what was used charged, or without any charge. */
+/** How a chat turn ended: normally, cut off with its usage charged, or without a charge. */
 export const turnOutcomes = ['finished', 'truncated', 'failed'] as const
 export type TurnOutcome = (typeof turnOutcomes)[number]
 
-/** The components of a chat's cost, as the transaction keeps them. Amounts of USD are decimal strings. */
+/** Components of a chat's cost, as stored with the transaction. USD amounts are decimal strings. */
 export type ChatBreakdown = {
   promptTokens: number
-  /** The part of them that the provider had cached. */
+  /** The part of `promptTokens` that the provider had cached. */
   cachedPromptTokens: number
   completionTokens: number
   reasoningTokens: number
@@ -169,14 +169,14 @@ export type ChatBreakdown = {
     reasoningPer1kUsd: string
     toolCallUsd: string
   }
-  /** Whether tokens were counted from the texts, because the agent did not report all of them. */
+  /** Whether tokens were estimated from the text because the agent did not report all of them. */
   isEstimated: boolean
-  /** The sum of the components, with nine digits. Receipts before carrying lack it and the next two. */
+  /** Sum of the components, with nine digits. Receipts from before carry-over lack it and the next two fields. */
   exactUsd?: string
-  /** Carried from earlier chats of the account, and on to the next: below 0.0001 USD. */
+  /** Remainders below 0.0001 USD: carried over from the account's earlier chats, and carried on to the next. */
   carriedBeforeUsd?: string
   carriedAfterUsd?: string
-  /** The part of the cost that its caps did not allow, or the balance did not cover. */
+  /** The part of the cost beyond its caps or the balance. */
   writtenOffUsd?: string
 }
 
@@ -201,23 +201,23 @@ export type TransactionRecord = {
   turnId: string | null
   topupId: string | null
   description: string
-  /** Of a chat charge. */
+  /** Set for a chat charge. */
   breakdown: ChatBreakdown | null
   createdAt: EpochMs
 }
 
-/** Sums of a user's transactions of one day; `day` counts whole days of UTC since the epoch. */
+/** Sums of a user's transactions of one day. `day` counts whole UTC days since the epoch. */
 export type SpendDay = { day: number; charged: Units; refunded: Units; executions: number; failures: number }
 
-/** Transactions have a rising `seq`. A page is what lies between two of them, newest first, `limit` rows at most. */
+/** Transactions have an increasing `seq`. A page covers the range between two of them, newest first, at most `limit` rows. */
 export type ReadSpend = { userId: string; afterSeq: number; beforeSeq: number; limit: number }
-/** `oldestSeq` and `newestSeq` of the rows that were read; null when there was none. */
+/** `oldestSeq` and `newestSeq` of the rows read; null if there were none. */
 export type SpendPage = {
   days: SpendDay[]
   rows: number
   oldestSeq: number | null
   newestSeq: number | null
-  /** Of the oldest transaction; what it gave back may count for a day before. */
+  /** Day of the oldest transaction. Money it gave back may count for an earlier day. */
   oldestDay: number | null
 }
 
@@ -226,9 +226,9 @@ export type AccountRecord = {
   email: string
   balance: Units
   held: Units
-  /** What was taken back of a top-up and the balance did not have. */
+  /** Debt: reversed top-up amounts that the balance could not cover. */
   owed: Units
-  /** The owner is told when the balance falls below it. */
+  /** The owner is notified when the balance falls below it. */
   notifyBelow: Units | null
   blockedUntil: EpochMs | null
   connectorsBlockedUntil: EpochMs | null
@@ -240,14 +240,13 @@ export type UserRecord = {
   isAdmin: boolean
   createdAt: EpochMs
   suspendedAt: EpochMs | null
-  /** What a product that is built on the service calls the user. */
+  /** The user's id in a product built on the service. */
   externalId: string | null
 }
 
 export const loginMethods = ['password', 'oidc', 'invitation'] as const
 export type LoginMethod = (typeof loginMethods)[number]
 
-/** A browser login. */
 export type LoginRecord = {
   id: string
   userId: string
@@ -260,22 +259,22 @@ export type LoginRecord = {
   expiresAt: EpochMs
 }
 
-/** The user of a credential, as every request needs it. */
+/** User data that every authenticated request needs. */
 export type Holder = { email: string; isAdmin: boolean; suspendedAt: EpochMs | null; account: AccountPlan }
 
-/** What a login's cookie is checked against on every request. */
+/** Data to check a login's cookie against, on every request. */
 export type LoginHolder = Pick<LoginRecord, 'id' | 'userId' | 'lastUsedAt' | 'expiresAt'> & Holder
 
 export const invitationKinds = ['invitation', 'password'] as const
 export type InvitationKind = (typeof invitationKinds)[number]
 
-/** A link that makes an account, or with `password` one that sets a user's password. */
+/** A link that creates an account, or with kind `password` one that sets a user's password. */
 export type InvitationRecord = {
   id: string
   kind: InvitationKind
   email: string
   isAdmin: boolean
-  /** What the new account is credited with. */
+  /** Starting credit of the new account. */
   credit: Units
   createdAt: EpochMs
   expiresAt: EpochMs
@@ -295,20 +294,17 @@ export type KeyRecord = {
   expiresAt: EpochMs | null
   revokedAt: EpochMs | null
   lastUsedAt: EpochMs | null
-  /** Whether a rotation has put another key in its place. */
+  /** Whether a rotation has replaced it with another key. */
   isReplaced: boolean
-  /** The id under which what is spent with it is counted: the first of keys that took each other's place. */
+  /** Id that its spend counts under: the first key in its chain of rotations. */
   countsAs: string
 } & KeyLimits
 
-/** What a key is checked against on every request. */
+/** Data to check a key against, on every request. */
 export type KeyHolder = Pick<KeyRecord, 'id' | 'userId' | 'scopes' | 'expiresAt' | 'revokedAt' | 'agents'> &
   Holder & { limits: CredentialLimits | null }
 
-/**
- * The user's executions inside the window that ends at `now`: how many, and when the oldest was accepted. With
- * `limit` 0 nothing is counted.
- */
+/** Number of the user's executions in the window ending at `now`, and the time of the oldest. With `limit` 0 nothing is counted. */
 export type RateState = { limit: number; used: number; oldestAt: EpochMs | null; now: EpochMs }
 
 export const connectorAuthTypes = ['none', 'bearer', 'headers', 'oauth'] as const
@@ -317,10 +313,9 @@ export type ConnectorAuthType = (typeof connectorAuthTypes)[number]
 export const connectorStatuses = ['untested', 'ok', 'failed', 'needs_sign_in'] as const
 export type ConnectorStatus = (typeof connectorStatuses)[number]
 
-/** Names a connector of a user's. */
 export type ConnectorOf = { userId: string; connectorId: string }
 
-/** A user's connection to an MCP server: at `url`, or one that the operator defined under the id `server`. */
+/** A user's connection to an MCP server: at `url`, or a server the operator defined under the id `server`. */
 export type ConnectorRecord = {
   id: string
   userId: string
@@ -328,22 +323,22 @@ export type ConnectorRecord = {
   url: string | null
   server: string | null
   authType: ConnectorAuthType
-  /** The secrets, encrypted; null without any. */
+  /** Encrypted secrets; null if there are none. */
   sealed: string | null
-  /** The tools that agents may call; null for all of them. */
+  /** Tools that agents may call; null for all. */
   allowedTools: string[] | null
-  /** As the last check found it; `needs_sign_in` as long as it has no tokens and its auth is `oauth`. */
+  /** Result of the last check. With auth `oauth` it is `needs_sign_in` while the connector lacks tokens. */
   status: ConnectorStatus
-  /** Why the last check failed, or the sign-in. */
+  /** Why the last check or sign-in failed. */
   statusMessage: string | null
   checkedAt: EpochMs | null
   createdAt: EpochMs
   updatedAt: EpochMs
 }
 
-/** Names one attempt of a task: a write of any other attempt than the latest affects nothing. */
+/** Identifies one attempt of a task. Writes of any attempt but the latest have no effect. */
 export type AttemptRef = { taskId: string; attempt: number }
 
 export type Page = { limit: number; offset: number }
-/** Ends before an item that would make it larger, but for its first; `pageBytesMax` where nothing else is said. */
+/** A page that ends before the item that would exceed `bytesMax`, except for the first item. Default: `pageBytesMax`. */
 export type BoundedPage = Page & { bytesMax?: number }

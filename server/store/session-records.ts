@@ -22,16 +22,16 @@ import type {
 } from './records.ts'
 import type { SessionRow } from './tables/work-tables.ts'
 
-// What every engine makes of the rows of sessions and messages.
+// Conversion of session and message rows to records, common to all engines.
 
 export const historyExchangesMax = 1000
-/** Of an item of a page beside its texts. */
+/** Bytes of a message on a page, apart from its text. */
 const messageFieldsBytes = 400
 
-/** Of a user's sessions with one agent. */
+/** Number of a user's sessions with one agent. */
 export type SessionTotal = { agentId: string; open: number; completed: number }
 
-/** What stands against another session of a user who has so many; `empty` are those that no longer can make room. */
+/** Checks whether a user with this many sessions can have another. `empty` counts those that cannot be removed to make room. */
 export function judgeSession(has: {
   totals: readonly SessionTotal[]
   empty: number
@@ -44,7 +44,7 @@ export function judgeSession(has: {
   return sum(has.totals, ({ completed, open }) => open + completed) >= sessionsMax ? refused('too-many') : undefined
 }
 
-/** How many sessions a list holds; `active` are those of the user, or of the agent that is asked for. */
+/** Total of a session list. `active` counts the user's active sessions, of one agent if the list is filtered by agent. */
 export function sessionTotal(
   totals: readonly SessionTotal[],
   { active, agentId, status }: Pick<ListSessions, 'agentId' | 'status'> & { active: number },
@@ -53,7 +53,7 @@ export function sessionTotal(
   if (status === 'active') return active
   if (status === 'completed') return sum(asked, ({ completed }) => completed)
   const open = sum(asked, (total) => total.open)
-  // On a server the two are not of one moment: a session that was made in between is active, and not yet a total.
+  // On PostgreSQL the two reads may differ in time: a session created in between is active but not yet in the totals.
   return status === 'expired' ? Math.max(0, open - active) : open + sum(asked, ({ completed }) => completed)
 }
 
@@ -63,7 +63,7 @@ function sum(totals: readonly SessionTotal[], of: (total: SessionTotal) => numbe
 
 type Activity = Pick<SessionRow, 'activeAt' | 'isCompleted' | 'openTurnId'>
 
-/** A turn that is under way is activity. */
+/** An open turn counts as activity. */
 export function sessionStatus({ activeAt, isCompleted, openTurnId }: Activity, activeAfter: EpochMs): SessionStatus {
   if (isCompleted === 1) return 'completed'
   if (openTurnId !== null) return 'active'
@@ -91,7 +91,6 @@ function tagsOf({ tags }: Pick<SessionRow, 'tags'>): Tags | null {
   return tags === null ? null : (JSON.parse(tags) as Tags)
 }
 
-/** What is read of a message. */
 export const messageColumns = 'id turnId role content parts toolCalls isTruncated createdAt'
 export type MessageRow = Omit<MessageRecord, 'parts' | 'toolCalls' | 'isTruncated'> & {
   parts: string | null
@@ -99,14 +98,14 @@ export type MessageRow = Omit<MessageRecord, 'parts' | 'toolCalls' | 'isTruncate
   isTruncated: number
 }
 
-/** The first of a page's messages that fit, at least one. */
+/** The first messages that fit on the page, at least one. */
 export function messagePage(rows: Iterable<MessageRow>, bytesMax: number): MessageRecord[] {
   const bytesOf = ({ contentBytes, row }: Measured) =>
     messageFieldsBytes + contentBytes + partsBytes(row.parts, contentBytes) + Buffer.byteLength(row.toolCalls ?? '')
   return takeFitting(measured(rows), { bytesMax, bytesOf }).map(messageRecord)
 }
 
-/** A message and the bytes of its text as JSON: a megabyte takes milliseconds to measure, so it is done once. */
+/** A message and the bytes of its text as JSON. Cached because measuring a megabyte takes milliseconds. */
 type Measured = { row: MessageRow; contentBytes: number }
 
 function* measured(rows: Iterable<MessageRow>): Iterable<Measured> {
@@ -125,7 +124,7 @@ function messageRecord({ contentBytes, row: { isTruncated, parts, toolCalls, ...
   }
 }
 
-/** Messages that were stored before there was a bound are read within it, too. */
+/** Applies today's bound to messages stored before it existed, too. */
 function readToolCalls(json: string): ToolCallRecord[] {
   const calls = JSON.parse(json) as ToolCallRecord[]
   if (Buffer.byteLength(json) <= toolCallsBytesMax) return calls
@@ -143,16 +142,16 @@ function readToolCalls(json: string): ToolCallRecord[] {
   return JSON.parse(keptToolCalls(shortened) ?? '[]') as ToolCallRecord[]
 }
 
-// A message that was sent in parts: its texts are its content, joined, so that whoever knows no parts reads them; its row
-// keeps beside that only how long each is, and the files.
+// Messages sent in parts. The joined text parts are the content, so clients unaware of parts can read it. In addition the
+// row stores only the length of each text and the files.
 
-/** Between two texts of a content. */
+/** Separator between text parts in the content. */
 export const textsBetween = '\n'
 
-/** A text by its length in UTF-16 units, or a file. */
+/** Text part, by its length in UTF-16 units, or a file. */
 type KeptPart = { chars: number } | MessageFile
 
-/** Of a part of an answer beside what the row keeps of it: its link. */
+/** Bytes of a file part in a response beyond those stored in the row: its link. */
 const partFieldsBytes = 500
 
 export function contentOf(parts: readonly MessagePart[]): string {
@@ -183,13 +182,13 @@ export function readParts(content: string, kept: string | null): MessagePart[] |
   })
 }
 
-/** What parts add to an answer at most: the texts once more, and the files. */
+/** Max bytes that parts add to a response: the text once more, and the files. */
 export function partsBytes(kept: string | null, contentBytes: number): number {
   if (kept === null) return 0
   return contentBytes + Buffer.byteLength(kept) + (kept.split('{').length - 1) * partFieldsBytes
 }
 
-/** Merges key by key; null removes a key. Built without prototypes, so that no key is special. */
+/** Merges key by key; null removes a key. A Map keeps keys such as `__proto__` from being special. */
 export function mergeMetadata(own: string, changes: Record<string, unknown>): string {
   const merged = new Map(Object.entries(JSON.parse(own) as Record<string, unknown>))
   for (const [key, value] of Object.entries(changes)) {
@@ -199,10 +198,10 @@ export function mergeMetadata(own: string, changes: Record<string, unknown>): st
   return JSON.stringify(Object.fromEntries(merged))
 }
 
-/** What is read of a message for a history. */
+/** Columns read for a history. */
 export type NewestRow = { content: string; parts: string | null; tokens: number }
 
-/** Gathers a history from a session's messages, given newest first. */
+/** Collects a history from a session's messages, passed newest first. */
 export class HistoryBuilder {
   readonly #tokensMax: number
   readonly #kept: Omit<History, 'cachedAt'> = { messages: [], tokens: 0 }
@@ -213,9 +212,9 @@ export class HistoryBuilder {
     this.#tokensMax = tokensMax
   }
 
-  /** False when no more of the session fits. */
+  /** Returns false once nothing more fits. */
   add(row: NewestRow): boolean {
-    // Exchanges are stored whole, a message and its reply, so the newest come in pairs.
+    // Exchanges are stored as a message and its reply, so the newest rows come in pairs.
     if (!this.#reply) {
       this.#reply = row
       return true
@@ -223,7 +222,7 @@ export class HistoryBuilder {
     const { content, tokens: replyTokens } = this.#reply
     this.#reply = undefined
     if (++this.#exchanges > historyExchangesMax) return false
-    // A reply that was cut off before its first word is nothing that an agent could go on from.
+    // Skip a reply that was cut off before its first word: an agent cannot continue from it.
     if (content === '') return true
     const tokens = replyTokens + row.tokens
     if (this.#kept.tokens + tokens > this.#tokensMax) return false
@@ -233,7 +232,6 @@ export class HistoryBuilder {
     return true
   }
 
-  /** Oldest first. */
   get history(): Omit<History, 'cachedAt'> {
     return { messages: this.#kept.messages.toReversed(), tokens: this.#kept.tokens }
   }

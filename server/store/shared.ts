@@ -1,51 +1,49 @@
 import type { EpochMs } from '../kernel/clock.ts'
 import type { AttemptRef } from './records.ts'
 
-/** Topics of messages between nodes, and whose id each carries. */
+/** Topics of messages between nodes, and the id each one carries. */
 export type SignalTopic =
-  /** A task waits for a node; no id, or that of a user who has fewer at work than a moment ago. */
+  /** A task is queued for any node. The id is empty, or that of a user who now has fewer tasks running. */
   | 'task-queued'
   /** The task's id. */
   | 'task-ended'
-  /** The task's id: it was begun, or has come further. */
+  /** The task's id: it has started or progressed. */
   | 'task-changed'
-  /** The task's id: the node that is at work on it has to stop. */
+  /** The task's id: the node running it must stop. */
   | 'task-canceled'
-  /** A session's id: the node that answers a message of it has to stop. */
+  /** A session's id: the node answering its message must stop. */
   | 'session-stopped'
-  /** A turn's id: the node that is at work on it has to stop. */
+  /** A turn's id: the node running it must stop. */
   | 'turn-stopped'
-  /** A turn's id: somebody reads it on another node, so its events are kept as they come. */
+  /** A turn's id: another node has a reader for it, so its events are saved as they arrive. */
   | 'turn-followed'
-  /** A turn's id: events of it were kept. */
+  /** A turn's id: events of it were saved. */
   | 'turn-told'
 
-/**
- * Messages between the nodes of one database, their sender included. Delivery is best effort: whoever waits polls, too.
- */
+/** Messages between the nodes of one database, including the sender. Delivery is best effort, so subscribers also poll. */
 export type Signals = {
-  /** Batched for some milliseconds. Never throws, and is dropped while the database cannot be reached. */
+  /** Batched for a few milliseconds. Never throws; dropped while the database is unreachable. */
   send(topic: SignalTopic, id: string): void
-  /** Returns its unsubscribe function. */
+  /** Returns an unsubscribe function. */
   on(topic: SignalTopic, listener: (id: string) => void): () => void
   /** Called when messages may have been lost, so that subscribers poll. */
   onGap(listener: () => void): () => void
 }
 
-/** What a store offers that several processes, its nodes, share. */
+/** Features of a store that is shared by several processes (nodes). */
 export type SharedStore = {
   signals: Signals
-  /** Renews this node's leases; returns the work that it has lost. */
+  /** Renews this node's leases. Returns the work it has lost. */
   renewLeases(held: { tasks: readonly AttemptRef[]; turnIds: readonly string[] }): Promise<LostWork>
-  /** Tasks that wait, counted up to `most`. */
+  /** Number of queued tasks, counted up to `most`. */
   countQueued(most: number): Promise<number>
 }
-/** `at` is the database's time. */
+/** `at` is the database's clock. */
 export type LostWork = { taskIds: string[]; turnIds: string[]; at: EpochMs }
 
-/** What all who open a store, together or one after the other, must agree about, by name. */
+/** Named values that all processes opening a store must agree on, now and later. */
 export type SharedSettings = {
-  /** Keeps the value unless there is one; the one that stands. */
+  /** Stores the value unless one exists. Returns the stored value. */
   agree(name: string, value: string): Promise<string>
   replace(name: string, value: string): Promise<void>
 }

@@ -1,4 +1,4 @@
-/** Why a store cannot be opened; the message is for the operator. */
+/** Why the store could not be opened. The message is for the operator. */
 export class StoreOpenError extends Error {
   override readonly name = 'StoreOpenError'
 }

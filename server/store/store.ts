@@ -91,11 +91,11 @@ import type { TurnEventStore } from './turns/turn-records.ts'
 import type { WireRequestStore } from './requests/wire-requests.ts'
 import type { WebhookStore } from './webhook-inputs.ts'
 
-// The store port. Each method is one atomic business command or one read. A command's promise resolves only when its
-// outcome is durable, refusals included; expected refusals are values, only faults throw (SERVICE_UNAVAILABLE when the
-// outcome of a write is unknown or the disk refuses it, and then nothing was charged).
+// The store port. Each method is one atomic business command or one read. A command's promise resolves only when its outcome
+// is durable, including rejections. Expected rejections are values. Only faults throw: SERVICE_UNAVAILABLE if the outcome of
+// a write is unknown or the disk rejects it, and then nothing was charged.
 
-/** The limits that the store's own transactions enforce; 0 switches a count off. */
+/** Limits enforced by the store's own transactions; 0 disables a count. */
 export type StoreLimits = {
   executionsPerMinute: number
   abuseFailures: number
@@ -107,15 +107,15 @@ export type StoreLimits = {
   connectorBlockSeconds: number
   connectorTasksAtWork: number
   sessionIdleSeconds: number
-  /** Where nodes share the store: how long a silent node keeps what it took. */
+  /** With several nodes: how long a silent node keeps its work. */
   leaseSeconds: number
   plans?: Plans
 }
 
-/** A hundred billion USD: far below what is counted exactly, so that no refund can leave that range. */
+/** A hundred billion USD: far below the limit of exact integers, so no refund can exceed that. */
 export const balanceMax = 1_000_000_000_000_000
 
-/** Executions are counted over this long. */
+/** Window in which executions are counted. */
 export const rateWindowMs = 60_000
 
 export type ListTransactions = Page &
@@ -132,7 +132,7 @@ export type Credit = {
   amount: Units
   description: string
   idempotencyKey: string | null
-  /** Its ceiling counts the amount, it takes back only what platform keys credited, and admins are unknown to it. */
+  /** The amount counts toward this key's ceiling, only platform credit can be taken back, and admins are unknown users. */
   platformKeyId?: string
 }
 export type CreditResult =
@@ -140,7 +140,7 @@ export type CreditResult =
   | { outcome: 'refused'; reason: 'unknown-user' | 'idempotency-conflict' | 'balance' | 'ceiling' }
   | { outcome: 'refused'; reason: 'not-credited'; platformCredited: Units }
 
-/** What is under way, for the operator. */
+/** Work in progress, for the operator. */
 export type StoreState = {
   pendingTasks: number
   processingTasks: number
@@ -149,9 +149,8 @@ export type StoreState = {
   suspendedUsers: number
   databaseBytes: number
   walBytes: number
-  /** Whether the last write was committed. */
   isWritable: boolean
-  /** What this process has committed since it began. */
+  /** Transactions committed by this process since it started. */
   posted: PostedTotals
 }
 
@@ -174,12 +173,9 @@ export type CreateConnectorResult =
   | { outcome: 'created'; connector: ConnectorRecord }
   | { outcome: 'refused'; reason: 'name-taken' | 'too-many' }
 
-/**
- * What is left out stays. With new secrets or another address the connector is untested, or needs a sign-in, and what it
- * had by one is gone.
- */
+/** Undefined fields stay unchanged. New secrets or a new URL delete the grant and require a new check or sign-in. */
 export type UpdateConnector = ConnectorOf & {
-  /** Refused when the connector was changed since. */
+  /** Rejected if the connector has changed since. */
   ifUpdatedAt?: EpochMs
   changes: Partial<Pick<ConnectorRecord, 'name' | 'url' | 'authType' | 'sealed' | 'allowedTools'>>
 }
@@ -189,77 +185,73 @@ export type UpdateConnectorResult =
   | { outcome: 'refused'; reason: 'unknown' | 'name-taken' | 'changed' }
 
 export type ConnectorCheck = ConnectorOf & {
-  /** Of the connector as it was checked. */
+  /** `updatedAt` of the connector when it was checked. */
   updatedAt: EpochMs
   status: ConnectorStatus
   statusMessage: string | null
 }
 
 export type Store = {
-  /** Undefined where one process owns the store. */
+  /** Undefined if one process owns the store. */
   readonly shared?: SharedStore
-  /** Open to commands beside the servers, too. */
+  /** Also usable by CLI commands that run next to the servers. */
   readonly settings: SharedSettings
-  /** Who is told of events, and what became of that. */
   readonly webhooks: WebhookStore
-  /** Keys of products that are built on the service, their users, and tokens for browsers. */
+  /** Keys of products built on the service, their users, and tokens for browsers. */
   readonly platform: PlatformStore
-  /** What users pay, and what the provider took back of it. */
+  /** Users' payments, and what the provider took back of them. */
   readonly payments: PaymentStore
-  /** What turns have said, for readers who come later or to another node. */
+  /** Events of turns, for readers that join late or on another node. */
   readonly turnEvents: TurnEventStore
 
   // Tasks
-  /** Idempotency, quote, block, rate, balance; then charge, ledger row, task row and idempotency row, all in one transaction. */
+  /** Checks idempotency, quote, blocks, rate and balance. Writes charge, ledger, task and idempotency rows in one transaction. */
   admitTask(input: AdmitTask): Promise<AdmitTaskResult>
-  /** What `admitTask` would answer other than `accepted`, without writing anything; undefined when nothing stands against it. */
+  /** Returns what `admitTask` would return, without writing anything. Undefined if it would accept the task. */
   foreseeAdmission(
     input: Omit<AdmitTask, 'request'>,
   ): Promise<Exclude<AdmitTaskResult, { outcome: 'accepted' }> | undefined>
-  /** What an execution would be refused for by its limits, rates aside; writes nothing. */
+  /** The rejection an execution would get from its limits, rates aside. Writes nothing. */
   foreseeLimits(input: {
     userId: string
     agentId: string
     required: Units
     limits?: CredentialLimits | null
-    /** Payloads that are to be stored for it, as far as they are known. */
+    /** Bytes of the payloads to be stored for it, as far as known. */
     payloadBytes?: number
   }): Promise<LimitRefusal | undefined>
   /**
-   * Moves a queued task to processing under a new attempt, within what its user may have at work. Fails and refunds a pending
-   * one whose connectors are blocked.
+   * Moves a queued task to processing under a new attempt, within its user's limit of running tasks. Fails and refunds a
+   * pending task whose connectors are blocked.
    */
   claimTask(taskId: string): Promise<ClaimTaskResult>
-  /**
-   * False when the attempt is stale. With the usage of a metered task, what it did not use of its charge is given back in the
-   * same transaction.
-   */
+  /** Also gives back the unused charge of a metered task, in one transaction. Returns false if the attempt is stale. */
   completeTask(input: CompleteTask): Promise<boolean>
-  /** Terminal state, refund and the count toward the abuse block in one transaction; false when the attempt is stale. */
+  /** Fails, refunds and counts toward the abuse block in one transaction. Returns false if the attempt is stale. */
   failTask(input: FailTask): Promise<boolean>
   /**
-   * Makes a task uncancelable: its attempt is about to call a connector, or has charged an event. False when the attempt is
-   * stale, and then the call must not leave and the event does not count.
+   * Makes a task uncancelable because its attempt is about to call a connector or has charged an event. Returns false if the
+   * attempt is stale; then the call must not be sent and the event does not count.
    */
   forbidCancel(input: AttemptRef): Promise<boolean>
-  /** Keeps what runs said of their progress, each as long as its attempt is at work. */
+  /** Saves the progress of runs, each only while its attempt is running. */
   noteProgress(notes: readonly ProgressNote[]): Promise<void>
-  /** Ends an open task that can still be canceled, with its refund. It counts toward the abuse block if an agent was at work. */
+  /** Cancels and refunds an open task that is still cancelable. Counts toward the abuse block if an agent was running it. */
   cancelTask(input: CancelTask): Promise<CancelTaskResult>
-  /** Tasks that nobody has begun in time. */
+  /** Tasks that were not started in time. */
   expiringTasks(limit: number): Promise<string[]>
-  /** Fails and refunds such a task; false when it was begun or has ended meanwhile. */
+  /** Fails and refunds an expired task. Returns false if it has started or ended meanwhile. */
   expireTask(input: { taskId: string; error: TaskFailure }): Promise<boolean>
-  /** Queues the task again while `attempt` leaves a retry, else fails and refunds it. */
+  /** Queues the task again while `attempt` leaves a retry, otherwise fails and refunds it. */
   interruptTask(input: Interruption): Promise<'requeued' | 'failed' | 'stale'>
   /**
-   * The next tasks to claim: of users in turn, beginning behind one of them, the oldest of each. None when none wait, but
-   * for those of users who are passed over. Where nodes share the store, no other is given them while their lease lasts.
+   * The next tasks to claim: round-robin over users, starting after one of them, each user's oldest first. Skips the users
+   * in `passOver`. If nodes share the store, no other node gets these tasks while their lease lasts.
    */
   takeTasks(input: Taking): Promise<Taken>
   /**
-   * Tasks that were taken up by a process that is gone, queued ones left out: all of them where one process owns the
-   * store, which asks once when it starts; else those whose lease has passed.
+   * Tasks started by a process that is gone, excluding queued ones. If one process owns the store, these are all of them,
+   * queried once at startup. Otherwise those with an expired lease.
    */
   abandonedTasks(limit: number): Promise<{ id: string; endpointId: string; attempt: number }[]>
   getTask(input: { userId: string; taskId: string }): Promise<TaskRecord | undefined>
@@ -267,17 +259,17 @@ export type Store = {
   findIdempotent(of: { userId: string; operation: string; key: string }): Promise<UsedKey | undefined>
   requests: WireRequestStore
   readRate(of: RateOf): Promise<RateState>
-  /** What limits a user, and what is used of it; undefined for an unknown user. */
+  /** A user's limits and the usage of each. Undefined for an unknown user. */
   readLimits(userId: string): Promise<LimitsState | undefined>
-  /** Of a user's plan and own limits; what is under way goes on within the new ones. False for an unknown user. */
+  /** Changes a user's plan and own limits. Running work continues within the new limits. Returns false for an unknown user. */
   changeAccountLimits(input: ChangeAccountLimits): Promise<boolean>
-  /** Names of the plans that users have, as they are kept. */
+  /** Stored names of the plans that users have. */
   plansInUse(): Promise<string[]>
-  /** What is spent of limits now, in their order. */
+  /** Current spend of each limit, in the given order. */
   spendStates(of: readonly SpendLimit[]): Promise<SpendState[]>
-  /** Undefined when no task names it. */
+  /** Undefined if no task references it. */
   findPayload(payloadId: string): Promise<OwnedPayload | undefined>
-  /** Payloads in order of their ids, after `afterId`. */
+  /** Payloads by id, after `afterId`. */
   listPayloads(input: { afterId: string; limit: number }): Promise<PayloadRecord[]>
 
   // Sessions and chats
@@ -285,26 +277,26 @@ export type Store = {
   getSession(input: SessionOf): Promise<SessionRecord | undefined>
   listSessions(input: ListSessions): Promise<{ sessions: SessionListItem[] } & Listed>
   updateSession(input: UpdateSession): Promise<UpdateSessionResult>
-  /** Deletes the session with its messages; the turns and their charges stay. `busy` while a turn is under way. */
+  /** Deletes the session and its messages. Its turns and their charges stay. `busy` while a turn is in progress. */
   deleteSession(input: SessionOf): Promise<DeleteSessionResult>
   /** Oldest first; undefined for an unknown session. */
   listMessages(input: SessionOf & BoundedPage): Promise<{ messages: MessageRecord[]; total: number } | undefined>
-  /** The text that a turn replied with; undefined where it kept none. */
+  /** Reply text of a turn; undefined if it stored none. */
   readReply(input: { sessionId: string; turnId: string }): Promise<string | undefined>
   readHistory(input: ReadHistory): Promise<History>
-  /** Idempotency, session, quote, rate, caps, balance; then turn, hold and the session's one open turn, in one transaction. */
+  /** Checks idempotency, session, quote, rate, caps and balance, then writes turn, hold and the session's open turn, in one transaction. */
   openTurn(input: OpenTurn): Promise<OpenTurnResult>
-  /** Holds more for an open turn, as far as the balance and its caps allow it. */
+  /** Increases an open turn's hold, as far as balance and caps allow. */
   growHold(input: GrowHold): Promise<GrowHoldResult>
-  /** Releases the hold, charges and stores the exchange in one transaction; undefined when the turn is settled already. */
+  /** Releases the hold, charges and stores the exchange in one transaction. Undefined if the turn is already settled. */
   settleTurn(input: SettleTurn): Promise<SettledTurn | undefined>
-  /** Closes the turns of processes that are gone, as for `abandonedTasks`, without a charge. How many there were. */
+  /** Closes turns of processes that are gone (see `abandonedTasks`) without a charge. Returns how many. */
   closeAbandonedTurns(): Promise<number>
 
   // Money
   getAccount(userId: string): Promise<AccountRecord | undefined>
   listTransactions(input: ListTransactions): Promise<{ transactions: TransactionRecord[] } & Listed>
-  /** Adds to a balance, or with a negative amount takes from it (`adjustment`), never below what is held. */
+  /** Adds to a balance. A negative amount is taken from it (`adjustment`), never below what is held. */
   credit(input: Credit): Promise<CreditResult>
   readSpend(input: ReadSpend): Promise<SpendPage>
   verifyLedger(): Promise<LedgerReport>
@@ -313,87 +305,87 @@ export type Store = {
   createUser(input: CreateUser): Promise<CreateUserResult>
   findUser(email: string): Promise<UserRecord | undefined>
   getUser(userId: string): Promise<(UserAccount & { passwordHash: string | null }) | undefined>
-  /** In order of their creation. */
+  /** In order of creation. */
   listUsers(input: ListUsers): Promise<{ users: UserAccount[]; total: number }>
   /**
-   * Suspends a user, ends the suspension, or makes an admin of a user or none. One admin always stays. The logins of
-   * who is suspended end, and so do the open links that an admin made who is none any more.
+   * Suspends or reinstates a user, or grants or revokes admin rights. One admin always remains. Suspension ends the user's
+   * logins. Suspension or losing admin rights also revokes the open links the user created.
    */
   updateUser(input: UpdateUser): Promise<UpdateUserResult>
-  /** Sets a user's password, ends the other logins and forgets failed tries; false when it was changed meanwhile. */
+  /** Sets a password, ends the other logins and forgets failed attempts. Returns false if the password has changed meanwhile. */
   setPassword(input: SetPassword): Promise<boolean>
-  /** Lifts an abuse block and forgets the failures that led to it; false when the user was not blocked. */
+  /** Lifts an abuse block and forgets the failures that led to it. Returns false if the user was not blocked. */
   unblock(userId: string): Promise<boolean>
-  /** Throws CONFLICT when the user has as many live keys as are allowed. */
+  /** Throws CONFLICT if the user has the maximum number of active keys. */
   createKey(input: CreateKey): Promise<KeyRecord>
-  /** By the SHA-256 of the token, in hex. Never older than the last commit of any process. */
+  /** Finds a key by the SHA-256 of its token, in hex. Never older than the last commit of any process. */
   findKey(tokenHash: string): Promise<KeyHolder | undefined>
-  /** Newest first; with `isLive` only keys that work, or only those that have ended. */
+  /** Newest first. `isLive` filters by active or ended keys. */
   listKeys(input: Page & { userId: string; isLive?: boolean }): Promise<{ keys: KeyRecord[]; total: number }>
   getKey(input: { userId: string; keyId: string }): Promise<KeyRecord | undefined>
-  /** Changes what keys may be used for: this one, and those that took its place by rotation. Undefined for an unknown key. */
+  /** Changes the limits of a key and of all keys in its rotation chain. Undefined for an unknown key. */
   updateKey(input: UpdateKey): Promise<KeyRecord | undefined>
-  /** Ends a key now, or at `at` when that is later (the overlap of a rotation); false when it is unknown or revoked. */
+  /** Revokes a key. Returns false if it is unknown or already revoked. */
   revokeKey(input: { userId: string; keyId: string }): Promise<boolean>
-  /** A new key with the old one's name, scopes and limits, of which they spend together; the old one expires at `oldExpiresAt`. */
+  /** Creates a key with the old one's name, scopes and limits, which the two share. The old one expires at `oldExpiresAt`. */
   rotateKey(input: {
     userId: string
     keyId: string
     key: CreateKey
     oldExpiresAt: EpochMs
   }): Promise<KeyRecord | undefined>
-  /** Records when keys were last used; losing a batch loses nothing but that. */
+  /** Records when keys were last used. Losing a batch loses nothing else. */
   touchKeys(uses: readonly { keyId: string; at: EpochMs }[]): Promise<void>
 
   // Browser logins
-  /** Counts a try; refused while there were too many. */
+  /** Counts an attempt. Rejected after too many. */
   admitLogin(input: AdmitLogin): Promise<AdmitLoginResult>
-  /** Undefined when the user is suspended or the password was changed meanwhile. */
+  /** Undefined if the user is suspended or the password has changed meanwhile. */
   createLogin(input: CreateLogin): Promise<LoginRecord | undefined>
-  /** By the SHA-256 of the token, in hex. Never older than the last commit of any process. */
+  /** Finds a login by the SHA-256 of its token, in hex. Never older than the last commit of any process. */
   findLogin(tokenHash: string): Promise<LoginHolder | undefined>
-  /** The latest first; those that have ended are left out. */
+  /** Newest first, without ended ones. */
   listLogins(input: Page & { userId: string }): Promise<{ logins: LoginRecord[]; total: number }>
   endLogin(input: { userId: string; loginId: string }): Promise<boolean>
-  /** Ends all logins of a user; how many there were. */
+  /** Ends all logins of a user. Returns how many. */
   endLogins(userId: string): Promise<number>
-  /** Records when logins were last used; losing a batch loses nothing but that. */
+  /** Records when logins were last used. Losing a batch loses nothing else. */
   touchLogins(uses: readonly { loginId: string; at: EpochMs }[]): Promise<void>
-  /** Finds the user of an identity: by issuer and subject, or else by a verified email address, which links it. */
+  /** Finds the user of an identity by issuer and subject, otherwise by verified email address, and then links it. */
   openIdentity(input: OpenIdentity): Promise<OpenIdentityResult>
   createInvitation(input: CreateInvitation): Promise<CreateInvitationResult>
-  /** Undefined when it is unknown, used or past its time. */
+  /** Undefined if it is unknown, used or expired. */
   findInvitation(tokenHash: string): Promise<InvitationRecord | undefined>
   /** Newest first. */
   listInvitations(input: Page): Promise<{ invitations: InvitationRecord[]; total: number }>
   revokeInvitation(invitationId: string): Promise<boolean>
-  /** Once: makes the account with its credit, or sets the password and ends the user's logins. */
+  /** Works once. Creates the account with its credit, or sets the password and ends the user's logins. */
   acceptInvitation(input: { tokenHash: string; passwordHash: string }): Promise<AcceptInvitationResult>
 
   // Connectors
-  /** What they may do by their owners' sign-ins. */
+  /** Grants from their owners' sign-ins. */
   readonly grants: ConnectorGrantStore
   createConnector(input: CreateConnector): Promise<CreateConnectorResult>
   getConnector(input: ConnectorOf): Promise<ConnectorRecord | undefined>
   listConnectors(input: BoundedPage & { userId: string }): Promise<{ connectors: ConnectorRecord[]; total: number }>
   updateConnector(input: UpdateConnector): Promise<UpdateConnectorResult>
   deleteConnector(input: ConnectorOf): Promise<boolean>
-  /** Keeps what a check found, unless the connector was changed since. */
+  /** Saves the result of a check, unless the connector has changed since. */
   noteConnectorCheck(input: ConnectorCheck): Promise<void>
-  /** Connectors of all users that hold secrets, in order of their ids, after `afterId`. */
+  /** Connectors of all users that have secrets, by id, after `afterId`. */
   sealedConnectors(input: { afterId: string; limit: number }): Promise<ConnectorRecord[]>
-  /** Puts the same secrets under another key; false when they were changed meanwhile. */
+  /** Stores the same secrets encrypted with another key. Returns false if they have changed meanwhile. */
   resealConnector(input: { connectorId: string; from: string; to: string }): Promise<boolean>
 
   // Upkeep
   readState(): Promise<StoreState>
-  /** Whether a write would be kept: tried when the last one was not. */
+  /** Whether a write would succeed. Tries one if the last write failed. */
   canWrite(): Promise<boolean>
-  /** Writes the events of sessions that have expired, a bounded number of them; true when there may be more. */
+  /** Writes events for expired sessions, a bounded number. Returns true if there may be more. */
   noteExpired(): Promise<boolean>
-  /** Deletes what has passed its time, a bounded number of rows; true when there may be more. */
+  /** Deletes expired rows, a bounded number. Returns true if there may be more. */
   purgeExpired(): Promise<boolean>
-  /** A consistent copy of the database in a new file, while writes go on. */
+  /** Writes a consistent copy of the database to a new file without blocking writes. */
   backup(file: string): Promise<void>
   close(): Promise<void>
 }

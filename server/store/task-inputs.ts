@@ -15,11 +15,9 @@ import type { CredentialLimits, KeyRateState, SpendState } from './execution-lim
 import type { ListRange } from './list-place.ts'
 import type { ToolCall } from './requests/wire-requests.ts'
 
-// What the commands and lists of tasks are given, and answer.
-
-/** `key` identifies the request for its user; `bodyHash` tells whether a second one asks for the same. */
+/** `key` identifies a request of its user. `bodyHash` shows whether a second request with the key is the same. */
 export type Idempotency = { key: string; bodyHash: string }
-/** What a key was used for. */
+/** Earlier use of an idempotency key. */
 export type UsedKey = { bodyHash: string; resourceId: string }
 
 export type AdmitTask = {
@@ -29,23 +27,22 @@ export type AdmitTask = {
   endpointId: string
   cost: Units
   request: StoredJson
-  /** Of a request that is stored apart. */
+  /** Size of a request that is stored as a payload. */
   payloadBytes?: number
   connectorIds: string[] | null
   idempotency: Idempotency | null
-  /** The call of a tool that waits for it. */
+  /** The tool call that waits for this task. */
   call?: ToolCall | null
-  /** Of a metered task, of which `cost` is the most: the price of one of each event. */
+  /** Price per event of a metered task. `cost` is then the maximum. */
   meters?: Record<string, Units> | null
   tags?: Tags | null
-  /** Told of the end. */
+  /** Notified when the task ends. */
   webhookUrl?: string | null
-  /** The quote that it is admitted by. */
   quoteId?: string | null
-  /** It fails when it is not begun within that time. */
+  /** The task fails if it has not started within this time. */
   expiresInMs?: number
   timeoutMs?: number | null
-  /** Of the credential that it is asked for with. */
+  /** Limits of the credential used for the request. */
   limits?: CredentialLimits | null
 }
 
@@ -56,45 +53,45 @@ export type AdmitTaskResult =
   | { outcome: 'refused'; reason: 'blocked' | 'connectors-blocked'; until: EpochMs; rate: RateState }
   | { outcome: 'refused'; reason: 'rate'; rate: RateState }
   | LimitRefusal
-  /** As many tasks of the user wait as may. */
+  /** The user has the maximum number of queued tasks. */
   | { outcome: 'refused'; reason: 'waiting'; limit: number; rate: RateState }
-  /** What was taken back of a top-up, and must be paid first. */
+  /** The account has debt from a reversed top-up, which must be paid first. */
   | { outcome: 'refused'; reason: 'owed'; owed: Units; rate: RateState }
   | { outcome: 'refused'; reason: 'balance'; balance: Units; held: Units; required: Units; rate: RateState }
 
-/** By a limit of the plan, the user or the credential. */
+/** Rejected by a limit of the plan, the user or the credential. */
 export type LimitRefusal =
-  /** The user's plan does not have the agent. */
+  /** The user's plan does not include the agent. */
   | { outcome: 'refused'; reason: 'agent'; agentId: string; rate: RateState }
   | { outcome: 'refused'; reason: 'key-rate'; keyRate: KeyRateState; rate: RateState }
   | { outcome: 'refused'; reason: 'limit'; window: SpendState; required: Units; rate: RateState }
   | { outcome: 'refused'; reason: 'payloads'; payloads: PayloadsFull; rate: RateState }
 
-/** The limit on bytes of payloads a day, what is stored of it, and how many bytes more were asked for. */
+/** The daily limit on payload bytes, the bytes stored so far, and the bytes requested in addition. */
 export type PayloadsFull = { limit: number; stored: number; required: number; resetsAt: EpochMs }
 
 export type CompleteTask = AttemptRef & {
   response: StoredJson
-  /** Of a metered task: how many of each of its events, for no more in all than it was charged. */
+  /** Events used by a metered task, by kind. Their total price is at most the charge. */
   usage?: Record<string, number>
-  /** What the run said last of its progress, where that is not kept yet. */
+  /** The run's last progress report, if it has not been saved yet. */
   progress?: string
 }
 
 export type FailTask = AttemptRef & { error: TaskFailure; countsAsAbuse: boolean; progress?: string }
 
-/** `progress` is JSON text. */
+/** `progress` is JSON. */
 export type ProgressNote = AttemptRef & { progress: string }
 
 export type CancelTask = {
   userId: string
   taskId: string
   error: TaskFailure
-  /** Else only one that no agent is at work on. */
+  /** Whether a running task may be canceled too. */
   mayStopWork: boolean
 }
 
-/** `isAtWork`: an agent was at work on it. `too-late`: a run has called a connector or charged an event. */
+/** `isAtWork`: an agent was running it. `too-late`: a run has called a connector or charged an event. */
 export type CancelTaskResult =
   | { outcome: 'canceled'; isAtWork: boolean }
   | { outcome: 'ended' | 'at-work' | 'too-late' | 'unknown' }
@@ -102,17 +99,17 @@ export type CancelTaskResult =
 export type Interruption = AttemptRef & {
   error: TaskFailure
   retries: number
-  /** Only if the task's lease has passed, where nodes share the store. */
+  /** Only if the task's lease has expired, when nodes share the store. */
   ifAbandoned?: boolean
 }
 
-/** With all of the tags. */
+/** `tags` must all match. */
 export type ListTasks = Page &
   ListRange & { userId: string; status?: TaskStatus; outcome?: TaskOutcome; agentId?: string; tags?: string[] }
 
 /**
- * The claimed task, `isLimited` if a limit on its user's tasks at work applied; `at-limit` if that is reached, `blocked` if the
- * task failed because the user's connectors are blocked, undefined if it was not queued.
+ * The claimed task, with `isLimited` if a limit on its user's running tasks applied. `at-limit` if that limit is reached,
+ * `blocked` if the task failed because the user's connectors are blocked, undefined if it was not queued.
  */
 export type ClaimTaskResult = (TaskRecord & { isLimited: boolean }) | 'at-limit' | 'blocked' | undefined
 
@@ -120,13 +117,12 @@ export type Taking = {
   limit: number
   /** The user who was served last. */
   after: string
-  /** Users whose turn is left out. */
+  /** Users to skip. */
   passOver: ReadonlySet<string>
-  /** Tasks that are being claimed, which are left out. Where nodes share the store, leases tell that. */
+  /** Tasks being claimed, to skip. With several nodes, leases show that. */
   claiming: Iterable<string>
 }
 export type Taken = {
   tasks: { id: string; userId: string }[]
-  /** The user who was served last. */
   after: string
 }

@@ -1,16 +1,16 @@
 import type { Tags, TaskRecord } from './records.ts'
 import type { TaskRow } from './tables/work-tables.ts'
 
-/** What is read of a row; `queued` is part of statements only. */
+/** Columns read for a task. `queued` is used in statements only. */
 export const taskColumns =
   'seq id userId agentId endpointId status attempt cost request requestPayload' +
   ' response responsePayload errorCode errorMessage errorDetails connectorIds' +
   ' givenBack meters usage tags progress expiresAt timeoutMs cancelableUntil createdAt startedAt completedAt'
 
-/** Of a task that waits: it may still be begun. */
+/** Condition for a queued task that may still start. */
 export const inTime = '(expires_at IS NULL OR expires_at > :now OR started_at IS NOT NULL)'
 
-/** A row as far as `taskColumns` go. */
+/** A row with the columns in `taskColumns`. */
 export type ReadTaskRow = Omit<TaskRow, 'quoteId' | 'webhookUrl'>
 
 export function taskRecord(row: ReadTaskRow): TaskRecord {

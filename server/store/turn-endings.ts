@@ -1,6 +1,6 @@
 import type { ChatBreakdown } from './records.ts'
 
-/** What a charge's description says of how the turn ended. */
+/** Suffix of a charge's description, by outcome of the turn. */
 export const turnEndings = { finished: '', truncated: ', cut off', failed: ', failed' } as const
 
 export const nothingUsed: ChatBreakdown = {

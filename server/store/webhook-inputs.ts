@@ -1,9 +1,7 @@
 import type { EpochMs } from '../kernel/clock.ts'
 import type { DeliveryRecord, DeliveryStatus, WebhookRecord } from './webhook-records.ts'
 
-// What the commands and reads of webhooks and of deliveries are given, and answer.
-
-/** Of an account, the one of its tasks' addresses included. */
+/** Max webhooks per account, including the one for callback URLs of tasks. */
 export const webhooksMax = 10
 
 export type WebhookOf = { userId: string; webhookId: string }
@@ -11,64 +9,63 @@ export type WebhookOf = { userId: string; webhookId: string }
 export type CreateWebhook = WebhookOf & Pick<WebhookRecord, 'url' | 'description' | 'types' | 'sealed'>
 export type CreateWebhookResult =
   | { outcome: 'created'; webhook: WebhookRecord }
-  /** `task-webhook` when there is one for the addresses of tasks already. */
+  /** `task-webhook`: the account already has one for callback URLs of tasks. */
   | { outcome: 'refused'; reason: 'too-many' | 'task-webhook' }
 
-/** What is left out stays. One that is enabled anew counts as never having failed. */
+/** Undefined fields stay unchanged. Re-enabling a webhook clears its failures. */
 export type UpdateWebhook = WebhookOf & {
   changes: Partial<Pick<WebhookRecord, 'url' | 'description' | 'types'> & { isEnabled: boolean }>
 }
 
-/** Refused unless the secrets are still those `from`. */
+/** Rejected unless the current secrets are `from`. */
 export type RotateWebhook = WebhookOf & { from: string; to: string; previousUntil: EpochMs }
 
-/** `after` is the event of the last one that was seen. */
+/** `after`: event id of the last delivery on the previous page. */
 export type ListDeliveries = WebhookOf & { status?: DeliveryStatus; after?: string; limit: number }
 
-/** Whose turn it is: a webhook, or an origin that a user's tasks name. */
+/** Unit of fair scheduling: a webhook, or an origin of a user's callback URLs. */
 export type DueTarget = {
   target: string
   isDue: boolean
-  /** Whether what is due first was tried before. */
+  /** Whether the first due delivery is a retry. */
   hasFailed: boolean
 }
 
-/** The targets of one webhook that have something to wait for, in their order. */
+/** Targets of one webhook with pending deliveries, in order. */
 export type TargetsOfWebhook = {
   webhookId: string
-  /** Of a webhook that was deleted, its own id. */
+  /** The webhook's own id if it was deleted. */
   userId: string
   targets: DueTarget[]
 }
 
-/** The next webhooks behind `after`; of each `perWebhook` targets, behind its cursor where it has one. */
+/** The next webhooks after `after`, each with up to `perWebhook` targets after its cursor, if it has one. */
 export type ListTargets = { after: string; limit: number; perWebhook: number; cursors: ReadonlyMap<string, string> }
 
-/** An attempt that is about to be made. */
+/** A delivery attempt about to be made. */
 export type LeasedDelivery = {
   eventId: string
   webhookId: string
   userId: string
   target: string
-  /** Counted from 1, anew when it is redelivered. */
+  /** Counted from 1, and from 1 again after a redelivery. */
   attempt: number
-  /** Rises with each lease and redelivery, so that what comes late from before affects nothing. */
+  /** Rises with each lease and redelivery, so that late results of earlier attempts have no effect. */
   fence: number
   body: string
   url: string
   sealed: string
   previousUntil: EpochMs | null
-  /** Whether an attempt for its webhook has failed since one succeeded. */
+  /** Whether an attempt for its webhook has failed since the last success. */
   isFailing: boolean
 }
 
 export type AttemptOutcome =
   | { kind: 'succeeded'; httpStatus: number }
-  /** Tried again after that time. */
+  /** Retried after `againInMs`, unless that is null. */
   | { kind: 'failed'; httpStatus: number | null; error: string; againInMs: number | null }
-  /** There will never be anything at its address. */
+  /** The endpoint is permanently gone. */
   | { kind: 'gone'; httpStatus: number; error: string }
-  /** It was not made. */
   | { kind: 'unsent' }
 export type EndedAttempt = Pick<LeasedDelivery, 'eventId' | 'webhookId' | 'fence' | 'url' | 'isFailing'> & {
   outcome: AttemptOutcome
@@ -81,28 +78,28 @@ export type WebhookStore = {
   list(userId: string): Promise<WebhookRecord[]>
   update(input: UpdateWebhook): Promise<WebhookRecord | undefined>
   rotate(input: RotateWebhook): Promise<boolean>
-  /** What waits for it is never sent. */
+  /** Its pending deliveries are never sent. */
   delete(of: WebhookOf): Promise<boolean>
-  /** Ends a bounded number of the deliveries that wait; true when there may be more. */
+  /** Cancels a bounded number of pending deliveries. Returns true if there may be more. */
   cancelDeliveries(webhookId: string): Promise<boolean>
   /** Newest first. */
   listDeliveries(input: ListDeliveries): Promise<DeliveryRecord[]>
   getDelivery(of: { webhookId: string; eventId: string }): Promise<DeliveryRecord | undefined>
-  /** Has it tried anew, from the first attempt; undefined when it is unknown. */
+  /** Restarts the delivery from its first attempt. Undefined if it is unknown. */
   redeliver(of: { webhookId: string; eventId: string }): Promise<DeliveryRecord | undefined>
-  /** Makes an event for one webhook only, its delivery leased; undefined when there is no such webhook. */
+  /** Creates an event for one webhook only, with a leased delivery. Undefined for an unknown webhook. */
   test(input: WebhookOf & { eventId: string; leaseMs: number }): Promise<LeasedDelivery | undefined>
 
   // Dispatch
-  /** Webhooks that have something to wait for, in their order. */
+  /** Webhooks with pending deliveries, in order. */
   targets(input: ListTargets): Promise<TargetsOfWebhook[]>
-  /** Takes due deliveries, at most so many of each target. Until the lease has passed nobody else is given them. */
+  /** Leases due deliveries, up to `count` per target. No other node gets them before the lease expires. */
   lease(input: { wanted: readonly { target: string; count: number }[]; leaseMs: number }): Promise<LeasedDelivery[]>
-  /** Keeps how attempts ended; one that is stale affects nothing. */
+  /** Saves the outcomes of attempts. Stale ones have no effect. */
   end(attempts: readonly EndedAttempt[]): Promise<void>
 
-  /** Webhooks of all users in order of their ids, after `afterId`. */
+  /** Webhooks of all users by id, after `afterId`. */
   sealed(input: { afterId: string; limit: number }): Promise<WebhookRecord[]>
-  /** Puts the same secrets under another key; false when they were changed meanwhile. */
+  /** Stores the same secrets encrypted with another key. Returns false if they have changed meanwhile. */
   reseal(input: { webhookId: string; from: string; to: string }): Promise<boolean>
 }

@@ -2,9 +2,7 @@ import type { EpochMs } from '../kernel/clock.ts'
 import type { Units } from '../kernel/money.ts'
 import type { TurnOutcome } from './records.ts'
 
-// Events, and who is told of them.
-
-/** What a user can be told of. */
+/** Event types that a user can subscribe to. */
 export const eventTypes = [
   'task.completed',
   'task.failed',
@@ -20,13 +18,13 @@ export const eventTypes = [
 ] as const
 export type EventType = (typeof eventTypes)[number]
 
-/** In `settings`: every end, settlement and credit after that time has its event; of earlier ones they may be gone. */
+/** Name in `settings`: every end, settlement and credit after that time has its event. Events of earlier ones may be gone. */
 export const eventsSince = 'events-since'
 
-/** Sent by the test of a webhook, and to that one only. */
+/** Sent by a webhook test, to that webhook only. */
 export const testEventType = 'webhook.test'
 
-/** What an event says beside its type and time: ids, states, codes and amounts, and never content. */
+/** Data of an event besides its type and time: ids, states, codes and amounts, never content. */
 export type EventFacts =
   | {
       type: 'task.completed' | 'task.failed'
@@ -44,36 +42,36 @@ export type EventFacts =
   | { type: 'key.limit_reached'; keyId: string; amount: Units; resetsAt: EpochMs | null }
   | { type: 'balance.low'; balance: Units; threshold: Units }
   | { type: 'payment.succeeded'; topupId: string; amount: Units }
-  /** `reason` is the provider's word for it. */
+  /** `reason` is the provider's code. */
   | { type: 'payment.failed'; topupId: string; amount: Units; reason: string }
-  /** In all, of the top-up's amount; `owed` is what the balance did not have, of all top-ups. */
+  /** `refunded`: the top-up's total refunds. `owed`: the account's total debt, from all top-ups. */
   | { type: 'payment.refunded'; topupId: string; amount: Units; refunded: Units; owed: Units }
-  /** `disputed` is 0 again where the dispute was won. */
+  /** `disputed` is 0 again after a won dispute. */
   | { type: 'payment.disputed'; topupId: string; amount: Units; disputed: Units; owed: Units }
   | { type: typeof testEventType; webhookId: string }
 
 export const deliveryStatuses = ['pending', 'succeeded', 'failed', 'canceled'] as const
 export type DeliveryStatus = (typeof deliveryStatuses)[number]
 
-/** By its user, by an endpoint that answered 410, or since nothing was delivered for days. */
+/** Disabled by its user, by an endpoint that answered 410, or after days without a successful delivery. */
 export const disabledReasons = ['user', 'gone', 'failing'] as const
 export type DisabledReason = (typeof disabledReasons)[number]
 
 export type WebhookRecord = {
   id: string
   userId: string
-  /** Null for that of the addresses that tasks name. */
+  /** Null for the account's one signing webhook for per-task `webhookUrl`s. */
   url: string | null
   description: string
   /** Null for all. */
   types: EventType[] | null
-  /** The secret and the one before, encrypted. */
+  /** The current and the previous secret, encrypted. */
   sealed: string
-  /** Until when the secret before signs, too. */
+  /** The previous secret also signs until then. */
   previousUntil: EpochMs | null
   disabledAt: EpochMs | null
   disabledReason: DisabledReason | null
-  /** The first failure since the last success. */
+  /** Time of the first failure since the last success. */
   failingSince: EpochMs | null
   createdAt: EpochMs
   updatedAt: EpochMs
@@ -83,14 +81,14 @@ export type DeliveryRecord = {
   eventId: string
   webhookId: string
   type: EventType | typeof testEventType
-  /** The address that the task named. */
+  /** The task's callback URL. */
   url: string | null
   status: DeliveryStatus
   attempts: number
-  /** When it is tried next, or is given up on as not answered; null when it has ended. */
+  /** Time of the next attempt, or when a leased attempt counts as unanswered. Null once it has ended. */
   dueAt: EpochMs | null
   attemptedAt: EpochMs | null
-  /** Of the last attempt. */
+  /** Result of the last attempt. */
   httpStatus: number | null
   error: string | null
   createdAt: EpochMs

@@ -5,8 +5,8 @@ import type { StoreLimits } from '../store.ts'
 import type { Op, Tx } from './command.ts'
 import { statement } from './statement.ts'
 
-// Blocks an account at the `abuseFailures`-th failed task within the window. A block consumes the failures that led to
-// it; one that follows within 24 hours of the last lasts twice as long, up to the maximum.
+// Blocks an account at the `abuseFailures`-th failed task within the window. A block consumes the failures that led to it. A
+// block within 24 hours of the last one lasts twice as long, up to the maximum.
 
 const forgetOld = statement(
   'abuse_forget_old',
@@ -33,7 +33,7 @@ const blockConnectors = statement(
 
 type Failed = { userId: string; now: EpochMs; limits: StoreLimits }
 
-/** Counts a failed task of a user whose account is locked. */
+/** Counts a failed task. The user's account must be locked. */
 export function* countFailure(tx: Tx, { limits, now, userId }: Failed): Op<void> {
   const { abuseFailures: failuresMax, abuseWindowSeconds } = limits
   if (failuresMax === 0) return
@@ -49,15 +49,15 @@ export function* countFailure(tx: Tx, { limits, now, userId }: Failed): Op<void>
 }
 
 /**
- * Blocks new runs with connectors after one failure of a run that had called one. The connector's owner may have received the
- * answer in that call and have made the run fail afterwards, so a second try must cost a day.
+ * Blocks new runs with connectors after one failed run that had called one. The connector's owner may have received the
+ * answer in that call and then made the run fail, so a second try must cost a day.
  */
 export function* blockAfterCall(tx: Tx, { limits, now, userId }: Failed): Op<void> {
   const { connectorBlockSeconds: seconds } = limits
   if (seconds > 0) yield* tx.run(blockConnectors, { userId, until: now + seconds * 1000 })
 }
 
-/** Lifts both blocks and forgets the failures counted so far; false when there was no block. */
+/** Lifts both blocks and forgets the failures counted so far. Returns false if there was no block. */
 export function* liftBlock(tx: Tx, userId: string): Op<boolean> {
   const account = yield* tx.lockAccount({ userId })
   yield* tx.run(forgetAll, { userId })

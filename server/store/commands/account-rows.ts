@@ -10,8 +10,6 @@ import { takeCredit } from './platform/platform-key-rows.ts'
 import { payDebt, rearm, spend } from './payments/debt.ts'
 import { columns, statement, type Dialect } from './statement.ts'
 
-// Accounts and their transactions.
-
 type Row = Omit<TransactionRecord, 'breakdown'> & { seq: number; breakdown: string | null }
 
 const row = columns(
@@ -29,8 +27,8 @@ const newest = (name: string, where: (dialect: Dialect) => string) => ({
       WHERE ${where(dialect)} AND seq < :seq AND seq >= :untilSeq`,
   ),
 })
-// A user's transactions rise in time with their seq, so no index of the times is needed: the first of a time is found by
-// halving, in some thirty steps.
+// A user's transactions rise in time with their seq, so a binary search of about thirty steps finds the first one of a time.
+// That needs no index on times.
 const middle = '(low + high) / 2'
 const isEarlier = `coalesce((SELECT created_at < :time FROM transactions
     WHERE user_id = :userId AND seq <= ${middle} ORDER BY seq DESC LIMIT 1), true)`
@@ -44,7 +42,7 @@ const firstSince = statement<{ seq: number }>(
     )
     SELECT max(low) AS seq FROM cut`,
 )
-// A partial index is used only where its condition stands in the query, and the user's must not take its place.
+// A partial index is used only if its condition is in the query. `noIndex` keeps the planner from using the user's index instead.
 const ofPart =
   (column: string, name: string) =>
   ({ noIndex }: Dialect) =>
@@ -57,7 +55,7 @@ const getOne = statement<AccountRecord>(
 )
 const byIdempotencyKey = statement<Pick<TransactionRecord, 'id' | 'amount'> & { balanceAfter: Units }>(
   'account_by_idempotency_key',
-  // What was owed is paid by the transaction behind a credit, in the same command.
+  // If the credit paid debt, the next transaction did that, in the same command. Return the balance after it.
   `SELECT id, amount, coalesce(
       (SELECT CASE WHEN n.type = 'topup_reversal' AND n.amount < 0 AND n.topup_id IS NULL THEN n.balance_after END
         FROM transactions n WHERE n.user_id = t.user_id AND n.seq > t.seq ORDER BY n.seq LIMIT 1),
@@ -115,7 +113,7 @@ export function* credit(tx: Tx, input: Credit): Op<CreditResult> {
   return { outcome: 'credited', transactionId: id, balance }
 }
 
-/** Adds to the balance of an account that is locked, which is an event, and pays of it what is owed: the balance after that. */
+/** Credits a locked account, records the event, and pays the account's debt from the credit. Returns the balance after that. */
 export function* postCredit(tx: Tx, posting: Omit<Posting, 'type'>): Op<{ id: string; balance: Units }> {
   const { amount, now: at, userId } = posting
   const { balance, id } = yield* tx.post({ ...posting, type: 'credit' })
@@ -153,7 +151,7 @@ export function* listTransactions(on: Reads, of: ListTransactions): Op<{ transac
   return { transactions: rows.map(toRecord), ...next, total }
 }
 
-/** A task has at most a charge and what is given back of it, a turn at most a charge, so these are read whole. */
+/** Reads all transactions of one task or turn. A task has at most a charge and what is given back of it, a turn at most a charge. */
 function* listOfOne(on: Reads, of: ListTransactions): Op<{ transactions: TransactionRecord[] } & Listed> {
   const { after, limit, offset, sessionId, taskId, turnId, type, userId } = of
   const found = yield* taskId === undefined

@@ -5,7 +5,7 @@ import { statement } from './statement.ts'
 
 // Writes of a running attempt that neither end it nor move money.
 
-/** The fence: matches no row once another attempt runs, or the task has ended. */
+/** Fence: matches no row once another attempt runs or the task has ended. */
 export const thisAttempt = `id = :taskId AND attempt = :attempt AND status = 'processing' AND queued = 0`
 
 const forbid = statement(
@@ -14,15 +14,15 @@ const forbid = statement(
 )
 const note = statement('task_note_progress', `UPDATE tasks SET progress = :progress WHERE ${thisAttempt}`)
 
-/** Under the lock that a cancel takes, so that one of the two comes first. */
+/** Takes the same lock as a cancel, so that one of the two comes first. */
 export function* forbidCancel(tx: Tx, { attempt, taskId }: AttemptRef): Op<boolean> {
   if (!Number.isSafeInteger(attempt) || !(yield* tx.lockOwner({ taskId }))) return false
   return (yield* tx.run(forbid, { taskId, attempt, now: yield* tx.now() })) > 0
 }
 
-/** Says how far tasks have come; what is no longer an attempt's has no progress. No money, so no lock on an account. */
+/** Saves the progress of tasks, except from stale attempts. Moves no money, so locks no account. */
 export function* noteProgress(tx: Tx, notes: readonly ProgressNote[]): Op<void> {
-  // In the order in which the leases of a node lock them.
+  // Same order in which a node's lease renewal locks the rows.
   const inOrder = notes.toSorted((a, b) => (a.taskId < b.taskId ? -1 : 1))
   const noted = inOrder.map(({ attempt, progress, taskId }) => tx.run(note, { taskId, attempt, progress }))
   for (const answer of noted) yield* answer

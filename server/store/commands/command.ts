@@ -6,26 +6,25 @@ import type { AccountRow } from '../tables/account-tables.ts'
 import type { AddedToWindow, KeyRateRow, Spent, WindowOf, WindowRow } from './limits/used-rows.ts'
 import type { Statement, Values } from './statement.ts'
 
-// Commands are written once, as generators, and each engine drives them in its own way: SQLite to their end at once,
-// since nothing may come between the commands of a commit, and PostgreSQL from one answer to the next.
+// Commands are written once, as generators, and each engine drives them its own way. SQLite runs each to completion
+// synchronously, because nothing may come between the commands of a commit. PostgreSQL awaits each answer.
 
-/** A running command or read, with what it returns. */
 export type Op<Value> = Generator<unknown, Value, unknown>
 
 /**
- * A pending answer of the database, issued when it is made; `yield*` awaits it. Several that are issued before the
- * first is awaited are pipelined: they cost one round trip.
+ * A pending database answer. Creating it issues the query; `yield*` awaits it. Queries issued before the first await are
+ * pipelined: they cost one round trip.
  */
 export type Answer<Value> = {
   [Symbol.iterator](): Iterator<unknown, Value, unknown>
-  /** What is made of it. A read of one answer that is made often is spared a generator by this. */
+  /** Transforms the value. Saves a frequent read with a single answer the cost of a generator. */
   map<Next>(make: (value: Value) => Next): Answer<Next>
 }
 
-/** Whose account: a user's, or that of the user to whom a task or a turn belongs, which never changes. */
+/** Names an account by its user, or by a task or turn, whose owner never changes. */
 export type AccountOf = { userId: string } | { taskId: string } | { turnId: string }
 
-/** A row that shows whether a transaction was committed: nobody but the transaction makes it. */
+/** A row that proves that a transaction was committed, because only that transaction creates it. */
 export type MadeRow = {
   table:
     | 'transactions'
@@ -43,7 +42,6 @@ export type MadeRow = {
   id: string
 }
 
-/** A change of a balance. */
 export type Posting = {
   userId: string
   type: TransactionType
@@ -55,66 +53,64 @@ export type Posting = {
   description: string
   breakdown?: ChatBreakdown
   idempotencyKey?: string | null
-  /** For a platform key's credit, or what it takes back: the day that it counts in, by the key's id. */
+  /** For a platform key's credit, or what it takes back: the day it counts in, by the key's id. */
   countedIn?: string | undefined
-  /** Of the account that is charged: how much less it holds from now on, and what it carries. */
+  /** For a chat charge: the hold to release, and the account's new carry-over. */
   settles?: { held: Units; carried: number }
   now: EpochMs
 }
 
-/** A user's newest executions, as many as were asked for. */
+/** A user's newest executions, up to the requested number. */
 export type RateRead = {
-  /** For a higher limit it must be read anew. */
+  /** Highest limit this read can answer. A higher one needs another read. */
   readonly limitMax: number
   at(limit: number, now: EpochMs): RateState
 }
 
-/** What is used of limits. */
 export type UsedReads = {
   window(of: WindowOf): Answer<WindowRow | undefined>
-  /** Of a JSON object of beginnings by owner, the windows that are still there. */
+  /** Existing windows named in a JSON object of period starts by owner. */
   named(countedIn: string): Answer<WindowRow[]>
   keyRate(keyId: string): Answer<KeyRateRow | undefined>
 }
 
-/** Of an account that is locked. A command that would take a window below zero or above its limit is undone. */
+/** Changes of limit usage, for a locked account. A command that would take a window below zero or above its limit is rolled back. */
 export type UsedChanges = {
-  /** Makes the window where this is the first in it. */
+  /** Creates the window if this is its first entry. */
   add(added: AddedToWindow): void
   change(countedIn: string, by: Spent): void
   setKeyRate(keyId: string, row: KeyRateRow): void
-  /** Before a statement of the command that changes or removes such rows itself. */
+  /** Flushes pending changes. Call it before a statement that changes or removes such rows directly. */
   writeOut(): void
 }
 
-/** What a read is made with. */
 export type Reads = {
   get<Row>(statement: Statement<Row>, values?: Values): Answer<Row | undefined>
   all<Row>(statement: Statement<Row>, values?: Values): Answer<Row[]>
-  /** In a command that has locked an account: the time after that, which no earlier command on the account has passed. */
+  /** In a command that has locked an account, reads the time after the lock. It never precedes that of an earlier command on it. */
   now(): Answer<EpochMs>
-  /** As it is, without a lock; in a command that has locked it, as the command has left it. */
+  /** Reads without a lock. In a command that has locked the account, includes the command's own changes. */
   account(userId: string): Answer<AccountRow | undefined>
-  /** The rate window of a user, at a time and for a limit that need not be known yet; told how many of them may count. */
+  /** A user's rate window, for a time and limit that may be decided later. `limit` is how many executions to read. */
   rate(userId: string, limit: number): Answer<RateRead>
   readonly used: UsedReads
-  /** How many tasks of a user wait; as `account`, in a command that has locked that. */
+  /** Number of a user's queued tasks. Consistent like `account` in a command that has locked it. */
   waiting(userId: string): Answer<number>
-  /** Of a list, how many rows are skipped in one tick. */
+  /** Max rows to skip per event-loop tick when paging by offset. */
   readonly passedAtOnce: number
   pause(userId: string): Answer<void>
-  /** The first messages of the page that have no more bytes than that, and at least one. */
+  /** The first messages of the page that fit in `bytesMax`, at least one. */
   fittingMessages(of: {
     sessionId: string
     limit: number
     offset: number
     bytesMax: number
   }): Answer<Iterable<MessageRow>>
-  /** A session's messages, newest first, until `take` is false. */
+  /** Passes a session's messages to `take`, newest first, until it returns false. */
   newestMessages(sessionId: string, take: (message: NewestRow) => boolean): Answer<void>
 }
 
-/** A change of a counter: of a user's tasks by agent and status, of transactions by type, of what was written off. */
+/** A counter change: of a user's tasks by agent and status, of transactions by type, or of write-offs. */
 export type CounterChange = {
   userId: string
   kind: 'task' | 'transaction' | 'written-off'
@@ -124,65 +120,59 @@ export type CounterChange = {
 }
 
 /**
- * What a command is made with: a transaction. Locks are taken in one order, so that commands wait for each other and
- * never in a circle: the account first and alone, then the session, then the task or turn.
+ * Database access of a command: a transaction. All commands take locks in one order, so that they cannot deadlock: one
+ * account first, then the session, then the task or turn.
  */
 export type Tx = Reads & {
   readonly used: UsedChanges
-  /** How many rows it changed. */
+  /** Returns the number of changed rows. */
   run(statement: Statement<never>, values?: Values): Answer<number>
-  /** A statement whose answer nobody needs; where it fails, the command is undone. */
+  /** Runs a statement without awaiting its answer. If it fails, the command is rolled back. */
   send(statement: Statement<never>, values: Values): void
-  /** The account, which no other command changes before this one has ended; undefined when there is none. */
+  /** Locks and returns the account; no other command changes it before this one ends. Undefined if there is none. */
   lockAccount(of: { userId: string } | { taskId: string }): Answer<AccountRow | undefined>
-  /** The account of the user to whom a task or a turn belongs; false when there is none. */
+  /** Locks the account of a task's or turn's user. Returns false if there is none. */
   lockOwner(of: { taskId: string } | { turnId: string }): Answer<boolean>
-  /** Commands that lock the same text of the same kind run one after another. */
+  /** Serializes commands that lock the same string of the same kind. */
   lock(kind: LockKind, text?: string): Answer<void>
-  /**
-   * The only writer of balances, of an account that is locked. Its CHECK undoes the command where the balance would be
-   * below what is held.
-   */
+  /** The only writer of balances, for a locked account. Its CHECK rolls the command back if the balance would fall below the hold. */
   post(posting: Posting): Answer<{ id: string; balance: Units }>
-  /** Holds more of the balance of an account that is locked, or less. Its CHECK undoes the command where it is not there. */
+  /** Changes the hold of a locked account by `by`. Its CHECK rolls the command back if the balance does not cover the hold. */
   hold(userId: string, by: Units): void
-  /** Adds to what an account that is locked owes, or takes from it. */
+  /** Changes the debt of a locked account by `by`. */
   owe(userId: string, by: Units): void
   /** Counters are written once, at the end. */
   count(change: CounterChange): void
-  /** An execution of a user whose rate window was read is accepted. */
+  /** Records an accepted execution of a user whose rate window was read. */
   accepted(userId: string, at: EpochMs): void
-  /** By this row it is found out whether a COMMIT whose answer was lost took place; the first one is enough. */
+  /** Names a row that shows whether a COMMIT took place if its answer is lost. The first one is enough. */
   made(row: MadeRow): void
-  /** What keys are checked against has changed, or logins, or what both are: a user. */
+  /** Data that credentials of this kind are checked against has changed; `users` affects every kind. */
   holdersChanged(of: Holding | 'users'): void
 }
 
-/** Whose token a credential's is. */
+/** Kinds of credentials that have a token. */
 export type Holding = 'keys' | 'logins' | 'platform-keys' | 'client-tokens'
 
-/**
- * Of the admins, of an address or a client that tries to log in, of an identity at a provider, and of a product's id of a
- * user.
- */
+/** Advisory lock namespaces: the admin set, login attempts by email and by client, SSO identities, platform user ids. */
 export type LockKind = 'admins' | 'login-email' | 'login-client' | 'identity' | 'external-id'
 
-/** How an engine runs what is written once. */
+/** Runs the shared commands; each engine implements it. */
 export type Engine = {
   /**
-   * Runs a command in a transaction of its own and answers when that is durable. Where an account is named, queued with
-   * its other commands. It may be run again from its start.
+   * Runs a command in its own transaction and resolves when that is durable. If an account is named, queues it with the
+   * account's other commands. May rerun the command from its start.
    */
   run<Value>(command: (tx: Tx) => Op<Value>, of?: AccountOf): Promise<Value>
-  /** Whose a task or turn is, so that its commands are queued with its owner's. */
+  /** Records the owner of a task or turn, so that its commands are queued with the owner's. */
   know(id: string, userId: string): void
-  /** It has ended. */
+  /** Forgets the owner of an ended task or turn. */
   forget(id: string): void
-  /** How many commands upkeep gives it concurrently. */
+  /** Number of commands that upkeep runs concurrently. */
   readonly atOnce: number
-  /** Where a user is named, queued with the user's other lists. */
+  /** If a user is named, queues the read with the user's other lists. */
   read<Value>(read: (on: Reads) => Op<Value> | Answer<Value>, listOf?: string): Promise<Value>
-  /** Reads what a credential is checked against, by the hash of its token; never older than the last commit of any process. */
+  /** Reads the data a credential is checked against, by token hash. Never older than the last commit of any process. */
   holderOf<Holder>(
     of: Holding,
     read: (on: Reads, tokenHash: string) => Answer<Holder | undefined>,

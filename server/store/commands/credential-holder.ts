@@ -1,7 +1,7 @@
 import type { Holder } from '../records.ts'
 import { columns } from './statement.ts'
 
-// The user of a credential, read with it: rate headers need the plan of every caller, and a read of its own is a tenth of the time of a GET.
+// User of a credential, read together with it. Rate headers need every caller's plan, and a separate read is a tenth of a GET's time.
 
 export type HolderRow = Omit<Holder, 'isAdmin' | 'account'> & {
   isAdmin: 0 | 1
@@ -11,7 +11,7 @@ export type HolderRow = Omit<Holder, 'isAdmin' | 'account'> & {
 
 export const holderColumns = `${columns('email isAdmin suspendedAt plan')}, accounts.limits AS "ownLimits"`
 
-/** Joins the user whose id that column holds. */
+/** Joins the user whose id is in that column. */
 export function joinHolder(userId: string): string {
   return `JOIN users ON users.id = ${userId} JOIN accounts ON accounts.user_id = ${userId}`
 }

@@ -1,23 +1,22 @@
 import type { ListPlace, ListRange } from '../list-place.ts'
 import type { Answer, Op, Reads } from './command.ts'
 
-// Pages of lists that have no end. What lies before a page, and what a filter leaves out, is gone through in pieces, each
-// in a tick of its own: a million rows at once would block the event loop for half a second.
+// Pages of unbounded lists. Rows before the page, and rows that a filter excludes, are walked in pieces, each in its own
+// event-loop tick. A million rows in one tick would block the event loop for half a second.
 
 type PageOf = { limit: number; offset: number; userId: string }
 type Found<Row> = { rows: Row[]; next?: ListPlace }
 
-/** From `after`, which is left out, to `until`, which is not. */
+/** Range of a list, from `after` (exclusive) to `until` (inclusive). */
 export type Piece = { after: ListPlace; until: ListPlace }
 type ReadPiece<Row> = (piece: Piece & { limit: number; offset: number }) => Answer<Row[]>
 
-/** The most that a list can hold. */
 const everything: Piece = {
   after: { createdAt: Number.MAX_SAFE_INTEGER, seq: Number.MAX_SAFE_INTEGER },
   until: { createdAt: -1, seq: -1 },
 }
 
-/** What was created within the times of a range. */
+/** Range of rows created within the times of a filter. */
 export function pieceOf({ createdAfter, createdBefore }: ListRange): Piece {
   return {
     after: createdBefore === undefined ? everything.after : { createdAt: createdBefore, seq: -1 },
@@ -25,22 +24,22 @@ export function pieceOf({ createdAfter, createdBefore }: ListRange): Piece {
   }
 }
 
-/** Values of a statement with `within`. */
+/** Parameters of a statement that uses `within`. */
 export function placesOf({ after, until }: Piece) {
   return { createdAt: after.createdAt, seq: after.seq, untilAt: until.createdAt, untilSeq: until.seq }
 }
 
-/** Matches the rows of a piece. Row values, because SQLite takes 1.4 times as long for the same spelled out with OR. */
+/** Condition for the rows of a piece. Uses row values because SQLite takes 1.4 times as long for the same with OR. */
 export function within(seq: string): string {
   return `${olderThan(seq)} AND (created_at, ${seq}) >= (:untilAt, :untilSeq)`
 }
 
-/** Matches the rows behind a place, in a list that nothing ends before its oldest row. */
+/** Condition for the rows after a place, down to the oldest of the list. */
 export function olderThan(seq: string): string {
   return `(created_at, ${seq}) < (:createdAt, :seq)`
 }
 
-/** Reads a page of a list whose rows all belong to it. */
+/** Reads a page of a list without a filter: every row walked belongs to it. */
 export function* readDeepPage<Row extends ListPlace>(
   on: Reads,
   { after: cursor, limit, offset, userId }: PageOf & ListRange,
@@ -58,22 +57,22 @@ export function* readDeepPage<Row extends ListPlace>(
   return toPage(yield* read({ after, until, limit: limit + 1, offset: left }), limit)
 }
 
-/** What is needed to read a page of a list of which a filter leaves rows out, beside rows that an index cannot tell apart. */
+/** Reads needed to page through a list if no index covers its filter. */
 type Filtered<Row> = {
-  /** What the whole list is within. */
+  /** Range of the whole list. */
   piece: Piece
-  /** One row, whether the filter leaves it out or not. */
+  /** Reads one row, whether or not the filter excludes it. */
   skip: ReadPiece<ListPlace>
-  /** Of the rows in a piece, how many the filter leaves. */
+  /** Number of rows in a piece that pass the filter. */
   count: (piece: Piece) => Answer<{ count: number } | undefined>
-  /** How many rows the filter leaves, if that is known. The walk then ends with the page. */
+  /** Total number of rows that pass the filter, if known. The walk then ends with the page. */
   total?: number | undefined
   read: ReadPiece<Row>
 }
 
 /**
- * Reads a page and counts the list, in one walk through all of it, or up to the end of the page if the total is known. No page
- * has both an offset and a cursor.
+ * Reads a page and counts the list in one walk through all of it. If the total is known, the walk ends with the page. No
+ * page has both an offset and a cursor.
  */
 export function* readFilteredPage<Row extends ListPlace>(
   on: Reads,
@@ -106,20 +105,20 @@ export function* readFilteredPage<Row extends ListPlace>(
 
 function* pieceEnd(on: Reads, piece: Piece, skip: ReadPiece<ListPlace>): Op<ListPlace | undefined> {
   if (on.passedAtOnce === Infinity) return undefined
-  // The tags of a row are read, which takes as long as passing many.
+  // The walk reads each row's tags, which takes as long as skipping many rows.
   const passedAtOnce = Math.ceil(on.passedAtOnce / 20)
   const [last] = yield* skip({ ...piece, limit: 1, offset: passedAtOnce - 1 })
   return last && { createdAt: last.createdAt, seq: last.seq }
 }
 
-/** Of one row more than the page has. */
+/** Makes a page from rows read with one extra. */
 export function toPage<Row extends ListPlace>(rows: Row[], limit: number): Found<Row> {
   const last = rows[limit - 1]
   if (rows.length <= limit || !last) return { rows }
   return { rows: rows.slice(0, limit), next: { createdAt: last.createdAt, seq: last.seq } }
 }
 
-/** Below zero where the first of them is older. */
+/** Negative if the first one is older. */
 export function compare(one: ListPlace, other: ListPlace): number {
   return one.createdAt - other.createdAt || one.seq - other.seq
 }

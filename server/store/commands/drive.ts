@@ -1,11 +1,11 @@
 import type { Answer, Op } from './command.ts'
 
-/** What an operation returns, or what was asked for, when each answer has come. */
+/** Runs an operation or read to its result, awaiting each answer. */
 export async function resultOf<Value>(of: Op<Value> | Answer<Value>): Promise<Value> {
   return await toEnd(of[Symbol.iterator]())
 }
 
-/** The rest of one that has begun. */
+/** Runs the rest of an operation that has already started. */
 export async function toEnd<Value>(op: Iterator<unknown, Value, unknown>): Promise<Value> {
   let step = op.next()
   while (!step.done) {

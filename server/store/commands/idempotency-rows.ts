@@ -3,7 +3,7 @@ import type { UsedKey } from '../task-inputs.ts'
 import type { Answer, Op, Reads, Tx } from './command.ts'
 import { columns, insertInto, statement } from './statement.ts'
 
-// Requests that named an Idempotency-Key; unique by user, operation and key, for 24 hours.
+// Requests with an Idempotency-Key, unique by user, operation and key for 24 hours.
 
 const idempotencyKeptMs = 24 * 3_600_000
 
@@ -20,8 +20,8 @@ const count = statement<{ count: number }>(
   `SELECT count(*) AS count FROM (
     SELECT 1 FROM idempotency_keys WHERE user_id = :userId AND operation = :operation LIMIT :countMax) AS found`,
 )
-// Takes the place of a row that has passed its time and was not purged yet. One that has not is found before this is sent;
-// should it ever not be, no time for it is NULL, which undoes the command.
+// Replaces an expired row that was not purged yet. A live row is found before this is sent. If it ever is not, its
+// `created_at` becomes NULL, which rolls the command back.
 const insert = statement(
   'idempotency_insert',
   `${insertInto('idempotency_keys', 'userId operation key bodyHash resourceId createdAt')}
@@ -36,12 +36,12 @@ const purge = statement(
     DELETE FROM idempotency_keys WHERE (user_id, operation, key) IN (SELECT user_id, operation, key FROM old)`,
 )
 
-/** The row itself, whatever its age. */
+/** The stored row, whatever its age. */
 export function askKey(on: Reads, { key, operation, userId }: KeyOf): Answer<Row | undefined> {
   return on.get(find, { key, operation, userId })
 }
 
-/** Undefined when the row has passed its time. */
+/** Undefined if the row has expired. */
 export function stillKept(row: Row | undefined, now: EpochMs): UsedKey | undefined {
   if (!row || row.createdAt <= now - idempotencyKeptMs) return undefined
   return { bodyHash: row.bodyHash, resourceId: row.resourceId }
@@ -52,7 +52,7 @@ export function* findIdempotent(on: Reads, of: KeyOf): Op<UsedKey | undefined> {
   return stillKept(yield* asked, yield* on.now())
 }
 
-/** How many the user has, as far as `countMax`. */
+/** Number of the user's keys, counted up to `countMax`. */
 export function* countKeys(on: Reads, of: { userId: string; operation: string; countMax: number }): Op<number> {
   return (yield* on.get(count, of))!.count
 }

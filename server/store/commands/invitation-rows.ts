@@ -5,7 +5,7 @@ import type { InvitationRecord, Page } from '../records.ts'
 import type { Op, Reads, Tx } from './command.ts'
 import { columns, insertInto, statement } from './statement.ts'
 
-// Links that make an account or set a password, once.
+// Links that create an account or set a password, once.
 
 type Row = Omit<InvitationRecord, 'isAdmin'> & { isAdmin: 0 | 1; userId: string | null }
 type Found = InvitationRecord & { userId: string | null }
@@ -54,7 +54,7 @@ export function* insertInvitation(tx: Tx, input: CreateInvitation): Op<Invitatio
   const { credit, createdBy, expiresAt, isAdmin, kind, tokenHash, userId } = input
   const id = newId('inv', now)
   const email = input.email.toLowerCase()
-  // A later link for the same purpose takes the place of an earlier one.
+  // A new link replaces an earlier one for the same purpose.
   yield* tx.run(replace, { kind, email })
   const written = { id, tokenHash, kind, email, userId, credit, createdBy, createdAt: now, expiresAt }
   yield* tx.run(insert, { ...written, isAdmin: isAdmin ? 1 : 0 })
@@ -62,13 +62,13 @@ export function* insertInvitation(tx: Tx, input: CreateInvitation): Op<Invitatio
   return { id, kind, email, isAdmin, credit, createdAt: now, expiresAt, acceptedAt: null }
 }
 
-/** One that can still be accepted. */
+/** Undefined if it can no longer be accepted. */
 export function* findInvitation(on: Reads, tokenHash: string): Op<Found | undefined> {
   const found = yield* on.get(find, { tokenHash, now: yield* on.now() })
   return found && { ...toRecord(found), userId: found.userId }
 }
 
-/** As `findInvitation`; nobody else can accept it until the transaction ends. */
+/** Like `findInvitation`, but locks it: no other transaction can accept it before this one ends. */
 export function* takeInvitation(tx: Tx, tokenHash: string): Op<Found | undefined> {
   const found = yield* tx.get(take, { tokenHash, now: yield* tx.now() })
   return found && { ...toRecord(found), userId: found.userId }
@@ -83,17 +83,17 @@ export function* listInvitations(
   return { invitations: (yield* rows).map(toRecord), total: (yield* counted)!.total }
 }
 
-/** False when it is unknown or was accepted. */
+/** Returns false if it is unknown or already accepted. */
 export function* revokeInvitation(tx: Tx, invitationId: string): Op<boolean> {
   return (yield* tx.run(revoke, { invitationId })) === 1
 }
 
-/** The open links that a user made end with the user's standing: whoever made one may have kept it. */
+/** Revokes the open links a user created, once that user loses the right to create them. The user may have a copy. */
 export function* revokeInvitationsOf(tx: Tx, createdBy: string): Op<void> {
   yield* tx.run(revokeOf, { createdBy })
 }
 
-/** A user's open password link ends when the password is changed otherwise: whoever has it would undo that. */
+/** Revokes a user's open password link when the password changes another way. Its holder could undo the change. */
 export function* revokePasswordLink(tx: Tx, userId: string): Op<void> {
   yield* tx.run(revokeLink, { userId })
 }

@@ -12,8 +12,6 @@ import { carryOver, limitWindows, rearmReached } from './limits/spend-windows.ts
 import { restOfSpent, sumSpent, type SpendPeriod, type SpentSoFar } from './limits/spent-elsewhere.ts'
 import { assign, columns, insertInto, statement } from './statement.ts'
 
-// API keys.
-
 type KeyOf = { userId: string; keyId: string }
 type Row = Omit<KeyRecord, 'scopes' | 'isReplaced' | 'countsAs' | 'agents'> & {
   scopes: string
@@ -50,12 +48,12 @@ const count = statement<{ all: number; live: number }>(
   `SELECT count(*) AS "all", count(*) FILTER (WHERE ${live}) AS live FROM api_keys WHERE user_id = :userId`,
 )
 const revoke = statement('key_revoke', `UPDATE api_keys SET revoked_at = :now WHERE ${thisKey} AND revoked_at IS NULL`)
-// The limits are as old as those of the key before.
+// The new key's limits are as old as those of the key it replaces.
 const inherit = statement(
   'key_inherit',
   `UPDATE api_keys SET limited_at = (SELECT limited_at FROM api_keys WHERE ${thisKey}) WHERE id = :replacedBy`,
 )
-// The overlap never lengthens the life of a key that was to end earlier.
+// The overlap never extends the life of a key that was to end earlier.
 const replace = statement(
   'key_replace',
   ({ least }) => `UPDATE api_keys SET replaced_by = :replacedBy,
@@ -72,7 +70,7 @@ const purgeEnded = statement(
   'key_purge_ended',
   'DELETE FROM api_keys WHERE user_id = :userId AND (revoked_at <= :until OR expires_at <= :until)',
 )
-// Windows that never end go with the last of the keys that count in them, and so do rates.
+// Windows that never end are removed with the last key that counts in them, and so are rates.
 const countsFor = 'coalesce(counts_as, id)'
 const isKept = '(coalesce(revoked_at > :until, true) AND coalesce(expires_at > :until, true))'
 const gone = `(SELECT ${countsFor} FROM api_keys WHERE user_id = :userId AND NOT ${isKept})`
@@ -100,7 +98,7 @@ function toHolder({ agents, countsAs, rateLimit, spendLimit, spendReset, ...row 
   return { ...withHolder(row), scopes: row.scopes.split(',') as Scope[], agents: listOf(agents), limits }
 }
 
-/** What a key allows of executions; null where it limits none. */
+/** Limits that a key puts on executions; null if none. */
 export function keyLimits({
   countsAs,
   keyId,
@@ -119,7 +117,7 @@ function listOf(agents: string | null): string[] | null {
   return agents === null ? null : (JSON.parse(agents) as string[])
 }
 
-/** Throws CONFLICT when the user has as many live keys as are allowed. */
+/** Throws CONFLICT if the user has the maximum number of active keys. */
 export function* createKey(tx: Tx, input: CreateKey, countsAs: string | null = null): Op<KeyRecord> {
   const { agents = null, rateLimit = null, scopes, spendLimit = null, spendReset = null, userId, ...rest } = input
   yield* tx.lockAccount({ userId })
@@ -154,7 +152,7 @@ export function* listKeys(
   return { keys: (yield* asked).map(toRecord), total }
 }
 
-/** Updates a key. Before its period changes, what was spent in the new one is summed outside the command. */
+/** Updates a key. Before its period changes, the spend in the new period is summed outside the command. */
 export async function updateKey(engine: Engine, input: UpdateKey): Promise<KeyRecord | undefined> {
   let summed: SpentSoFar | undefined
   for (;;) {

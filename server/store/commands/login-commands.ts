@@ -27,7 +27,7 @@ import { admitTry, forgetEmail, forgetTries } from './login-throttle.ts'
 import { insertInto, statement } from './statement.ts'
 import { createUser, findCandidate, findUser, getUser, setPassword, updateUser } from './user-rows.ts'
 
-// The commands by which people come in: several tables each, so that none of them is half done.
+// Commands for logging in and signing up. Each writes several tables in one transaction, so that nothing is left half done.
 
 const findIdentity = statement<{ userId: string }>(
   'identity_find',
@@ -75,22 +75,22 @@ export function* changeUser(tx: Tx, input: UpdateUser): Op<UpdateUserResult> {
 
 export function* openIdentity(tx: Tx, input: OpenIdentity): Op<OpenIdentityResult> {
   const { email, issuer, mayCreate, subject } = input
-  // One who comes twice at the same moment would see the user of the first, but not yet the identity.
+  // Otherwise a simultaneous login would see the user created by the first one, but not yet the identity.
   yield* tx.lock('identity', JSON.stringify([issuer, subject]))
   const known = yield* tx.get(findIdentity, { issuer, subject })
   if (known) {
     const isSuspended = (yield* getUser(tx, known.userId))?.suspendedAt !== null
     return isSuspended ? { outcome: 'refused', reason: 'suspended' } : { outcome: 'known', userId: known.userId }
   }
-  // Anyone can claim an address at some provider; only one that it verified says who this is.
+  // Anyone can claim an email address at some provider. Only a verified address proves who this is.
   if (email === null) return { outcome: 'refused', reason: 'unverified' }
   const found = yield* findUser(tx, email)
-  // Two identities of one issuer are not linked to one user, not at the same moment either.
+  // One user never gets two identities of one issuer, not even by simultaneous logins.
   if (found) yield* tx.lockAccount({ userId: found.id })
   const user = found && (yield* findUser(tx, email))
   if (user && user.suspendedAt !== null) return { outcome: 'refused', reason: 'suspended' }
   if (!user && !mayCreate) return { outcome: 'refused', reason: 'no-account' }
-  // The issuer gave the address to somebody else, who is not to get the account of the person that had it before.
+  // The issuer reassigned the address to another person, who must not get the previous owner's account.
   if (user && (yield* tx.get(findOfUser, { issuer, userId: user.id }))) {
     return { outcome: 'refused', reason: 'linked-otherwise' }
   }

@@ -6,8 +6,6 @@ import type { Answer, Op, Reads, Tx } from './command.ts'
 import { holderColumns, joinHolder, withHolder, type HolderRow } from './credential-holder.ts'
 import { columns, insertInto, statement } from './statement.ts'
 
-// Browser logins that have not ended.
-
 const names = 'id userId method provider userAgent createdAt lastUsedAt expiresAt'
 const live = 'user_id = :userId AND expires_at > :now AND last_used_at > :idleSince'
 
@@ -47,7 +45,7 @@ export function findLogin(on: Reads, tokenHash: string): Answer<LoginHolder | un
   return on.get(find, { tokenHash }).map((row) => row && withHolder(row))
 }
 
-/** For a user whose account is locked. */
+/** The user's account must be locked. */
 export function* insertLogin(tx: Tx, input: CreateLogin): Op<LoginRecord> {
   const { method, provider, tokenHash, userAgent, userId } = input
   const now = yield* tx.now()
@@ -77,7 +75,6 @@ export function* endLogin(tx: Tx, of: { userId: string; loginId: string }): Op<b
   return (yield* tx.run(end, of)) === 1
 }
 
-/** All of a user's but one. */
 export function* endLogins(tx: Tx, userId: string, keepLoginId: string | null): Op<number> {
   yield* tx.lockAccount({ userId })
   tx.holdersChanged('logins')
@@ -91,7 +88,7 @@ export function* touchLogins(tx: Tx, uses: readonly { loginId: string; at: Epoch
   yield* tx.run(touch, { uses: JSON.stringify(last) })
 }
 
-/** Those that were not used for long enough stay until they expire; nobody finds them. */
+/** Idle logins stay until they expire, but no longer count as logins. */
 export function* purgeLogins(tx: Tx, rowsMax: number): Op<number> {
   return yield* tx.run(purge, { now: yield* tx.now(), rowsMax })
 }

@@ -4,16 +4,16 @@ import type { AdmitLogin } from '../people.ts'
 import type { Op, Tx } from './command.ts'
 import { insertInto, statement, type Dialect } from './statement.ts'
 
-// Counts tries to log in with a password, those that go on at the same time included: tries of one address wait for
-// each other, and so do tries of one client. Everyone takes the address before the client.
+// Counts password login attempts, including simultaneous ones: attempts for one email wait for each other, and so do
+// attempts from one client. The email is always locked before the client.
 
 const newest = (name: string, where: (dialect: Dialect) => string) =>
   statement<{ at: EpochMs }>(
     `throttle_by_${name}`,
     (dialect) => `SELECT at FROM login_attempts WHERE ${where(dialect)} AND at > :after ORDER BY at DESC LIMIT :limit`,
   )
-// The index of addresses has at most as many rows of one as are allowed: behind a proxy that nobody named, all tries come
-// from one client.
+// Use the email index: it has at most the allowed number of rows per email. Behind a proxy missing from the configuration,
+// all attempts come from one client.
 const ofPair = ({ noIndex }: Dialect) => `email_hash = :emailHash AND ${noIndex}client = :client`
 const byPair = newest('pair', ofPair)
 const byEmail = newest('email', () => 'email_hash = :emailHash')
@@ -26,7 +26,7 @@ const purge = statement(
   'DELETE FROM login_attempts WHERE seq IN (SELECT seq FROM login_attempts WHERE at <= :until LIMIT :rowsMax)',
 )
 
-/** Counts a try; when it is one too many, counts nothing and says until when. */
+/** Counts an attempt. If it is one too many, counts nothing and returns when the limit ends. */
 export function* admitTry(tx: Tx, { client, email }: AdmitLogin): Op<EpochMs | undefined> {
   const emailHash = hashEmail(email)
   yield* tx.lock('login-email', emailHash)
@@ -46,12 +46,12 @@ export function* admitTry(tx: Tx, { client, email }: AdmitLogin): Op<EpochMs | u
   return undefined
 }
 
-/** The password was right: the tries of this address from this client count no more. */
+/** Forgets attempts for this email from this client, because the password was right. */
 export function* forgetTries(tx: Tx, { client, email }: AdmitLogin): Op<void> {
   yield* tx.run(forget, { emailHash: hashEmail(email), client: client ?? '' })
 }
 
-/** The password is another one: guesses of the one before count no more. */
+/** Forgets all attempts for this email, because they guessed an earlier password. */
 export function* forgetEmail(tx: Tx, email: string): Op<void> {
   yield* tx.run(forgetAll, { emailHash: hashEmail(email) })
 }

@@ -9,7 +9,6 @@ import * as logins from './login-rows.ts'
 import { platformStore } from './platform/platform-store.ts'
 import * as users from './user-rows.ts'
 
-/** People, how they come in, and what they connect: the same on every engine. */
 export function peopleStore(engine: Engine) {
   return {
     platform: platformStore(engine),

@@ -43,7 +43,7 @@ import { pieceOf, placesOf, readFilteredPage, toPage, within, type Piece } from 
 import { columns, insertInto, statement, type Dialect } from './statement.ts'
 import { hasTags, tagValues } from './tag-filter.ts'
 
-// Sessions and their messages. Nothing expires a session: whether it has is decided whenever it is looked at.
+// Sessions and their messages. No command expires a session: each read decides whether it has expired.
 
 type Of = { userId: string; sessionId: string }
 
@@ -94,7 +94,7 @@ const totalsOf = statement<SessionTotal>(
   'session_totals',
   'SELECT agent_id AS "agentId", open, completed FROM session_totals WHERE user_id = :userId',
 )
-// Those whose turn is under way are found by it.
+// Sessions with a turn in progress are found by the turn.
 const countActive = statement<{ count: number }>(
   'session_count_active_of_user',
   `SELECT count(*) + (SELECT count(*) FROM turns JOIN sessions AS s ON s.id = turns.session_id
@@ -102,13 +102,13 @@ const countActive = statement<{ count: number }>(
         AND s.is_completed = 0 AND s.active_at <= :activeAfter AND ${ofAgent('s.')}) AS count
     FROM sessions WHERE user_id = :userId AND is_completed = 0 AND active_at > :activeAfter AND ${ofAgent()}`,
 )
-// A partial index is used only when its condition stands in the query, without parameters.
+// A partial index is used only if its condition is in the query, without parameters.
 const countEmpty = statement<{ count: number }>(
   'session_count_empty',
   `SELECT count(*) AS count FROM (
     SELECT 1 FROM sessions WHERE user_id = :userId AND message_count = 0 LIMIT ${emptySessionsMax}) AS found`,
 )
-// An object of two bytes is the empty one; its length is known without reading it.
+// JSON of two bytes is the empty object. Its length is known without reading it.
 const removeEmpty = statement(
   'session_remove_empty',
   `DELETE FROM sessions WHERE id IN (SELECT id FROM sessions
@@ -129,7 +129,7 @@ const update = statement(
     WHERE id = :sessionId`,
 )
 const heldIn = statement<{ held: Units }>('session_held', 'SELECT held FROM turns WHERE id = :turnId')
-// A partial index is used only when its condition stands in the query.
+// A partial index is used only if its condition is in the query.
 const ofMessages = 'media_type IS NOT NULL AND task_id IN (SELECT turn_id FROM messages WHERE session_id = :sessionId)'
 const removeMessages = statement('session_delete_messages', 'DELETE FROM messages WHERE session_id = :sessionId')
 const filesOf = statement<{ id: string }>('session_files', `SELECT id FROM payloads WHERE ${ofMessages}`)
@@ -161,7 +161,7 @@ const replyOf = statement<{ content: string }>(
     WHERE session_id = :sessionId AND turn_id = :turnId AND role = 'assistant' LIMIT 1`,
 )
 
-/** Sessions that were active no later than this have expired. */
+/** Sessions last active at or before this time have expired. */
 export function activeAfter(now: EpochMs, { sessionIdleSeconds }: StoreLimits): EpochMs {
   return now - sessionIdleSeconds * 1000
 }
@@ -175,7 +175,7 @@ export function* createSession(tx: Tx, input: CreateSession, limits: StoreLimits
     if (earlier && earlier.bodyHash !== idempotency.bodyHash) {
       return { outcome: 'refused', reason: 'idempotency-conflict' }
     }
-    // A session that was deleted since is not made anew by the request that made it.
+    // A retried request does not recreate a session that was deleted since.
     const session = earlier && (yield* getSession(tx, { userId, sessionId: earlier.resourceId }, limits))
     if (session) return { outcome: 'replayed', session }
     if (earlier) return { outcome: 'refused', reason: 'idempotency-conflict' }
@@ -196,7 +196,7 @@ export function* createSession(tx: Tx, input: CreateSession, limits: StoreLimits
   return { outcome: 'created', session: (yield* getSession(tx, { userId, sessionId }, limits))!, files }
 }
 
-/** How many sessions of the user are empty, once those that expired long ago made room where there are too many. */
+/** Number of the user's empty sessions, after removing long-expired ones if there are too many. */
 function* emptyAfterRemoval(tx: Tx, userId: string, expiredAfter: EpochMs): Op<number> {
   const { count } = (yield* tx.get(countEmpty, { userId }))!
   if (count < emptySessionsMax) return count
@@ -208,7 +208,7 @@ export function* getSession(on: Reads, of: Of, limits: StoreLimits): Op<SessionR
   return found && sessionRecord(found, activeAfter(yield* on.now(), limits))
 }
 
-/** Of a user whose account is locked: the session is locked after it. */
+/** Locks the session. The user's account must be locked before. */
 export function askSession(tx: Tx, of: Of): Answer<SessionRow | undefined> {
   return tx.get(getLocked, of)
 }
@@ -265,7 +265,7 @@ export function* updateSession(tx: Tx, input: UpdateSession, limits: StoreLimits
   if (status === 'expired') return { outcome: 'refused', reason: 'expired' }
   if (status === 'completed' && activate) return { outcome: 'refused', reason: 'completed' }
   const { maxCost = known.maxCost } = input
-  // What was spent of a cap, or is held, was allowed.
+  // Amounts already spent or held were allowed, so the cap cannot be lower.
   const least = known.spent + (yield* heldInTurn(tx, known.openTurnId))
   if (maxCost !== null && maxCost < least) return { outcome: 'refused', reason: 'cap-too-low', least }
   const merged = mergeMetadata(known.metadata, metadata)
@@ -296,7 +296,7 @@ export function* deleteSession(tx: Tx, of: Of): Op<DeleteSessionResult> {
   return { outcome: 'deleted', files: yield* removeSession(tx, of) }
 }
 
-/** Returns the payloads that no row names any more. */
+/** Returns the payloads that no row references any longer. */
 function* removeSession(tx: Tx, of: Of): Op<string[]> {
   const files = (yield* tx.all(filesOf, { sessionId: of.sessionId })).map(({ id }) => id)
   if (files.length > 0) yield* tx.run(removeFiles, { sessionId: of.sessionId })
@@ -328,14 +328,13 @@ export function* readHistory(on: Reads, { sessionId, tokensMax, withCachedAt = t
   return { ...builder.history, cachedAt: receipt?.cached ? receipt.createdAt : null }
 }
 
-/** Marks the turn as the one under way. */
 export function openInSession(tx: Tx, of: { sessionId: string; turnId: string }): Answer<number> {
   return tx.run(open, of)
 }
 
 type EndedTurn = { sessionId: string; turn: SettleTurn; charged: Units; beganAt: EpochMs; now: EpochMs }
 
-/** Ends the turn: with its exchange, or but for what it was charged as though it had never been. */
+/** Ends the turn and stores its exchange. Without an exchange, only the charge remains. */
 export function* closeTurn(tx: Tx, { beganAt, charged, now, sessionId, turn }: EndedTurn): Op<void> {
   const { exchange, outcome, turnId } = turn
   if (!exchange) {

@@ -5,9 +5,9 @@ import { statement } from './statement.ts'
 const dayMs = 86_400_000
 const isCharge = `type IN ('task_charge', 'chat_charge')`
 const isRefund = `type = 'task_refund'`
-/** The refund of a task that its user stopped, or that no agent began in time, is not a failure. */
+/** Refunds of canceled and expired tasks are not failures. */
 const isFailure = `${isRefund} AND coalesce(error_code, '') NOT IN ('CANCELED', 'EXPIRED')`
-/** Of what a metered task was charged, the part that it did not use: it counts for the day of the charge. */
+/** The unused part of a metered task's charge. It counts for the day of the charge. */
 const isGivenBack = `type = 'adjustment' AND task_id IS NOT NULL`
 
 type Row = SpendPage['days'][number] & { rows: number; oldestSeq: number; newestSeq: number; oldestDay: number }
@@ -29,7 +29,7 @@ const page = statement<Row>(
     GROUP BY day ORDER BY day`,
 )
 
-/** Sums transactions by day, some thousands at a time: a whole month of a busy account would hold every other request. */
+/** Sums transactions by day, a few thousand at a time. A whole month of a busy account would hold up every other request. */
 export function* readSpend(on: Reads, { afterSeq, beforeSeq, limit, userId }: ReadSpend): Op<SpendPage> {
   const read: SpendPage = { days: [], rows: 0, oldestSeq: null, newestSeq: null, oldestDay: null }
   for (const { newestSeq, oldestDay, oldestSeq, rows, ...day } of yield* on.all(page, {

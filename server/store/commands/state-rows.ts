@@ -3,7 +3,7 @@ import type { Op, Reads } from './command.ts'
 import { statement } from './statement.ts'
 import { newest } from './user-rows.ts'
 
-// What is under way, at a glance: indexes of what is open.
+// Work in progress, read from the indexes of open rows.
 
 type Open = Pick<StoreState, 'pendingTasks' | 'processingTasks' | 'openTurns' | 'users' | 'suspendedUsers'>
 
@@ -28,7 +28,7 @@ export function* readOpen(on: Reads): Op<Open> {
   return { ...(yield* asked[0])!, ...(yield* asked[1])!, ...(yield* readUsers(on)) }
 }
 
-/** Counts the users in pieces, each in a tick of its own. */
+/** Counts users in pieces, one per event-loop tick. */
 function* readUsers(on: Reads): Op<Pick<Open, 'users' | 'suspendedUsers'>> {
   const last = on.passedAtOnce === Infinity ? Number.MAX_SAFE_INTEGER : ((yield* on.get(newest))!.seq ?? 0)
   const all = { users: 0, suspendedUsers: 0 }

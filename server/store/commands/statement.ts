@@ -1,32 +1,31 @@
 import type { AccountRow } from '../tables/account-tables.ts'
 
-// Statements in the SQL that both engines understand, written once. Where their words differ, a statement is made of
-// those of a dialect.
+// Statements in SQL that both engines understand, written once. Where the engines differ, a statement takes the words of a dialect.
 
 export type Dialect = {
-  /** What orders rows of one millisecond as they were made. */
+  /** Column that orders rows of one millisecond by creation. */
   seq: string
   greatest: string
   least: string
-  /** Where a text begins in another one, counted from 1; 0 where it does not. */
+  /** Position of a string in another one, from 1; 0 if it is absent. */
   position: string
-  /** Behind a SELECT: nobody else changes the row, or locks it, before the transaction ends. */
+  /** After a SELECT: no other transaction changes or locks the row before this one ends. */
   forUpdate: string
-  /** Behind a SELECT of rows to delete or to take: those that somebody else has locked are left out. */
+  /** After a SELECT of rows to delete or take: skips rows that others have locked. */
   skipLocked: string
-  /** Before a column: no index of it is to be used, where the planner is known to take the wrong one. */
+  /** Before a column: keeps the planner from using its index, where it is known to choose wrong. */
   noIndex: string
-  /** Behind a table: the index to use, where the planner without statistics takes another one. */
+  /** After a table: the index to use, where the planner without statistics chooses another one. */
   indexedBy: (index: string) => string
-  /** The members of a JSON object of numbers, as the rows `used (id, at)`. */
+  /** Members of a JSON object of numbers, as rows `used (id, at)`. */
   members: (json: string) => string
-  /** The members of a JSON object as rows with `key` and `value`, of which the latter may be text. */
+  /** Members of a JSON object, as rows with `key` and `value`. The value may be text. */
   entries: (json: string) => string
   /** A field of a JSON object, as text or a number. */
   field: (json: string, name: string) => string
-  /** The SHA-256 of a text, in hexadecimal; on SQLite only checks of the ledger have it. */
+  /** SHA-256 of a string in hex. On SQLite only ledger checks have it. */
   digest: (text: string) => string
-  /** A part of a statement about leases, of which there are none where one process owns the store. */
+  /** Part of a statement about leases, or `without` if one process owns the store and there are none. */
   ofLease: (part: string, without?: string) => string
 }
 
@@ -63,10 +62,10 @@ export const postgres: Dialect = {
 }
 
 export type Value = string | number | null
-/** By the names that the statement has for them. */
+/** Values by their names in the statement. */
 export type Values = Readonly<Record<string, Value>>
 
-/** One statement; `Row` is what it answers. PostgreSQL knows it by its name, which no other has. */
+/** One statement; `Row` is its result. PostgreSQL prepares it under its name, which is unique. */
 export class Statement<Row> {
   declare readonly row: Row
   readonly name: string
@@ -77,7 +76,7 @@ export class Statement<Row> {
     this.#text = text
   }
 
-  /** With `:name` for each value. */
+  /** SQL with `:name` for each value. */
   text(dialect: Dialect): string {
     return typeof this.#text === 'string' ? this.#text : this.#text(dialect)
   }
@@ -85,19 +84,18 @@ export class Statement<Row> {
 
 const made: Statement<unknown>[] = []
 
-/** A statement, with `:name` for each of its values. */
 export function statement<Row = never>(name: string, text: string | ((dialect: Dialect) => string)): Statement<Row> {
   const one = new Statement<Row>(name, text)
   made.push(one)
   return one
 }
 
-/** Every statement there is, so that an engine finds out when it opens whether it understands them. */
+/** Every statement, so that an engine checks when it opens whether it understands them. */
 export function everyStatement(): readonly Statement<unknown>[] {
   return made
 }
 
-/** Columns by the names that rows have in the code, for a SELECT: `columns('id userId')` is `id, user_id AS "userId"`. */
+/** SELECT columns by their names in code: `columns('id userId')` is `id, user_id AS "userId"`. */
 export function columns(names: string): string {
   return split(names)
     .map((name) => (column(name) === name ? name : `${column(name)} AS "${name}"`))
@@ -124,16 +122,15 @@ const ofAccount: Record<keyof AccountRow, true> = {
   payloadBytes: true,
   payloadsSince: true,
 }
-/** All that there is of an account, as each command sees it. */
+/** Every column of an account, as each command reads it. */
 export const accountColumns = columns(Object.keys(ofAccount).join(' '))
 
-/** A statement that inserts a row of these columns. */
 export function insertInto(table: string, names: string): string {
   const values = split(names).map((name) => `:${name}`)
   return `INSERT INTO ${table} (${split(names).map(column).join(', ')}) VALUES (${values.join(', ')})`
 }
 
-/** Assignments of these columns, for an UPDATE. */
+/** SET assignments of these columns. */
 export function assign(names: string): string {
   return split(names)
     .map((name) => `${column(name)} = :${name}`)

@@ -1,19 +1,19 @@
 import type { Dialect } from './statement.ts'
 
-// Tags are JSON of texts, in which a pair is found as it is written: no name has a quote or a backslash, and in a value
-// both are escaped. A row of an index for each tag cost a seventh of the submissions, the tags in the index of a
-// user's tasks a twentieth.
+// Tags are a JSON object of strings, and a pair is found by its JSON as a substring. Names have no quotes or backslashes,
+// and in values both are escaped. An index row per tag cost a seventh of the submissions, tags in the index of a user's
+// tasks a twentieth.
 
 export type TagValues = { tag1: string | null; tag2: string | null; tag3: string | null }
 
 const names = ['tag1', 'tag2', 'tag3'] as const
 
-/** That a row has all tags of `tagValues`. */
+/** Condition for rows with all tags of `tagValues`. */
 export function hasTags({ position }: Dialect): string {
   return names.map((name) => `(CAST(:${name} AS text) IS NULL OR ${position}(tags, :${name}) > 0)`).join(' AND ')
 }
 
-/** Of `name:value`. */
+/** Parameters for tags written as `name:value`. */
 export function tagValues([tag1, tag2, tag3]: readonly string[]): TagValues {
   return { tag1: written(tag1), tag2: written(tag2), tag3: written(tag3) }
 }

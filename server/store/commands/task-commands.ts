@@ -30,7 +30,7 @@ import { takeOnce } from './platform/client-token-rows.ts'
 import { columns, insertInto, statement } from './statement.ts'
 import { findLeftTask, insertCall, takeLeftTask } from './wire-request-rows.ts'
 
-// The commands that move a task. Each locks the account of the task's user first, a refund too.
+// Commands that change a task. Each locks the account of the task's user first, including refunds.
 
 type Draft = Omit<AdmitTask, 'request'>
 type Failure = FailTask & { ifAbandoned?: boolean }
@@ -64,15 +64,15 @@ const claimIf = (name: string, condition: string) =>
       RETURNING ${columns(taskColumns)}`,
   )
 const claim = claimIf('task_claim', `(connector_ids IS NULL OR connector_ids = '[]' OR status <> 'pending')`)
-// A statement of its own: SQLite takes 1.5 times as long for an UPDATE that reads its own table.
+// A separate statement, because SQLite takes 1.5 times as long for an UPDATE that reads its own table.
 const claimWithConnectors = claimIf(
   'task_claim_with_connectors',
   `:connectorTasksMax > (SELECT count(*) FROM (SELECT 1 FROM tasks AS other WHERE other.user_id = :userId
     AND other.status = 'processing' AND other.connector_ids <> '[]' LIMIT :connectorTasksMax) AS found)`,
 )
 /**
- * That a task which nobody has begun must wait, as its user has `most` that were begun; what waits for another attempt is one
- * of these. Another node may take it then.
+ * Finds a task that must wait because its user has `most` started ones. Tasks waiting for another attempt count as started.
+ * Releases the lease, so that another node may take it.
  */
 const beyondLimit = statement<{ id: string }>('task_beyond_limit', ({ ofLease }) => {
   const where = `id = :taskId AND status = 'pending' AND :most <= (SELECT count(*) FROM (
@@ -82,7 +82,7 @@ const beyondLimit = statement<{ id: string }>('task_beyond_limit', ({ ofLease })
     `SELECT id FROM tasks WHERE ${where}`,
   )
 })
-/** Why the claim of a queued task with connectors took nothing. Lets another node take it. */
+/** Finds out why the claim of a queued task with connectors failed. Releases the lease, so that another node may take it. */
 const connectorsWait = statement<{ status: TaskStatus }>('task_connectors_wait', ({ ofLease }) => {
   const where = `id = :taskId AND queued = 1 AND status = 'pending' AND connector_ids <> '[]' AND ${inTime}`
   return ofLease(
@@ -90,7 +90,7 @@ const connectorsWait = statement<{ status: TaskStatus }>('task_connectors_wait',
     `SELECT status FROM tasks WHERE ${where}`,
   )
 })
-// A node renews its lease without a lock on the account, so the lease is judged by the statement that ends the attempt.
+// A node renews its lease without a lock on the account, so the statement that ends the attempt also checks the lease.
 const ifPassed = ' AND (CAST(:passedAt AS bigint) IS NULL OR lease_until <= :passedAt)'
 const ended = `RETURNING ${columns('userId agentId endpointId cost givenBack webhookUrl completedAt countedIn connectorIds cancelableUntil')}`
 const complete = statement<Ended>(
@@ -108,7 +108,7 @@ const fail = statement<Ended>(
     WHERE ${thisAttempt}${ofLease(ifPassed)} ${ended}`,
 )
 const fromEnd = 'id = :taskId AND completed_at IS NULL'
-/** Whether it was taken up or not: by then its account is locked, and nobody else ends it or takes it up. */
+/** Ends a queued or running task. Its account is locked by then, so no other command ends or starts it. */
 const failOpen = statement<Ended>(
   'task_fail_open',
   ({ greatest, ofLease }) => `UPDATE tasks SET status = 'failed', queued = 0, error_code = :code,
@@ -178,7 +178,7 @@ function json(value: object | null | undefined): string | null {
   return value === null || value === undefined ? null : JSON.stringify(value)
 }
 
-/** What `admitTask` would answer other than `accepted`; writes nothing and waits for no lock. */
+/** Predicts the result of `admitTask`; undefined if it would accept the task. Writes nothing and waits for no lock. */
 export function* foreseeAdmission(on: Reads, input: Draft, limits: StoreLimits): Op<TaskNotAccepted | undefined> {
   const { call, userId } = input
   if (call && (yield* findLeftTask(on, { call, userId })) !== undefined) return undefined
@@ -187,7 +187,7 @@ export function* foreseeAdmission(on: Reads, input: Draft, limits: StoreLimits):
 
 type Judge = { asked: Answer<AccountRow | undefined>; limits: StoreLimits }
 
-/** The reads are on their way before the account is locked, and the server runs them after that, one by one. */
+/** The reads are sent before the account is locked. The server runs them after that, one by one. */
 function* judge(on: Reads, input: Draft, { asked, limits }: Judge): Op<Judged> {
   const { idempotency, quoteId = null, userId } = input
   const readLimits = askLimits(on, input, limits)
@@ -207,7 +207,7 @@ export function* claimTask(tx: Tx, taskId: string, limits: StoreLimits): Op<Clai
   if (!account) return undefined
   const { userId } = account
   const { tasksAtWork: most } = limitsOf(account, limits.plans ?? noPlans)
-  // Counted by rows, at most as many as may be: counters are written at the end of a commit of many claims.
+  // Counts rows, up to the limit. Counters are written only at the end of a commit, which may have many claims.
   if (most !== null && (yield* tx.get(beyondLimit, { taskId, userId, most }))) return 'at-limit'
   const now = yield* tx.now()
   const leaseUntil = now + limits.leaseSeconds * 1000
@@ -260,7 +260,7 @@ export function* completeTask(tx: Tx, input: CompleteTask): Op<boolean> {
 
 type Metered = { cost: number; meters: string | null }
 
-/** What of the charge of a metered task is left. Of more than it was charged, or of unknown events, there is no usage. */
+/** The unused part of a metered task's charge. Asserts that the usage is within the charge and has only known events. */
 function settled(usage: Record<string, number>, row: Metered | undefined) {
   if (!row?.meters) return { givenBack: 0, usage: null }
   const meters = JSON.parse(row.meters) as Record<string, number>
@@ -286,7 +286,7 @@ export function* failTask(tx: Tx, input: Failure, limits: StoreLimits): Op<boole
   return true
 }
 
-/** Ends an open task, whether an agent is at work on it or not. */
+/** Ends an open task, whether or not an agent is running it. */
 export function* cancelTask(tx: Tx, input: CancelTask, limits: StoreLimits): Op<CancelTaskResult> {
   const { error, mayStopWork, taskId, userId } = input
   if (!(yield* tx.lockAccount({ userId }))) return { outcome: 'unknown' }
@@ -294,19 +294,18 @@ export function* cancelTask(tx: Tx, input: CancelTask, limits: StoreLimits): Op<
   if (!task) return { outcome: 'unknown' }
   if (task.completedAt !== null) return { outcome: 'ended' }
   if (task.cancelableUntil !== null) return { outcome: 'too-late' }
-  // One that waits for its next attempt is `processing`, and nobody is at work on it.
+  // A task that waits for its next attempt is `processing`, but not running.
   const isAtWork = task.queued === 0
   if (isAtWork && !mayStopWork) return { outcome: 'at-work' }
   yield* endOpen(tx, { taskId, from: task.status }, { error, countsAsAbuse: isAtWork, limits })
   return { outcome: 'canceled', isAtWork }
 }
 
-/** Ids of tasks that nobody has begun in time. */
 export function* expiringTasks(on: Reads, limit: number): Op<string[]> {
   return (yield* on.all(expiring, { limit, now: yield* on.now() })).map(({ id }) => id)
 }
 
-/** False when it was begun or ended meanwhile. */
+/** Returns false if it has started or ended meanwhile. */
 export function* expireTask(tx: Tx, of: { taskId: string; error: TaskFailure }, limits: StoreLimits): Op<boolean> {
   const { error, taskId } = of
   if (!(yield* tx.lockOwner({ taskId }))) return false
@@ -324,7 +323,7 @@ function* endOpen(tx: Tx, { from, taskId }: Open, ending: Omit<Ending, 'now'>): 
   yield* refund(tx, { taskId, row, from }, { ...ending, now })
 }
 
-/** What belongs to the failure of a task, whose row says it already. */
+/** Everything that follows from a task's failure, except its row, which is already written. */
 function* refund(
   tx: Tx,
   { from, row, taskId }: Open & { row: Ended },

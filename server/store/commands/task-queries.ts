@@ -15,10 +15,10 @@ import { olderThan, pieceOf, placesOf, readDeepPage, readFilteredPage, within, t
 import { columns, statement, type Dialect, type Statement } from './statement.ts'
 import { hasTags, tagValues, type TagValues } from './tag-filter.ts'
 
-// The reads of tasks. Every one walks an index and stops at its limit, whatever the size of the table.
+// Reads of tasks. Each walks an index and stops at its limit, whatever the size of the table.
 
 type ListRow = Omit<TaskListItem, 'tags'> & { seq: number; tags: string | null }
-/** `list` is for whole lists, the other two are for tags and times. */
+/** `list` is for whole lists, the others are for filters by tags, times and outcome. */
 type TaskList = {
   list: Statement<ListRow>
   filtered: Statement<ListRow>
@@ -26,12 +26,12 @@ type TaskList = {
 }
 type PayloadRow = { id: string; bytes: number | null; sha256: string | null }
 
-// The code comes after long texts, so only rows that have one are read that far.
+// The error code is stored after long columns, so only rows that have one are read that far.
 const item = `${columns('seq id agentId endpointId status tags cost givenBack createdAt completedAt')},
   CASE WHEN status = 'failed' THEN error_code END AS "errorCode"`
 const page = 'ORDER BY created_at DESC, seq DESC LIMIT :limit OFFSET :offset'
 type Filter = { where?: string; index: string }
-/** Names the index, because without statistics SQLite reads all tasks of a user to find those of a rare status. */
+/** Names the index, because without statistics SQLite reads all tasks of a user to find those with a rare status. */
 const from = ({ index, where = '' }: Filter, { indexedBy }: Dialect) =>
   `FROM tasks ${indexedBy(index)} WHERE user_id = :userId ${where}`
 const hasOutcome = `(CAST(:outcome AS text) IS NULL OR :outcome =
@@ -56,7 +56,7 @@ const get = statement<ReadTaskRow>(
   'task_get',
   `SELECT ${columns(taskColumns)} FROM tasks WHERE id = :taskId AND user_id = :userId`,
 )
-// A partial index is used only when its condition stands in the query, without parameters.
+// A partial index is used only if its condition is in the query, without parameters.
 const abandoned = statement<{ id: string; endpointId: string; attempt: number }>(
   'task_abandoned',
   ({ ofLease }) => `SELECT ${columns('id endpointId attempt')} FROM tasks
@@ -80,7 +80,7 @@ const ofAgentAndStatus = newest('_of_agent_and_status', {
   where: 'AND agent_id = :agentId AND status = :status',
 })
 // The index of an agent's tasks leads with the status, so each status is read in order and the four are merged. One query
-// over all statuses sorts every task of the agent.
+// over all statuses would sort every task of the agent.
 const ofAgentAndAny = (name: string, match: (dialect: Dialect) => string) =>
   statement<ListRow>(`task_list${name}_of_agent`, (dialect) => {
     const ofOne = (status: string) => {
@@ -109,7 +109,7 @@ export function getTask(on: Reads, of: { userId: string; taskId: string }): Answ
 
 const recordOf = (row: ReadTaskRow | undefined) => row && taskRecord(row)
 
-/** Tasks that a process which is gone was at work on. */
+/** Running tasks whose process is gone. */
 export function* abandonedTasks(on: Reads, limit: number): Op<{ id: string; endpointId: string; attempt: number }[]> {
   return yield* on.all(abandoned, { limit, now: yield* on.now() })
 }

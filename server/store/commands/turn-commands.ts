@@ -21,7 +21,7 @@ import { columns, insertInto, statement } from './statement.ts'
 import { noteWriteOff, writeOffBlock } from './turns/write-offs.ts'
 import { insertRequest, takeRepeated } from './wire-request-rows.ts'
 
-// The commands that move a chat turn. While it is open it holds a part of its account's balance:
+// Commands that change a chat turn. While it is open, it holds a part of its account's balance:
 //
 //   openTurn ──▶ open ──growHold──▶ open ──settleTurn──▶ settled: the hold released, the cost charged, once
 //                  └──its process is gone──▶ settled: the hold released, nothing charged
@@ -32,7 +32,7 @@ type Growing = {
   maxCost: Units | null
   settledAt: EpochMs | null
   countedIn: CountedIn
-  /** Of its session. */
+  /** Cap and spend of its session. */
   sessionMaxCost: Units | null
   spent: Units | null
 }
@@ -66,7 +66,7 @@ const insertFile = statement(
   'turn_insert_file',
   insertInto('payloads', 'id taskId createdAt bytes sha256 mediaType filename tokens'),
 )
-// A partial index is used only when its condition stands in the query.
+// A partial index is used only if its condition is in the query.
 const removeFiles = statement(
   'turn_delete_files',
   'DELETE FROM payloads WHERE media_type IS NOT NULL AND task_id = :turnId',
@@ -97,7 +97,7 @@ const abandoned = statement<{ id: string }>(
 export function* openTurn(tx: Tx, input: OpenTurn, limits: StoreLimits): Op<OpenTurnResult> {
   const { idempotency, maxCost = null, quoteId = null, request, sessionId, turnId, userId } = input
   const asked = {
-    // First, so that all that is read has waited for the lock.
+    // First, so that every read waits for the lock.
     account: tx.lockAccount({ userId }),
     limits: askLimits(tx, { ...input, payloadBytes: bytesOf(input) }, limits),
     session: input.agentId === undefined ? askSession(tx, { userId, sessionId }) : undefined,
@@ -154,12 +154,12 @@ function bytesOf({ files = [] }: OpenTurn): number {
   return files.reduce((sum, { digest }) => sum + digest.bytes, 0)
 }
 
-/** What stands for the session of a turn that has none: nothing stands against it. */
+/** Stand-in for the session of a turn without one: active and idle. */
 function unkept({ agentId }: OpenTurn) {
   return agentId === undefined ? undefined : ({ status: 'active', agentId, openTurnId: null } as const)
 }
 
-/** By the caps as they are now: that of a session may be changed while its turn is open. */
+/** Applies the current caps. A session's cap may change while its turn is open. */
 export function* growHold(tx: Tx, { by, least, turnId }: GrowHold, limits: StoreLimits): Op<GrowHoldResult> {
   if (!(yield* tx.lockOwner({ turnId }))) return { outcome: 'refused', reason: 'over' }
   const turn = yield* tx.get(growing, { turnId })
@@ -171,7 +171,7 @@ export function* growHold(tx: Tx, { by, least, turnId }: GrowHold, limits: Store
   const ofCaps = leftWithin(turn.maxCost, session) - turn.held
   const windows = yield* leftInNamed(tx, { account, countedIn, limits })
   const left = Math.min(ofCaps, windows.left)
-  // Before the balance, for which a turn may wait.
+  // Check the caps before the balance: a turn may wait for balance.
   if (ofCaps < least) return { outcome: 'refused', reason: 'budget', left }
   if (windows.least && windows.left < least) {
     yield* noteReached(tx, windows.least, { userId, now: yield* tx.now() })
@@ -186,7 +186,7 @@ export function* growHold(tx: Tx, { by, least, turnId }: GrowHold, limits: Store
   return { outcome: 'held', held: turn.held + taken, free: free - taken }
 }
 
-/** With `ifAbandoned` only when the turn's lease has passed, or where one process owns the store. */
+/** With `ifAbandoned`, only if the turn's lease has expired or one process owns the store. */
 export function* settleTurn(
   tx: Tx,
   input: SettleTurn,
@@ -194,7 +194,7 @@ export function* settleTurn(
 ): Op<SettledTurn | undefined> {
   const { breakdown, cost, outcome, remainder = 0, turnId } = input
   if (!(yield* tx.lockOwner({ turnId }))) return undefined
-  // A node renews its lease without a lock on the account, so the row is locked before its lease is judged.
+  // A node renews its lease without a lock on the account, so lock the row before checking its lease.
   const turn = yield* tx.get(ifAbandoned ? getLocked : get, { turnId })
   if (!turn || turn.settledAt !== null) return undefined
   const now = yield* tx.now()
@@ -203,12 +203,12 @@ export function* settleTurn(
   const session = yield* askSession(tx, { userId, sessionId })
   const account = must(yield* tx.account(userId), 'a turn has an account')
   const { carriedOn, due } = withCarried({ cost, remainder }, account.carried)
-  // What is within its hold is within its windows.
+  // A cost within the hold is also within the windows.
   const ofWindows = due <= held ? Infinity : held + (yield* leftInNamed(tx, { account, countedIn, limits })).left
   const free = account.balance - account.held + held
   const charged = Math.min(due, free, leftWithin(turn.maxCost, session), ofWindows)
   changeCounted(tx, countedIn, { charged, held: -held })
-  // A failure without a charge has no receipt, so what the account carries stays with the next one.
+  // A failure without a charge has no receipt, so the account's carry-over stays for the next one.
   const hasReceipt = outcome !== 'failed' || charged > 0
   const writtenOff = Math.min((hasReceipt ? due : cost) - charged, Number.MAX_SAFE_INTEGER)
   if (writtenOff > 0) {
@@ -224,24 +224,23 @@ export function* settleTurn(
       carriedAfterUsd: formatExact({ cost: 0, remainder: carriedOn }),
       ...(writtenOff > 0 && { writtenOffUsd: formatUsd(writtenOff) }),
     }
-    // Each receipt begins with what the one before it left, so nothing else changes it.
+    // Each receipt starts with the remainder of the one before, so nothing else changes it.
     const settles = { held, carried: carriedOn }
     const description = `Chat with ${agentId}${turnEndings[outcome]}`
     const posting = { userId, type: 'chat_charge', amount: -charged, sessionId, turnId, description, now } as const
     balance = (yield* spend(tx, account, { ...posting, breakdown: receipt, settles })).balance
   } else tx.hold(userId, -held)
-  // What it no longer holds.
+  // Pay debt with the released hold.
   if (account.owed > 0) balance = yield* payDebt(tx, { userId, now })
   yield* tx.run(settle, { turnId, cost: charged, outcome, now })
   const facts = { type: 'chat.settled', turnId, sessionId, agentId, outcome, cost: charged } as const
   recordEvent(tx, { id: eventIdOf(turnId), userId, at: now, facts })
-  // Files of a message that is not kept.
+  // Files of a message that is not stored.
   if (!input.exchange) yield* tx.run(removeFiles, { turnId })
   yield* closeTurn(tx, { sessionId, turn: input, charged, beganAt, now })
   return { charged, balance, writtenOff }
 }
 
-/** Ids of open turns whose process is gone. */
 export function* abandonedTurns(on: Reads, limit: number): Op<string[]> {
   return (yield* on.all(abandoned, { limit, now: yield* on.now() })).map(({ id }) => id)
 }

@@ -14,14 +14,12 @@ import type { UserRecord } from '../records.ts'
 import type { Op, Reads, Tx } from './command.ts'
 import { columns, insertInto, statement, type Dialect } from './statement.ts'
 
-// Users, each with an account.
-
 type Flagged<Record extends { isAdmin: boolean }> = Omit<Record, 'isAdmin'> & { isAdmin: 0 | 1 }
 type WithHash = { passwordHash: string | null }
 
 const user = columns('id email isAdmin createdAt suspendedAt externalId')
 const account = columns('userId balance held owed notifyBelow blockedUntil connectorsBlockedUntil plan limits')
-/** More than a number holds is told as the most that it holds. */
+/** Clamped to the largest exact integer. */
 const writtenOff = (least: string) => `${least}(${Number.MAX_SAFE_INTEGER}, coalesce((
   SELECT count FROM counters
   WHERE counters.user_id = users.id AND kind = 'written-off' AND part = '' AND status = ''), 0)) AS "writtenOff"`
@@ -54,7 +52,6 @@ const count = statement<{ total: number }>(
   'user_count',
   (dialect) => `SELECT count(*) AS total FROM users WHERE ${found(dialect)}`,
 )
-/** The place of the newest user. */
 export const newest = statement<{ seq: number | null }>(
   'user_newest',
   ({ seq }) => `SELECT max(${seq}) AS seq FROM users`,
@@ -72,13 +69,13 @@ const changePassword = statement(
   'UPDATE users SET password_hash = :passwordHash WHERE id = :userId AND password_hash IS NOT DISTINCT FROM :from',
 )
 
-/** Two nodes that make a user of one address at the same moment: the second is undone by the index and looks again. */
+/** If two nodes create a user with the same email simultaneously, the index rolls back the second one, which then checks again. */
 export function* createUser(tx: Tx, input: CreateUser): Op<CreateUserResult> {
   const { email, externalId = null, isAdmin, passwordHash } = input
   if (email !== null && (yield* findUser(tx, email))) return { outcome: 'refused', reason: 'email-taken' }
   const now = yield* tx.now()
   const userId = newId('user', now)
-  // The domain is reserved, so that no mail server has it.
+  // The domain is reserved, so no mail server has it.
   const address = email?.toLowerCase() ?? `${userId}@users.invalid`
   const row = { id: userId, email: address, passwordHash, isAdmin: isAdmin ? 1 : 0, createdAt: now, externalId }
   yield* tx.run(insert, row)
@@ -94,7 +91,7 @@ export function* findUser(on: Reads, email: string): Op<UserRecord | undefined> 
   return known
 }
 
-/** With what a login is checked against. */
+/** Includes the data that a login is checked against. */
 export function* findCandidate(on: Reads, email: string): Op<(UserRecord & LoginCandidate) | undefined> {
   const row = yield* on.get(byEmail, { email: email.toLowerCase() })
   return row && toRecord(row)
@@ -106,8 +103,8 @@ export function* getUser(on: Reads, userId: string): Op<(UserAccount & WithHash)
 }
 
 /**
- * Reads a page and counts the list, in one walk through all users. Each piece has an event-loop tick of its own: a search
- * among 500,000 users in one tick blocked for 1.4 s. All walks share one turn, so several of them take no more ticks from others.
+ * Reads a page and counts the list, in one walk through all users, one piece per event-loop tick. A search among 500,000
+ * users in one tick blocked for 1.4 s. All such walks share one queue, so several of them take no more ticks from others.
  */
 export function* listUsers(
   on: Reads,
@@ -130,11 +127,10 @@ export function* listUsers(
   return { users, total }
 }
 
-/** For a user whose account is locked. */
 export function* updateUser(tx: Tx, input: UpdateUser): Op<UpdateUserResult> {
   const { isAdmin, isSuspended, userId, withoutAdmins = false } = input
   yield* tx.lockAccount({ userId })
-  // Whoever takes an admin away waits for whoever does the same to another one.
+  // Serializes removals of admins, so that one always remains.
   yield* tx.lock('admins')
   tx.holdersChanged('users')
   const known = yield* getUser(tx, userId)
@@ -150,7 +146,7 @@ export function* updateUser(tx: Tx, input: UpdateUser): Op<UpdateUserResult> {
   return { outcome: 'updated' }
 }
 
-/** False when the password is no longer the one that this takes the place of. */
+/** Returns false if the password is no longer `from`. */
 export function* setPassword(
   tx: Tx,
   { from, passwordHash, userId }: Omit<SetPassword, 'keepLoginId' | 'forget'>,

@@ -3,20 +3,20 @@ import type { ToolCall, WireRequest, WireRequestStore } from '../requests/wire-r
 import type { Engine, Op, Reads, Tx } from './command.ts'
 import { insertInto, statement } from './statement.ts'
 
-// Requests that their clients may repeat. A row is written by the admission of a turn, whose lock on the account makes the
-// original and its repetitions wait for each other, on whichever nodes they arrive:
+// Requests that clients may retry without an Idempotency-Key. The admission of a turn writes a row. Its lock on the account
+// serializes the original and its retries, on whichever nodes they arrive:
 //
-//   the original first ──▶ its row; a repetition is answered with its turn
-//   a repetition first ──▶ its row; the original, a moment later, is answered with that turn
+//   the original first ──▶ its row; a retry is answered with its turn
+//   a retry first ──▶ its row; the original, a moment later, is answered with that turn
 //
-// Two alike requests that were sent on purpose are two rows, and each repetition takes one that no other has taken.
+// Two identical requests sent on purpose are two rows, and each retry takes one that no other has taken.
 //
-// Calls of tools do not say that they are repeated. A call takes a task whose client has left, or that of the same request of
-// the same client while that waits.
+// Tool calls do not say that they are retries. A call takes a task whose client has left, or the unfinished task of the same
+// request from the same client.
 
-/** How long after the end of a turn a repetition is answered with it. */
+/** How long after the end of a turn a retry is answered with it. */
 const keptMs = 60_000
-/** How much later than its repetition an original may arrive: it waits at a busy node, and its client has given it up. */
+/** How much later than its retry an original may arrive: it waited at a busy node, and its client has given up on it. */
 const overtakenMs = 1000
 
 const isKnown = '(t.settled_at IS NULL OR t.settled_at > :until)'
@@ -63,7 +63,7 @@ const leave = statement(
   'wire_request_leave',
   'UPDATE wire_requests SET left_at = :now WHERE user_id = :userId AND digest = :digest AND resource_id = :resourceId',
 )
-/** A subquery for each row, since PostgreSQL would read all turns for a NOT EXISTS. */
+/** Uses a subquery per row, because PostgreSQL would read all turns for a NOT EXISTS. */
 const purge = statement(
   'wire_request_purge',
   ({ skipLocked }) => `WITH old AS MATERIALIZED (SELECT user_id, digest, resource_id FROM wire_requests AS w
@@ -77,7 +77,7 @@ const purge = statement(
 
 type Sent = WireRequest & { userId: string }
 
-/** The turn that answers the request, if it is a repetition, or was overtaken by one. For an account that is locked. */
+/** The turn that answers the request, if it is a retry or was overtaken by one. The account must be locked. */
 export function* takeRepeated(tx: Tx, { digest, retries, userId }: Sent): Op<string | undefined> {
   const now = yield* tx.now()
   const of = { userId, digest, until: now - keptMs }
@@ -89,7 +89,7 @@ export function* takeRepeated(tx: Tx, { digest, retries, userId }: Sent): Op<str
   return found?.resourceId
 }
 
-/** In the transaction of the admission. */
+/** Call it in the transaction of the admission. */
 export function insertRequest(tx: Tx, { digest, now, resourceId, retries, userId }: Sent & Made): void {
   tx.send(insert, { userId, digest, resourceId, madeBy: retries, retries, createdAt: now })
 }
@@ -104,7 +104,7 @@ export function* findLeftTask(on: Reads, { call, userId }: Call): Op<string | un
   return left?.resourceId
 }
 
-/** As `findLeftTask`, so that no other call is answered with it. For an account that is locked. */
+/** Like `findLeftTask`, but no other call is answered with the task from then on. The account must be locked. */
 export function* takeLeftTask(tx: Tx, of: Call): Op<string | undefined> {
   const resourceId = yield* findLeftTask(tx, of)
   if (resourceId !== undefined) {
@@ -113,7 +113,7 @@ export function* takeLeftTask(tx: Tx, of: Call): Op<string | undefined> {
   return resourceId
 }
 
-/** In the transaction of the admission. */
+/** Call it in the transaction of the admission. */
 export function insertCall(tx: Tx, { call, ...of }: Made & { call: ToolCall; userId: string }): void {
   for (const digest of [call.what, call.request]) {
     if (digest !== null) insertRequest(tx, { ...of, digest, retries: 0 })
@@ -122,12 +122,10 @@ export function insertCall(tx: Tx, { call, ...of }: Made & { call: ToolCall; use
 
 type Made = { resourceId: string; now: EpochMs }
 
-/** Returns the number of deleted rows. */
 export function* purgeRequests(tx: Tx, rowsMax: number): Op<number> {
   return yield* tx.run(purge, { until: (yield* tx.now()) - keptMs, rowsMax })
 }
 
-/** The same on every engine. */
 export function wireRequestStore(engine: Engine): WireRequestStore {
   return {
     findTurn: (input) =>

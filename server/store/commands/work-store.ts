@@ -29,7 +29,6 @@ const purgeRowsMax = 500
 const expiredRowsMax = 100
 const closedMax = 1000
 
-/** Tasks, sessions, chats and money: the same on every engine. */
 export function workStore(engine: Engine, limits: StoreLimits) {
   return {
     admitTask: async (input) => {
@@ -138,7 +137,7 @@ export function workStore(engine: Engine, limits: StoreLimits) {
   } satisfies Partial<Store>
 }
 
-/** A transaction each: no command holds the locks of two accounts. */
+/** One transaction each, because no command locks two accounts. */
 async function closeAbandonedTurns(engine: Engine, limits: StoreLimits): Promise<number> {
   const left = await engine.read((on) => turns.abandonedTurns(on, closedMax))
   const close = (turnId: string) => {
@@ -148,7 +147,7 @@ async function closeAbandonedTurns(engine: Engine, limits: StoreLimits): Promise
   let closed = 0
   let failure: unknown
   for (let first = 0; first < left.length; first += engine.atOnce) {
-    // One that cannot be closed keeps no other from it.
+    // A turn that cannot be closed must not keep the others open.
     for (const result of await Promise.allSettled(left.slice(first, first + engine.atOnce).map(close))) {
       if (result.status === 'rejected') failure = result.reason
       else if (result.value) closed++

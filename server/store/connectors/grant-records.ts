@@ -1,18 +1,18 @@
 import type { EpochMs } from '../../kernel/clock.ts'
 import type { ConnectorOf, ConnectorRecord } from '../records.ts'
 
-/** What the sign-in at a connector's authorization server gave. */
+/** Result of a sign-in at a connector's authorization server. */
 export type GrantRecord = ConnectorOf & {
   issuer: string
-  /** Tokens and client, encrypted; the client alone where its connector needs a sign-in. */
+  /** Encrypted tokens and client; only the client if the connector needs a sign-in. */
   sealed: string
-  /** Of the access token; null where the server does not say. */
+  /** Expiry of the access token; null if the server does not say. */
   expiresAt: EpochMs | null
-  /** Of the tokens: each exchange of them makes another, and no version comes twice. */
+  /** Version of the tokens. Each refresh makes a new one, and none repeats. */
   version: number
 }
 
-/** A sign-in that was begun and has not come back. */
+/** A sign-in in progress: the browser has not returned. */
 export type SignInRecord = ConnectorOf & { sealed: string; expiresAt: EpochMs }
 
 type VersionOf = ConnectorOf & { version: number }
@@ -20,33 +20,35 @@ type Tokens = { sealed: string; expiresInMs: number | null }
 
 export type ConnectorGrantStore = {
   get(of: ConnectorOf): Promise<GrantRecord | undefined>
-  /** Whether a sign-in was begun and has not come back. */
   isPending(of: ConnectorOf): Promise<boolean>
-  /** In the place of an earlier one of the connector; undefined when the connector was changed since. */
+  /** Starts a sign-in in place of an earlier one of the connector. Undefined if the connector has changed since. */
   begin(
     input: ConnectorOf & { stateHash: string; sealed: string; lifeMs: number; ifUpdatedAt: EpochMs },
   ): Promise<{ expiresAt: EpochMs } | undefined>
-  /** A pending sign-in, also one whose time is over. */
+  /** Finds a pending sign-in, even an expired one. */
   find(stateHash: string): Promise<SignInRecord | undefined>
-  /** Ends a pending sign-in, once, and reads its connector; undefined when it is gone, or its time is over. */
+  /** Ends a pending sign-in, once, and returns its connector. Undefined if it is gone or expired. */
   take(stateHash: string): Promise<ConnectorRecord | undefined>
-  /** Keeps what a sign-in gave; false, and nothing is kept, when the connector was changed since. */
+  /** Stores the result of a sign-in. Returns false and stores nothing if the connector has changed since. */
   keep(input: ConnectorOf & Tokens & { issuer: string; ifUpdatedAt: EpochMs }): Promise<boolean>
-  /** Says why a sign-in failed, of a connector that needs one. */
+  /** Stores why a sign-in failed, if the connector needs one. */
   noteFailure(input: ConnectorOf & { message: string }): Promise<void>
-  /** True for one of all that ask while these tokens are the newest, until it has renewed them or the time is over. */
+  /**
+   * Claims the refresh of these tokens. True for only one caller while they are the newest, until it has renewed them or
+   * `forMs` is over.
+   */
   claim(input: VersionOf & { forMs: number }): Promise<boolean>
-  /** Keeps the tokens that those of this version were exchanged for; undefined when these are not the newest any more. */
+  /** Stores the tokens obtained by refreshing this version. Undefined if this version is no longer the newest. */
   renew(input: VersionOf & Tokens): Promise<GrantRecord | undefined>
-  /** Gives a claim up: the exchange did not come about. */
+  /** Gives up a claim, because the refresh did not happen. */
   release(input: VersionOf): Promise<void>
   /**
-   * The connector needs a sign-in from now on. With `sealed` its client is kept, else nothing. False when the tokens are
-   * of another version than was given, or there are none.
+   * Makes the connector need a sign-in. Keeps its client if `sealed` is set, otherwise nothing. Returns false if the
+   * tokens have another version than `version`, or there are none.
    */
   end(input: ConnectorOf & { version: number | null; sealed: string | null; message: string | null }): Promise<boolean>
-  /** Grants of all users, in order of their connectors' ids, after `afterId`. */
+  /** Grants of all users by connector id, after `afterId`. */
   sealed(input: { afterId: string; limit: number }): Promise<GrantRecord[]>
-  /** Replaces the encrypted tokens by the same under another key, unless they were renewed meanwhile. */
+  /** Stores the same tokens encrypted with another key, unless they were renewed meanwhile. */
   reseal(input: { connectorId: string; from: string; to: string }): Promise<boolean>
 }

@@ -2,11 +2,11 @@ import type { Dialect } from '../commands/statement.ts'
 import { eventsSince } from '../webhook-records.ts'
 import { fields, isEventOf, timeOf, usd, type LedgerCheck } from './check-parts.ts'
 
-/** Ends before this time may have no event: events are newer, or were removed after their time. */
+/** Ends before this time may have no event: they predate events, or their events have expired. */
 const since = timeOf(eventsSince)
 
 const refunded = `CASE k.status WHEN 'failed' THEN k.cost ELSE k.given_back END`
-/** Events without a digest were written before `refundedUsd` was part of them. */
+/** Events without a digest predate the field `refundedUsd`. */
 const tellsOfTask = (dialect: Dialect) =>
   isEventOf(dialect, {
     row: 'k',
@@ -47,7 +47,7 @@ const tellsOfTopup = (dialect: Dialect) =>
     data: fields({ topupId: 'k.id', amountUsd: usd('k.amount') }),
   })
 
-/** What ended, was settled or credited has its event, and the event tells of it what the row says. */
+/** Everything that ended, was settled or was credited has its event, which reports what the row says. */
 export const endChecks = (dialect: Dialect): readonly LedgerCheck[] => [
   {
     what: 'a task that has ended has its event',

@@ -1,13 +1,13 @@
 import type { Dialect } from '../commands/statement.ts'
 import { creditsSince, timeOf, windowsSince, type LedgerCheck } from './check-parts.ts'
 
-// Limits on what is spent and credited: who has a window, what its limit is, and that no window is missing.
+// Checks of spend and credit limits: the owner and limit of each window, and that no window is missing.
 
 const dayMs = 86_400_000
-/** No request that was authenticated before a change of limits is admitted so long after it. */
+/** Max time from authentication to admission. This long after a change of limits, no admission still applies the previous ones. */
 const inFlightMsMax = 3_600_000
 
-/** Whose windows are: the first of the keys that took each other's place, a client token, or a user. */
+/** Owners of windows: the first key of a rotation chain, a client token, or a user. */
 const owners = `SELECT coalesce(counts_as, id) AS id, user_id FROM api_keys
   UNION SELECT id, user_id FROM client_tokens UNION SELECT id, id FROM users`
 
@@ -35,7 +35,7 @@ export const limitChecks = ({ entries, field }: Dialect): readonly LedgerCheck[]
           FROM spend_windows w JOIN (${owners}) AS o ON o.id = w.owner_id WHERE o.user_id <> w.user_id`,
   },
   {
-    // A window of a time at which the limit was changed may have the one before, or more if that much was spent.
+    // A window of the time of a limit change may have the previous limit, or a higher one if that much was already spent.
     what: 'the limit of a spend window is that of its key, unless it was changed since',
     isMoney: true,
     sql: `SELECT w.user_id AS "userId", NULL AS "taskId", k.spend_limit AS expected, w.spend_limit AS actual

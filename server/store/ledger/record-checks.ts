@@ -1,6 +1,6 @@
 import type { LedgerCheck } from './check-parts.ts'
 
-// Rows that repeat or name each other: accounts, payloads, sessions, top-ups, idempotency keys, quotes and abuse blocks.
+// Checks of rows that repeat or reference each other: accounts, payloads, sessions, top-ups, idempotency keys, quotes and abuse blocks.
 
 const dayMs = 86_400_000
 
@@ -42,7 +42,7 @@ export const recordChecks = (): readonly LedgerCheck[] => [
           WHERE f.counted > coalesce(k.failed, 0) OR f.failed_at > k.failed_at`,
   },
   {
-    // Some are removed with their session, and those before an installation counted payloads are not in the count.
+    // Some payloads are removed with their session. Payloads stored before the installation counted them are not in the count.
     what: 'an account counts at least the payloads that are there of its day',
     isMoney: false,
     sql: `SELECT a.user_id AS "userId", NULL AS "taskId", sum(p.bytes) AS expected, a.payload_bytes AS actual
@@ -99,7 +99,7 @@ export const recordChecks = (): readonly LedgerCheck[] => [
           WHERE k.is_auto = 1 AND k.status = 'open' AND coalesce(p.recharge_topup_id <> k.id, true)`,
   },
   {
-    // Sessions may be deleted while the key that created them is kept.
+    // Sessions may be deleted while the key that created them is still stored.
     what: 'an idempotency key names what its user created with it',
     isMoney: false,
     sql: `SELECT i.user_id AS "userId", k.id AS "taskId", 1 AS expected, 0 AS actual FROM idempotency_keys i

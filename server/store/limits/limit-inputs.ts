@@ -3,9 +3,7 @@ import type { Units } from '../../kernel/money.ts'
 import type { LimitReset, SpendState } from '../execution-limits.ts'
 import type { AccountLimits, AccountPlan } from './account-limits.ts'
 
-// What the commands and reads of limits are given, and answer.
-
-/** What is left out stays; null removes a limit of the user, so that the plan's holds again, or the plan. */
+/** Undefined fields stay unchanged. Null removes the plan, or a limit of the user, so that the plan's applies again. */
 export type ChangeAccountLimits = {
   userId: string
   plan?: string | null
@@ -13,29 +11,29 @@ export type ChangeAccountLimits = {
 }
 
 export type LimitsState = {
-  /** As it is kept, whether the configuration has it or not. */
+  /** Stored name, whether or not the configuration has the plan. */
   plan: string | null
-  /** Those of the user that hold in the place of the plan's. */
+  /** The user's own limits, which override the plan's. */
   own: Partial<AccountLimits>
-  /** What holds. */
+  /** Effective limits. */
   limits: AccountLimits & { executionsPerMinute: number }
-  /** Of this day, where that is limited. */
+  /** Spend of the current day, if that is limited. */
   spend: SpendState | null
   tasksWaiting: number
   tasksAtWork: number
-  /** Bytes of payloads stored on this day, and the limit on them; 0 without one. */
+  /** Bytes of payloads stored today, and the limit on them; 0 without one. */
   payloads: { limit: number; bytes: number; resetsAt: EpochMs }
 }
 
-/** What a key may be used for, beside its scopes; null where it is not limited. */
+/** Limits of a key besides its scopes; null if it has none. */
 export type KeyLimits = {
   spendLimit: Units | null
   spendReset: LimitReset | null
   rateLimit: number | null
   agents: string[] | null
 }
-/** What is left out stays. */
+/** Undefined fields stay unchanged. */
 export type UpdateKey = { userId: string; keyId: string; changes: Partial<KeyLimits> }
 
-/** A user, with the plan that was read with the credential. */
+/** A user, with the plan read together with the credential. */
 export type RateOf = { userId: string; account: AccountPlan }

@@ -1,15 +1,15 @@
 import type { EpochMs } from '../../kernel/clock.ts'
 import type { LimitReset } from '../execution-limits.ts'
 
-// Periods of limits on what is spent: whole days, weeks from Monday and months of UTC, which knows no summer time.
+// Periods of spend limits: whole days, weeks from Monday and months, in UTC, which has no daylight saving time.
 
 const dayMs = 86_400_000
-/** The first of January 1970 was a Thursday, so that this Monday lies before it. */
+/** The first of January 1970 was a Thursday, so this Monday lies before it. */
 const firstMonday = -3 * dayMs
 
 let month = { startsAt: 0, endsAt: 0 }
 
-/** That of the last time is nearly always the one that is asked for. */
+/** Caches the last month, which is nearly always the one requested. */
 function monthOf(time: EpochMs): { startsAt: EpochMs; endsAt: EpochMs } {
   if (time >= month.startsAt && time < month.endsAt) return month
   const date = new Date(time)
@@ -17,7 +17,7 @@ function monthOf(time: EpochMs): { startsAt: EpochMs; endsAt: EpochMs } {
   return (month = { startsAt: Date.UTC(year, number, 1), endsAt: Date.UTC(year, number + 1, 1) })
 }
 
-/** When the period began that `now` lies in; 0 where nothing begins anew. */
+/** Start of the period that contains `now`; 0 if the limit never resets. */
 export function periodStart(reset: LimitReset, now: EpochMs): EpochMs {
   switch (reset) {
     case 'never':
@@ -31,7 +31,7 @@ export function periodStart(reset: LimitReset, now: EpochMs): EpochMs {
   }
 }
 
-/** When the period ends that began then, and the next begins; null where none does. */
+/** End of the period that starts at `startsAt`, and start of the next one; null if the limit never resets. */
 export function periodEnd(reset: LimitReset, startsAt: EpochMs): EpochMs | null {
   switch (reset) {
     case 'never':
@@ -45,5 +45,5 @@ export function periodEnd(reset: LimitReset, startsAt: EpochMs): EpochMs | null 
   }
 }
 
-/** No period is longer. */
+/** Length of the longest period. */
 export const periodMsMax = 31 * dayMs

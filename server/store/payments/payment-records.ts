@@ -2,7 +2,7 @@ import type { EpochMs } from '../../kernel/clock.ts'
 import type { Units } from '../../kernel/money.ts'
 import type { Idempotency } from '../task-inputs.ts'
 
-// Top-ups, the provider's state of them, and how users pay: inputs and results of the commands and reads.
+// Top-ups, the provider's state of them, and payment methods: inputs and results of the commands and reads.
 
 export const topupStatuses = ['open', 'paid', 'failed', 'expired'] as const
 export type TopupStatus = (typeof topupStatuses)[number]
@@ -10,13 +10,13 @@ export type TopupStatus = (typeof topupStatuses)[number]
 export const paymentProviders = ['stripe'] as const
 export type PaymentProvider = (typeof paymentProviders)[number]
 
-/** Unpaid top-ups that an account may create in 24 hours. */
+/** Max unpaid top-ups that an account can create in 24 hours. */
 export const unpaidTopupsMax = 50
 
 /** Age at which an unpaid top-up is closed. The provider closes its own page after a day. */
 export const openTopupMs = 7 * 86_400_000
 
-/** Age at which a top-up without a payment page is closed: longer than all tries to create the page take. */
+/** Age at which a top-up without a payment page is closed: longer than all attempts to create the page take. */
 export const pagelessTopupMs = 600_000
 
 /**
@@ -30,11 +30,11 @@ export type TopupRecord = {
   userId: string
   provider: PaymentProvider
   status: TopupStatus
-  /** What is credited when it is paid. */
+  /** Amount credited on payment. */
   amount: Units
-  /** Whether it was made without its user, by auto-recharge. */
+  /** Whether auto-recharge created it, without its user. */
   isAuto: boolean
-  /** The provider's id of the page where it is paid, and its address. */
+  /** The provider's id of the payment page, and its URL. */
   checkoutId: string | null
   checkoutUrl: string | null
   paymentId: string | null
@@ -57,12 +57,12 @@ export type CreateTopupResult =
   | { outcome: 'created' | 'replayed'; topup: TopupRecord }
   | { outcome: 'refused'; reason: 'idempotency-conflict' | 'suspended' | 'too-many' | 'balance' }
 
-/** `after` is the last one that was seen; without a user those of all. */
+/** `after`: id of the last top-up on the previous page. Without a user it lists everyone's. */
 export type ListTopups = { userId?: string; status?: TopupStatus; after?: string; limit: number; offset?: number }
 
 export type UserTopup = TopupRecord & { email: string }
 
-/** What users pay with, as the provider knows them and as a person does: brand and last four digits. */
+/** A payment method, by the provider's ids and by a label for people: brand and last four digits. */
 export type PaymentMethod = { customerId: string; methodId: string; methodLabel: string }
 
 /** Ids by which a provider's event or list names a top-up; at least one is not null. */
@@ -72,7 +72,7 @@ export type TopupRef = { topupId: string | null; checkoutId: string | null; paym
 export type PaymentState = {
   topupId: string
   status: TopupStatus
-  /** What was paid; null unless `status` is `paid`. */
+  /** Amount paid; null unless `status` is `paid`. */
   paid: { amount: Units; currency: string } | null
   /** Why it failed; null unless `status` is `failed`. */
   reason: string | null
@@ -102,30 +102,29 @@ export type PaymentOutcome =
   | 'not-paid'
 export type AppliedState = { outcome: PaymentOutcome; topup: TopupRecord | null }
 
-/** When a balance is topped up by itself: below what, to what, and how much of it in a month of UTC. */
+/** Settings of auto-recharge: the balance below which it starts, the balance it restores, and its maximum per UTC month. */
 export type Recharge = { below: Units; to: Units; monthlyMax: Units }
 
-/** How a user pays. */
 export type PaymentAccount = {
   customerId: string | null
   methodId: string | null
   methodLabel: string | null
   recharge: Recharge | null
-  /** Why it was switched off by itself. */
+  /** Why auto-recharge was switched off automatically. */
   rechargeOffReason: string | null
 }
 
-/** A top-up that is to be paid with what its user has saved. */
+/** A top-up to pay with the user's saved method. */
 export type DueRecharge = {
   topup: TopupRecord
   customerId: string
-  /** Null when its user has ended auto-recharge since, or is suspended: what became of it counts, and it is not asked for again. */
+  /** Null if the user has ended auto-recharge since, or is suspended. Then only an earlier charge counts, and no new one is requested. */
   methodId: string | null
-  /** Whether the provider was never asked for it. */
+  /** Whether the provider was never asked to charge it. */
   isNew: boolean
 }
 
-/** Of the top-ups since some time, and what is owed at present. */
+/** Totals of the top-ups since a time, and the current debt. */
 export type PaymentTotals = { paid: Units; refunded: Units; disputed: Units; owed: Units; topups: number }
 
 export type RestoreTopup = {
@@ -136,22 +135,22 @@ export type RestoreTopup = {
   createdAt: EpochMs
 }
 
-/** `least` and `most` bound one payment, `monthlyMax` all recharges of the account in a month of UTC. */
+/** `least` and `most` bound one payment, `monthlyMax` all recharges of the account in a UTC month. */
 export type BeginRecharge = TopupOf & { least: Units; most: Units; monthlyMax: Units }
 
 export type PaymentStore = {
-  /** Written before the provider is asked, so that no payment comes for what is not known. */
+  /** Written before the provider is called, so that no payment arrives for an unknown top-up. */
   createTopup(input: CreateTopup): Promise<CreateTopupResult>
   /** Stores the payment page, and reopens a top-up that was closed for lack of one. Undefined if it is unknown. */
   noteCheckout(input: TopupOf & { checkoutId: string; checkoutUrl: string }): Promise<TopupRecord | undefined>
   /** Closes an open top-up for which no page could be created. */
   closePageless(of: TopupOf): Promise<void>
   getTopup(of: TopupOf): Promise<TopupRecord | undefined>
-  /** How many a user has, of one state or of all. */
+  /** Number of a user's top-ups, of one status or of all. */
   countTopups(of: { userId: string; status?: TopupStatus }): Promise<number>
   /** Newest first. */
   listTopups(input: ListTopups): Promise<UserTopup[]>
-  /** Finds a top-up by the first id that is known, whoever owns it. */
+  /** Finds a top-up by the first known id, regardless of its owner. */
   findTopup(ref: TopupRef): Promise<TopupRecord | undefined>
   /**
    * Changes the top-up, the ledger and the user's events in one transaction, unless another state was applied since
@@ -163,14 +162,14 @@ export type PaymentStore = {
   totals(since: EpochMs): Promise<PaymentTotals>
 
   getAccount(userId: string): Promise<PaymentAccount>
-  /** The owner is told when the balance falls below it; null for never. */
+  /** The owner is notified when the balance falls below it; null for never. */
   setNotifyBelow(input: { userId: string; notifyBelow: Units | null }): Promise<void>
-  /** `no-method` when nothing is saved to pay with. */
+  /** `no-method`: no payment method is saved. */
   setRecharge(input: { userId: string; recharge: Recharge | null }): Promise<'changed' | 'no-method'>
-  /** Forgets what is paid with, and ends auto-recharge; its id at the provider, if there was one. */
+  /** Forgets the payment method and ends auto-recharge. Returns the method's id at the provider, if there was one. */
   forgetMethod(userId: string): Promise<string | null>
 
-  /** Users whose balance is below the threshold of their auto-recharge, or whose top-up by it is under way, after `afterId`. */
+  /** Users whose balance is below their auto-recharge threshold, or whose recharge is in progress, after `afterId`. */
   rechargeable(input: { afterId: string; limit: number }): Promise<string[]>
   /**
    * Creates the top-up that is due for a user, or returns the one in progress. Undefined if neither exists. A new one is in

@@ -3,13 +3,9 @@ import type { Units } from '../../kernel/money.ts'
 import type { CredentialLimits } from '../execution-limits.ts'
 import type { Holder, Page, Scope } from '../records.ts'
 
-// What the store keeps and answers for products that are built on the service: their keys, their users, and the tokens
-// that they hand to browsers.
+// Records, inputs and results for products built on the service: their keys, their users, and the tokens they give to browsers.
 
-/**
- * What a platform key may do: make, read and suspend users and end their keys; credit them; set their limits; act for
- * them.
- */
+/** Scopes of a platform key: create, read and suspend users and end their keys; credit them; set their limits; act on their behalf. */
 export const platformScopes = ['users', 'credit', 'limits', 'act'] as const
 export type PlatformScope = (typeof platformScopes)[number]
 
@@ -18,9 +14,9 @@ export type PlatformKeyRecord = {
   name: string
   hint: string
   scopes: PlatformScope[]
-  /** Addresses and networks that it is accepted from; null for all. */
+  /** Addresses and networks it is accepted from; null for all. */
   addresses: string[] | null
-  /** Ceiling of what it credits on a day of UTC, and of what it takes back; null without one. */
+  /** Max it credits per UTC day, and max it takes back per UTC day; null without a ceiling. */
   creditPerDay: Units | null
   creditedToday: Units
   takenToday: Units
@@ -32,7 +28,7 @@ export type PlatformKeyRecord = {
   lastUsedAt: EpochMs | null
 }
 
-/** What a platform key is checked against on every request. */
+/** Data to check a platform key against, on every request. */
 export type PlatformKeyHolder = Pick<PlatformKeyRecord, 'id' | 'scopes' | 'addresses' | 'expiresAt' | 'revokedAt'>
 
 export type CreatePlatformKey = Pick<
@@ -40,7 +36,7 @@ export type CreatePlatformKey = Pick<
   'name' | 'hint' | 'scopes' | 'addresses' | 'creditPerDay' | 'createdBy' | 'expiresAt'
 > & { tokenHash: string }
 
-/** A user by the id of the service, or by that of the product. */
+/** A user by the service's id, or by the product's. */
 export type UserRef = { userId: string } | { externalId: string }
 
 export type ActingUser = { id: string } & Holder
@@ -48,7 +44,7 @@ export type ActingUser = { id: string } & Holder
 export type ExternalUser = {
   externalId: string
   email: string | null
-  /** The platform key that makes it; null for an admin. */
+  /** The platform key that creates the user; null for an admin. */
   keyId: string | null
 }
 export type ExternalUserResult =
@@ -64,7 +60,7 @@ export type ClientTokenRecord = {
   taskId: string | null
   maxCost: Units | null
   isOnce: boolean
-  /** Id of the key, login or platform key that made it. */
+  /** Id of the key, login or platform key that created it. */
   createdBy: string
   createdAt: EpochMs
   expiresAt: EpochMs
@@ -77,8 +73,8 @@ export type CreateClientToken = Omit<ClientTokenRecord, 'id' | 'createdAt' | 'ex
 }
 
 /**
- * What a client token is checked against on every request. It ends with what made it, at `makerEndsAt`, and a key that
- * made it limits it as it limits itself; `agents` are those that both reach.
+ * Data to check a client token against, on every request. The token ends with its creator, at `makerEndsAt`. The limits of a
+ * key that created it apply to it too. `agents` are those that both may use.
  */
 export type ClientTokenHolder = Omit<ClientTokenRecord, 'createdAt'> & {
   makerEndsAt: EpochMs
@@ -86,29 +82,29 @@ export type ClientTokenHolder = Omit<ClientTokenRecord, 'createdAt'> & {
 } & Holder
 
 export type PlatformStore = {
-  /** Throws CONFLICT when there are as many that work as are allowed. */
+  /** Throws CONFLICT at the maximum number of active keys. */
   createKey(input: CreatePlatformKey): Promise<PlatformKeyRecord>
-  /** By the SHA-256 of the token, in hex. Never older than the last commit of any process. */
+  /** Finds a key by the SHA-256 of its token, in hex. Never older than the last commit of any process. */
   findKey(tokenHash: string): Promise<PlatformKeyHolder | undefined>
   getKey(keyId: string): Promise<PlatformKeyRecord | undefined>
   /** Newest first. */
   listKeys(input: Page): Promise<{ keys: PlatformKeyRecord[]; total: number }>
-  /** False when it is unknown or revoked. */
+  /** Returns false if it is unknown or already revoked. */
   revokeKey(keyId: string): Promise<boolean>
-  /** Records when keys were last used; losing a batch loses nothing but that. */
+  /** Records when keys were last used. Losing a batch loses nothing else. */
   touchKeys(uses: readonly { keyId: string; at: EpochMs }[]): Promise<void>
 
   /**
-   * The one user with that external id, made with an empty account where there is none. Throws CONFLICT when the key has
-   * made as many as are allowed.
+   * The one user with that external id, created with an empty account if there is none. Throws CONFLICT if the key has
+   * created the maximum number of users.
    */
   openUser(input: ExternalUser): Promise<ExternalUserResult>
   findUser(of: UserRef): Promise<ActingUser | undefined>
 
-  /** Throws CONFLICT when the user has as many that work as are allowed. */
+  /** Throws CONFLICT if the user has the maximum number of active tokens. */
   createToken(input: CreateClientToken): Promise<ClientTokenRecord>
-  /** By the SHA-256 of the token, in hex. Never older than the last commit of any process. */
+  /** Finds a token by its SHA-256, in hex. Never older than the last commit of any process. */
   findToken(tokenHash: string): Promise<ClientTokenHolder | undefined>
-  /** Undefined when it is unknown; one that was revoked stays as it is. */
+  /** Undefined if it is unknown. A revoked token stays unchanged. */
   revokeToken(of: { userId: string; tokenId: string }): Promise<ClientTokenRecord | undefined>
 }

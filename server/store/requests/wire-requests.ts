@@ -1,25 +1,22 @@
 import type { EpochMs } from '../../kernel/clock.ts'
 
-// Requests of protocols whose clients repeat them by themselves, without an Idempotency-Key.
+// Requests of protocols whose clients retry automatically, without an Idempotency-Key.
 
-/** `digest` is that of the request; `retries` is how often its client says that it has repeated it. */
+/** `digest` identifies the request. `retries` is the client's own retry count. */
 export type WireRequest = { digest: string; retries: number }
 
-/**
- * A call of a tool that waits for its task: digests of what it asks for, and of the request of one client, if that is told from
- * all others.
- */
+/** A tool call that waits for its task: digests of its contents (`what`), and of the request if its client can be told from all others. */
 export type ToolCall = { what: string; request: string | null; keptMs: number }
 
 type RequestOf = { userId: string; digest: string; resourceId: string }
 
 export type WireRequestStore = {
-  /** The turn that an earlier sending of the request was answered with, if it is open or ended within the last minute. */
+  /** The turn that answered an earlier attempt of the request, if it is open or ended within the last minute. */
   findTurn(input: WireRequest & { userId: string }): Promise<string | undefined>
-  /** Its client left without the whole answer, so the next repetition is most likely of this one. */
+  /** Notes that its client left before the whole response was sent, so the next retry most likely belongs to it. */
   left(input: RequestOf): Promise<EpochMs>
-  /** False when another sending has been answered with it since its client left. */
+  /** Returns false if another attempt has been answered with it since its client left. */
   takeBack(input: RequestOf & { leftAt: EpochMs }): Promise<boolean>
-  /** After a start of the only process: nobody waits any more. */
+  /** Marks all as left when the only process starts: no client is waiting any longer. */
   leaveAll(): Promise<void>
 }

@@ -1,8 +1,7 @@
 import type { TableWords } from './table-words.ts'
 
-// Money columns are units of 0.0001 USD; times are milliseconds since the epoch.
+// Money columns are units of 0.0001 USD. Times are milliseconds since the epoch.
 
-/** Users, their keys, and their money. */
 export function accountTables({
   bySeq,
   check,
@@ -21,25 +20,25 @@ export function accountTables({
     {
       ...madeInOrder(),
       id: text().primaryKey(),
-      /** Stored in lower case, so that the unique index compares without case. */
+      /** Stored in lower case, so that the unique index ignores case. */
       email: text().notNull().unique(),
       passwordHash: text('password_hash'),
       isAdmin: number('is_admin').notNull(),
       createdAt: number('created_at').notNull(),
-      /** While it is set, nothing can be done in the user's name. */
+      /** While set, nothing can be done on behalf of the user. */
       suspendedAt: number('suspended_at'),
-      /** What a product that is built on the service calls the user; compared as it is, with case. */
+      /** The user's id in a product built on the service. Case-sensitive. */
       externalId: text('external_id'),
     },
     (user) => [
       uniqueIndex('users_external')
         .on(user.externalId)
         .where(sql`external_id IS NOT NULL`),
-      // Counted before the rights of an admin are removed.
+      // Counts admins before the rights of one are removed.
       index('users_admins')
         .on(user.id)
         .where(sql`is_admin = 1`),
-      // Lists walk users in this order, which is the rowid of SQLite.
+      // Lists walk users in this order, which on SQLite is the rowid.
       ...bySeq(user as never).map((made) => index('users_made').on(made)),
     ],
   )
@@ -57,29 +56,29 @@ export function accountTables({
       blockSeconds: number('block_seconds'),
       /** Until then no task with connectors is accepted or started. */
       connectorsBlockedUntil: number('connectors_blocked_until'),
-      /** What the provider took back of a top-up and the balance did not have; each credit pays it first. */
+      /** Debt: reversed top-up amounts that the balance could not cover. Each credit pays it first. */
       owed: number().notNull().default(0),
-      /** What platform keys credited and did not take back: the sum of their transactions. */
+      /** Sum of the transactions by platform keys: amounts credited and not taken back. */
       platformCredited: number('platform_credited').notNull().default(0),
-      /** Name of a plan of the configuration; null for the default. */
+      /** Name of a plan in the configuration; null for the default plan. */
       plan: text(),
-      /** JSON object of the limits that hold in the place of the plan's. */
+      /** JSON object of the limits that override the plan's. */
       limits: text(),
-      /** The owner is told when the balance falls below it. */
+      /** The owner is notified when the balance falls below it. */
       notifyBelow: number('notify_below'),
-      /** When it fell below it; null again once a credit has lifted it. */
+      /** When the balance fell below it; null again once a credit has lifted it. */
       lowAt: number('low_at'),
       /** Remainder of chat costs below one unit, in billionths of a USD. */
       carried: number().notNull().default(0),
-      /** Written off of the user's chats on the UTC day that begins at `writtenOffOn`. */
+      /** Write-offs of the user's chats on the UTC day that begins at `writtenOffOn`. */
       writtenOff: number('written_off').notNull().default(0),
       writtenOffOn: number('written_off_on'),
-      /** Bytes of the payloads that were stored for the user since `payloadsSince` and on its UTC day. */
+      /** Bytes of the user's payloads stored since `payloadsSince`, on its UTC day. */
       payloadBytes: number('payload_bytes').notNull().default(0),
       payloadsSince: number('payloads_since'),
     },
     (account) => [
-      // Of many users few owe something, or have a plan that is not the default.
+      // Few users have debt, or a plan other than the default.
       index('accounts_owing')
         .on(account.owed)
         .where(sql`owed > 0`),
@@ -101,24 +100,24 @@ export function accountTables({
         .references(() => users.id),
       name: text().notNull(),
       tokenHash: text('token_hash').notNull().unique(),
-      /** The token's last four characters, by which a person tells keys apart. */
+      /** The token's last four characters, by which people tell keys apart. */
       hint: text().notNull(),
       scopes: text().notNull(),
       createdAt: number('created_at').notNull(),
       expiresAt: number('expires_at'),
       revokedAt: number('revoked_at'),
       lastUsedAt: number('last_used_at'),
-      /** The key that took this one's place; a key is rotated once. */
+      /** The key that replaced this one. A key is rotated once. */
       replacedBy: text('replaced_by'),
-      /** What may be spent with it, over its life or in each period of `spendReset`; null without a limit. */
+      /** Max spend with the key, over its life or in each period of `spendReset`; null without a limit. */
       spendLimit: number('spend_limit'),
-      /** `never`, `day`, `week` or `month`, of UTC. */
+      /** `never`, `day`, `week` or `month`, in UTC. */
       spendReset: text('spend_reset'),
-      /** Executions a minute; null for those of its user. */
+      /** Executions a minute; null for the user's limit. */
       rateLimit: number('rate_limit'),
-      /** When its limits were last changed; null if they are those it was created with. */
+      /** When its limits last changed; null if it still has those it was created with. */
       limitedAt: number('limited_at'),
-      /** The first of the keys that it took the place of by rotations: what is spent with one counts for all. */
+      /** First key of its rotation chain. Spend with one key of the chain counts for all. */
       countsAs: text('counts_as'),
       /** JSON array of ids; null for all agents. */
       agents: text(),
@@ -131,7 +130,7 @@ export function accountTables({
     {
       seq: seq(),
       id: text().notNull().unique(),
-      /** No foreign keys: the ledger outlives every row that it speaks of. */
+      /** No foreign keys: the ledger outlives every row it names. */
       userId: text('user_id').notNull(),
       type: text().notNull(),
       amount: number().notNull(),
@@ -142,22 +141,22 @@ export function accountTables({
       description: text().notNull(),
       /** JSON object of the components of a chat's cost. */
       breakdown: text(),
-      /** Of a credit: a key that is used once per user, for ever. */
+      /** Idempotency key of a credit. Works once per user, forever. */
       idempotencyKey: text('idempotency_key'),
-      /** Of a top-up's credit, and of what was taken back of it or given again. */
+      /** Set for a top-up's credit, and for amounts of it taken back or given back. */
       topupId: text('topup_id'),
-      /** JSON object, for what a platform key credited or took back: the day since the epoch that it counts in, by the key's id. */
+      /** JSON object for an amount a platform key credited or took back: the day since the epoch it counts in, by key id. */
       countedIn: text('counted_in'),
       createdAt: number('created_at').notNull(),
     },
     (transaction) => [
       index('transactions_user').on(transaction.userId, ...bySeq(transaction)),
       index('transactions_user_type').on(transaction.userId, transaction.type, ...bySeq(transaction)),
-      // A second charge or refund of one task is impossible, whatever the code does.
+      // Prevents a second charge or refund of one task, whatever the code does.
       uniqueIndex('transactions_task')
         .on(transaction.taskId, transaction.type)
         .where(sql`task_id IS NOT NULL`),
-      // And so is a second charge of one chat turn.
+      // Likewise a second charge of one chat turn.
       uniqueIndex('transactions_turn')
         .on(transaction.turnId)
         .where(sql`turn_id IS NOT NULL`),
@@ -167,7 +166,7 @@ export function accountTables({
       uniqueIndex('transactions_idempotency')
         .on(transaction.userId, transaction.idempotencyKey)
         .where(sql`idempotency_key IS NOT NULL`),
-      // And so is a second credit of one top-up.
+      // Likewise a second credit of one top-up.
       uniqueIndex('transactions_topup')
         .on(transaction.topupId)
         .where(sql`topup_id IS NOT NULL AND type = 'credit'`),
@@ -175,16 +174,16 @@ export function accountTables({
     ],
   )
 
-  /** How many rows a user's lists hold, kept by the commands that change them; a total is never a scan. */
+  /** Number of rows in a user's lists, maintained by the commands that change them, so that a total is never a scan. */
   const counters = table(
     'counters',
     {
       userId: text('user_id').notNull(),
-      /** `task` or `transaction`. */
+      /** `task`, `transaction` or `written-off`. */
       kind: text().notNull(),
-      /** A task's agent, a transaction's type. */
+      /** A task's agent, or a transaction's type. */
       part: text().notNull(),
-      /** A task's status; empty for a transaction. */
+      /** A task's status; empty otherwise. */
       status: text().notNull(),
       count: number().notNull(),
     },
@@ -211,8 +210,8 @@ export function accountTables({
   )
 
   /**
-   * Requests that their clients may repeat without an Idempotency-Key, and what each was answered with: until a minute after
-   * the end of that. Only a digest of the request is kept.
+   * Requests that clients may retry without an Idempotency-Key, and the turn or task that answered each, until a minute
+   * after its end. Only a digest of the request is stored.
    */
   const wireRequests = table(
     'wire_requests',
@@ -222,11 +221,11 @@ export function accountTables({
       digest: text().notNull(),
       /** Id of the turn or task. */
       resourceId: text('resource_id').notNull(),
-      /** Retry count of the request that made it, until the first one was answered with it too. */
+      /** Retry count of the request that created the row; 0 once the original was also answered with it. */
       madeBy: number('made_by').notNull(),
       /** Highest retry count that was answered with it. */
       retries: number().notNull(),
-      /** When its client left without the whole answer. */
+      /** When its client left before the whole response was sent. */
       leftAt: number('left_at'),
       createdAt: number('created_at').notNull(),
     },
@@ -236,7 +235,7 @@ export function accountTables({
     ],
   )
 
-  /** Failed tasks that count toward the next abuse block; a block and its lifting empty a user's rows. */
+  /** Failed tasks that count toward the next abuse block. A block, or lifting one, deletes a user's rows. */
   const abuseFailures = table(
     'abuse_failures',
     {
@@ -248,7 +247,7 @@ export function accountTables({
   )
 
   /**
-   * What was spent within a limit: by a key, a client token, or a user on one day. A refund goes back to the windows of its
+   * Spend within a limit: by a key, by a client token, or by a user on one day. A refund goes back to the windows of its
    * charge, which the task or turn names (`countedIn`).
    */
   const spendWindows = table(
@@ -256,17 +255,17 @@ export function accountTables({
     {
       /** Id of the key, token or user. */
       ownerId: text('owner_id').notNull(),
-      /** Beginning of the period; 0 where it never begins anew. */
+      /** Start of the period; 0 if it never resets. */
       startsAt: number('starts_at').notNull(),
-      /** Whose account is locked when it changes. */
+      /** The user whose account is locked when the window changes. */
       userId: text('user_id').notNull(),
-      /** As it is now; of one that was lowered below what is spent, that. */
+      /** Current limit. If it was lowered below the spend, the spend. */
       limit: number('spend_limit').notNull(),
       charged: number().notNull(),
       held: number().notNull(),
-      /** Of a key whose periods were changed: what executions of this period cost or held by then that count in other windows. */
+      /** Set when a key's reset period changed: cost and holds, at that time, of executions of this period that count in other windows. */
       carried: number().notNull().default(0),
-      /** When something was first refused because of it, of which its owner is told once. */
+      /** Time of the first rejection because of this limit. The owner is notified once. */
       reachedAt: number('reached_at'),
     },
     (window) => [
@@ -280,14 +279,14 @@ export function accountTables({
     ],
   )
 
-  /** Executions of one minute with a key that has a rate of its own. */
+  /** Executions in one minute with a key that has its own rate limit. */
   const keyRates = table('key_rates', {
     keyId: text('key_id').primaryKey(),
     startsAt: number('starts_at').notNull(),
     used: number().notNull(),
   })
 
-  /** What all who open the database must agree about. */
+  /** Named values that all processes opening the database must agree on. */
   const settings = table('settings', { name: text().primaryKey(), value: text().notNull() })
 
   return {

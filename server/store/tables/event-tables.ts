@@ -2,28 +2,26 @@ import { deliveryStatuses } from '../webhook-records.ts'
 import type { Users } from './account-tables.ts'
 import type { TableWords } from './table-words.ts'
 
-/** What happened, and who is told of it. */
 export function eventTables({ check, index, number, primaryKey, sql, table, text }: TableWords, users: Users) {
   /**
-   * What happened, written with what it tells of; kept for some days. The event of a task, a turn or a credit has its id
-   * from that, so that a second event of one end is impossible, whatever the code does.
+   * Events, with the bodies to deliver, stored for some days. The id of an event of a task, turn or credit derives from that
+   * of its cause. So a second event of one end is impossible, whatever the code does.
    */
   const events = table('events', {
     id: text().primaryKey(),
-    /** No foreign keys: an event may outlive what it tells of. */
+    /** No foreign keys: an event may outlive the row it reports. */
     userId: text('user_id').notNull(),
     type: text().notNull(),
-    /** The body that is delivered, JSON: the same bytes at each attempt. */
+    /** JSON body to deliver: the same bytes at each attempt. */
     body: text().notNull(),
-    /** SHA-256 of the other columns as they were written; null in events of versions before it. */
+    /** SHA-256 of the other columns as first written; null in events of versions before digests. */
     digest: text(),
-    /** How many webhooks it was written for; null as the digest. */
+    /** Number of webhooks it was written for; null like the digest. */
     deliveries: number(),
-    /** Of what ended: when it did. */
+    /** If something ended: when it did. */
     createdAt: number('created_at').notNull(),
   })
 
-  /** Where users have events sent. */
   const webhooks = table(
     'webhooks',
     {
@@ -31,18 +29,18 @@ export function eventTables({ check, index, number, primaryKey, sql, table, text
       userId: text('user_id')
         .notNull()
         .references(() => users.id),
-      /** Null for that of the addresses that tasks name, of which an account has one. */
+      /** Null for the account's one signing webhook for per-task `webhookUrl`s. */
       url: text(),
       description: text().notNull(),
-      /** Types of events between commas, one at each end too; null for all. */
+      /** Event types separated by commas, with a comma at each end too; null for all. */
       types: text(),
-      /** The secret and, after a rotation, the one before: encrypted outside the store. */
+      /** The current secret and, after a rotation, the previous one, encrypted outside the store. */
       sealed: text().notNull(),
-      /** Until when the secret before signs, too. */
+      /** The previous secret also signs until then. */
       previousUntil: number('previous_until'),
       disabledAt: number('disabled_at'),
       disabledReason: text('disabled_reason'),
-      /** The first failure since the last success. */
+      /** Time of the first failure since the last success. */
       failingSince: number('failing_since'),
       createdAt: number('created_at').notNull(),
       updatedAt: number('updated_at').notNull(),
@@ -53,33 +51,33 @@ export function eventTables({ check, index, number, primaryKey, sql, table, text
     ],
   )
 
-  /** An event that one webhook is told of. */
+  /** One event to deliver to one webhook. */
   const deliveries = table(
     'deliveries',
     {
       eventId: text('event_id').notNull(),
-      /** No foreign key: it may be deleted while deliveries wait, which ends them. */
+      /** No foreign key: the webhook may be deleted while deliveries are pending, which cancels them. */
       webhookId: text('webhook_id').notNull(),
-      /** Whose turn it is: the webhook, or of an address that a task names, the webhook and the origin. */
+      /** Unit of fair scheduling: the webhook id, for callback URLs followed by a space and the origin. */
       target: text().notNull(),
-      /** The address that the task names. */
+      /** The task's callback URL. */
       url: text(),
       status: text({ enum: deliveryStatuses }).notNull(),
-      /** Since it was made, or redelivered. */
+      /** Attempts since it was created or redelivered. */
       attempts: number().notNull(),
-      /** Only rises, with each attempt and redelivery; the outcome of an attempt before affects no row. */
+      /** Rises with each attempt and redelivery, so that the outcome of an earlier attempt matches no row. */
       fence: number().notNull(),
-      /** When it is tried next, and while it is tried, when somebody else may; null when it has ended. */
+      /** Time of the next attempt. During an attempt, when another node may retry it. Null once it has ended. */
       dueAt: number('due_at'),
       attemptedAt: number('attempted_at'),
-      /** Of the last attempt. */
+      /** Result of the last attempt. */
       httpStatus: number('http_status'),
       error: text(),
       createdAt: number('created_at').notNull(),
     },
     (delivery) => [
       primaryKey({ columns: [delivery.eventId, delivery.webhookId] }),
-      // What waits, by whose turn it is: who has a great many that wait, or targets, holds up nobody else.
+      // Pending deliveries by target, so that a webhook with a great many deliveries or targets delays no other.
       index('deliveries_due')
         .on(delivery.webhookId, delivery.target, delivery.dueAt)
         .where(sql`due_at IS NOT NULL`),

@@ -1,7 +1,7 @@
 import type { Users } from './account-tables.ts'
 import type { TableWords } from './table-words.ts'
 
-/** What users pay, what the provider took back of it, and how they pay. */
+/** Users' payments, what the provider took back of them, and payment methods. */
 export function paymentTables({ check, index, number, sql, table, text, uniqueIndex }: TableWords, users: Users) {
   const topups = table(
     'topups',
@@ -10,15 +10,15 @@ export function paymentTables({ check, index, number, sql, table, text, uniqueIn
       userId: text('user_id')
         .notNull()
         .references(() => users.id),
-      /** `stripe`. */
+      /** The only provider is `stripe`. */
       provider: text().notNull(),
-      /** `open`, then `paid`, `failed` or `expired`; a failed or expired one can still be paid, where the provider says so. */
+      /** `open`, then `paid`, `failed` or `expired`. A failed or expired top-up can still become paid if the provider says so. */
       status: text().notNull(),
-      /** What is credited when it is paid: never what an event says. */
+      /** Amount credited on payment. Never taken from an event. */
       amount: number().notNull(),
-      /** 1 when it was made without its user, by auto-recharge. */
+      /** 1 if auto-recharge created it, without its user. */
       isAuto: number('is_auto').notNull(),
-      /** The provider's ids: of the page where it is paid, and of the payment. */
+      /** The provider's ids of the payment page and of the payment. */
       checkoutId: text('checkout_id'),
       checkoutUrl: text('checkout_url'),
       paymentId: text('payment_id'),
@@ -29,7 +29,7 @@ export function paymentTables({ check, index, number, sql, table, text, uniqueIn
       disputed: number().notNull().default(0),
       /** Counts the provider states applied to this row. */
       version: number().notNull().default(0),
-      /** JSON object of the times of its events, by their ids, so that a missing one is found; null before the first. */
+      /** JSON object of the times of its events by event id, so that a missing event can be detected; null before the first. */
       events: text(),
       createdAt: number('created_at').notNull(),
       updatedAt: number('updated_at').notNull(),
@@ -48,7 +48,7 @@ export function paymentTables({ check, index, number, sql, table, text, uniqueIn
       index('topups_open')
         .on(topup.createdAt)
         .where(sql`status = 'open'`),
-      // Totals read no unpaid top-ups, which cost nothing to make.
+      // Totals skip unpaid top-ups, which are free to create.
       index('topups_paid')
         .on(topup.createdAt)
         .where(sql`status = 'paid'`),
@@ -58,7 +58,6 @@ export function paymentTables({ check, index, number, sql, table, text, uniqueIn
     ],
   )
 
-  /** How a user pays. */
   const paymentAccounts = table(
     'payment_accounts',
     {
@@ -66,18 +65,18 @@ export function paymentTables({ check, index, number, sql, table, text, uniqueIn
         .primaryKey()
         .references(() => users.id),
       provider: text().notNull(),
-      /** The provider's ids of the user and of what is paid with. */
+      /** The provider's ids of the user and of the payment method. */
       customerId: text('customer_id'),
       methodId: text('method_id'),
-      /** As a person knows it: brand and last four digits. */
+      /** Label for people: brand and last four digits. */
       methodLabel: text('method_label'),
-      /** Below which balance it is topped up by itself, to which, and by how much in a month of UTC at most. */
+      /** Auto-recharge: the balance below which it starts, the balance it restores, and its maximum per UTC month. */
       rechargeBelow: number('recharge_below'),
       rechargeTo: number('recharge_to'),
       rechargeMonthlyMax: number('recharge_monthly_max'),
-      /** Why it was switched off; null while it is on, or where its user did it. */
+      /** Why auto-recharge was switched off; null while it is on, or if the user switched it off. */
       rechargeOffReason: text('recharge_off_reason'),
-      /** The one top-up that is under way. */
+      /** The one recharge in progress. */
       rechargeTopupId: text('recharge_topup_id'),
       updatedAt: number('updated_at').notNull(),
     },

@@ -1,7 +1,7 @@
 import type { Users } from './account-tables.ts'
 import type { TableWords } from './table-words.ts'
 
-/** How people come in, beside API keys, and what they connect. */
+/** Logins and other credentials besides API keys, and connectors. */
 export function peopleTables(
   { check, index, madeInOrder, number, primaryKey, seq, sql, table, text, uniqueIndex }: TableWords,
   users: Users,
@@ -11,12 +11,12 @@ export function peopleTables(
       .notNull()
       .references(() => users.id)
 
-  /** Accounts of people at OpenID Connect providers: who logs in as which user. */
+  /** People's accounts at OpenID Connect providers, each linked to a user. */
   const identities = table(
     'identities',
     {
       issuer: text().notNull(),
-      /** What the issuer calls the person, never reused and never changed, unlike an email address. */
+      /** The issuer's id of the person. Unlike an email address it is never reused or changed. */
       subject: text().notNull(),
       userId: userId(),
       createdAt: number('created_at').notNull(),
@@ -27,7 +27,7 @@ export function peopleTables(
     ],
   )
 
-  /** Browser logins that have not ended; the cookie carries the token whose hash stands here. */
+  /** Browser logins that have not ended. The cookie has the token, the table only its hash. */
   const logins = table(
     'logins',
     {
@@ -41,18 +41,18 @@ export function peopleTables(
       userAgent: text('user_agent'),
       createdAt: number('created_at').notNull(),
       lastUsedAt: number('last_used_at').notNull(),
-      /** It ends then, however much it is used. */
+      /** Ends the login, however much it is used. */
       expiresAt: number('expires_at').notNull(),
     },
     (login) => [index('logins_user').on(login.userId, login.createdAt), index('logins_expires').on(login.expiresAt)],
   )
 
-  /** Tries to log in with a password that have not succeeded, for as long as they count. */
+  /** Failed password login attempts, stored as long as they count. */
   const loginAttempts = table(
     'login_attempts',
     {
       seq: seq(),
-      /** SHA-256 of what was typed, in lower case: people type their password into the wrong field. */
+      /** SHA-256 of the input in lower case: people type their password into the wrong field. */
       emailHash: text('email_hash').notNull(),
       client: text().notNull(),
       at: number().notNull(),
@@ -64,7 +64,7 @@ export function peopleTables(
     ],
   )
 
-  /** Links by which an admin lets a person make an account, or a user set a new password. */
+  /** Links by which an admin lets a person create an account, or a user set a new password. */
   const invitations = table(
     'invitations',
     {
@@ -73,10 +73,10 @@ export function peopleTables(
       tokenHash: text('token_hash').notNull().unique(),
       kind: text().notNull(),
       email: text().notNull(),
-      /** Who the link sets a password for; the new user, once an invitation was accepted. */
+      /** The user whose password the link sets, or the new user once an invitation was accepted. */
       userId: text('user_id'),
       isAdmin: number('is_admin').notNull(),
-      /** What the new account is credited with. */
+      /** Starting credit of the new account. */
       credit: number().notNull(),
       createdBy: text('created_by').notNull(),
       createdAt: number('created_at').notNull(),
@@ -90,7 +90,7 @@ export function peopleTables(
     ],
   )
 
-  /** Keys of products that are built on the service: they reach users, credit and limits, and act for users. */
+  /** Keys of products built on the service. They reach users, credit and limits, and act on behalf of users. */
   const platformKeys = table('platform_keys', {
     ...madeInOrder(),
     id: text().primaryKey(),
@@ -98,11 +98,11 @@ export function peopleTables(
     tokenHash: text('token_hash').notNull().unique(),
     hint: text().notNull(),
     scopes: text().notNull(),
-    /** JSON array of addresses and networks that it is accepted from; null for all. */
+    /** JSON array of the addresses and networks it is accepted from; null for all. */
     addresses: text(),
-    /** Ceiling of what it credits on a day of UTC, and of what it takes back; null without one. */
+    /** Max it credits per UTC day, and max it takes back per UTC day; null without a ceiling. */
     creditPerDay: number('credit_per_day'),
-    /** Last day on which it changed a balance, in whole days of UTC since the epoch; `credited` and `taken` are that day's. */
+    /** Last day on which it changed a balance, in whole UTC days since the epoch. `credited` and `taken` are for that day. */
     creditDay: number('credit_day').notNull().default(0),
     credited: number().notNull().default(0),
     taken: number().notNull().default(0),
@@ -115,7 +115,7 @@ export function peopleTables(
     lastUsedAt: number('last_used_at'),
   })
 
-  /** Tokens for browsers, of an hour at most. */
+  /** Tokens for browsers, valid for an hour at most. */
   const clientTokens = table(
     'client_tokens',
     {
@@ -126,15 +126,14 @@ export function peopleTables(
       scopes: text().notNull(),
       /** JSON array of ids; null for all agents. */
       agents: text(),
-      /** The one session, or the one task, that it reaches; null for all of the user's. */
+      /** The one session or task that it reaches; null for all of the user's. */
       sessionId: text('session_id'),
       taskId: text('task_id'),
-      /** What may be spent with it. */
       maxCost: number('max_cost'),
-      /** 1 when it admits one execution. */
+      /** 1 if it admits one execution. */
       isOnce: number('is_once').notNull(),
       usedAt: number('used_at'),
-      /** Id of the key, login or platform key that made it, with whose end it ends. */
+      /** Id of the key, login or platform key that created it. The token ends with its creator. */
       createdBy: text('created_by').notNull(),
       createdAt: number('created_at').notNull(),
       expiresAt: number('expires_at').notNull(),
@@ -146,7 +145,6 @@ export function peopleTables(
     ],
   )
 
-  /** Users' connections to MCP servers. */
   const connectors = table(
     'connectors',
     {
@@ -176,32 +174,32 @@ export function peopleTables(
     ],
   )
 
-  /** What a connector's server lets its owner do, after a sign-in there. */
+  /** Access that a connector's server granted after its owner signed in. */
   const connectorGrants = table('connector_grants', {
     connectorId: text('connector_id').primaryKey(),
     userId: userId(),
-    /** Of the authorization server, which alone the tokens are shown to. */
+    /** The authorization server, the only one that the refresh token is sent to. */
     issuer: text().notNull(),
     /** Tokens and client, encrypted outside the store. */
     sealed: text().notNull(),
-    /** Of the access token; null where the server does not say. */
+    /** Expiry of the access token; null if the server does not say. */
     expiresAt: number('expires_at'),
-    /** While one node exchanges the refresh token, which may be used once, the others wait. */
+    /** While one node exchanges the refresh token, which works only once, the others wait until then. */
     refreshUntil: number('refresh_until'),
-    /** Counts the tokens, so that only one exchange of each is kept. */
+    /** Counts the tokens, so that only one exchange of each is stored. */
     version: number().notNull(),
     updatedAt: number('updated_at').notNull(),
   })
 
-  /** Sign-ins at connectors' servers that are under way. */
+  /** Sign-ins in progress at connectors' servers. */
   const connectorSignIns = table(
     'connector_sign_ins',
     {
-      /** A hash of the state that comes back with the browser. */
+      /** Hash of the state that the browser returns with. */
       stateHash: text('state_hash').primaryKey(),
       connectorId: text('connector_id').notNull(),
       userId: userId(),
-      /** What it was begun with (issuer, client, verifier), encrypted outside the store. */
+      /** State of the sign-in (issuer, client, verifier), encrypted outside the store. */
       sealed: text().notNull(),
       createdAt: number('created_at').notNull(),
       expiresAt: number('expires_at').notNull(),

@@ -11,14 +11,14 @@ import type {
   uniqueIndex,
 } from 'drizzle-orm/sqlite-core'
 
-// The tables are written once, and each engine gives the words for them. Its migrations add what drizzle cannot say:
-// triggers that make transactions append-only and terminal tasks final, and on SQLite STRICT on every table.
+// The tables are written once, and each engine supplies the column and index builders. Its migrations add what drizzle
+// cannot express: triggers that make transactions append-only and terminal tasks final, and on SQLite STRICT on every table.
 
-/** What tables are made of. The builders of both engines are called alike, so as types those of SQLite stand for both. */
+/** Builders of tables. Both engines' builders are called alike, so SQLite's types stand for both. */
 export type TableWords = {
   table: typeof sqliteTable
   text: typeof text
-  /** Whole numbers, as far as JavaScript counts exactly. */
+  /** Integers, as far as JavaScript counts exactly. */
   number: typeof integer
   index: typeof index
   uniqueIndex: typeof uniqueIndex
@@ -27,13 +27,13 @@ export type TableWords = {
   sql: typeof sql
   /** A key that rises with every row. */
   seq: () => ReturnType<ReturnType<typeof integer>['primaryKey']>
-  /** At the end of an index: what orders rows of one millisecond as they were made. */
+  /** Last column of an index: orders rows of one millisecond by creation. */
   bySeq: (table: { seq: AnySQLiteColumn }) => AnySQLiteColumn[]
-  /** The same for a table whose key is another one; no column where the engine has it by itself. */
+  /** Adds the same column to a table with another primary key. Adds nothing on an engine that has one implicitly. */
   madeInOrder: () => object
-  /** Of what is at work: until when the node that took it need say nothing; no column where nothing is leased. */
+  /** Lease of running work: how long its node may stay silent. Adds no column if nothing is leased. */
   lease: () => object
-  /** What holds of the leases of tasks and of turns. */
+  /** Constraints and indexes of task and turn leases. */
   taskLeases: (task: unknown) => SQLiteTableExtraConfigValue[]
   turnLeases: (turn: unknown) => SQLiteTableExtraConfigValue[]
 }

@@ -2,7 +2,6 @@ import type { Users } from './account-tables.ts'
 import type { TableWords } from './table-words.ts'
 import { messageRoles, taskStatuses, turnOutcomes } from '../records.ts'
 
-/** Tasks, sessions and chats. */
 export function workTables(
   {
     bySeq,
@@ -30,51 +29,54 @@ export function workTables(
   const tasks = table(
     'tasks',
     {
-      /** Order of admission within a user; that of users among each other only where one process owns the store. */
+      /** Order of admission within a user. Across users it is that only if one process owns the store. */
       seq: seq(),
       id: text().notNull().unique(),
       userId: userId(),
       agentId: text('agent_id').notNull(),
       endpointId: text('endpoint_id').notNull(),
       status: text({ enum: taskStatuses }).notNull(),
-      /** 1 while the task waits for a run: pending, or interrupted with retries left (which stays `processing`). */
+      /** 1 while the task waits for a run: pending, or interrupted with retries left (it then stays `processing`). */
       queued: number().notNull(),
-      /** Counts claims; a write that names an older attempt affects no row. */
+      /** Counts claims. A write that names an older attempt affects no row. */
       attempt: number().notNull(),
-      /** What the task costs; of a metered one what it was charged, until its completion gives a part of that back. */
+      /** Cost of the task. For a metered task, the charge until completion gives part of it back. */
       cost: number().notNull(),
-      /** The part of the charge that a completion has given back: charge = cost + given back. */
+      /** The part of the charge given back on completion: charge = cost + given back. */
       givenBack: number('given_back').notNull().default(0),
-      /** Of a metered task, a JSON object: the price of one of each event, as it was admitted. */
+      /** JSON object for a metered task: the price per event of each kind at admission. */
       meters: text(),
-      /** Of a metered task that is completed, a JSON object: how many of each event were charged. */
+      /** JSON object for a completed metered task: the charged events of each kind. */
       usage: text(),
-      /** JSON object of texts, as JSON.stringify writes it. Before the long texts, so that a list by tag reads a row's beginning. */
+      /**
+       * JSON object of strings, as JSON.stringify writes it. Stored before the long columns, so that a list by tag reads
+       * only the start of a row.
+       */
       tags: text(),
-      /** JSON text, or its preview when `requestPayload` names the stored whole. */
+      /** JSON, or a preview if `requestPayload` names the full payload. */
       request: text().notNull(),
       requestPayload: text('request_payload'),
-      /** The preview of a text is not JSON. */
+      /** JSON, or a preview, which is not valid JSON. */
       response: text(),
       responsePayload: text('response_payload'),
       errorCode: text('error_code'),
       errorMessage: text('error_message'),
       errorDetails: text('error_details'),
-      /** JSON array of connector ids; null when none was named. */
+      /** JSON array of connector ids; null if none was named. */
       connectorIds: text('connector_ids'),
-      /** What the agent said last of its progress, JSON. */
+      /** The agent's last progress report, as JSON. */
       progress: text(),
-      /** Told of the end. */
+      /** Notified when the task ends. */
       webhookUrl: text('webhook_url'),
-      /** The quote that it was admitted by, which admits nothing else. */
+      /** The quote that admitted it. A quote admits nothing else. */
       quoteId: text('quote_id'),
-      /** Not begun by then, it fails. */
+      /** The task fails if it has not started by then. */
       expiresAt: number('expires_at'),
-      /** How long it may run, where that is shorter than its endpoint's. */
+      /** Timeout, if shorter than the endpoint's. */
       timeoutMs: number('timeout_ms'),
       /** When a run first called a connector or charged an event. From then on the task cannot be canceled. */
       cancelableUntil: number('cancelable_until'),
-      /** JSON object: the beginning of each spend window that its charge counts in, by owner; null without any. */
+      /** JSON object of the spend windows its charge counts in: each period's start, by owner; null if there are none. */
       countedIn: text('counted_in'),
       createdAt: number('created_at').notNull(),
       startedAt: number('started_at'),
@@ -82,15 +84,15 @@ export function workTables(
       ...lease(),
     },
     (task) => [
-      // The newest of a user, whatever the filter, is a walk down one index from its end.
+      // A user's newest tasks, whatever the filter, are a walk down one index from its end.
       index('tasks_user').on(task.userId, task.createdAt, ...bySeq(task)),
       index('tasks_user_status').on(task.userId, task.status, task.createdAt, ...bySeq(task)),
       index('tasks_user_agent_status').on(task.userId, task.agentId, task.status, task.createdAt, ...bySeq(task)),
-      // The tasks that wait (queued = 1) and those at work (queued = 0), however many have ended.
+      // Queued tasks (queued = 1) and running ones (queued = 0), however many have ended.
       index('tasks_open')
         .on(task.queued, ...bySeq(task))
         .where(sql`completed_at IS NULL`),
-      // Whose turn it is among those who wait: the next user, and the oldest task of each.
+      // The fair queue: the next user, and each user's oldest task.
       index('tasks_waiting')
         .on(task.userId, ...bySeq(task))
         .where(sql`queued = 1 AND completed_at IS NULL`),
@@ -105,7 +107,7 @@ export function workTables(
       check('cost_not_negative', sql`${task.cost} >= 0 AND ${task.givenBack} >= 0`),
       check('given_back_when_completed', sql`${task.givenBack} = 0 OR ${task.status} = 'completed'`),
       check('queued_only_open', sql`${task.queued} = 0 OR ${task.status} IN ('pending', 'processing')`),
-      // What fails without having begun was canceled, or has expired.
+      // A task that fails without having started was canceled or has expired.
       check(
         'started_with_processing',
         sql`CASE ${task.status} WHEN 'pending' THEN ${task.startedAt} IS NULL WHEN 'failed' THEN true ELSE ${task.startedAt} IS NOT NULL END`,
@@ -120,26 +122,26 @@ export function workTables(
     ],
   )
 
-  /** What the payload store keeps for a task or a message; content without a row is an orphan. */
+  /** Contents of the payload store that belong to a task or a message. Content without a row is an orphan. */
   const payloads = table(
     'payloads',
     {
       id: text().primaryKey(),
-      /** The task, or the turn whose message it came with. */
+      /** The task, or the turn of the message it came with. */
       taskId: text('task_id').notNull(),
       createdAt: number('created_at').notNull(),
-      /** These two are null for payloads that were stored before digests were. */
+      /** `bytes` and `sha256` are null for payloads stored before digests were introduced. */
       bytes: number(),
       /** In base64url. */
       sha256: text(),
-      /** Of a file of a message; null for the JSON of a task. */
+      /** Set for a file of a message; null for a task's JSON. */
       mediaType: text('media_type'),
       filename: text(),
-      /** Estimated tokens of a file of a message; null for one that was stored before estimates were. */
+      /** Estimated tokens of a message's file; null if it was stored before estimates were introduced. */
       tokens: number(),
     },
     (payload) => [
-      // The files of a turn: a task's row names its own.
+      // Files of a turn only. A task's payloads are named by its row.
       index('payloads_turn')
         .on(payload.taskId)
         .where(sql`media_type IS NOT NULL`),
@@ -153,40 +155,39 @@ export function workTables(
       id: text().primaryKey(),
       userId: userId(),
       agentId: text('agent_id').notNull(),
-      /** Whether the user has ended it; expiry is not stored, it follows from `activeAt`. */
+      /** Whether the user has ended it. Expiry is not stored; it follows from `activeAt`. */
       isCompleted: number('is_completed').notNull(),
-      /** JSON object. */
       metadata: text().notNull(),
       messageCount: number('message_count').notNull(),
-      /** The turn that is under way: at most one. */
+      /** The turn in progress. There is at most one. */
       openTurnId: text('open_turn_id'),
-      /** What all its turns may cost; null without a cap. */
+      /** Max cost of all its turns together; null without a cap. */
       maxCost: number('max_cost'),
-      /** What its settled turns were charged. */
+      /** Total charged for its settled turns. */
       spent: number().notNull().default(0),
-      /** JSON object of texts, as JSON.stringify writes it. */
+      /** JSON object of strings, as JSON.stringify writes it. */
       tags: text(),
-      /** 1 for a session that `/v1/responses` created, which makes room where the user has too many. */
+      /** 1 if `/v1/responses` created it. Such sessions are removed if the user has too many. */
       isResponse: number('is_response').notNull().default(0),
-      /** The `activeAt` of the time after which it was noticed that it has expired. */
+      /** `activeAt` when its expiry was last noticed. */
       expiryNotedAt: number('expiry_noted_at'),
       createdAt: number('created_at').notNull(),
       updatedAt: number('updated_at').notNull(),
-      /** The last chat or update. */
+      /** Time of the last chat or update. */
       activeAt: number('active_at').notNull(),
     },
     (session) => [
       index('sessions_user').on(session.userId, session.createdAt),
       index('sessions_user_active').on(session.userId, session.isCompleted, session.activeAt, session.agentId),
-      // Those that nobody has said a word in, of which an account may have few.
+      // Sessions without messages, which are limited per account.
       index('sessions_empty')
         .on(session.userId, session.activeAt)
         .where(sql`message_count = 0`),
-      // Response sessions that may make room, by last use.
+      // Response sessions that can be removed, by last use.
       index('sessions_responses')
         .on(session.userId, session.activeAt)
         .where(sql`is_response = 1 AND message_count > 0`),
-      // Those whose end by inactivity nobody has noticed yet, of which most are active.
+      // Sessions whose expiry was not noticed yet. Most of them are active.
       index('sessions_expiring')
         .on(session.activeAt)
         .where(sql`is_completed = 0 AND (expiry_noted_at IS NULL OR expiry_noted_at < active_at)`),
@@ -198,13 +199,13 @@ export function workTables(
     ],
   )
 
-  /** How many sessions a user has with each agent, kept by triggers of the table of sessions; a total is never a scan. */
+  /** Number of a user's sessions with each agent, maintained by triggers on `sessions`, so that a total is never a scan. */
   const sessionTotals = table(
     'session_totals',
     {
       userId: text('user_id').notNull(),
       agentId: text('agent_id').notNull(),
-      /** Active and expired ones, which only the time tells apart. */
+      /** Active and expired sessions; only the time tells them apart. */
       open: number().notNull(),
       completed: number().notNull(),
     },
@@ -225,9 +226,9 @@ export function workTables(
       turnId: text('turn_id').notNull(),
       role: text({ enum: messageRoles }).notNull(),
       content: text().notNull(),
-      /** JSON array of the files that a message came with; null when there were none. */
+      /** JSON array of the parts of a message; null if it was not sent in parts. */
       parts: text(),
-      /** JSON array of the tool calls of a reply, with their results; null when there were none. */
+      /** JSON array of a reply's tool calls with their results; null if there were none. */
       toolCalls: text('tool_calls'),
       /** 1 for a reply that was cut off. */
       isTruncated: number('is_truncated').notNull(),
@@ -249,12 +250,12 @@ export function workTables(
       agentId: text('agent_id').notNull(),
       held: number().notNull(),
       cost: number(),
-      /** What it may cost; null without a cap of its own. */
+      /** Max cost; null if the turn itself has no cap. */
       maxCost: number('max_cost'),
-      /** The quote that it was opened by, which opens nothing else. */
+      /** The quote that opened it. A quote opens nothing else. */
       quoteId: text('quote_id'),
       outcome: text({ enum: turnOutcomes }),
-      /** As of a task. */
+      /** Same as for a task. */
       countedIn: text('counted_in'),
       createdAt: number('created_at').notNull(),
       settledAt: number('settled_at'),
@@ -279,15 +280,15 @@ export function workTables(
     ],
   )
 
-  /** What turns have said that somebody may read later or elsewhere, until some minutes after their end. */
+  /** Stream events of turns, for readers that join later or elsewhere, until some minutes after the turn's end. */
   const turnEvents = table(
     'turn_events',
     {
       turnId: text('turn_id').notNull(),
-      /** Of the first and the last event in `lines`. */
+      /** Numbers of the first and the last event in `lines`. */
       firstSeq: number('first_seq').notNull(),
       lastSeq: number('last_seq').notNull(),
-      /** The events, each a line of JSON. */
+      /** The events, one line of JSON each. */
       lines: text().notNull(),
       createdAt: number('created_at').notNull(),
     },
@@ -297,7 +298,7 @@ export function workTables(
     ],
   )
 
-  /** One row that a write can change when the store must know whether it can still commit. */
+  /** One row to write when the store must find out whether it can still commit. */
   const probes = table('probes', {
     id: number().primaryKey(),
     value: number().notNull(),
@@ -308,6 +309,5 @@ export function workTables(
 
 type WorkTables = ReturnType<typeof workTables>
 
-/** Rows as an engine reads them. */
 export type TaskRow = Omit<WorkTables['tasks']['$inferSelect'], 'queued'>
 export type SessionRow = WorkTables['sessions']['$inferSelect']

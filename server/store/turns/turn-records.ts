@@ -2,12 +2,12 @@ import type { EpochMs } from '../../kernel/clock.ts'
 import type { Units } from '../../kernel/money.ts'
 import type { TurnOutcome } from '../records.ts'
 
-/** How long the events of a turn can be read after its end. */
+/** Retention of a turn's events after its end. */
 export const eventsKeptMs = 10 * 60_000
-/** How much of one turn's events is kept: the newest, as lines of JSON. */
+/** Max bytes stored of one turn's events, as lines of JSON. The newest are kept. */
 export const turnEventsBytesMax = 8_388_608
 
-/** A turn as it is kept; `outcome`, `cost` and `settledAt` are null while it is open. */
+/** A stored turn. `outcome`, `cost` and `settledAt` are null while it is open. */
 export type TurnRecord = {
   turnId: string
   userId: string
@@ -19,23 +19,23 @@ export type TurnRecord = {
   settledAt: EpochMs | null
 }
 
-/** Successive events of a turn, each a line of JSON; the first and the last of them by their numbers. */
+/** Successive events of a turn, one line of JSON each, with the numbers of the first and the last. */
 export type TurnEvents = { turnId: string; firstSeq: number; lastSeq: number; lines: string }
 
-/** The events of a turn up to this one. */
+/** Events of a turn to remove, up to and including `lastSeq`. */
 export type DroppedEvents = { turnId: string; lastSeq: number }
 
-/** What turns have said, for readers who come later or to another node. */
+/** Stream events of turns, for readers that join late or on another node. */
 export type TurnEventStore = {
-  /** Undefined for an unknown turn, or one of another user. */
+  /** Undefined for an unknown turn or another user's. */
   findTurn(input: { userId: string; turnId: string }): Promise<TurnRecord | undefined>
-  /** The turn at work in a session of the user; null without one, undefined for an unknown session. */
+  /** The turn in progress in a session of the user; null if there is none, undefined for an unknown session. */
   findOpenTurn(input: { userId: string; sessionId: string }): Promise<string | null | undefined>
   /**
-   * Keeps events until some minutes after the end of their turn; the same ones twice are kept once. Removes those of `dropped`
-   * in the same transaction.
+   * Stores events until some minutes after the end of their turn. Duplicates are stored once. Removes the events in
+   * `dropped` in the same transaction.
    */
   keep(events: readonly TurnEvents[], dropped?: readonly DroppedEvents[]): Promise<void>
-  /** In order, from the piece that has the event after `after`, as many as fit; one at least. */
+  /** Pieces in order, from the one with the event after `after`, up to `charsMax` characters but at least one. */
   read(input: { turnId: string; after: number; charsMax: number }): Promise<TurnEvents[]>
 }

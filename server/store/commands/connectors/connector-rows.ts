@@ -12,7 +12,7 @@ import type { Op, Reads, Tx } from '../command.ts'
 import { assign, columns, insertInto, statement } from '../statement.ts'
 import { removeGrant } from './grant-ends.ts'
 
-// Users' connectors. Their secrets come and go encrypted.
+// Users' connectors. Secrets enter and leave encrypted.
 
 type Row = Omit<ConnectorRecord, 'allowedTools'> & { allowedTools: string | null }
 
@@ -103,10 +103,10 @@ export function* updateConnector(tx: Tx, input: UpdateConnector): Op<UpdateConne
   if (namesake && namesake.id !== connectorId) return { outcome: 'refused', reason: 'name-taken' }
   if (next.url !== known.url || next.sealed !== known.sealed) {
     Object.assign(next, { status: unchecked(next.authType), statusMessage: null, checkedAt: null })
-    // What was given for one address, or to one client, is not shown to another.
+    // Tokens issued for one URL or client must not be sent to another.
     yield* removeGrant(tx, { connectorId, userId })
   }
-  // A check that began before must not be taken for one of what is stored now, not even within one millisecond.
+  // An earlier check must not pass for a check of the new version, not even within one millisecond.
   next.updatedAt = Math.max(yield* tx.now(), known.updatedAt + 1)
   yield* tx.run(update, next)
   return { outcome: 'updated', connector: toRecord(next) }
@@ -118,7 +118,7 @@ export function* deleteConnector(tx: Tx, of: ConnectorOf): Op<boolean> {
   return (yield* tx.run(remove, of)) === 1
 }
 
-/** Of a connector whose account is locked. A check that began before changes nothing any more. */
+/** Sets the status of a connector whose account is locked. Checks that started earlier no longer change it. */
 export function* setStatus(
   tx: Tx,
   { id, updatedAt }: ConnectorRecord,
@@ -140,7 +140,7 @@ export function* resealConnector(tx: Tx, change: { connectorId: string; from: st
   return (yield* tx.run(reseal, change)) === 1
 }
 
-/** Before the first check of what it has now. */
+/** Status before the first check of the current settings. */
 function unchecked(authType: ConnectorAuthType): ConnectorStatus {
   return authType === 'oauth' ? 'needs_sign_in' : 'untested'
 }

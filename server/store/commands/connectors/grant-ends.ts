@@ -12,18 +12,17 @@ const purge = statement(
     (SELECT state_hash FROM connector_sign_ins WHERE expires_at <= :until LIMIT :rowsMax ${skipLocked})`,
 )
 
-/** Of a connector whose account is locked: what it had by signing in is gone. */
+/** Removes the tokens and pending sign-ins of a connector whose account is locked. */
 export function* removeGrant(tx: Tx, of: ConnectorOf): Op<void> {
   yield* tx.run(remove, of)
   yield* endSignIns(tx, of)
 }
 
-/** A sign-in that comes back later is refused. */
+/** Ends pending sign-ins. One that returns later is rejected. */
 export function* endSignIns(tx: Tx, of: ConnectorOf): Op<void> {
   yield* tx.run(removeSignIns, of)
 }
 
-/** How many were removed. */
 export function* purgeSignIns(tx: Tx, rowsMax: number): Op<number> {
   return yield* tx.run(purge, { until: yield* tx.now(), rowsMax })
 }

@@ -5,8 +5,9 @@ import { columns, insertInto, statement } from '../statement.ts'
 import { getConnector, setStatus } from './connector-rows.ts'
 import { endSignIns, removeGrant } from './grant-ends.ts'
 
-// What connectors' servers let their owners do. A connector has the status `needs_sign_in` exactly while it has no tokens,
-// so both change in one transaction. All locks the account first: what ends a grant and what renews it never overlap.
+// Access that connectors' servers grant after their owners sign in. A connector has the status `needs_sign_in` exactly while
+// it has no tokens, so both change in one transaction. Every command locks the account first, so ending and renewing a grant
+// never overlap.
 
 const made = 'connectorId userId issuer sealed expiresAt version'
 const row = columns(made)
@@ -56,7 +57,6 @@ const pending = statement<{ expiresAt: number }>(
   `SELECT expires_at AS "expiresAt" FROM connector_sign_ins WHERE ${ofConnector}`,
 )
 const removeSignIn = statement('sign_in_delete', 'DELETE FROM connector_sign_ins WHERE state_hash = :stateHash')
-/** The same on every engine. */
 export function grantStore(engine: Engine): ConnectorGrantStore {
   return {
     get: (of) => engine.read((on) => on.get(get, of)),
@@ -96,7 +96,7 @@ function* takeSignIn(tx: Tx, stateHash: string): Op<ConnectorRecord | undefined>
   if (!seen) return undefined
   const { connectorId, expiresAt, userId } = seen
   yield* tx.lockAccount({ userId })
-  // Of two that saw it, the second one finds nothing to remove.
+  // If two callers found it, the second one removes nothing.
   if ((yield* tx.run(removeSignIn, { stateHash })) === 0 || expiresAt <= (yield* tx.now())) return undefined
   return yield* getConnector(tx, { connectorId, userId })
 }
@@ -109,7 +109,7 @@ function* keepGrant(tx: Tx, input: Input<'keep'>): Op<boolean> {
   yield* removeGrant(tx, of)
   const now = yield* tx.now()
   const expiresAt = expiresInMs === null ? null : now + expiresInMs
-  // The time, so that no exchange of tokens that the connector had before is taken for one of these.
+  // Starts at the current time, so that no refresh of the connector's earlier tokens matches these.
   const version = now
   yield* tx.run(insert, { ...of, issuer, sealed: tokens, expiresAt, version, refreshUntil: null, updatedAt: now })
   yield* setStatus(tx, known, { status: 'untested', statusMessage: null })
@@ -156,7 +156,7 @@ function* endGrant(tx: Tx, { message, sealed: client, version, ...of }: Input<'e
   return true
 }
 
-/** The connector, its account locked; undefined when it is not as it was. */
+/** Locks the account and returns the connector. Undefined if it has changed since. */
 function* lockUnchanged(tx: Tx, of: ConnectorOf, updatedAt: number): Op<ConnectorRecord | undefined> {
   yield* tx.lockAccount({ userId: of.userId })
   const known = yield* getConnector(tx, of)

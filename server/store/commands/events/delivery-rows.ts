@@ -13,16 +13,16 @@ import { columns, statement, type Dialect } from '../statement.ts'
 import { insertEvent } from './event-rows.ts'
 import { askWebhook, getWebhook } from './webhook-rows.ts'
 
-// Deliveries, from the moment that they are due. Taking one moves the time at which it is due again behind the lease, so
-// that a process that dies has it tried by another:
+// Deliveries, once they are due. A lease moves the due time past the lease's end, so that if a process dies, another one
+// retries the delivery:
 //
 //   pending, due ──lease──▶ pending, leased ──end──┬─▶ succeeded
 //        ▲                        │                ├─▶ failed: no attempt is left, or its endpoint is gone
-//        └── its lease passed ────┴────────────────┴─▶ pending, due after a pause
+//        └── lease expired ───────┴────────────────┴─▶ pending, due after a backoff
 //
 //   pending ──its webhook is disabled or deleted──▶ canceled
 
-/** No success for so long disables a webhook. */
+/** A webhook without a success for this long is disabled. */
 const failingMsMax = 3 * 24 * 3_600_000
 const canceledMax = 500
 
@@ -32,7 +32,7 @@ const thisOne = 'event_id = :eventId AND webhook_id = :webhookId'
 const thisAttempt = `${thisOne} AND fence = :fence AND status = 'pending'`
 
 const get = statement<DeliveryRecord>('delivery_get', `SELECT ${row} FROM deliveries WHERE ${thisOne}`)
-/** One step for each status, since these come before the time in the index. */
+/** One index range per status, because the status precedes the time in the index. */
 const pageOf = (status: string) => `SELECT * FROM (SELECT ${row} FROM deliveries
     WHERE webhook_id = :webhookId AND status = '${status}'
       AND created_at <= :createdAt AND (created_at < :createdAt OR event_id < :eventId)
@@ -40,7 +40,7 @@ const pageOf = (status: string) => `SELECT * FROM (SELECT ${row} FROM deliveries
 const lists = Object.fromEntries(
   deliveryStatuses.map((status) => [status, statement<DeliveryRecord>(`delivery_list_${status}`, pageOf(status))]),
 )
-// A column that the next row begins at is found by its index, however many rows lie between.
+// Each subquery finds the next distinct value by index, however many rows share the current one.
 const nextWebhook = (after: string) => `(SELECT webhook_id FROM deliveries
     WHERE due_at IS NOT NULL AND webhook_id > ${after} ORDER BY webhook_id LIMIT 1)`
 const nextTarget = (after: string) => `(SELECT target FROM deliveries
@@ -51,7 +51,7 @@ const firstOf = (column: string, { target, webhookId }: { target: string; webhoo
 const ofWebhook = { target: 'rows.webhook_id', webhookId: 'rows.webhook_id' }
 const ofTarget = { target: 'rows.target', webhookId: ':webhookId' }
 type Pending = { target: string; dueAt: number; attempts: number }
-/** The columns of what is due first are null where the addresses of tasks are the targets. */
+/** `dueAt` and `attempts` are null for a webhook whose targets are origins of callback URLs. */
 const webhooks = statement<{ webhookId: string; userId: string; dueAt: number | null; attempts: number | null }>(
   'delivery_webhooks',
   `WITH RECURSIVE rows (webhook_id, place) AS (
@@ -94,7 +94,7 @@ const cancelOf = ({ skipLocked }: Dialect, where = '') => `WITH old AS MATERIALI
       WHERE webhook_id = :webhookId AND status = 'pending' ${where} LIMIT ${canceledMax} ${skipLocked})
     UPDATE deliveries SET status = 'canceled', due_at = NULL WHERE ${isOld}`
 const cancelOfWebhook = statement('delivery_cancel_of_webhook', (dialect) => cancelOf(dialect))
-// What is left over ends when it is due.
+// Deliveries beyond `canceledMax` are canceled when they are due.
 const cancelOfDisabled = statement('delivery_cancel_of_disabled', (dialect) =>
   cancelOf(dialect, 'AND EXISTS (SELECT 1 FROM webhooks WHERE id = :webhookId AND disabled_at IS NOT NULL)'),
 )
@@ -222,7 +222,7 @@ export function* leaseDeliveries(tx: Tx, { leaseMs, wanted }: Wanted): Op<Leased
   return deliveries
 }
 
-/** Undefined for one whose event is gone or another user's, or whose address is gone. */
+/** Undefined if the event is missing or another user's, or if the URL is missing. */
 function leased(webhook: WebhookRecord, target: string, taken: Taken): LeasedDelivery | undefined {
   const { id: webhookId, previousUntil, sealed, userId } = webhook
   const { attempt, body, eventId, fence } = taken
@@ -234,7 +234,7 @@ function leased(webhook: WebhookRecord, target: string, taken: Taken): LeasedDel
 
 export function* endAttempts(tx: Tx, attempts: readonly EndedAttempt[]): Op<void> {
   const now = yield* tx.now()
-  // In one order, so that two nodes wait for each other and never in a circle.
+  // Sorted, so that two nodes cannot deadlock.
   for (const one of attempts.toSorted((a, b) => (a.eventId + a.webhookId < b.eventId + b.webhookId ? -1 : 1))) {
     endAttempt(tx, one, now)
   }
@@ -258,7 +258,7 @@ function endAttempt(tx: Tx, { eventId, fence, outcome, webhookId }: EndedAttempt
   }
 }
 
-/** Of the attempts of one webhook. */
+/** Updates the health of a webhook from its attempts. */
 function noteHealth(tx: Tx, attempts: readonly EndedAttempt[], now: number): void {
   const { webhookId } = attempts[0]!
   const left = attempts.find(({ outcome }) => outcome.kind === 'gone')

@@ -8,19 +8,19 @@ import type { Op, Tx } from '../command.ts'
 import { activeAfter } from '../session-rows.ts'
 import { columns, moveSetting, statement, type Value } from '../statement.ts'
 
-// Events, and whom each is to be delivered to: written in the transaction that causes them, so that none is lost and
-// none invented. Neither statement is waited for.
+// Events and their deliveries, written in the transaction that causes them, so that none is lost and none is invented.
+// Neither statement is awaited.
 
-/** So long after what they tell of, events and their deliveries are kept. */
+/** Retention of events and their deliveries, counted from what they report. */
 export const eventsKeptMs = 7 * 24 * 3_600_000
 
-// Behind its deliveries, which it counts, so that one that is lost is found.
+// Runs after the deliveries are inserted and counts them, so that a lost delivery can be detected.
 const insert = statement(
   'event_insert',
   `INSERT INTO events (id, user_id, type, body, digest, deliveries, created_at)
     SELECT :id, :userId, :type, :body, :digest, count(*), CAST(:createdAt AS bigint) FROM deliveries WHERE event_id = :id`,
 )
-// What is disabled is told of nothing, nor later of what it has missed.
+// A disabled webhook gets no events, and does not receive missed ones later.
 const fanOut = statement(
   'event_fan_out',
   ({
@@ -40,8 +40,8 @@ const expired = statement<{ id: string; userId: string; agentId: string }>(
     UPDATE sessions SET expiry_noted_at = active_at WHERE id IN (SELECT id FROM old)
     RETURNING ${columns('id userId agentId')}`,
 )
-// Ids rise with time, so the oldest come first: nothing else is looked at. What ended long after it began holds up those
-// behind it, until its own time has come.
+// Ids rise with time, so only the oldest rows are read. An event that ended long after its id was made delays those behind
+// it until its own retention is over.
 const passed = statement<{ id: string }>(
   'event_passed',
   `SELECT id FROM (SELECT id, created_at FROM events ORDER BY id LIMIT :rowsMax) AS old WHERE created_at <= :until`,
@@ -57,22 +57,21 @@ const remove = statement(
 const moveSince = moveSetting('event_move_since', eventsSince)
 
 export type NewEvent = {
-  /** From that of what ended, where there is one. */
+  /** Derived from the id of what ended, if there is one. */
   id: string
   userId: string
-  /** When it happened. */
   at: EpochMs
   facts: EventFacts
-  /** The address that the task names. */
+  /** The task's callback URL. */
   taskUrl?: string | null
 }
 
-/** The id of the event of a task, a turn or a transaction. */
+/** Id of the event of a task, turn, transaction or top-up. */
 export function eventIdOf(causeId: string): string {
   return `evt${causeId.slice(causeId.indexOf('_'))}`
 }
 
-/** Writes an event, and its deliveries to the webhooks that it concerns. */
+/** Writes an event and its deliveries to the matching webhooks. */
 export function recordEvent(tx: Tx, event: NewEvent): void {
   const { at, facts, id, taskUrl = null, userId } = event
   const origin = taskUrl && (URL.parse(taskUrl)?.origin ?? null)
@@ -80,7 +79,7 @@ export function recordEvent(tx: Tx, event: NewEvent): void {
   insertEvent(tx, event)
 }
 
-/** The row alone, after its deliveries. */
+/** Writes only the event. Call it after its deliveries are written. */
 export function insertEvent(tx: Tx, { at, facts, id, userId }: NewEvent): { body: string } {
   const body = bodyOf(facts, at)
   const { type } = facts
@@ -89,7 +88,7 @@ export function insertEvent(tx: Tx, { at, facts, id, userId }: NewEvent): { body
   return { body }
 }
 
-/** As Standard Webhooks has it: thin, so that what it leads to is read by who may. */
+/** Standard Webhooks format. Thin: recipients read the details through the API, with their own permissions. */
 function bodyOf(facts: EventFacts, at: EpochMs): string {
   return JSON.stringify({ type: facts.type, timestamp: isoTime(at), data: dataOf(facts) })
 }
@@ -147,7 +146,7 @@ function dataOf(facts: EventFacts): Record<string, Value> {
   }
 }
 
-/** Notices sessions that have expired, each once; how many there were. */
+/** Records an event for each session that has expired, once. Returns how many. */
 export function* noteExpired(tx: Tx, limits: StoreLimits, rowsMax: number): Op<number> {
   const now = yield* tx.now()
   const rows = yield* tx.all(expired, { activeAfter: activeAfter(now, limits), rowsMax })
@@ -158,7 +157,7 @@ export function* noteExpired(tx: Tx, limits: StoreLimits, rowsMax: number): Op<n
   return rows.length
 }
 
-/** Removes events that have passed their time with their deliveries, and remembers from when on they are all there. */
+/** Removes expired events with their deliveries, and stores the time since which events are complete. */
 export function* purgeEvents(tx: Tx, rowsMax: number): Op<number> {
   const until = (yield* tx.now()) - eventsKeptMs
   const rows = yield* tx.all(passed, { until, rowsMax })

@@ -11,7 +11,7 @@ import type { EventType, WebhookRecord } from '../../webhook-records.ts'
 import type { Answer, Op, Reads, Tx } from '../command.ts'
 import { assign, columns, insertInto, statement } from '../statement.ts'
 
-// Where users have events sent. Secrets come and go encrypted.
+// Users' webhooks. Secrets enter and leave encrypted.
 
 type Row = Omit<WebhookRecord, 'types'> & { types: string | null }
 
@@ -64,7 +64,7 @@ export function* getWebhook(on: Reads, of: WebhookOf): Op<WebhookRecord | undefi
   return found && toRecord(found)
 }
 
-/** Whoever's it is. */
+/** Finds a webhook of any user. */
 export function askWebhook(on: Reads, webhookId: string): Answer<WebhookRecord | undefined> {
   return on.get(byId, { webhookId }).map((found) => found && toRecord(found))
 }

@@ -3,7 +3,6 @@ import type { Engine } from '../command.ts'
 import * as deliveries from './delivery-rows.ts'
 import * as webhooks from './webhook-rows.ts'
 
-/** Webhooks and their deliveries: the same on every engine. */
 export function webhookStore(engine: Engine): WebhookStore {
   return {
     create: (input) => engine.run((tx) => webhooks.createWebhook(tx, input), input),

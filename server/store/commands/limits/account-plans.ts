@@ -6,7 +6,7 @@ import { statement } from '../statement.ts'
 import { payloadsToday } from './payload-bytes.ts'
 import { limitWindows, readWindows } from './spend-windows.ts'
 
-// The plan of a user, and the limits that hold for the user in its place.
+// A user's plan, and the user's own limits that override it.
 
 const set = statement(
   'account_set_limits',
@@ -22,7 +22,6 @@ const atWork = statement<{ count: number }>(
     WHERE user_id = :userId AND kind = 'task' AND status = 'processing'`,
 )
 
-/** What limits a user, and what is used of it. */
 export function* readLimits(on: Reads, userId: string, settings: StoreLimits): Op<LimitsState | undefined> {
   const asked = { account: on.account(userId), waiting: on.waiting(userId), atWork: on.get(atWork, { userId }) }
   const account = yield* asked.account
@@ -43,7 +42,7 @@ export function* readLimits(on: Reads, userId: string, settings: StoreLimits): O
   }
 }
 
-/** False when there is no such user. What is under way goes on within the new limits. */
+/** Returns false for an unknown user. Running work continues within the new limits. */
 export function* changeAccountLimits(
   tx: Tx,
   { changes, plan, userId }: ChangeAccountLimits,
@@ -52,7 +51,7 @@ export function* changeAccountLimits(
   const account = yield* tx.lockAccount({ userId })
   if (!account) return false
   const merged = Object.entries({ ...ownOf(account.limits), ...changes }).filter(([, value]) => value !== null)
-  // In one order, so that users of the same limits have the same text.
+  // Sorted, so that users with the same limits have the same string.
   const own = merged.toSorted(([a], [b]) => (a < b ? -1 : 1))
   const changed = {
     plan: plan === undefined ? account.plan : plan,
@@ -61,7 +60,7 @@ export function* changeAccountLimits(
   tx.holdersChanged('users')
   yield* tx.run(set, { userId, ...changed })
   const { spendPerDay } = limitsOf(changed, settings.plans ?? noPlans)
-  // A command line without the configuration does not know the plan's; the next admission does.
+  // Without the configuration, a CLI command does not know the plan's limit. The next admission does.
   if (settings.plans || spendPerDay !== null) {
     limitWindows(tx, { ownerId: userId, amount: spendPerDay ?? Infinity })
   }
@@ -72,7 +71,7 @@ function ownOf(limits: string | null): Partial<AccountLimits> {
   return limits === null ? {} : (JSON.parse(limits) as Partial<AccountLimits>)
 }
 
-/** The names of plans that users have, as far as a thousand of them. */
+/** Names of plans in use, at most a thousand. */
 export function* readPlansInUse(on: Reads): Op<string[]> {
   return (yield* on.all(plansInUse)).map(({ plan }) => plan)
 }

@@ -3,12 +3,12 @@ import type { CredentialLimits, KeyRateState } from '../../execution-limits.ts'
 import { rateWindowMs } from '../../store.ts'
 import type { Answer, Reads, Tx } from '../command.ts'
 
-// Executions a minute with a key that has a limit of its own: of whole minutes of UTC, a row each key. Those of a user are
-// counted over any minute, from the executions themselves.
+// Executions a minute with a key that has its own limit, counted in whole UTC minutes with one row per key. A user's
+// executions are counted over a sliding minute, from the executions themselves.
 
 type KeyRate = NonNullable<CredentialLimits['rate']>
 
-/** Of a user whose account is locked, or will be by the time that this is read. */
+/** The user's account must be locked by the time the answer is read. */
 export function askKeyRate(on: Reads, { keyId, perMinute: limit }: KeyRate): Answer<(now: EpochMs) => KeyRateState> {
   return on.used.keyRate(keyId).map((row) => (now: EpochMs) => {
     const startsAt = now - (now % rateWindowMs)

@@ -14,14 +14,14 @@ import { askKeyRate } from './key-rates.ts'
 import { fullOfPayloads } from './payload-bytes.ts'
 import { readWindows } from './spend-windows.ts'
 
-// What an admission reads of limits. Those of the credential are asked for right behind the lock on the account, and run after it;
-// those of the plan and the user when the account says that there are any, so that who has none pays for none.
+// Limits read by an admission. Reads for the credential are sent right behind the account lock and run after it. Reads for
+// the plan and the user are sent only if the account shows such limits, so users without limits pay nothing.
 
 type Asking = { userId: string; limits?: CredentialLimits | null; payloadBytes?: number }
 
 export type ReadLimits = LimitFacts & { rate: RateState }
 
-/** Of a user without a plan. */
+/** Rate limit of a user without a plan. */
 function commonRate({ executionsPerMinute, plans = noPlans }: StoreLimits): number {
   return plans.byDefault.executionsPerMinute ?? executionsPerMinute
 }
@@ -31,7 +31,7 @@ export function askLimits(on: Reads, { limits: credential, payloadBytes = 0, use
     rate: on.rate(userId, commonRate(limits)),
     keyRate: credential?.rate ? askKeyRate(on, credential.rate) : undefined,
   }
-  /** `ofTask` reads what limits tasks only. */
+  /** `ofTask` also reads the limits that apply only to tasks. */
   return function* read(
     account: Pick<AccountRow, 'plan' | 'limits' | 'payloadBytes' | 'payloadsSince'>,
     { now, ofTask }: { now: EpochMs; ofTask: boolean },
@@ -51,7 +51,7 @@ export function askLimits(on: Reads, { limits: credential, payloadBytes = 0, use
   }
 }
 
-/** What `admitTask` or `openTurn` would refuse it for by its limits; rates and the balance may be others by then. */
+/** Predicts whether limits would make `admitTask` or `openTurn` reject. Rates and balance may change until then. */
 export function* foreseeLimits(
   on: Reads,
   of: Asking & { agentId: string; required: Units },
@@ -72,7 +72,6 @@ function spendLimits(
   return limits
 }
 
-/** The rate window of a user as it is. */
 export function* readRate(on: Reads, { account, userId }: RateOf, limits: StoreLimits): Op<RateState> {
   const own = limitsOf(account, limits.plans ?? noPlans)
   const perMinute = own.executionsPerMinute ?? limits.executionsPerMinute

@@ -7,8 +7,8 @@ import type { AccountRow } from '../../tables/account-tables.ts'
 import type { Tx } from '../command.ts'
 import { statement } from '../statement.ts'
 
-// Bytes of payloads by UTC day, counted in the account's row by the transaction that stores the payload. A result is always stored,
-// so a day may end above the limit, by the results of tasks that were admitted below it.
+// Payload bytes per UTC day, counted in the account's row by the transaction that stores the payload. Results are always
+// stored, so a day may end above the limit by the results of tasks admitted below it.
 
 const add = statement(
   'account_payload_bytes',
@@ -20,19 +20,19 @@ const add = statement(
 
 type Stored = Pick<AccountRow, 'payloadBytes' | 'payloadsSince'>
 
-/** Counts payloads of an account that is locked. */
+/** Counts payloads for a locked account. */
 export function countPayloads(tx: Tx, { bytes, now, userId }: { userId: string; bytes: number; now: EpochMs }): void {
   if (bytes > 0) tx.send(add, { userId, bytes, now, today: periodStart('day', now) })
 }
 
-/** The UTC day's count, and when it starts again. */
+/** Count of the current UTC day, and when it resets. */
 export function payloadsToday({ payloadBytes, payloadsSince }: Stored, now: EpochMs) {
   const today = periodStart('day', now)
   const bytes = payloadsSince !== null && payloadsSince >= today ? payloadBytes : 0
   return { bytes, resetsAt: must(periodEnd('day', today), 'a day ends') }
 }
 
-/** The limit, if it leaves no room for so many more bytes. */
+/** The limit, if it leaves no room for `bytes` more. */
 export function fullOfPayloads(
   account: Stored,
   { bytes, limits: { payloadBytesPerDay: limit }, now }: { bytes: number; limits: StoreLimits; now: EpochMs },

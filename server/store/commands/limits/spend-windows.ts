@@ -11,11 +11,11 @@ import { recordEvent } from '../events/event-rows.ts'
 import { windowsSince } from '../../ledger/check-parts.ts'
 import { columns, moveSetting, statement } from '../statement.ts'
 
-// What is spent within limits, by period. A row is made by the first charge or hold of its period, in the transaction of the
-// admission, whose lock on the account keeps any other from making it. What is given back goes to the windows of the charge,
-// which the task or turn names, whatever the time is by then.
+// Spend within limits, by period. The first charge or hold of a period creates the row, in the admission's transaction. The
+// account lock keeps others from creating it too. Refunds go to the windows of the charge, which the task or turn names, at
+// whatever time they happen.
 
-/** A task's or a turn's: the beginning of each window that it counts in, by owner, as JSON. */
+/** JSON object of the windows that a task or turn counts in: each period's start, by owner. */
 export type CountedIn = string | null
 
 const setLimit = statement(
@@ -39,7 +39,7 @@ const reach = statement(
     VALUES (:ownerId, :startsAt, :userId, :amount, 0, 0, :now)
     ON CONFLICT (owner_id, starts_at) DO UPDATE SET reached_at = excluded.reached_at`,
 )
-// Of keys that took each other's place by rotation, the one that is there to be changed.
+// Current key of a rotation chain, the only one that can be changed.
 const lastKey = statement<{ id: string; spendLimit: Units | null; spendReset: LimitReset | null }>(
   'spend_window_key',
   `SELECT ${columns('id spendLimit spendReset')} FROM api_keys
@@ -55,10 +55,10 @@ const purge = statement(
 
 const moveSince = moveSetting('spend_window_move_since', windowsSince)
 
-/** So long after their period windows are kept. What still counts in one that is gone changes nothing. */
+/** Retention of windows after their period. Later changes to a removed window have no effect. */
 const keptMs = 100 * 86_400_000
 
-/** What is spent of limits in the periods that `now` lies in. */
+/** Spend of each limit in the period that contains `now`. */
 export function* readWindows(on: Reads, limits: readonly SpendLimit[], now: EpochMs): Op<SpendState[]> {
   const asked = limits.map((limit) => askWindow(on, limit, now))
   const windows: SpendState[] = []
@@ -76,7 +76,7 @@ function askWindow(on: Reads, limit: SpendLimit, now: EpochMs): Answer<SpendStat
   })
 }
 
-/** Counts a charge or a hold in windows, which the task or turn then names. */
+/** Counts a charge or hold in windows. The task or turn must store the result. */
 export function countIn(
   tx: Tx,
   windows: readonly SpendState[],
@@ -90,7 +90,7 @@ export function countIn(
   return `{${begun.join(',')}}`
 }
 
-/** Changes what a task or turn counts as charged and held in its windows. */
+/** Changes the amounts that a task or turn counts in its windows. */
 export function changeCounted(
   tx: Tx,
   countedIn: CountedIn,
@@ -100,8 +100,9 @@ export function changeCounted(
 }
 
 /**
- * What the windows of a turn leave beside what it holds, and which leaves least; Infinity without any. By the limits as they
- * are now: a window keeps one that was lowered as what was spent by then, of which nothing that comes back is to be spent again.
+ * Amount left in a turn's windows beyond its hold, and the window with the least left. Infinity without windows.
+ * Applies the current limits: a window stores a lowered limit as the spend at that time, and refunds must not be spent
+ * again.
  */
 export function* leftInNamed(
   on: Reads,
@@ -127,7 +128,7 @@ function isOfKey(ownerId: string): boolean {
   return ownerId.startsWith('key_')
 }
 
-/** The limit of windows is another one, or with Infinity none any more, for what is under way too. */
+/** Sets the limit of an owner's windows, including work in progress. Infinity removes it. */
 export function limitWindows(tx: Tx, { amount, ownerId }: { ownerId: string; amount: Units }): void {
   tx.used.writeOut()
   tx.send(setLimit, { ownerId, amount: Math.min(amount, Number.MAX_SAFE_INTEGER) })
@@ -136,24 +137,24 @@ export function limitWindows(tx: Tx, { amount, ownerId }: { ownerId: string; amo
 type CarryOver = { amount: Units; ownerId: string; startsAt: EpochMs; userId: string; spent: Units }
 
 /**
- * Counts what was spent in the present period when a key's limit gets another period, whichever windows it is charged in. Later
- * changes there, such as a refund or a longer reply, change nothing here.
+ * Counts the spend of the current period, charged in any window, when a key's limit gets a different period. Later changes
+ * there, such as a refund or a longer reply, have no effect here.
  */
 export function* carryOver(tx: Tx, { spent, ...window }: CarryOver): Op<void> {
   tx.used.writeOut()
   yield* tx.run(carry, { ...window, carried: spent })
 }
 
-/** Makes the next refusal an event again: the owner of a key gets one for each limit that is reached. */
+/** Makes the next rejection an event again. A key's owner gets one event per reached limit. */
 export function rearmReached(tx: Tx, ownerId: string): void {
   tx.used.writeOut()
   tx.send(rearm, { ownerId })
 }
 
-/** `amount` is the limit that refused. */
+/** `amount`: the limit that caused the rejection. */
 type Reached = Pick<SpendState, 'ownerId' | 'startsAt' | 'reachedAt' | 'amount'>
 
-/** Records the first refusal by a key's limit in a period as an event. Later ones write nothing. */
+/** Records the first rejection by a key's limit in a period as an event. Later ones write nothing. */
 export function* noteReached(
   tx: Tx,
   { amount: refusing, ownerId, reachedAt, startsAt }: Reached,
@@ -161,7 +162,7 @@ export function* noteReached(
 ): Op<void> {
   if (reachedAt !== null || !isOfKey(ownerId)) return
   const key = yield* tx.get(lastKey, { userId, ownerId })
-  // The request may have been authenticated before the limit was raised: the present one is not reached by that.
+  // The limit may have been raised after the request was authenticated. Then the current limit is not reached.
   if (!key || key.spendLimit === null || key.spendLimit > refusing) return
   const { id: keyId, spendLimit: amount, spendReset } = key
   tx.used.writeOut()

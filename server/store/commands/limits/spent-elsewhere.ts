@@ -6,15 +6,15 @@ import type { ListPlace } from '../../list-place.ts'
 import type { Op, Reads } from '../command.ts'
 import { statement } from '../statement.ts'
 
-// The spend of a limit's owner in a period, by executions that count in windows of other periods. A period may hold a million
-// executions, so where a read blocks the event loop they are summed in pieces before the command, which adds the newest.
+// Spend of a limit's owner in a period, by executions counted in windows of other periods. A period may have a million
+// executions. If reads block the event loop, they are summed in pieces before the command, which adds the newest.
 
 export type SpendPeriod = Pick<SpendLimit, 'ownerId' | 'reset'> & { userId: string }
-/** The sum up to an execution of each kind. */
+/** Sum up to one execution of each kind. */
 export type SpentSoFar = { startsAt: EpochMs; spent: Units; tasks: ListPlace; turns: ListPlace }
 
 const kinds = ['tasks', 'turns'] as const
-// A failed task costs nothing; an open turn costs what it holds.
+// A failed task costs nothing. An open turn costs its hold.
 const costs = { tasks: `CASE status WHEN 'failed' THEN 0 ELSE cost END`, turns: 'coalesce(cost, held)' }
 const after = 'user_id = :userId AND (created_at, seq) > (:createdAt, :seq)'
 const statementsOf = (kind: (typeof kinds)[number]) => ({
@@ -37,7 +37,7 @@ function nothingSpent(startsAt: EpochMs): SpentSoFar {
   return { startsAt, spent: 0, tasks: start, turns: start }
 }
 
-/** Sums all but the newest executions of the present period, a piece in each tick. */
+/** Sums all but the newest executions of the current period, one piece per event-loop tick. */
 export function* sumSpent(on: Reads, period: SpendPeriod): Op<SpentSoFar> {
   const { reset, userId } = period
   const soFar = nothingSpent(periodStart(reset, yield* on.now()))
@@ -53,7 +53,7 @@ export function* sumSpent(on: Reads, period: SpendPeriod): Op<SpentSoFar> {
   return soFar
 }
 
-/** The sum to the end; undefined if so many executions are not summed yet that these would block the event loop. */
+/** The complete sum. Undefined if summing the remaining executions would block the event loop. */
 export function* restOfSpent(on: Reads, period: SpendPeriod, summed: SpentSoFar | undefined): Op<Units | undefined> {
   const { reset, userId } = period
   const startsAt = periodStart(reset, yield* on.now())
@@ -61,7 +61,7 @@ export function* restOfSpent(on: Reads, period: SpendPeriod, summed: SpentSoFar 
   let { spent } = soFar
   for (const kind of kinds) {
     if (on.passedAtOnce !== Infinity) {
-      // The sum in pieces leaves half as many; others may have come in between.
+      // The piecewise sum leaves half as many. More may have been added since.
       const of = { userId, ...soFar[kind], offset: 2 * rowsAtOnce(on) }
       if (yield* on.get(statements[kind].pieceEnd, of)) return undefined
     }
@@ -79,7 +79,7 @@ function* sumPiece(on: Reads, { ownerId, userId }: SpendPeriod, { kind, soFar, u
   return (yield* on.get(statements[kind].sum, of))!.spent
 }
 
-/** Rows that are read, which takes ten times as long as skipping them in an index. */
+/** Rows to read in one tick. Reading takes ten times as long as skipping in an index. */
 function rowsAtOnce({ passedAtOnce }: Reads): number {
   return passedAtOnce / 10
 }

@@ -7,23 +7,23 @@ import type { Op, Posting, Tx } from '../command.ts'
 import { recordEvent } from '../events/event-rows.ts'
 import { statement } from '../statement.ts'
 
-// What was taken back of a top-up and the balance did not have is owed. Nobody owes and has something free at the same time:
-// whatever comes into a balance, or is no longer held of it, pays what is owed before the command ends. So balance and debt
-// do not depend on the order in which payments, refunds and charges came.
+// Debt is the part of a reversed top-up that the balance could not cover. No account has both debt and free balance: money
+// added to a balance, or released from a hold, pays debt before the command ends. So balance and debt do not depend on the
+// order of payments, refunds and charges.
 
 const low = statement('account_low', 'UPDATE accounts SET low_at = :lowAt WHERE user_id = :userId')
 
-/** Of an account that is locked, in a command that has something to take or to give. */
+/** Change to a locked account, by a command that has something to take or to give. */
 type Change = { userId: string; amount: Units; topupId?: string; description: string; now: EpochMs }
 
-/** Takes what is free; the rest is owed. */
+/** Takes free balance. The rest becomes debt. */
 export function* takeBack(tx: Tx, { amount, userId, ...rest }: Change): Op<void> {
   if (amount <= 0) return
   tx.owe(userId, amount)
   yield* pay(tx, { userId, ...rest })
 }
 
-/** Gives again what was taken: of what is owed first. */
+/** Gives back what was taken, reducing debt first. */
 export function* giveAgain(tx: Tx, { amount, userId, ...rest }: Change): Op<void> {
   if (amount <= 0) return
   const { owed } = must(yield* tx.account(userId), 'a top-up has an account')
@@ -35,7 +35,7 @@ export function* giveAgain(tx: Tx, { amount, userId, ...rest }: Change): Op<void
   }
 }
 
-/** After something came into the balance, or was released: the balance then. */
+/** Pays debt after money was added to the balance or released. Returns the new balance. */
 export function* payDebt(tx: Tx, { now, userId }: { userId: string; now: EpochMs }): Op<Units> {
   return yield* pay(tx, { userId, description: 'Paid of what is owed', now })
 }
@@ -51,11 +51,11 @@ function* pay(tx: Tx, change: Omit<Change, 'amount'>): Op<Units> {
 }
 
 /**
- * Posts what lessens a balance. The first that takes it below what its owner wants to be told of is an event; the next is
- * only after a credit has lifted it. Of an account without a threshold this is the posting and nothing else.
+ * Posts a debit. The first one below the owner's notification threshold records an event. The next event comes only after a
+ * credit has lifted the balance. Without a threshold it only posts.
  */
 export function* spend(tx: Tx, account: AccountRow, posting: Posting): Op<{ id: string; balance: Units }> {
-  // The account as it was read may be the one that the posting changes.
+  // Read before posting, because the posting may change this object.
   const { lowAt, notifyBelow, userId } = account
   const posted = yield* tx.post(posting)
   if (notifyBelow !== null && lowAt === null && posted.balance < notifyBelow) {
@@ -67,7 +67,7 @@ export function* spend(tx: Tx, account: AccountRow, posting: Posting): Op<{ id: 
   return posted
 }
 
-/** After a credit: the next time that the balance falls is told again. */
+/** Makes the next drop below the threshold an event again, after a credit. */
 export function* rearm(tx: Tx, userId: string): Op<void> {
   const account = must(yield* tx.account(userId), 'a credit has an account')
   const { balance, lowAt, notifyBelow } = account
@@ -76,6 +76,6 @@ export function* rearm(tx: Tx, userId: string): Op<void> {
 
 function markLow(tx: Tx, account: AccountRow, lowAt: EpochMs | null): void {
   tx.send(low, { userId: account.userId, lowAt })
-  // Where the command reads the account again from memory, as it has left it.
+  // The command may read this object again, and must see its own change.
   account.lowAt = lowAt
 }

@@ -4,7 +4,6 @@ import * as accounts from './payment-account-rows.ts'
 import { applyState, restoreTopup } from './payment-states.ts'
 import * as topups from './topup-rows.ts'
 
-/** What users pay: the same on every engine. */
 export function paymentStore(engine: Engine): PaymentStore {
   return {
     createTopup: (input) => engine.run((tx) => topups.createTopup(tx, input), { userId: input.userId }),

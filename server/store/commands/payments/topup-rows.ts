@@ -120,7 +120,7 @@ export function* createTopup(tx: Tx, input: CreateTopup): Op<CreateTopupResult> 
 
 type NewTopup = Pick<TopupRecord, 'id' | 'userId' | 'provider' | 'amount' | 'isAuto'>
 
-/** For a user whose account is locked. */
+/** The user's account must be locked. */
 export function* insertTopup(tx: Tx, { isAuto, ...given }: NewTopup, now: number): Op<TopupRecord> {
   const made = { ...given, status: 'open', isAuto: isAuto ? 1 : 0, createdAt: now, updatedAt: now }
   yield* tx.run(insert, made)
@@ -182,7 +182,7 @@ export function* totals(on: Reads, since: number): Op<PaymentTotals> {
   return { ...(yield* summed)!, owed: (yield* owed)!.owed }
 }
 
-/** Closes top-ups that are too old to be paid, or that never got a page. A later payment is credited all the same. */
+/** Closes top-ups that are too old to be paid, or that never got a page. A later payment is still credited. */
 export function* expireTopups(tx: Tx, rowsMax: number): Op<number> {
   const now = yield* tx.now()
   return yield* tx.run(expire, { until: now - openTopupMs, pagelessUntil: now - pagelessTopupMs, now, rowsMax })

@@ -8,7 +8,7 @@ import { holderColumns, joinHolder, withHolder, type HolderRow } from '../creden
 import { keyLimits, type StoredLimits } from '../key-rows.ts'
 import { columns, insertInto, statement } from '../statement.ts'
 
-// Tokens that browsers use in the name of a user.
+// Tokens that browsers use on behalf of a user.
 
 type Written<Record extends { scopes: unknown; agents: unknown; isOnce: unknown }> = Omit<
   Record,
@@ -28,7 +28,7 @@ const insert = statement('client_token_insert', insertInto('client_tokens', `${n
 const ofToken = (names: string) => columns(names).replaceAll(/(^|, )/g, '$1t.')
 const ended = (maker: string, least: string) =>
   `${least}(coalesce(${maker}.revoked_at, ${never}), coalesce(${maker}.expires_at, ${never}))`
-// What made it may be gone altogether, as a login is that has ended.
+// The creator may be gone, like a login that has ended.
 const find = statement<FoundRow>(
   'client_token_find',
   ({
@@ -83,7 +83,7 @@ export function findClientToken(on: Reads, tokenHash: string): Answer<ClientToke
 function toHolder({ countsAs, makerAgents, rateLimit, spendLimit, spendReset, ...found }: FoundRow): ClientTokenHolder {
   const { agents, ...fields } = readFields(found)
   const ofMaker = listOf(makerAgents)
-  // Of a key whose agents were changed since.
+  // The agents of the key that created it may have changed since.
   const both = ofMaker === null ? agents : (agents ?? ofMaker).filter((agent) => ofMaker.includes(agent))
   const makerLimits = keyLimits({ keyId: found.createdBy, countsAs, rateLimit, spendLimit, spendReset })
   return { ...withHolder(found), ...fields, agents: both, makerLimits }
@@ -100,15 +100,14 @@ export function* revokeClientToken(
 }
 
 /**
- * Takes the one execution that a client token admits, where that is its limit; false when it was taken before. For an
- * account that is locked, in the transaction that admits the execution.
+ * Uses up the one execution of a single-use client token. Returns false if it was already used. Call it with the account
+ * locked, in the transaction that admits the execution.
  */
 export function* takeOnce(tx: Tx, limits: CredentialLimits | null | undefined): Op<boolean> {
   const tokenId = limits?.onceTokenId ?? null
   return tokenId === null || (yield* tx.run(use, { tokenId, now: yield* tx.now() })) === 1
 }
 
-/** How many were removed. */
 export function* purgeClientTokens(tx: Tx, rowsMax: number): Op<number> {
   const values = { until: (yield* tx.now()) - keptMs, rowsMax }
   tx.used.writeOut()

@@ -7,7 +7,7 @@ import { statement } from '../statement.ts'
 import { createUser } from '../user-rows.ts'
 import { countUser } from './platform-key-rows.ts'
 
-// Users whom a product that is built on the service knows by ids of its own.
+// Users that a product built on the service identifies by its own ids.
 
 type Row = { id: string } & HolderRow
 
@@ -23,7 +23,7 @@ export function findActingUser(on: Reads, of: UserRef): Answer<ActingUser | unde
   return found.map((user) => user && withHolder(user))
 }
 
-/** First requests of a new user that come at once make one user. */
+/** Simultaneous first requests of a new user create only one user. */
 export function* openExternalUser(tx: Tx, { email, externalId, keyId }: ExternalUser): Op<ExternalUserResult> {
   yield* tx.lock('external-id', externalId)
   const known = yield* findActingUser(tx, { externalId })

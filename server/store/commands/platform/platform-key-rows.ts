@@ -60,9 +60,9 @@ const countMade = statement(
   'platform_key_count_user',
   'UPDATE platform_keys SET users_made = users_made + 1 WHERE id = :keyId AND users_made < :max',
 )
-// One statement judges and counts, so that one key's simultaneous changes of many accounts stay within its ceiling. A clock
-// that was set back gives no second day. What is taken back counts on its own: counted with the credits, a mistaken credit of
-// most of the ceiling could not be corrected on the same day.
+// One statement checks and counts, so that a key's simultaneous changes of many accounts stay within its ceiling. Setting
+// the clock back does not give a second day. Amounts taken back count separately: otherwise a mistaken credit of most of the
+// ceiling could not be corrected on the same day.
 const ofDay = (column: string) => `CASE WHEN credit_day >= :day THEN ${column} ELSE 0 END`
 const isWithin = (column: string) => `${ofDay(column)} + :${column} <= credit_per_day`
 const countCredit = statement<{ creditDay: number }>(
@@ -113,8 +113,8 @@ export function* touchPlatformKeys(tx: Tx, uses: readonly { keyId: string; at: E
 }
 
 /**
- * Counts an amount toward its key's ceiling, and returns the day that it counts in. Undefined if the key was revoked or the
- * day's room is too small.
+ * Counts an amount toward its key's ceiling and returns the day it counts in. Undefined if the key was revoked or the day
+ * has too little left.
  */
 export function* takeCredit(tx: Tx, of: { keyId: string; amount: Units; now: EpochMs }): Op<string | undefined> {
   const { amount, keyId, now } = of
@@ -123,7 +123,7 @@ export function* takeCredit(tx: Tx, of: { keyId: string; amount: Units; now: Epo
   return row && JSON.stringify({ [keyId]: row.creditDay })
 }
 
-/** False when the key has made as many users as it may. */
+/** Returns false if the key has created the maximum number of users. */
 export function* countUser(tx: Tx, keyId: string): Op<boolean> {
   return (yield* tx.run(countMade, { keyId, max: usersPerPlatformKeyMax })) === 1
 }

@@ -4,7 +4,6 @@ import * as tokens from './client-token-rows.ts'
 import * as users from './external-users.ts'
 import * as keys from './platform-key-rows.ts'
 
-/** Platform keys, their users and client tokens: the same on every engine. */
 export function platformStore(engine: Engine): PlatformStore {
   return {
     createKey: (input) => engine.run((tx) => keys.createPlatformKey(tx, input)),

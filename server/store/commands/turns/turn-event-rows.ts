@@ -2,7 +2,7 @@ import { eventsKeptMs, type DroppedEvents, type TurnEvents, type TurnRecord } fr
 import type { Op, Reads, Tx } from '../command.ts'
 import { columns, insertInto, statement } from '../statement.ts'
 
-/** Of one read. Pieces have up to about 64 KB, and what is read beyond `charsMax` is read for nothing. */
+/** Max pieces per read. A piece has up to about 64 KB, and reading beyond `charsMax` is wasted. */
 const piecesMax = 4
 
 const find = statement<TurnRecord>(
@@ -28,7 +28,7 @@ const drop = statement(
   'turn_events_drop',
   'DELETE FROM turn_events WHERE turn_id = :turnId AND first_seq <= :lastSeq AND last_seq <= :lastSeq',
 )
-/** Of turns that ended before, or that are no more. */
+/** Events of turns that ended before `until`, or that no longer exist. */
 const purge = statement(
   'turn_events_purge',
   `DELETE FROM turn_events WHERE (turn_id, first_seq) IN (

@@ -6,15 +6,15 @@ import type { AccountRow } from '../../tables/account-tables.ts'
 import type { Tx } from '../command.ts'
 import { statement } from '../statement.ts'
 
-// Write-offs of an account's chats, by days of UTC. A write-off is the operator's loss, so whoever causes many of them must wait
-// for the next day. The sum stands in the account's row, which an admission has locked and read anyway.
+// Write-offs of an account's chats, by UTC day. A write-off is the operator's loss, so an account that causes many must wait
+// for the next day. The sum is in the account's row, which an admission has locked and read anyway.
 
 const note = statement(
   'account_write_off',
   'UPDATE accounts SET written_off = :writtenOff, written_off_on = :today WHERE user_id = :userId',
 )
 
-/** Adds to the sum of the day, for an account that is locked. */
+/** Adds to the day's sum, for a locked account. */
 export function noteWriteOff(tx: Tx, account: AccountRow, { amount, now }: { amount: Units; now: EpochMs }): void {
   const today = periodStart('day', now)
   const before = account.writtenOffOn === today ? account.writtenOff : 0
@@ -22,7 +22,7 @@ export function noteWriteOff(tx: Tx, account: AccountRow, { amount, now }: { amo
   tx.send(note, { userId: account.userId, writtenOff, today })
 }
 
-/** Until when write-offs block the account's chats; null if they do not. */
+/** When a block on the account's chats due to write-offs ends; null if there is none. */
 export function writeOffBlock(
   { writtenOff, writtenOffOn }: AccountRow,
   { limits: { maxWrittenOffUsdPerDay }, now }: { limits: StoreLimits; now: EpochMs },
