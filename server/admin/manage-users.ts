@@ -36,7 +36,7 @@ export async function listUsers(
 
 type Change<Input> = { caller: Caller; input: Input }
 
-/** Platform keys do not see admins, who count as unknown. */
+/** Hides admins from platform keys. */
 function reachOf({ platform }: Caller) {
   return platform ? { withoutAdmins: true } : {}
 }

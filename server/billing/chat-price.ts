@@ -58,7 +58,7 @@ export function chatCost(used: ChatUsed, rates: ChatRates): ExactCost {
 
 /**
  * The exact cost rounded up. It covers the charge whatever the account carries: the carried amount is below one unit,
- * so both together stay below the next one.
+ * so the whole units due never exceed it.
  */
 export function chatHold(used: ChatUsed, rates: ChatRates): Units {
   return Number((billionths(used, rates) + billionthsPerUnit - 1n) / billionthsPerUnit)

@@ -40,7 +40,7 @@ export class SpendDays {
 
   async #update(userId: string, fromDay: number): Promise<Known> {
     const earlier = this.#known.get(userId)
-    // A day before the known ones restarts the sums, which the console causes once.
+    // An earlier first day restarts the sums, which the console does once.
     const base = earlier && earlier.fromDay <= fromDay ? earlier : { fromDay, newestSeq: 0, days: new Map() }
     const added = await this.#readSince(userId, base)
     const known: Known = { fromDay: base.fromDay, newestSeq: added.newestSeq, days: new Map(base.days) }

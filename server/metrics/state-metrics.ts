@@ -13,7 +13,7 @@ export type StateParts = {
   system: SystemParts
 }
 
-/** Current state: read when metrics are requested, and free of cost before. */
+/** Current state, read when metrics are requested. Costs nothing before. */
 export class StateMetrics {
   readonly #parts: StateParts
   readonly #gauges

@@ -31,7 +31,7 @@ export function mayContinue(bytes: number): boolean {
   return bytes > partBytesMax - 4
 }
 
-/** Decodes parts that may end anywhere. Throws unless they are what was written. Keeps no part in memory. */
+/** Decodes parts that may end anywhere. Throws unless they are what was written. Keeps no part longer than needed. */
 export async function checkedText(
   parts: AsyncIterable<Buffer>,
   { digest, payloadId }: { payloadId: string; digest: PayloadDigest | null },

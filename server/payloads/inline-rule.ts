@@ -3,7 +3,7 @@ import type { PayloadStore } from './payload-store.ts'
 
 const previewCharsMax = 1024
 
-/** Stores JSON of more than `inlineBytes` bytes of UTF-8 as a payload. The row then has its first characters instead. */
+/** Stores JSON of more than `inlineBytes` bytes of UTF-8 as a payload. The row stores its first characters instead. */
 export async function storeJson(
   json: string,
   { inlineBytes, payloads }: { inlineBytes: number; payloads: PayloadStore },

@@ -37,7 +37,7 @@ export type PayloadStore = {
 /** Handling of new payloads that all stores share. */
 export abstract class NewPayloads {
   readonly #clock: Clock
-  /** Written by this process, but not yet named by a committed row, and so not orphans. */
+  /** Payloads written by this process that no committed row names yet. They are not orphans. */
   protected readonly unsettled = new Set<string>()
 
   constructor(clock: Clock) {

@@ -87,7 +87,10 @@ async function compare(parts: Parts, { applies, ref }: Compare): Promise<Payment
 
 type Restore = { applies: boolean; found: FoundPayment }
 
-/** Credits a paid top-up that this database lacks, as after the restore of a backup: once, and if its account is here. */
+/**
+ * Credits a paid top-up that this database lacks, for example after a backup was restored. Credits it once, and only if
+ * its account is here.
+ */
 async function restore({ log, port, store }: Parts, { applies, found }: Restore): Promise<PaymentDifference> {
   const { origin, state } = found
   const { topupId } = state

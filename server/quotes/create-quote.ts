@@ -23,7 +23,7 @@ type Asked = {
 
 const versionChars = 16
 
-/** Quotes current prices of a task or chat. Rejects what that would reject, except for balance and rates. Writes nothing. */
+/** Quotes current prices of a task or chat. Fails as the task or chat itself would, except for balance and rates. Writes nothing. */
 export async function createQuote(
   { catalogue, chats, quotes, store }: QuoteParts,
   { about, caller, input: { chat, task }, onLarge }: Asked,

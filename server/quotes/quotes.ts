@@ -18,9 +18,9 @@ export type OpenedQuote<Terms> = { id: string; terms: Terms }
 type Body<Terms> = { id: string; expiresAt: EpochMs; terms: Terms }
 
 /**
- * Prices that stay valid for ten minutes. Quotes are not stored: the id carries the terms, as `quote_{base64url of
- * JSON}.{HMAC-SHA256, base64url}` under a key derived from the service's secret. User and request are only signed, so
- * the quote of another user or request is as invalid as a forged one.
+ * Prices that stay valid for ten minutes. Quotes are not stored: the id carries the terms. Its form is
+ * `quote_{base64url of JSON}.{HMAC-SHA256, base64url}` under a key derived from the service's secret. User and request
+ * are only signed, so the quote of another user or request is as invalid as a forged one.
  */
 export class Quotes {
   readonly #read: () => Secrets
@@ -73,7 +73,7 @@ function sign(key: Buffer, { hash, userId }: QuoteSubject, body: string): string
   return createHmac('sha256', key).update(`${userId}\n${hash}\n${body}`).digest('base64url')
 }
 
-/** Compares strings, because several of them decode to the same bytes. */
+/** Compares the encoded strings, because several of them decode to the same bytes. */
 function isSame(expected: string, given: string): boolean {
   const [one, other] = [Buffer.from(expected), Buffer.from(given)]
   return one.length === other.length && timingSafeEqual(one, other)

@@ -34,7 +34,7 @@ type ChatEnd = {
 type RequestEnd = { about: RequestTrace; operation: string; status: number; isAnswered: boolean }
 
 const tracerName = 'errand'
-/** Max links for tasks that were admitted here and have not started. Tasks behind a longer queue get no link. */
+/** Max links for tasks that were admitted here and have not started. Tasks queued behind more than that get no link. */
 const linksMax = 10_000
 const flushMsMax = 5000
 /** Requested every few seconds by machines; their spans would bury the others. */
@@ -195,7 +195,7 @@ function fail(span: Span, code: string): void {
   span.setStatus({ code: SpanStatusCode.ERROR, message: code })
 }
 
-/** Reports an error of the SDK to its own diagnostics, and changes nothing of the traced work. */
+/** Reports errors of the SDK to its own diagnostics, so that they do not affect the traced work. */
 function quietly<Result>(work: () => Result): Result | undefined {
   try {
     return work()

@@ -12,7 +12,7 @@ export class EndpointError extends Error {}
 
 export const attemptMs = 10_000
 const connectMs = 5000
-/** Reads this much of a response, for this long, so that its connection can be reused. The content is ignored. */
+/** Max bytes and time to read of a response, so that its connection can be reused. The content is ignored. */
 const bodyBytesMax = 4096
 const bodyMs = 500
 const lookupsMax = 32
@@ -27,7 +27,7 @@ type PostOptions = {
 }
 
 export type Post = {
-  /** Owner of the connections, which are not shared. */
+  /** Connections are reused only within this target. */
   target: string
   userId: string
   url: string
@@ -38,8 +38,8 @@ export type Post = {
 }
 
 /**
- * Posts to users' endpoints. A connection is kept for a moment and reused. A request that crosses with its closing is
- * lost, which is harmless because it is retried under the same id.
+ * Posts to users' endpoints. A connection is kept for a moment and reused. A request is lost if the endpoint closes the
+ * connection just then. This is harmless, because it is retried under the same id.
  */
 export class WebhookPosts {
   readonly #options: PostOptions

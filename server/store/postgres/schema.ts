@@ -7,7 +7,7 @@ import { peopleTables } from '../tables/people-tables.ts'
 import type { TableWords } from '../tables/table-words.ts'
 import { workTables } from '../tables/work-tables.ts'
 
-// Schema that generates the migrations and defines the tables to import.
+// The migrations are generated from this schema, and imports fill its tables.
 
 const number = (name = '') => bigint(name, { mode: 'number' })
 

@@ -28,7 +28,7 @@ export function keepPrivate(dataDir: string): { closed: string[]; left: string[]
   for (const name of names) close(join(dataDir, name))
   const root = join(dataDir, payloads)
   close(root)
-  // Checks files only in folders that were open, because there may be a million payloads. The others are behind their folder.
+  // Checks files only in folders that were open, because there may be a million payloads. A closed folder protects the others.
   for (const folder of namesIn(root)) {
     const path = join(root, folder)
     if (!statOf(path)?.isDirectory() || close(path) === undefined) continue

@@ -1,6 +1,6 @@
 const knownMax = 50_000
 
-/** A row as far as it is known; `row` is undefined if the database has none. Rows with the same string form a list, mostly of one. */
+/** Known state of a row; `row` is undefined if the database has none. Rows with the same string are linked, mostly a single one. */
 export type Kept<Row> = {
   readonly number: number
   row: Row | undefined

@@ -7,7 +7,7 @@ import { peopleTables } from '../tables/people-tables.ts'
 import type { TableWords } from '../tables/table-words.ts'
 import { workTables } from '../tables/work-tables.ts'
 
-// Schema that generates the migrations.
+// The migrations are generated from this schema.
 
 /** The rowid orders rows, and every index carries it. One process owns the store, so nothing is leased. */
 const words: TableWords = {

@@ -13,8 +13,8 @@ type Rate = KeyRateRow & { keyId: string }
 
 /**
  * Usage counted against limits. Each admission reads and changes some of these rows. They stay in memory while no other
- * connection has committed (`data_version`), because the CLI changes limits beside the server. Reading and writing them
- * in each command took a tenth of its time.
+ * connection has committed (`data_version`), because the CLI changes limits while the server runs. Reading and writing
+ * them in each command took a tenth of its time.
  */
 export class UsedOfLimits {
   readonly #dataVersion: Statement
@@ -66,7 +66,6 @@ export class UsedOfLimits {
     return this.#isInBatch ? this.#keptRate(keyId).row : this.#getRate.get(keyId)
   }
 
-  /** Number of the user's queued tasks. */
   waiting(userId: string): number {
     const read = () => this.#counters.waiting(userId)
     return this.#isInBatch ? this.#waiting.find(userId, 0, read).row! : read()

@@ -124,7 +124,7 @@ export class Transactions {
     } finally {
       clearTimeout(watch)
       this.#long.delete(client)
-      // A session's own setting is discarded with its connection.
+      // The changed setting is discarded with the connection.
       client.release(isLost || mayTakeLong)
     }
     return await this.#read(work, { isSecond: true, mayTakeLong })
@@ -247,7 +247,7 @@ export class Transactions {
 /** Longer than the lock timeout. */
 export const silentMsMax = 15_000
 
-/** Undefined if it took effect. */
+/** Undefined if the commit took effect. */
 async function commit(client: PgClient): Promise<{ error: unknown } | undefined> {
   try {
     const { command } = await client.query('COMMIT')

@@ -28,7 +28,7 @@ import { verifyLedger } from '../verify-ledger.ts'
 /** Arbitrary number that no other program uses for a lock in this database. */
 const importLock = 7016
 const lockNotAvailable = '55P03'
-/** Tells its connections from those of nodes. */
+/** Distinguishes its connections from those of nodes. */
 const ownName = 'errand migrate-to'
 const triesMax = 20
 

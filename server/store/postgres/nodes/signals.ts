@@ -276,7 +276,7 @@ export class PgSignals implements Signals {
     if (!this.#batch.isEmpty) this.#planFlush()
   }
 
-  /** Drops what the server rejects, as the other nodes expect. If the connection was lost, the next one sends the payloads. */
+  /** Payloads that the server rejects are lost, which other nodes expect. If the connection was lost, the next one sends them. */
   async #notify(client: PgListener, payloads: readonly string[]): Promise<void> {
     try {
       await client.query(notify, [payloads])

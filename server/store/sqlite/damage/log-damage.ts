@@ -10,7 +10,7 @@ import { codeOf } from '../../../kernel/thrown.ts'
 //
 // Each checksum continues from the one stored before it, so a frame proves which frame was written before it, damaged
 // or not. And each commit is synced before the next transaction writes its first frame. If a frame continues from a
-// commit at or behind the damage, the damage came after a sync. Then the commits that it cuts off were acknowledged.
+// commit at or behind the damage, the damage came after a sync. So the commits that it cuts off were acknowledged.
 //
 // A torn tail has no frame behind its commit. Older generations have other salts. Frames that a failed commit left
 // behind a later one neither continue from it nor are continued. None of these is ever taken for damage. Damage within
@@ -59,8 +59,8 @@ export function findLogDamage(databaseFile: string): LogDamage | undefined {
   for (let tries = 0; tries < triesMax; tries++) {
     const before = stampOf(file)
     if (before === undefined || !scan(file)) return undefined
-    // A server may be writing meanwhile, and a log that restarts during the read looks broken. A result counts if it is
-    // read twice while nothing writes.
+    // A server may be writing meanwhile, and a log that restarts during the read looks broken. Damage counts only if it
+    // is found twice while nothing writes.
     Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, settleMs)
     const found = scan(file)
     if (stampOf(file) === before) return found && { file, ...found, moved: movedOf(database, found.cutAt) }
