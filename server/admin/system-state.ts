@@ -14,7 +14,6 @@ export type SystemParts = {
   loopDelay: LoopDelay
   agentThreads: () => AgentThreadState[]
   isAccepting: () => boolean
-  /** Result of the last check. */
   ledger: { report: LedgerReport; checkedAt: EpochMs } | null
 }
 

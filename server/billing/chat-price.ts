@@ -22,7 +22,6 @@ export function parseRate(text: string): number | undefined {
   return match ? Number(match[1]) * 1_000_000 + Number((match[2] ?? '').padEnd(6, '0')) : undefined
 }
 
-/** Formats a rate without trailing zeros. */
 function formatRate(millionths: number): string {
   const digits = String(millionths).padStart(7, '0')
   return `${digits.slice(0, -6)}.${digits.slice(-6)}`.replace(/\.?0+$/, '')

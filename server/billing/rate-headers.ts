@@ -2,7 +2,6 @@ import type { EpochMs } from '../kernel/clock.ts'
 import { rateWindowMs } from '../store/store.ts'
 import type { RateState } from '../store/records.ts'
 
-/** Executions that the window still allows. */
 export function remainingOf({ limit, used }: RateState): number {
   return Math.max(0, limit - used)
 }

@@ -48,7 +48,6 @@ export function waitingRefusal({ limit }: { limit: number }): ErrandError {
   return new ErrandError('RATE_LIMIT_EXCEEDED', message, { isOtherRate: true, retryAfterSeconds: waitingRetrySeconds })
 }
 
-/** For a limit of the plan, the user, the API key or the client token. */
 export function limitRefusal(refused: LimitRefusal): ErrandError {
   const { now } = refused.rate
   switch (refused.reason) {

@@ -16,7 +16,6 @@ export function plainFault(error: unknown): Error {
   return new Error(`The bucket did not do it: ${describeFault(error)}`)
 }
 
-/** Describes an error in one line. */
 export function describeFault(error: unknown): string {
   if (!(error instanceof Error)) return String(error)
   const { $metadata, code, message, name } = error as Thrown
@@ -28,7 +27,6 @@ export function describeFault(error: unknown): string {
   return status === undefined ? what : `${what.replace(/\.$/, '')} (HTTP ${status})`
 }
 
-/** First thing for the operator to check. */
 export function adviceFor(error: unknown, { credentials }: PayloadBucket): string {
   const name = error instanceof Error ? error.name : ''
   if (name === 'CredentialsProviderError') {

@@ -146,7 +146,6 @@ export async function listTopups(
   return { ...found, topups: found.topups.map(toTopup), total, limit, offset }
 }
 
-/** Lists the top-ups of all users with totals, for admins. */
 export async function listAllTopups(
   parts: PaymentParts,
   { days, ...input }: z.output<typeof ListAllTopupsInput>,

@@ -242,7 +242,6 @@ export class WebhookDispatcher {
     this.#count(userId, { waiting: 1 })
   }
 
-  /** Counts queued deliveries to troubled targets, by user. */
   #troubledWaiting(): Map<string, number> {
     const counts = new Map<string, number>()
     for (const { target, userId, waiting } of this.#lanes.values()) {
@@ -268,7 +267,6 @@ export class WebhookDispatcher {
     for (const delivery of lane.waiting.splice(0)) this.#ended.push({ ...delivery, outcome: { kind: 'unsent' } })
   }
 
-  /** Starts attempts while slots are free. */
   #pump(): void {
     while (this.#inFlight.taken < inFlightBounds.total && !this.#isStopped) {
       const lane = this.#nextLane()

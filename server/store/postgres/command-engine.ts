@@ -67,7 +67,6 @@ function queryOf(one: Written, values: Values = {}): PgQuery {
   return { name: one.name, text, values: given }
 }
 
-/** Advisory lock namespaces in the database. */
 const lockNumbers: Record<LockKind, number> = {
   admins: 7015,
   'login-email': 7016,
@@ -174,7 +173,6 @@ function transactionOn(tx: Transaction, { ledger }: EngineParts): Tx {
   }
 }
 
-/** Runs commands, which both engines share. */
 export class PostgresEngine implements Engine {
   /** Leaves most of the connection pool to others. */
   readonly atOnce = 4

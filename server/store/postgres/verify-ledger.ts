@@ -4,7 +4,6 @@ import { differencesMax, ledgerChecks, ledgerDifference, uncheckable, type Diffe
 import type { LedgerReport } from '../store.ts'
 import type { PgClient } from './connection/driver.ts'
 
-/** Verifies the money invariants on one consistent snapshot of the database. */
 export async function verifyLedger(client: Pick<PgClient, 'query'>): Promise<LedgerReport> {
   await client.query('BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY')
   try {

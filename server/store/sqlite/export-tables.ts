@@ -79,7 +79,6 @@ export class InstallationAtRest {
     if (damage !== undefined) throw damaged(this.#dataDir, damage)
   }
 
-  /** Whether a previous run moved it to another database. */
   get isMoved(): boolean {
     return existsSync(movedNoteFile(this.#dataDir))
   }

@@ -17,7 +17,6 @@ export type DatabaseFacts = {
   walBytes: number
   /** Time of the newest transaction; undefined if there is none. */
   newestAt: number | undefined
-  /** Value of a setting; undefined if none is stored. */
   setting: (name: string) => string | undefined
 }
 

@@ -44,7 +44,6 @@ function isOnlyOurs(dataDir: string): boolean {
   return namesIn(dataDir).every((name) => ours.some((own) => (typeof own === 'string' ? own === name : own.test(name))))
 }
 
-/** One line for the log; undefined if there is nothing to report. */
 export function describeClosed({ closed, left }: { closed: string[]; left: string[] }): string | undefined {
   const told = [
     closed.length > 0 && `other users of this machine could read ${listed(closed)}: closed to them`,

@@ -34,7 +34,6 @@ export class RowMemory<Row> {
     this.#write = write
   }
 
-  /** Returns the known row, or reads it. */
   find(text: string, number: number, read: () => Row | undefined): Kept<Row> {
     const known = this.known(text, number)
     if (known) return known

@@ -4,7 +4,6 @@ import type { PgClient } from './driver.ts'
 /** Current time in epoch milliseconds, not that of the transaction's start, by the one clock that all nodes share. */
 export const databaseTime = 'floor(extract(epoch FROM clock_timestamp()) * 1000)::float8'
 
-/** A pooled connection, during a read. */
 export class Connection {
   readonly client: PgClient
   protected readonly clock: Clock | undefined

@@ -31,7 +31,6 @@ const readOnly = '25006'
 type TransactionsOptions = {
   clock: Clock | undefined
   onCommit?: (commit: Committed) => void
-  /** Called once for each committed transaction. */
   onCommitted: (transaction: Transaction) => void
   /** Timeout of a silent server, after which its connection is closed. */
   silentMs?: number

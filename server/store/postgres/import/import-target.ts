@@ -85,7 +85,6 @@ export class ImportTarget {
     return rows[0] as { queued: number }
   }
 
-  /** Reads everything back, as one snapshot. */
   async read(use: (rows: TargetRows) => Promise<void>): Promise<void> {
     const client = this.#client
     const digest = async (rows: AsyncIterable<CarriedRow>) => {

@@ -15,12 +15,10 @@ function keepIn(value: unknown): unknown {
   return Array.isArray(value) ? value.map(keepIn) : value
 }
 
-/** Encodes the values of a query. */
 export function keepNulls(values: readonly unknown[]): readonly unknown[] {
   return values.some(isKept) ? values.map(keepIn) : values
 }
 
-/** Decodes a string from the server. */
 export function readNulls(text: string): string {
   return text.includes(mark) ? text.replace(written, (_, digit) => (digit === '0' ? '\0' : mark)) : text
 }

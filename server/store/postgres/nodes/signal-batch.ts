@@ -20,7 +20,6 @@ const payloadsAtOnce = 16
 /** Max queued messages while the database is unreachable; further ones are dropped. */
 const waitingMax = 10_000
 
-/** Queued messages, without duplicates. */
 export class SignalBatch {
   readonly #words = new Set<string>()
 

@@ -22,7 +22,6 @@ const busyBatchMs = 10
 const busyWithinMs = 20
 const closeMsMax = 1000
 const backOffMsMax = 10_000
-/** Failed attempts before a warning. */
 const failuresWarned = 3
 
 // Committing a notification is its own write. Notifications need not be durable, so the commit does not wait for the
