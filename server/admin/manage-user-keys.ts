@@ -8,7 +8,7 @@ import type { CreateUserKeyInput, ListUserKeysInput, UserKeyInput } from './user
 
 type Asked<Input> = { caller: Caller; input: Input }
 
-/** A key of the user, with what a platform may do in a user's name. The key itself is in the answer and nowhere else. */
+/** Creates a key of the user, with the scopes that a platform has when it acts for a user. Only this response contains the key. */
 export async function createUserKey(
   parts: UserParts & { catalogue: Catalogue },
   { caller, input }: Asked<z.output<typeof CreateUserKeyInput>>,
@@ -31,7 +31,7 @@ export async function listUserKeys(
   return await listKeys(parts, input)
 }
 
-/** Ends a key at once; repeating it changes nothing. */
+/** Revokes a key immediately. Idempotent. */
 export async function revokeUserKey(
   parts: UserParts,
   { caller, input }: Asked<z.output<typeof UserKeyInput>>,

@@ -36,7 +36,7 @@ export async function listUsers(
 
 type Change<Input> = { caller: Caller; input: Input }
 
-/** To a platform key admins are as unknown as nobody. */
+/** Hides admins from platform keys. */
 function reachOf({ platform }: Caller) {
   return platform ? { withoutAdmins: true } : {}
 }
@@ -56,7 +56,7 @@ export async function getExternalUser(
   return await getUser(parts, { caller, userId: user.id })
 }
 
-/** The one user with that external id. Where there is none it is made, with an empty account, once however many ask. */
+/** Returns the one user with that external id. Creates it with an empty account if missing, once despite concurrent requests. */
 export async function openExternalUser(
   parts: UserParts,
   { caller, input }: Change<z.output<typeof OpenExternalUserInput>>,
@@ -71,7 +71,7 @@ export async function openExternalUser(
   return { ...(await getUser(parts, { caller, userId })), created: outcome === 'created' }
 }
 
-/** Throws 400 where the configuration has no such plan or agent, before anything is changed. */
+/** Throws 400 if the configuration lacks the plan or agent, before changing anything. */
 export async function updateUser(
   parts: UserParts & { catalogue: Catalogue },
   { caller, input }: Change<z.output<typeof UpdateUserInput>>,
@@ -110,7 +110,7 @@ function assertKnown(catalogue: Catalogue, { limits, plan }: z.output<typeof Upd
   assertAgents(catalogue, { agentIds: limits?.agents, path: 'limits.agents' })
 }
 
-/** Lifts an abuse block and that of tasks with connectors; does nothing for a user without either. */
+/** Lifts an abuse block and the block of tasks with connectors. No effect on a user without either. */
 export async function unblockUser(parts: UserParts, { caller, input }: Change<{ userId: string }>): Promise<User> {
   const { userId } = input
   await getUser(parts, { caller, userId })
@@ -119,7 +119,7 @@ export async function unblockUser(parts: UserParts, { caller, input }: Change<{ 
   return await getUser(parts, { caller, userId })
 }
 
-/** Adds to a user's balance, or takes from it, never below what running chats hold. Takes back within bounds for a platform key. */
+/** Adds to a user's balance, or takes from it, never below what running chats hold. A platform key takes back only within bounds. */
 export async function creditUser(
   parts: UserParts,
   { caller, idempotencyKey, input }: Change<z.output<typeof CreditUserInput>> & { idempotencyKey: string | null },
@@ -166,7 +166,7 @@ async function ceilingRefusal({ clock, store }: UserParts, { isTaken, keyId }: C
   return new ErrandError('LIMIT_REACHED', message, { retryAfterSeconds: secondsUntil(resetsAt, now) })
 }
 
-/** What is done to other people's accounts is in the log, with who did it. */
+/** Logs changes to other people's accounts, and who made them. */
 export function noteChange(
   { log }: UserParts,
   { caller, ...about }: { caller: Caller; userId: string; [field: string]: unknown },

@@ -6,7 +6,6 @@ const count = z.number().int()
 const bytes = z.number().int()
 const rate = z.string().describe('USD')
 
-/** What an admin sees of the running service. */
 export const System = z
   .object({
     version: z.string(),

@@ -14,7 +14,6 @@ export type SystemParts = {
   loopDelay: LoopDelay
   agentThreads: () => AgentThreadState[]
   isAccepting: () => boolean
-  /** As the last check found it. */
   ledger: { report: LedgerReport; checkedAt: EpochMs } | null
 }
 
@@ -22,14 +21,14 @@ const sampleMs = 20
 const renewMs = 300_000
 const nanosecondsPerMs = 1e6
 
-/** How late timers of the serving thread fire: what every request waits for beside its own work. */
+/** Delay of timers in the serving thread, which every request waits for besides its own work. */
 export class LoopDelay {
   readonly #histogram = monitorEventLoopDelay({ resolution: sampleMs })
   readonly #timer: NodeJS.Timeout
 
   constructor() {
     this.#histogram.enable()
-    // Percentiles of a whole day would hide what happens now.
+    // Percentiles of a whole day would hide the present.
     this.#timer = setInterval(() => this.#histogram.reset(), renewMs)
     this.#timer.unref()
   }

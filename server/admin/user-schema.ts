@@ -5,8 +5,6 @@ import { ExternalId } from '../auth/platform/external-id.ts'
 import { OwnLimits, OwnLimitsInput } from '../billing/limit-schema.ts'
 import { isoTimestamp, pageInput, pageOutput, resourceId, usd } from '../kernel/wire-types.ts'
 
-// The shapes of what admins see of users.
-
 export const User = z
   .object({
     id: z.string(),

@@ -12,7 +12,6 @@ import { transactionTypes } from '../store/records.ts'
 import { PaymentAccount } from './payment-account-schema.ts'
 import { Limits } from './limit-schema.ts'
 
-/** What a credential allows less than its user may do. */
 const CredentialLimits = z
   .object({
     limitUsd: usd.nullable().describe('What may be spent with it in a period; null without a limit'),

@@ -1,10 +1,10 @@
 import type { Units } from '../kernel/money.ts'
 import { billionthsPerUnit as unit, type ExactCost } from '../store/turns/carried-cost.ts'
 
-/** Prices of a chat in millionths of a USD: of 1,000 tokens, and of a tool call. */
+/** Prices of a chat in millionths of a USD: per 1,000 tokens, and per tool call. */
 export type ChatRates = { input: number; cachedInput: number; output: number; reasoning: number; toolCall: number }
 
-/** What a chat used. `completionTokens` includes `reasoningTokens`, `promptTokens` includes `cachedPromptTokens`. */
+/** Usage of a chat. `completionTokens` includes `reasoningTokens`, `promptTokens` includes `cachedPromptTokens`. */
 export type ChatUsed = {
   promptTokens: number
   cachedPromptTokens: number
@@ -16,19 +16,18 @@ export type ChatUsed = {
 const rateDecimal = /^(\d{1,4})(?:\.(\d{1,6}))?$/
 const billionthsPerUnit = BigInt(unit)
 
-/** Reads a rate such as `0.0025` (at most six digits after the point) as millionths; undefined when it is none. */
+/** Parses a rate such as `0.0025` (at most six digits after the point) into millionths. Undefined if invalid. */
 export function parseRate(text: string): number | undefined {
   const match = rateDecimal.exec(text)
   return match ? Number(match[1]) * 1_000_000 + Number((match[2] ?? '').padEnd(6, '0')) : undefined
 }
 
-/** Writes a rate without needless zeros. */
 function formatRate(millionths: number): string {
   const digits = String(millionths).padStart(7, '0')
   return `${digits.slice(0, -6)}.${digits.slice(-6)}`.replace(/\.?0+$/, '')
 }
 
-/** The rates as the configuration and receipts name them. */
+/** Rates under the names that the configuration and receipts use. */
 export function writtenRates({ cachedInput, input, output, reasoning, toolCall }: ChatRates) {
   return {
     inputPer1kUsd: formatRate(input),
@@ -39,7 +38,7 @@ export function writtenRates({ cachedInput, input, output, reasoning, toolCall }
   }
 }
 
-/** A price per 1,000 tokens in millionths is one per token in billionths, so everything is summed exactly in those. */
+/** A price per 1,000 tokens in millionths equals one per token in billionths, so everything is summed exactly in billionths. */
 function billionths(used: ChatUsed, rates: ChatRates): bigint {
   const { cachedPromptTokens, completionTokens, promptTokens, reasoningTokens, toolCalls } = used
   return (
@@ -51,21 +50,20 @@ function billionths(used: ChatUsed, rates: ChatRates): bigint {
   )
 }
 
-/** The exact sum of its components. */
 export function chatCost(used: ChatUsed, rates: ChatRates): ExactCost {
   const exact = billionths(used, rates)
   return { cost: Number(exact / billionthsPerUnit), remainder: Number(exact % billionthsPerUnit) }
 }
 
 /**
- * The exact cost rounded up. It covers the charge whatever the account carries: what is carried is below one unit, so both
- * together stay below the next one.
+ * The exact cost rounded up. It covers the charge whatever the account carries: the carried amount is below one unit,
+ * so the whole units due never exceed it.
  */
 export function chatHold(used: ChatUsed, rates: ChatRates): Units {
   return Number((billionths(used, rates) + billionthsPerUnit - 1n) / billionthsPerUnit)
 }
 
-/** The dearest way in which so many tokens can come to be charged: as reasoning, or from the cache, where that costs more. */
+/** The most expensive way to charge this many tokens: as reasoning, or from the cache, if that costs more. */
 export function dearestUse(
   { completionTokens, promptTokens }: Pick<ChatUsed, 'promptTokens' | 'completionTokens'>,
   { cachedInput, input, output, reasoning }: ChatRates,
@@ -88,7 +86,7 @@ export function addUse(one: ChatUsed, other: ChatUsed): ChatUsed {
   }
 }
 
-/** How many tokens of output `held` pays for at their dearest, besides what is `used`. */
+/** Output tokens that `held` pays for at their highest price, besides what is `used`. */
 export function outputWithin(held: Units, { rates, used }: { used: ChatUsed; rates: ChatRates }): number {
   const dearest = BigInt(Math.max(rates.output, rates.reasoning))
   const left = BigInt(held) * billionthsPerUnit - billionths(used, rates)
@@ -96,7 +94,7 @@ export function outputWithin(held: Units, { rates, used }: { used: ChatUsed; rat
   return dearest === 0n ? Number.MAX_SAFE_INTEGER : Number(left / dearest)
 }
 
-/** A use of nothing but what is named. */
+/** Usage with zeros for all that is not given. */
 export function chatUse(used: Partial<ChatUsed>): ChatUsed {
   return { promptTokens: 0, cachedPromptTokens: 0, completionTokens: 0, reasoningTokens: 0, toolCalls: 0, ...used }
 }

@@ -1,9 +1,9 @@
 import { formatUsd, type Units } from '../kernel/money.ts'
 
-/** What a metered task may come to: the price of one of each event, and the most of all together. */
+/** Prices of a metered task per event, and the maximum of all together. */
 export type Metering = { prices: Readonly<Record<string, Units>>; cap: Units }
 
-/** How many of each event. */
+/** Count of each event. */
 export type Usage = Record<string, number>
 
 /** Counts the events of one run, exactly and never beyond its cap. */
@@ -17,7 +17,7 @@ export class EventCharges {
     this.#left = cap
   }
 
-  /** How many of them were within the cap, and are charged. Throws for what is no event or no count. */
+  /** Returns how many were within the cap and are charged. Throws for an unknown event or an invalid count. */
   charge(event: string, count: number): number {
     if (typeof event !== 'string' || !Object.hasOwn(this.#prices, event)) {
       const known = Object.keys(this.#prices).join(', ')
@@ -38,13 +38,13 @@ export class EventCharges {
   }
 }
 
-/** As clients, and services that run tasks, read it. */
+/** Pricing in the form that clients, and services that run tasks, read. */
 export function writtenPricing({ cap, prices }: Metering): { events: Record<string, string>; maxUsd: string } {
   const events = Object.entries(prices).map(([event, price]) => [event, formatUsd(price)])
   return { events: Object.fromEntries(events) as Record<string, string>, maxUsd: formatUsd(cap) }
 }
 
-/** What of a usage that a run claims is charged: no more than the cap, and of what is no count nothing. */
+/** Reduces the usage that a run claims to what is charged: no more than the cap, and nothing for an invalid count. */
 export function boundUsage(claimed: unknown, metering: Metering): { usage: Usage; isAsClaimed: boolean } {
   const charges = new EventCharges(metering)
   const entries = Object.entries(claimed ?? {}) as [string, number][]

@@ -5,15 +5,13 @@ import { isoTimestamp, maxCostUsd, usd } from '../kernel/wire-types.ts'
 import { executionsPerMinuteMax, tasksMax, type AccountLimits, type Plans } from '../store/limits/account-limits.ts'
 import type { ChangeAccountLimits, LimitsState } from '../store/limits/limit-inputs.ts'
 
-// Limits of a user as requests and answers have them.
-
-/** Of a key or a user; they are in each item of a list. */
+/** Max agents of a key or a user. Bounded because each list item includes them. */
 const agentsMax = 50
 const count = z.number().int()
 
 export const agentIds = z.array(z.string().min(1).max(63)).min(1).max(agentsMax)
 
-/** A limit that holds in the place of the plan's; null removes it. */
+/** Limits that override those of the plan; null removes one. */
 export const OwnLimitsInput = z.object({
   executionsPerMinute: z
     .number()
@@ -92,7 +90,7 @@ export function toOwnLimits({ agents, spendPerDay, ...counts }: Partial<AccountL
   }
 }
 
-/** Of a user, the name of the plan that holds. */
+/** Name of the plan that applies to a user. */
 export function planNameOf(plan: string | null, { defaultName, named }: Plans): string | null {
   return plan !== null && named.has(plan) ? plan : defaultName
 }

@@ -1,8 +1,6 @@
 import { z } from 'zod'
 import { usd } from '../kernel/wire-types.ts'
 
-// How an account is topped up, on the wire.
-
 const positiveUsd = z.string().regex(/^\d{1,11}(?:\.\d{1,4})?$/, 'Must be a decimal of USD with at most four digits')
 
 export const AutoRecharge = z

@@ -2,17 +2,16 @@ import type { EpochMs } from '../kernel/clock.ts'
 import { rateWindowMs } from '../store/store.ts'
 import type { RateState } from '../store/records.ts'
 
-/** Executions that the window still takes. */
 export function remainingOf({ limit, used }: RateState): number {
   return Math.max(0, limit - used)
 }
 
-/** When the oldest counted execution leaves the window; now when none is counted. */
+/** When the oldest counted execution leaves the window; now if none is counted. */
 export function resetAt({ now, oldestAt }: RateState): EpochMs {
   return oldestAt === null ? now : oldestAt + rateWindowMs
 }
 
-/** The X-RateLimit headers of a response, as names and values in turn; none when no limit is set. */
+/** X-RateLimit headers of a response, as alternating names and values; none if no limit is set. */
 export function rateHeaders(rate: RateState): string[] {
   if (rate.limit === 0) return []
   return [

@@ -22,25 +22,25 @@ export function balanceRefusal({
   return new ErrandError('INSUFFICIENT_BALANCE', message)
 }
 
-/** What a provider took back of a top-up, and was spent already. */
+/** Rejects executions because a provider took back a top-up that was already spent. */
 export function owedRefusal(owed: Units): ErrandError {
   const message = `${formatUsd(owed)} USD is owed, because a payment was taken back; add that much credit to go on.`
   return new ErrandError('INSUFFICIENT_BALANCE', message)
 }
 
-/** The account's write-offs of today are beyond the operator's bound. */
+/** The account's write-offs of today exceed the operator's bound. */
 export function writtenOffRefusal({ rate, until }: { rate: RateState; until: EpochMs }): ErrandError {
   const message = `Too much of this account's chats was written off today. Send the message again after ${isoTime(until)}.`
   return new ErrandError('ACCOUNT_BLOCKED', message, { retryAfterSeconds: secondsUntil(until, rate.now) })
 }
 
-/** Of what costs at least `required`, and may not cost more than `left`. */
+/** For an execution that costs at least `required` if it may cost at most `left`. */
 export function budgetRefusal({ left, required }: Record<'left' | 'required', Units>): ErrandError {
   const message = `At least ${formatUsd(required)} USD is required, and maxCostUsd leaves ${formatUsd(left)} USD.`
   return new ErrandError('BUDGET_REACHED', message)
 }
 
-/** After so long one that found as many tasks waiting as may may try again. */
+/** Retry delay of a client that found the task queue full. */
 const waitingRetrySeconds = 5
 
 export function waitingRefusal({ limit }: { limit: number }): ErrandError {
@@ -48,7 +48,6 @@ export function waitingRefusal({ limit }: { limit: number }): ErrandError {
   return new ErrandError('RATE_LIMIT_EXCEEDED', message, { isOtherRate: true, retryAfterSeconds: waitingRetrySeconds })
 }
 
-/** By a limit of the plan, the user, the API key or the client token. */
 export function limitRefusal(refused: LimitRefusal): ErrandError {
   const { now } = refused.rate
   switch (refused.reason) {
@@ -82,7 +81,7 @@ export function limitRefusal(refused: LimitRefusal): ErrandError {
   }
 }
 
-/** `who` is what does not reach the agent, as its user knows it. */
+/** `who` names what does not include the agent, in terms that its user knows. */
 export function agentRefusal(who: string, agentId: string): ErrandError {
   return new ErrandError('FORBIDDEN', `${who} does not include the agent ${agentId}.`)
 }

@@ -3,17 +3,14 @@ import type { SpendDay } from '../store/records.ts'
 import type { Store } from '../store/store.ts'
 
 const dayMs = 86_400_000
-/** Some milliseconds of reading, between which other requests get their turn. */
+/** A few milliseconds of reading; other requests run between pages. */
 const pageRows = 4000
 const usersMax = 1000
 
-/** What was read of a user's transactions: the days from `fromDay` on, up to the transaction `newestSeq`. */
+/** Sums of a user's transactions: the days from `fromDay` on, up to the transaction `newestSeq`. */
 type Known = { fromDay: number; newestSeq: number; days: Map<number, SpendDay> }
 
-/**
- * What an account spent, day by day. Transactions are never changed, so what was summed once stays: a later read adds
- * only those that came since.
- */
+/** Daily spending of an account. Transactions never change, so sums stay valid: a later read adds only newer transactions. */
 export class SpendDays {
   readonly #store: Store
   readonly #known = new Map<string, Known>()
@@ -23,9 +20,9 @@ export class SpendDays {
     this.#store = store
   }
 
-  /** The last `days` days of UTC, the one of `now` included, oldest first; a day without transactions has zeros. */
+  /** Returns the last `days` UTC days, including that of `now`, oldest first. A day without transactions has zeros. */
   async read(userId: string, { days, now }: { days: number; now: EpochMs }): Promise<SpendDay[]> {
-    // One after the other, so that the later one reads only what the earlier one has not.
+    // Sequential, so that the later read covers only what the earlier one has not.
     const before = this.#reading.get(userId) ?? Promise.resolve()
     const reading = before.catch(() => {}).then(() => this.#update(userId, Math.floor(now / dayMs) - days + 1))
     this.#reading.set(userId, reading)
@@ -43,7 +40,7 @@ export class SpendDays {
 
   async #update(userId: string, fromDay: number): Promise<Known> {
     const earlier = this.#known.get(userId)
-    // An earlier day than those that are known begins anew, which the console does once.
+    // An earlier first day restarts the sums, which the console does once.
     const base = earlier && earlier.fromDay <= fromDay ? earlier : { fromDay, newestSeq: 0, days: new Map() }
     const added = await this.#readSince(userId, base)
     const known: Known = { fromDay: base.fromDay, newestSeq: added.newestSeq, days: new Map(base.days) }

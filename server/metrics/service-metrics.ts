@@ -6,7 +6,7 @@ import type { Committed } from '../store/committed.ts'
 import { taskFailureCodes } from '../store/records.ts'
 import { StateMetrics, type StateParts } from './state-metrics.ts'
 
-/** Of one kind of request; made once, because looking labels up costs more than counting. */
+/** Series of one kind of request, created once because label lookups cost more than counting. */
 type RequestSeries = {
   byStatus: Map<number, Counter.Internal>
   duration: Histogram.Internal<string>
@@ -23,9 +23,9 @@ const chatEnds = ['finished', 'truncated', 'failed'] as const
 const failureCodes = new Set<string>(taskFailureCodes.filter((code) => code !== 'AGENT_INTERRUPTED'))
 
 /**
- * What the service counts, in the text format of Prometheus. No label carries a user, an id or a text of a client: values
- * are operations, statuses, codes, and the agents of the configuration. Counters begin at zero with the process, and
- * those whose labels are known are there from the start, so that the first event is seen as an increase.
+ * Counters of the service, in the text format of Prometheus. No label carries a user, an id or a client's string:
+ * values are operations, statuses, codes, and the configured agents. Counters start at zero with the process. Those
+ * with known labels exist from the start, so that the first event shows as an increase.
  */
 export class ServiceMetrics implements Meter {
   readonly #registry = new Registry()
@@ -34,7 +34,7 @@ export class ServiceMetrics implements Meter {
   readonly #histograms
   readonly #series = new Map<string, RequestSeries>()
 
-  /** Of all agents of the configuration, so that their series are there from the start. */
+  /** `agentIds` are all configured agents, so that their series exist from the start. */
   constructor(agentIds: readonly string[]) {
     const registers = [this.#registry]
     const counter = (name: string, help: string, ...labelNames: string[]) =>
@@ -102,7 +102,7 @@ export class ServiceMetrics implements Meter {
     this.#beginAtZero(agentIds)
   }
 
-  /** From then on what is true of these is read as well, whenever somebody asks. */
+  /** From then on each request for metrics also reads the current state of these parts. */
   observe(parts: StateParts): void {
     this.#state = new StateMetrics(this.#registry, parts)
   }

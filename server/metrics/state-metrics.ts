@@ -13,7 +13,7 @@ export type StateParts = {
   system: SystemParts
 }
 
-/** What is true at the moment: read when somebody asks, and free of cost before. */
+/** Current state, read when metrics are requested. Costs nothing before. */
 export class StateMetrics {
   readonly #parts: StateParts
   readonly #gauges
@@ -71,7 +71,7 @@ export class StateMetrics {
 
   async refresh(): Promise<void> {
     const { store, system } = this.#parts
-    // A database that cannot be read must not take the rest of the metrics with it.
+    // An unreadable database must not take down the other metrics.
     const [state, openFiles] = await Promise.all([store.readState().catch(() => undefined), countOpenFiles()])
     this.#setProcess(openFiles)
     this.#setDatabase(state)
@@ -114,7 +114,7 @@ export class StateMetrics {
     const { databaseBytes, databaseUp, tasks, users } = this.#gauges
     databaseUp.set(state?.isWritable ? 1 : 0)
     if (!state) {
-      // What was true before is not known to be true now.
+      // Earlier values may no longer be true.
       for (const stale of [tasks, users, databaseBytes]) stale.reset()
       return
     }
@@ -134,10 +134,10 @@ export class StateMetrics {
   }
 }
 
-/** Undefined where the system does not tell. */
+/** Undefined if the system does not provide it. */
 async function countOpenFiles(): Promise<number | undefined> {
   try {
-    // The listing itself is one of them.
+    // The listing itself opens one.
     return (await readdir('/proc/self/fd')).length - 1
   } catch {
     return undefined

@@ -17,20 +17,20 @@ type LeaseKeeperParts = {
 
 const renewalsPerLease = 4
 const retryMsMax = 1000
-/** A renewal that takes longer than this part of a lease is a break, and so is a larger step of the database's clock. */
+/** A renewal that takes longer than this part of a lease is a break. So is a larger step of the database's clock. */
 const breaksPerLease = 2
-/** So many renewals left out are a break too: all nodes may have stood still, and none but this one goes on yet. */
+/** This many skipped renewals are a break too: perhaps all nodes stood still, and only this one has resumed. */
 const renewalsLeftOut = 3
 
 /**
- * Among nodes that share a database: renews this node's leases, ends the runs whose lease it has lost, and settles the
- * work of dead nodes.
+ * Runs if nodes share a database. Renews this node's leases, ends runs whose lease it has lost, and settles the work of
+ * dead nodes.
  *
- * During an outage of the database all leases expire, and the first node back would take the others for dead. So a node
- * settles others' work only once it has reached the database without a break for as long as a lease.
+ * During an outage of the database all leases expire, and the first node back would consider the others dead. So a node
+ * settles others' work only after reaching the database without a break for the length of a lease.
  *
  * Settling a dead node's chats may take longer than a lease. It runs concurrently with the renewals, which never wait
- * for it: else the settling nodes would be taken for dead as well.
+ * for it. Otherwise the settling nodes would be considered dead as well.
  */
 export class LeaseKeeper {
   readonly #parts: LeaseKeeperParts
@@ -51,7 +51,7 @@ export class LeaseKeeper {
 
   start(): void {
     if (this.#isStopped) return
-    // After a failure soon again: three quarters of a lease may have passed.
+    // Retries soon after a failure: three quarters of a lease may have passed.
     const renewMs = this.#leaseMs / renewalsPerLease
     const pauseMs = this.#steadySince === undefined ? Math.min(retryMsMax, renewMs) : renewMs
     this.#timer = setTimeout(() => {
@@ -60,7 +60,7 @@ export class LeaseKeeper {
     this.#timer.unref()
   }
 
-  /** Resolves when nothing of it is under way. */
+  /** Resolves when nothing is running. */
   async stop(): Promise<void> {
     this.#isStopped = true
     clearTimeout(this.#timer)
@@ -75,7 +75,7 @@ export class LeaseKeeper {
       const tasks = runner.heldTasks
       const lost = await shared.renewLeases({ tasks, turnIds: chats.heldTurnIds })
       const lostIds = new Set(lost.taskIds)
-      // What has ended meanwhile has no lease either, but was not lost.
+      // Work that has ended meanwhile has no lease either, but was not lost.
       const stopped = runner.loseTasks(tasks.filter(({ taskId }) => lostIds.has(taskId)))
       const ended = chats.loseTurns(lost.turnIds)
       if (stopped.length > 0) log.warn({ tasks: stopped }, 'tasks were taken over by other nodes')
@@ -103,7 +103,7 @@ export class LeaseKeeper {
     this.#besides.set(what, done)
   }
 
-  /** A renewal that took long is a break as well, and so is a step of the database's clock: the others get a whole lease after it. */
+  /** A slow renewal is a break as well, and so is a step of the database's clock: the others get a whole lease after it. */
   #isSteady(databaseMs: number, askedAt: number): boolean {
     const now = performance.now()
     const breakMs = this.#leaseMs / breaksPerLease
@@ -118,7 +118,7 @@ export class LeaseKeeper {
     return at - this.#renewedAt > (this.#leaseMs / renewalsPerLease) * renewalsLeftOut
   }
 
-  /** Checked before each batch: a break may come while settling. */
+  /** Checked before each batch, because a break may come while settling. */
   readonly #maySettle = (): boolean => {
     const now = performance.now()
     const isLongEnough = this.#steadySince !== undefined && now - this.#steadySince >= this.#leaseMs

@@ -3,10 +3,10 @@ import type { PayloadDigest } from '../store/records.ts'
 import { assertWhole, PayloadDamage } from './payload-digest.ts'
 import type { PayloadContent } from './payload-store.ts'
 
-/** Of UTF-8; a part that is not the last lacks less than a character of it. */
+/** Part size in bytes of UTF-8. A part before the last falls short of it by less than one character. */
 export const partBytesMax = 1_048_576
 
-/** Content in parts: a text as UTF-8, made one at a time, none of which ends inside of a character. */
+/** Splits content into parts, made one at a time. A string becomes UTF-8, and none of its parts ends inside a character. */
 export function* contentParts(content: PayloadContent): Generator<Buffer, void> {
   if (typeof content === 'string') return yield* textParts(content, partBytesMax)
   for (let at = 0; at < content.length; at += partBytesMax) yield content.subarray(at, at + partBytesMax)
@@ -17,7 +17,7 @@ function* textParts(json: string, bytesMax: number): Generator<Buffer, void> {
   const encoder = new TextEncoder()
   for (let at = 0; at < json.length;) {
     const slice = json.slice(at, at + bytesMax)
-    // The first half of a character that the slice cut would be encoded as something else.
+    // If the slice cut a character, its first half would be encoded as something else.
     const isCut = at + slice.length < json.length && /[\uD800-\uDBFF]$/.test(slice)
     const part = Buffer.allocUnsafe(bytesMax)
     const { read, written } = encoder.encodeInto(isCut ? slice.slice(0, -1) : slice, part)
@@ -26,18 +26,18 @@ function* textParts(json: string, bytesMax: number): Generator<Buffer, void> {
   }
 }
 
-/** Whether a part of that length can have one after it. */
+/** Whether a part of this length can have a successor. */
 export function mayContinue(bytes: number): boolean {
   return bytes > partBytesMax - 4
 }
 
-/** The text of parts that end anywhere; throws unless they are what was written. Holds each part only for its moment. */
+/** Decodes parts that may end anywhere. Throws unless they are what was written. Keeps no part longer than needed. */
 export async function checkedText(
   parts: AsyncIterable<Buffer>,
   { digest, payloadId }: { payloadId: string; digest: PayloadDigest | null },
 ): Promise<string> {
   const sha256 = createHash('sha256')
-  // A byte order mark is a character as any other.
+  // A byte order mark is a character like any other.
   const decoder = new TextDecoder('utf-8', { ignoreBOM: true })
   let bytes = 0
   let text = ''
@@ -53,7 +53,7 @@ export async function checkedText(
   return text + decoder.decode()
 }
 
-/** As `checkedText`, where the content need be no text. */
+/** Like `checkedText`, for content that need not be text. */
 export async function checkedBytes(
   parts: AsyncIterable<Buffer>,
   { digest, payloadId }: { payloadId: string; digest: PayloadDigest | null },

@@ -9,11 +9,11 @@ import type { PayloadDigest } from '../store/records.ts'
 import { assertWhole } from './payload-digest.ts'
 import { NewPayloads, notStored, type PayloadContent, type PayloadStore } from './payload-store.ts'
 
-/** Between two of them other requests are served. */
+/** Bytes per write; other requests are served in between. */
 const writeBytesMax = 1_048_576
 const otherUsers = 0o077
 
-/** Payloads as files of one process's data directory, each synced with its folder. */
+/** Payloads as files in one process's data directory, each synced with its folder. */
 export class FilePayloadStore extends NewPayloads implements PayloadStore {
   readonly #root: string
   readonly #syncedFolders = new Set<string>()
@@ -76,9 +76,9 @@ export class FilePayloadStore extends NewPayloads implements PayloadStore {
       if (id === undefined || this.unsettled.has(id)) continue
       const found = await stat(path).catch(() => undefined)
       if (!found) continue
-      // A payload that was restored with a copying tool may have become everybody's to read.
+      // A copying tool may have restored the payload as readable by everyone.
       if ((found.mode & otherUsers) !== 0) await chmod(path, 0o600).catch(() => {})
-      // The file system's times and wall time, not the service's clock: files are stamped by the machine.
+      // Compares the file's time with wall time, not with the service's clock: the machine stamps files.
       if (Date.now() - found.mtimeMs < olderThanMs) continue
       if (name.endsWith('.json') && (await hasRow(id))) continue
       await rm(path, { force: true })
@@ -113,7 +113,7 @@ async function writeHashed(handle: FileHandle, content: Buffer): Promise<Payload
   return { bytes: content.length, sha256: sha256.digest('base64url') }
 }
 
-/** A file's name is durable only when its folder is. */
+/** A file name is durable only once its folder is. */
 async function syncFolder(folder: string): Promise<void> {
   const handle = await open(folder, 'r')
   try {

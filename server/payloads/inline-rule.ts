@@ -3,7 +3,7 @@ import type { PayloadStore } from './payload-store.ts'
 
 const previewCharsMax = 1024
 
-/** JSON of more than `inlineBytes` of UTF-8 is stored apart, and its first characters stand in the row instead. */
+/** Stores JSON of more than `inlineBytes` bytes of UTF-8 as a payload. The row stores its first characters instead. */
 export async function storeJson(
   json: string,
   { inlineBytes, payloads }: { inlineBytes: number; payloads: PayloadStore },
@@ -14,12 +14,12 @@ export async function storeJson(
 }
 
 export function isLarger(json: string, bytes: number): boolean {
-  // A UTF-16 unit is one to three bytes of UTF-8, so most texts need not be measured.
+  // A UTF-16 unit is one to three bytes of UTF-8, so most strings need no measuring.
   if (json.length > bytes) return true
   return json.length * 3 > bytes && Buffer.byteLength(json) > bytes
 }
 
-/** The first 1,024 characters, never half of one; of a JSON string its text, of anything else the JSON itself. */
+/** The first 1,024 characters, never half of one: the content of a JSON string, the JSON itself of any other value. */
 export function previewOf(json: string): string {
   const start = json.slice(0, previewCharsMax * 12)
   const text = json.startsWith('"') ? decodeStart(start) : start
@@ -29,11 +29,11 @@ export function previewOf(json: string): string {
     if (chars++ === previewCharsMax) break
     preview += character
   }
-  // The cut of `start` may have left half a character at the very end.
+  // Cutting `start` may have left half a character at the very end.
   return preview.toWellFormed()
 }
 
-/** The text of a JSON string that was cut somewhere, perhaps inside an escape. */
+/** Decodes a JSON string that was cut anywhere, perhaps inside an escape. */
 function decodeStart(cut: string): string {
   for (let dropped = 0; dropped < 12; dropped++) {
     try {

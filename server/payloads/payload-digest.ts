@@ -1,7 +1,7 @@
 import { createHash, hash } from 'node:crypto'
 import type { PayloadDigest } from '../store/records.ts'
 
-/** A stored payload is not what was written; whoever reads it must not be given it. */
+/** A stored payload is not what was written, so no reader may get it. */
 export class PayloadDamage extends Error {
   override readonly name = 'PayloadDamage'
 
@@ -23,7 +23,7 @@ export function assertWhole(payloadId: string, content: Buffer, digest: PayloadD
 /** Without a digest nothing is checked. */
 type Checked = { payloadId: string; digest: PayloadDigest | null }
 
-/** The chunks of a stored payload. The last is held back until all are known to be what was written; throws if not. */
+/** Yields the chunks of a stored payload, and throws unless they are what was written. Holds the last chunk back until that is known. */
 export async function* checkedChunks(
   chunks: AsyncIterable<Buffer>,
   { payloadId, digest }: Checked,

@@ -5,38 +5,39 @@ import { newId } from '../kernel/ids.ts'
 import type { PayloadDigest } from '../store/records.ts'
 
 export type WrittenPayload = { id: string; digest: PayloadDigest }
-/** Never empty; a text is kept as UTF-8. */
+/** Never empty; a string is stored as UTF-8. */
 export type PayloadContent = string | Buffer
 
 /**
- * Where JSON that is too large for a row and the files of messages are kept: files, PostgreSQL or a bucket. The digest that `write` returns stands
- * in the row that names the payload, and each read is checked against it; it is null for what has none.
+ * Store for JSON that is too large for a row, and for the files of messages: files, PostgreSQL or a bucket. The digest
+ * that `write` returns is in the row that names the payload, and each read is checked against it. It is null for
+ * payloads without one.
  *
- * A payload is there before its row, and one that no row ever names is an orphan. Any node may collect the orphans of
- * all, so they are told by their age: nothing is written and named further apart than that.
+ * A payload exists before its row, and one that no row ever names is an orphan. Any node may collect the orphans of all
+ * nodes, so they are recognized by age: a payload is always named sooner than that.
  */
 export type PayloadStore = {
-  /** Durable when it resolves. The caller names it in a row, then calls `release`. */
+  /** Durable when it resolves. The caller names the payload in a row, then calls `release`. */
   write(content: PayloadContent): Promise<WrittenPayload>
-  /** Durable when it resolves: the content of a payload that a row names, for copies from another store. May be repeated. */
+  /** Writes the content of a payload that a row names, for copies from another store. Durable when it resolves. Idempotent. */
   writeAs(payloadId: string, content: PayloadContent): Promise<PayloadDigest>
   /** Ends the protection of a new payload: its row is committed, or (`discard`) never will be. */
   release(payloadId: string, discard?: boolean): Promise<void>
-  /** Throws PayloadDamage when it is no longer what was written. */
+  /** Throws PayloadDamage if it is no longer what was written. */
   read(payloadId: string, digest: PayloadDigest | null): Promise<string>
-  /** As `read`, where the content need be no text. */
+  /** Like `read`, for content that need not be text. */
   readBytes(payloadId: string, digest: PayloadDigest | null): Promise<Buffer>
-  /** Undefined when there is none. The stream is not opened before it is read, and not checked: see `checkedChunks`. */
+  /** Undefined if it does not exist. The stream opens on the first read and checks nothing: see `checkedChunks`. */
   openStream(payloadId: string): Promise<{ bytes: number; stream: () => Readable } | undefined>
-  /** Removes what is older than `olderThanMs` and named by no row, a bounded number at a time; returns how many. */
+  /** Removes payloads older than `olderThanMs` that no row names, a bounded number at a time. Returns the number removed. */
   collectOrphans(olderThanMs: number, hasRow: (payloadId: string) => Promise<boolean>): Promise<number>
   close(): Promise<void>
 }
 
-/** What every place does alike with new payloads. */
+/** Handling of new payloads that all stores share. */
 export abstract class NewPayloads {
   readonly #clock: Clock
-  /** Written by this process, but not yet named by a committed row: no orphans yet. */
+  /** Payloads written by this process that no committed row names yet. They are not orphans. */
   protected readonly unsettled = new Set<string>()
 
   constructor(clock: Clock) {
@@ -57,7 +58,7 @@ export abstract class NewPayloads {
   abstract writeAs(payloadId: string, content: PayloadContent): Promise<PayloadDigest>
 
   async release(payloadId: string, discard = false): Promise<void> {
-    // What cannot be removed now is an orphan, which is collected later.
+    // A payload that cannot be removed now is an orphan, and is collected later.
     if (discard) await this.discard(payloadId).catch(() => {})
     this.unsettled.delete(payloadId)
   }
@@ -65,7 +66,7 @@ export abstract class NewPayloads {
   protected abstract discard(payloadId: string): Promise<void>
 }
 
-/** Where the store can be reached by a network, a fault of it is an answer of its own and no error of the request. */
+/** A store behind a network can fail, so its faults have their own response (503), not that of an internal error. */
 export function notStored(cause: unknown): ErrandError {
   return unavailable('The payload could not be stored. Nothing was changed.', cause)
 }

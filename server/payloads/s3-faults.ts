@@ -2,22 +2,20 @@ import type { PayloadBucket } from './payload-bucket.ts'
 
 type Thrown = Error & { $metadata?: { httpStatusCode?: number }; code?: unknown }
 
-/** Whether it says that there is no such object. */
 export function isMissing(error: unknown): boolean {
   return error instanceof Error && (error.name === 'NoSuchKey' || error.name === 'NotFound')
 }
 
-/** Whether it says that there is less of the object, an empty one included. */
+/** Whether the range starts beyond the end of the object, which may be empty. */
 export function isOutOfRange(error: unknown): boolean {
   return error instanceof Error && error.name === 'InvalidRange'
 }
 
-/** What the SDK threw without what else it carries along: the request, its signature, the id of the key. */
+/** Strips what the SDK attaches to an error: the request, its signature, the id of the key. */
 export function plainFault(error: unknown): Error {
   return new Error(`The bucket did not do it: ${describeFault(error)}`)
 }
 
-/** In one line. */
 export function describeFault(error: unknown): string {
   if (!(error instanceof Error)) return String(error)
   const { $metadata, code, message, name } = error as Thrown
@@ -29,7 +27,6 @@ export function describeFault(error: unknown): string {
   return status === undefined ? what : `${what.replace(/\.$/, '')} (HTTP ${status})`
 }
 
-/** What the operator can look at first. */
 export function adviceFor(error: unknown, { credentials }: PayloadBucket): string {
   const name = error instanceof Error ? error.name : ''
   if (name === 'CredentialsProviderError') {

@@ -16,27 +16,27 @@ import type { PayloadBucket } from './payload-bucket.ts'
 import { NewPayloads, notRead, notStored, type PayloadContent, type PayloadStore } from './payload-store.ts'
 import { isMissing, isOutOfRange, plainFault } from './s3-faults.ts'
 
-// This file and `s3-probe.ts` are loaded only by a service that has a bucket.
+// This file and `s3-probe.ts` are loaded only if the service has a bucket.
 
-/** Read by one request, so that a slow reader holds no connection and a lost one costs no more than this. */
+/** Bytes per request, so that a slow reader holds no connection, and a lost one costs no more than this. */
 const rangeBytesMax = 4_194_304
 const triesMax = 3
 const connectTimeoutMs = 3000
 const idleTimeoutMs = 15_000
-/** Of a request with its repetitions. */
+/** Timeout of a request including its retries. */
 const requestTimeoutMs = 60_000
 const connectionsMax = 100
-/** What one collection looks at. */
+/** Max keys to scan in one collection. */
 const keysMax = 20_000
 const looksAtOnce = 4
 const lastCharacters = '0123456789abcdefghjkmnpqrstvwxyz'
 
-/** Payloads as objects of a bucket, which are there whole or not at all. */
+/** Payloads as objects of a bucket. An object exists whole or not at all. */
 export class S3PayloadStore extends NewPayloads implements PayloadStore {
   readonly #client: S3Client
   readonly #bucket: PayloadBucket
   readonly #pageKeys: number
-  /** Of each folder: what does not come after this is named for good, and need not be looked at again. */
+  /** Last key in each folder that earlier collections checked. Payloads up to it are referenced for good and need no further check. */
   readonly #seen = new Map<string, string>()
 
   constructor(bucket: PayloadBucket, clock: Clock, pageKeys = 1000) {
@@ -87,7 +87,7 @@ export class S3PayloadStore extends NewPayloads implements PayloadStore {
     let removed = 0
     let looked = 0
     for (const last of lastCharacters) {
-      // The ids of a folder begin with their time, so the first that is too young ends it.
+      // The ids of a folder begin with their time, so the first one that is too young ends it.
       for (let at = this.#seen.get(last) ?? '', isHeld = false; looked < keysMax;) {
         const { keys, isLastPage } = await this.#listOld(last, { after: at, olderThanMs })
         looked += keys.length
@@ -95,7 +95,7 @@ export class S3PayloadStore extends NewPayloads implements PayloadStore {
           const few = keys.slice(first, first + looksAtOnce)
           removed += (await Promise.all(few.map((key) => this.#removeOrphan(key, hasRow)))).filter(Boolean).length
         }
-        // One that this node still holds may become an orphan, so it is looked at again.
+        // A payload that this node still holds may become an orphan, so the next collection checks it again.
         isHeld ||= keys.some((key) => this.unsettled.has(idOf(key)))
         at = keys.at(-1) ?? at
         if (!isHeld) this.#seen.set(last, at)
@@ -111,7 +111,7 @@ export class S3PayloadStore extends NewPayloads implements PayloadStore {
 
   async #removeOrphan(key: string, hasRow: (payloadId: string) => Promise<boolean>): Promise<boolean> {
     const id = idOf(key)
-    // What is not of our making is left alone.
+    // Leaves objects alone that this service did not create.
     if (!isId('pay', id) || this.unsettled.has(id) || (await hasRow(id))) return false
     try {
       await this.#remove(key)
@@ -137,7 +137,7 @@ export class S3PayloadStore extends NewPayloads implements PayloadStore {
         withinTime(),
       )
       const found = page.Contents ?? []
-      // The bucket's times and wall time, not the service's clock: objects are stamped by the bucket.
+      // Compares the bucket's time with wall time, not with the service's clock: the bucket stamps objects.
       const isYoung = ({ LastModified: at }: { LastModified?: Date | undefined }) =>
         Date.now() - Number(at ?? Infinity) < olderThanMs
       const young = found.findIndex(isYoung)
@@ -148,7 +148,7 @@ export class S3PayloadStore extends NewPayloads implements PayloadStore {
     }
   }
 
-  /** The content in order. What was lost or cut short on the way shows by its digest or length. */
+  /** Yields the content in order. The digest or length reveals content that was lost or cut short on the way. */
   async *#ranges(payloadId: string): AsyncGenerator<Buffer, void> {
     for (let at = 0, end = Infinity; at < end;) {
       let part: Buffer
@@ -174,7 +174,7 @@ export class S3PayloadStore extends NewPayloads implements PayloadStore {
     await this.#client.send(new DeleteObjectCommand({ Bucket: this.#bucket.bucket, Key: key }), withinTime())
   }
 
-  /** The last character of an id is random, so that writes spread over the bucket, which has limits for what lies together. */
+  /** The last character of an id is random, so writes spread over the bucket, which has limits per key prefix. */
   #object(payloadId: string): { Bucket: string; Key: string } {
     const { bucket, prefix } = this.#bucket
     return { Bucket: bucket, Key: `${prefix}${payloadId.slice(-1)}/${payloadId}.json` }
@@ -192,7 +192,7 @@ function withinTime(): { abortSignal: AbortSignal } {
 const quiet = { trace() {}, debug() {}, info() {}, warn() {}, error() {} }
 
 export function newS3Client({ credentials, endpoint, hasPathStyle, region }: PayloadBucket): S3Client {
-  // Whoever runs a service of his own has no regions.
+  // A self-hosted service has no regions.
   const given = region ?? (endpoint === undefined ? undefined : 'us-east-1')
   return new S3Client({
     ...(given !== undefined && { region: given }),
@@ -200,7 +200,7 @@ export function newS3Client({ credentials, endpoint, hasPathStyle, region }: Pay
     ...(credentials && { credentials }),
     forcePathStyle: hasPathStyle,
     maxAttempts: triesMax,
-    // Checksums that not every service knows. What is written is signed, and what is read is checked by its digest.
+    // Not every service knows these checksums. Writes are signed, and reads are checked by their digest.
     requestChecksumCalculation: 'WHEN_REQUIRED',
     responseChecksumValidation: 'WHEN_REQUIRED',
     logger: quiet,

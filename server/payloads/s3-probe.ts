@@ -17,8 +17,8 @@ export class BucketError extends Error {
 type Secrets = { current: string; previous: readonly string[] }
 
 /**
- * Throws, in one line for the operator, unless the bucket does all that payloads need, and is not in use by another
- * installation: each collects what its own database does not name, and would remove the other's payloads.
+ * Throws a one-line error for the operator if the bucket lacks an operation that payloads need, or another installation
+ * uses it. Each installation collects what its own database does not name, and would remove the other's payloads.
  */
 export async function probeBucket(bucket: PayloadBucket, secrets: Secrets): Promise<void> {
   const client = newS3Client(bucket)
@@ -68,7 +68,7 @@ async function claim(
   await tried(bucket, { what: 'written', work: () => client.send(put) })
 }
 
-/** Tells installations apart without telling their secret. */
+/** Tells installations apart without revealing their secret. */
 function ownerMark(secret: string): string {
   return createHmac('sha256', secret).update('errand: the owner of a bucket').digest('hex')
 }

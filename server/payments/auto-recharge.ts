@@ -8,8 +8,8 @@ const leftMs = 60_000
 const pageMax = 100
 
 /**
- * Tops up balances below their owners' thresholds. The top-up is stored before the provider is called under its id, so the
- * next look finds what a crash has left, and nobody is charged twice.
+ * Tops up balances below their owners' thresholds. The top-up is stored before the provider is called under its id. So
+ * the next run finds what a crash left, and charges no user twice.
  */
 export class AutoRecharge {
   readonly #parts: PaymentParts
@@ -27,13 +27,13 @@ export class AutoRecharge {
     this.#timer.unref()
   }
 
-  /** Recharges all accounts that are due now. One look at a time. */
+  /** Recharges all accounts that are due now. Only one run at a time. */
   look(): Promise<void> {
     this.#running ??= this.#lookAtAll().finally(() => (this.#running = undefined))
     return this.#running
   }
 
-  /** Waits for the calls to the provider in progress. */
+  /** Waits for calls to the provider in progress. */
   async stop(): Promise<void> {
     this.#isClosed = true
     clearInterval(this.#timer)
@@ -64,7 +64,7 @@ export class AutoRecharge {
     const due = await store.payments.beginRecharge({ userId, topupId: newId('top', now), ...amounts })
     if (!due || !port || (!due.isNew && now - due.topup.createdAt < leftMs)) return
     const state = await port.charge(due, now)
-    // If an event was faster, its state is as new as this one.
+    // If an event arrived first, its state is as new as this one.
     if (state) await applyState(this.#parts, { topup: due.topup, state, about: { type: 'recharge' } })
   }
 }

@@ -51,9 +51,9 @@ export function portOf({ port }: Pick<PaymentParts, 'port'>): PaymentPort {
 type Create = { caller: Caller; idempotencyKey: string | null; input: z.output<typeof CreateTopupInput> }
 
 /**
- * Creates a top-up and its payment page. Repeated with the same Idempotency-Key it returns the same page. Nothing is credited
- * before the provider says that it is paid. A top-up whose page could not be created is closed, and a repeated request opens
- * it again; upkeep closes what a crash leaves.
+ * Creates a top-up and its payment page. Repeated with the same Idempotency-Key it returns the same page. Nothing is
+ * credited before the provider says that it is paid. A top-up whose page could not be created is closed, and a repeated
+ * request reopens it. Upkeep closes what a crash leaves.
  */
 export async function createTopup(parts: PaymentParts, { caller, idempotencyKey, input }: Create): Promise<Topup> {
   const port = portOf(parts)
@@ -146,7 +146,6 @@ export async function listTopups(
   return { ...found, topups: found.topups.map(toTopup), total, limit, offset }
 }
 
-/** Lists the top-ups of all users with totals, for admins. */
 export async function listAllTopups(
   parts: PaymentParts,
   { days, ...input }: z.output<typeof ListAllTopupsInput>,

@@ -70,7 +70,7 @@ function readRecharge({ amounts }: PaymentParts, given: NonNullable<Update['inpu
   return { below, to, monthlyMax }
 }
 
-/** Removes the saved payment method, here first: without the row here, the one at the provider is of no use. */
+/** Removes the saved payment method, here first: without the row, the method at the provider is useless. */
 export async function removePaymentMethod(parts: PaymentParts, userId: string): Promise<void> {
   const port = portOf(parts)
   const methodId = await parts.store.payments.forgetMethod(userId)

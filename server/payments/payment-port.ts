@@ -22,7 +22,7 @@ export type Checkout = {
   customerId: string | null
   /** Whether to save the payment method for auto-recharge. */
   savesMethod: boolean
-  /** Where the page leads after payment, and without. */
+  /** Redirect URLs after payment, and without payment. */
   successUrl: string
   cancelUrl: string
 }
@@ -44,8 +44,8 @@ export type PaymentPort = {
   /** Reads the current state of a top-up; undefined if the provider has nothing of it. */
   stateOf(of: StateOf): Promise<FoundPayment | undefined>
   /**
-   * Charges the saved payment method, once per top-up however often it is called, and returns the state after that. Undefined
-   * while that is unknown.
+   * Charges the saved payment method, once per top-up however often it is called. Returns the state after that;
+   * undefined while it is unknown.
    */
   charge(due: DueRecharge, now: EpochMs): Promise<PaymentState | undefined>
   removeMethod(methodId: string): Promise<void>

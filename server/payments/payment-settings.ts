@@ -3,15 +3,15 @@ import { ConfigError } from '../agents/config/catalogue.ts'
 export type PaymentSettings = {
   secretKey: string
   webhookSecret: string
-  /** Where the provider's API is; undefined for its own. */
+  /** URL of the provider's API; undefined for its default. */
   apiUrl?: string
-  /** Origins that people may be sent back to, beside the service's own. */
+  /** Allowed origins of return URLs besides the service's own. */
   returnOrigins: readonly string[]
 }
 
 type Given = Record<'apiUrl' | 'returnOrigins' | 'secretKey' | 'webhookSecret', string>
 
-/** Undefined without the two secrets: then nobody can pay, and nothing of it is shown. What is not set is empty. */
+/** Undefined without the two secrets: then payments are off and hidden. An unset value is an empty string. */
 export function checkPayments({ apiUrl, returnOrigins, secretKey, webhookSecret }: Given) {
   if (secretKey === '' && webhookSecret === '') return undefined
   if (webhookSecret === '') {

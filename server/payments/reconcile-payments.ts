@@ -15,8 +15,8 @@ export type PaymentDifference = { topupId: string; userId: string | null; what: 
 export type Reconciled = { topups: number; differences: PaymentDifference[] }
 
 /**
- * Compares the top-ups of the last days with their state at the provider: those created here, and those that the provider
- * names. With `applies`, takes over the differences in the way of an event.
+ * Compares the top-ups of the last days with their state at the provider: those created here, and those that the
+ * provider names. With `applies`, applies the differences as an event would.
  */
 export async function reconcilePayments(
   parts: Parts,
@@ -87,7 +87,10 @@ async function compare(parts: Parts, { applies, ref }: Compare): Promise<Payment
 
 type Restore = { applies: boolean; found: FoundPayment }
 
-/** A paid top-up that this database does not have, as after the restore of a backup: credited once, if its account is here. */
+/**
+ * Credits a paid top-up that this database lacks, for example after a backup was restored. Credits it once, and only if
+ * its account is here.
+ */
 async function restore({ log, port, store }: Parts, { applies, found }: Restore): Promise<PaymentDifference> {
   const { origin, state } = found
   const { topupId } = state

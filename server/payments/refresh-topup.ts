@@ -3,7 +3,7 @@ import type { AppliedState, PaymentState, TopupRecord, TopupRef } from '../store
 import { portOf, type PaymentParts } from './manage-topups.ts'
 import type { FoundPayment } from './payment-port.ts'
 
-/** Events of one top-up that arrive together read its state one after another; the provider sends the rest again. */
+/** Simultaneous events of one top-up read its state one after another; the provider sends the rest again. */
 const triesMax = 8
 
 export type RefreshParts = Pick<PaymentParts, 'log' | 'port' | 'store'>
@@ -48,7 +48,7 @@ export async function applyState({ log, store }: RefreshParts, { about, state, t
   return applied
 }
 
-/** Reads a top-up here first, and then at the provider: the other way round, an old state could pass for a new one. */
+/** Reads a top-up here first, and then at the provider: in the other order, an old state could pass for a new one. */
 export async function readTopup(
   parts: RefreshParts,
   ref: TopupRef & { topupId: string },

@@ -10,7 +10,7 @@ export const topupKey = 'errand_topup'
 export const userKey = 'errand_user'
 export const autoKey = 'errand_auto'
 
-/** Amounts of Stripe are cents. */
+/** Stripe's amounts are in cents. */
 export const unitsPerCent = 100
 
 const id = z.string().min(1).max(255)
@@ -49,7 +49,6 @@ const readers: Record<string, Reader> = {
   'payment_intent.canceled': readIntent,
 }
 
-/** The events that the endpoint subscribes to. */
 export const stripeEventTypes = Object.keys(readers)
 
 const Envelope = z.object({

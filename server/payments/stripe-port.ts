@@ -87,7 +87,7 @@ export function openStripe({ apiUrl, secretKey, webhookSecret }: PaymentSettings
         const reason = error.decline_code ?? error.code ?? 'card_declined'
         return ended(topup, { status: 'failed', reason, paymentId: error.payment_intent?.id ?? null })
       }
-      // The payment method is gone, or never fit for this.
+      // The payment method was removed, or was never usable for this.
       if (error instanceof Stripe.errors.StripeInvalidRequestError) {
         return ended(topup, { status: 'failed', reason: error.code ?? 'invalid_request' })
       }
@@ -166,7 +166,7 @@ export function openStripe({ apiUrl, secretKey, webhookSecret }: PaymentSettings
 
 type Ended = { status: 'expired' | 'failed'; reason?: string; paymentId?: string | null }
 
-/** The state of a recharge that was given up or declined. */
+/** The state of an abandoned or declined recharge. */
 function ended({ id: topupId }: TopupRecord, { paymentId = null, reason, status }: Ended): PaymentState {
   const nothing = { paid: null, checkoutId: null, receiptUrl: null, method: null, refunded: 0, disputed: 0 }
   return { ...nothing, topupId, status, reason: reason ?? null, paymentId }

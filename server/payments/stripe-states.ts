@@ -3,8 +3,8 @@ import type { PaymentMethod, PaymentState, TopupStatus } from '../store/payments
 import { addressCharsMax, type FoundPayment, type StateOf } from './payment-port.ts'
 import { autoKey, topupKey, unitsPerCent, userKey } from './stripe-events.ts'
 
-// The current state of a top-up at Stripe. Its page says whether it expired or failed; its PaymentIntent, whether it was paid;
-// refunds and disputes are listed one by one, because the charge's own sum keeps counting refunds that failed.
+// The current state of a top-up at Stripe. Its page says whether it expired or failed, its PaymentIntent whether it was
+// paid. Refunds and disputes are listed one by one, because the charge's own sum keeps counting failed refunds.
 
 const expand = ['latest_charge', 'payment_method']
 const pageExpand = expand.map((name) => `payment_intent.${name}`)
@@ -41,7 +41,7 @@ export async function readState(stripe: Stripe, of: StateOf): Promise<FoundPayme
 
 type Read = { topupId: string; intent: Stripe.PaymentIntent | undefined; session?: Stripe.Checkout.Session | undefined }
 
-/** The state that a PaymentIntent and its page tell. */
+/** The state that a PaymentIntent and its page show. */
 export async function stateIn(stripe: Stripe, { intent, session, topupId }: Read): Promise<PaymentState> {
   const status = statusOf({ intent, session })
   const base = { topupId, status, checkoutId: null, paymentId: intent?.id ?? null, reason: null, paid: null }
@@ -60,7 +60,7 @@ export async function stateIn(stripe: Stripe, { intent, session, topupId }: Read
   }
 }
 
-/** A declined card leaves a page open for the next one; a payment that auto-recharge made has no page and has failed. */
+/** A declined card leaves a page open for the next one. A payment made by auto-recharge has no page, and has failed. */
 function statusOf({ intent, session }: Omit<Read, 'topupId'>): TopupStatus {
   if (intent?.status === 'succeeded') return 'paid'
   if (session?.status === 'expired') return 'expired'
@@ -82,8 +82,8 @@ async function refundedOf(stripe: Stripe, intentId: string): Promise<number> {
 }
 
 /**
- * The balance transactions tell whether the money left and came back: a status alone does not, since an inquiry withdraws
- * nothing. Only their signs count: their amounts are in the currency of the Stripe balance.
+ * The balance transactions show whether the money left and came back. The status alone does not, because an inquiry
+ * withdraws nothing. Only their signs count: their amounts are in the currency of the Stripe balance.
  */
 async function disputedOf(stripe: Stripe, intentId: string): Promise<number> {
   let cents = 0
@@ -111,7 +111,7 @@ export function addressOf(given: string | null): string | null {
   return given !== null && /^https?:/.test(given) && given.length <= addressCharsMax ? given : null
 }
 
-/** Undefined for an object that Stripe does not have. */
+/** Undefined if Stripe does not have the object. */
 async function known<Found>(retrieve: () => Promise<Found>): Promise<Found | undefined> {
   try {
     return await retrieve()

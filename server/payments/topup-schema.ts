@@ -10,8 +10,6 @@ import {
 } from '../kernel/wire-types.ts'
 import { topupStatuses } from '../store/payments/payment-records.ts'
 
-// The shapes of what users pay, on the wire.
-
 const topupId = resourceId.describe('The id returned when the top-up was created')
 
 const amountUsd = z

@@ -17,13 +17,13 @@ type Asked = {
   about: RequestTrace
   caller: Caller
   input: z.output<typeof QuoteInput>
-  /** Resolves in a tick of the event loop in which large params or a large message may be gone through. */
+  /** Resolves in an event-loop tick that may process large params or a large message. */
   onLarge: () => Promise<void>
 }
 
 const versionChars = 16
 
-/** Prices of a task or chat as they are now. Refused as that would be, but for balance and rates; writes nothing. */
+/** Quotes current prices of a task or chat. Fails as the task or chat itself would, except for balance and rates. Writes nothing. */
 export async function createQuote(
   { catalogue, chats, quotes, store }: QuoteParts,
   { about, caller, input: { chat, task }, onLarge }: Asked,
@@ -53,7 +53,7 @@ function versionOf(prices: object): string {
   return hashJson(prices).slice(0, versionChars)
 }
 
-/** Names wrong fields as they stand in the body of the quote. */
+/** Names invalid fields by their path in the body of the quote. */
 async function within<Value>(field: string, quoting: Promise<Value>): Promise<Value> {
   try {
     return await quoting

@@ -10,17 +10,17 @@ const prefix = 'quote_'
 const nonceBytes = 16
 const purpose = 'errand: quotes'
 
-/** What a quote is for: `hash` is that of the request, as far as it decides the price, and of what kind it is. */
+/** Subject of a quote. `hash` covers the kind of request, and the part of it that decides the price. */
 export type QuoteSubject = { userId: string; hash: string }
-/** By `id` a quote is used once. */
+/** `id` makes a quote usable only once. */
 export type OpenedQuote<Terms> = { id: string; terms: Terms }
 
 type Body<Terms> = { id: string; expiresAt: EpochMs; terms: Terms }
 
 /**
- * Prices that hold for ten minutes. Nothing is kept of a quote: its id carries the terms, as
- * `quote_{base64url of JSON}.{HMAC-SHA256, base64url}` under a key derived from the service's secret. User and request are only
- * signed, so that the quote of another user or request is as wrong as a forged one.
+ * Prices that stay valid for ten minutes. Quotes are not stored: the id carries the terms. Its form is
+ * `quote_{base64url of JSON}.{HMAC-SHA256, base64url}` under a key derived from the service's secret. User and request
+ * are only signed, so the quote of another user or request is as invalid as a forged one.
  */
 export class Quotes {
   readonly #read: () => Secrets
@@ -39,7 +39,7 @@ export class Quotes {
     return { quoteId: `${prefix}${body}.${sign(key!, subject, body)}`, expiresAt }
   }
 
-  /** Throws 400 for what is no quote of the user's for the request, 409 for one that has expired. */
+  /** Throws 400 unless it is the user's quote for this request, and 409 if it has expired. */
   open<Terms>(subject: QuoteSubject, quoteId: string): OpenedQuote<Terms> {
     const [body = '', signature = ''] = quoteId.slice(prefix.length).split('.', 2)
     const isOurs = quoteId === `${prefix}${body}.${signature}` && this.#isSigned(subject, body, signature)
@@ -53,14 +53,13 @@ export class Quotes {
     return this.#keys().some((key) => isSame(sign(key, subject, body), signature))
   }
 
-  /** Of the secrets as they are now: one that was taken out of use makes no price any more. */
+  /** Reads the secrets each time, so a retired secret no longer validates prices. */
   #keys(): Buffer[] {
     const { current, previous } = this.#read()
     return [current, ...previous].map(deriveKey)
   }
 }
 
-/** The answer where a quote has admitted something already. */
 export function quoteUsed(): ErrandError {
   return new ErrandError('CONFLICT', 'The quote was used; make a new one.')
 }
@@ -74,7 +73,7 @@ function sign(key: Buffer, { hash, userId }: QuoteSubject, body: string): string
   return createHmac('sha256', key).update(`${userId}\n${hash}\n${body}`).digest('base64url')
 }
 
-/** As texts, of which only one means these bytes. */
+/** Compares the encoded strings, because several of them decode to the same bytes. */
 function isSame(expected: string, given: string): boolean {
   const [one, other] = [Buffer.from(expected), Buffer.from(given)]
   return one.length === other.length && timingSafeEqual(one, other)

@@ -1,17 +1,17 @@
 import type { Span } from '@opentelemetry/api'
 
-/** What the log and the traces say of a request: ids that turn up while it is answered, and nothing that a user wrote. */
+/** Data of a request for the log and the traces: ids found while answering it, and no user content. */
 export class RequestTrace {
   readonly requestId: string
-  /** Undefined when nobody traces. */
+  /** Undefined if no SDK is registered. */
   readonly span: Span | undefined
-  /** The path that it fits, with its parameters as `{name}`. */
+  /** Matched path, with its parameters as `{name}`. */
   route: string | undefined = undefined
   userId: string | undefined = undefined
   taskId: string | undefined = undefined
   sessionId: string | undefined = undefined
   turnId: string | undefined = undefined
-  /** Whether its answer takes as long as something else does: a stream, or an answer that is held on purpose. */
+  /** Whether its duration depends on something else: a stream, or a response that is delayed on purpose. */
   isLong = false
 
   constructor(requestId: string, span: Span | undefined) {

@@ -23,37 +23,37 @@ type TaskRun = { id: string; userId: string; agentId: string; endpointId: string
 type ChatRun = { turnId: string; userId: string; agentId: string; sessionId: string; request: Span | undefined }
 type ChatEnd = {
   end: string
-  /** Of the error event; null for a reply that finished. */
+  /** Code of the error event; null for a reply that finished. */
   code: string | null
   promptTokens: number
   completionTokens: number
   toolCalls: number
-  /** Undefined while it is not settled. */
+  /** Undefined until it is settled. */
   cost: Units | undefined
 }
 type RequestEnd = { about: RequestTrace; operation: string; status: number; isAnswered: boolean }
 
 const tracerName = 'errand'
-/** Of tasks that were admitted here and not yet taken up. Those that have to wait behind more go without their link. */
+/** Max links for tasks that were admitted here and have not started. Tasks queued behind more than that get no link. */
 const linksMax = 10_000
 const flushMsMax = 5000
-/** Asked every few seconds by machines; their spans would bury the others. */
+/** Requested every few seconds by machines; their spans would bury the others. */
 const probes = /^\/(?:healthz|readyz|metrics)(?:\?|$)/
 
 /**
- * The spans of the service: of requests, of tasks' and chats' runs, and of commits to the database. They go to whatever
- * OpenTelemetry SDK is registered when the service starts; without one there is no object of this class, and nothing is
- * done. What an SDK throws stops nothing. Attributes are ids, names and numbers, never what a user wrote.
+ * Spans of requests, of task and chat runs, and of database commits. They go to the OpenTelemetry SDK that is
+ * registered when the service starts. Without an SDK this class has no instance, and nothing happens. Errors of an SDK
+ * stop nothing. Attributes are ids, names and numbers, never user content.
  */
 export class ServiceTracing {
   readonly #tracer: Tracer
   readonly #provider: TracerProvider
   readonly #links = new Map<string, SpanContext>()
 
-  /** Undefined when nobody traces. */
+  /** Undefined if no SDK is registered. */
   static open(): ServiceTracing | undefined {
     const global = trace.getTracerProvider() as TracerProvider & Partial<ProxyTracerProvider>
-    // What is registered stands behind a proxy, whose class may be that of another copy of the interface.
+    // The registered provider is behind a proxy, whose class may be that of another copy of the API package.
     if (!global.getDelegate || !global.getDelegateTracer) return new ServiceTracing(global)
     return global.getDelegateTracer(tracerName) && new ServiceTracing(global.getDelegate())
   }
@@ -63,7 +63,7 @@ export class ServiceTracing {
     this.#tracer = provider.getTracer(tracerName, packageVersion)
   }
 
-  /** A request has arrived; the parent of its span is that of the client, if it sent one. */
+  /** Starts the span of a request. Its parent is the client's span, if the client sent one. */
   requestBegan({ headers, method = '', url = '' }: IncomingMessage): Span | undefined {
     if (probes.test(url)) return undefined
     const path = shownPath(splitTarget(url)?.path ?? '')
@@ -93,13 +93,13 @@ export class ServiceTracing {
     })
   }
 
-  /** A task was admitted by that request: its run is going to be linked to it. */
+  /** Remembers the request that admitted a task, so that the task's run links to it. */
   taskAdmitted(taskId: string, request: Span | undefined): void {
     if (!request || this.#links.size >= linksMax) return
     this.#links.set(taskId, request.spanContext())
   }
 
-  /** A run is a trace of its own, since it may begin long after its request, and in another process. */
+  /** Each run is its own trace, because it may start long after its request, and in another process. */
   taskBegan({ agentId, attempt, endpointId, id, userId }: TaskRun): Span | undefined {
     const link = this.#links.get(id)
     this.#links.delete(id)
@@ -143,7 +143,7 @@ export class ServiceTracing {
     )
   }
 
-  /** One transaction of the database, with what many requests wrote. `startedAt` is of performance.now(). */
+  /** Span of one database transaction, with the writes of many requests. `startedAt` comes from performance.now(). */
   committed({ commands, isDurable, startedAt }: { commands: number; isDurable: boolean; startedAt: number }): void {
     const attributes = {
       'db.system.name': 'sqlite',
@@ -158,7 +158,7 @@ export class ServiceTracing {
     })
   }
 
-  /** Sends what the SDK still keeps, because the process is about to end. */
+  /** Sends what the SDK still buffers, because the process is about to end. */
   async flush(): Promise<void> {
     const { forceFlush } = this.#provider as { forceFlush?: () => Promise<void> }
     if (typeof forceFlush !== 'function') return
@@ -195,7 +195,7 @@ function fail(span: Span, code: string): void {
   span.setStatus({ code: SpanStatusCode.ERROR, message: code })
 }
 
-/** An error of the SDK goes where those go, and changes nothing of what is traced. */
+/** Reports errors of the SDK to its own diagnostics, so that they do not affect the traced work. */
 function quietly<Result>(work: () => Result): Result | undefined {
   try {
     return work()

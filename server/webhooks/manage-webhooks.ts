@@ -26,17 +26,17 @@ import { checkWebhookUrl } from './webhook-url.ts'
 export type WebhookParts = {
   clock: Clock
   dispatcher: WebhookDispatcher
-  /** Hosts that webhooks may reach though their addresses are private. */
+  /** Hosts that webhooks may reach although their addresses are private. */
   privateHosts: readonly string[]
   store: Store
-  /** Throws RATE_LIMIT_EXCEEDED: a test writes rows that are kept for days. */
+  /** Throws RATE_LIMIT_EXCEEDED. Limited because a test writes rows that are stored for days. */
   testRate: { count: (userId: string) => void }
   vault: SecretVault
 }
 
 type Asked<Input extends z.ZodType> = { input: z.output<Input>; userId: string }
 
-/** Keeps a webhook with a new secret, which only this answer has. Nothing is sent yet. */
+/** Creates a webhook with a new secret, which only this response contains. Sends nothing yet. */
 export async function createWebhook(
   { clock, privateHosts, store, vault }: WebhookParts,
   { input, userId }: Asked<typeof CreateWebhookInput>,
@@ -88,7 +88,7 @@ export async function updateWebhook(
     ...(types !== undefined && { types: types && [...new Set(types)] }),
     ...(url !== undefined && { url: checkWebhookUrl(url, { field: 'url', privateHosts }) }),
   }
-  // What waited when it was disabled is not sent because it is enabled again.
+  // Deliveries queued when the webhook was disabled are not sent after it is enabled again.
   if (isEnabled === true && old.disabledAt !== null) await cancelWaiting(store, webhookId)
   const webhook = await store.webhooks.update({ userId, webhookId, changes })
   if (!webhook) throw notFound()
@@ -101,12 +101,12 @@ export async function deleteWebhook({ store }: WebhookParts, of: WebhookOf): Pro
   await cancelWaiting(store, of.webhookId)
 }
 
-/** What is left by a crash here is ended by whoever comes to send it. */
+/** If a crash interrupts this, the dispatcher ends the remaining deliveries once they are due. */
 async function cancelWaiting(store: Store, webhookId: string): Promise<void> {
   while (await store.webhooks.cancelDeliveries(webhookId)) continue
 }
 
-/** Gives a webhook a new secret; the old one goes on to sign for a while. */
+/** Gives a webhook a new secret; the old one still signs for a while. */
 export async function rotateWebhook(
   { clock, store, vault }: WebhookParts,
   { input, userId }: Asked<typeof RotateWebhookInput>,
@@ -124,7 +124,7 @@ export async function rotateWebhook(
   return { ...toWebhook(await find(store, of)), secret }
 }
 
-/** Undefined where the service's own secret was lost, which a rotation mends. */
+/** Undefined if the service's own secret was lost, which a rotation repairs. */
 function readCurrent(vault: SecretVault, of: WebhookOf, sealed: string): string | undefined {
   try {
     return openSecrets(vault, of, sealed).current
@@ -134,7 +134,7 @@ function readCurrent(vault: SecretVault, of: WebhookOf, sealed: string): string 
   }
 }
 
-/** Sends an event of its own kind, once, and answers how that went. Who leaves while it waits has none sent. */
+/** Sends one test event, once, and returns the outcome. Sends none if the client leaves while it is queued. */
 export async function testWebhook(
   { clock, dispatcher, store, testRate }: WebhookParts,
   { signal, ...of }: WebhookOf & { signal: AbortSignal },
@@ -174,7 +174,7 @@ export async function listDeliveries(
   return { deliveries, limit, ...(rows.length > limit && { next: deliveries.at(-1)!.eventId }) }
 }
 
-/** Has an event sent again to one webhook, whatever became of it before. */
+/** Queues an event for one webhook again, whatever its status. */
 export async function redeliver(
   { store }: WebhookParts,
   { input, userId }: Asked<typeof DeliveryInput>,

@@ -11,7 +11,7 @@ export function newSecret(): string {
   return prefix + randomBytes(keyBytes).toString('base64')
 }
 
-/** The secret, and the one before where there is one, as they are stored. */
+/** Seals the secret, and the previous one if there is one, for storage. */
 export function sealSecrets(
   vault: SecretVault,
   of: WebhookOf,
@@ -27,7 +27,7 @@ export function openSecrets(vault: SecretVault, of: WebhookOf, sealed: string): 
 
 type Kept = Parameters<typeof openSecrets>[1] & { sealed: string; previousUntil: EpochMs | null }
 
-/** What requests are signed with; those of a thousand webhooks are kept. */
+/** Signing keys for requests; caches those of a thousand webhooks. */
 export class SigningKeys {
   readonly #vault: SecretVault
   readonly #kept = new Map<string, { current: Buffer; previous: Buffer | undefined }>()
@@ -36,7 +36,7 @@ export class SigningKeys {
     this.#vault = vault
   }
 
-  /** The newest first. Throws SealedSecretsError. */
+  /** Newest first. Throws SealedSecretsError. */
   of({ previousUntil, sealed, ...of }: Kept, now: EpochMs): Buffer[] {
     let known = this.#kept.get(sealed)
     if (!known) {

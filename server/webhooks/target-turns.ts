@@ -1,6 +1,6 @@
 const turnsKept = 20_000
 
-/** Sets it as the latest, and forgets the oldest of more than `max`. */
+/** Sets the entry as the latest, and forgets the oldest one beyond `max`. */
 export function keep<Value>(
   map: Map<string, Value>,
   { key, max, value }: { key: string; max: number; value: Value },
@@ -12,12 +12,12 @@ export function keep<Value>(
 
 type Due = { target: string; userId: string; isTroubled: boolean }
 
-/** When users and their targets had their last turn. Who is forgotten comes first, as who never had one. */
+/** Order in which users and their targets were last served. Forgotten ones come first, like those never served. */
 export class Turns {
   readonly #last = new Map<string, number>()
   #count = 0
 
-  /** Users by their last turn, and their targets by theirs. `turnOf` is the user's, of which those in trouble have their own. */
+  /** Sorts by when the user was last served, then the target. `turnOf` is the user's key; troubled targets have a separate one. */
   inOrder<One extends Due>(due: readonly One[]): (One & { turnOf: string })[] {
     return due
       .map((one) => {

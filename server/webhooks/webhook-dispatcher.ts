@@ -9,51 +9,51 @@ import { attemptMs, EndpointError, type WebhookPosts } from './webhook-post.ts'
 import { keep, Turns } from './target-turns.ts'
 import type { SigningKeys } from './signing-keys.ts'
 
-// Sends what is due, one of these on each node. Each target, a webhook or an origin that tasks name, has a lane:
+// Sends due deliveries; each node has one dispatcher. Each target, a webhook or an origin that tasks name, has a lane:
 //
-//   store ──lease──▶ lane ──2 at a time──▶ endpoint ──▶ outcomes, kept many at a time
+//   store ──lease──▶ lane ──2 at a time──▶ endpoint ──▶ outcomes, stored in batches
 //     ▲                │ its endpoint is slow or fails
 //     └────────────────┘
 //
-// In a round all webhooks are looked at, and of those for the addresses of tasks the next origins. What is due then shares
-// the room there is: by users first, so that nobody's targets cost other users anything however many they are, and then
-// by targets; whoever was given something longest ago is first. Where a target answers quickly, some more are taken at
-// once: a statement for each would not reach a thousand a second.
+// A round scans all webhooks, and the next origins of per-task URLs. Due deliveries then share the free capacity, first
+// by user, then by target. So no user's targets cost other users anything, however many there are. The least recently
+// served come first. A target that answers quickly gets several deliveries in one statement: a statement for each would
+// not reach a thousand a second.
 
-/** Requests in flight. Without shares, slow endpoints of two users would take them all. */
+/** Max requests in flight. Without shares, slow endpoints of two users would take all of them. */
 const inFlightBounds = { perUser: 8, total: 16 }
 const perTargetMax = 2
-/** Requests in flight to endpoints that failed or were slow lately. */
+/** Max requests in flight to endpoints that failed or were slow lately. */
 const troubledBounds = { perUser: 2, total: 8 }
-/** Outcomes wait so long for others to be kept with them, as long as there is something to send. */
+/** Wait for more outcomes to store together, while there is something to send. */
 const gatherMs = 10
 const testsMax = 8
 const testsWaitingMax = 2
 const waitingMax = 256
 const waitingPerUserMax = 16
-/** For the time that a delivery waits in its lane, and its attempt. */
+/** Covers a delivery's wait in its lane, and its attempt. */
 export const leaseMs = 25_000
 const quickMs = 250
 const pollMs = 250
 const pollAfterFailureMs = 1000
 const webhooksAtOnce = 32
-/** Of a webhook for the addresses of tasks, in one round. */
+/** Max callback origins scanned per webhook per round. */
 const targetsAtOnce = 128
-/** A round ends early when it has found as much. */
+/** A round ends early when it has found this many due targets. */
 const dueMax = 10_000
 const endedMax = 5000
-/** Longer than this nothing waits in a lane: an attempt fits into what is left of its lease. */
+/** Max wait in a lane, so that an attempt fits into the rest of the lease. */
 const laneMs = 10_000
 const troubledMs = 5 * 60_000
 const troubledKept = 10_000
 const cursorsKept = 10_000
-/** What is under way when the service stops gets so long. */
+/** Time for requests in flight to finish when the service stops. */
 const drainMs = 3000
 
-/** Before each attempt but the first. */
+/** Pause before each attempt but the first. */
 const pausesMs = [5, 30, 120, 600, 3600, 4 * 3600, 10 * 3600, 24 * 3600].map((s) => s * 1000)
 
-/** `leasedAt` is of what has waited longest, `startedAt` of the latest attempt. */
+/** `leasedAt` is of the delivery that has waited longest, `startedAt` of the latest attempt. */
 type Lane = {
   readonly target: string
   readonly userId: string
@@ -63,7 +63,7 @@ type Lane = {
   isQuick: boolean
   startedAt: number
 }
-/** What a user has taken of what all share. */
+/** A user's share of the common capacity. */
 type Share = { waiting: number; inFlight: number; troubled: number }
 const nothing: Share = { waiting: 0, inFlight: 0, troubled: 0 }
 type Due = { target: string; userId: string; isTroubled: boolean }
@@ -74,7 +74,7 @@ type DispatcherParts = {
   log: Logger
   posts: WebhookPosts
   store: WebhookStore
-  /** For tests: in place of the pauses between attempts. */
+  /** For tests: replaces the pauses between attempts. */
   pauses?: readonly number[] | undefined
 }
 
@@ -83,7 +83,7 @@ export class WebhookDispatcher {
   readonly #lanes = new Map<string, Lane>()
   readonly #shares = new Map<string, Share>()
   readonly #turns = new Turns()
-  /** Targets that failed or were slow of late, and when; the one that was so longest ago is the first. */
+  /** Targets that failed or were slow lately, and when; oldest first. */
   readonly #troubled = new Map<string, number>()
   readonly #stopping = new AbortController()
   readonly #tests = new FairPlaces({ perUser: 1, total: testsMax })
@@ -91,13 +91,13 @@ export class WebhookDispatcher {
   readonly #inFlightTroubled = new FairPlaces(troubledBounds)
   #waiting = 0
   #ended: EndedAttempt[] = []
-  /** How far the round has come, and what it has found. */
+  /** Progress of the round, and the due targets that it has found. */
   #after = ''
   #due: Due[] = []
-  /** Behind which target the next round goes on, of webhooks that have more of them than one round looks at. */
+  /** Target after which the next round continues, for webhooks with more targets than one round scans. */
   readonly #cursors = new Map<string, string>()
   #wake: (() => void) | undefined
-  /** Something happened while nobody waited for it. */
+  /** A signal came while nothing waited for it. */
   #isSignaled = false
   #gathering: NodeJS.Timeout | undefined
   #isStopped = false
@@ -111,7 +111,7 @@ export class WebhookDispatcher {
     this.#running = this.#run()
   }
 
-  /** Resolves when nothing is under way; what was not sent is left to others, or to the next start. */
+  /** Resolves when no request is in flight. Other nodes, or the next start, send the rest. */
   async stop(): Promise<void> {
     this.#isStopped = true
     this.#signal()
@@ -125,7 +125,7 @@ export class WebhookDispatcher {
     this.#parts.posts.close()
   }
 
-  /** One place of a user for tests at a time, and some in all. Throws RATE_LIMIT_EXCEEDED when the user has some in line. */
+  /** Runs one test of a user at a time, and a limited number in all. Throws RATE_LIMIT_EXCEEDED if the user has too many queued. */
   async inTestPlace<Result>(userId: string, signal: AbortSignal, work: () => Promise<Result>): Promise<Result> {
     if (this.#tests.waiting(userId) >= testsWaitingMax) {
       const message = `${testsWaitingMax} tests of this account wait already; try again when one has ended.`
@@ -134,7 +134,7 @@ export class WebhookDispatcher {
     return await this.#tests.within(userId, AbortSignal.any([signal, this.#stopping.signal]), work)
   }
 
-  /** One attempt at once, whatever else is due; there is no other after it. */
+  /** Makes one attempt immediately, whatever else is due. Never retries. */
   async sendNow(delivery: LeasedDelivery): Promise<void> {
     const outcome = await this.#attempt(delivery, { isLast: true })
     await this.#parts.store.end([{ ...delivery, outcome }])
@@ -155,7 +155,7 @@ export class WebhookDispatcher {
     this.#parts.log.warn({ err: error }, 'the deliveries of events could not be read or kept; it is tried again')
   }
 
-  /** False when there is nothing to do before something happens. */
+  /** Returns false if there is nothing to do until the next signal. */
   async #turn(): Promise<boolean> {
     for (const lane of this.#lanes.values()) if (isHeldUp(lane)) this.#putBack(lane)
     const [, isMore] = await Promise.all([this.#flush(), this.#take()])
@@ -169,13 +169,13 @@ export class WebhookDispatcher {
     try {
       await this.#parts.store.end(ended)
     } catch (error) {
-      // What is forgotten here is sent again after its lease.
+      // A delivery whose outcome is dropped here is sent again after its lease.
       this.#ended.unshift(...ended.slice(0, endedMax))
       throw error
     }
   }
 
-  /** Looks at the next webhooks, and at the end of a round leases what is due; false then, or without room. */
+  /** Scans the next webhooks, and at the end of a round leases due deliveries. Returns false then, or without room. */
   async #take(): Promise<boolean> {
     if (this.#waiting >= waitingMax || this.#isStopped) return false
     const { store } = this.#parts
@@ -197,7 +197,7 @@ export class WebhookDispatcher {
     return !isLast
   }
 
-  /** How many are taken of each target. */
+  /** Returns how many deliveries to lease for each target. */
   #divide(due: readonly Due[]): { target: string; count: number }[] {
     const waiting = this.#troubledWaiting()
     const users = new Map<string, { room: number; troubledRoom: number; targets: number }>()
@@ -242,7 +242,6 @@ export class WebhookDispatcher {
     this.#count(userId, { waiting: 1 })
   }
 
-  /** Of each user. */
   #troubledWaiting(): Map<string, number> {
     const counts = new Map<string, number>()
     for (const { target, userId, waiting } of this.#lanes.values()) {
@@ -268,12 +267,11 @@ export class WebhookDispatcher {
     for (const delivery of lane.waiting.splice(0)) this.#ended.push({ ...delivery, outcome: { kind: 'unsent' } })
   }
 
-  /** Begins what there is room for. */
   #pump(): void {
     while (this.#inFlight.taken < inFlightBounds.total && !this.#isStopped) {
       const lane = this.#nextLane()
       if (!lane) return
-      // Until the others had their turn it is the last.
+      // Moves the lane behind all others.
       this.#lanes.delete(lane.target)
       this.#lanes.set(lane.target, lane)
       this.#count(lane.userId, { waiting: -1 })
@@ -281,7 +279,7 @@ export class WebhookDispatcher {
     }
   }
 
-  /** Of the user who has the fewest in flight. */
+  /** Returns a lane of the user with the fewest requests in flight. */
   #nextLane(): Lane | undefined {
     let next: Lane | undefined
     let fewest = Infinity
@@ -343,7 +341,7 @@ export class WebhookDispatcher {
     const { clock, keys, pauses = pausesMs, posts } = this.#parts
     const { attempt, body, eventId: id } = delivery
     const pause = isLast ? undefined : pauses[attempt - 1]
-    // Spread, so that what failed together does not come back together.
+    // Spread, so that deliveries that failed together do not return together.
     const againInMs = pause === undefined ? null : Math.round(pause * (0.9 + Math.random() * 0.2))
     const failed = (error: string, httpStatus: number | null = null) =>
       ({ kind: 'failed', httpStatus, error, againInMs }) as const
@@ -391,7 +389,7 @@ function roomOf(lane: Lane | undefined): number {
   return (lane.isQuick ? waitingPerUserMax : perTargetMax) - lane.inFlight - lane.waiting.length
 }
 
-/** What waits behind an attempt that takes long, or for a place, is better left to be leased again. */
+/** Deliveries behind a slow attempt, or waiting long for a slot, are better leased again. */
 function isHeldUp({ inFlight, leasedAt, startedAt, waiting }: Lane): boolean {
   if (waiting.length === 0) return false
   const now = performance.now()

@@ -7,12 +7,12 @@ import { lookupsPerUserMax, NoPublicHostError, seconds, type Peer } from '../out
 import { isPrivateHost } from '../outbound/private-address.ts'
 import type { SignatureHeaders } from '../outbound/request-signature.ts'
 
-/** Why there was no answer, in a sentence for its user; of the endpoint's own words it has none. */
+/** Why there was no response, in a sentence for the user. It contains none of the endpoint's own words. */
 export class EndpointError extends Error {}
 
 export const attemptMs = 10_000
 const connectMs = 5000
-/** Of an answer so much is taken, and for so long, that its connection can be used again. None of it is looked at. */
+/** Max bytes and time to read of a response, so that its connection can be reused. The content is ignored. */
 const bodyBytesMax = 4096
 const bodyMs = 500
 const lookupsMax = 32
@@ -27,19 +27,19 @@ type PostOptions = {
 }
 
 export type Post = {
-  /** Whose connections it uses, and nobody else does. */
+  /** Connections are reused only within this target. */
   target: string
   userId: string
   url: string
   body: string
   headers: SignatureHeaders
-  /** Ends it early; its reason is thrown. */
+  /** Aborts the request; its reason is thrown. */
   signal: AbortSignal
 }
 
 /**
- * Posts to users' endpoints. A connection is kept for a moment and used again: a request that crosses with its end is
- * lost, which does no harm here, as it is sent again under the same id.
+ * Posts to users' endpoints. A connection is kept for a moment and reused. A request is lost if the endpoint closes the
+ * connection just then. This is harmless, because it is retried under the same id.
  */
 export class WebhookPosts {
   readonly #options: PostOptions
@@ -50,7 +50,7 @@ export class WebhookPosts {
     this.#options = options
   }
 
-  /** The status of the answer, whatever it is. Redirects are not followed. Throws an EndpointError when there is none. */
+  /** Returns the status of the response, whatever it is. Does not follow redirects. Throws an EndpointError without one. */
   async send({ body, headers, signal: stop, target, url: address, userId }: Post): Promise<number> {
     const url = new URL(address)
     const late = new AbortController()
@@ -83,7 +83,7 @@ export class WebhookPosts {
     const lookups = { userId, places: this.#places, ...(lookUp && { lookUp }) }
     const isPrivateAllowed = isPrivateHost(url, privateHosts)
     const agent = this.#agents.get(name) ?? new KeptConnections({ peer, url, isPrivateAllowed, connectMs, lookups })
-    // The one used longest ago is forgotten first; its connections end by themselves after some seconds.
+    // Forgets the least recently used agent; its connections close on their own after some seconds.
     this.#agents.delete(name)
     this.#agents.set(name, agent)
     if (this.#agents.size > agentsMax) this.#agents.delete(this.#agents.keys().next().value!)
@@ -95,7 +95,7 @@ export class WebhookPosts {
   }
 }
 
-/** Resolves when the answer has ended or was cut off. */
+/** Resolves when the response has ended or was cut off. */
 async function settled(answer: IncomingMessage): Promise<void> {
   const status = answer.statusCode ?? 0
   let bytes = 0
@@ -110,7 +110,7 @@ async function settled(answer: IncomingMessage): Promise<void> {
       bytes += chunk.length
       if (bytes > bodyBytesMax) answer.destroy()
     })
-    // What was switched to another protocol has no end.
+    // A response that switched protocols has no end.
     if (status === 101) answer.destroy()
   })
 }

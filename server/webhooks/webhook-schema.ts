@@ -3,7 +3,7 @@ import { cursorOutput, isoTimestamp, pageInput, pageOutput, resourceId } from '.
 import { deliveryStatuses, disabledReasons, eventTypes, testEventType } from '../store/webhook-records.ts'
 import { webhookUrlCharsMax } from './webhook-url.ts'
 
-// The shapes of the webhook operations on the wire, over REST and typed RPC alike.
+// Wire schemas of the webhook operations, shared by REST and typed RPC.
 
 const overlapSeconds = { default: 24 * 3600, max: 7 * 24 * 3600 }
 
@@ -14,7 +14,7 @@ const description = z.string().max(200).describe('What it is for; never sent')
 export const EventType = z.enum(eventTypes)
 const types = z.array(EventType).min(1).max(50).describe('The events that are sent; all when left out')
 
-/** Checked further where it is given: `checkWebhookUrl`. */
+/** Validated further on use: `checkWebhookUrl`. */
 export const webhookUrl = z.string().min(1).max(webhookUrlCharsMax)
 
 export const Webhook = z

@@ -4,8 +4,8 @@ import { isPrivateHost, namesPrivateAddress } from '../outbound/private-address.
 export const webhookUrlCharsMax = 2048
 
 /**
- * The address as it is stored. Throws BAD_REQUEST that names the field. A private address is refused here where it shows,
- * however it is spelled; where a name leads is looked at when the connection is made, which is the check that counts.
+ * Returns the URL as it is stored. Throws BAD_REQUEST that names the field. Rejects a private address if the URL shows
+ * it, however it is spelled. The check that counts happens at connection time, when the host name is resolved.
  */
 export function checkWebhookUrl(text: string, { field, privateHosts }: WebhookUrlRules): string {
   const url = URL.canParse(text) ? new URL(text) : undefined

@@ -11,8 +11,8 @@ import { readRate } from './nodes/rate-window.ts'
 import type { Transaction } from './connection/transaction.ts'
 import type { Transactions } from './connection/transactions.ts'
 
-// Drives commands from one answer of the server to the next. Queries are pipelined: those that a command issues before
-// it awaits the first take one round trip.
+// Drives each command from one server answer to the next. Queries are pipelined: all queries that a command issues
+// before it awaits the first take one round trip.
 
 /** A pending answer. */
 class Sent<Value> implements Answer<Value> {
@@ -20,7 +20,7 @@ class Sent<Value> implements Answer<Value> {
 
   constructor(value: Promise<Value>) {
     this.value = value
-    // A command that fails at the first of several answers never comes to the others.
+    // A command that fails on the first of several answers never awaits the others.
     value.catch(ignore)
   }
 
@@ -36,12 +36,12 @@ class Sent<Value> implements Answer<Value> {
 const ignore = () => {}
 const none = new Sent<void>(Promise.resolve())
 
-/** A statement in PostgreSQL's syntax, with `:name` for each value. */
+/** A statement in PostgreSQL syntax, with `:name` for each value. */
 type Written = Statement<unknown> | { name: string; text: string }
 type Sendable = { text: string; names: readonly string[] }
 const sendable = new WeakMap<Written, Sendable>()
 
-/** Its text with `$1` for the first of its values. */
+/** Replaces each `:name` by its position, such as `$1`. */
 function sendableOf(one: Written): Sendable {
   let known = sendable.get(one)
   if (!known) {
@@ -67,7 +67,6 @@ function queryOf(one: Written, values: Values = {}): PgQuery {
   return { name: one.name, text, values: given }
 }
 
-/** Our keys among the database's advisory locks. */
 const lockNumbers: Record<LockKind, number> = {
   admins: 7015,
   'login-email': 7016,
@@ -78,7 +77,7 @@ const lockNumbers: Record<LockKind, number> = {
 const lock = { name: 'command_lock', text: 'SELECT pg_advisory_xact_lock($1, $2)' }
 const lockText = { name: 'command_lock_text', text: 'SELECT pg_advisory_xact_lock($1, hashtext($2))' }
 
-// The server adds up how long the texts of a page are, which it knows without reading them, and sends no more than fits.
+// The server sums the string lengths of a page, which it knows without reading the strings, and sends only what fits.
 const fits = '(upto <= :bytesMax OR place = 1)'
 const bytesSoFar = (
   order: string,
@@ -100,9 +99,9 @@ const newestMessages = {
         WHERE session_id = :sessionId AND seq < :beforeSeq ORDER BY seq DESC LIMIT :limit) AS page) AS summed
     WHERE ${fits} ORDER BY seq DESC`,
 }
-/** Read so many at a time, and so many bytes, until a history is full. */
+/** Rows and bytes to read at a time until a history is full. */
 const newestPage = { limit: 100, bytesMax: 4 * 1024 * 1024 }
-/** `rows` are those of the page before it was cut. */
+/** `rows` counts the page before it was cut. */
 type NewestPageRow = NewestRow & { seq: number; rows: number }
 
 const waiting = {
@@ -135,7 +134,7 @@ function readsOn(connection: Connection): Reads {
     rate: (userId, limit) => new Sent(readRate(connection, userId, limit)),
     waiting: (userId) =>
       new Sent<number>(rowsOf<{ count: number }>(waiting, { userId }).then(([row]) => row?.count ?? 0)),
-    // The server does that, and gives it up after a while.
+    // No limit: the server skips the rows, and gives up after a while.
     passedAtOnce: Infinity,
     pause: () => none,
     fittingMessages: (of) => new Sent(rowsOf<MessageRow>(fittingMessages, of)),
@@ -166,17 +165,16 @@ function transactionOn(tx: Transaction, { ledger }: EngineParts): Tx {
     hold: (_, by) => ledger.hold(tx, by),
     owe: (_, by) => ledger.owe(tx, by),
     count: (change) => void tx.changes.push(change),
-    // Rows are read anew at every admission.
+    // Rows are read again at every admission.
     accepted: ignore,
     made: (row) => tx.made(row),
-    // No cache: what one node changes applies to the next request on every other.
+    // No cache: a change by one node applies to the next request on every other node.
     holdersChanged: ignore,
   }
 }
 
-/** Runs what is written once for both engines. */
 export class PostgresEngine implements Engine {
-  /** Of a pool of connections that others need as well. */
+  /** Leaves most of the connection pool to others. */
   readonly atOnce = 4
   readonly #parts: EngineParts
 

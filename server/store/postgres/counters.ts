@@ -1,7 +1,7 @@
 import type { CounterChange } from '../commands/command.ts'
 import type { Transaction } from './connection/transaction.ts'
 
-// A CHECK judges the row of an upsert before its conflict is seen, so a decrease is an update.
+// A CHECK judges the row of an upsert before its conflict is detected, so a decrease is an update.
 const write = {
   name: 'write_counters',
   text: `WITH change AS (
@@ -17,8 +17,8 @@ const write = {
 }
 
 /**
- * Writes what the command counted, each counter once and all in one statement. No two commands write one user's
- * counters at the same time, because the account is locked.
+ * Writes the command's counter changes in one statement, each counter once. The account lock keeps two commands from
+ * writing one user's counters simultaneously.
  */
 export function writeCounters(tx: Transaction): void {
   const { changes } = tx

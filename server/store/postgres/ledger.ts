@@ -4,7 +4,7 @@ import type { Posting } from '../commands/command.ts'
 import { PostedCount } from '../posted-totals.ts'
 import type { Transaction } from './connection/transaction.ts'
 
-// What the row says of the balance is what the account has, by construction.
+// `balance_after` equals the account's balance by construction.
 const postText = (andSet = '') => `
     WITH moved AS (UPDATE accounts SET balance = balance + $4${andSet} WHERE user_id = $2 RETURNING balance)
     INSERT INTO transactions (id, user_id, type, amount, balance_after, task_id, session_id, turn_id, topup_id,
@@ -13,13 +13,13 @@ const postText = (andSet = '') => `
 const post = { name: 'ledger_post', text: postText() }
 const settle = { name: 'ledger_settle', text: postText(', held = held - $14, carried = $15') }
 
-/** The only writer of balances: each change of one is a transaction row in the same database transaction. */
+/** The only writer of balances: each change is a transaction row in the same database transaction. */
 export class Ledger {
   readonly posted = new PostedCount()
 
   /**
-   * Of the account that is locked; the statement is sent and not waited for. The balance's CHECK fails, and so undoes
-   * the command, if the amount would take it below what is held.
+   * Posts to the locked account. Sends the statement without waiting for it. The balance's CHECK fails, and undoes the
+   * command, if the amount would take the balance below the held amount.
    */
   post(tx: Transaction, posting: Omit<Posting, 'userId'>): { id: string; balance: Units } {
     const { amount, breakdown, countedIn, description, idempotencyKey, now } = posting
@@ -42,14 +42,14 @@ export class Ledger {
     return { id, balance: account.balance }
   }
 
-  /** Holds more of the locked account's balance, or less. Its CHECK refuses to hold more than there is. */
+  /** Raises or lowers the held amount of the locked account. Its CHECK rejects a hold above the balance. */
   hold(tx: Transaction, by: Units): void {
     const { account } = tx
     void tx.write({ ...holdMore, values: [account.userId, by] })
     account.held += by
   }
 
-  /** Adds to what the locked account owes, or takes from it, never below zero. */
+  /** Raises or lowers the debt of the locked account, never below zero. */
   owe(tx: Transaction, by: Units): void {
     const { account } = tx
     void tx.write({ ...oweMore, values: [account.userId, by] })

@@ -19,17 +19,17 @@ import { isLostConnection } from './connection/pg-errors.ts'
 import { databaseTime } from './connection/pooled-connection.ts'
 import { silentMsMax } from './connection/transactions.ts'
 
-// Payloads in rows of a megabyte at most. They have connections of their own: a few large ones would keep commands
-// waiting for the pool of the store.
+// Payloads stored as rows of at most 1 MiB. They use their own connections, because a few large ones would keep
+// commands waiting for the store's pool.
 
 const connectionsMax = 4
 const triesMax = 3
 const pageRows = 500
-/** What one collection looks at. */
+/** Max rows to scan in one collection. */
 const rowsMax = 20_000
 const looksAtOnce = 4
 
-// The one that made the row makes it again when the answer to the first try was lost, with the same content.
+// An upsert: if the answer to the first try was lost, the writer retries with the same content.
 const putPart = `INSERT INTO payload_parts (payload_id, part, content, created_at) VALUES ($1, $2, $3, ${databaseTime})
   ON CONFLICT (payload_id, part) DO UPDATE SET content = excluded.content`
 const getPart = 'SELECT content FROM payload_parts WHERE payload_id = $1 AND part = $2'
@@ -41,12 +41,11 @@ const remove = 'DELETE FROM payload_parts WHERE payload_id = ANY($1)'
 
 type Seen = { createdAt: number; id: string }
 
-/** Payloads in the database that the nodes share. */
 export class PostgresPayloadStore extends NewPayloads implements PayloadStore {
   readonly #pool: PgPool
-  /** Else a server that went without a word would keep a run waiting for its content for a quarter of an hour. */
+  /** Query timeout. Without it, a server that vanished silently would keep a run waiting for its content for 15 minutes. */
   readonly #inTime: { query_timeout: number }
-  /** What is not younger than this is named for good, and need not be looked at again. */
+  /** Last row that earlier collections checked. Payloads up to it are referenced for good and need no further check. */
   #seen: Seen = { createdAt: 0, id: '' }
   #closing: Promise<void> | undefined
 
@@ -99,7 +98,7 @@ export class PostgresPayloadStore extends NewPayloads implements PayloadStore {
       }
       if (orphans.length > 0) await this.#remove(orphans)
       removed += orphans.length
-      // One that this node still holds may become an orphan, so it is looked at again.
+      // A payload that this node still holds may become an orphan, so the next collection checks it again.
       isHeld ||= page.some(({ id }) => this.unsettled.has(id))
       at = page.at(-1) ?? at
       if (!isHeld) this.#seen = at
@@ -108,7 +107,7 @@ export class PostgresPayloadStore extends NewPayloads implements PayloadStore {
     return removed
   }
 
-  /** May be called again, as the store's own may. */
+  /** Idempotent, like the store's `close`. */
   close(): Promise<void> {
     this.#closing ??= this.#pool.end()
     return this.#closing
@@ -145,7 +144,7 @@ export class PostgresPayloadStore extends NewPayloads implements PayloadStore {
         await client.query({ text: 'COMMIT', ...this.#inTime })
         isWhole = true
       } finally {
-        // The end of the connection ends the transaction.
+        // Closing the connection ends the transaction.
         client.release(!isWhole)
       }
     }
@@ -172,7 +171,7 @@ export class PostgresPayloadStore extends NewPayloads implements PayloadStore {
   }
 }
 
-/** A connection that was lost is replaced: the server may have been started again. */
+/** Retries with a new connection if the connection was lost: the server may have restarted. */
 async function repeated<Result>(work: () => Promise<Result>): Promise<Result> {
   for (let tries = 1; ; tries++) {
     try {

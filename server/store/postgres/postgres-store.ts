@@ -21,31 +21,28 @@ const size = {
   name: 'state_size',
   text: 'SELECT pg_database_size(current_database()) AS "databaseBytes"',
 }
-/** Longer than a lock is waited for, and shorter than a silent server. */
+/** Longer than the lock timeout and shorter than the silence timeout. */
 const defaultStatementMsMax = 12_000
 
 export type PostgresStoreOptions = {
   databaseUrl: string
   limits: StoreLimits
-  /**
-   * Made when the newest time that the store holds is known. Without it the time is the database's own, which is one
-   * for all nodes.
-   */
+  /** Creates the clock once the newest stored time is known. Default: the database's own clock, which all nodes share. */
   clock?: (notBefore: number) => Clock
   onCommit?: (commit: Committed) => void
   onWarning?: (message: string) => void
-  /** The process can no longer write, because another version has changed the schema. */
+  /** Called when another version has changed the schema, so this process can no longer write. */
   onFatal?: (cause: unknown) => void
   connectionsMax?: number
   statementMsMax?: number
 }
 
-/** Opens the store as a server, of which there may be many on one database: brings its schema up to date. */
+/** Opens the store as a server and migrates its schema. Many servers may share one database. */
 export async function openPostgresStore(options: PostgresStoreOptions): Promise<Store> {
   return await opened(options, { isNode: true, change: 'migrate' })
 }
 
-/** Opens the store for a few short writes of the command line. Only a server migrates, but an empty database may be filled. */
+/** Opens the store for a few short writes of a CLI command. Only a server migrates, but a command may set up an empty database. */
 export async function openPostgresStoreBeside(options: PostgresStoreOptions & { mayCreate?: boolean }): Promise<Store> {
   return await opened(options, { isNode: false, change: options.mayCreate ? 'create' : 'none' })
 }
@@ -70,7 +67,7 @@ async function opened(
   }
 }
 
-/** One that meets silence is given up while another is still in time. */
+/** Silence timeout of a lease renewal, short enough that another renewal can still arrive in time. */
 function renewalMsMax(leaseMs: number): number {
   return Math.min(silentMsMax, Math.max(1000, leaseMs / 3))
 }
@@ -88,7 +85,7 @@ function composeStore({ clock, isNode, pool, schema }: Opened, options: Postgres
   })
   const urgentPool = openPool(databaseUrl, 1)
   const urgent = new Transactions(urgentPool, { clock, onCommitted: () => {}, silentMs: renewalMsMax(leaseMs) })
-  // Connects when it is first used, so never for a command of the command line.
+  // Connects on first use, so never for a CLI command.
   const signals = new PgSignals({ databaseUrl, pool, onWarning })
   const engine = new PostgresEngine({ all, ledger })
   let closing: Promise<void> | undefined
@@ -109,7 +106,7 @@ function composeStore({ clock, isNode, pool, schema }: Opened, options: Postgres
     readState: async () => {
       const { rows } = await all.read(({ client }) => client.query(size))
       const { databaseBytes } = rows[0] as { databaseBytes: number }
-      // The server's log of changes is not ours to count.
+      // No WAL size: the server's WAL is not ours to count.
       const open = await engine.read(readOpen)
       return { ...open, databaseBytes, walBytes: 0, posted: ledger.posted.totals, isWritable: !all.isFailing }
     },
@@ -130,7 +127,7 @@ function composeStore({ clock, isNode, pool, schema }: Opened, options: Postgres
         await signals.close()
         await urgent.settled()
         await Promise.all([urgentPool.end(), pool.end()])
-        // Last: until here the store may write.
+        // Last, because the store may write until here.
         await schema.close()
       })()
       return closing

@@ -7,7 +7,7 @@ import { peopleTables } from '../tables/people-tables.ts'
 import type { TableWords } from '../tables/table-words.ts'
 import { workTables } from '../tables/work-tables.ts'
 
-// What the migrations are made from, and what is copied into a database.
+// The migrations are generated from this schema, and imports fill its tables.
 
 const number = (name = '') => bigint(name, { mode: 'number' })
 
@@ -74,7 +74,7 @@ export const { paymentAccounts, topups } = paymentTables(words, users)
 
 const bytes = customType<{ data: Buffer; driverData: Buffer }>({ dataType: () => 'bytea' })
 
-/** Content of payloads, where no bucket keeps it: in parts, so that a reader needs memory for one at a time. */
+/** Payload content if no bucket stores it. Split into parts, so that a reader needs memory for only one at a time. */
 export const payloadParts = pgTable(
   'payload_parts',
   {

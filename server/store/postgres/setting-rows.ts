@@ -4,7 +4,7 @@ import type { PgClient } from './connection/driver.ts'
 
 type Queries = Pick<PgClient, 'query'>
 
-/** Says how far `errand migrate-to`, which fills the database, has come: `begun` or `done`. */
+/** Progress of `errand migrate-to`, which fills the database: `begun` or `done`. */
 export const migrationSetting = 'migration'
 
 export async function readSetting(on: Queries, name: string): Promise<string | undefined> {
@@ -12,7 +12,7 @@ export async function readSetting(on: Queries, name: string): Promise<string | u
   return (rows[0] as { value: string } | undefined)?.value
 }
 
-/** Keeps the value unless there is one; the one that stands. */
+/** Stores the value unless one exists; returns the stored one. */
 export async function agreeSetting(on: Queries, name: string, value: string): Promise<string> {
   await on.query('INSERT INTO settings (name, value) VALUES ($1, $2) ON CONFLICT DO NOTHING', [name, value])
   return must(await readSetting(on, name), 'a setting that was kept is there')
@@ -23,7 +23,7 @@ export async function replaceSetting(on: Queries, name: string, value: string): 
   await on.query(upsert, [name, value])
 }
 
-/** Throws while the database holds a part of an installation only. */
+/** Throws while the database holds only part of an installation. */
 export async function assertMoved(on: Queries): Promise<void> {
   if ((await readSetting(on, migrationSetting)) !== 'begun') return
   throw new StoreOpenError(

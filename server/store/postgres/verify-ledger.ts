@@ -4,13 +4,12 @@ import { differencesMax, ledgerChecks, ledgerDifference, uncheckable, type Diffe
 import type { LedgerReport } from '../store.ts'
 import type { PgClient } from './connection/driver.ts'
 
-/** Proves the money invariants over one consistent snapshot of the database. */
 export async function verifyLedger(client: Pick<PgClient, 'query'>): Promise<LedgerReport> {
   await client.query('BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY')
   try {
-    // These do read whole tables.
+    // Ledger checks do read whole tables.
     await client.query('SET LOCAL enable_seqscan = on')
-    // Of tables that grew since they were analyzed the planner joins row by row: a minute for 20,000 transactions.
+    // For tables that grew since ANALYZE, the planner joins row by row: a minute for 20,000 transactions.
     await client.query('SET LOCAL enable_nestloop = off')
     const differences = []
     for (const check of ledgerChecks(postgres)) {
@@ -40,7 +39,7 @@ export async function verifyLedger(client: Pick<PgClient, 'query'>): Promise<Led
   }
 }
 
-/** A value that is none: PostgreSQL's class of data exceptions. */
+/** Class 22 holds PostgreSQL's data exceptions: a stored value is invalid. */
 function isOfValues(error: unknown): boolean {
   return codeOf(error).startsWith('22')
 }

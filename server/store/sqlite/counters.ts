@@ -4,14 +4,14 @@ import type { CounterChange } from '../commands/command.ts'
 import { insertInto } from '../commands/statement.ts'
 
 /**
- * Gathers the changes of the counters over a batch of commands and writes each counter once, before the COMMIT: under
- * load hundreds of tasks of one user move together, and one row would be written hundreds of times.
+ * Collects counter changes over a batch of commands and writes each counter once, before the COMMIT. Under load
+ * hundreds of tasks of one user change together, and one row would be written hundreds of times.
  */
 export class Counters {
   readonly #add: Statement
   readonly #subtract: Statement
   readonly #waiting: Statement<unknown[], number>
-  /** By how much the batch changes the number of a user's tasks that wait. */
+  /** Change of each user's queued-task count in this batch. */
   readonly #waitingBy = new Map<string, number>()
   #ofCommand: CounterChange[] = []
   readonly #ofBatch = new Map<string, CounterChange>()
@@ -19,7 +19,7 @@ export class Counters {
   constructor(db: Database) {
     this.#add = db.prepare(`${insertInto('counters', 'userId kind part status count')}
       ON CONFLICT (user_id, kind, part, status) DO UPDATE SET count = counters.count + excluded.count`)
-    // A CHECK judges the row of an upsert before its conflict is seen, so a decrease is a plain update.
+    // A CHECK judges the row of an upsert before its conflict is detected, so a decrease is a plain update.
     this.#subtract = db.prepare(`UPDATE counters SET count = count + :count
       WHERE user_id = :userId AND kind = :kind AND part = :part AND status = :status`)
     this.#waiting = db
@@ -30,7 +30,7 @@ export class Counters {
       .pluck()
   }
 
-  /** How many tasks of a user wait, by the commands of the batch that are done too. */
+  /** Number of the user's queued tasks, including changes by finished commands of the batch. */
   waiting(userId: string): number {
     return this.#waiting.get({ userId })! + (this.#waitingBy.get(userId) ?? 0)
   }

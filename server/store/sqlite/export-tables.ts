@@ -14,20 +14,20 @@ import { verifyLedger } from './damage/verify-ledger.ts'
 const batchRows = 2000
 const batchChars = 1_000_000
 const lockWaitMs = 5000
-/** SQLite looks for a lock that it waits for ten times a second. */
+/** SQLite retries a lock ten times a second while it waits. */
 const settleMs = 300
 
 /**
- * An installation at rest, to be copied: no server can start on it and no command can write to it before `close`. Not a
- * byte of its database is changed.
+ * An installation at rest, to be copied. Until `close`, no server can start on it and no command can write to it. Not a
+ * byte of its database changes.
  */
 export class InstallationAtRest {
   readonly #dataDir: string
   readonly #release: () => void
-  /** Whoever closes a database last copies the log into it, unless he may only read: so this one is closed last. */
+  /** The last connection to close copies the log into the database, unless it is read-only. So this one closes last. */
   readonly #reader: Database.Database
   readonly #writer: Database.Database
-  /** Changes when somebody else commits. */
+  /** Changes when another connection commits. */
   #version: unknown
 
   private constructor(dataDir: string, release: () => void) {
@@ -43,7 +43,7 @@ export class InstallationAtRest {
     }
   }
 
-  /** Throws when it is not at rest, damaged, or of another version. */
+  /** Throws if the installation is in use, damaged, or of another version. */
   static open(dataDir: string): InstallationAtRest {
     const file = databaseFile(dataDir)
     if (!existsSync(file)) throw new StoreOpenError(`${dataDir} has no Errand database.`)
@@ -79,7 +79,6 @@ export class InstallationAtRest {
     if (damage !== undefined) throw damaged(this.#dataDir, damage)
   }
 
-  /** Whether it was left for another database before. */
   get isMoved(): boolean {
     return existsSync(movedNoteFile(this.#dataDir))
   }
@@ -93,7 +92,7 @@ export class InstallationAtRest {
     return this.#reader.prepare<[string], string>('SELECT name FROM pragma_table_info(?)').pluck().all(table)
   }
 
-  /** All rows, some at a time. A column `seq` that a table lacks is the place that a row has in it. */
+  /** Yields all rows in batches. If a table lacks the column `seq`, yields the rowid instead. */
   *read(table: string, columns: readonly string[]): Generator<CarriedRow[]> {
     const fields = columns.map((column) => (column === 'seq' ? 'rowid' : `"${column}"`))
     const order = columns.includes('seq') ? 'ORDER BY rowid' : ''
@@ -111,7 +110,7 @@ export class InstallationAtRest {
     if (batch.length > 0) yield batch
   }
 
-  /** Balance, hold, sum and number of the transactions of each account. */
+  /** Balance, held amount, sum and number of transactions of each account. */
   accountSums(): IterableIterator<CarriedRow> {
     return this.#reader.prepare<[], CarriedRow>(accountSums).raw().iterate()
   }
@@ -121,8 +120,8 @@ export class InstallationAtRest {
   }
 
   /**
-   * Leaves a note that the installation is in `database` now, with which nothing opens it any more. False when a command
-   * that had opened it before was waiting to write, and did: then there is no note.
+   * Leaves a note that the installation is now in `database`, after which nothing opens it. Returns false, without a
+   * note, if a command that had opened it earlier was waiting to write and did so.
    */
   async leave(database: string): Promise<boolean> {
     noteMoved(this.#dataDir, { database, at: new Date().toISOString() })

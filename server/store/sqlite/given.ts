@@ -1,6 +1,6 @@
 import type { Answer } from '../commands/command.ts'
 
-/** An answer that is there. */
+/** An answer that is already available. */
 export class Given<Value> implements Answer<Value> {
   readonly #result: IteratorReturnResult<Value>
 

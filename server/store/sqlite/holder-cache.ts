@@ -3,17 +3,17 @@ import type { Database, Statement } from 'better-sqlite3'
 const cachedMax = 50_000
 
 /**
- * What credentials are checked against on every request, by the hash of their token. It holds while no other connection
- * has committed (`data_version`) and none of our own commands has changed a credential or its user (`clear`), so a
- * revocation acts on the next request wherever it was made. Requests that arrived together are one look: asking the
- * database takes a tenth of the time of a read, and whoever sent them had not heard of a later change.
+ * Caches the holders that credentials are checked against on every request, by token hash. The cache is valid while no
+ * other connection has committed (`data_version`). Our own commands clear it when they change a credential or its user.
+ * So a revocation applies to the next request, wherever it was made. Requests that arrive together share one check,
+ * because their senders could not yet know of a later change. A check takes a tenth of the time of a read.
  */
 export class HolderCache<Holder> {
   readonly #dataVersion: Statement
   readonly #read: (tokenHash: string) => Holder | undefined
   readonly #cached = new Map<string, Holder>()
   #version: unknown
-  /** Whether it was compared in this tick of the event loop. */
+  /** Whether the version was compared in this event-loop tick. */
   #isCompared = false
 
   constructor(db: Database, read: (tokenHash: string) => Holder | undefined) {

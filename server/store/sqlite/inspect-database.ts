@@ -9,19 +9,18 @@ import { describeLogDamage, findLogDamage } from './damage/log-damage.ts'
 import { verifyLedger } from './damage/verify-ledger.ts'
 import { databaseFile, schemaState } from './database.ts'
 
-/** What can be told of a database file without changing it, beside a server or without one. */
+/** Facts that can be read from a database file without changing it, with or without a running server. */
 export type DatabaseFacts = {
   schema: 'empty' | 'older' | 'current'
   /** `wal` once a server has opened it. */
   journalMode: string
   walBytes: number
-  /** When the newest transaction was written; undefined without any. */
+  /** Time of the newest transaction; undefined if there is none. */
   newestAt: number | undefined
-  /** Of the settings; undefined while none is kept. */
   setting: (name: string) => string | undefined
 }
 
-/** Undefined when there is no database; throws an Error that says why it cannot be read. */
+/** Undefined if the database does not exist. Throws an Error that says why it cannot be read. */
 export function inspectDatabase(dataDir: string): DatabaseFacts | undefined {
   const file = databaseFile(dataDir)
   if (!existsSync(file)) return undefined
@@ -48,7 +47,7 @@ export function inspectDatabase(dataDir: string): DatabaseFacts | undefined {
   }
 }
 
-/** Reads the whole file and log. Throws the error with which a server refuses to start on a damaged database. */
+/** Reads the whole file and log. Throws the error with which a server rejects a damaged database at start. */
 export function assertUndamaged(dataDir: string): void {
   const file = databaseFile(dataDir)
   const logDamage = findLogDamage(file)
@@ -57,7 +56,7 @@ export function assertUndamaged(dataDir: string): void {
   if (damage !== undefined) throw damaged(dataDir, damage)
 }
 
-/** Checks the ledger of a database of this version. */
+/** Verifies the ledger. The database must be of this version. */
 export function inspectLedger(dataDir: string): LedgerReport {
   return readOnly(databaseFile(dataDir), (db) => verifyLedger(db))
 }

@@ -10,7 +10,7 @@ import type { Counters } from './counters.ts'
 const columns =
   'id userId type amount balanceAfter taskId sessionId turnId topupId description breakdown idempotencyKey countedIn createdAt'
 
-/** The only writer of balances: each change of one is a transaction row in the same database transaction. */
+/** The only writer of balances: each change is a transaction row in the same database transaction. */
 export class Ledger {
   readonly posted = new PostedCount()
   readonly #hold: Statement
@@ -38,7 +38,7 @@ export class Ledger {
     this.#counters = counters
   }
 
-  /** The balance's CHECK throws, and so undoes the command, if the amount would take it below what is held. */
+  /** The balance's CHECK throws, and undoes the command, if the amount would take the balance below the held amount. */
   post({ breakdown, now, settles, ...posting }: Posting): { id: string; balance: Units } {
     const { amount, type, userId } = posting
     const moved = settles ? this.#settle.get({ userId, amount, ...settles }) : this.#move.get({ userId, amount })
@@ -62,12 +62,12 @@ export class Ledger {
     return { id, balance }
   }
 
-  /** Holds more of a balance, or less. The account's CHECK throws if more would be held than there is. */
+  /** Raises or lowers the held amount. The account's CHECK throws if it would exceed the balance. */
   hold(userId: string, by: Units): void {
     this.#hold.run({ userId, by })
   }
 
-  /** Adds to what is owed, or takes from it, never below zero. */
+  /** Raises or lowers the debt, never below zero. */
   owe(userId: string, by: Units): void {
     this.#owe.run({ userId, by })
   }

@@ -2,7 +2,6 @@ import { existsSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { StoreOpenError } from '../store-open-error.ts'
 
-/** Where an installation went that began in a data directory. */
 type MovedTo = { database: string; at: string }
 
 export function movedNoteFile(dataDir: string): string {
@@ -10,8 +9,8 @@ export function movedNoteFile(dataDir: string): string {
 }
 
 /**
- * Throws when the installation is in another database now. Started again by mistake it would run the tasks that wait a
- * second time, and take credits that nobody ever sees.
+ * Throws if the installation is in another database now. If started again by mistake, it would run its queued tasks a
+ * second time. It would also take credits that no one ever sees.
  */
 export function assertNotMoved(dataDir: string): void {
   const file = movedNoteFile(dataDir)

@@ -3,26 +3,25 @@ import type { Taken, Taking } from '../task-inputs.ts'
 import { columns, statement } from '../commands/statement.ts'
 import { inTime } from '../task-rows.ts'
 
-// The fair queue where one process owns the store: nothing is leased, so it is a read. Whose turn it is, and the oldest task
-// of that user, are found by one descent of an index of the waiting tasks by user and age, whatever the backlog. One statement
-// walks from user to user; when it is back at the first one, the circle is known, and as many of each user's tasks are read as
-// there are turns left.
+// Fair queue if one process owns the store. Nothing is leased, so it only reads. One descent of an index by user and
+// age finds the next user's oldest task, whatever the backlog. One statement walks from user to user. When it is back
+// at the first user, the circle is known. Then each user's tasks are read in proportion to the free slots.
 //
-// Lost: a line per user in memory, which must be filled and emptied as the backlog moves, and decides by what it knew a
-// moment ago; a window function over what waits, which reads all of it for each task; a statement or two for each turn, at
-// three quarters of the rate where few users wait.
+// Rejected: a queue per user in memory, which must be filled and emptied as the backlog moves, and decides on stale
+// data. A window function over the backlog, which reads all of it for each task. One or two statements per slot, at
+// three quarters of the rate if few users have queued tasks.
 
 type Waiting = { seq: number; id: string; userId: string }
-/** A user in the circle: tasks that are read and not taken yet, and the last that was read. */
+/** A user in the circle: tasks read but not yet taken, and `seq` of the last task read. */
 type Line = { userId: string; ahead: Waiting[]; lastSeq: number; isRead: boolean }
 
-// Without statistics the planner takes the index of all open tasks, and would sort them for each turn.
+// Without statistics the planner picks the index of all open tasks, and would sort them for each slot.
 const waiting = `FROM tasks INDEXED BY tasks_waiting WHERE queued = 1 AND completed_at IS NULL AND ${inTime}`
 const oldest = (whose: string) => `(SELECT seq ${waiting} AND ${whose} ORDER BY user_id, seq LIMIT 1)`
-/** Behind the last user comes the first one. */
+/** The first user follows the last one. */
 const behind = (userId: string) => `coalesce(${oldest(`user_id > ${userId}`)}, ${oldest(`user_id <= ${userId}`)})`
 
-/** The oldest task of each user behind one, up to the user whom the walk began with. */
+/** The oldest task of each user after one, up to the user at whom the walk started. */
 const inTurn = statement<Waiting>(
   'queue_in_turn',
   `WITH RECURSIVE turns (seq, id, user_id, first, place) AS (
@@ -46,7 +45,7 @@ export function* nextTasks(on: Reads, { after: place, claiming, limit, passOver 
   const circle: Line[] = []
   let isWhole = false
   let turn = 0
-  /** Turns that came to nothing since a task was taken. */
+  /** Users visited in vain since a task was taken. */
   let idle = 0
   const now = yield* on.now()
   let after = place

@@ -1,8 +1,8 @@
 import { chmodSync, readdirSync, statSync, type Stats } from 'node:fs'
 import { dirname, join } from 'node:path'
 
-// What a data directory holds is everybody's money and words: its owner reads it and nobody else. A folder that was there
-// before, or a backup that was put back with a copying tool, may be open to others.
+// A data directory holds every user's money and messages, so only its owner may read it. An existing folder may be open
+// to others, as may a backup restored with a copying tool.
 
 const names = [
   'errand.db',
@@ -16,7 +16,7 @@ const names = [
 ] as const
 const payloads = 'payloads'
 
-/** Closes to others what they could read; `left` is what this process may not change. */
+/** Removes the access that other users had. `left` lists what this process may not change. */
 export function keepPrivate(dataDir: string): { closed: string[]; left: string[] } {
   const found: { closed: string[]; left: string[] } = { closed: [], left: [] }
   const close = (path: string) => {
@@ -28,7 +28,7 @@ export function keepPrivate(dataDir: string): { closed: string[]; left: string[]
   for (const name of names) close(join(dataDir, name))
   const root = join(dataDir, payloads)
   close(root)
-  // A million payloads are not looked at one by one: only those in folders that were open. The rest is behind its folder.
+  // Checks files only in folders that were open, because there may be a million payloads. A closed folder protects the others.
   for (const folder of namesIn(root)) {
     const path = join(root, folder)
     if (!statOf(path)?.isDirectory() || close(path) === undefined) continue
@@ -37,14 +37,13 @@ export function keepPrivate(dataDir: string): { closed: string[]; left: string[]
   return found
 }
 
-/** Whether nothing else stands in it, which might be meant for others: a project's folder, say. */
+/** Whether the folder has no other content, such as a project's files, which might be meant for others. */
 function isOnlyOurs(dataDir: string): boolean {
-  // SQLite puts files of its own beside a database.
+  // SQLite puts its own files beside a database.
   const ours = [...names, payloads, /^(?:errand\.db|server\.lock|migrate\.lock)[.-]/]
   return namesIn(dataDir).every((name) => ours.some((own) => (typeof own === 'string' ? own === name : own.test(name))))
 }
 
-/** One line for the log; undefined when there is nothing to tell. */
 export function describeClosed({ closed, left }: { closed: string[]; left: string[] }): string | undefined {
   const told = [
     closed.length > 0 && `other users of this machine could read ${listed(closed)}: closed to them`,
@@ -58,11 +57,11 @@ function listed([first = '', ...more]: string[]): string {
 }
 
 function closeToOthers(path: string): 'closed' | 'left' | undefined {
-  // Elsewhere modes say nothing of who may read.
+  // On platforms without uids, modes do not say who may read.
   const self = process.getuid?.()
   const found = statOf(path)
   if (self === undefined || !found || (found.mode & 0o077) === 0) return undefined
-  // A folder that all share, such as /tmp, or the root of the disk, is not this service's to close.
+  // A folder shared by all, such as /tmp, or the root of the disk, is not this service's to close.
   const isShared = found.isDirectory() && ((found.mode & 0o1000) !== 0 || dirname(path) === path)
   if (isShared || found.uid !== self) return 'left'
   try {

@@ -4,17 +4,16 @@ import type { RateState } from '../records.ts'
 import { rateWindowMs } from '../store.ts'
 
 const knownUsersMax = 50_000
-/** Times that left the window are removed once there are so many, and more than half: one by one took 30 µs each. */
+/** Times that left the window are removed once there are this many and more than half. One by one took 30 µs each. */
 const goneMin = 32
 
-/** Times of a user's accepted executions, oldest first; those before `from` have left the window. */
+/** Times of a user's accepted executions, oldest first. Those before index `from` have left the window. */
 type Known = { limit: number; times: EpochMs[]; from: number }
 
 /**
- * An exact sliding window, read from the accepted executions themselves, so that it survives restarts and needs no
- * rows of its own. At most `limit` entries of two indexes are read, once per user: this process is the only one that
- * accepts executions on its database, so it can go on from there in memory. Reading them for every answer took an
- * eighth of its time.
+ * An exact sliding window, read from the accepted executions themselves. It survives restarts and needs no extra rows.
+ * Reads at most `limit` entries of two indexes, once per user. From there it continues in memory, because only this
+ * process accepts executions on its database. Reading the entries for every answer took an eighth of its time.
  *
  *   ──┬──────┬───┬─┬──────────┬──▶ time
  *     │      └ oldest counted └ now: an execution leaves 60 s after it was accepted
@@ -25,7 +24,7 @@ export class RateWindow {
   readonly #known = new Map<string, Known>()
 
   constructor(db: Database) {
-    // The rows themselves: an aggregate over the limited rows runs as a co-routine, which takes twice as long.
+    // Selects the rows themselves: an aggregate over the limited rows runs as a co-routine, which takes twice as long.
     const inWindow = (table: 'tasks' | 'turns') =>
       db
         .prepare<unknown[], EpochMs>(
@@ -59,7 +58,7 @@ export class RateWindow {
     return { limit, used, oldestAt: used === 0 ? null : times[times.length - used]!, now }
   }
 
-  /** An execution of a user whose state was just read is being accepted. */
+  /** Call when an execution is accepted for a user whose state was just read. */
   accepted(userId: string, at: EpochMs): void {
     const known = this.#known.get(userId)
     if (!known) return
@@ -67,7 +66,7 @@ export class RateWindow {
     if (known.times.length - known.from > known.limit) known.from++
   }
 
-  /** A command was undone or a commit failed: what was accepted is to be read from the rows again. */
+  /** Call when a command was undone or a commit failed: accepted executions must be read from the rows again. */
   clear(): void {
     this.#known.clear()
   }

@@ -1,6 +1,6 @@
 const knownMax = 50_000
 
-/** What is known of a row; none is where the database has none. Those of one text are a list, mostly of one. */
+/** Known state of a row; `row` is undefined if the database has none. Rows with the same string are linked, mostly a single one. */
 export type Kept<Row> = {
   readonly number: number
   row: Row | undefined
@@ -11,29 +11,29 @@ export type Kept<Row> = {
 type Change<Row> = { of: Kept<Row>; row: Row | undefined; isUnwritten: boolean }
 
 /**
- * Rows that the commands of a batch read and replace, in memory: each is read once, and written once a batch, before its COMMIT.
- * What an undone command replaced is again as it was before:
+ * Rows that the commands of a batch read and replace, in memory. Each is read once, and written once a batch, before
+ * its COMMIT. An undone command restores the rows that it replaced:
  *
- *   known ──put──▶ unwritten ──the command ends well──▶ unwritten ──write──▶ known
- *     ▲                └──it is undone──▶ as before
- *     └── read from the database, where the batch was rolled back or somebody else may have written
+ *   known ──put──▶ unwritten ──the command succeeds──▶ unwritten ──write──▶ known
+ *     ▲                └──the command is undone──▶ as before
+ *     └── read from the database, if the batch was rolled back or another connection may have written
  *
- * They are known by a text and a number. One text for both took half of the time that is saved, and so did a map for each text.
+ * The key is a string and a number. Joining both in one string took half of the time saved, and so did a map per
+ * string.
  */
 export class RowMemory<Row> {
   readonly #write: (row: Row) => void
   #known = new Map<string, Kept<Row>>()
   #unwritten: Kept<Row>[] = []
-  /** As it was before the changes of the running command. */
+  /** Rows as they were before the running command changed them. */
   readonly #undo: Change<Row>[] = []
-  /** As it was when the running command wrote all rows, within its savepoint. */
+  /** State when the running command wrote all rows, within its savepoint. */
   #before: { known: Map<string, Kept<Row>>; unwritten: Kept<Row>[]; changes: number } | undefined
 
   constructor(write: (row: Row) => void) {
     this.#write = write
   }
 
-  /** What is known of a row, which is read where nothing is. */
   find(text: string, number: number, read: () => Row | undefined): Kept<Row> {
     const known = this.known(text, number)
     if (known) return known
@@ -48,7 +48,6 @@ export class RowMemory<Row> {
     return kept
   }
 
-  /** Replaces a row, or makes it. */
   put(of: Kept<Row>, row: Row): void {
     this.#undo.push({ of, row: of.row, isUnwritten: of.isUnwritten })
     of.row = row
@@ -57,7 +56,7 @@ export class RowMemory<Row> {
     this.#unwritten.push(of)
   }
 
-  /** Before a statement of a command that changes such rows itself: they are written, and read anew after it. */
+  /** Call before a statement that changes such rows itself. Writes the rows, and has them read again after the statement. */
   writeOut(): void {
     this.#before ??= {
       known: this.#known,
@@ -88,24 +87,24 @@ export class RowMemory<Row> {
     }
   }
 
-  /** Before the COMMIT. */
+  /** Call before the COMMIT. */
   write(): void {
     const unwritten = this.#unwritten
     this.#unwritten = []
     for (const kept of unwritten) {
-      // Of an undone command, or there twice.
+      // A row of an undone command, or one that is listed twice.
       if (!kept.isUnwritten) continue
       kept.isUnwritten = false
       this.#write(kept.row!)
     }
   }
 
-  /** Between batches, where nothing is unwritten. */
+  /** Call between batches, when nothing is unwritten. */
   trim(): void {
     if (this.#known.size > knownMax) this.#known.clear()
   }
 
-  /** The batch was rolled back, or somebody else has written. */
+  /** Call if the batch was rolled back or another connection has written. */
   clear(): void {
     this.#known.clear()
     this.#unwritten = []

@@ -7,9 +7,9 @@ import { peopleTables } from '../tables/people-tables.ts'
 import type { TableWords } from '../tables/table-words.ts'
 import { workTables } from '../tables/work-tables.ts'
 
-// What the migrations are made from.
+// The migrations are generated from this schema.
 
-/** The row id orders rows, and every index carries it. One process owns the store, so nothing is leased. */
+/** The rowid orders rows, and every index carries it. One process owns the store, so nothing is leased. */
 const words: TableWords = {
   table: sqliteTable,
   text,

@@ -5,7 +5,7 @@ import { StoreOpenError } from '../store-open-error.ts'
 
 const names = ['', 'errand.db', 'errand.db-wal', 'errand.db-shm', 'server.lock', 'migrate.lock', 'secret']
 
-/** SQLite says of a folder or file that this process may not write no more than that it cannot be opened. */
+/** Checks access up front: if this process may not write a folder or file, SQLite says only that it cannot be opened. */
 export function assertUsable(dataDir: string): void {
   for (const name of names) {
     const path = join(dataDir, name)

@@ -7,14 +7,14 @@ import { columns } from '../commands/statement.ts'
 import type { Counters } from './counters.ts'
 import { RowMemory, type Kept } from './row-memory.ts'
 
-/** `charged` is the column, without what was carried over. */
+/** `charged` is the column, without the carried amount. */
 type Window = WindowRow & { userId: string; carried: number }
 type Rate = KeyRateRow & { keyId: string }
 
 /**
- * What is used of limits, of which each admission reads and changes some rows. They are in memory for as long as no other
- * connection has committed (`data_version`): the command line changes limits beside the server. Read and written by each
- * command, they took a tenth of its time.
+ * Usage counted against limits. Each admission reads and changes some of these rows. They stay in memory while no other
+ * connection has committed (`data_version`), because the CLI changes limits while the server runs. Reading and writing
+ * them in each command took a tenth of its time.
  */
 export class UsedOfLimits {
   readonly #dataVersion: Statement
@@ -25,12 +25,12 @@ export class UsedOfLimits {
   readonly #putRate: Statement
   readonly #windows = new RowMemory<Window>((window) => this.#writeWindow(window))
   readonly #rates = new RowMemory<Rate>(({ keyId, startsAt, used }) => void this.#putRate.run(keyId, startsAt, used))
-  /** Counters write these. */
+  /** Written by the counters. */
   readonly #waiting = new RowMemory<number>(() => {})
   readonly #all = [this.#windows, this.#rates, this.#waiting]
   readonly #counters: Counters
   #version: unknown
-  /** During a batch nobody else commits. */
+  /** No other connection commits during a batch. */
   #isInBatch = false
 
   constructor(db: Database, counters: Counters) {
@@ -66,7 +66,6 @@ export class UsedOfLimits {
     return this.#isInBatch ? this.#keptRate(keyId).row : this.#getRate.get(keyId)
   }
 
-  /** How many tasks of a user wait. */
   waiting(userId: string): number {
     const read = () => this.#counters.waiting(userId)
     return this.#isInBatch ? this.#waiting.find(userId, 0, read).row! : read()
@@ -141,7 +140,7 @@ export class UsedOfLimits {
     return this.#rates.find(keyId, 0, () => this.#getRate.get(keyId))
   }
 
-  /** A limit that was lowered below what is spent is kept as that. */
+  /** A limit lowered below current usage is stored as that usage. */
   #change(kept: Kept<Window>, window: Window, by: Spent & { amount: number }): void {
     const { carried, ownerId, reachedAt, startsAt, userId } = window
     const charged = window.charged + by.charged
@@ -162,7 +161,7 @@ function windowsOf(countedIn: string): WindowOf[] {
   return Object.entries(startsOf).map(([ownerId, startsAt]) => ({ ownerId, startsAt }))
 }
 
-/** What the CHECK of the table says, which judges a row when it is written: then it is too late to undo one command. */
+/** Asserts the CHECK of the table early. The CHECK judges a row when it is written, too late to undo one command. */
 function assertWithin(charged: number, held: number, limit: number): void {
   assert(charged >= 0 && held >= 0 && charged + held <= limit, 'what is spent in a window is within its limit')
 }

@@ -6,12 +6,12 @@ const knownMax = 50_000
 type Lane = { running: number; waiting: (() => void)[] }
 
 /**
- * Limits how many commands of one account have a connection: they would only contend for its row lock, and one busy
+ * Limits how many commands of one account have a connection. More would only contend for its row lock, and one busy
  * user would exhaust the pool. Three keep the lock busy during a round trip. FIFO.
  */
 export class AccountLanes {
   readonly #lanes = new Map<string, Lane>()
-  /** Whose the tasks and chats are that this process has seen; one that it has not seen passes without a turn. */
+  /** Owner of each task and turn seen by this process. Unknown ids skip the queue. */
   readonly #userOf = new Map<string, string>()
 
   know(id: string, userId: string): void {

@@ -5,8 +5,8 @@ import type { AccountRow } from '../../tables/account-tables.ts'
 import { databaseTime } from './pooled-connection.ts'
 import type { PgClient } from './driver.ts'
 
-// A row lock can be waited for, so the time is read outside the query that waits: within it, the time would be that at
-// which the waiting began, and a window would be judged by a moment that lies before rows it must count.
+// The query may wait for the row lock, so the time is read outside its locking part. Inside, it would be the time at
+// which the wait started. A window would then be judged at a moment before rows that it must count.
 const lock = (user: string) => `WITH locked AS (SELECT * FROM accounts WHERE user_id = ${user} FOR UPDATE)
   SELECT ${accountColumns}, ${databaseTime} AS now FROM locked`
 
@@ -16,7 +16,7 @@ const queries = {
   turnId: { name: 'lock_account_of_turn', text: lock('(SELECT user_id FROM turns WHERE id = $1)') },
 }
 
-/** The account, locked until the transaction ends, and the time after the lock; undefined when there is none. */
+/** Locks the account until the transaction ends. Also returns the time after locking. Undefined if the account does not exist. */
 export async function lockAccountRow(
   client: PgClient,
   of: AccountOf,
@@ -31,7 +31,6 @@ export async function lockAccountRow(
 
 const read = { name: 'read_account', text: `SELECT ${accountColumns} FROM accounts WHERE user_id = $1` }
 
-/** The account as it is, without a lock. */
 export async function readAccountRow(client: PgClient, userId: string): Promise<AccountRow | undefined> {
   const { rows } = await client.query({ ...read, values: [userId] })
   return rows[0] as AccountRow | undefined

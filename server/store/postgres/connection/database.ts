@@ -4,23 +4,24 @@ import { StoreOpenError } from '../../store-open-error.ts'
 import { explainPooler, keepFailures, newPool, type PgPool, sendTogether } from './driver.ts'
 
 const connectionsMax = 10
-/** What the connections of nodes and commands are called in pg_stat_activity. */
+/** Name of node and command connections in pg_stat_activity. */
 export const poolName = 'errand'
 
-// Set by a statement, since poolers refuse to start a connection with them. Each statement has an index: a plan that is
-// made while a table is empty reads all of it, and stays when it has grown.
+// Set by a statement, because poolers reject connections that start with these settings. Sequential scans are off
+// because each statement has an index. A plan made while a table is empty would read the whole table, and stay in use
+// after it has grown.
 const connectionSettings =
   "SET idle_in_transaction_session_timeout = '5s'; SET lock_timeout = '10s'; SET enable_seqscan = off"
 
 type PoolOptions = {
   name?: string
-  /** After so long the server gives a statement up, which it would go on with for a client that has left. 0 for never. */
+  /** Time after which the server cancels a statement, which it would otherwise finish for a client that has left. 0 for never. */
   statementMsMax?: number
 }
 
 /**
- * A pool of connections to the database. One that stays inside a transaction without a word is ended by the server, so
- * that the locks of a node that was cut off do not outlive it by long.
+ * Opens a connection pool. The server ends a connection that stays silent inside a transaction, so a disconnected
+ * node's locks do not outlive it for long.
  */
 export function openPool(
   databaseUrl: string,
@@ -31,17 +32,17 @@ export function openPool(
     connectionString: databaseUrl,
     max,
     application_name: name,
-    // Also how long a command waits for its turn while all of them are busy.
+    // Also the maximum wait of a command while all connections are busy.
     connectionTimeoutMillis: 10_000,
-    // A new one is slow at first: it plans each statement anew.
+    // A new connection is slow at first, because it plans each statement again.
     idleTimeoutMillis: 600_000,
     keepAlive: true,
-    // A network that drops idle connections without a word does so after minutes.
+    // A network that silently drops idle connections does so after minutes.
     keepAliveInitialDelayMillis: 10_000,
     pipeline: true,
   })
-  // A connection that is lost is replaced when the next one is needed, and what it was doing fails by itself. Without
-  // listeners, of the pool for those that are idle and of each connection for the others, it would end the process.
+  // A lost connection is replaced when the next one is needed, and its queries fail anyway. Without listeners the loss
+  // would end the process: the pool's cover idle connections, each connection's the others.
   pool.on('error', ignore)
   pool.on('connect', (client) => {
     client.on('error', ignore)
@@ -55,7 +56,6 @@ export function openPool(
 
 const ignore = () => {}
 
-/** The newest time that the store holds. */
 export async function newestTime(pool: PgPool): Promise<EpochMs> {
   const { rows } = await pool.query(
     `SELECT greatest(
@@ -66,12 +66,12 @@ export async function newestTime(pool: PgPool): Promise<EpochMs> {
   return (rows[0] as { newest: number }).newest
 }
 
-/** Throws in one line that the operator understands. */
+/** Throws a one-line error for the operator. */
 export async function connectTo<Client>(to: { connect(): Promise<Client> }): Promise<Client> {
   try {
     return await to.connect()
   } catch (error) {
-    // A name with several addresses fails with an error for each, and without a text of its own.
+    // A name with several IP addresses fails with one error per address, and the whole error has no message.
     const first = error instanceof AggregateError && error.message === '' ? (error.errors[0] as unknown) : error
     throw new StoreOpenError(`The database cannot be reached: ${messageOf(first)}`, { cause: error })
   }

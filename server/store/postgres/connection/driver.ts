@@ -2,7 +2,7 @@ import { createRequire } from 'node:module'
 import { codeOf } from '../../../kernel/thrown.ts'
 import { keepNulls, readNulls } from '../import/null-characters.ts'
 
-// The part of `pg` that the store uses, loaded with the first pool, so never on SQLite.
+// The part of `pg` that the store uses. Loaded with the first pool, so never on SQLite.
 
 export type PgResult = { rows: unknown[]; rowCount: number | null; command: string }
 export type PgQuery = {
@@ -10,14 +10,14 @@ export type PgQuery = {
   text: string
   values?: readonly unknown[]
   rowMode?: 'array'
-  /** The connection is closed when the query is not answered within so many milliseconds. */
+  /** Milliseconds without an answer after which the connection is closed. */
   query_timeout?: number
 }
 
 export type PgClient = {
   query(query: string | PgQuery, values?: readonly unknown[]): Promise<PgResult>
   connection: { stream: { destroy(): unknown } }
-  /** With `true` the connection is closed and not used again. */
+  /** `true` closes the connection, so that it is not reused. */
   release(destroy?: boolean): void
 }
 
@@ -29,7 +29,7 @@ export type PgPool = {
   on(event: 'connect', listener: (client: PooledClient) => void): unknown
 }
 
-/** As the pool hands it out for the first time. */
+/** A client as the pool's `connect` event passes it. */
 export type PooledClient = {
   on(event: 'error', listener: (error: Error) => void): unknown
   query(...given: unknown[]): Promise<unknown>
@@ -39,21 +39,21 @@ export type PooledClient = {
   }
 }
 
-/** What the server says of every statement that follows the one that failed, until the transaction is rolled back. */
+/** SQLSTATE of every statement after the failed one, until the transaction is rolled back. */
 export const afterFailure = '25P02'
 const failures = new WeakMap<object, Error>()
 
-/** Keeps the first error: of pipelined statements, any may be the one whose answer is awaited. */
+/** Keeps the original error, because any of the pipelined statements may be the one whose answer is awaited. */
 export function keepFailures(client: PooledClient): void {
   client.connection.on('errorMessage', (error) => {
     if (error.code !== afterFailure) failures.set(client, error)
   })
 }
 
-/** No statement of that name is on the connection, or one is there already: it was another connection before. */
+/** A prepared statement is missing, or exists already: the pooler switched connections. */
 const otherConnection = /^(?:26000|42P05)$/
 
-/** Adds to an error what the server cannot know: that a pooler in transaction mode stands between. */
+/** Adds what the server cannot know: that a pooler in transaction mode is in between. */
 export function explainPooler(client: PooledClient): void {
   client.connection.on('errorMessage', (error) => {
     if (!otherConnection.test(error.code ?? '')) return
@@ -61,18 +61,17 @@ export function explainPooler(client: PooledClient): void {
   })
 }
 
-/** What the operator can do. */
 export const withoutPooler = 'give ERRAND_DATABASE_URL a direct connection or a pooler in session mode.'
 
-/** The error behind one that says no more than that an earlier statement of the transaction failed. */
+/** Returns the original error if this one says only that an earlier statement of the transaction failed. */
 export function failureBehind(client: PgClient, error: unknown): unknown {
   const isAfter = codeOf(error) === afterFailure
   return (isAfter && failures.get(client)) || error
 }
 
 /**
- * Pipelines the queries that a connection is given in one tick into one write: a write each took a third of the CPU
- * time of an admission.
+ * Pipelines all queries that a connection receives in one tick into one write. One write per query took a third of the
+ * CPU time of an admission.
  */
 export function sendTogether(client: PooledClient): void {
   const { stream } = client.connection
@@ -92,14 +91,14 @@ export function sendTogether(client: PooledClient): void {
   }
 }
 
-/** A connection of its own, beside the pool. */
+/** A connection outside the pool. */
 export type PgListener = {
   connect(): Promise<unknown>
   query(query: string, values?: readonly unknown[]): Promise<PgResult>
   on(event: 'error', listener: (error: Error) => void): unknown
   on(event: 'end', listener: () => void): unknown
   on(event: 'notification', listener: (message: { channel: string; payload?: string }) => void): unknown
-  /** Whether it keeps the process from ending. */
+  /** Whether the connection keeps the process alive. */
   ref(): void
   unref(): void
   end(): Promise<void>
@@ -108,7 +107,7 @@ export type PgListener = {
 type ClientConfig = {
   connectionString: string
   connectionTimeoutMillis: number
-  /** The connection is closed when a query is not answered within this long. */
+  /** Milliseconds without an answer after which the connection is closed. */
   query_timeout: number
   application_name: string
   keepAlive: boolean
@@ -140,7 +139,7 @@ const textType = 25
 
 export function newPool(config: PoolConfig): PgPool {
   const { Client, Pool, types } = createRequire(import.meta.url)('pg') as Driver
-  // Drizzle asks the driver's own list, and has whole numbers of its columns read itself.
+  // Set globally, because Drizzle uses the driver's own parsers. Drizzle converts the integers of its columns itself.
   types.setTypeParser(textType, readNulls)
   const getTypeParser = (type: number, format?: string) =>
     type === bigintType ? Number : types.getTypeParser(type, format)

@@ -1,13 +1,13 @@
-/** The SQLSTATE of what the driver or drizzle threw; empty when the server did not say it. */
+/** SQLSTATE of an error that the driver or Drizzle threw. Empty if the server sent none. */
 export function codeOf(error: unknown): string {
   for (let at = error; at instanceof Error; at = at.cause) {
-    // Each has a digit, unlike EPIPE, which is the system's word for a connection that is gone.
+    // Each SQLSTATE has a digit, unlike EPIPE, the system's code for a closed connection.
     if ('code' in at && typeof at.code === 'string' && /^(?=.*\d)[0-9A-Z]{5}$/.test(at.code)) return at.code
   }
   return ''
 }
 
-/** The connection is gone: 08 connection exception, 57P01 to 57P05 the server ends it, or no answer at all. */
+/** The connection is lost: 08 connection exception, 57P01 to 57P05 the server ends it, or no answer at all. */
 export function isLostConnection(error: unknown): boolean {
   const code = codeOf(error)
   if (code !== '') return /^(?:08...|57P0.|25P03)$/.test(code)
@@ -22,7 +22,7 @@ export function isLostConnection(error: unknown): boolean {
   return false
 }
 
-/** 25006 read-only, 53 no resources, 55P03 a lock was waited for too long, 57014 cancelled, 58 a fault of the system. */
+/** 25006 read-only, 53 insufficient resources, 55P03 lock timeout, 57014 canceled, 58 system error. */
 export function isRefusedByServer(error: unknown): boolean {
   return /^(?:25006|53...|55P03|57014|58...)$/.test(codeOf(error))
 }

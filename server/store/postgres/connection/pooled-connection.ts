@@ -1,10 +1,9 @@
 import type { Clock, EpochMs } from '../../../kernel/clock.ts'
 import type { PgClient } from './driver.ts'
 
-/** Milliseconds since the epoch at this moment, not at the start of the transaction, by the one clock that all nodes share. */
+/** Current time in epoch milliseconds, not that of the transaction's start, by the one clock that all nodes share. */
 export const databaseTime = 'floor(extract(epoch FROM clock_timestamp()) * 1000)::float8'
 
-/** A connection of the pool while a read has it. */
 export class Connection {
   readonly client: PgClient
   protected readonly clock: Clock | undefined
@@ -14,7 +13,7 @@ export class Connection {
     this.clock = clock
   }
 
-  /** The time of the clock that was given; null where the database tells it. */
+  /** Time of the injected clock; null if the database supplies the time. */
   get givenTime(): EpochMs | null {
     return this.clock ? this.clock.now() : null
   }

@@ -6,34 +6,35 @@ import { StoreOpenError } from '../../store-open-error.ts'
 import { connectTo, poolName } from './database.ts'
 import { newClient, type PgClient, type PgListener } from './driver.ts'
 
-// Two versions of the schema are never in use at once. Every process that has the store open holds `useLock` in shared mode,
-// on a connection of its own. A start that migrates takes it exclusively, and refuses if somebody else holds it. Versions that
-// did not hold the lock yet are recognized by the name of their connections and by the leases of their work.
+// Two schema versions are never in use simultaneously. Every process with an open store holds `useLock` in shared mode,
+// on its own connection. A start that migrates takes the lock exclusively, and refuses if another process holds it.
+// Versions older than `useLock` are recognized by their connection names and by the leases of their work.
 //
 //   migrationLock ──▶ schema is current ───────────────────────────────────▶ useLock, shared
 //                └──▶ schema is older ──▶ useLock, exclusive ──▶ migrate ──▶ useLock, shared
 //
-// All of it happens in one transaction under `migrationLock`, so nobody starts between the check and the migration.
+// All of this happens in one transaction under `migrationLock`, so no process starts between the check and the
+// migration.
 
 const require = createRequire(import.meta.url)
 const migrationsFolder = fileURLToPath(new URL('../migrations', import.meta.url))
-/** Any numbers that no other program uses for advisory locks in this database. */
+/** Arbitrary numbers that no other program uses for advisory locks in this database. */
 const migrationLock = 7015
 const useLock = 7017
-/** The server takes a moment to notice that a process has gone. */
+/** The server takes a moment to notice that a process has ended. */
 const othersMsMax = 5000
 const othersPauseMs = 100
 const reconnectMsMax = 5000
 
 export type SchemaHoldOptions = {
   databaseUrl: string
-  /** `migrate`: an older schema is brought up to date; `create`: an empty database gets one; `none`: neither. */
+  /** `migrate`: create or update the schema; `create`: only set up an empty database; `none`: neither. */
   change: 'migrate' | 'create' | 'none'
-  /** The connection was lost, and another version has migrated before the lock was taken again. */
+  /** Called if the connection was lost and another version migrated before the lock was taken again. */
   onFatal?: ((cause: unknown) => void) | undefined
 }
 
-/** Keeps the schema as this version needs it, from `open` to `close`. */
+/** Keeps the schema at this version, from `open` to `close`. */
 export class SchemaHold {
   readonly #options: SchemaHoldOptions
   #client: PgListener | undefined
@@ -59,7 +60,7 @@ export class SchemaHold {
       connectionString: this.#options.databaseUrl,
       application_name: 'errand schema',
       connectionTimeoutMillis: 10_000,
-      // A start waits for as long as another one migrates.
+      // A start waits for as long as another process migrates.
       query_timeout: 0,
       keepAlive: true,
       pipeline: true,
@@ -88,7 +89,7 @@ export class SchemaHold {
       try {
         return await this.#connect('none')
       } catch (error) {
-        // Another version that migrated meanwhile, and not a server that is still away.
+        // Another version has migrated meanwhile; an unreachable server is retried.
         if (error instanceof StoreOpenError && error.cause === undefined) return this.#options.onFatal?.(error)
       }
     }
@@ -100,7 +101,7 @@ async function takeSchema(client: PgClient, change: SchemaHoldOptions['change'])
   await client.query('SET lock_timeout = 0; SET statement_timeout = 0; SET idle_in_transaction_session_timeout = 0')
   await assertDurable(client)
   await client.query('BEGIN')
-  // A node of a version before `useLock` takes the same lock to migrate.
+  // Versions older than `useLock` take the same lock to migrate.
   await client.query('SELECT pg_advisory_xact_lock($1)', [migrationLock])
   const state = await schemaState(client)
   if (state === 'current') {
@@ -114,7 +115,7 @@ async function takeSchema(client: PgClient, change: SchemaHoldOptions['change'])
   const { drizzle } = require('drizzle-orm/node-postgres') as typeof import('drizzle-orm/node-postgres')
   const { migrate } =
     require('drizzle-orm/node-postgres/migrator') as typeof import('drizzle-orm/node-postgres/migrator')
-  // Its BEGIN is without effect inside this transaction, which its COMMIT ends.
+  // Its BEGIN has no effect inside this transaction, which its COMMIT ends.
   await migrate(drizzle(client as never), { migrationsFolder })
 }
 
@@ -127,7 +128,7 @@ function assertMayChange(state: 'empty' | 'older', change: SchemaHoldOptions['ch
   )
 }
 
-/** Throws when the database was written by a newer version. */
+/** Throws if a newer version wrote the database. */
 export async function schemaState(client: Pick<PgClient, 'query'>): Promise<SchemaState> {
   const { rows: tables } = await client.query(`SELECT to_regclass('drizzle.__drizzle_migrations') AS name`)
   if ((tables[0] as { name: string | null }).name === null) return 'empty'
@@ -136,7 +137,7 @@ export async function schemaState(client: Pick<PgClient, 'query'>): Promise<Sche
   return schemaStateOf(applied, migrationsFolder)
 }
 
-/** An answer may rest on a commit only when the server writes commits to its disk before it answers them. */
+/** Our answers rely on commits, so the server must write a commit to its disk before it confirms it. */
 async function assertDurable(client: PgClient): Promise<void> {
   const { rows } = await client.query(`SELECT current_setting('synchronous_commit') AS value`)
   if ((rows[0] as { value: string }).value !== 'off') return
@@ -146,8 +147,8 @@ async function assertDurable(client: PgClient): Promise<void> {
 type Others = { isLocked: boolean; connections: string | null; leaseSeconds: number | null }
 
 /**
- * Waits a moment for processes that are ending, and throws if somebody uses the older schema. Nodes of versions that do not
- * hold `useLock` read which migrations were applied, which waits from here on until the migration has ended.
+ * Waits briefly for ending processes, and throws if another process uses the older schema. Versions older than
+ * `useLock` read the applied migrations first. From here on that read waits until the migration has ended.
  */
 async function assertAlone(client: PgClient): Promise<void> {
   await client.query('LOCK TABLE drizzle.__drizzle_migrations IN ACCESS EXCLUSIVE MODE')
@@ -172,7 +173,7 @@ async function assertAlone(client: PgClient): Promise<void> {
 }
 
 async function findOthers(client: PgClient): Promise<Others> {
-  // Within a transaction the view would stay what it was at first.
+  // Within a transaction the view would keep its first content.
   await client.query('SELECT pg_stat_clear_snapshot()')
   const { rows } = await client.query(
     `SELECT NOT pg_try_advisory_xact_lock($1) AS "isLocked",

@@ -9,22 +9,21 @@ import { codeOf, isLostConnection } from './pg-errors.ts'
 import type { PgQuery, PgResult } from './driver.ts'
 
 /**
- * One command at work. Locks are taken in one order, so that commands wait for each other and never in a circle: the
- * account first and alone, then the session, then the task or turn, then counters.
+ * A running command. Locks are taken in a fixed order, so commands wait for each other but never in a circle. The
+ * account comes first and alone, then the session, then the task or turn, then counters.
  */
 export class Transaction extends Connection {
-  /** What the command changed that is written or counted once, at its end. */
+  /** Changes of the command that are written or counted once, at its end. */
   readonly changes: CounterChange[] = []
   readonly posted: Posted[] = []
-  /** Pending answers that nobody has awaited yet, in the order of their statements. */
+  /** Pending answers that are not awaited yet, in the order of their statements. */
   readonly unanswered: Promise<unknown>[] = []
-  /** Why the driver refused to send a statement, of which the server so knows nothing. */
+  /** Why the driver did not send a statement, which the server therefore never received. */
   unsent: unknown
   #made: MadeRow | undefined
   #locked: AccountRow | undefined
   #lockedAt: EpochMs | undefined
 
-  /** Locks the account; undefined when there is none. */
   async lockAccount(of: AccountOf): Promise<AccountRow | undefined> {
     const locked = await lockAccountRow(this.client, of)
     if (!locked) return undefined
@@ -35,7 +34,7 @@ export class Transaction extends Connection {
 
   /**
    * Pipelines a statement whose answer the command does not need. COMMIT follows it immediately, which saves a round
-   * trip while the account is locked; when the statement fails, the server rolls the transaction back.
+   * trip while the account is locked. If the statement fails, the server rolls the transaction back.
    */
   write(query: PgQuery): Promise<PgResult> {
     const answer = this.client.query(query)
@@ -46,7 +45,7 @@ export class Transaction extends Connection {
     return answer
   }
 
-  /** The time after the account was locked, which no earlier command on the account has passed. */
+  /** Time after the account was locked. No earlier command on the account has a later time. */
   override async now(): Promise<EpochMs> {
     return this.clock || this.#lockedAt === undefined ? await super.now() : this.#lockedAt
   }
@@ -55,7 +54,7 @@ export class Transaction extends Connection {
     return this.#locked?.userId
   }
 
-  /** By this row it is found out whether a COMMIT whose answer was lost took place; the first one is enough. */
+  /** Registers a row that shows whether a COMMIT without an answer took effect. The first row is enough. */
   made(row: MadeRow): void {
     this.#made ??= row
   }

@@ -10,19 +10,19 @@ import { afterFailure, failureBehind, type PgClient, type PgPool } from './drive
 import { codeOf, isLostConnection, isRefusedByServer } from './pg-errors.ts'
 import { Transaction } from './transaction.ts'
 
-// The one door to transactions. READ COMMITTED: a command locks its account first, so what it reads after that is as
-// the last command on the account left it, and no snapshot of an earlier moment can be judged by.
+// The only way to open a transaction. READ COMMITTED: a command locks its account first, so it then reads what the
+// account's previous command left. It never decides on a snapshot from before the lock.
 //
 //   BEGIN ──▶ work ──▶ counters ──▶ COMMIT ──▶ answered
-//     ▲        │                      │ no answer came
-//     │        │ 40001, 40P01         ├─▶ the row that it made is there ──▶ answered
-//     └────────┴──────────────────────┴─▶ it is not: nothing was written, from the start
+//     ▲        │                      │ no answer
+//     │        │ 40001, 40P01         ├─▶ its row exists ──▶ answered
+//     └────────┴──────────────────────┴─▶ it does not: nothing was written, start again
 
 const attemptsMax = 8
 const listsWaitingMax = 100
-/** Fewer than the pool has, so that commands always find one. */
+/** Fewer than the pool has, so that commands always find a connection. */
 const listBounds = { perUser: 3, total: 8 }
-/** 40001 serialization failure, 40P01 deadlock; 23505: a row that was not there when it was looked for is there now. */
+/** 40001 serialization failure, 40P01 deadlock; 23505: a row that did not exist when queried exists now. */
 const retried = new Set(['40001', '40P01'])
 const uniqueViolation = '23505'
 /** The server has become a read-only standby. */
@@ -31,7 +31,6 @@ const readOnly = '25006'
 type TransactionsOptions = {
   clock: Clock | undefined
   onCommit?: (commit: Committed) => void
-  /** Told of each transaction that was committed, once. */
   onCommitted: (transaction: Transaction) => void
   /** Timeout of a silent server, after which its connection is closed. */
   silentMs?: number
@@ -46,7 +45,7 @@ export class Transactions {
   readonly #long = new Set<PgClient>()
   #isClosing = false
   readonly lanes = new AccountLanes()
-  /** Connections of lists, which a user can make slow. */
+  /** Connection slots for lists, which a user can make slow. */
   readonly #lists = new FairPlaces(listBounds)
   #isFailing = false
 
@@ -55,22 +54,22 @@ export class Transactions {
     this.#options = options
   }
 
-  /** Whether the last transaction that was tried is not known to be kept. */
+  /** Whether the last attempted transaction is not known to be committed. */
   get isFailing(): boolean {
     return this.#isFailing
   }
 
   /**
-   * Runs a command in a transaction of its own and answers once that is committed; where an account is named, queued with
-   * its other commands. `work` is run again from its start when the server undid the transaction, so it keeps nothing
-   * outside of it.
+   * Runs a command in its own transaction and resolves once that is committed. If an account is named, the command is
+   * queued with the account's other commands. If the server undid the transaction, `work` runs again from its start, so
+   * it must keep no state outside.
    */
   run<Value>(work: (tx: Transaction) => Promise<Value>, of?: AccountOf): Promise<Value> {
     const run = () => this.#run(work)
     return this.#tracked(of ? this.lanes.of(of, run) : run())
   }
 
-  /** Runs reads on one connection, each with its own snapshot; where a user is named, queued with the user's other lists. */
+  /** Runs reads on one connection, each with its own snapshot. If a user is named, queues with the user's other lists. */
   read<Value>(work: (connection: Connection) => Promise<Value>, listOf?: string): Promise<Value> {
     const read = () => this.#read(work, { mayTakeLong: false })
     return this.#tracked(listOf === undefined ? read() : this.#list(listOf, read))
@@ -82,12 +81,12 @@ export class Transactions {
     throw new ErrandError('SERVICE_UNAVAILABLE', message, { retryAfterSeconds: 1 })
   }
 
-  /** As `read`, of whole tables. A close does not wait for it: it ends with its connection. */
+  /** Like `read`, for whole tables. Closing does not wait for it: it ends with its connection. */
   async readAll<Value>(work: (connection: Connection) => Promise<Value>): Promise<Value> {
     return await this.#read(work, { mayTakeLong: true })
   }
 
-  /** Resolves when everything that runs has been answered. */
+  /** Resolves when all running work has been answered. */
   async settled(): Promise<void> {
     this.#isClosing = true
     for (const client of this.#long) client.connection.stream.destroy()
@@ -105,7 +104,7 @@ export class Transactions {
     this.#running.delete(run)
   }
 
-  /** A read whose connection is lost is tried once more: the server may have been started again since the last one. */
+  /** If the connection is lost, the read is retried once: the server may have restarted since the last one. */
   async #read<Value>(
     work: (connection: Connection) => Promise<Value>,
     { isSecond = false, mayTakeLong }: { isSecond?: boolean; mayTakeLong: boolean },
@@ -124,7 +123,7 @@ export class Transactions {
     } finally {
       clearTimeout(watch)
       this.#long.delete(client)
-      // A setting of its own goes with the connection.
+      // The changed setting is discarded with the connection.
       client.release(isLost || mayTakeLong)
     }
     return await this.#read(work, { isSecond: true, mayTakeLong })
@@ -160,7 +159,7 @@ export class Transactions {
     const tx = new Transaction(client, this.#options.clock)
     let value: Value
     try {
-      // Pipelined: the first query of the work goes out with it.
+      // Pipelined: sent together with the first query of the work.
       void tx.write({ text: 'BEGIN ISOLATION LEVEL READ COMMITTED' })
       value = await work(tx)
       writeCounters(tx)
@@ -184,7 +183,7 @@ export class Transactions {
     return { value }
   }
 
-  /** The work failed before its COMMIT, so nothing was written. */
+  /** The transaction did not commit, so nothing was written. */
   async #undone(client: PgClient, error: unknown): Promise<Attempt<never>> {
     const isLost = isLostConnection(error)
     const isRolledBack = !isLost && (await client.query('ROLLBACK').then(yes, no))
@@ -197,8 +196,8 @@ export class Transactions {
   }
 
   /**
-   * Whether a transaction whose COMMIT was not answered took place. The lock on the account is waited for first: as
-   * long as the transaction has not ended, nobody else gets it.
+   * Whether a transaction took effect although its COMMIT was not answered. First waits for the account lock, which no
+   * other transaction gets until this one has ended.
    */
   async #tookPlace({ lockedUserId, proof }: Transaction, cause: unknown): Promise<boolean> {
     const message = 'The connection to the database was lost; repeat the request with the same Idempotency-Key.'
@@ -236,22 +235,22 @@ export class Transactions {
   }
 
   /**
-   * A peer that vanished, as in a failover, is noticed by TCP after a quarter of an hour. Until that, pending queries
-   * fail here, as for any lost connection.
+   * TCP notices a vanished peer, as after a failover, only after 15 minutes. Pending queries fail here earlier, as for
+   * any lost connection.
    */
   #endIfSilent(client: PgClient): NodeJS.Timeout {
     return setTimeout(() => client.connection.stream.destroy(), this.#options.silentMs ?? silentMsMax)
   }
 }
 
-/** Longer than a lock is waited for. */
+/** Longer than the lock timeout. */
 export const silentMsMax = 15_000
 
-/** Undefined when it took place. */
+/** Undefined if the commit took effect. */
 async function commit(client: PgClient): Promise<{ error: unknown } | undefined> {
   try {
     const { command } = await client.query('COMMIT')
-    // The server answers the COMMIT of a transaction in which a statement failed by rolling it back, without an error.
+    // If a statement of the transaction failed, the server answers COMMIT with a rollback, without an error.
     if (command === 'COMMIT') return undefined
     return { error: Object.assign(new Error('The transaction was rolled back.'), { code: afterFailure }) }
   } catch (error) {

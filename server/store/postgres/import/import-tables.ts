@@ -3,15 +3,15 @@ import { accountSums, type CarriedRow } from '../../carried-rows.ts'
 import type { PgClient } from '../connection/driver.ts'
 import * as schema from '../schema.ts'
 
-// What is copied into a database, and read again to prove that it is what was copied.
+// Tables to copy into a database, and to read back to prove that the copy is exact.
 
 type Columns = ReturnType<typeof getTableColumns<typeof schema.users>>
 type Column = Columns[keyof Columns]
 
-/** `columns` are those that come from elsewhere. */
+/** `columns` are those copied from the source. */
 export type ImportTable = { name: string; columns: readonly string[]; hasSeq: boolean }
 
-/** In an order in which each row's parent is there before it. */
+/** Ordered so that each row's parent exists before it. */
 const tables = [
   schema.users,
   schema.accounts,
@@ -45,7 +45,7 @@ const tables = [
   schema.connectorSignIns,
 ]
 
-/** Columns that only nodes of one database need. */
+/** Column that only nodes of a shared database need. */
 const leaseColumn = 'lease_until'
 
 const columnsOf = new Map<string, Column[]>(
@@ -62,10 +62,7 @@ export const importTables: readonly ImportTable[] = Array.from(columnsOf, ([name
 
 const isNumber = (column: Column) => column.getSQLType() === 'bigint'
 
-/**
- * Whoever was at work on these was another process, which is gone. A lease that has passed says so, and the first node
- * to look settles them.
- */
+/** The process that ran these is gone. An expired lease says so, and the first node that polls settles them. */
 const passedLease: Record<string, string> = {
   tasks: `CASE WHEN status = 'processing' AND queued = 0 THEN 0 END`,
   turns: 'CASE WHEN settled_at IS NULL THEN 0 END',
@@ -90,7 +87,6 @@ export async function insertRows(client: PgClient, name: string, rows: readonly 
   await client.query({ name: `import_${name}`, text: statements.get(name)!, values })
 }
 
-/** Rows that are made from now on follow those that were copied. */
 export async function continueSequences(client: PgClient): Promise<void> {
   for (const { hasSeq, name } of importTables) {
     if (!hasSeq) continue
@@ -101,7 +97,7 @@ export async function continueSequences(client: PgClient): Promise<void> {
 
 const fetchRows = 2000
 
-/** All rows of a table as they were carried, in no order. Within a transaction. */
+/** All rows of a table as they were copied, unordered. Call within a transaction. */
 export async function* readRows(client: PgClient, name: string): AsyncGenerator<CarriedRow> {
   const columns = columnsOf.get(name)!
   const fields = columns.map((column) => `"${column.name}"`).join(', ')
@@ -114,7 +110,7 @@ export async function* readRows(client: PgClient, name: string): AsyncGenerator<
   }
 }
 
-/** As `InstallationAtRest.accountSums`. Within a transaction. */
+/** See `InstallationAtRest.accountSums`. Call within a transaction. */
 export async function* readAccountSums(client: PgClient): AsyncGenerator<CarriedRow> {
   for await (const [userId, ...sums] of fetched(client, accountSums)) yield [userId!, ...sums.map(Number)]
 }

@@ -23,12 +23,12 @@ import { verifyLedger } from '../verify-ledger.ts'
 //               ▲  │ interrupted
 //               └──┴ emptied
 //
-// From `begun` to `done` neither a node nor a command opens it, so all that is in it then was copied, and may be removed.
+// From `begun` to `done` no node or command opens it, so everything in it is a copy and may be deleted.
 
-/** Any number that no other program takes a lock by in this database. */
+/** Arbitrary number that no other program uses for a lock in this database. */
 const importLock = 7016
 const lockNotAvailable = '55P03'
-/** Beside those of nodes. */
+/** Distinguishes its connections from those of nodes. */
 const ownName = 'errand migrate-to'
 const triesMax = 20
 
@@ -43,10 +43,7 @@ export class ImportTarget {
     this.#schema = schema
   }
 
-  /**
-   * Throws, and leaves the database as it was, when it is not empty, or somebody is at work in it. With `isAgain` it has
-   * to be one that an import was begun in.
-   */
+  /** Throws, and leaves the database unchanged, if it is not empty or in use. With `isAgain`, an import must have been started in it. */
   static async open(databaseUrl: string, { isAgain }: { isAgain: boolean }): Promise<ImportTarget> {
     const pool = openPool(databaseUrl, 2, { name: ownName })
     try {
@@ -64,7 +61,7 @@ export class ImportTarget {
     }
   }
 
-  /** In the order in which they have to be filled. */
+  /** Tables in the order in which they must be filled. */
   get tables(): readonly ImportTable[] {
     return importTables
   }
@@ -73,12 +70,12 @@ export class ImportTarget {
     await insertRows(this.#client, table, rows)
   }
 
-  /** What belongs to the rows, and so is carried with them. */
+  /** Stores a setting that belongs to the rows, and so is copied with them. */
   async keepSetting(name: string, value: string): Promise<void> {
     await replaceSetting(this.#client, name, value)
   }
 
-  /** After the last row. How many tasks wait for nodes. */
+  /** Call after the last row. Returns the number of queued tasks. */
   async complete(): Promise<{ queued: number }> {
     await continueSequences(this.#client)
     await this.#client.query('ANALYZE')
@@ -88,7 +85,6 @@ export class ImportTarget {
     return rows[0] as { queued: number }
   }
 
-  /** Reads everything again, as one snapshot. */
   async read(use: (rows: TargetRows) => Promise<void>): Promise<void> {
     const client = this.#client
     const digest = async (rows: AsyncIterable<CarriedRow>) => {
@@ -111,9 +107,9 @@ export class ImportTarget {
     return verifyLedger(this.#client)
   }
 
-  /** From here on it is served, by those who have the secret that `secretCheck` tells of. */
+  /** From here on, nodes that have the secret behind `secretCheck` can serve the database. */
   async finish(secretCheck: string): Promise<void> {
-    // A commit that waits for the disk takes all before it along.
+    // A commit that waits for the disk also makes all earlier commits durable.
     await this.#client.query('SET synchronous_commit = on')
     await this.#client.query('BEGIN')
     await replaceSetting(this.#client, 'secret', secretCheck)
@@ -156,7 +152,7 @@ async function prepare(
   }
 }
 
-/** A node that opened the database before it was marked is seen now; one that comes later sees the mark. */
+/** Detects a node that opened the database before it was marked. A later node sees the mark. */
 async function assertUnopened(client: PgClient, isBegun: boolean): Promise<void> {
   try {
     await assertNobodyThere(client)
@@ -166,7 +162,7 @@ async function assertUnopened(client: PgClient, isBegun: boolean): Promise<void>
   }
 }
 
-/** For as long as the connection lasts. The connection of a process that was killed ends some moments after it. */
+/** Holds the import lock until the connection ends. The connection of a killed process ends some moments later. */
 async function lock(client: PgClient): Promise<void> {
   try {
     await client.query('SELECT pg_advisory_lock($1)', [importLock])
@@ -176,7 +172,7 @@ async function lock(client: PgClient): Promise<void> {
   }
 }
 
-/** Whether an import was begun in it. */
+/** Whether an import was started in it. */
 async function assertEmptyOrBegun(client: PgClient): Promise<boolean> {
   const tables = [...importTables.map(({ name }) => name), 'payload_parts', 'settings', 'probes']
   if ((await schemaState(client)) === 'empty') {
@@ -218,12 +214,12 @@ async function assertNobodyThere(client: PgClient): Promise<void> {
     if (tries === triesMax) {
       throw new StoreOpenError(`Errand is at work in the database, with ${count} connections: stop its nodes first.`)
     }
-    // The server takes a moment to see that a process has gone.
+    // The server takes a moment to notice that a process has ended.
     await pause(100)
   }
 }
 
-/** Takes away what an import that was interrupted has left. */
+/** Deletes what an interrupted import left. */
 async function empty(client: PgClient): Promise<void> {
   const names = [...importTables.map(({ name }) => `"${name}"`), 'session_totals', 'payload_parts']
   await client.query('BEGIN')

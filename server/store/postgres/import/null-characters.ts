@@ -1,5 +1,5 @@
-// PostgreSQL keeps every character but U+0000, which people's texts may have. It is written as a noncharacter and a
-// digit, in values of every kind: an id with it is not refused, and finds nothing.
+// PostgreSQL stores every character but U+0000, which user strings may contain. It is encoded as a noncharacter and a
+// digit, in values of every kind. An id with it is not rejected, and finds nothing.
 
 const mark = '\u{10FFFF}'
 const kept = /[\0\u{10FFFF}]/gu
@@ -15,12 +15,10 @@ function keepIn(value: unknown): unknown {
   return Array.isArray(value) ? value.map(keepIn) : value
 }
 
-/** Values of a query, as the server takes them. */
 export function keepNulls(values: readonly unknown[]): readonly unknown[] {
   return values.some(isKept) ? values.map(keepIn) : values
 }
 
-/** A text of the server's, as it was given. */
 export function readNulls(text: string): string {
   return text.includes(mark) ? text.replace(written, (_, digit) => (digit === '0' ? '\0' : mark)) : text
 }

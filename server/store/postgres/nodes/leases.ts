@@ -3,10 +3,10 @@ import type { AttemptRef } from '../../records.ts'
 import type { Connection } from '../connection/pooled-connection.ts'
 import type { Transaction } from '../connection/transaction.ts'
 
-// Leases between nodes. Commands that change one task or turn are in task-commands and turn-commands; these change
-// leases only, so they lock no account.
+// Leases between nodes. Commands that change one task or turn are in task-commands and turn-commands. The statements
+// here change only leases, so they lock no account.
 
-// Rows that another command has locked are being ended or claimed, and are looked at again in a moment.
+// Another command that has locked a row is ending or claiming it, so the conditions are checked again after the wait.
 const renewTasks = {
   name: 'lease_renew_tasks',
   text: `WITH held AS (SELECT * FROM unnest($1::text[], $2::bigint[]) AS held (id, attempt)),

@@ -3,7 +3,7 @@ import type { RateRead } from '../../commands/command.ts'
 import { rateWindowMs } from '../../store.ts'
 import type { Connection } from '../connection/pooled-connection.ts'
 
-// The newest of both tables, as many as are allowed of each: two short walks down two indexes, whatever the window.
+// Newest rows of both tables, up to the limit from each: two short index scans, however long the window.
 const newest = (table: string) =>
   `(SELECT created_at FROM ${table} WHERE user_id = $1 ORDER BY created_at DESC LIMIT $2)`
 const read = {
@@ -14,8 +14,8 @@ const read = {
 }
 
 /**
- * An exact sliding window, read from the accepted executions themselves at every admission: another node may have
- * accepted the one before. Under the lock of the account no other can come between.
+ * An exact sliding window, read from the accepted executions themselves. Each admission reads it, because another node
+ * may have accepted the previous one. The account lock keeps other admissions from interleaving.
  */
 export async function readRate({ client }: Connection, userId: string, limitMax: number): Promise<RateRead> {
   const rows = limitMax === 0 ? [] : (await client.query({ ...read, values: [userId, limitMax] })).rows

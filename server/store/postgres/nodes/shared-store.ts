@@ -4,13 +4,12 @@ import type { Transactions } from '../connection/transactions.ts'
 
 type Parts = {
   all: Transactions
-  /** With a connection of its own, since a node that cannot renew its leases loses its work. */
+  /** Has its own connection, because a node that cannot renew its leases loses its work. */
   urgent: Transactions
   leaseMs: number
   signals: Signals
 }
 
-/** What the nodes of one database need of each other. */
 export function sharedBy({ all, leaseMs, signals, urgent }: Parts): SharedStore {
   return {
     signals,

@@ -1,6 +1,6 @@
 import type { SignalTopic } from '../../shared.ts'
 
-// How messages are written: a payload is words with a space between them, each a letter for the topic and the id.
+// Wire format of messages: a payload is a list of words with a space between them. A word is a letter for the topic, then the id.
 
 const letters = {
   'task-queued': 'q',
@@ -14,13 +14,12 @@ const letters = {
 } as const satisfies Record<SignalTopic, string>
 const topics = new Map(Object.entries(letters).map(([topic, letter]) => [letter as string, topic as SignalTopic]))
 
-/** Of one payload, below PostgreSQL's limit of 8,000. */
+/** Max bytes per payload, below PostgreSQL's limit of 8,000. */
 const payloadBytesMax = 7900
 const payloadsAtOnce = 16
-/** What waits beyond this while the database is away is dropped. */
+/** Max queued messages while the database is unreachable; further ones are dropped. */
 const waitingMax = 10_000
 
-/** Messages that wait to be sent; the same one twice is one. */
 export class SignalBatch {
   readonly #words = new Set<string>()
 
@@ -29,7 +28,7 @@ export class SignalBatch {
   }
 
   add(topic: SignalTopic, id: string): void {
-    // Ids are ours; another would only break the messages beside it.
+    // Ids are ours; any other id would only break the messages beside it.
     if (this.#words.size < waitingMax && /^[\w-]{0,100}$/.test(id)) this.#words.add(letters[topic] + id)
   }
 
@@ -39,7 +38,7 @@ export class SignalBatch {
     }
   }
 
-  /** Takes the oldest as payloads, as many as one statement sends. */
+  /** Takes the oldest messages as payloads, up to the number that one statement sends. */
   take(): string[] {
     const payloads: string[] = []
     let payload = ''
@@ -57,7 +56,7 @@ export class SignalBatch {
   }
 }
 
-/** The messages of a payload; what a newer version sends beside them is passed over. */
+/** Messages of a payload. Topics that only a newer version knows are skipped. */
 export function signalsIn(payload: string): { topic: SignalTopic; id: string }[] {
   return payload.split(' ').flatMap((word) => {
     const topic = topics.get(word.slice(0, 1))

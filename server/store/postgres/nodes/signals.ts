@@ -6,38 +6,38 @@ import { SignalBatch, signalsIn } from './signal-batch.ts'
 
 // Messages between nodes by LISTEN and NOTIFY, on one connection that does nothing else.
 //
-//   resting ──first use──▶ connecting ──LISTEN──▶ listening ──a probe came back──▶ live
-//                              ▲                      │  ▲                          │
-//                              │                      │  └──a probe did not come────┤
-//                              └──── a pause, longer each time ◀──connection lost───┘
+//   resting ──first use──▶ connecting ──LISTEN──▶ listening ──probe received──▶ live
+//                              ▲                      │  ▲                       │
+//                              │                      │  └──probe missed─────────┤
+//                              └─────── backoff ◀──connection lost───────────────┘
 //
-// A probe is a message to oneself over another connection. Nothing else detects a pooler in transaction mode, which
-// accepts a LISTEN and delivers nothing. While the state is not `live`, all subscribers are told periodically to poll.
+// A probe is a message that the process sends itself over another connection. Nothing else detects a pooler in
+// transaction mode, which accepts a LISTEN and delivers nothing. While the state is not `live`, all subscribers are
+// notified periodically to poll.
 
 const channel = 'errand'
-/** Window in which messages are batched; the longer one under load. */
+/** Window in which messages are batched; the longer one applies under load. */
 const batchMs = 3
 const busyBatchMs = 10
 const busyWithinMs = 20
 const closeMsMax = 1000
 const backOffMsMax = 10_000
-/** Failed attempts before one is logged. */
 const failuresWarned = 3
 
-// The commit of a notification is a write of its own. Nobody needs it on the disk, so it does not wait for that; the
-// setting ends with the statement, for the connection may be shared by a pooler.
+// Committing a notification is its own write. Notifications need not be durable, so the commit does not wait for the
+// disk. The setting ends with the statement, because a pooler may share the connection.
 const notify = `SELECT set_config('synchronous_commit', 'off', true), pg_notify('${channel}', payload)
   FROM unnest($1::text[]) AS payload`
 
 export type PgSignalsOptions = {
   databaseUrl: string
-  /** By which probes go out. */
+  /** Pool that sends the probes. */
   pool: PgPool
   onWarning?: ((message: string) => void) | undefined
-  /** Between two probes, and how long one may be under way. */
+  /** Interval between probes, and the timeout of each. */
   probeMs?: number
   probeMsMax?: number
-  /** Interval at which subscribers are told to poll while messages do not arrive. */
+  /** Interval at which subscribers are asked to poll while messages do not arrive. */
   lookMs?: number
 }
 
@@ -88,7 +88,7 @@ export class PgSignals implements Signals {
     return () => this.#gapListeners.delete(listener)
   }
 
-  /** Sends what waits, as far as that is quick, and closes the connection. */
+  /** Sends the queued messages, if that is quick, and closes the connection. */
   async close(): Promise<void> {
     if (this.#state === 'closed') return
     this.#state = 'closed'
@@ -98,7 +98,7 @@ export class PgSignals implements Signals {
     this.#probeUnderWay?.resolve()
     const client = this.#client
     if (!client) return
-    // Until it is closed, it does keep the process.
+    // The connection keeps the process alive until it is closed.
     client.ref()
     const ended = async () => {
       await this.#flushing
@@ -112,7 +112,7 @@ export class PgSignals implements Signals {
     client.unref()
   }
 
-  /** A process that neither sends nor listens, as a command of the command line, never connects. */
+  /** Connects on first use. A process that neither sends nor listens, such as a CLI command, never connects. */
   #start(): void {
     if (this.#state !== 'resting') return
     this.#lookTimer = setInterval(() => {
@@ -153,7 +153,7 @@ export class PgSignals implements Signals {
       lost(error instanceof Error ? error : undefined)
       return
     }
-    // The connection may have been lost, or all of this closed, meanwhile.
+    // Meanwhile the connection may have been lost, or these signals closed.
     if (isLost || !this.#moveFrom('connecting', 'listening')) return void client.end().catch(ignore)
     this.#failures = 0
     this.#planFlush()
@@ -176,7 +176,7 @@ export class PgSignals implements Signals {
     this.#reconnectTimer = setTimeout(() => this.#open(), pauseMs).unref()
   }
 
-  /** Finds out whether messages arrive and the connection still lives, now and each `probeMs` from now on. */
+  /** Probes whether messages arrive and the connection is alive, now and every `probeMs` from now on. */
   async #probe(client: PgListener): Promise<void> {
     const isHeard = await this.#hearsItself(client)
     if (this.#client !== client || this.#state === 'closed') return
@@ -188,7 +188,7 @@ export class PgSignals implements Signals {
     this.#probeTimer = setTimeout(() => void this.#probe(client), this.#probeMs).unref()
   }
 
-  /** Undefined when it could not be found out. */
+  /** Undefined if the probe was inconclusive. */
   async #hearsItself(client: PgListener): Promise<boolean | undefined> {
     const { promise, resolve } = Promise.withResolvers<void>()
     const probe = { text: `probe:${randomUUID()}`, isHeard: false, resolve }
@@ -200,13 +200,13 @@ export class PgSignals implements Signals {
       await promise
       if (probe.isHeard) return true
     } catch {
-      // Perhaps no connection was free, which tells nothing about this one.
+      // Perhaps no connection was free, which says nothing about this one.
     } finally {
       clearTimeout(timer)
     }
     try {
-      // Its answer comes after the messages that are on their way, if this process was too busy to read them. Where
-      // none comes, the driver closes the connection.
+      // Its answer follows any messages in flight, in case this process was too busy to read them. If no answer comes,
+      // the driver closes the connection.
       await client.query('SELECT 1')
       if (probe.isHeard) return true
       return timer === undefined ? undefined : false
@@ -275,7 +275,7 @@ export class PgSignals implements Signals {
     if (!this.#batch.isEmpty) this.#planFlush()
   }
 
-  /** What the server refuses is lost, as the others expect; what a lost connection took along is sent by the next one. */
+  /** Payloads that the server rejects are lost, which other nodes expect. If the connection was lost, the next one sends them. */
   async #notify(client: PgListener, payloads: readonly string[]): Promise<void> {
     try {
       await client.query(notify, [payloads])

@@ -2,26 +2,26 @@ import type { Taken, Taking } from '../../task-inputs.ts'
 import { inTime } from '../../task-rows.ts'
 import type { Transaction } from '../connection/transaction.ts'
 
-// The fair queue where nodes share the store: a node's turns begin behind its own place, and what it takes is its own while
-// its lease lasts. Others skip that, and nobody waits: not for a lock on a task, nor for the disk, since a lease that a crash
-// of the server loses leaves the task as it was, in the queue.
+// Fair queue if nodes share the store. Each node starts behind the last user it served, and owns the tasks it takes
+// while its lease lasts. Other nodes skip leased tasks. Nothing waits for a lock on a task, nor for the disk: if a
+// server crash loses a lease, the task is still in the queue.
 //
-// One statement takes for all slots that are free. `turns` walks from user to user by one descent of the index each, around
-// and around, until there are as many turns as slots; then each user's oldest tasks are locked, as many as the user has turns.
+// One statement fills all free slots. The CTE `turns` walks from user to user in a
+// circle, one index descent each, until it has a row per slot. Then each user's oldest tasks are locked, one per row of that user.
 //
-// Lost: a statement for each task, of which one waits for the other, at 0.7 of the rate with 10,000 users; a window function,
-// which reads all that waits; pg-boss, whose jobs took a tenth more of the server's time for a claim, and a row of each
+// Rejected: one statement per task, each waiting for the previous one, at 0.7 of the rate with 10,000 users. A window
+// function, which reads the whole backlog. pg-boss, whose jobs took a tenth more server time per claim and one row per
 // submission.
 
 const time = 'coalesce($1::float8, floor(extract(epoch FROM statement_timestamp()) * 1000))'
-// A partial index is used only when its condition stands in the query, without parameters.
+// The planner uses a partial index only if the query contains its condition, without parameters.
 const free = `queued = 1 AND completed_at IS NULL AND (lease_until IS NULL OR lease_until < ${time})
   AND ${inTime.replace(':now', time)}`
 const firstUser = (whose: string) => `(SELECT user_id FROM tasks WHERE ${free} AND ${whose} ORDER BY user_id LIMIT 1)`
-/** Behind the last user comes the first one. */
+/** The first user follows the last one. */
 const userBehind = (place: string) => `coalesce(${firstUser(`user_id > ${place}`)}, ${firstUser('true')})`
-// Of one user by equality, the order by user and age would be that by age alone, for which the planner walks the primary key,
-// past all that has ended.
+// BETWEEN, not equality: for one user, the order by user and age equals the order by age alone. For that the planner
+// walks the primary key, past all ended tasks.
 export const take = {
   name: 'queue_take',
   text: `WITH RECURSIVE turns (user_id, place, passed) AS (
@@ -47,7 +47,7 @@ export const take = {
     ORDER BY row_number() OVER (PARTITION BY taken.user_id ORDER BY taken.seq), line.place`,
 }
 
-/** Somebody may hold a lock for long, and there is the next look. */
+/** Another transaction may hold a lock for long; the next poll tries again. */
 const roundsMax = 10
 
 type Row = { after: string; id: string | null; userId: string }
@@ -55,7 +55,7 @@ type Row = { after: string; id: string | null; userId: string }
 export async function takeTasks(tx: Transaction, { limit, passOver, ...of }: Taking, leaseMs: number): Promise<Taken> {
   void tx.write({ text: 'SET LOCAL synchronous_commit = off' })
   let { after } = of
-  // Where others are just taking all that the users in line have, the turn is that of those behind them.
+  // If other nodes are taking all tasks of these users, continue with the users behind them.
   for (let round = 0; round < roundsMax; round++) {
     const { rows } = await tx.client.query({ ...take, values: [tx.givenTime, after, limit, [...passOver], leaseMs] })
     if (rows.length === 0) break

@@ -1,12 +1,12 @@
 import type { Database } from 'better-sqlite3'
 import { codeOf } from '../../../kernel/thrown.ts'
 
-/** The first thing that is wrong with the whole file; undefined when nothing is. */
+/** First defect in the whole file; undefined if there is none. */
 export function findDamage(db: Database): string | undefined {
   return orDamage(() => complaint(db.pragma('integrity_check(1)', { simple: true })))
 }
 
-/** As `findDamage`, of one table after the other: a thread can be stopped between two statements only. */
+/** Like `findDamage`, one table at a time: a thread can be stopped only between two statements. */
 export function findDamageByTable(db: Database, isStopped: () => boolean): string | undefined {
   return orDamage(() => {
     const tables = db.prepare<[], string>(`SELECT name FROM sqlite_schema WHERE type = 'table'`).pluck().all()
@@ -19,7 +19,7 @@ export function findDamageByTable(db: Database, isStopped: () => boolean): strin
   })
 }
 
-/** Whether SQLite met something in a file that it cannot have written. */
+/** Whether SQLite found content in a file that it cannot have written. */
 export function isDamage(error: unknown): error is Error {
   return /^SQLITE_(?:CORRUPT|NOTADB)/.test(codeOf(error))
 }

@@ -5,14 +5,14 @@ import { databaseFile } from '../database.ts'
 import { findDamage } from './find-damage.ts'
 
 /**
- * A megabyte costs 4 ms of processor time: 0.15 s at most before the service answers, 5 s for a million tasks. A check that
- * leaves out the indexes (`quick_check`) costs a quarter, and does not see a task that an index has lost.
+ * A megabyte costs 4 ms of CPU time: at most 0.15 s before the service answers, 5 s for a million tasks. A check
+ * without indexes (`quick_check`) costs a quarter, and misses a task that an index has lost.
  */
 const foregroundBytesMax = 32 * 1_048_576
 
 /**
- * Refuses a damaged database before anything of it is served. A large one is checked while it serves, in the thread that
- * verifies the ledger; what that finds is noted, and then the next start looks first, however long it takes.
+ * Rejects a damaged database before serving any of it. A large one is checked while it serves, in the thread that
+ * verifies the ledger. Damage found there is noted. The next start then checks first, however long that takes.
  */
 export function checkAtStart(db: Database, dataDir: string): void {
   const isSuspect = existsSync(noteFile(dataDir))

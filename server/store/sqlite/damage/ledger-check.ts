@@ -3,25 +3,25 @@ import { siblingModule } from '../../../kernel/sibling-module.ts'
 import type { LedgerReport } from '../../store.ts'
 
 export type VerifyThreadData = { file: string; stop: SharedArrayBuffer }
-/** `damage` is what is wrong with the file, which then has no ledger to be believed. */
+/** `damage` is the defect of the file, whose ledger then cannot be trusted. */
 export type Verified = { report: LedgerReport } | { damage: string }
 
-/** Checks the database file and reads the whole ledger in a thread of its own, on a connection of its own, so that it holds up no request. */
+/** Checks the database file and reads the whole ledger, in its own thread and connection so that it delays no request. */
 export class LedgerCheck {
   readonly #file: string
   readonly #running = new Set<Promise<unknown>>()
-  /** Not 0 when what runs is to end. */
+  /** Not 0 if running checks must stop. */
   readonly #stop = new Int32Array(new SharedArrayBuffer(4))
 
   readonly #onDamage: (damage: string) => Error
 
-  /** `onDamage` makes the error that the check rejects with. */
+  /** `onDamage` creates the error that `run` rejects with. */
   constructor(databaseFile: string, onDamage: (damage: string) => Error) {
     this.#file = databaseFile
     this.#onDamage = onDamage
   }
 
-  /** Rejects when the database cannot be read, or when the store is closed first. */
+  /** Rejects if the database cannot be read, or if the store closes first. */
   async run(): Promise<LedgerReport> {
     const workerData: VerifyThreadData = { file: this.#file, stop: this.#stop.buffer }
     const worker = new Worker(siblingModule(import.meta.url, 'verify-thread'), { workerData })
@@ -38,9 +38,9 @@ export class LedgerCheck {
   }
 
   /**
-   * Lets what runs end after the statement that it is at. A connection that outlived the store would write beside the
-   * WAL into a folder that is no longer ours. The threads are asked, not terminated: better-sqlite3 takes the process
-   * down when its thread is terminated within a call of it.
+   * Lets running checks end after their current statement. A connection that outlived the store would write beside the
+   * WAL into a folder that is no longer ours. The threads are asked, not terminated: better-sqlite3 crashes the process
+   * if its thread is terminated during a call.
    */
   async close(): Promise<void> {
     Atomics.store(this.#stop, 0, 1)

@@ -2,20 +2,21 @@ import { closeSync, existsSync, openSync, readSync, realpathSync, statSync } fro
 import { endianness } from 'node:os'
 import { codeOf } from '../../../kernel/thrown.ts'
 
-// SQLite ends the write-ahead log at its first frame whose checksum does not hold, and takes what follows for the remains
-// of a crash. A damaged byte in the middle so takes every later commit with it, without a word. This tells the two apart.
+// SQLite ends the write-ahead log at the first frame whose checksum does not match. It treats the rest as remains of a
+// crash. So a damaged byte in the middle silently discards every later commit. This module tells the two cases apart.
 //
 //   header 32 bytes: …, page size, …, two salts of this generation, checksum
 //   frame  24 bytes: page number, pages after commit (0: no commit), salts, checksum; then the page
 //
-// Each checksum goes on from the one stored before it, so a frame proves which frame was written before it, damaged or
-// not. And each commit is synced before the next transaction writes its first frame: where a commit at or behind the
-// damage is followed by a frame that goes on from it, the damage came after a sync, and what it cuts off was acknowledged.
-// A torn tail has no frame behind its commit; older generations have other salts; and what a failed commit has left
-// behind a later one neither goes on from that nor is gone on from. None of these is ever taken for damage. Damage
-// within the last transaction cannot be told from a torn tail.
+// Each checksum continues from the one stored before it, so a frame proves which frame was written before it, damaged
+// or not. And each commit is synced before the next transaction writes its first frame. If a frame continues from a
+// commit at or behind the damage, the damage came after a sync. So the commits that it cuts off were acknowledged.
+//
+// A torn tail has no frame behind its commit. Older generations have other salts. Frames that a failed commit left
+// behind a later one neither continue from it nor are continued. None of these is ever taken for damage. Damage within
+// the last transaction cannot be told from a torn tail.
 
-// The first number of a log says in which order of bytes its checksums are computed.
+// The first number of a log gives the byte order of its checksums.
 const littleMagic = 0x377f0682
 const bigMagic = 0x377f0683
 const headerBytes = 32
@@ -28,11 +29,11 @@ const triesMax = 50
 
 export type LogDamage = {
   file: string
-  /** Where the log would have to end. */
+  /** Offset at which the log would have to end. */
   cutAt: number
   /** Readable commits behind the damage. */
   commits: number
-  /** How much of what is readable behind the damage has been copied into the database. */
+  /** How much of the readable part behind the damage has been copied into the database. */
   moved: 'nothing' | 'something' | 'all'
 }
 
@@ -41,30 +42,30 @@ type Frame = {
   at: number
   page: number
   commit: number
-  /** Its checksum goes on from the frame before, and its salts are the log's. */
+  /** Its checksum continues from the previous frame, and its salts are the log's. */
   isWhole: boolean
-  /** It goes on from what the frame before holds, and not from the checksum that stands there. */
+  /** It continues from the content of the previous frame, not from the checksum stored there. */
   provesBefore: boolean
   hasCommitted: boolean
   content: Buffer
 }
 
-/** Undefined when the log is missing, whole, or ends as a crash or a loss of power leaves it. */
+/** Undefined if the log is missing, whole, or ends as a crash or a loss of power leaves it. */
 export function findLogDamage(databaseFile: string): LogDamage | undefined {
   if (!existsSync(databaseFile)) return undefined
-  // SQLite puts the log beside what a link leads to.
+  // SQLite puts the log beside the target of a link.
   const database = realpathSync(databaseFile)
   const file = `${database}-wal`
   for (let tries = 0; tries < triesMax; tries++) {
     const before = stampOf(file)
     if (before === undefined || !scan(file)) return undefined
-    // A server may be writing meanwhile, and a log that is begun anew while it is read looks broken. What is read twice
-    // while nobody writes is so.
+    // A server may be writing meanwhile, and a log that restarts during the read looks broken. Damage counts only if it
+    // is found twice while nothing writes.
     Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, settleMs)
     const found = scan(file)
     if (stampOf(file) === before) return found && { file, ...found, moved: movedOf(database, found.cutAt) }
   }
-  // A log that is written without a pause is in use, and is not recovered by opening it.
+  // A log that is written without a pause is in use, and opening it does not recover it.
   return undefined
 }
 
@@ -106,7 +107,7 @@ function scan(file: string): { cutAt: number; commits: number } | undefined {
   return isCutOff ? { cutAt, commits } : undefined
 }
 
-/** Undefined when a server that stopped meanwhile has removed it. */
+/** Undefined if a server that stopped meanwhile has removed it. */
 function openLog(file: string): number | undefined {
   try {
     return openSync(file, 'r')
@@ -116,7 +117,7 @@ function openLog(file: string): number | undefined {
   }
 }
 
-/** The header, then each frame that is there in full. */
+/** Yields the header, then each complete frame. */
 function* framesOf(file: string): Generator<Frame | 'header' | 'damaged header'> {
   const log = openLog(file)
   if (log === undefined) return
@@ -127,7 +128,7 @@ function* framesOf(file: string): Generator<Frame | 'header' | 'damaged header'>
     const isWholeAs = (magic: number) =>
       header.readUInt32BE(0) === magic && same(sumOf(header.subarray(0, 24), [0, 0], magic === bigMagic), stored)
     const isWhole = isWholeAs(littleMagic) || isWholeAs(bigMagic)
-    // This machine has written what nobody can read the order of bytes of.
+    // If the header is unreadable, assume the byte order of this machine.
     const isBig = isWhole ? header.readUInt32BE(0) === bigMagic : endianness() === 'BE'
     let before: Before = { stored, held: sumOf(header.subarray(0, 24), [0, 0], isBig) }
     yield isWhole ? 'header' : 'damaged header'
@@ -150,7 +151,7 @@ function* framesOf(file: string): Generator<Frame | 'header' | 'damaged header'>
   }
 }
 
-/** A checksum as it stands in the log, and as what is there would have it. */
+/** A checksum as stored in the log, and as computed from the content. */
 type Before = { stored: Sums; held: Sums }
 type Around = { at: number; before: Before; isBig: boolean; salts: Buffer }
 
@@ -172,9 +173,9 @@ function frameOf(bytes: Buffer, { at, before, isBig, salts }: Around): { frame: 
   }
   const hasCommitted = () => {
     if (goesOn) return commit !== 0
-    // The mark of a commit may itself be what is damaged, either way.
+    // The commit mark may itself be damaged, either way.
     if (commit === 0) return isOurs && Array.from({ length: 32 }, (_, bit) => 2 ** bit).some(heldCommit)
-    // The disk writes sectors whole. A head across two of them may be half of an older frame.
+    // The disk writes whole sectors. A head that spans two of them may be half of an older frame.
     return (at % sectorBytes) + frameHeadBytes <= sectorBytes && !heldCommit(0)
   }
   const isWhole = goesOn && isOurs
@@ -185,7 +186,7 @@ function frameOf(bytes: Buffer, { at, before, isBig, salts }: Around): { frame: 
   }
 }
 
-/** SQLite's checksum, from where the one before has ended. */
+/** Continues SQLite's checksum from the previous one. */
 function sumOf(bytes: Buffer, [first, second]: Sums, isBig: boolean): Sums {
   const isAligned = bytes.byteOffset % 4 === 0
   const words = isBig || !isAligned ? Buffer.from(Uint8Array.from(bytes).buffer) : bytes
@@ -202,7 +203,7 @@ function same(one: Sums, other: Sums): boolean {
   return one[0] === other[0] && one[1] === other[1]
 }
 
-/** A checkpoint may have copied pages of the cut-off commits; without the log the database is then no state of its own. */
+/** A checkpoint may have copied pages of the cut-off commits. Without the log the database then matches no commit. */
 function movedOf(databaseFile: string, cutAt: number): LogDamage['moved'] {
   const earlier = new Map<number, Buffer>()
   const later = new Map<number, Buffer>()
