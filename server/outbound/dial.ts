@@ -33,9 +33,9 @@ export type Lookups = {
 const probeMs = 30_000
 
 /**
- * Connects and, for https, completes the TLS handshake with certificate verification. Checks the addresses that the
- * socket is about to connect to. DNS rebinding (a public address when checked, a private one when used) gains nothing,
- * because there is no second lookup. Bypasses environment proxies and Node's agents.
+ * Connects and, for https, completes the TLS handshake with certificate verification. Checks the very addresses that
+ * the socket then uses. DNS rebinding (a public address when checked, a private one when used) gains nothing, because
+ * the name is not resolved twice. Bypasses environment proxies and Node's agents.
  */
 export async function dial(options: Dial): Promise<Socket> {
   const { connectMs, isPrivateAllowed, onError = () => {}, peer, signal: stop, url } = options

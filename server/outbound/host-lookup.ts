@@ -72,7 +72,7 @@ function toAddress(address: string): LookupAddress {
   return { address, family: isIP(address) }
 }
 
-/** Queries both address families; the first answer waits briefly for the other. Empty if there is no address. */
+/** Queries both address families; the first answer waits briefly for the other. Empty if neither has an address. */
 async function ask(name: string, { nameServers, signal }: HostLookup): Promise<string[]> {
   if (signal.aborted) return []
   // One resolver per lookup: `cancel` ends all of its queries, and the machine's settings may have changed.
