@@ -48,7 +48,7 @@ type Place = {
 
 export class RouteTable {
   readonly #fixed = new Map<string, Place>()
-  /** By number of segments. */
+  /** Keyed by the number of segments. */
   readonly #open = new Map<number, Place[]>()
   /** The first entry whose prefix matches is used. */
   readonly #wide: Place[] = []
@@ -65,7 +65,7 @@ export class RouteTable {
       else if (path.includes('{')) this.#open.set(length, [...(this.#open.get(length) ?? []), place])
       else this.#fixed.set(path, place)
     }
-    // Keyed by the number of segments.
+    // Literal segments take precedence over parameters.
     for (const places of this.#open.values()) places.sort((a, b) => (orderOf(a) < orderOf(b) ? -1 : 1))
   }
 

@@ -4,7 +4,7 @@ import { setPriority } from 'node:os'
 const niceness = 10
 
 /**
- * Gives this thread a lower priority than the one that serves, so that agents that compute take what processor time it
+ * Gives this thread a lower priority than the serving thread, so that busy agents use only the processor time it
  * leaves. Linux has priorities per thread; elsewhere the threads compete as equals.
  */
 export function yieldToService(): void {

@@ -106,7 +106,7 @@ export function overloaded(): ErrandError {
  * name many.
  *
  * How long a given number takes depends on the machine and its other load. So the bounds follow the delay of the event
- * loop: they fall while it is over its limit and requests are the cause. Then they rise again step by step.
+ * loop. They fall while the delay is over its limit and requests are the cause, and then rise step by step.
  *
  *   share of the bounds ──loop late, bound half used──▶ × limit ÷ delay, at most to a tenth, and not below the minimum
  *                       ──loop in time───────────────▶ × 1.1, or × 1.02 while less than half is used, up to 1
