@@ -1,7 +1,7 @@
 import { z } from 'zod'
 import { isoTimestamp, maxCostUsd, resourceId, usd } from '../../kernel/wire-types.ts'
 
-// The shapes of client tokens on the wire.
+// Wire schemas of client tokens.
 
 const TokenScope = z.enum(['read', 'execute'])
 const agentsMax = 50

@@ -3,7 +3,7 @@ import { isoTimestamp, maxCostUsd, pageInput, pageOutput, resourceId, usd } from
 import { isNetwork } from '../../outbound/network-list.ts'
 import { platformScopes } from '../../store/platform/platform-records.ts'
 
-// The shapes of platform keys on the wire.
+// Wire schemas of platform keys.
 
 const PlatformScope = z.enum(platformScopes)
 const addressesMax = 50
