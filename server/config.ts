@@ -261,9 +261,8 @@ export function resolveLogin(fromFile: LoginConfig = {}, env: Environment = proc
 }
 
 /**
- * ERRAND_SECRET, with ERRAND_SECRET_PREVIOUS during a rotation. Otherwise secrets of this installation in a file of the
- * data directory, readable by its owner only: one per line, the current one first. Nodes that share a database have no
- * such file.
+ * ERRAND_SECRET, with ERRAND_SECRET_PREVIOUS during a rotation. Otherwise the secrets of a file in the data directory,
+ * readable by its owner only: one per line, the current one first. Nodes that share a database have no such file.
  */
 export function resolveSecrets(dataDir: string, env: Environment = process.env): Secrets {
   const { ERRAND_SECRET: given, ERRAND_SECRET_PREVIOUS: previous } = env
@@ -277,8 +276,8 @@ export function resolveSecrets(dataDir: string, env: Environment = process.env):
       throw new ConfigError(`${name}: must have at least ${secretCharsMin} characters`)
     }
   }
-  // Secrets in the directory encrypted existing data before the variable was set. If nodes share a database, the file
-  // of a single node does not count.
+  // The directory's secrets encrypted existing data before the variable was set. If nodes share a database, the file of
+  // a single node does not count.
   const kept = !isShared && existsSync(secretFile(dataDir)) ? Object.values(readSecretFile(dataDir)).flat() : []
   return { current: given, previous: [...(previous === undefined ? [] : [previous]), ...kept] }
 }
@@ -371,7 +370,6 @@ export function isBelowNpm(env: NodeJS.ProcessEnv = process.env): boolean {
   return ['npx', 'start'].includes(env['npm_lifecycle_event'] ?? '')
 }
 
-/** Search path for commands. */
 export function resolveCommandPath(env: NodeJS.ProcessEnv = process.env): string {
   return env['PATH'] ?? ''
 }

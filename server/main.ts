@@ -8,7 +8,8 @@ process.umask(0o077)
 // V8 by default lets the heap grow to several times the live set: hundreds of MB after a burst of large bodies.
 setFlagsFromString('--heap-growing-percent=50')
 // When requests wait for each other, as in the first seconds after a start, V8 notices that their allocations live
-// long. It then allocates all of them as old, and each request takes nearly twice the time until the next start.
+// long. From then on it allocates all of them as old. Each request then takes nearly twice the time until the next
+// start.
 setFlagsFromString('--no-allocation-site-pretenuring')
 // No top-level await, because this file may be loaded by `require`.
 void import('./cli/command-line.ts').then(({ runCommandLine }) => runCommandLine(process.argv))

@@ -8,7 +8,6 @@ import type { Store } from './store/store.ts'
 
 export type PayloadSettings = {
   dataDir: string
-  /** PostgreSQL URL. */
   databaseUrl?: string | undefined
   payloadBucket?: PayloadBucket | undefined
   secrets: () => Secrets

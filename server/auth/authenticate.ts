@@ -118,7 +118,7 @@ async function byPlatformKey(parts: AuthenticatorParts, tokenHash: string, reque
   return { ...ownCredential, ...nobody, platform }
 }
 
-/** The user, with the rights of a platform acting for them: never those that only the user has. */
+/** Returns the user with the rights of a platform acting for them, which exclude those reserved for the user. */
 async function actFor({ store }: AuthenticatorParts, key: PlatformKeyHolder, asked: UserRef): Promise<Caller> {
   if (!key.scopes.includes('act')) {
     throw new ErrandError('FORBIDDEN', 'This platform key may not act for users: it lacks the scope "act".')

@@ -45,13 +45,11 @@ export const ownCredential = {
   token: null,
 }
 
-/** Throws 403 if the credential is for other agents. */
 export function requireAgent({ agents }: Pick<Caller, 'agents'>, agentId: string): void {
   if (agents === null || agents.includes(agentId)) return
   throw new ErrandError('FORBIDDEN', `This credential is not for the agent ${agentId}; use one that is.`)
 }
 
-/** Throws 403 if the credential has none of these scopes. */
 export function requireScope(caller: Caller, ...scopes: Scope[]): void {
   if (scopes.some((scope) => caller.scopes.includes(scope))) return
   const needed = scopes.map((scope) => `"${scope}"`).join(' or ')
@@ -75,7 +73,7 @@ export function requireAdmin({ isAdmin, loginId }: Caller): void {
   if (!isAdmin) throw new ErrandError('FORBIDDEN', 'This operation is for admins.')
 }
 
-/** Throws 403 unless an admin is logged in with a browser, or the credential is a platform key with that scope. */
+/** Throws 403 unless an admin is logged in with a browser, or a platform key has that scope. */
 export function requirePlatform(caller: Caller, scope: PlatformScope): void {
   const { platform } = caller
   if (!platform) return requireAdmin(caller)

@@ -44,7 +44,6 @@ function describe(error: unknown): string {
   return error.message.replaceAll(/\s*\n\s*/g, ' ')
 }
 
-/** Declares the commands and their options, without running any. */
 export function createProgram(): Command {
   const program = new Command('errand')
     .description('Runs AI agents for paying users.')
@@ -217,7 +216,6 @@ function common(command: Command): Command {
   return withVariable(command, 'DATA_DIR').option('--json', 'print one JSON object')
 }
 
-/** Adds the option that overrides an environment variable. */
 function withVariable(command: Command, name: 'DATA_DIR' | 'PORT' | 'HOST' | 'CONFIG' | 'BASE_URL' | 'ROLE'): Command {
   const { meaning, option, ...variable }: Variable & { option: string } = variables[`ERRAND_${name}`]
   const byDefault = variable.default === undefined ? '' : `, ${variable.default}`

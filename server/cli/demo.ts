@@ -53,7 +53,7 @@ async function openDemo(store: Store, file: string): Promise<Demo> {
   })
   const { passwordHash = null } = (await store.getUser(userId)) ?? {}
   const isKnown = known?.password !== undefined && (await isPassword(known.password, passwordHash))
-  // A user who has set a password knows it. Without the file, the generated one is lost.
+  // A user who has set a password knows it. Without the file, the generated one is lost, so a new one is set.
   const password = isKnown ? known.password : known ? undefined : await setNewPassword(store, { userId, passwordHash })
   const key = known && (await isLive(store, known.key)) ? known.key : await createDemoKey(store, userId)
   const demo: Demo = { email, key, ...(password !== undefined && { password }) }

@@ -18,7 +18,7 @@ export async function init(folder: string): Promise<void> {
     .map((from) => ({ from, to: join(folder, targetOf(relative(starter, from))) }))
   const taken = files.find(({ to }) => existsSync(to))
   if (taken) throw new Error(`${taken.to} already exists; nothing was written. Name a new folder: errand init FOLDER`)
-  // Everyone who works on the project must be able to read it, as must the image that it is copied into.
+  // Readable by everyone who works on the project, and in the image that it is copied into.
   process.umask(0o022)
   for (const { from, to } of files) {
     const text = await readFile(from, 'utf8')

@@ -56,7 +56,7 @@ export async function migrateTo(given: string | undefined, options: Options): Pr
     assertUnderCurrent(source, secrets)
     const payloadBucket = resolvePayloadBucket()
     const settings = { dataDir, databaseUrl, payloadBucket, secrets: () => secrets }
-    // Rejects an unusable bucket while the database is unchanged. At this point the bucket store names no payloads.
+    // Rejects an unusable bucket while the database is unchanged. The database names no payloads yet.
     const place = await openPayloads(settings, { listPayloads: async () => [] }, new SystemClock())
     try {
       const { ImportTarget: Target } = await import('../store/postgres/import/import-target.ts')

@@ -10,10 +10,10 @@ type Counts = { reencrypted: number; unchanged: number; unreadable: string[] }
 const pageRows = 200
 
 /**
- * Re-encrypts everything under a new secret. The secret in the data directory is replaced first, and stays behind the
+ * Re-encrypts everything with a new secret. The secret in the data directory is replaced first, and stays behind the
  * new one. So a crash at any moment leaves every row readable, also for a running server. Nodes that share a database
- * already have both secrets, and from then on the new one is right for all. With `lost` the previous secret is not
- * required, and data under it stays unreadable.
+ * already have both secrets, and afterwards the new one is valid for all. With `lost` the previous secret is not
+ * required, and data encrypted with it stays unreadable.
  */
 export async function rotateSecret(options: Options): Promise<void> {
   const dataDir = resolveDataDir(options.data)
@@ -86,7 +86,7 @@ async function reencryptAll({ ownerOf, page, reseal }: Kind, vault: SecretVault,
       try {
         const owner = ownerOf(row)
         const to = vault.seal(vault.open(sealed, owner), owner)
-        // A row that its user changed meanwhile is already under the new secret: a server reads the secret on each
+        // A row that its user changed meanwhile already has the new secret: a server reads the secret on each
         // encryption.
         if (await reseal(id, { from: sealed, to })) counts.reencrypted += 1
       } catch (error) {

@@ -2,12 +2,11 @@ import { relative } from 'node:path'
 import type { Catalogue, Endpoint } from '../agents/config/catalogue.ts'
 import type { App } from '../app.ts'
 
-/** Has no password once the demo user has changed the generated one. */
+/** `password` is absent once the demo user has changed the generated one. */
 export type Demo = { email: string; key: string; password?: string }
 
 type Served = { demo: Demo; configFile: string; isQuickstart: boolean }
 
-/** Instructions for a person who has just started the service. */
 export function welcome({ services, url }: App, { configFile, demo, isQuickstart }: Served): string {
   const { email, key, password } = demo
   const { catalogue } = services

@@ -1,4 +1,3 @@
-/** Parameter of a `WWW-Authenticate` header; null if absent. */
 export function challengeParameter(challenge: string, name: string): string | null {
   const [, quoted, plain] =
     new RegExp(`[\\s,]${name}=(?:"([^"]{0,2000})"|([^\\s,"]{1,2000}))`, 'i').exec(challenge) ?? []

@@ -28,8 +28,8 @@ export function chatTaker(agentId: string, agent: Agent | undefined): ConnectorT
 const secretName = /key|token|secret|pass|credential|auth(?!or)|cookie|dsn|database_url|(?:^|_)(?:pat|pwd)$/i
 
 /**
- * Max words of one secret to redact individually. An auth scheme has one word or a few parameters; longer secrets are
- * otherwise redacted only as a whole.
+ * Max words of one secret to redact individually. An auth scheme has one word or a few parameters. Further words are
+ * redacted only with the whole secret.
  */
 const wordsMax = 16
 
@@ -128,7 +128,6 @@ export function assertSignedIn(specs: readonly ConnectorSpec[]): void {
   }
 }
 
-/** Message that a run reports. */
 export function refusalOf({ name }: Pick<ConnectorSpec, 'name'>, { reason }: UnusableTarget): string {
   return `Connector "${name}": ${reason}`
 }

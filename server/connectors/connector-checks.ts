@@ -70,7 +70,7 @@ export class ConnectorChecks {
     }
   }
 
-  /** Enforces the limit for any window of one minute; rejected checks do not count. */
+  /** Enforces the limit over any 60 seconds; rejected checks do not count. */
   #count(userId: string): void {
     const { checksPerMinute, clock } = this.#parts
     if (checksPerMinute === 0) return

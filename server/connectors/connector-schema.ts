@@ -3,8 +3,6 @@ import { isoTimestamp, jsonObject, pageInput, pageOutput, resourceId } from '../
 import { jsonBytes } from '../store/byte-bounds.ts'
 import { connectorAuthTypes, connectorStatuses } from '../store/records.ts'
 
-// Wire schemas of the connector operations, for both REST and typed RPC.
-
 const secretCharsMax = 8192
 const headersMax = 10
 /** Limit for all headers together; most servers reject more. Every answer is searched for header values. */

@@ -21,14 +21,13 @@ export type StdioTarget = {
 /** A connector that has become unusable, for example because it was deleted or its secrets cannot be read. */
 export type UnusableTarget = { kind: 'unusable'; reason: string; needsSignIn?: true }
 
-/** A token and the version of the tokens it belongs to. */
 export type AccessToken = { token: string; version: number }
 
 /** An access token, or why there is none: until the user signs in again, or temporarily. */
 export type TokenResult = AccessToken | { needsSignIn: string } | { failure: string }
 
 /**
- * Requests a replacement for the token of that version, which a connector's server rejected, or rejected for lack of
+ * Requests a replacement for the token of that version, which a connector's server rejected as invalid or for lack of
  * `scopeNeeded`. Never rejects.
  */
 export type RenewToken = (of: {

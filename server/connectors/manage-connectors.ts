@@ -193,8 +193,8 @@ function checkAuth(auth: ConnectorAuth, { catalogue, server: serverId }: AuthOf)
 }
 
 /**
- * Normalizes the URL for storage. Rejects private addresses that show in it. The decisive check is made when
- * connecting, on resolved names and redirects.
+ * Normalizes the URL for storage. Rejects private addresses that it shows. The decisive check follows when connecting,
+ * on resolved names and redirects.
  */
 function checkUrl(text: string, privateHosts: readonly string[]): string {
   const url = URL.canParse(text) ? new URL(text) : undefined

@@ -12,9 +12,10 @@ export function secretCheck(secret: string): string {
 }
 
 /**
- * Servers with another secret would reject the links of earlier ones and could not read their encrypted rows. The first
- * server settles which secret is right. A server that knows it as a previous secret is in the middle of a change.
- * `ownDir` is the data directory of a database that is not shared, where a restore may have left the secret behind.
+ * Throws if this server has another secret than the others: it would reject their links and could not read their
+ * encrypted rows. The first server decides which secret is valid. A server that knows that one as a previous secret is
+ * in the middle of a rotation. `ownDir` is the data directory of an unshared database, where a restore may have left
+ * the secret behind.
  */
 export async function assertSameSecret(
   settings: SharedSettings,
@@ -30,7 +31,7 @@ export async function assertSameSecret(
   )
 }
 
-/** Makes the current secret the right one; nothing is encrypted under the previous one. */
+/** Makes the current secret the valid one; nothing is encrypted with the previous one any more. */
 export async function settleSecret(settings: SharedSettings, { current }: Secrets): Promise<void> {
   await settings.replace(secretSetting, secretCheck(current))
 }

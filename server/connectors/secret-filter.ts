@@ -129,7 +129,6 @@ export class SecretFilter {
 
 const filters = new WeakMap<readonly string[], SecretFilter>()
 
-/** Cached filter for these secrets. */
 export function filterOf(secrets: readonly string[]): SecretFilter {
   let filter = filters.get(secrets)
   if (!filter) filters.set(secrets, (filter = new SecretFilter(secrets)))

@@ -1,10 +1,10 @@
 import { createCipheriv, createDecipheriv, createHash, hkdfSync, randomBytes } from 'node:crypto'
 import { assert } from '../kernel/assert.ts'
 
-/** The service's secrets: the one that encrypts, and earlier ones that stored data may still be under. */
+/** The service's secrets: the one that encrypts, and earlier ones that stored data may still be encrypted with. */
 export type Secrets = { current: string; previous: readonly string[] }
 
-/** Owner of secrets. Part of the authenticated data, so that one owner's secrets cannot replace another's. */
+/** Owner of secrets. Part of the authenticated data, so that one owner's secrets cannot be passed off as another's. */
 export type SecretOwner = { userId: string } & ({ connectorId: string; part?: string } | { webhookId: string })
 
 /** Owner of a connector's tokens, which are shown only to that issuer. */
@@ -76,7 +76,7 @@ export class SecretVault {
     }
   }
 
-  /** Whether the secrets are under the current encryption key. */
+  /** Whether the secrets are encrypted with the current key. */
   isCurrent(sealed: string): boolean {
     return sealed.split('.')[1] === this.#load().current.id
   }

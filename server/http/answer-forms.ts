@@ -62,7 +62,6 @@ export const eventsType = 'text/event-stream'
 /** Below the half minute after which some proxies close a silent connection. */
 export const silentMs = 15_000
 
-/** Whether a client asks for server-sent events rather than JSON lines. */
 function wantsSse({ headers: { accept = '' } }: IncomingMessage): boolean {
   return accept.includes(eventsType) && !accept.includes('ndjson')
 }
@@ -123,7 +122,6 @@ function writeEvent(event: TaskEvent): string {
   return written
 }
 
-/** Task events: JSON lines, or server-sent events for a client that asks for them. */
 export const eventsForm: AnswerForm = {
   isStream: true,
   async answer({ context, headers, request, response }, result) {

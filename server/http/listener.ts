@@ -137,7 +137,6 @@ function begin({ ends, services }: ListenerParts, request: IncomingMessage, resp
   return routed
 }
 
-/** Headers of every response. */
 function headersFor(requestId: string, request: IncomingMessage): HeaderList {
   const headers = ['X-Request-Id', requestId, 'X-Content-Type-Options', 'nosniff']
   if (isSpare(request)) headers.push('Connection', 'close')

@@ -3,7 +3,7 @@ import { createServer, type AddressInfo, type ListenOptions, type Server as NetS
 import { closeUnusedConnections } from './limits/connection-limits.ts'
 
 // Node accepts one new connection per listening socket and event-loop tick. Under load a tick takes tens of
-// milliseconds, so new connections, including health checks, would wait many seconds. If the system lets several
+// milliseconds. New connections, including health checks, would then wait many seconds. If the system lets several
 // sockets share a port, it spreads new connections over them, and each accepts one per tick.
 
 const queues = 128

@@ -18,7 +18,7 @@ const clientLeft = 499
 export type RequestEnds = {
   /** The response was sent, or the client has left. `startedAt` comes from performance.now(). */
   ended: (routed: RoutedRequest, startedAt: number) => void
-  /** The data sent was not HTTP, and was answered as such. */
+  /** The data sent was not HTTP, and got an error response. */
   unparsed: (status: number) => void
   /** Turned away unread. Under overload a log line for each would add load. */
   turnedAway: () => void

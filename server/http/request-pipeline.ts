@@ -119,7 +119,6 @@ export function reportError(
   log.error({ requestId, userId, ...traceIdOf(about), operation, err: error.cause ?? error }, 'a request failed')
 }
 
-/** Answers an error in the form of its route. */
 export async function refuse(
   parts: ErrorParts,
   routed: RoutedRequest,

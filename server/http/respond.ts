@@ -2,7 +2,8 @@ import type { IncomingMessage, ServerResponse } from 'node:http'
 import type { ErrandError } from '../kernel/errors.ts'
 
 /**
- * Alternating names and values, the form that Node writes without copying. Each response adds to those of its request.
+ * Alternating names and values, the form that Node writes without copying. A response starts with the list of its
+ * request.
  */
 export type HeaderList = string[]
 

@@ -43,7 +43,7 @@ function toRoute(procedure: AnyProcedure): Route[] {
       handle({ context, params, query, response }, body) {
         // Copying many unknown fields would take as long as parsing them.
         const input = Object.assign(hasBody ? (body as object) : readQuery(query, fields), params)
-        // Other procedures start a long poll, which can outlive its client, only through a query.
+        // Without `isHeld`, only a query string can ask for a long poll, which may outlive its client.
         const signal = query === '' && !meta.isHeld ? undefined : disconnectSignal(response)
         return call({ context, input, signal })
       },
@@ -51,7 +51,6 @@ function toRoute(procedure: AnyProcedure): Route[] {
   ]
 }
 
-/** Routes of the procedures that answer with a stream. */
 export function streamRoutes(stallMs: number): Route[] {
   const { chat, tasks } = rootRouter
   return [

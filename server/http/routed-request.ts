@@ -3,7 +3,6 @@ import type { Context } from '../rpc/context.ts'
 import type { RequestTrace } from '../tracing/request-trace.ts'
 import type { HeaderList } from './respond.ts'
 
-/** A request on its way to its handler. */
 export type RoutedRequest = {
   request: IncomingMessage
   response: ServerResponse

@@ -9,7 +9,6 @@ export function must<T>(value: T | undefined | null, message: string): T {
   return value
 }
 
-/** Marks a branch that the types rule out. */
 export function unreachable(value: never): never {
   throw new Error(`Unreachable: ${JSON.stringify(value)}`)
 }

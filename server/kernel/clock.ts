@@ -1,4 +1,3 @@
-/** Milliseconds since the Unix epoch. */
 export type EpochMs = number
 
 /** The service's only source of time, so that a test can freeze or move it. */
@@ -10,8 +9,8 @@ export type Clock = {
  * Wall time that never runs backwards. It follows the system clock while that moves forward. If the system clock is set
  * back, this one continues at half speed until the two meet. So windows and expiries still pass.
  *
- * Decision: `notBefore`, the newest time in the store, extends that guarantee across restarts. It is ignored if it is
- * so far ahead that following it would freeze expiries for days, as on a machine that once booted in the wrong year.
+ * Decision: `notBefore`, the newest time in the store, extends that guarantee across restarts. It is ignored if
+ * following it would freeze expiries for days, as on a machine that once booted in the wrong year.
  */
 export class SystemClock implements Clock {
   static readonly aheadMsMax = 48 * 3_600_000

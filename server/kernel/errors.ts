@@ -46,11 +46,9 @@ export type ErrorBody = {
 
 type ErrandErrorOptions = {
   details?: ErrorDetail[]
-  /** Seconds for the Retry-After header. */
   retryAfterSeconds?: number
   /** True for a RATE_LIMIT_EXCEEDED that is not about executions, which the X-RateLimit headers would contradict. */
   isOtherRate?: boolean
-  /** Methods for the Allow header. */
   allow?: string
   cause?: unknown
 }
@@ -78,7 +76,6 @@ export class ErrandError extends Error {
   }
 }
 
-/** A rejected request with one known invalid field. */
 export function badField(path: string, message: string): ErrandError {
   return new ErrandError('BAD_REQUEST', path === '' ? message : `${path}: ${message}`, { details: [{ path, message }] })
 }

@@ -58,7 +58,6 @@ export class FairPlaces {
     return this.#taken
   }
 
-  /** Number of waiting requests of the user. */
   waiting(userId: string): number {
     return this.#lines.get(userId)?.length ?? 0
   }
@@ -119,7 +118,6 @@ export class FairPlaces {
     this.#admit()
   }
 
-  /** Runs `work` in one slot. */
   async within<Result>(userId: string, signal: AbortSignal | undefined, work: () => Promise<Result>): Promise<Result> {
     await this.take(userId, { signal })
     try {
@@ -169,7 +167,7 @@ export class FairPlaces {
     return undefined
   }
 
-  /** The place with the lowest rate since it was opened, of the user who holds most and has one to give up. */
+  /** The place with the lowest rate since it was opened, among those of the user who holds most. */
   #slowest(): Held | undefined {
     const now = this.#now()
     const rate = ({ amount, since }: Held) => amount / Math.max(1, now - since)
@@ -183,7 +181,6 @@ export class FairPlaces {
     return found
   }
 
-  /** Whether the user may have that many more slots now. */
   fits(userId: string, count = 1): boolean {
     return this.#refusal(userId, 0, count) === undefined
   }

@@ -8,10 +8,7 @@ export type Logger = {
   isLevelEnabled?(level: 'debug'): boolean
 }
 
-/**
- * Checked before the fields of a request's line are collected, which would cost each request as much as the line
- * itself.
- */
+/** Checked before the fields of a request's log line are collected, which costs as much as writing the line. */
 export function isDebug(log: Logger): boolean {
   return log.isLevelEnabled?.('debug') === true
 }

@@ -8,7 +8,6 @@ export type Meter = {
   taskRun(run: { agentId: string; end: 'completed' | 'failed' | 'interrupted'; code: string; seconds: number }): void
   /** Runs left open by the previous process were ended or queued again. */
   tasksRecovered(runs: readonly { agentId: string }[]): void
-  /** A chat was settled. */
   chatRun(run: { agentId: string; end: 'finished' | 'truncated' | 'failed'; seconds: number } & ChatUse): void
 }
 

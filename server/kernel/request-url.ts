@@ -1,7 +1,7 @@
 import { isIPv6 } from 'node:net'
 
 /**
- * Splits a request target into path and query, without a URL object, which throws on some targets that Node's parser
+ * Splits a request target into path and query. Avoids URL objects, which throw on some targets that Node's parser
  * accepts. Undefined if the target has no path of ours, or names no host in its absolute form, such as `http://[`.
  */
 export function splitTarget(target: string): { path: string; query: string } | undefined {

@@ -34,8 +34,8 @@ const probeMs = 30_000
 
 /**
  * Connects and, for https, completes the TLS handshake with certificate verification. Checks the very addresses that
- * the socket then uses. DNS rebinding (a public address when checked, a private one when used) gains nothing, because
- * the name is not resolved twice. Bypasses environment proxies and Node's agents.
+ * the socket then uses. DNS rebinding resolves to a public address when checked and to a private one when used. It
+ * gains nothing here, because the name is not resolved twice. Bypasses environment proxies and Node's agents.
  */
 export async function dial(options: Dial): Promise<Socket> {
   const { connectMs, isPrivateAllowed, onError = () => {}, peer, signal: stop, url } = options

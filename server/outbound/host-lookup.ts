@@ -9,7 +9,6 @@ export type HostLookup = {
   signal: AbortSignal
   /** Whether the operator named the host. If so, the machine's search list applies, as for its other programs. */
   isOperators: boolean
-  /** Filter for usable addresses. */
   accepts?: (address: string) => boolean
   /** For tests: `address:port` of name servers to use instead of the machine's. */
   nameServers?: readonly string[] | undefined
@@ -33,7 +32,7 @@ const tries = 2
 const graceMs = 300
 
 /**
- * Resolves a host from the machine's hosts file or DNS. Avoids the system's getaddrinfo, which cannot be stopped and
+ * Resolves a host from the machine's hosts file or DNS. Avoids the system's getaddrinfo, which cannot be stopped. It
  * occupies one of the process's four threads while a name server is silent. A few names on dead servers would leave
  * everyone else without lookups and file access.
  */
@@ -45,7 +44,7 @@ export async function lookUpHost(host: string, options: HostLookup): Promise<Loo
   const usable = known.filter(accepts)
   if (usable.length > 0) return usable.map(toAddress)
   if (isLocal(name)) throw new HostNotFoundError()
-  // A name in the hosts file without usable addresses is still queried, so that it takes as long as an unknown name.
+  // Queries even a name in the hosts file without usable addresses, so that it takes as long as an unknown name.
   const late = AbortSignal.timeout(lookupMs)
   const stop = AbortSignal.any([signal, late])
   for (const candidate of isOperators ? candidatesOf(host) : [name]) {

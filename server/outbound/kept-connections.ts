@@ -19,7 +19,7 @@ export class KeptConnections extends Agent {
     this.#dial = options
   }
 
-  /** The request gets its connection only once that is established and checked, so it cannot write before. */
+  /** The request gets its connection only once that is established and checked, so it has none to write to before. */
   override createConnection(
     { stop }: RequestOptions & { stop?: AbortSignal },
     callback?: (error: Error | null, stream: Duplex) => void,

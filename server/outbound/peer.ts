@@ -14,8 +14,8 @@ export type Peer = {
 export const lookupsPerUserMax = 8
 
 /**
- * A host that may not be reached. Names with private addresses and names that do not exist give the same error, so that
- * users cannot probe for internal names. The message is left to the caller, which knows the hop.
+ * A host that may not be reached. The error is the same for names with private addresses and for names that do not
+ * exist. So users cannot probe for internal names. The message is left to the caller, which knows the hop.
  */
 export class NoPublicHostError extends Error {}
 

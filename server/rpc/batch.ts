@@ -19,10 +19,7 @@ export class Batch {
     this.pageBytesMax = Math.floor(pageBytesMax / calls)
   }
 
-  /**
-   * Runs one call in an event-loop tick separate from the previous call of any batch, so that other work runs between
-   * them.
-   */
+  /** Runs one call. Other work of the event loop runs between it and the previous call of any batch. */
   async call<Output>(resolve: () => Output | Promise<Output>): Promise<Output> {
     await ownTurn(this.#userId)
     this.#assertRoom()

@@ -42,14 +42,12 @@ export type Services = {
   writeRate: WriteRate
 }
 
-/** State that a request carries into a procedure. */
 export type Context = {
   services: Services
   /** Null only in a public operation. */
   caller: Caller | null
   request: IncomingMessage
   about: RequestTrace
-  /** Set-Cookie values for the response. */
   setCookies: string[]
   idempotencyKey: string | null
   /** Tool call that a task is created for. */
@@ -66,5 +64,4 @@ export function pageBytesOf({ batch }: Context): number {
   return batch?.pageBytesMax ?? pageBytesMax
 }
 
-/** Context of an operation that needs authentication. */
 export type CallerContext = Context & { caller: Caller }

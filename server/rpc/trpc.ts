@@ -116,7 +116,7 @@ type WithCaller<Options> = Omit<Options, 'ctx'> & { ctx: CallerContext }
 /**
  * Resolver whose caller must have the scope, or one of several. A client token must also reach the operation;
  * operations are closed to client tokens by default. A middleware could do the same, but each one costs every call a
- * copy of its options: a tenth of the time of a read.
+ * copy of its options. That is a tenth of the time of a read.
  */
 export function withScope<Options extends { ctx: Context; input: unknown }, Output>(
   scope: Scope | readonly Scope[],

@@ -2,8 +2,8 @@ import { ErrandError } from '../../kernel/errors.ts'
 import type { Caller } from '../caller.ts'
 
 /**
- * Client tokens that an operation is open to: none, those of a whole account, or also those bound to the session or
- * task that the input names. If the input names a turn, the operation looks up its session.
+ * Client tokens that an operation is open to: none, those of a whole account, or also bound ones. A bound token must
+ * match the session or task that the input names. If the input names a turn, the operation looks up its session.
  */
 export type Reach = 'none' | 'account' | 'session' | 'task' | 'turn'
 

@@ -50,7 +50,7 @@ export async function createInvitation(
   return { ...toInvitation(created.invitation), url: linkOf(logins, { browser, token }) }
 }
 
-/** Creates a link for the user to set a password; the current one works until then. */
+/** Creates a link for the user to set a password; the current password works until then. */
 export async function createPasswordLink(
   { clock, log, logins, store }: LoginAccess,
   { browser, caller, userId }: { browser: Browser; caller: Caller; userId: string },
@@ -65,7 +65,6 @@ export async function createPasswordLink(
   return { url: linkOf(logins, { browser, token }), expiresAt: isoTime(expiresAt) }
 }
 
-/** Ends an unused link. */
 export async function revokeInvitation(
   { log, store }: LoginAccess,
   { caller, invitationId }: { caller: Caller; invitationId: string },
@@ -117,7 +116,7 @@ export async function acceptInvitation(
   return { userId, email, expiresAt: isoTime(created.expiresAt) }
 }
 
-/** The token follows `#`, a part that browsers do not send, so neither a server's log nor a Referer contains it. */
+/** The token follows `#`, a part that browsers never send. So neither a server's log nor a Referer contains it. */
 function linkOf({ origins }: LoginParts, { browser, token }: { browser: Browser; token: string }): string {
   return `${origins.baseUrlFor(browser.request)}/invitation#${token}`
 }

@@ -26,7 +26,6 @@ export type LoginParts = {
 
 /** Dependencies of code that checks passwords or manages logins. */
 export type LoginAccess = { store: Store; clock: Clock; logins: LoginParts; log: Logger }
-/** A browser's request, and the cookies of its response. */
 export type Browser = { request: IncomingMessage; setCookies: string[]; about: RequestTrace }
 
 const userAgentCharsMax = 300
@@ -58,7 +57,7 @@ export async function logIn(
   try {
     return await logInPerson(parts, { browser, input, onFound: (found) => (userId = found) })
   } catch (error) {
-    // Errors that the throttle does not bound could fill the log.
+    // Logs only these, because errors that the throttle does not bound could fill the log.
     if (error instanceof ErrandError && (error.code === 'UNAUTHORIZED' || error.code === 'FORBIDDEN')) {
       const { requestId } = browser.about
       parts.log.info({ requestId, userId, code: error.code }, 'a login was refused')

@@ -2,7 +2,7 @@ import type { IncomingMessage } from 'node:http'
 import type { OwnOrigins } from './own-origin.ts'
 
 /**
- * The service's cookies. Under https their names begin with `__Host-`, so that browsers accept them only from this
+ * The service's cookies. Under https their names begin with `__Host-`. Browsers accept such cookies only from this
  * host, over https and for the whole host. Under http on this machine the names are plain.
  */
 export class ServiceCookie {

@@ -3,8 +3,6 @@ import { isoTimestamp, pageInput, pageOutput, resourceId } from '../../kernel/wi
 import { loginMethods } from '../../store/records.ts'
 import { NewPassword, TypedPassword } from './passwords.ts'
 
-// Wire schemas of browser logins.
-
 export const Email = z.email().max(254)
 
 export const LoginOptions = z

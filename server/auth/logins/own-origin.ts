@@ -22,7 +22,6 @@ export class OwnOrigins {
     return all.has(asked) ? asked : origin
   }
 
-  /** Base URL as the request's browser knows it. */
   baseUrlFor(request: IncomingMessage): string {
     const { baseUrl, origin } = this.#origins()
     return this.of(request) + baseUrl.slice(origin.length)

@@ -15,23 +15,24 @@ export const NewPassword = z
 /** A password as typed at login. Any that was ever set is accepted. */
 export const TypedPassword = z.string().min(1, 'Must be given').max(1024).meta({ format: 'password' })
 
-/** Dummy hash: rejecting an unknown address takes as long as rejecting a wrong password. */
+/** Dummy hash: rejecting an unknown email address takes as long as rejecting a wrong password. */
 const nobodysHash = '$argon2id$v=19$m=19456,t=2,p=1$Mi6SpFH27e0b98ek7COc0Q$Ut9KjCRw889zxM0adlmSMly5nQy7qJDLY4hblA+uar4'
 
 /**
- * Concurrent hashes, by address. Each takes 19 MiB and tens of milliseconds of a core, so more would only slow each
- * other down.
+ * Concurrent hashes, by email address. Each takes 19 MiB and tens of milliseconds of a core, so more would only slow
+ * each other down.
  */
 const hashes = new FairPlaces({ total: 2, perUser: 1 })
-/** Requests that hash or wait to hash, by address. */
+/** Requests that hash or wait to hash, by email address. */
 const requests = new FairPlaces({ total: 102 })
 
-/** Hashes in one of the slots, round-robin over addresses. */
+/** Hashes in one of the slots, round-robin over email addresses. */
 type InTurn = <Result>(work: () => Promise<Result>) => Promise<Result>
 
 /**
- * Runs the hashes of a request for one address, and the work that must precede them. Throws 503 if too many are in
- * progress, before anything is done. So unauthenticated clients leave no more rows than they get passwords verified.
+ * Runs the hashes of a request, which are for one email address, and the work that must precede them. Throws 503 if too
+ * many are in progress, before anything is done. So unauthenticated clients leave no more rows than they get passwords
+ * verified.
  */
 export async function withHashRoom<T>(email: string, work: (inTurn: InTurn) => Promise<T>): Promise<T> {
   const place = requests.open(email.toLowerCase())

@@ -4,8 +4,8 @@ import { decodeSegment } from '../../kernel/request-url.ts'
 import type { UserRef } from '../../store/platform/platform-records.ts'
 import { flawOfExternalId } from './external-id.ts'
 
-// Errand-User: user_…, or ext: and the product's own id of the user, percent-encoded as in a path, because a header is
-// ASCII only.
+// Value of Errand-User: user_…, or ext: and the product's own id of the user. The id is percent-encoded as in a path,
+// because a header is ASCII only.
 
 const field = 'Errand-User'
 const external = 'ext:'

@@ -2,8 +2,8 @@ import { z } from 'zod'
 
 /** In UTF-16 code units, as `length` counts them. */
 const charsMax = 200
-// Invisible characters, with which two different ids could look alike: control, format and other characters without a
-// glyph, lone surrogates, and line breaks.
+// Invisible characters, with which two different ids would look alike. They are control, format and other characters
+// without a glyph, lone surrogates, and line breaks.
 const unseen = /[\p{Cc}\p{Cf}\p{Cs}\p{Zl}\p{Zp}\p{Default_Ignorable_Code_Point}]/u
 
 /**

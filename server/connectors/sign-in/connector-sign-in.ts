@@ -16,7 +16,7 @@ import { OAuthRequests } from './oauth-requests.ts'
 //
 // The store keeps the flow between both halves under a hash of `state`, for one use. Any node can finish a sign-in that
 // another began. Only a browser in which the same user is logged in can finish it. Otherwise an attacker could make
-// another person sign in and then use that person's account at the server.
+// another person sign in, and use that person's account at the server.
 
 export type SignInParts = {
   oauth: OAuthClient
@@ -26,7 +26,6 @@ export type SignInParts = {
   vault: SecretVault
 }
 
-/** User who signs in, and the browser login they use, if any. */
 export type SignInCaller = { userId: string; loginId: string | null }
 
 /** Outcome of a sign-in. The connector's page shows all but the first. */
@@ -172,7 +171,7 @@ type ClientFor = {
 
 /**
  * Returns the owner's client, the previous sign-in's client, or a new one. A client is not reused while a sign-in with
- * it has not come back: a server that has forgotten it shows that only to the browser.
+ * it has not come back. A server that has forgotten the client shows that only to the browser.
  */
 async function clientFor(parts: SignInParts, asked: ClientFor): Promise<KnownClient> {
   const { oauth, store } = parts

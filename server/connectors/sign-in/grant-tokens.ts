@@ -109,7 +109,7 @@ export class GrantTokens {
     return this.#parts.vault.seal({ kept: JSON.stringify(kept) }, grantOwner({ ...of, issuer: kept.server.issuer }))
   }
 
-  /** Null if there are newer tokens now, or none; otherwise the reason for the failure. */
+  /** Null if there are newer tokens now, or if the sign-in has ended. Otherwise the reason for the failure. */
   async #exchange(grant: GrantRecord, kept: Kept, refreshToken: string): Promise<string | null> {
     const { oauth, store } = this.#parts
     const { connectorId, userId, version } = grant

@@ -5,7 +5,6 @@ import type { ServerMetadata } from './oauth-discovery.ts'
 import type { OAuthRequest, OAuthRequests } from './oauth-requests.ts'
 import { standardAnswer } from './token-answer.ts'
 
-/** The client that the service acts as at an authorization server. */
 export type KnownClient = {
   clientId: string
   clientSecret?: string
@@ -15,7 +14,6 @@ export type KnownClient = {
   redirectUri: string
 }
 
-/** Authorization server, client and resource of a token request. */
 export type Target = { userId: string; server: ServerMetadata; client: KnownClient; resource: string }
 
 export type Tokens = {

@@ -33,7 +33,6 @@ export class OAuthRequests {
     this.#privateHosts = privateHosts
   }
 
-  /** Resolves with the whole response. */
   async send(userId: string, address: string, request: OAuthRequest = {}): Promise<Response> {
     return await this.#send(address, { ...request, userId, isWhole: true })
   }

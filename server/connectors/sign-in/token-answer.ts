@@ -2,8 +2,8 @@
 const unread = new Set(['id_token'])
 
 /**
- * Normalizes a response of a token or registration endpoint. Known deviations of servers: a form instead of JSON, an
- * error with status 200, a challenge along with the error, and nulls for absent fields. Some also omit the expiry of a
+ * Normalizes a response of a token or registration endpoint. Servers are known to send a form instead of JSON, an error
+ * with status 200, or a challenge along with the error. Some send nulls for absent fields, or omit the expiry of a
  * client secret that has none.
  */
 export async function standardAnswer(answer: Response, expectedStatus: 200 | 201): Promise<Response> {

@@ -21,8 +21,8 @@ type Options = {
 
 const memoryMb = 512
 /**
- * Consecutive checks without a beat after which the thread counts as blocked: ten seconds. Checks are counted rather
- * than time, so that a delayed host or a machine that slept does not misjudge it.
+ * Consecutive checks without a beat until the thread counts as blocked: ten seconds. Elapsed time would be wrong after
+ * a delay of the host itself or a sleep of the machine.
  */
 const looksMax = 50
 const startLooksMax = 300

@@ -37,8 +37,8 @@ const otherAddress = 'The address that this connector redirects to'
 /**
  * A `fetch` for URLs that users choose. It reaches the public internet over https, and in private networks only what
  * the operator names. It resolves with the response head; the body streams. It rejects, and the body fails, with a
- * ConnectorError or with the reason of the signal, which closes the connection in any phase. The init's `redirect` is
- * ignored: redirects follow the rules below.
+ * ConnectorError or with the reason of the signal. The signal closes the connection in any phase. The init's `redirect`
+ * is ignored: redirects follow the rules below.
  *
  * One guard serves one run: a connection is reused for its later requests, never for another run.
  */
@@ -122,7 +122,7 @@ function toHeaders(init: RequestInit['headers']): Headers {
   }
 }
 
-/** Framing and hop-by-hop headers are left to Node; a caller could make two requests of one with them. */
+/** Framing and hop-by-hop headers are left to Node. A caller could split one request into two with them. */
 const framingHeaders = [
   'host',
   'connection',
@@ -219,8 +219,8 @@ function toResponse(answer: IncomingMessage, { method, ...rules }: AnswerRules):
 }
 
 /**
- * Bytes read ahead of demand. A caller that checks only the status leaves the body unread. A small body still frees its
- * connection; a larger one holds it until `close`.
+ * Max bytes read ahead of demand. A caller that checks only the status leaves the body unread. A small body still frees
+ * its connection; a larger one holds it until `close`.
  */
 const readAheadBytes = 64 * 1024
 

@@ -21,9 +21,9 @@ const guard = `(trap '' HUP INT TERM; exec ${shell} -c 'read -r line; kill -KILL
 const shellVariables = ['PWD', 'OLDPWD', 'SHLVL', '_']
 
 /**
- * Starts a server as the leader of its own process group, which ends with this process at the latest, even on SIGKILL.
- * For a command that cannot be started, throws spawn's error or lets the child report it. Without groups or a shell, as
- * on Windows, the server only notices the end of its input.
+ * Starts a server as the leader of a new process group. The group ends with this process at the latest, even on
+ * SIGKILL. For a command that cannot be started, throws spawn's error or lets the child report it. Without groups or a
+ * shell, as on Windows, the server only notices the end of its input.
  */
 export function guardedSpawn({ args, command, env }: StdioTarget, cwd: string): ChildProcessWithoutNullStreams {
   const options = { env, cwd, windowsHide: true }

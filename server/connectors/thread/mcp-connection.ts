@@ -9,7 +9,6 @@ import { StdioTransport } from './stdio-transport.ts'
 import { filterOf } from '../secret-filter.ts'
 import { answerError, isTooDeep, toToolAnswer } from './tool-answer.ts'
 
-/** A tool as its server describes it. */
 export type McpTool = { name: string; title?: string; description: string; inputSchema: JsonSchema }
 
 export type OpenOptions = {

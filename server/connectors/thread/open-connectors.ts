@@ -33,7 +33,6 @@ export async function openConnectors(
   )
   const connectors = opened.flat()
   if (failure === undefined) {
-    // Restores the order in which they were given.
     const ordered = connectors.toSorted((a, b) => specs.indexOf(a.spec) - specs.indexOf(b.spec))
     return new OpenedConnectors(ordered, reservedNames)
   }

@@ -6,7 +6,6 @@ import type { McpTool } from './mcp-connection.ts'
 /** Servers of runs that have just ended take a second or two to exit. */
 const waitMs = 5000
 
-/** Result of a connector check. */
 export type ConnectorTools = { tools: McpTool[] }
 
 /** Asks a connector's server for its tools. Never throws; `failed` says in one sentence why the server is unusable. */

@@ -20,7 +20,6 @@ export class RemoteConnectors {
     this.#ask = ask
   }
 
-  /** Accepts the requested port. */
   take(port: MessagePort): void {
     this.#port = port
     port.on('message', (message: FromConnectors) => {

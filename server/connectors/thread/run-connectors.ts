@@ -1,7 +1,6 @@
 import type { Connectors, ToolAnswer } from '../../agents/config/define-config.ts'
 import { ConnectorError, type ConnectorSpec } from '../connector-spec.ts'
 
-/** Connectors of one run, from its start to its end. */
 export type RunConnectors = Connectors & {
   /**
    * Aborts with the ConnectorError if a server gave no answer, which fails the run. Aborts with a
@@ -39,7 +38,6 @@ export function noSuchTool(name: string): ConnectorError {
   return new ConnectorError(`No connector of this run has a tool named "${name}".`)
 }
 
-/** Answer to a failed call. */
 export function toolError(text: string): ToolAnswer {
   return { content: [{ type: 'text', text }], isError: true, text }
 }

@@ -12,7 +12,6 @@ import { ConnectorError, type StdioTarget } from '../connector-spec.ts'
 import { guardedSpawn, guardPipe, hasGroups } from './guarded-spawn.ts'
 
 export type StdioOptions = {
-  /** Longest line that the server may print. */
   lineBytesMax: number
   answers?: AnswerRoom
   /** How long the server may take to exit on its own, and again after SIGTERM. */

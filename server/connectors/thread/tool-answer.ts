@@ -45,12 +45,10 @@ export function toToolAnswer(result: object, secrets: readonly string[]): ToolAn
   }
 }
 
-/** Answer to a call that the server rejected. */
 export function answerError(message: string, secrets: readonly string[]): ToolAnswer {
   return toolError(filterOf(secrets).cleanText(message, errorCharsMax))
 }
 
-/** Whether a JSON list of tools is too deep to pass on. */
 export function isTooDeep(json: string): boolean {
   return nesting(json) > levelsMax
 }

@@ -22,7 +22,7 @@ export async function servePayload(
   { links, payloads, store }: PayloadDownload,
   { headers, path, query, request, response }: RoutedRequest,
 ): Promise<void> {
-  // Used as sent, because no signed link exists for a malformed id.
+  // Used as sent: a malformed id has no signed link.
   const payloadId = path.slice(path.lastIndexOf('/') + 1)
   const parameters = new URLSearchParams(query)
   const [expires, ...moreExpires] = parameters.getAll('expires')

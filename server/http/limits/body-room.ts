@@ -23,7 +23,6 @@ type Exchange = { request: IncomingMessage; response: ServerResponse; owner: str
  * let a few silent connections take all room.
  */
 export class BodyRoom {
-  /** Limit of one body. */
   readonly bytesMax: number
   readonly #small = new FairPlaces({ perUser: smallPerUser })
   readonly #large: FairPlaces

@@ -63,7 +63,6 @@ export function connectionCount(server: Server): number {
   return connectionsOf.get(server)?.size ?? 0
 }
 
-/** Whether a connection is beyond the limit. */
 export function isSpare({ socket }: { socket: Connected }): boolean {
   return socket[connectionOf]?.isSpare === true
 }

@@ -13,12 +13,12 @@ const [quote, backslash, comma, colon] = [0x22, 0x5c, 0x2c, 0x3a]
 const [openBrace, closeBrace, openBracket, closeBracket] = [0x7b, 0x7d, 0x5b, 0x5d]
 
 /**
- * Counts the approximate values, distinct names and levels of a JSON string, by its commas, colons and brackets outside
- * of strings. Also detects a name that is too long. Each name is stored once, and none after the first excess.
+ * Counts the approximate values, distinct names and levels of a JSON string. Looks only at commas, colons and brackets
+ * outside of strings. Also detects a name that is too long. Each name is stored once, and none after the first excess.
  */
 export class JsonMeasure {
   readonly #bytes: Buffer
-  /** A body grows in place, and bytes of such a buffer are read ten times as slowly as those of a copy. */
+  /** Copy of the current piece. A body grows in place, and bytes of such a buffer are read ten times as slowly. */
   readonly #copy: Buffer
   readonly #names = new Set<string>()
   #at = 0
@@ -27,7 +27,7 @@ export class JsonMeasure {
   #level = 0
   #isInText = false
   #isEscaped = false
-  /** Opening quote of the last string that was not a name; -1 for none. */
+  /** Quotes around the last string; the start is -1 if it was a name, or for none. */
   #textStart = -1
   #textEnd = -1
 

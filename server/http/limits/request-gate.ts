@@ -32,7 +32,6 @@ export class Sender {
   }
 }
 
-/** One request at the gate. */
 type Visit = {
   gate: RequestGate
   kind: Kind
@@ -99,11 +98,11 @@ export function overloaded(): ErrandError {
 }
 
 /**
- * Rejects work before it piles up. Each admitted request waits for those before it, so the number in flight is the wait
- * of the last one. With a bound on it, the rest get 503 immediately, instead of everyone getting a late response. Most
- * reads finish immediately and delay only the event loop, so all reads of one sample count together. Long polls cost
- * nothing while they wait, and stop counting then. A batch counts by its calls once its user is known: a stranger could
- * name many.
+ * Rejects work before it piles up. Each admitted request waits for those before it, so the number in flight determines
+ * the wait of the last one. With a bound on it, the rest get 503 immediately, instead of everyone getting a late
+ * response. Most reads finish immediately and delay only the event loop, so all reads of one sample count together.
+ * Long polls cost nothing while they wait, and stop counting then. A batch counts by its calls once its user is known:
+ * a stranger could name many.
  *
  * How long a given number takes depends on the machine and its other load. So the bounds follow the delay of the event
  * loop. They fall while the delay is over its limit and requests are the cause, and then rise step by step.
@@ -116,8 +115,8 @@ export function overloaded(): ErrandError {
  *
  * The time of disk syncs is not counted: fewer requests would not make them faster.
  *
- * An earlier rule rejected everything while the loop was late. It answered 503 to single requests after one long pause,
- * and on a machine busy with other programs.
+ * Rejected: a rule that turned everything away while the loop was late. It answered 503 to single requests after one
+ * long pause, and on a machine busy with other programs.
  */
 export class RequestGate {
   readonly #limits: GateLimits
@@ -199,7 +198,6 @@ export class RequestGate {
     return { ...this.#inFlight }
   }
 
-  /** Current bound on the requests in flight. */
   boundOf(kind: Kind): number {
     const { maxReadsInFlight, maxWritesInFlight } = this.#limits
     const most = kind === 'reads' ? maxReadsInFlight : maxWritesInFlight
@@ -210,7 +208,7 @@ export class RequestGate {
     clearInterval(this.#timer)
   }
 
-  /** Excludes the disk sync of a commit from the loop's delay, because it takes as long for one request as for many. */
+  /** Excludes the disk sync of a commit from the loop's delay. It takes as long for one request as for many. */
   synced(ms: number): void {
     this.#syncMs += ms
   }

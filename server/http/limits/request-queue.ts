@@ -33,8 +33,8 @@ export function senderKnown(request: Queued, userId: string): void {
 /**
  * Starts work on only as many requests per event-loop tick as fit in a few milliseconds, alternating between senders.
  * Each user known by previously valid credentials is a sender. All other clients are one sender, because made-up
- * credentials could give each request its own line. Otherwise requests that arrive together would block the loop for
- * their sum, and a client that sends thousands would delay everyone.
+ * credentials could give each request its own line. Without the queue, requests that arrive together would block the
+ * loop for their sum. A client that sends thousands would delay everyone.
  */
 export class RequestQueue<Arrived extends Waiting> {
   readonly #serve: Serve<Arrived>
@@ -85,7 +85,6 @@ export class RequestQueue<Arrived extends Waiting> {
     return sender ?? this.#strangers
   }
 
-  /** Whether this tick has time for another request. */
   #hasTime(): boolean {
     const now = performance.now()
     if (this.#since === undefined) {
