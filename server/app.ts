@@ -46,55 +46,55 @@ import { startUpkeep } from './upkeep.ts'
 
 export type AppOptions = {
   config: ErrandConfig
-  /** The file that `config` came from, which every agent thread loads; null runs agents inline. */
+  /** File that `config` came from, loaded by every agent thread; null runs agents inline. */
   configFile: string | null
   dataDir: string
-  /** Of a PostgreSQL database; without it the database is a file in the data directory. */
+  /** PostgreSQL URL; without it the database is a file in the data directory. */
   databaseUrl?: string | undefined
-  /** Of payloads; without it they are kept beside the database. */
+  /** Bucket for payloads; without it they are stored beside the database. */
   payloadBucket?: PayloadBucket | undefined
-  /** What a node of a shared database does: take requests, run tasks, or both. */
+  /** Role of a node of a shared database: take requests, run tasks, or both. */
   role?: Role
   host: string
   port: number
-  /** Where clients reach the service; null for the address that it listens on. */
+  /** URL at which clients reach the service; null for the listening address. */
   baseUrl: string | null
-  /** How users pay; undefined when they cannot. */
+  /** Undefined if users cannot pay. */
   payments?: PaymentSettings | undefined
-  /** Asked again when a secret is not known: a command may have put a new one in its place. */
+  /** Called again for an unknown secret, because a command may have replaced it. */
   secrets: () => Secrets
-  /** Hosts that users' connectors may reach though their addresses are private. */
+  /** Hosts that users' connectors may reach despite their private addresses. */
   connectorPrivateHosts: readonly string[]
-  /** Hosts that webhooks may reach though their addresses are private. */
+  /** Hosts that webhooks may reach despite their private addresses. */
   webhookPrivateHosts: readonly string[]
-  /** What a reader of /metrics has to send; null leaves them to this machine. */
+  /** Token for readers of /metrics; null restricts them to this machine. */
   metricsToken: string | null
-  /** Proxies whose X-Forwarded-For is believed. */
+  /** Proxies whose X-Forwarded-For is trusted. */
   trustedProxies: readonly string[]
-  /** Where the commands of the operator's MCP servers are looked up. */
+  /** Search path for the commands of the operator's MCP servers. */
   commandPath: string
   limits: Limits
   log: Logger
-  /** Where the built console is; the package's own when left out. */
+  /** Folder of the built console; defaults to the package's own. */
   consoleFolder?: string
-  /** Called once when the store can no longer tell what the disk holds; the process must end. */
+  /** Called once when the store no longer knows what is on disk; the process must end. */
   onFatal: (cause: unknown) => void
-  /** For tests; `notBefore` is the newest time that the store holds. */
+  /** For tests; `notBefore` is the newest time in the store. */
   createClock?: (notBefore: number) => Clock
 }
 
 export type App = {
   store: Store
   services: Services
-  /** Where the server listens, for example `http://127.0.0.1:3000`. */
+  /** URL on which the server listens, for example `http://127.0.0.1:3000`. */
   url: string
-  /** Takes no new work, lets what runs finish within the drain time, then closes everything. */
+  /** Takes no new work, lets runs finish within the drain time, then closes everything. */
   stop(): Promise<void>
-  /** Ends a running `stop` early: what still runs is interrupted. */
+  /** Shortens a running `stop` by interrupting what still runs. */
   hasten(): void
 }
 
-/** Constructs the whole service and starts it. Throws when the data directory, the port or a setting is unusable. */
+/** Constructs and starts the whole service. Throws if the data directory, the port or a setting is unusable. */
 export async function startApp(options: AppOptions): Promise<App> {
   const { limits, log } = options
   const closers: (() => unknown)[] = []
@@ -128,7 +128,7 @@ export async function startApp(options: AppOptions): Promise<App> {
     const access = new ConnectorAccess({ catalogue, commandPath, privateHosts, store, tokens, vault })
     const quotes = new Quotes({ clock, read: options.secrets })
     const running = { access, agents, catalogue, clock, log, payloads, quotes, store, tracing, vault }
-    // Known when the server listens, and asked for by its requests.
+    // Known once the server listens, and needed only by its requests.
     let listensOn = ''
     const baseUrl = () => options.baseUrl ?? listensOn
     const { current: secret } = options.secrets()
@@ -189,14 +189,14 @@ export async function startApp(options: AppOptions): Promise<App> {
   }
 }
 
-/** Users have plans by their names, which the configuration may have changed since. */
+/** Users have plans by name, and the configuration may have changed since. */
 async function warnOfPlans(store: Store, { log, plans }: { log: Logger; plans: Plans }): Promise<void> {
   const unknown = (await store.plansInUse()).filter((plan) => !plans.named.has(plan))
   if (unknown.length === 0) return
   log.warn({ plans: unknown }, 'users have plans that the configuration does not have: the default plan holds for them')
 }
 
-/** Chats that the process before this one left open; nothing is charged for them. */
+/** Closes chats that the previous process left open, without a charge. */
 async function closeAbandonedTurns(store: Store, log: Logger): Promise<void> {
   let turns = 0
   for (let closed = -1; closed !== 0; turns += closed) closed = await store.closeAbandonedTurns()

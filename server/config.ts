@@ -27,7 +27,9 @@ import {
 
 export type Limits = { [Name in LimitName]: number }
 
-/** Environment over configuration file over default; throws ConfigError naming what is no whole number. */
+/**
+ * Environment takes precedence over configuration file over default. Throws a ConfigError that names an invalid limit.
+ */
 export function resolveLimits(fromFile: LimitsConfig = {}, env: NodeJS.ProcessEnv = process.env): Limits {
   for (const name of Object.keys(fromFile)) {
     if (!Object.hasOwn(limits, name))
@@ -73,7 +75,7 @@ export type ServeOptions = {
 
 const loopback = /^(?:127(?:\.\d{1,3}){3}|::1|localhost)$/
 
-/** Options of the command line over ERRAND_ variables over defaults. */
+/** Command-line options take precedence over ERRAND_ variables over defaults. */
 export function resolveServe(options: ServeOptions, env: Environment = process.env): ServeSettings {
   const host = options.host ?? env.ERRAND_HOST ?? variables.ERRAND_HOST.default
   const portText = options.port ?? env.ERRAND_PORT ?? variables.ERRAND_PORT.default
@@ -120,17 +122,17 @@ export function resolveDataDir(option: string | undefined, env: Environment = pr
   return option ?? env.ERRAND_DATA_DIR ?? variables.ERRAND_DATA_DIR.default
 }
 
-/** Of PostgreSQL; undefined when the database is a file in the data directory. */
+/** PostgreSQL URL; undefined if the database is a file in the data directory. */
 export function resolveDatabaseUrl(env: Environment = process.env): string | undefined {
   const url = env.ERRAND_DATABASE_URL
   return url === undefined || url === '' ? undefined : checkDatabaseUrl('ERRAND_DATABASE_URL', url)
 }
 
-/** Its errors do not quote the URL: it holds a password. */
+/** Errors do not quote the URL, because it contains a password. */
 export function checkDatabaseUrl(field: string, url: string): string {
   if (!/^postgres(?:ql)?:\/\//.test(url)) throw new UsageError(`${field}: must begin with postgres://`)
   try {
-    // As the driver reads it: without a host for a socket.
+    // Parsed like the driver does: a socket URL has no host.
     const { password, username } = new URL(url.replace('@/', '@localhost/'))
     decodeURIComponent(`${username}:${password}`)
   } catch {
@@ -141,7 +143,7 @@ export function checkDatabaseUrl(field: string, url: string): string {
   return url
 }
 
-/** How users pay; undefined when they cannot. */
+/** Undefined if users cannot pay. */
 export function resolvePayments(env: Environment = process.env): PaymentSettings | undefined {
   return checkPayments({
     secretKey: env.ERRAND_STRIPE_SECRET_KEY ?? '',
@@ -154,7 +156,7 @@ export function resolvePayments(env: Environment = process.env): PaymentSettings
 const bucketVariables = 'ERRAND_PAYLOADS_S3_'
 type BucketVariable<Name = keyof Environment> = Name extends `ERRAND_PAYLOADS_S3_${infer Rest}` ? Rest : never
 
-/** The bucket of payloads; undefined when they are kept beside the database. */
+/** Undefined if payloads are stored beside the database. */
 export function resolvePayloadBucket(env: Environment = process.env): PayloadBucket | undefined {
   const given = (name: BucketVariable) => env[`${bucketVariables}${name}`] || undefined
   const bucket = given('BUCKET')
@@ -205,14 +207,14 @@ export function resolveLogLevel(env: Environment = process.env): string {
   return level
 }
 
-/** What agents see of the environment: all of it but the service's own secrets. */
+/** Environment that agents see: everything except the service's own secrets. */
 export function agentEnvironment(env: NodeJS.ProcessEnv = process.env): NodeJS.ProcessEnv {
   const kept = { ...env }
   for (const [name, { isSecret }] of Object.entries<Variable>(variables)) if (isSecret) delete kept[name]
   return kept
 }
 
-/** What a reader of /metrics has to send as a bearer token; null leaves them to this machine. */
+/** Bearer token for readers of /metrics; null restricts them to this machine. */
 export function resolveMetricsToken(env: Environment = process.env): string | null {
   const token = env.ERRAND_METRICS_TOKEN ?? ''
   if (token === '') return null
@@ -222,7 +224,7 @@ export function resolveMetricsToken(env: Environment = process.env): string | nu
   return token
 }
 
-/** Addresses or networks of proxies whose X-Forwarded-For is believed. */
+/** Addresses or networks of proxies whose X-Forwarded-For is trusted. */
 export function resolveTrustedProxies(env: Environment = process.env): string[] {
   const entries = (env.ERRAND_TRUSTED_PROXIES ?? '').split(',').map((entry) => entry.trim())
   const given = entries.filter((entry) => entry !== '')
@@ -233,7 +235,7 @@ export function resolveTrustedProxies(env: Environment = process.env): string[] 
   return given
 }
 
-/** The providers of the configuration file, and one more that ERRAND_OIDC_ISSUER and its companions name. */
+/** Providers of the configuration file, and one more from ERRAND_OIDC_ISSUER and its companions. */
 export function resolveLogin(fromFile: LoginConfig = {}, env: Environment = process.env): LoginConfig {
   const { ERRAND_OIDC_ISSUER: issuer, ERRAND_OIDC_CLIENT_ID: clientId, ERRAND_OIDC_CLIENT_SECRET: clientSecret } = env
   if (issuer === undefined || issuer === '') return fromFile
@@ -259,9 +261,8 @@ export function resolveLogin(fromFile: LoginConfig = {}, env: Environment = proc
 }
 
 /**
- * ERRAND_SECRET, with ERRAND_SECRET_PREVIOUS while a change of it is under way; or secrets of its own that the data
- * directory keeps, readable by their owner only: a line each, the current one first. Nodes that share a database have
- * no such file.
+ * ERRAND_SECRET, with ERRAND_SECRET_PREVIOUS during a rotation. Otherwise the secrets of a file in the data directory,
+ * readable by its owner only: one per line, the current one first. Nodes that share a database have no such file.
  */
 export function resolveSecrets(dataDir: string, env: Environment = process.env): Secrets {
   const { ERRAND_SECRET: given, ERRAND_SECRET_PREVIOUS: previous } = env
@@ -275,18 +276,20 @@ export function resolveSecrets(dataDir: string, env: Environment = process.env):
       throw new ConfigError(`${name}: must have at least ${secretCharsMin} characters`)
     }
   }
-  // What the directory kept before the variable was set has encrypted what is there. A file of one node alone counts
-  // for nothing where nodes share a database.
+  // The directory's secrets encrypted existing data before the variable was set. If nodes share a database, the file of
+  // a single node does not count.
   const kept = !isShared && existsSync(secretFile(dataDir)) ? Object.values(readSecretFile(dataDir)).flat() : []
   return { current: given, previous: [...(previous === undefined ? [] : [previous]), ...kept] }
 }
 
-/** Whether there is a secret; asking for it makes one where there is none. */
+/** Whether there is a secret; `resolveSecrets` creates a missing one. */
 export function hasSecret(dataDir: string, env: Environment = process.env): boolean {
   return env.ERRAND_SECRET !== undefined || existsSync(secretFile(dataDir))
 }
 
-/** The secrets of an installation that has its database in that directory, whatever ERRAND_DATABASE_URL names; and where they are. */
+/**
+ * Secrets of an installation with its database in that directory, whatever ERRAND_DATABASE_URL names, and their file.
+ */
 export function resolveOwnSecrets(
   dataDir: string,
   env: Environment = process.env,
@@ -295,7 +298,7 @@ export function resolveOwnSecrets(
   return { secrets, file: env.ERRAND_SECRET === undefined ? secretFile(dataDir) : null }
 }
 
-/** Puts a new secret before those that the data directory keeps, unless ERRAND_SECRET gives it. */
+/** Puts a new secret ahead of those in the data directory, unless ERRAND_SECRET gives it. */
 export function replaceSecret(dataDir: string, env: Environment = process.env): Secrets {
   if (env.ERRAND_SECRET !== undefined || resolveDatabaseUrl(env) !== undefined) return resolveSecrets(dataDir, env)
   const { current, previous } = readSecretFile(dataDir)
@@ -306,8 +309,8 @@ export function replaceSecret(dataDir: string, env: Environment = process.env): 
 }
 
 /**
- * Drops the secrets that nothing is under any more. The one before the current stays until the next time: a server may
- * be writing what it has just encrypted.
+ * Drops the secrets that are no longer in use. The previous one stays until the next rotation: a server may still be
+ * writing what it has just encrypted.
  */
 export function dropOldSecrets(dataDir: string, env: Environment = process.env): void {
   if (env.ERRAND_SECRET !== undefined) return
@@ -318,7 +321,7 @@ export function dropOldSecrets(dataDir: string, env: Environment = process.env):
 function writeSecretFile(dataDir: string, secrets: Secrets): Secrets {
   const file = secretFile(dataDir)
   const draft = `${file}.${process.pid}.partial`
-  // Renamed into place whole: a crash must leave one or the other.
+  // Renamed into place as a whole, so that a crash leaves either the old or the new file.
   writeFileSync(draft, [secrets.current, ...secrets.previous, ''].join('\n'), { mode: 0o600, flush: true })
   renameSync(draft, file)
   return secrets
@@ -333,7 +336,7 @@ function readSecretFile(dataDir: string): Secrets {
   makeFolder(dataDir)
   try {
     writeFileSync(file, randomBytes(32).toString('base64url'), { flag: 'wx', mode: 0o600, flush: true })
-    // Its name has to be there as long as the database that keeps a check value of it.
+    // The file must be as durable as the database, which stores its check value.
     syncFolder(dataDir)
   } catch (error) {
     if (codeOf(error) !== 'EEXIST') throw error
@@ -360,19 +363,21 @@ function syncFolder(folder: string): void {
 }
 
 /**
- * Whether `npx`, or the script `start` of a package, runs this in a shell of npm's: npm then hands signals to that shell,
- * which dies of them and leaves its child behind.
+ * Whether `npx`, or the `start` script of a package, runs this in npm's shell. npm sends signals to that shell, which
+ * dies of them and leaves its child behind.
  */
 export function isBelowNpm(env: NodeJS.ProcessEnv = process.env): boolean {
   return ['npx', 'start'].includes(env['npm_lifecycle_event'] ?? '')
 }
 
-/** Where commands are looked up. */
 export function resolveCommandPath(env: NodeJS.ProcessEnv = process.env): string {
   return env['PATH'] ?? ''
 }
 
-/** `connectors.privateHosts` of the configuration, and ERRAND_CONNECTOR_PRIVATE_HOSTS, separated by commas. */
+/**
+ * Merges `connectors.privateHosts` of the configuration with ERRAND_CONNECTOR_PRIVATE_HOSTS, which is separated by
+ * commas.
+ */
 export function resolvePrivateHosts(fromFile: readonly string[] = [], env: Environment = process.env): string[] {
   const fromEnvironment = (env.ERRAND_CONNECTOR_PRIVATE_HOSTS ?? '').split(',')
   return [...fromFile, ...fromEnvironment.map((host) => host.trim()).filter((host) => host !== '')]

@@ -34,14 +34,14 @@ type Settings = {
 type ServiceParts = {
   access: ConnectorAccess
   agents: AgentHost
-  /** Where clients reach the service, once it listens. */
+  /** URL at which clients reach the service, once it listens. */
   baseUrl: () => string
   catalogue: Catalogue
   clock: Clock
   links: SignedLinks
   log: Logger
   payloads: PayloadStore
-  /** Undefined where nobody can pay. */
+  /** Undefined if users cannot pay. */
   port: PaymentPort | undefined
   quotes: Quotes
   signIns: SignInParts
@@ -52,7 +52,6 @@ type ServiceParts = {
   work: Work
 }
 
-/** Makes what the operations work with. */
 export function createServices(settings: Settings, parts: ServiceParts): Services {
   const { limits, trustedProxies, webhookPrivateHosts: privateHosts } = settings
   const { access, agents, baseUrl, catalogue, clock, links, log, payloads, port, quotes, store, system } = parts

@@ -1,14 +1,15 @@
 import { enableCompileCache } from 'node:module'
 import { setFlagsFromString } from 'node:v8'
 
-// The process entry: nothing is imported before the cache of compiled modules is on, which halves the start.
+// Process entry point. Enables the cache of compiled modules before any import, which halves the startup time.
 enableCompileCache()
-// Databases, payloads, backups and secrets are for the eyes of whoever runs this.
+// Databases, payloads, backups and secrets are for the operator only.
 process.umask(0o077)
-// By itself V8 lets a heap grow to several times of what lives in it: by hundreds of megabytes after a burst of large bodies.
+// V8 by default lets the heap grow to several times the live set: hundreds of MB after a burst of large bodies.
 setFlagsFromString('--heap-growing-percent=50')
-// Where requests wait for each other, as in the first seconds of a start, V8 finds that what it allocates for them lives long,
-// and makes all of it old from then on: each request then takes nearly twice the time, until the next start.
+// When requests wait for each other, as in the first seconds after a start, V8 notices that their allocations live
+// long. From then on it allocates all of them as old. Each request then takes nearly twice the time until the next
+// start.
 setFlagsFromString('--no-allocation-site-pretenuring')
-// No await at the top: what starts this may be a `require`.
+// No top-level await, because this file may be loaded by `require`.
 void import('./cli/command-line.ts').then(({ runCommandLine }) => runCommandLine(process.argv))

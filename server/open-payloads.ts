@@ -8,7 +8,6 @@ import type { Store } from './store/store.ts'
 
 export type PayloadSettings = {
   dataDir: string
-  /** Of a PostgreSQL database. */
   databaseUrl?: string | undefined
   payloadBucket?: PayloadBucket | undefined
   secrets: () => Secrets
@@ -16,17 +15,17 @@ export type PayloadSettings = {
 
 const looksMax = 20
 
-/** Tells which payloads there have to be. */
+/** Source of the payload ids that must exist. */
 type Names = Pick<Store, 'listPayloads'>
 
-/** Payloads are not where the settings say; the message is for the operator. */
+/** Payloads are not where the settings say. The message is for the operator. */
 class PayloadPlaceError extends Error {
   override readonly name = 'PayloadPlaceError'
 }
 
 /**
- * Where the settings say that payloads are: in the bucket if there is one, else beside the database. What is used by
- * few is loaded by those only. Throws when a bucket cannot be used, or is not the one in which the payloads are.
+ * Opens the payload store of the settings: the bucket if there is one, otherwise beside the database. Loads rarely used
+ * modules on demand. Throws if the bucket is unusable, or is not the one with the payloads.
  */
 export async function openPayloads(settings: PayloadSettings, store: Names, clock: Clock): Promise<PayloadStore> {
   const { databaseUrl, dataDir, payloadBucket, secrets } = settings
@@ -49,7 +48,7 @@ export async function openPayloads(settings: PayloadSettings, store: Names, cloc
 
 type Place = { store: Names; refusal: string }
 
-/** A few may have been lost, but when none is there of many, this is another place than that of before. */
+/** A few payloads may have been lost. If none of many is there, this is not the previous store. */
 async function withWhatIsNamed(payloads: PayloadStore, { refusal, store }: Place): Promise<PayloadStore> {
   try {
     const named = await store.listPayloads({ afterId: '', limit: looksMax })

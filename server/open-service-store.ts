@@ -16,11 +16,11 @@ type StoreSettings = {
   createClock?: (notBefore: number) => Clock
 }
 
-/** Set back by more than clocks drift apart. */
+/** More than ordinary clock drift. */
 const behindMsMax = 1000
 const clockIsBehind = "this machine's clock is behind the newest entry of the database; set the clock"
 
-/** Opens the store that the settings name, as a service does, and makes the clock that the service goes by. */
+/** Opens the store that the settings name, and creates the service's clock. */
 export async function openServiceStore(
   { createClock, dataDir, databaseUrl, limits, log, onFatal, secrets }: StoreSettings,
   onCommit: (commit: Committed) => void,
@@ -39,9 +39,9 @@ export async function openServiceStore(
     const store = openSqliteStore({ ...options, dataDir, onFatal, clock: makeClock })
     return { store: await orClose(store, assertSameSecret(store.settings, secrets(), dataDir)), clock }
   }
-  // Loaded only where it is used: its drivers take a tenth of a start.
+  // Loaded on demand: its drivers take a tenth of the startup time.
   const { openPostgresStore } = await import('./store/postgres/postgres-store.ts')
-  // All nodes go by the database's clock, which a test's own takes the place of.
+  // All nodes use the database's clock, which a test's clock replaces.
   const store = await openPostgresStore({ ...options, databaseUrl, onFatal, ...(createClock && { clock: makeClock }) })
   return { store: await orClose(store, assertSameSecret(store.settings, secrets(), null)), clock }
 }

@@ -1,12 +1,12 @@
 import { environment } from './config.ts'
 import { limits, limitVariable, variables, type LimitName } from './kernel/settings.ts'
 
-/** The guides give these to programs that call the service, which may run in the same shell. */
+/** Variables from the guides for programs that call the service, which may run in the same shell. */
 const ofPrograms = /^ERRAND_(?:URL|BASE_URL|API_KEY|KEY|PLATFORM_KEY|WEBHOOK_SECRET|MODEL_[A-Z_]+|TESTS_[A-Z_]+)$/
 
 /**
- * Variables that look like settings and are none, each with the setting of the nearest name. Only reported: the
- * configuration file may read variables of its own.
+ * Variables that look like settings but are not, each with the most similar setting. Only reported, because the
+ * configuration file may read its own variables.
  */
 export function unknownVariables(env: NodeJS.ProcessEnv = environment()): { name: string; nearest: string }[] {
   const known = [...Object.keys(variables), ...(Object.keys(limits) as LimitName[]).map(limitVariable)]

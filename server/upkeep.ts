@@ -6,7 +6,7 @@ const purgeMs = 60_000
 const expiredMs = 15_000
 const collectMs = 15 * 60_000
 const verifyMs = 24 * 3_600_000
-/** The first requests of a start come before its check. */
+/** Lets the first requests after a start come before its check. */
 const firstVerifyMs = 2000
 const orphanAgeMs = 60 * 60_000
 
@@ -17,7 +17,7 @@ type UpkeepParts = {
   onLedgerReport: (report: LedgerReport) => void
 }
 
-/** What runs beside the requests: the check of the ledger, soon after the start and daily, and the removal of what has passed its time. */
+/** Background work: checks the ledger soon after the start and daily, and removes what has expired. */
 export function startUpkeep({ store, payloads, log, onLedgerReport }: UpkeepParts): { stop: () => void } {
   let isStopped = false
   const run = (what: string, work: () => Promise<unknown>) => {
@@ -35,8 +35,8 @@ export function startUpkeep({ store, payloads, log, onLedgerReport }: UpkeepPart
   const collect = async () => {
     const isDue = wasLookedAt
     wasLookedAt = false
-    // While the database is away, runs that ended wait to name what they have written. When it is back they get until
-    // the next round, since what any node wrote may be collected here.
+    // While the database is away, finished runs wait to name what they have written. After it is back they get until
+    // the next round, because this may collect what any node wrote.
     await store.findPayload('')
     if (isDue) await collectOrphans()
     wasLookedAt = true

@@ -28,14 +28,17 @@ type AuthenticatorParts = {
   origins: OwnOrigins
 }
 
-/** The hashes of tokens that exist, by their headers: to check and hash one again is a twentieth of the time of a read. */
+/**
+ * Kind and hash of an existing token, cached by its header. Checking and hashing it again takes a twentieth of the time
+ * of a read.
+ */
 type KnownToken = { kind: TokenKind; tokenHash: string }
 const knownMax = 10_000
 const knownCharsMax = 64
 
 /**
- * Finds the caller of a request by its Authorization header, or without one by the cookie of a browser login; throws 401,
- * with the reason, when there is none. A header that is present decides, even beside a good cookie.
+ * Authenticates a request by its Authorization header or, without one, by the cookie of a browser login. Throws 401
+ * with the reason if neither identifies a caller. A header that is present decides, even beside a valid cookie.
  */
 export function createAuthenticator(parts: AuthenticatorParts): Authenticator {
   const known = new Map<string, KnownToken>()
@@ -61,7 +64,8 @@ async function byCookie(parts: AuthenticatorParts, request: IncomingMessage): Pr
     throw unauthorized('Authentication is required: send the header Authorization: Bearer <API_KEY>.')
   }
   const caller = await byLogin(parts, token)
-  // A cookie comes along with whatever makes the browser send a request; what changes something must come from our pages.
+  // The browser sends a cookie with every request, whatever caused it. Requests that change something must come from
+  // our pages.
   if (request.method !== 'GET' && request.method !== 'HEAD') parts.origins.assert(request)
   assertNoActingUser(request)
   return caller
@@ -71,7 +75,7 @@ function readToken(authorization: string): KnownToken {
   const token = /^Bearer +(\S+)$/i.exec(authorization)?.[1]
   if (token === undefined) throw unauthorized('The Authorization header must be: Bearer <API_KEY>.')
   const kind = kindOfToken(token)
-  // One text for all of these: it does not reveal which keys exist.
+  // One message for all of these, so that it does not reveal which keys exist.
   if (kind === undefined) throw unauthorized('The API key is invalid.')
   return { kind, tokenHash: hashToken(token) }
 }
@@ -114,13 +118,13 @@ async function byPlatformKey(parts: AuthenticatorParts, tokenHash: string, reque
   return { ...ownCredential, ...nobody, platform }
 }
 
-/** The user, with what a platform may do in a user's name: never what only the user may. */
+/** Returns the user with the rights of a platform acting for them, which exclude those reserved for the user. */
 async function actFor({ store }: AuthenticatorParts, key: PlatformKeyHolder, asked: UserRef): Promise<Caller> {
   if (!key.scopes.includes('act')) {
     throw new ErrandError('FORBIDDEN', 'This platform key may not act for users: it lacks the scope "act".')
   }
   const user = await store.platform.findUser(asked)
-  // An admin is as unknown to it as nobody.
+  // An admin counts as unknown.
   if (!user || user.isAdmin)
     throw new ErrandError('FORBIDDEN', 'Errand-User names no user whom a platform key reaches.')
   assertNotSuspended(user)

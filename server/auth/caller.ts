@@ -4,7 +4,7 @@ import type { PlatformScope } from '../store/platform/platform-records.ts'
 import type { AccountPlan } from '../store/limits/account-limits.ts'
 import type { Scope } from '../store/records.ts'
 
-/** Who a request acts for, and what it may do. One of the ids says by which credential. */
+/** User that a request acts for, and what it may do. One of the ids shows the credential. */
 export type Caller = {
   userId: string
   email: string
@@ -13,27 +13,30 @@ export type Caller = {
   account: AccountPlan
   keyId: string | null
   loginId: string | null
-  /** What the credential allows, where that is less than what its user may do. */
+  /** Limits of the credential, if it allows less than its user may do. */
   limits: CredentialLimits | null
-  /** Ids of the only agents whose runs the credential starts and changes; null for all. */
+  /** Ids of the only agents whose runs the credential may start and change; null for all. */
   agents: readonly string[] | null
-  /** Of a platform key, which is no user: without a user to act for, `userId` is the key's own id, and `scopes` is empty. */
+  /**
+   * Set for a platform key, which is not a user. If it acts for no user, `userId` is the key's own id and `scopes` is
+   * empty.
+   */
   platform: PlatformAccess | null
-  /** Of a client token, which reaches only what is opened to it. */
+  /** Set for a client token, which reaches only what is open to it. */
   token: TokenAccess | null
 }
 
 export type PlatformAccess = {
   keyId: string
   scopes: readonly PlatformScope[]
-  /** Whether it is, for this request, the user whom Errand-User names. */
+  /** Whether this request acts as the user that Errand-User names. */
   isActing: boolean
 }
 
-/** With a session or a task it reaches nothing else. */
+/** A token bound to a session or a task reaches nothing else. */
 export type TokenAccess = { tokenId: string; sessionId: string | null; taskId: string | null }
 
-/** A user's own key or login, which is neither a platform's nor a browser's. */
+/** Fields of a user's own key or login, as opposed to a platform key or a client token. */
 export const ownCredential = {
   account: { plan: null, limits: null },
   limits: null,
@@ -42,13 +45,11 @@ export const ownCredential = {
   token: null,
 }
 
-/** Throws 403 when the credential is for other agents. */
 export function requireAgent({ agents }: Pick<Caller, 'agents'>, agentId: string): void {
   if (agents === null || agents.includes(agentId)) return
   throw new ErrandError('FORBIDDEN', `This credential is not for the agent ${agentId}; use one that is.`)
 }
 
-/** Throws 403 when the credential carries none of these scopes. */
 export function requireScope(caller: Caller, ...scopes: Scope[]): void {
   if (scopes.some((scope) => caller.scopes.includes(scope))) return
   const needed = scopes.map((scope) => `"${scope}"`).join(' or ')
@@ -66,13 +67,13 @@ function nameOf({ platform, token }: Caller): string {
   return platform ? 'A platform key that acts for a user' : token ? 'This client token' : 'This API key'
 }
 
-/** Throws 403 unless an admin has logged in with a browser: a key that leaks must not reach other people's accounts. */
+/** Throws 403 unless an admin is logged in with a browser: a leaked key must not reach other people's accounts. */
 export function requireAdmin({ isAdmin, loginId }: Caller): void {
   if (loginId === null) throw new ErrandError('FORBIDDEN', 'This operation needs the browser login of an admin.')
   if (!isAdmin) throw new ErrandError('FORBIDDEN', 'This operation is for admins.')
 }
 
-/** Throws 403 unless an admin has logged in with a browser, or the credential is a platform key of that scope. */
+/** Throws 403 unless an admin is logged in with a browser, or a platform key has that scope. */
 export function requirePlatform(caller: Caller, scope: PlatformScope): void {
   const { platform } = caller
   if (!platform) return requireAdmin(caller)
@@ -86,7 +87,7 @@ export function requirePlatform(caller: Caller, scope: PlatformScope): void {
   )
 }
 
-/** Who it was that changed another person's account, for a line of the log. */
+/** Log fields for the author of a change to another person's account. */
 export function actorOf({ platform, userId }: Caller) {
   return platform
     ? { who: 'a platform key', ids: { platformKeyId: platform.keyId } }

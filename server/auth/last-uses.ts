@@ -6,13 +6,15 @@ const flushMs = 10_000
 
 type Write = (uses: { id: string; at: EpochMs }[]) => Promise<void>
 type LastUsesParts = {
-  /** Of what, for the log. */
+  /** Kind of credential, for the log. */
   what: string
   write: Write
   log: Logger
 }
 
-/** Remembers when credentials were last used and writes that in batches: a write per request would double the work. */
+/**
+ * Remembers when credentials were last used, and writes that in batches: one write per request would double the work.
+ */
 export class LastUses {
   readonly #parts: LastUsesParts
   readonly #timer: NodeJS.Timeout

@@ -13,9 +13,9 @@ const pageRows = 500
 type Copy = { from: string; to: string }
 
 /**
- * Copies every payload that the store names, and checks each on the way. Called after the copy of the database: what
- * that names is then in `from`, since a file is there before its row, and is removed only when no row names it. Returns
- * the ids of those that are missing or damaged.
+ * Copies every payload that the store names, and verifies each on the way. Call it after the database is copied. All
+ * payloads named by that copy are then in `from`: a file exists before its row, and is removed only when no row names
+ * it. Returns the ids of missing or damaged payloads.
  */
 export async function copyPayloads(store: Store, { from, to }: Copy): Promise<{ copied: number; bad: string[] }> {
   const queue = new PQueue({ concurrency: copiesAtOnce })

@@ -7,14 +7,14 @@ import { variables, type Variable } from '../kernel/settings.ts'
 
 type Common = { data?: string; json?: boolean }
 
-/** Parses and runs one command. Errors are one line on standard error: exit 1, or 2 when the usage is wrong. */
+/** Parses and runs one command. Errors are one line on standard error; exits with 1, or with 2 for wrong usage. */
 export async function runCommandLine(argv: readonly string[]): Promise<void> {
   const program = createProgram()
   try {
     await program.parseAsync(withCommand(argv))
   } catch (error) {
     if (error instanceof CommanderError) {
-      // Help that was asked for is no error.
+      // Requested help is not an error.
       process.exitCode = error.exitCode === 0 ? 0 : 2
       return
     }
@@ -23,14 +23,14 @@ export async function runCommandLine(argv: readonly string[]): Promise<void> {
   }
 }
 
-/** Without a command, `errand` is `errand demo`; options alone are its. */
+/** Without a command, `errand` means `errand demo`, with any options that are given. */
 function withCommand([node = '', script = '', ...args]: readonly string[]): string[] {
   const [first = '-'] = args
   const isOfAll = ['-h', '--help', '-V', '--version'].includes(first)
   return first.startsWith('-') && !isOfAll ? [node, script, 'demo', ...args] : [node, script, ...args]
 }
 
-/** One line, in the user's terms where the system's are not. */
+/** One line, with system errors in the user's terms. */
 function describe(error: unknown): string {
   if (!(error instanceof Error)) return String(error)
   const { code, path, port } = error as Error & { code?: string; path?: string; port?: number }
@@ -44,7 +44,6 @@ function describe(error: unknown): string {
   return error.message.replaceAll(/\s*\n\s*/g, ' ')
 }
 
-/** The commands and their options, none of them run. */
 export function createProgram(): Command {
   const program = new Command('errand')
     .description('Runs AI agents for paying users.')
@@ -208,7 +207,7 @@ function addUpkeep(program: Command): void {
     .action(lazily(async () => (await import('./init.ts')).init))
 }
 
-/** Loads what a command does only when it is run. */
+/** Loads a command's implementation only when it is run. */
 function lazily<Args extends unknown[]>(load: () => Promise<(...args: Args) => Promise<void>>) {
   return async (...args: Args): Promise<void> => await (await load())(...args)
 }
@@ -217,7 +216,6 @@ function common(command: Command): Command {
   return withVariable(command, 'DATA_DIR').option('--json', 'print one JSON object')
 }
 
-/** The option that overrides a variable of the environment. */
 function withVariable(command: Command, name: 'DATA_DIR' | 'PORT' | 'HOST' | 'CONFIG' | 'BASE_URL' | 'ROLE'): Command {
   const { meaning, option, ...variable }: Variable & { option: string } = variables[`ERRAND_${name}`]
   const byDefault = variable.default === undefined ? '' : `, ${variable.default}`

@@ -22,7 +22,10 @@ const quickstart = fileURLToPath(
   new URL(`../../examples/quickstart/errand.config${extname(import.meta.url)}`, import.meta.url),
 )
 
-/** Serves the folder's own agents, or the quickstart, with a demo user whose login and key are kept in the data directory, and says what to try. */
+/**
+ * Serves the folder's own agents, or the quickstart, and says what to try. The demo user's login and key are stored in
+ * the data directory.
+ */
 export async function serveDemo(options: ServeOptions & { json?: boolean }): Promise<void> {
   const file = join(resolveDataDir(options.data), 'demo.json')
   const own = variables.ERRAND_CONFIG.default
@@ -38,7 +41,7 @@ export async function serveDemo(options: ServeOptions & { json?: boolean }): Pro
   })
 }
 
-/** The demo user, made on the first start and kept on every later one. What no longer opens the account is not shown. */
+/** Creates the demo user on the first start and reuses it on later ones. Leaves out credentials that no longer work. */
 async function openDemo(store: Store, file: string): Promise<Demo> {
   const known = await readDemo(file)
   const userId = (await store.findUser(email))?.id ?? (await createDemoUser(store))
@@ -50,12 +53,12 @@ async function openDemo(store: Store, file: string): Promise<Demo> {
   })
   const { passwordHash = null } = (await store.getUser(userId)) ?? {}
   const isKnown = known?.password !== undefined && (await isPassword(known.password, passwordHash))
-  // Somebody who has set a password of their own knows it; without the file nobody knows the one that was made.
+  // A user who has set a password knows it. Without the file, the generated one is lost, so a new one is set.
   const password = isKnown ? known.password : known ? undefined : await setNewPassword(store, { userId, passwordHash })
   const key = known && (await isLive(store, known.key)) ? known.key : await createDemoKey(store, userId)
   const demo: Demo = { email, key, ...(password !== undefined && { password }) }
   if (JSON.stringify(demo) !== JSON.stringify(known)) {
-    // With a PostgreSQL database nothing else has made it.
+    // With a PostgreSQL database nothing else has created it.
     makeFolder(dirname(file))
     await writeFile(file, JSON.stringify(demo), { mode: 0o600 })
   }

@@ -14,7 +14,7 @@ import { assertUsable } from '../store/sqlite/usable-folder.ts'
 import type { Finding, Installation } from './finding.ts'
 import { withStore } from './open-store.ts'
 
-// What `errand doctor` looks at of what an installation keeps.
+// Checks that `errand doctor` makes on an installation's stored data.
 
 type Found = Omit<Finding, 'name'>
 const ok = (message: string): Found => ({ status: 'ok', message })
@@ -24,9 +24,9 @@ const problem = (message: string): Found => ({ status: 'problem', message })
 const gigabyte = 1024 ** 3
 /** A log grows while a reader keeps it from being copied into the database. */
 const walBytesMax = gigabyte / 4
-/** Clocks of a network differ by less. */
+/** Clocks in a network differ by less. */
 const clockMsMax = 60_000
-/** By their magic numbers in statfs: SQLite's log needs memory that all processes share, which these do not give. */
+/** Magic numbers of statfs. SQLite's log needs memory that all processes share, which these file systems lack. */
 const networkFileSystems: Record<number, string> = {
   0x69_69: 'NFS',
   0x51_7b: 'SMB',
@@ -44,7 +44,10 @@ export function checkFolder({ dataDir }: Installation): Found {
   return ok(path)
 }
 
-/** The service closes what it finds open, but what was read is read, and what is another's stays open. */
+/**
+ * The service restricts modes that it finds open. But data may already have been read, and files of other users stay
+ * open.
+ */
 export function checkModes({ dataDir }: Installation): Found {
   if (!existsSync(dataDir) || process.getuid === undefined) return ok('nothing to look at')
   const open = ['', ...readdirSync(dataDir)].filter((name) => (statSync(join(dataDir, name)).mode & 0o077) !== 0)
@@ -123,7 +126,7 @@ export function checkClock({ dataDir, hasDatabaseUrl }: Installation): Found {
   return problem(`it is ${now.toISOString()}, and the database was written at ${ahead}: set the clock (timedatectl)`)
 }
 
-/** What cannot be read is told once, of the database. */
+/** An unreadable database is reported once, by its own check. */
 function factsOf(dataDir: string): DatabaseFacts | undefined {
   try {
     return inspectDatabase(dataDir)

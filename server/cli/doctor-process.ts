@@ -11,7 +11,7 @@ import { codeOf, messageOf } from '../kernel/thrown.ts'
 import type { Finding, Installation } from './finding.ts'
 import { describeFewFiles, openFilesLimit } from './open-files.ts'
 
-// What `errand doctor` looks at of the process, its settings and the machine.
+// Checks that `errand doctor` makes on the process, its settings and the machine.
 
 type Found = Omit<Finding, 'name'>
 
@@ -89,7 +89,7 @@ export function checkDrain(): Found {
   return { status: 'ok', message }
 }
 
-/** Of the environment: those of the configuration are checked with it. */
+/** Limits of the environment; those of the configuration are checked with it. */
 function limitsOf(): ReturnType<typeof resolveLimits> {
   try {
     return resolveLimits()

@@ -33,7 +33,7 @@ const checks: Record<string, Check> = {
 
 const marks = { ok: 'ok     ', warning: 'warning', problem: 'PROBLEM' }
 
-/** Says what is wrong with an installation, changing nothing; exit 1 when something must be done. */
+/** Reports what is wrong with an installation without changing it; exits with 1 if something must be done. */
 export async function doctor(options: ServeOptions & { json?: boolean }): Promise<void> {
   const { configFile, dataDir, host, port } = resolveServe(options)
   const of = { configFile, dataDir, host, port, hasDatabaseUrl: resolveDatabaseUrl() !== undefined }

@@ -10,7 +10,7 @@ const { dependencies, version } = createRequire(import.meta.url)('../../package.
   version: string
 }
 
-/** Writes a project with an agent, a client and a test; nothing at all where one of its files is there already. */
+/** Writes a project with an agent, a client and a test. Writes nothing if one of its files already exists. */
 export async function init(folder: string): Promise<void> {
   const files = readdirSync(starter, { recursive: true, withFileTypes: true })
     .filter((entry) => entry.isFile())
@@ -18,7 +18,7 @@ export async function init(folder: string): Promise<void> {
     .map((from) => ({ from, to: join(folder, targetOf(relative(starter, from))) }))
   const taken = files.find(({ to }) => existsSync(to))
   if (taken) throw new Error(`${taken.to} already exists; nothing was written. Name a new folder: errand init FOLDER`)
-  // A project is for whoever works on it, and for the image that it is copied into.
+  // Readable by everyone who works on the project, and in the image that it is copied into.
   process.umask(0o022)
   for (const { from, to } of files) {
     const text = await readFile(from, 'utf8')
@@ -32,8 +32,8 @@ export async function init(folder: string): Promise<void> {
 }
 
 /**
- * In the package TypeScript ends in `.txt`, and npm publishes no file that is called `.gitignore`. A `package.json` would
- * be that of the files beside it.
+ * In the package TypeScript files end in `.txt`, and npm does not publish files named `.gitignore`. A `package.json`
+ * would apply to the files beside it.
  */
 function targetOf(path: string): string {
   return path
@@ -42,7 +42,7 @@ function targetOf(path: string): string {
     .replace(/^manifest\.json$/, 'package.json')
 }
 
-/** With the versions that this one is made for: the schemas of agents are read with the same Zod. */
+/** Sets the versions that this one is made for: agents' schemas are read with the same Zod. */
 function manifest(text: string, folder: string): string {
   const name = basename(resolve(folder))
     .toLowerCase()

@@ -67,7 +67,7 @@ export function listOf(text: string | undefined): string[] | undefined {
   return text?.split(',').map((item) => item.trim())
 }
 
-/** Whoever reads and writes the data directory may do everything. */
+/** Anyone who can read and write the data directory may do everything. */
 function operatorFor({ id: userId, email, isAdmin }: UserRecord): Caller {
   return { userId, email, isAdmin, scopes, keyId: null, loginId: null, ...ownCredential }
 }

@@ -31,15 +31,15 @@ import { print } from './open-store.ts'
 
 type Options = { data?: string; json?: boolean; withoutDamaged?: boolean }
 
-/** Lines for a person who waits; nothing where one JSON object is asked for. */
+/** Prints lines for a waiting person; prints nothing with `--json`. */
 type Say = (line: string) => void
 
 type Copied = { digests: Map<string, RowDigest>; accounts: RowDigest; balance: number }
 
 /**
  * Copies an installation from its data directory into an empty PostgreSQL database, and proves that everything arrived.
- * Until it says that it is done nothing opens that database, and the data directory is as it was; from then on nothing
- * opens the data directory. Interrupted, it starts over when it is run again.
+ * Until it reports success, nothing opens that database, and the data directory is unchanged. After that, nothing opens
+ * the data directory. If interrupted, it starts over on the next run.
  */
 export async function migrateTo(given: string | undefined, options: Options): Promise<void> {
   const databaseUrl = given === undefined ? resolveDatabaseUrl() : checkDatabaseUrl('URL', given)
@@ -56,7 +56,7 @@ export async function migrateTo(given: string | undefined, options: Options): Pr
     assertUnderCurrent(source, secrets)
     const payloadBucket = resolvePayloadBucket()
     const settings = { dataDir, databaseUrl, payloadBucket, secrets: () => secrets }
-    // A bucket that cannot be used is refused while the database is as it was. As yet that names no payloads.
+    // Rejects an unusable bucket while the database is unchanged. The database names no payloads yet.
     const place = await openPayloads(settings, { listPayloads: async () => [] }, new SystemClock())
     try {
       const { ImportTarget: Target } = await import('../store/postgres/import/import-target.ts')
@@ -90,7 +90,7 @@ function assertLedger({ differences, ok }: LedgerReport, where: string): void {
   )
 }
 
-/** Nodes have two secrets at most, and an installation may have been through more. */
+/** Nodes have at most two secrets, and an installation may have had more. */
 function assertUnderCurrent(source: InstallationAtRest, secrets: Secrets): void {
   const vault = new SecretVault(() => secrets)
   type Row = [id: string, userId: string, sealed: string | null, issuer?: string]
@@ -160,7 +160,7 @@ async function copyTables(source: InstallationAtRest, target: ImportTarget, say:
     let writing: Promise<void> | undefined
     for (const batch of source.read(name, columns)) {
       for (const row of batch) digest.add(row)
-      // The next rows are read while these are written.
+      // Reads the next rows while these are written.
       await writing
       writing = target.insert(name, batch)
       writing.catch(() => {})
@@ -181,7 +181,7 @@ async function copyTables(source: InstallationAtRest, target: ImportTarget, say:
   return copied
 }
 
-/** Everything is read from where it went and compared with what was read here. */
+/** Reads everything back from the target and compares it with what was read here. */
 async function prove(target: ImportTarget, { accounts, digests }: Copied, say: Say): Promise<void> {
   const startedAt = performance.now()
   let rows = 0
@@ -206,7 +206,7 @@ type Moved = {
   payloads: MovedPayloads
   queued: number
   where: { name: string; url: string; hidesPassword: boolean }
-  /** Where the secret is; null when the environment gives it. */
+  /** File with the secret; null if the environment gives it. */
   file: string | null
   startedAt: number
 }
@@ -246,7 +246,7 @@ function report({ copied, payloads, queued, where, file, startedAt }: Moved, opt
   print(options, value, lines.join('\n'))
 }
 
-/** The database for people to read, without its password. */
+/** Database for display, without its password. */
 function describeUrl(databaseUrl: string): { name: string; url: string; hidesPassword: boolean } {
   const hidden = databaseUrl
     .replace(/^([a-z]+:\/\/[^/?#]*?):[^/?#]*@/, '$1:PASSWORD@')

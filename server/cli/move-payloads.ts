@@ -8,22 +8,22 @@ import type { CarriedRow } from '../store/carried-rows.ts'
 import type { PayloadDigest } from '../store/records.ts'
 
 const movesAtOnce = 4
-/** A larger one is moved alone, since it is in memory as a whole. */
+/** A larger payload is moved alone, because it is in memory as a whole. */
 const largeBytes = 4_194_304
 
 export type MovedPayloads = {
   count: number
   bytes: number
   damaged: string[]
-  /** The first of the damaged that has a digest, so that nothing else is ever taken for it. */
+  /** First damaged payload with a digest, so that nothing else is ever mistaken for it. */
   firstLost: string | undefined
 }
 
 export const payloadColumns = ['id', 'bytes', 'sha256'] as const
 
 /**
- * Copies the payloads that those rows name, and reads each again where it went. One that has no file may be there
- * already, in a bucket that was in use before; one that is missing or no longer what was written is named.
+ * Copies the payloads that the rows name, and reads each back from the target. A payload without a file may already be
+ * there, in a bucket that was in use before. Missing and changed payloads are listed.
  */
 export async function movePayloads(
   rows: Iterable<CarriedRow[]>,
@@ -63,14 +63,14 @@ export async function movePayloads(
 }
 
 /**
- * Nodes look for the first payloads that the database names, and take a place with none of them for the wrong one. So
- * one that is left behind has something in its place, which is not what was written and is given to nobody.
+ * Nodes look for the first payloads that the database names. If they find none, they take the store for the wrong one.
+ * So a payload left behind gets a stand-in, which does not match its digest and is never served.
  */
 export async function leaveStandIn(payloadId: string, target: PayloadStore): Promise<void> {
   if (!(await target.openStream(payloadId))) await target.writeAs(payloadId, 'lost before the move')
 }
 
-/** How many bytes it has; undefined when there is no whole one. */
+/** Byte count of the payload; undefined if no intact copy exists. */
 async function moveOne(
   id: string,
   digest: PayloadDigest | null,
@@ -82,7 +82,7 @@ async function moveOne(
     return (await target.readBytes(id, stored)).length
   } catch (error) {
     if (error instanceof PayloadDamage) return undefined
-    // What users are told of a place that cannot be reached does not say why.
+    // The user's message for an unreachable store does not include the reason.
     if (!(error instanceof ErrandError) || !(error.cause instanceof Error)) throw error
     const why = error.cause.message.replace(/\.$/, '')
     throw new Error(`The payload ${id} could not be moved: ${why}. Run this again.`, { cause: error })

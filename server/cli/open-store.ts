@@ -5,8 +5,8 @@ import type { Store } from '../store/store.ts'
 import type { UserRecord } from '../store/records.ts'
 
 /**
- * Opens the store for one command, beside a running server or without one, and closes it after `work`. Only a command
- * that may be somebody's first makes a database where there is none: elsewhere that is a mistyped folder.
+ * Opens the store for one command, with or without a running server, and closes it after `work`. Only a command that
+ * may be an operator's first creates a missing database: for others it means a mistyped folder.
  */
 export async function withStore<Result>(
   { data, mayCreate = false }: { data?: string; mayCreate?: boolean },
@@ -45,7 +45,7 @@ export async function findUserOrFail(store: Store, email: string): Promise<UserR
   return user
 }
 
-/** One JSON object with `--json`, otherwise lines for a person. */
+/** Prints one JSON object with `--json`, otherwise lines for a person. */
 export function print({ json }: { json?: boolean }, value: object, text: string): void {
   process.stdout.write(`${json ? JSON.stringify(value) : text}\n`)
 }

@@ -15,11 +15,11 @@ type Create = Common & {
 }
 
 const clock = new SystemClock()
-/** What was done stands on the terminal. */
+/** The terminal already shows what was done. */
 const log = { debug() {}, info() {}, warn() {}, error() {} }
 const listedMax = 10_000
 
-/** The option that gives each field. */
+/** Option name of each field. */
 const options: Record<string, string> = { creditPerDayUsd: 'credit-per-day', expiresInDays: 'expires-days' }
 
 export async function createPlatformKeyCommand(given: Create): Promise<void> {

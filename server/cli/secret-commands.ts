@@ -10,10 +10,10 @@ type Counts = { reencrypted: number; unchanged: number; unreadable: string[] }
 const pageRows = 200
 
 /**
- * Puts everything that is encrypted under a new secret. The one that the data directory keeps is replaced first, and
- * stays behind the new one, so that a crash at any moment leaves every row readable, as does a server that runs. Nodes
- * that share a database have been given both secrets before, and the new one is the right one for all from then on. With
- * `lost` the one before is not asked for, and what is under it stays unreadable.
+ * Re-encrypts everything with a new secret. The secret in the data directory is replaced first, and stays behind the
+ * new one. So a crash at any moment leaves every row readable, also for a running server. Nodes that share a database
+ * already have both secrets, and afterwards the new one is valid for all. With `lost` the previous secret is not
+ * required, and data encrypted with it stays unreadable.
  */
 export async function rotateSecret(options: Options): Promise<void> {
   const dataDir = resolveDataDir(options.data)
@@ -86,7 +86,8 @@ async function reencryptAll({ ownerOf, page, reseal }: Kind, vault: SecretVault,
       try {
         const owner = ownerOf(row)
         const to = vault.seal(vault.open(sealed, owner), owner)
-        // One that its user changed meanwhile is under the new secret already: a server reads it whenever it encrypts.
+        // A row that its user changed meanwhile already has the new secret: a server reads the secret on each
+        // encryption.
         if (await reseal(id, { from: sealed, to })) counts.reencrypted += 1
       } catch (error) {
         if (!(error instanceof SealedSecretsError)) throw error

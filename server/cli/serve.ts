@@ -57,7 +57,7 @@ export async function serve(options: Options, onListening?: (app: App) => Promis
       const isDamaged = cause instanceof Error && cause.name === 'StoreOpenError'
       const message = 'the database can no longer be written safely; the next start recovers'
       log.fatal({ err: cause }, isDamaged ? cause.message : message)
-      // A moment for the answers that say so.
+      // Allows a moment for the responses that report it.
       setTimeout(() => process.exit(1), 200)
     },
   })
@@ -79,8 +79,8 @@ async function orStop(app: App, onListening: (app: App) => Promise<void> | void)
 }
 
 /**
- * The first signal drains. A terminal and npm each deliver an interrupt, so one that follows at once says nothing new;
- * one that comes later asks for a quick end, which interrupts and refunds what still runs.
+ * The first signal drains. A terminal and npm each deliver an interrupt, so one that follows immediately adds nothing.
+ * A later one requests a quick end, which interrupts and refunds what still runs.
  */
 function stopOnSignal(app: App, log: Logger): void {
   const sameSignalMs = 500
@@ -108,7 +108,7 @@ function stopOnSignal(app: App, log: Logger): void {
   if (isBelowNpm()) onParentGone(() => onSignal('SIGTERM'))
 }
 
-/** A process whose parent has ended gets another one. */
+/** A process whose parent has ended gets another parent. */
 function onParentGone(stop: () => void): void {
   const parent = process.ppid
   const watch = setInterval(() => {
@@ -120,8 +120,8 @@ function onParentGone(stop: () => void): void {
 }
 
 /**
- * Decision: an error that nothing caught is logged and the service goes on. Money and task state rest on transactions
- * of the database and not on this process's memory, and an exit would interrupt every run for one bad request.
+ * Decision: an uncaught error is logged and the service continues. Money and task state rest on database transactions,
+ * not on this process's memory. An exit would interrupt every run for one bad request.
  */
 function survive(log: Logger): void {
   process.on('uncaughtException', (error) => log.error({ err: error }, 'an error was left uncaught'))

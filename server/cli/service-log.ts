@@ -3,15 +3,15 @@ import { describeFault } from '../kernel/describe-fault.ts'
 import { codeOf } from '../kernel/thrown.ts'
 
 const minuteMs = 60_000
-/** 53100 is PostgreSQL's. */
+/** Codes of a full disk; 53100 is PostgreSQL's. */
 const fullDiskCodes = new Set(['SQLITE_FULL', 'ENOSPC', 'EDQUOT', '53100'])
 
-/** The log of the service: a JSON object a line, on standard error unless `destination` is given. */
+/** The service's log: one JSON object per line, on standard error unless `destination` is given. */
 export function createServiceLog(level: string, destination?: DestinationStream): Logger {
   const serializers = { err: (thrown: unknown) => describeFault(thrown) }
   let mutedUntil = -Infinity
   let muted = 0
-  // A full disk fails every write. A line for each would fill what room is left for the log, too.
+  // A full disk fails every write. One line for each would use up the space left for the log, too.
   const hooks: pino.LoggerOptions['hooks'] = {
     logMethod([fields, message], log) {
       if (!isFullDisk((fields as { err?: unknown } | undefined)?.err)) return log.apply(this, [fields, message])

@@ -20,8 +20,8 @@ export async function verifyLedgerCommand(options: Common): Promise<void> {
 }
 
 /**
- * Writes beside the names that were asked for, and gives these last and the database's after the payloads': a file of
- * that name is a whole backup, and what fails leaves nothing.
+ * Writes to temporary names and renames them last, the database's after the payloads'. So a file with the requested
+ * name is a whole backup, and a failure leaves nothing.
  */
 export async function backup(file: string, options: Common): Promise<void> {
   const names = { file, payloads: `${file}.payloads` }
@@ -79,7 +79,7 @@ function report(options: Common, { bad, bucket, file, hasPayloads, payloads }: W
     (hasPayloads ? `Wrote ${file} and ${payloads}.` : `Wrote ${file}.`) + uncopied,
   )
   if (bad.length === 0) return
-  // The rest is worth keeping, and whoever runs this every night must hear of it.
+  // The rest is worth keeping, and a nightly job must notice the failure.
   process.stderr.write(`errand: the backup lacks payloads that are missing or damaged: ${bad.join(', ')}\n`)
   process.exitCode = 1
 }

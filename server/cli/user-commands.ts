@@ -23,7 +23,7 @@ export async function createUser(
   print(options, { userId: result.userId, email: email.toLowerCase() }, `Created ${email} (${result.userId}).`)
 }
 
-/** Sets a user's password, which ends all browser logins of the account. */
+/** Ends all browser logins of the account, too. */
 export async function setPassword(options: Common & { email: string; password: string }): Promise<void> {
   const { email, password } = options
   const passwordHash = await hashChecked({ email, password })

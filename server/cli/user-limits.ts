@@ -23,8 +23,8 @@ type Options = {
 }
 
 /**
- * Sets the plan of a user and limits of its own. Rejects a plan that the configuration does not have, which would count as
- * its default plan, unless forced: a plan may be set before the configuration with it is deployed.
+ * Sets a user's plan and own limits. Rejects a plan that is not in the configuration, which would count as its default
+ * plan, unless forced. A plan may be set before the configuration with it is deployed.
  */
 export async function setPlan(options: Options): Promise<void> {
   const limits = readLimits(options)

@@ -2,12 +2,11 @@ import { relative } from 'node:path'
 import type { Catalogue, Endpoint } from '../agents/config/catalogue.ts'
 import type { App } from '../app.ts'
 
-/** Without a password once the demo user has another one than was made. */
+/** `password` is absent once the demo user has changed the generated one. */
 export type Demo = { email: string; key: string; password?: string }
 
 type Served = { demo: Demo; configFile: string; isQuickstart: boolean }
 
-/** What somebody who has just started the service can do with it. */
 export function welcome({ services, url }: App, { configFile, demo, isQuickstart }: Served): string {
   const { email, key, password } = demo
   const { catalogue } = services
@@ -47,7 +46,7 @@ function describeModel(catalogue: Catalogue): string {
   return 'none: set OPENAI_API_KEY, ANTHROPIC_API_KEY, or ERRAND_MODEL_BASE_URL and ERRAND_MODEL_NAME (Ollama, vLLM …), and start again'
 }
 
-/** The first of the `examples` that the schema of the params gives. */
+/** First of the `examples` in the params schema. */
 function exampleOf({ id, paramsJsonSchema }: Endpoint): unknown {
   if (id === 'text.summarize') {
     const text = 'Errand runs agents. Each task is charged when it is created. A task that fails is refunded in full.'

@@ -12,25 +12,28 @@ type Parts = {
   vault: SecretVault
   tokens: GrantTokens
   privateHosts: readonly string[]
-  /** Where the commands of the operator's servers are looked up. */
+  /** Search path for the commands of the operator's servers. */
   commandPath: string
 }
 
-/** What is to use connectors, as a message calls it, and how many tokens they may add. */
+/** The consumer of connectors, as messages name it, and how many tokens they may add. */
 export type ConnectorTaker = { what: string; connectorTokensMax: number }
 
-/** Of an agent that the configuration does not have any more, whoever uses it is told so. */
+/** Agents that are no longer configured pass here; using one reports that it is missing. */
 export function chatTaker(agentId: string, agent: Agent | undefined): ConnectorTaker {
   return { what: `agent ${agentId}`, connectorTokensMax: agent?.chat?.connectorTokensMax ?? 1 }
 }
 
-/** Of the operator's variables, those that no answer of a server may repeat to a user. */
+/** Names of operator variables whose values must not appear in answers to users. */
 const secretName = /key|token|secret|pass|credential|auth(?!or)|cookie|dsn|database_url|(?:^|_)(?:pat|pwd)$/i
 
-/** Of one secret. A scheme has a word or a few parameters; more are told of as a whole only. */
+/**
+ * Max words of one secret to redact individually. An auth scheme has one word or a few parameters. Further words are
+ * redacted only with the whole secret.
+ */
 const wordsMax = 16
 
-/** Whose connectors are whose, and what a run needs to use them. */
+/** Checks who owns connectors and prepares them for runs. */
 export class ConnectorAccess {
   readonly #parts: Parts
 
@@ -42,7 +45,7 @@ export class ConnectorAccess {
     return this.#parts.privateHosts
   }
 
-  /** Throws where these are not the user's connectors, or where none are taken. `path` names the field. */
+  /** Throws if the user does not own the connectors or the taker accepts none. `path` names the field in the error. */
   async assertOwned(
     connectorIds: readonly string[],
     { path, taker, userId }: { taker: ConnectorTaker; path: string; userId: string },
@@ -57,7 +60,7 @@ export class ConnectorAccess {
     }
   }
 
-  /** What a run is given. Never throws for a connector that cannot be used any more: its run fails, and says why. */
+  /** Specs for a run. Never throws for a connector that has become unusable; its run fails and says why. */
   async specsOf(userId: string, connectorIds: readonly string[]): Promise<ConnectorSpec[]> {
     return await Promise.all(
       [...new Set(connectorIds)].map(async (connectorId) => {
@@ -116,7 +119,7 @@ export class ConnectorAccess {
   }
 }
 
-/** Throws CONNECTOR_FAILED when one of them needs a sign-in. */
+/** Throws CONNECTOR_FAILED if a connector needs a sign-in. */
 export function assertSignedIn(specs: readonly ConnectorSpec[]): void {
   for (const spec of specs) {
     const { target } = spec
@@ -125,7 +128,6 @@ export function assertSignedIn(specs: readonly ConnectorSpec[]): void {
   }
 }
 
-/** As a run is told it. */
 export function refusalOf({ name }: Pick<ConnectorSpec, 'name'>, { reason }: UnusableTarget): string {
   return `Connector "${name}": ${reason}`
 }
@@ -136,7 +138,7 @@ function signedIn(url: string, result: TokenResult, privateHosts: readonly strin
   return { kind: 'http', url, headers: {}, access: result, privateHosts }
 }
 
-/** A server may repeat what comes after the name of the scheme alone, and a part of that. */
+/** Servers may echo only the part after the scheme, or a piece of that part. */
 function wordsOf(value: string): string[] {
   const rest = value.slice(value.indexOf(' ') + 1)
   return rest === value ? [] : [rest, ...rest.split(' ', wordsMax)]

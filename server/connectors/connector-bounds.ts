@@ -3,18 +3,17 @@ import { lookupsPerUserMax } from '../outbound/peer.ts'
 
 export type ProcessLimits = { processesMax: number; processesPerUserMax: number }
 
-/** For how long a run waits for room for its servers. */
+/** How long a run waits for process slots for its servers. */
 export const placesWaitMsMax = 60_000
 
-/** An answer may have 10 MB. What is read of it takes several times as much until it is parsed. */
+/** An answer may have 10 MB. Until it is parsed, the bytes already read take several times their size. */
 const answerBytesPerUser = 16 * 1024 * 1024
 const answerBytesTotal = 64 * 1024 * 1024
 
-/** What users' connectors may have at once, in all runs together. */
+/** Bounds for users' connectors across all concurrent runs. */
 export class ConnectorBounds {
   readonly lookups = new FairPlaces({ perUser: lookupsPerUserMax })
   readonly answers = new FairPlaces({ perUser: answerBytesPerUser, total: answerBytesTotal })
-  /** Of stdio servers. */
   readonly processes: FairPlaces
   readonly limits: ProcessLimits
 

@@ -15,35 +15,35 @@ type Parts = {
   agents: AgentHost
   clock: Clock
   store: Store
-  /** Of one user, on this node; 0 for any number. A check is no execution, and does not count as one. */
+  /** Limit for one user on this node; 0 for unlimited. A check is not an execution and does not count as one. */
   checksPerMinute: number
 }
 
 export type CheckResult = { tools: McpTool[]; failure: null } | { tools: null; failure: string }
 
 const checkMs = 20_000
-/** Checks of one user at a time: each is a connection to a server of the user's choice. */
+/** Max concurrent checks per user; each connects to a server of the user's choice. */
 const checksMax = 4
 const minuteMs = 60_000
 
-/** Connects to users' connectors, outside of any run, to see whether they work and what they offer. */
+/** Connects to users' connectors outside of runs, to see whether they work and what they offer. */
 export class ConnectorChecks {
   readonly #parts: Parts
   readonly #running = new FairPlaces({ perUser: checksMax })
-  /** When each user's checks of the last minute began; who checked last stands last. */
+  /** Start times of each user's checks in the last minute. The user with the latest check comes last. */
   readonly #begun = new Map<string, EpochMs[]>()
 
   constructor(parts: Parts) {
     this.#parts = parts
   }
 
-  /** Keeps what it finds as the connector's status. Throws as `within` does. */
+  /** Stores the result as the connector's status. Throws as `within` does. */
   async check(record: ConnectorRecord): Promise<CheckResult> {
     const { id: connectorId, updatedAt, userId } = record
     return await this.within(userId, async () => {
       const spec = await this.#parts.access.specOf(record)
       const { target } = spec
-      // There is nothing to connect with, and its status says so already.
+      // There is nothing to connect with, and the status already says so.
       if (target.kind === 'unusable' && target.needsSignIn) return { tools: null, failure: refusalOf(spec, target) }
       const result = await this.#probe(spec)
       const status = result.failure === null ? 'ok' : 'failed'
@@ -54,8 +54,8 @@ export class ConnectorChecks {
   }
 
   /**
-   * Does what goes out to a server of the user's choice. Throws CONFLICT when too much of that is under way for the user,
-   * and RATE_LIMIT_EXCEEDED when too much began within a minute.
+   * Runs work that connects to a server of the user's choice. Throws CONFLICT if the user has too many in progress, and
+   * RATE_LIMIT_EXCEEDED if too many started within a minute.
    */
   async within<Result>(userId: string, work: () => Promise<Result>): Promise<Result> {
     const place = this.#running.open(userId)
@@ -70,7 +70,7 @@ export class ConnectorChecks {
     }
   }
 
-  /** No window of a minute holds more than may be; refusals do not count. */
+  /** Enforces the limit over any 60 seconds; rejected checks do not count. */
   #count(userId: string): void {
     const { checksPerMinute, clock } = this.#parts
     if (checksPerMinute === 0) return

@@ -3,11 +3,9 @@ import { isoTimestamp, jsonObject, pageInput, pageOutput, resourceId } from '../
 import { jsonBytes } from '../store/byte-bounds.ts'
 import { connectorAuthTypes, connectorStatuses } from '../store/records.ts'
 
-// The shapes of the connector operations on the wire, over REST and typed RPC alike.
-
 const secretCharsMax = 8192
 const headersMax = 10
-/** Of all headers together; most servers refuse more. Each answer is searched for what they hold. */
+/** Limit for all headers together; most servers reject more. Every answer is searched for header values. */
 const headerCharsMax = 16_384
 const allowedToolsBytesMax = 65_536
 

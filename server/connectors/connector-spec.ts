@@ -1,15 +1,15 @@
-/** An MCP server of the user's own on the network. `headers` hold the secrets. */
+/** A user's own MCP server on the network. `headers` contain the secrets. */
 export type HttpTarget = {
   kind: 'http'
   url: string
   headers: Readonly<Record<string, string>>
-  /** The access token of a sign-in, which may be renewed while the run goes on. */
+  /** Access token from a sign-in, which may be renewed during the run. */
   access?: AccessToken
-  /** `host` or `host:port` that the operator allows though their addresses are private. */
+  /** `host` or `host:port` entries that the operator allows despite their private addresses. */
   privateHosts: readonly string[]
 }
 
-/** An MCP server that the operator defined, started for each run. `env` is all that it sees, PATH included. */
+/** An MCP server defined by the operator, started for each run. `env` is its whole environment, including PATH. */
 export type StdioTarget = {
   kind: 'stdio'
   command: string
@@ -18,17 +18,16 @@ export type StdioTarget = {
   cwd: string | null
 }
 
-/** A connector that was accepted and cannot be used any more: it was deleted, or its secrets cannot be read. */
+/** A connector that has become unusable, for example because it was deleted or its secrets cannot be read. */
 export type UnusableTarget = { kind: 'unusable'; reason: string; needsSignIn?: true }
 
-/** A token, and the version of the tokens that it is of. */
 export type AccessToken = { token: string; version: number }
 
-/** A token, or why there is none: as long as nobody signs in, or as it seems for now. */
+/** An access token, or why there is none: until the user signs in again, or temporarily. */
 export type TokenResult = AccessToken | { needsSignIn: string } | { failure: string }
 
 /**
- * Asks for another token than the one of that version, which a connector's server did not take, or not for want of
+ * Requests a replacement for the token of that version, which a connector's server rejected as invalid or for lack of
  * `scopeNeeded`. Never rejects.
  */
 export type RenewToken = (of: {
@@ -38,24 +37,27 @@ export type RenewToken = (of: {
   scopeNeeded: string | null
 }) => Promise<TokenResult>
 
-/** A connector as a run is given it: where to connect, as whom, and what may be called. Never logged. */
+/**
+ * A connector as a run receives it: where to connect, with which credentials, and which tools are allowed. Never
+ * logged.
+ */
 export type ConnectorSpec = {
   connectorId: string
   userId: string
   name: string
-  /** The tools that the user allows; null for all of them. */
+  /** Tools that the user allows; null for all. */
   allowedTools: readonly string[] | null
   target: HttpTarget | StdioTarget | UnusableTarget
-  /** What no message may repeat. */
+  /** Values that no message may repeat. */
   secrets: readonly string[]
 }
 
-/** Why a connector cannot be used, in a sentence for its user. */
+/** Why a connector is unusable, as one sentence for its user. */
 export class ConnectorError extends Error {
   override readonly name = 'ConnectorError'
 }
 
-/** Why a run cannot use its connectors now, by no fault of its user, of a server or of the agent. */
+/** Why a run cannot use its connectors now, through no fault of its user, a server or the agent. */
 export class ConnectorsUnavailableError extends Error {
   override readonly name = 'ConnectorsUnavailableError'
 }

@@ -40,11 +40,11 @@ export type ConnectorParts = {
   vault: SecretVault
 }
 
-/** Headers that the protocol or the connection itself sets. */
+/** Headers that the protocol or the connection sets itself. */
 const ownHeaders =
   /^(?:host|connection|keep-alive|proxy-.*|te|trailer|transfer-encoding|upgrade|content-.*|accept|accept-.*|expect|mcp-.*|user-agent)$/i
 
-/** Keeps a connector, its secrets encrypted. Nothing is connected to yet. */
+/** Stores a connector with its secrets encrypted. Does not connect yet. */
 export async function createConnector(
   { access, catalogue, clock, store, vault }: ConnectorParts,
   { input, userId }: { input: z.output<typeof CreateConnectorInput>; userId: string },
@@ -91,7 +91,7 @@ export async function updateConnector(
   if (url !== undefined) {
     if (old.url === null) throw badField('url', 'This connector runs a server of the operator, which has no address')
     changes.url = checkUrl(url, access.privateHosts)
-    // Else whoever may change a connector could have its secrets sent anywhere.
+    // Otherwise anyone who may change a connector could have its secrets sent anywhere.
     if (!auth && old.sealed !== null && new URL(changes.url).origin !== new URL(old.url).origin) {
       throw badField('auth', 'Give the secrets anew when the address is at another host')
     }
@@ -101,7 +101,7 @@ export async function updateConnector(
     Object.assign(changes, sealed(vault, { auth, userId, connectorId }))
   }
   const kept = old.authType === 'oauth' ? await readKept(signIns, { userId, connectorId }) : undefined
-  // What was looked at above is what is changed: else new secrets could be paired with an address that came meanwhile.
+  // Updates only the version checked above. Otherwise new secrets could be paired with a URL that was set meanwhile.
   const result = await store.updateConnector({ userId, connectorId, changes, ifUpdatedAt: old.updatedAt })
   if (result.outcome === 'updated') {
     if (result.connector.status === 'needs_sign_in') await revokeKept(signIns, { userId, connectorId }, kept)
@@ -111,7 +111,7 @@ export async function updateConnector(
   throw result.reason === 'unknown' ? notFound() : nameTaken(name ?? old.name)
 }
 
-/** Runs that are under way keep the connection that they have; later ones that name it are refused or fail. */
+/** Runs in progress keep their connection. Later runs that name the connector are rejected or fail. */
 export async function deleteConnector({ signIns, store }: ConnectorParts, of: ConnectorOf): Promise<void> {
   const kept = await readKept(signIns, of)
   if (!(await store.deleteConnector(of))) throw notFound()
@@ -120,7 +120,7 @@ export async function deleteConnector({ signIns, store }: ConnectorParts, of: Co
 
 type SignIn = { caller: SignInCaller; connectorId: string; baseUrl: string }
 
-/** Where the connector's owner signs in. `baseUrl` is that of the service, as the owner's browser knows it. */
+/** Returns where the connector's owner signs in. `baseUrl` is the service's, as the owner's browser sees it. */
 export async function signIn(
   { checks, signIns, store }: ConnectorParts,
   { baseUrl, caller, connectorId }: SignIn,
@@ -130,20 +130,20 @@ export async function signIn(
   return await checks.within(caller.userId, () => beginSignIn(signIns, { caller, connector, redirectUri }))
 }
 
-/** Resolves to whether the server says that it has revoked what the sign-in gave. */
+/** Resolves to whether the server confirmed that it revoked the sign-in's tokens. */
 export async function signOut({ signIns, store }: ConnectorParts, of: ConnectorOf): Promise<boolean> {
   const { authType } = await find(store, of)
   if (authType !== 'oauth') throw badField('connectorId', 'Must be that of a connector whose auth has the type oauth')
   return await endSignIn(signIns, of)
 }
 
-/** Connects, and keeps how that went. A server that cannot be used is an answer here, not an error. */
+/** Connects and stores the outcome. An unusable server is a result here, not an error. */
 export async function testConnector({ checks, store }: ConnectorParts, of: ConnectorOf): Promise<Connector> {
   await checks.check(await find(store, of))
   return toConnector(await find(store, of))
 }
 
-/** Asks the server for its tools. Throws CONNECTOR_FAILED when it cannot be used. */
+/** Asks the server for its tools. Throws CONNECTOR_FAILED if the server is unusable. */
 export async function listTools({ checks, store }: ConnectorParts, of: ConnectorOf): Promise<ListToolsOutput> {
   const connector = await find(store, of)
   const { failure, tools } = await checks.check(connector)
@@ -193,8 +193,8 @@ function checkAuth(auth: ConnectorAuth, { catalogue, server: serverId }: AuthOf)
 }
 
 /**
- * The address as it is stored. A private one is refused here where it shows; where a name leads, and where a redirect
- * does, is looked at when the connection is made, which is the check that counts.
+ * Normalizes the URL for storage. Rejects private addresses that it shows. The decisive check follows when connecting,
+ * on resolved names and redirects.
  */
 function checkUrl(text: string, privateHosts: readonly string[]): string {
   const url = URL.canParse(text) ? new URL(text) : undefined

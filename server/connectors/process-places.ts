@@ -4,13 +4,13 @@ import { McpConnection } from './thread/mcp-connection.ts'
 
 type Options = { bounds: ConnectorBounds; signal: AbortSignal }
 
-/** What connections need of the process that they are in. Without `renew` an access token is used until its end. */
+/** Resources that connections need from their process. Without `renew` an access token is used until it expires. */
 export type ConnectorMeans = { bounds: ConnectorBounds; renew?: RenewToken | undefined }
 
 /**
- * Takes a place for each process that a run needs, all at once: two runs that each had half of theirs would wait for
- * each other. Each is given back when its connection is closed. Throws a ConnectorError when the run may not have so many,
- * and a ConnectorsUnavailableError when there was no room for them in time, which also others may be the cause of.
+ * Takes slots for all processes of a run in one step: two runs with half of theirs each would wait for each other. Each
+ * slot is returned when its connection closes. Throws a ConnectorError if the run needs more than allowed. Throws a
+ * ConnectorsUnavailableError if no slots became free in time, which other users may also cause.
  */
 export async function takeProcesses(
   groups: readonly (readonly ConnectorSpec[])[],
@@ -38,7 +38,7 @@ export async function takeProcesses(
   }
 }
 
-/** Opens the connection that a place was taken for. */
+/** Opens a connection whose slot is already taken. */
 export function openConnection(
   spec: ConnectorSpec,
   { bounds, renew, signal }: Options & ConnectorMeans,

@@ -3,18 +3,19 @@ import { StoreOpenError } from '../store/store-open-error.ts'
 import type { SharedSettings } from '../store/shared.ts'
 import type { Secrets } from './secret-vault.ts'
 
-/** Under which the check value is kept. */
+/** Settings key of the check value. */
 export const secretSetting = 'secret'
 
-/** Tells whether two have the same secret, and nothing of what it is. */
+/** Check value that shows whether two secrets are equal, and nothing else about them. */
 export function secretCheck(secret: string): string {
   return createHmac('sha256', secret).update('errand: the secret of all nodes').digest('base64url')
 }
 
 /**
- * Servers with another secret than the one before would refuse its links and could not read its encrypted rows. The first
- * to come settles which secret is the right one; one that knows it as its previous secret is in the middle of a change.
- * `ownDir` is the data directory of a database that is not shared: there a restore may have left the secret behind.
+ * Throws if this server has another secret than the others: it would reject their links and could not read their
+ * encrypted rows. The first server decides which secret is valid. A server that knows that one as a previous secret is
+ * in the middle of a rotation. `ownDir` is the data directory of an unshared database, where a restore may have left
+ * the secret behind.
  */
 export async function assertSameSecret(
   settings: SharedSettings,
@@ -30,7 +31,7 @@ export async function assertSameSecret(
   )
 }
 
-/** From now on the current secret is the right one: nothing is under the one before. */
+/** Makes the current secret the valid one; nothing is encrypted with the previous one any more. */
 export async function settleSecret(settings: SharedSettings, { current }: Secrets): Promise<void> {
   await settings.replace(secretSetting, secretCheck(current))
 }

@@ -1,30 +1,30 @@
-/** Shorter ones are parts of ordinary words and numbers. */
+/** Shorter secrets are parts of ordinary words and numbers. */
 const secretCharsMin = 6
 const rootCodes = 256
 
 /**
- * Takes secrets out of texts in one pass, whatever they are and however many: an automaton of Aho and Corasick. Secrets
- * replaced one after the other cost their number times the text, and a search for a single one costs, where a user
- * chooses both it and the text, its length times the text.
+ * Removes secrets from strings in one pass, whatever their content and number, with an Aho-Corasick automaton.
+ * Replacing them one after another costs their number times the string length. Searching for a single one costs its
+ * length times the string length if a user chooses both.
  */
 export class SecretFilter {
-  /** The longest secret, in characters; 0 where there is none. */
+  /** Length of the longest secret in characters; 0 if there are none. */
   readonly longest: number
   readonly #known: ReadonlySet<string>
-  /** A trie: each node's character, its first child, the next child of its parent. Node 0 is the root, and no child. */
+  /** Trie: each node's character, first child and next sibling. Node 0 is the root and also means no child. */
   readonly #code: Uint16Array
   readonly #child: Int32Array
   readonly #sibling: Int32Array
-  /** The node of the longest proper suffix that is in the trie as well. */
+  /** Node of the longest proper suffix that is also in the trie. */
   readonly #fallback: Int32Array
-  /** How long the longest secret is that ends here; 0 for none. */
+  /** Length of the longest secret that ends here; 0 for none. */
   readonly #hit: Int32Array
   readonly #fromRoot = new Int32Array(rootCodes)
   #nodes = 1
 
   constructor(secrets: readonly string[]) {
     const long = secrets.filter((secret) => secret.length >= secretCharsMin)
-    // Also as they are inside of a text that is JSON.
+    // Also as they appear inside a JSON string.
     this.#known = new Set(long.flatMap((secret) => [secret, JSON.stringify(secret).slice(1, -1)]))
     const known = [...this.#known]
     const room = known.reduce((sum, secret) => sum + secret.length, 1)
@@ -38,7 +38,7 @@ export class SecretFilter {
     this.#link()
   }
 
-  /** The beginning of a text, so many characters of it, with `…` for each secret in it, whole or cut. */
+  /** Returns the first `charsMax` characters, with `…` for each secret, whole or cut. */
   cleanText(text: string, charsMax = text.length): string {
     if (this.longest === 0) return text.slice(0, charsMax)
     const starts: number[] = []
@@ -49,7 +49,7 @@ export class SecretFilter {
       const chars = this.#hit[node]!
       if (chars === 0) continue
       let from = at + 1 - chars
-      // What overlaps is one range.
+      // Overlapping matches form one range.
       while (ends.length > 0 && ends.at(-1)! > from) {
         from = Math.min(from, starts.pop()!)
         ends.pop()
@@ -67,7 +67,7 @@ export class SecretFilter {
     return clean + text.slice(copied, Math.max(copied, charsMax))
   }
 
-  /** A value of JSON in whose strings and keys no secret is left. Its nesting is bounded before. */
+  /** Removes all secrets from the strings, numbers and keys of a JSON value. Callers bound its nesting first. */
   clean<Value>(value: Value): Value {
     return (this.longest === 0 ? value : this.#clean(value)) as Value
   }
@@ -97,7 +97,7 @@ export class SecretFilter {
     this.#hit[node] = secret.length
   }
 
-  /** Level by level, as a node's fallback is nearer to the root. */
+  /** Runs level by level, because a node's fallback is nearer to the root. */
   #link(): void {
     const order = new Int32Array(this.#nodes)
     for (let from = 0, to = 1; from < to; from++) {
@@ -118,7 +118,7 @@ export class SecretFilter {
     }
   }
 
-  /** A node has no more children than there are secrets. */
+  /** A node has at most as many children as there are secrets. */
   #childOf(node: number, code: number): number {
     if (node === 0 && code < rootCodes) return this.#fromRoot[code]!
     let child = this.#child[node]!
@@ -129,7 +129,6 @@ export class SecretFilter {
 
 const filters = new WeakMap<readonly string[], SecretFilter>()
 
-/** The filter of those secrets, made once. */
 export function filterOf(secrets: readonly string[]): SecretFilter {
   let filter = filters.get(secrets)
   if (!filter) filters.set(secrets, (filter = new SecretFilter(secrets)))

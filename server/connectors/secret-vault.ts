@@ -1,13 +1,13 @@
 import { createCipheriv, createDecipheriv, createHash, hkdfSync, randomBytes } from 'node:crypto'
 import { assert } from '../kernel/assert.ts'
 
-/** What the service's secrets are: the one that encrypts, and earlier ones that what is stored may still be under. */
+/** The service's secrets: the one that encrypts, and earlier ones that stored data may still be encrypted with. */
 export type Secrets = { current: string; previous: readonly string[] }
 
-/** Whose secrets these are. Part of what is authenticated, so that nobody's can be put in another's place. */
+/** Owner of secrets. Part of the authenticated data, so that one owner's secrets cannot be passed off as another's. */
 export type SecretOwner = { userId: string } & ({ connectorId: string; part?: string } | { webhookId: string })
 
-/** Of a connector's tokens: they are shown to nobody but that issuer. */
+/** Owner of a connector's tokens, which are shown only to that issuer. */
 export function grantOwner(of: { userId: string; connectorId: string; issuer: string }): SecretOwner {
   const { connectorId, issuer, userId } = of
   return { userId, connectorId, part: `grant of ${issuer}` }
@@ -29,9 +29,9 @@ const connectorsPurpose = 'errand: secrets of connectors'
 type Key = { id: string; key: Buffer }
 
 /**
- * Encrypts users' secrets with AES-256-GCM, under a key derived from the service's secret (HKDF-SHA256, RFC 5869), as
- * `v1.{key id}.{base64url of nonce, ciphertext and tag}`. The nonce is random: at 96 bits it may repeat after some
- * billions of secrets under one key, which no installation comes near.
+ * Encrypts users' secrets with AES-256-GCM under a key derived from the service's secret (HKDF-SHA256, RFC 5869). The
+ * format is `v1.{key id}.{base64url of nonce, ciphertext and tag}`. The nonce is random: at 96 bits it may repeat after
+ * some billions of secrets under one key, far more than any installation stores.
  */
 export class SecretVault {
   readonly #read: () => Secrets
@@ -39,8 +39,8 @@ export class SecretVault {
   #keys: { current: Key; all: Map<string, Key> } | undefined
 
   /**
-   * `read` is asked again whenever something is sealed, and for a key that is not known. Each purpose has keys of its own,
-   * so that what unauthenticated clients can have sealed tells nothing of users' secrets.
+   * Calls `read` again for each seal and for an unknown key. Each purpose has separate keys, so that values sealed for
+   * unauthenticated clients reveal nothing about users' secrets.
    */
   constructor(read: () => Secrets, purpose = connectorsPurpose) {
     this.#read = read
@@ -76,7 +76,7 @@ export class SecretVault {
     }
   }
 
-  /** Whether the secrets are under the key that encrypts now. */
+  /** Whether the secrets are encrypted with the current key. */
   isCurrent(sealed: string): boolean {
     return sealed.split('.')[1] === this.#load().current.id
   }

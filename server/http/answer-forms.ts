@@ -14,11 +14,11 @@ import { respond, withHeaders, type HeaderList } from './respond.ts'
 import type { RoutedRequest } from './routed-request.ts'
 import { linesType, writeLines } from './write-lines.ts'
 
-/** How results and errors look to the clients of a route. */
+/** Wire format of a route's results and errors. */
 export type AnswerForm = {
   isStream?: true
   answer: (routed: RoutedRequest, result: unknown) => Promise<void>
-  /** The status and the headers are those of the error, where it says nothing else. */
+  /** Status and headers default to those of the error. */
   error: (
     error: ErrandError,
     routed: RoutedRequest,
@@ -33,17 +33,17 @@ export const restForm: AnswerForm = {
 export const rpcForm: AnswerForm = {
   answer: (routed, result) => answerJson(routed, writeJson({ result: { data: envelope.serialize(result) } })),
   error: (error, { about, operation }) => ({
-    // Of a batch, or of no call yet, there is no name.
+    // Batches, and errors before any call, have no operation name.
     text: rpcErrorJson(error, about.route?.endsWith(operation) ? operation : undefined),
   }),
 }
 
-/** The body of an error that clients of typed RPC read; without an operation it is of no call. */
+/** RPC error body; `operation` is absent if the error is not tied to one call. */
 export function rpcErrorJson(error: ErrandError, operation?: string): string {
   return JSON.stringify({ error: envelope.serialize(rpcError(error, operation)) })
 }
 
-/** Refusals of an admission, which are told as an event of the stream too. */
+/** Admission errors that are also reported as a stream event. */
 const streamed = new Set<ErrorCode>([
   'NOT_FOUND',
   'CONNECTOR_NOT_FOUND',
@@ -59,18 +59,19 @@ const streamed = new Set<ErrorCode>([
 ])
 
 export const eventsType = 'text/event-stream'
-/** Below the half minute after which some proxies close what is silent. */
+/** Below the half minute after which some proxies close a silent connection. */
 export const silentMs = 15_000
 
-/** Whether a client asks for server-sent events rather than for lines of JSON. */
 function wantsSse({ headers: { accept = '' } }: IncomingMessage): boolean {
   return accept.includes(eventsType) && !accept.includes('ndjson')
 }
 
-/** Comments keep a connection open that is silent. */
+/** Comments keep a silent connection open. */
 export const sseIdle = { type: eventsType, idle: { afterMs: silentMs, text: ':\n\n' } }
 
-/** The events of a chat, as lines or server-sent events. What is refused before there is a stream is answered with its status. */
+/**
+ * Chat events as JSON lines or server-sent events. A request rejected before the stream starts gets its error status.
+ */
 export const linesForm: AnswerForm = {
   isStream: true,
   async answer({ context, headers, request, response }, result) {
@@ -96,8 +97,8 @@ const seqField = ',"seq":'
 const deltaType = 'assistant_delta'
 
 /**
- * Lines as the service writes them, one number after the other, with `type`, `timestamp` and `seq` as their first fields,
- * as server-sent events.
+ * Converts the service's lines to server-sent events. Lines are numbered consecutively, and their first fields are
+ * `type`, `timestamp` and `seq`.
  */
 function toSse(lines: string): string {
   const seqAt = lines.indexOf(seqField) + seqField.length
@@ -105,7 +106,7 @@ function toSse(lines: string): string {
   let events = ''
   for (let start = 0, end = lines.indexOf('\n'); end !== -1; start = end + 1, end = lines.indexOf('\n', start)) {
     const typeAt = start + beforeType
-    // Most are, and comparing is faster than cutting.
+    // Most events are deltas, and comparing is faster than slicing.
     const type = lines.startsWith(deltaType, typeAt) ? deltaType : lines.slice(typeAt, lines.indexOf('"', typeAt))
     events += `id: ${seq++}\nevent: ${type}\ndata: ${lines.slice(start, end)}\n\n`
   }
@@ -114,14 +115,13 @@ function toSse(lines: string): string {
 
 const writtenEvents = new WeakMap<TaskEvent, string>()
 
-/** Followers of a task share the objects of its progress; each object is serialized once. */
+/** Followers of a task share its progress objects, so each object is serialized once. */
 function writeEvent(event: TaskEvent): string {
   const written = writtenEvents.get(event) ?? JSON.stringify(event)
   writtenEvents.set(event, written)
   return written
 }
 
-/** The events of a task: lines of JSON, or server-sent events for a client that asks for these. */
 export const eventsForm: AnswerForm = {
   isStream: true,
   async answer({ context, headers, request, response }, result) {
@@ -134,7 +134,7 @@ export const eventsForm: AnswerForm = {
       : (event: TaskEvent) => `${writeEvent(event)}\n`
     const next = async () => (await stream.next())?.map(write).join('')
     const { stallMs } = context.stream!
-    // A client that is gone without a word takes a place until that is noticed.
+    // A client that has disappeared silently takes a slot until that is noticed.
     response.socket?.setKeepAlive(true, silentMs)
     try {
       await writeLines(response, { headers, next, stallMs, ...(isSse && sseIdle) })
@@ -157,7 +157,7 @@ export async function answerJson({ context, headers, response }: RoutedRequest, 
   respond(response, { status: 200, text, headers })
 }
 
-/** What a caller's window still takes: as an admission saw it, or as it is now. */
+/** State of the caller's rate window, from the admission or as of now. */
 export async function rateOf({ caller, rate, services }: Context): Promise<RateState | null> {
   return caller && (rate ?? (await services.store.readRate(caller)))
 }

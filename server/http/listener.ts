@@ -24,7 +24,7 @@ type ListenerParts = PipelineParts & {
   gate: RequestGate
   ends: RequestEnds
   connectionsMax: number
-  /** A reader that takes nothing of an answer for so long is cut off. */
+  /** A client that reads nothing of a response for this long is cut off. */
   stallMs: number
 }
 
@@ -43,14 +43,14 @@ const keepAliveTimeoutMs = 65_000
 const exposedHeaders =
   'X-RateLimit-Limit, X-RateLimit-Remaining, X-RateLimit-Reset, Retry-After, X-Request-Id, Errand-Turn-Id, Errand-Cost-Usd, X-Should-Retry, Mcp-Session-Id'
 
-/** Where an error of no call is read otherwise than over REST. */
+/** Error bodies outside of any call, for forms other than REST. */
 const errorJsons = new Map<unknown, (error: ErrandError) => string>([
   [rpcForm, (error) => rpcErrorJson(error)],
   [wireForm, wireErrorJson],
   [mcpForm, mcpErrorJson],
 ])
 
-/** The HTTP server: turns away what is too much, and gives each other request its id, its route and the pipeline. */
+/** Creates the HTTP server. It turns away excess requests and gives every other one its id, route and pipeline. */
 export function createListener(parts: ListenerParts): Server {
   const server = createServer(
     {
@@ -58,9 +58,9 @@ export function createListener(parts: ListenerParts): Server {
       requestTimeout: requestTimeoutMs,
       connectionsCheckingInterval: checkEveryMs,
       keepAliveTimeout: keepAliveTimeoutMs,
-      // Node would answer these itself, without our body.
+      // Node would answer these itself, without our error body.
       requireHostHeader: false,
-      // A credential or a host that is given twice is joined, and so refused: Node would take the first of them.
+      // Joins a repeated credential or host, which is then rejected. Node would take the first one.
       joinDuplicateHeaders: true,
     },
     (request, response) => inTurn(request, response, serve),
@@ -69,7 +69,7 @@ export function createListener(parts: ListenerParts): Server {
     const target = splitTarget(request.url ?? '')
     const match = target && parts.routes.match(request.method!, target.path)
     const arrived = { request, response, target, match }
-    // A target that is malformed is nobody's look at our health.
+    // A malformed target is not a health check.
     const { isGated = false } = match?.like ?? { isGated: true }
     if (!isGated) answer(arrived)
     else if (isSpare(request)) turnAway(arrived)
@@ -100,9 +100,10 @@ export function createListener(parts: ListenerParts): Server {
   server.on('checkExpectation', (request: IncomingMessage, response: ServerResponse) =>
     inTurn(request, response, refuseExpectation),
   )
-  // Nobody listens for upgrades, so a request that offers one (some clients add `Upgrade: h2c` to all) is served plainly.
+  // Upgrades have no listener, so a request that offers one (some clients add `Upgrade: h2c` to all) is served
+  // normally.
   server.on('connect', (_request, socket: Socket) => {
-    // Node has let go of this socket: its errors and its end are ours.
+    // Node has detached this socket, so its errors and its end are up to us.
     socket.on('error', () => socket.destroy())
     if (isAnswering(socket)) return void socket.destroy()
     socket.end(rawAnswer(badField('', 'CONNECT is not supported.')), () => socket.destroySoon())
@@ -110,7 +111,7 @@ export function createListener(parts: ListenerParts): Server {
   return server
 }
 
-/** Gives a request its id and its span, and has its end told. An id that a client sends is not taken over. */
+/** Gives a request its id and span, and reports its end. Ignores an id sent by the client. */
 function begin({ ends, services }: ListenerParts, request: IncomingMessage, response: ServerResponse): RoutedRequest {
   const startedAt = performance.now()
   const requestId = newId('req', services.clock.now())
@@ -127,7 +128,7 @@ function begin({ ends, services }: ListenerParts, request: IncomingMessage, resp
     stream: null,
   }
   const routed = { request, response, path: '', query: '', params: {}, headers, operation: 'other', about, context }
-  // The answer is made, whether it is read or not; or nobody waits for it any more. Each comes once, so `on` will do.
+  // The response is complete, read or not, or its client has left. Each event fires once, so `on` is enough.
   response.on('prefinish', () => releaseGate(request))
   response.on('close', () => {
     releaseGate(request)
@@ -136,18 +137,18 @@ function begin({ ends, services }: ListenerParts, request: IncomingMessage, resp
   return routed
 }
 
-/** What every answer says. */
 function headersFor(requestId: string, request: IncomingMessage): HeaderList {
   const headers = ['X-Request-Id', requestId, 'X-Content-Type-Options', 'nosniff']
   if (isSpare(request)) headers.push('Connection', 'close')
-  // Only credentials that a page sets itself are allowed across origins; without the credentials header no cookie is.
+  // Across origins only credentials that a page sets itself are allowed. Without the credentials header, cookies are
+  // not.
   if (request.headers.origin !== undefined) {
     headers.push('Access-Control-Allow-Origin', '*', 'Access-Control-Expose-Headers', exposedHeaders)
   }
   return headers
 }
 
-/** What Node's parser refuses before there is a request object, in the same body as everything else, and returns that. */
+/** Answers what Node's parser rejects before there is a request object, with the usual body. Returns the error. */
 function answerParserError(error: Error & { code?: string }, socket: Socket): ErrandError | undefined {
   if (error.code === 'ECONNRESET' || !socket.writable) return void socket.destroy()
   if (isAnswering(socket)) return void socket.destroy()
@@ -162,8 +163,8 @@ function answerParserError(error: Error & { code?: string }, socket: Socket): Er
 }
 
 /**
- * Whether an earlier request of the connection is still being answered. What is written now would stand inside that
- * answer, or in its place, and that request may have been accepted and charged.
+ * Whether an earlier request of the connection is still being answered. Anything written now would be part of that
+ * response, or replace it. The request may have been accepted and charged.
  */
 function isAnswering(socket: Socket): boolean {
   const earlier = (socket as Socket & { _httpMessage?: ServerResponse })._httpMessage

@@ -2,21 +2,21 @@ import type { Server } from 'node:http'
 import { createServer, type AddressInfo, type ListenOptions, type Server as NetServer, type Socket } from 'node:net'
 import { closeUnusedConnections } from './limits/connection-limits.ts'
 
-// Node takes one new connection from a listening socket per turn of its event loop. Under load a turn takes tens of
-// milliseconds, and clients that connect would wait for many seconds, health checks among them. Where the system lets
-// several sockets share a port, it spreads new connections over them, and each gives one per turn.
+// Node accepts one new connection per listening socket and event-loop tick. Under load a tick takes tens of
+// milliseconds. New connections, including health checks, would then wait many seconds. If the system lets several
+// sockets share a port, it spreads new connections over them, and each accepts one per tick.
 
 const queues = 128
 const backlog = 512
 const answersMsMax = 2000
 const idlePauseMs = 50
 
-/** The sockets beside a server's own. */
+/** Additional sockets that share a server's port. */
 const others = new WeakMap<Server, NetServer[]>()
 
 type Address = { host: string; port: number }
 
-/** Rejects when the port is taken, also by a server that would share it. */
+/** Rejects if the port is taken, even by a server that would share it. */
 export async function listen(server: Server, { host, port }: Address): Promise<void> {
   if (port !== 0) {
     const probe = createServer()
@@ -27,7 +27,7 @@ export async function listen(server: Server, { host, port }: Address): Promise<v
     await listenOn(server, { host, port, reusePort: true })
   } catch (error) {
     if (isTaken(error)) throw error
-    // A system that does not let sockets share a port says so in one way or another.
+    // Systems without shared ports report that in different ways.
     return await listenOn(server, { host, port })
   }
   const { port: shared } = server.address() as AddressInfo
@@ -47,7 +47,7 @@ export async function closeServer(server: Server): Promise<void> {
   const closed = Promise.all([server, ...(others.get(server) ?? [])].map(closeOne))
   server.closeIdleConnections()
   closeUnusedConnections(server)
-  // Answers under way get a moment; a client that reads no more must not keep the process alive.
+  // Responses in progress get a moment. A client that has stopped reading must not keep the process alive.
   const timer = setTimeout(() => server.closeAllConnections(), answersMsMax)
   const idleTimer = setInterval(() => server.closeIdleConnections(), idlePauseMs)
   await closed

@@ -1,7 +1,7 @@
 import { z, type ZodType } from 'zod'
 import { badField } from '../kernel/errors.ts'
 
-/** The fields that a query string may set, and whether the schema takes a number there, or a list of texts. */
+/** Fields that a query string may set, and whether the schema expects a number or an array of strings. */
 export type QueryFields = ReadonlyMap<string, 'text' | 'number' | 'list'>
 
 const decimalNumber = /^-?(?:0|[1-9]\d{0,15})(?:\.\d{1,15})?$/
@@ -26,9 +26,9 @@ function unwrap(schema: ZodType): ZodType {
 }
 
 /**
- * The input that a query string stands for. Numbers are decimal digits only (`0x10` and `1e1` stay text, which the
- * schema refuses); a repeated key is a list's, and of another field refused, since nobody can say which value was meant;
- * unknown keys are left out.
+ * Parses a query string into an input. Numbers are decimal digits only: `0x10` and `1e1` stay strings, which the schema
+ * rejects. A repeated key forms an array. For any other field a repeated key is rejected, because it is unclear which
+ * value was meant. Unknown keys are ignored.
  */
 export function readQuery(query: string, fields: QueryFields): Record<string, unknown> {
   const input: Record<string, unknown> = {}

@@ -6,21 +6,21 @@ import { shownPath } from '../kernel/request-url.ts'
 import type { RoutedRequest } from './routed-request.ts'
 
 type RequestEndsParts = {
-  /** `seconds` is null for streams and held answers, whose length says nothing about the service. */
+  /** `seconds` is null for streams and long polls, whose duration says nothing about the service. */
   count: (request: { operation: string; status: number; seconds: number | null }) => void
   log: Logger
   tracing: ServiceTracing | undefined
 }
 
-/** What is counted for a request whose client left before there was an answer; no such status is ever sent. */
+/** Status that is counted if the client left before the response. It is never sent. */
 const clientLeft = 499
 
 export type RequestEnds = {
-  /** The answer of a request has gone out, or its client has left. `startedAt` is of performance.now(). */
+  /** The response was sent, or the client has left. `startedAt` comes from performance.now(). */
   ended: (routed: RoutedRequest, startedAt: number) => void
-  /** What was sent is no HTTP, and was answered so. */
+  /** The data sent was not HTTP, and got an error response. */
   unparsed: (status: number) => void
-  /** Turned away before anybody looked at it. Under overload a line of the log for each would be more load. */
+  /** Turned away unread. Under overload a log line for each would add load. */
   turnedAway: () => void
 }
 
@@ -47,12 +47,12 @@ export function createRequestEnds({ count, log, tracing }: RequestEndsParts): Re
   return { ended, unparsed, turnedAway }
 }
 
-/** Whether the client left before it had the whole answer. */
+/** Whether the client left before it had the whole response. */
 function wasCut({ writableFinished }: ServerResponse): boolean {
   return !writableFinished
 }
 
-/** For lines of the log that belong to a trace. */
+/** Field for log lines that belong to a trace. */
 export function traceIdOf({ span }: RequestTrace): { traceId?: string } {
   return span ? { traceId: span.spanContext().traceId } : {}
 }

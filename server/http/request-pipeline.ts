@@ -19,9 +19,9 @@ export type ErrorParts = { log: Logger; onRefused: (code: ErrorCode) => void }
 export type PipelineParts = ErrorParts & { authenticate: Authenticator; bodies: BodyRoom }
 
 /**
- * Every request from its match to its answer. The order is fixed: route, authentication, permission, body, handler; so a
- * stranger learns nothing and costs no more than the headers, or than the small body of an operation for strangers, and a
- * key that may not call an operation costs no body.
+ * Takes every request from its match to its response. The order is fixed: route, authentication, permission, body,
+ * handler. So a stranger learns nothing and costs only the headers, or the small body of a public operation. A key that
+ * may not call an operation costs no body.
  */
 export function serveRequest(parts: PipelineParts, routed: RoutedRequest, match: Match | undefined): Promise<void> {
   return answer(parts, routed, match).catch((thrown: unknown) =>
@@ -58,9 +58,9 @@ function assertHead({ request }: RoutedRequest): void {
   if (httpVersion === '1.1' && (headers.host === undefined || headers.host.includes(','))) {
     throw badField('Host', 'Must be given exactly once')
   }
-  // An empty one is what a client sends whose address has no host.
+  // Clients send an empty one if their URL has no host.
   if (headers.host && !isHost(headers.host)) throw badField('Host', 'Must be the name or address of a host')
-  // Node's parser refuses these too, but only after it has handed over the request, which would be carried out.
+  // Node's parser rejects these too, but only after it has handed over the request, which would be carried out.
   if (headers['transfer-encoding'] !== undefined && !/^chunked$/i.test(headers['transfer-encoding'])) {
     throw badField('Transfer-Encoding', 'Must be chunked')
   }
@@ -107,7 +107,7 @@ function answerOptions({ headers, request, response }: RoutedRequest, match: Mat
   request.resume()
 }
 
-/** Counts a refusal; a fault is ours to look into. */
+/** Counts a rejection, and logs a fault, which is ours to investigate. */
 export function reportError(
   { log, onRefused }: ErrorParts,
   error: ErrandError,
@@ -119,7 +119,6 @@ export function reportError(
   log.error({ requestId, userId, ...traceIdOf(about), operation, err: error.cause ?? error }, 'a request failed')
 }
 
-/** Answers an error in the form of its route. */
 export async function refuse(
   parts: ErrorParts,
   routed: RoutedRequest,

@@ -1,23 +1,26 @@
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import type { ErrandError } from '../kernel/errors.ts'
 
-/** Names and values in turn, the form that Node writes without copying; every answer carries those of its request. */
+/**
+ * Alternating names and values, the form that Node writes without copying. A response starts with the list of its
+ * request.
+ */
 export type HeaderList = string[]
 
-/** JSON unless it says another type. The headers are added to. */
+/** JSON unless `type` says otherwise. `headers` is appended to. */
 type Whole = { status: number; text: string; type?: string | undefined; headers: HeaderList }
 
 export const jsonType = 'application/json; charset=utf-8'
 
 /**
- * Writes an answer that nobody may keep. Node then reads on and drops what is left of the body, within the request's
- * timeout: closing at once would reset the connection of a client that still sends, which then never sees the answer.
+ * Writes a response that must not be cached. Node then drops the rest of the body, within the request's timeout.
+ * Closing immediately would reset the connection of a client that still sends, which would never see the response.
  */
 export function respond(response: ServerResponse, { headers, status, text, type = jsonType }: Whole): void {
   if (response.headersSent || response.destroyed) return
   const bytes = Buffer.byteLength(text)
   headers.push('Content-Type', type, 'Cache-Control', 'no-store', 'Content-Length', String(bytes))
-  // Plain ASCII is the same in both encodings, and this one is written far faster.
+  // Plain ASCII is the same in both encodings, and latin1 is written far faster.
   response.writeHead(status, headers).end(text, bytes === text.length ? 'latin1' : 'utf8')
 }
 
@@ -33,7 +36,6 @@ export function errorHeaders({ allow, retryAfterSeconds, status }: ErrandError):
   return list
 }
 
-/** Whether a request announces a body. */
 export function hasBody({ headers }: IncomingMessage): boolean {
   const { 'content-length': length, 'transfer-encoding': encoding } = headers
   return encoding !== undefined || (length !== undefined && length !== '0')

@@ -13,7 +13,7 @@ import type { RoutedRequest } from './routed-request.ts'
 
 export const read = ['GET', 'HEAD']
 
-/** The REST routes, read off the procedures' own `openapi` meta, so that no path is written twice. */
+/** REST routes, derived from the procedures' `openapi` meta, so that no path is written twice. */
 export const restRoutes: readonly Route[] = Object.values(
   rootRouter._def.procedures as unknown as Record<string, AnyProcedure>,
 ).flatMap(toRoute)
@@ -41,9 +41,9 @@ function toRoute(procedure: AnyProcedure): Route[] {
       takesIdempotencyKey: hasBody && meta.isIdempotent === true,
       form: restForm,
       handle({ context, params, query, response }, body) {
-        // A copy of many unknown fields would take as long as parsing them.
+        // Copying many unknown fields would take as long as parsing them.
         const input = Object.assign(hasBody ? (body as object) : readQuery(query, fields), params)
-        // Of others only a query can ask that the answer be held, and so outlive its client.
+        // Without `isHeld`, only a query string can ask for a long poll, which may outlive its client.
         const signal = query === '' && !meta.isHeld ? undefined : disconnectSignal(response)
         return call({ context, input, signal })
       },
@@ -51,7 +51,6 @@ function toRoute(procedure: AnyProcedure): Route[] {
   ]
 }
 
-/** The procedures that answer a stream. */
 export function streamRoutes(stallMs: number): Route[] {
   const { chat, tasks } = rootRouter
   return [
@@ -88,7 +87,7 @@ export function streamRoutes(stallMs: number): Route[] {
   ]
 }
 
-/** As a client of server-sent events says where it was when it connects again. */
+/** Position from which a reconnecting client of server-sent events continues. */
 function lastEventId({ request }: RoutedRequest): object {
   const { 'last-event-id': last = '' } = request.headers
   if (last === '') return {}

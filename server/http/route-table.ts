@@ -4,55 +4,53 @@ import type { AnswerForm } from './answer-forms.ts'
 import { decodeSegment } from '../kernel/request-url.ts'
 import type { RoutedRequest } from './routed-request.ts'
 
-/** One row of the table: what may be asked for, of whom, and how it is answered. */
+/** One row of the table: what may be requested, by whom, and how it is answered. */
 export type Route = {
-  /** Null where nothing is, whatever is asked of it. */
+  /** Null if nothing exists here, for any method. */
   methods: readonly string[] | null
-  /** With parameters as `{name}`; `{}` is a segment that nobody reads, and a last `*` all that follow. */
+  /** Parameters are `{name}`; `{}` is a segment that is not read, and a final `*` matches all that follow. */
   path: string
-  /** The name that metrics know it by. */
+  /** Name in metrics. */
   operation: string
   /** Whether it may be turned away under load. */
   isGated?: boolean
-  /** Throws 403 for a caller whom it is not for; null of what needs no authentication. */
+  /** Throws 403 if the caller lacks access; null if no authentication is needed. */
   auth: ((caller: Caller, routed: RoutedRequest) => void) | null
-  /** Read after the caller is known, if there is one; an optional object that is not sent is an empty one. */
+  /** Read after the caller is known, if any. A missing optional object counts as empty. */
   body?: 'object' | 'optional object' | 'json' | 'text' | undefined
-  /** How large a body may be that comes without authentication; that of a login when left out. */
+  /** Max size of an unauthenticated body; defaults to that of a login. */
   strangerBytesMax?: number
   takesIdempotencyKey?: boolean
-  /** Which headers pages of other origins may send, beside those of all routes. */
+  /** Headers that pages of other origins may send, in addition to those of all routes. */
   allowedHeaders?: readonly string[]
-  /** How its results and errors are written. */
   form: AnswerForm
-  /** Returns what is answered in its form; undefined when it has answered itself. */
+  /** Returns the result to write in the route's form; undefined if it has answered itself. */
   handle: (routed: RoutedRequest, body: unknown) => unknown
 }
 
 export type Match = {
-  /** Undefined when the path has routes, and none of this method. */
+  /** Undefined if the path has routes, but none for this method. */
   route: Route | undefined
-  /** A route of that path: all of one path are gated and refused alike. */
+  /** A route of that path; all routes of one path are gated and rejected alike. */
   like: Route
-  /** What stands in the path for its parameters, as it was sent. */
+  /** Raw path segments of the parameters. */
   sent: Record<string, string>
-  /** For Allow, when there is no route. */
+  /** Allow header for a match without a route. */
   allow?: string
 }
 
 type Place = {
   segments: readonly string[]
-  /** Those that are read, and where they stand. */
+  /** Named parameters and their positions. */
   parameters: readonly { name: string; at: number }[]
   routes: readonly Route[]
 }
 
-/** All routes of the service. */
 export class RouteTable {
   readonly #fixed = new Map<string, Place>()
-  /** By the number of their segments. */
+  /** Keyed by the number of segments. */
   readonly #open = new Map<number, Place[]>()
-  /** The first whose beginning fits has the path. */
+  /** The first entry whose prefix matches is used. */
   readonly #wide: Place[] = []
 
   constructor(routes: readonly Route[]) {
@@ -67,11 +65,11 @@ export class RouteTable {
       else if (path.includes('{')) this.#open.set(length, [...(this.#open.get(length) ?? []), place])
       else this.#fixed.set(path, place)
     }
-    // What a path names itself goes before what may stand there.
+    // Literal segments take precedence over parameters.
     for (const places of this.#open.values()) places.sort((a, b) => (orderOf(a) < orderOf(b) ? -1 : 1))
   }
 
-  /** Undefined where the table has nothing to say of a path. */
+  /** Undefined if the table does not cover the path. */
   match(method: string, path: string): Match | undefined {
     const segments = path.split('/')
     const others: Route[] = []
@@ -82,7 +80,7 @@ export class RouteTable {
       }
       return undefined
     }
-    // A fixed path may also be one with a parameter, of another method.
+    // A fixed path may also match one with a parameter, for another method.
     const fixed = this.#fixed.get(path)
     let match = fixed && matchIn(fixed)
     for (const place of match ? [] : (this.#open.get(segments.length) ?? [])) {
@@ -96,7 +94,7 @@ export class RouteTable {
   }
 }
 
-/** A digit for each segment; of two places the earlier one names the first segment at which they differ. */
+/** One digit per segment. Of two paths, the one with a literal at the first difference comes first. */
 function orderOf({ segments }: Place): string {
   return segments.map((segment) => (segment.startsWith('{') ? '1' : '0')).join('')
 }
@@ -123,7 +121,7 @@ function readSegments({ parameters }: Place, segments: readonly string[]): Recor
   return sent
 }
 
-/** The parameters of a path without their percent-encoding. Throws 400 where it is broken. */
+/** Decodes the parameters of a path. Throws 400 if the percent-encoding is broken. */
 export function decodePath(sent: Record<string, string>): Record<string, string> {
   for (const name in sent) {
     const value = decodeSegment(sent[name]!)

@@ -3,20 +3,19 @@ import type { Context } from '../rpc/context.ts'
 import type { RequestTrace } from '../tracing/request-trace.ts'
 import type { HeaderList } from './respond.ts'
 
-/** A request on its way to whoever answers it. */
 export type RoutedRequest = {
   request: IncomingMessage
   response: ServerResponse
   path: string
   /** Without the question mark. */
   query: string
-  /** What stands in the path for the parameters of its route, decoded. */
+  /** Decoded path parameters of the route. */
   params: Record<string, string>
-  /** For the answer, whatever it will be: the request's id, and what another origin needs to read it. */
+  /** Headers of any response: the request's id, and what another origin needs to read it. */
   headers: HeaderList
-  /** What the request turned out to ask for, by the name that metrics know it by. */
+  /** Name of the requested operation in metrics. */
   operation: string
   about: RequestTrace
-  /** For procedures; its caller is null until the request is authenticated. */
+  /** Context of procedures; its caller is null until the request is authenticated. */
   context: Context
 }

@@ -17,13 +17,13 @@ import type { Route } from './route-table.ts'
 import type { RoutedRequest } from './routed-request.ts'
 
 type RpcParts = ErrorParts & {
-  /** After so long the reader of a stream that takes nothing is cut off. */
+  /** A reader that takes nothing of a stream for this long is cut off. */
   stallMs: number
 }
 
 const prefix = '/trpc/'
 
-/** What each operation asks of its caller; null for one that is called without authentication. */
+/** Access check per operation; null if it needs no authentication. */
 const accessChecks = new Map<string, AccessCheck | null>()
 
 /** The same procedures as typed RPC: each by its name, and several in a batch. */
@@ -52,7 +52,7 @@ export function rpcRoutes(parts: RpcParts): Route[] {
           return call({ context, input: envelope.deserialize(sent), signal })
         },
       },
-      // For tRPC to refuse, which clients of it send only by mistake.
+      // Left for tRPC to reject; its clients send this only by mistake.
       {
         ...ofProcedure,
         methods: [isQuery ? 'POST' : 'GET'],
@@ -72,7 +72,7 @@ export function rpcRoutes(parts: RpcParts): Route[] {
       handle(routed, text) {
         const { context, path } = routed
         const calls = callsOf(path).length
-        // Changes are told whatever their answers come to; none is large.
+        // Mutations always report their result, and none is large.
         if (isRead && calls > 1) context.batch = new Batch(context.caller!.userId, calls)
         return throughTrpc(parts, routed, text as string | undefined)
       },
@@ -81,13 +81,13 @@ export function rpcRoutes(parts: RpcParts): Route[] {
   return [...single, ...batches]
 }
 
-/** The operations that exist of those that a path names. */
+/** Existing operations among those that a path names. */
 function callsOf(path: string): string[] {
   const names = decodeSegment(path.slice(prefix.length))?.split(',', batchCallsMax) ?? []
   return names.filter((name) => accessChecks.has(name))
 }
 
-/** Throws why a caller may make none of the calls, before a look at their inputs. */
+/** Throws if the caller may make none of the calls, before their inputs are examined. */
 function assertSomeCall(calls: readonly string[], caller: Caller): void {
   let refusal = new ErrandError('NOT_FOUND', 'There is no such operation.')
   for (const [index, name] of calls.entries()) {
@@ -101,9 +101,9 @@ function assertSomeCall(calls: readonly string[], caller: Caller): void {
 }
 
 /**
- * The input of the plain form of a call: one query or mutation, outside a batch, with its input as JSON. It means what it
- * means to tRPC's own handler, which makes a fetch Request, a Response and their streams of each call: two thirds of the
- * time of a submission. Undefined for everything else, malformed input too, which is tRPC's to answer.
+ * Input of a plain call: one query or mutation, outside a batch, with JSON input. It means the same as in tRPC's own
+ * handler. That handler creates a fetch Request, a Response and their streams per call: two thirds of the time of a
+ * submission. Undefined for everything else, including malformed input, which tRPC answers.
  */
 function plainInput({ query, request }: RoutedRequest, body: string | undefined): object | undefined {
   const { 'content-type': type, 'trpc-accept': accept } = request.headers
@@ -113,7 +113,7 @@ function plainInput({ query, request }: RoutedRequest, body: string | undefined)
   return text === undefined ? undefined : parse(text)
 }
 
-/** The text of `input`, if that is all there is in the query. */
+/** Value of `input`, if the query contains nothing else. */
 function inputOf(query: string): string | undefined {
   if (!query.startsWith('input=') || query.includes('&')) return undefined
   return new URLSearchParams(query).get('input') ?? undefined
@@ -128,14 +128,14 @@ function parse(text: string): object | undefined {
   }
 }
 
-/** Batches, streams and what is malformed are tRPC's own to answer, each call in its form. */
+/** Lets tRPC answer batches, streams and malformed requests, each call in its form. */
 async function throughTrpc(parts: RpcParts, routed: RoutedRequest, body = ''): Promise<void> {
   const { context, headers, path, query, request, response } = routed
   const { caller, services } = context
   if (request.headers['trpc-accept'] === 'application/jsonl') context.stream = streamReader(response, parts.stallMs)
   const rate = caller && (await services.store.readRate(caller))
   for (let at = 0; at < headers.length; at += 2) response.setHeader(headers[at]!, headers[at + 1]!)
-  // Neither the target nor the Host header, as the client sent them, may reach a parser that throws.
+  // Neither the raw target nor the client's Host header may reach a parser that throws.
   request.url = query === '' ? path : `${path}?${query}`
   request.headers.host = 'localhost'
   await nodeHTTPRequestHandler<typeof rootRouter, IncomingMessage, ServerResponse>({

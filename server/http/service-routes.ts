@@ -19,22 +19,21 @@ export type RouteParts = ErrorParts & {
   console: ConsoleFiles
   metrics: Handler
   mcp: Handler
-  /** Both addresses of a single sign-on. */
+  /** Both URLs of single sign-on. */
   oidc: Handler
   payload: Handler
-  /** Where a browser comes back to from the sign-in of a connector. */
+  /** Return URL of a connector's sign-in. */
   signInCallback: Handler
-  /** What a payment provider sends. */
+  /** Webhook of the payment provider. */
   paymentEvent: Handler
-  /** Serves nothing but what an operator's tools read. */
+  /** Serves only what an operator's tools read. */
   isWorker: boolean
-  /** A reader that takes nothing of a stream for so long is cut off. */
+  /** A reader that takes nothing of a stream for this long is cut off. */
   stallMs: number
-  /** Why requests should go elsewhere; null when they should not. */
+  /** Why requests should go elsewhere; null if they should not. */
   whyNotReady: () => Promise<string | null>
 }
 
-/** The table of all that the service serves. */
 export function createRoutes(parts: RouteParts): RouteTable {
   const ok = { status: 'ok' }
   const operator = [
@@ -59,7 +58,7 @@ export function createRoutes(parts: RouteParts): RouteTable {
     { ...nothing('/v1/*'), isGated: true, operation: 'other', form: wireForm },
     ...rpcRoutes(parts),
     { ...mcpRoute, handle: parts.mcp },
-    // Without an id it is a link that is wrong.
+    // No id: answered like any invalid link.
     ...['/api/payloads/{}', '/api/payloads/'].map((path) => open(path, 'payload', parts.payload)),
     {
       ...open(eventsPath, 'paymentEvent', parts.paymentEvent),
@@ -85,7 +84,7 @@ export function createRoutes(parts: RouteParts): RouteTable {
   return table
 }
 
-/** What anybody may read, however busy the service is. */
+/** Route that anyone may read, however busy the service is. */
 function open(path: string, operation: string, handle: Handler): Route {
   return { methods: read, path, operation, auth: null, form: restForm, handle }
 }

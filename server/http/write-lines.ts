@@ -4,29 +4,29 @@ import { withHeaders, type HeaderList } from './respond.ts'
 type Lines = {
   headers: HeaderList
   type?: string
-  /** Several whole lines at a time; undefined after the last. */
+  /** Resolves to several whole lines at a time; undefined after the last. */
   next: () => Promise<string | undefined>
-  /** How they are written, where that is another way. */
+  /** Converts the lines to another format. */
   inForm?: (lines: string) => string
   stallMs: number
-  /** Written where nothing else is, once in that time at least, so that nobody on the way takes the connection for a dead one. */
+  /** Written at least once per `afterMs` of silence, so that no proxy takes the connection for a dead one. */
   idle?: { afterMs: number; text: string }
 }
 
 export const linesType = 'application/x-ndjson'
 
-/** Streams lines as they come, at the pace at which they are read. */
+/** Streams lines as they come, at the reader's pace. */
 export async function writeLines(
   response: ServerResponse,
   { headers, idle, inForm, next, stallMs, type = linesType }: Lines,
 ): Promise<void> {
   if (response.destroyed) return
-  // A proxy that collects an answer before it passes it on would defeat the stream.
+  // A proxy that buffers the response would defeat the stream.
   const own = { 'Content-Type': type, 'Cache-Control': 'no-store', 'X-Accel-Buffering': 'no' }
   response.writeHead(200, withHeaders(headers, own))
   response.flushHeaders()
   let isIdle = true
-  // Looks twice in that time: setting a timer back costs more than writing an event.
+  // Checks twice in that time, because resetting a timer costs more than writing an event.
   const look = ({ text }: NonNullable<Lines['idle']>) => {
     if (isIdle && !response.writableNeedDrain) response.write(text)
     isIdle = true
@@ -44,7 +44,7 @@ export async function writeLines(
   response.end()
 }
 
-/** Resolves when there is room again, or nobody reads any more; a reader that has stopped is cut off. */
+/** Resolves when there is room again or the connection has closed. A reader that has stopped is cut off. */
 function drained(response: ServerResponse, stallMs: number): Promise<void> {
   return new Promise((resolve) => {
     const timer = setTimeout(() => response.destroy(), stallMs)

@@ -1,15 +1,14 @@
-/** Throws when something that this code relies on does not hold: a defect of ours, never a caller's mistake. */
+/** Throws if an assumption of this code fails. That is a defect of ours, never a caller's mistake. */
 export function assert(condition: unknown, message: string): asserts condition {
   if (!condition) throw new Error(`Assertion failed: ${message}`)
 }
 
-/** The value, or a throw when it is missing though it must be there. */
+/** Returns the value; throws if it is missing although it must exist. */
 export function must<T>(value: T | undefined | null, message: string): T {
   assert(value !== undefined && value !== null, message)
   return value
 }
 
-/** Marks a branch that the types say cannot be reached. */
 export function unreachable(value: never): never {
   throw new Error(`Unreachable: ${JSON.stringify(value)}`)
 }

@@ -1,14 +1,14 @@
 import { createHash } from 'node:crypto'
 
 /**
- * JSON with the keys of every object sorted, so that two bodies that say the same are the same text. Takes parsed JSON,
- * nested no deeper than bodies may be. Hashes of it are stored, so the order of keys must stay what it is: those that
- * index an array come first, by their number, as in every object of JavaScript.
+ * JSON with sorted object keys, so that equivalent bodies give the same string. Takes parsed JSON within the nesting
+ * limit of bodies. Hashes of it are stored, so the key order must never change. Array index keys come first, in numeric
+ * order, as in every JavaScript object.
  */
 export function canonicalJson(value: unknown): string {
   if (typeof value !== 'object' || value === null) return JSON.stringify(value) ?? 'null'
   if (Array.isArray(value)) {
-    // Written at once where there is nothing to sort.
+    // Written in one call if there is nothing to sort.
     if (!value.some(isContainer)) return JSON.stringify(value)
     return `[${value.map(canonicalJson).join(',')}]`
   }
@@ -20,7 +20,7 @@ export function canonicalJson(value: unknown): string {
   return `{${members.join(',')}}`
 }
 
-/** SHA-256, in hex, of a JSON value whatever the order of its keys. */
+/** SHA-256, in hex, of a JSON value, whatever the order of its keys. */
 export function hashJson(value: unknown): string {
   return createHash('sha256').update(canonicalJson(value)).digest('hex')
 }
@@ -35,7 +35,7 @@ function sortedKeys(value: object): string[] {
   const keys = Object.keys(value)
   const names = keys.findIndex((key) => !isIndex(key))
   if (names === -1) return keys
-  // By UTF-16 units, as `<` compares.
+  // In order of UTF-16 units, like `<`.
   return [...keys.slice(0, names), ...keys.slice(names).sort()]
 }
 

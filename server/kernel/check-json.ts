@@ -2,17 +2,17 @@ import type { ErrorDetail } from './errors.ts'
 
 export const jsonDepthMax = 100
 
-/** A container on the way down, and how many of its members were looked at. */
+/** An open container, and how many of its members have been checked. */
 type Frame = { container: Record<string, unknown> | unknown[]; keys: readonly string[] | null; next: number }
 
 /**
- * What makes parsed JSON unfit to be stored and handed to agents, by its path; undefined when it is fine. Refused are
- * deeper nesting than 100, numbers beyond a double (which parse to Infinity and would be written back as null), half
- * characters, and keys named `__proto__`. Walks without recursion and keeps one frame a level, so that no body can
- * exhaust the stack or the memory.
+ * Returns why parsed JSON is unfit to be stored and passed to agents, with its path; undefined if it is fine. Rejects
+ * nesting deeper than 100 levels, lone surrogates, and keys named `__proto__`. Also rejects numbers beyond a double,
+ * which parse to Infinity and would be written back as null. Walks without recursion and keeps one frame per level, so
+ * that no body can exhaust the stack or memory.
  */
 export function findUnfitJson(root: unknown): ErrorDetail | undefined {
-  // The root is looked at as the only member of an array, whose own index is no part of a path.
+  // The root is checked as the only member of an array, whose index is not part of a path.
   const stack: Frame[] = [{ container: [root], keys: null, next: 0 }]
   for (let frame = stack.at(-1); frame; frame = stack.at(-1)) {
     const { container, keys, next } = frame
@@ -48,7 +48,7 @@ function unfitness(key: string | number, value: unknown): string | undefined {
 
 const halfCharacter = 'half of a surrogate pair, which is no character'
 
-/** A key may be as long as the body, and the path stands in the answer. */
+/** A key may be as long as the body, and the path is part of the response. */
 const pathCharsMax = 1000
 
 function pathOf(stack: readonly Frame[]): string {

@@ -1,4 +1,4 @@
-/** A text of so many characters at most, whose end is marked where more was cut off; no character is cut in half. */
+/** Truncates a string to `charsMax` characters and marks a cut with `…`. Never splits a character. */
 export function clip(text: string, charsMax: number): string {
   return text.length <= charsMax ? text.toWellFormed() : `${text.slice(0, charsMax).toWellFormed()}…`
 }

@@ -1,17 +1,16 @@
-/** Milliseconds since the Unix epoch. */
 export type EpochMs = number
 
-/** The service's only source of time, so that a test can hold it still or move it. */
+/** The service's only source of time, so that a test can freeze or move it. */
 export type Clock = {
   now(): EpochMs
 }
 
 /**
- * Wall time that never runs backwards. It follows the system's clock while that moves forward; when the system's clock
- * is set back, this one goes on at half speed until the two meet, so that windows and expiries still pass.
+ * Wall time that never runs backwards. It follows the system clock while that moves forward. If the system clock is set
+ * back, this one continues at half speed until the two meet. So windows and expiries still pass.
  *
- * Decision: `notBefore`, the newest time that the store holds, carries that guarantee over a restart, unless it lies
- * so far ahead (a machine that once booted in the wrong year) that following it would freeze expiries for days.
+ * Decision: `notBefore`, the newest time in the store, extends that guarantee across restarts. It is ignored if
+ * following it would freeze expiries for days, as on a machine that once booted in the wrong year.
  */
 export class SystemClock implements Clock {
   static readonly aheadMsMax = 48 * 3_600_000
@@ -39,7 +38,6 @@ export class SystemClock implements Clock {
   }
 }
 
-/** As `isoTime`, of what may not have come yet. */
 export function isoTimeOrNull(at: EpochMs | null): string | null {
   return at === null ? null : isoTime(at)
 }
@@ -51,9 +49,9 @@ let knownAt = -1
 let knownTime = ''
 
 /**
- * ISO 8601 in UTC with milliseconds, the wire form of every time. Caches the string up to the minute, because a response
- * has several times of one minute, and the last result, because a stream has many events in one millisecond. Formatting a
- * Date each time was a thirtieth of a read.
+ * ISO 8601 in UTC with milliseconds, the wire form of every time. Caches the string up to the minute, because a
+ * response has several times of one minute. Caches the last result too, because a stream has many events in one
+ * millisecond. Formatting a Date each time took a thirtieth of a read.
  */
 export function isoTime(at: EpochMs): string {
   if (at === knownAt) return knownTime
@@ -69,7 +67,7 @@ export function isoTime(at: EpochMs): string {
   return knownTime
 }
 
-/** An ISO time, or null for none and for one that has passed. */
+/** ISO time; null for no time, and for one that has passed. */
 export function futureTime(at: EpochMs | null, clock: Clock): string | null {
   return at !== null && at > clock.now() ? isoTime(at) : null
 }

@@ -1,6 +1,6 @@
 const causesMax = 5
 const codePattern = /^[\w.-]{1,64}$/
-/** What a system, a database, or a provider of single sign-on (`error`) says in a word. */
+/** Short codes from a system, a database, or a provider of single sign-on (`error`). */
 const codes = ['code', 'error', 'status'] as const
 
 type DescribedFault = { type: string; message: string; stack?: string; cause?: DescribedFault } & {
@@ -8,8 +8,8 @@ type DescribedFault = { type: string; message: string; stack?: string; cause?: D
 }
 
 /**
- * A thrown value as the log has it. Of an error only what is listed here: libraries hang requests, bodies and headers on
- * theirs. The text of a SyntaxError quotes what could not be parsed, so it stays out.
+ * A thrown value in the form of the log. Of an error, only what is listed here: libraries attach requests, bodies and
+ * headers to theirs. The message of a SyntaxError quotes the input that could not be parsed, so it is left out.
  */
 export function describeFault(thrown: unknown, depth = 0): DescribedFault {
   if (!(thrown instanceof Error)) return { type: typeof thrown, message: `A ${typeof thrown} was thrown.` }

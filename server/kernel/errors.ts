@@ -1,6 +1,6 @@
 /**
- * The closed catalogue of what the service refuses or fails with: code → HTTP status and the `error` text of the body.
- * Nothing else maps a condition to a status.
+ * Closed catalogue of the service's rejections and failures: code → HTTP status and the body's `error` string. Nothing
+ * else maps a condition to a status.
  */
 export const errorCatalogue = {
   BAD_REQUEST: { status: 400, error: 'Bad request' },
@@ -32,10 +32,10 @@ export const errorCatalogue = {
 
 export type ErrorCode = keyof typeof errorCatalogue
 
-/** One thing that is wrong with a request: `path` names the field, for example `params.text`. */
+/** One problem with a request; `path` names the field, for example `params.text`. */
 export type ErrorDetail = { path: string; message: string }
 
-/** The body of every error answer over REST. Programs tell errors apart by `code`; `error` is for people. */
+/** Body of every error response over REST. Programs distinguish errors by `code`; `error` is for people. */
 export type ErrorBody = {
   error: string
   message: string
@@ -46,16 +46,14 @@ export type ErrorBody = {
 
 type ErrandErrorOptions = {
   details?: ErrorDetail[]
-  /** Seconds for the Retry-After header. */
   retryAfterSeconds?: number
-  /** True of a RATE_LIMIT_EXCEEDED of something else than executions, which the X-RateLimit headers would contradict. */
+  /** True for a RATE_LIMIT_EXCEEDED that is not about executions, which the X-RateLimit headers would contradict. */
   isOtherRate?: boolean
-  /** Methods for the Allow header. */
   allow?: string
   cause?: unknown
 }
 
-/** The one class that every expected refusal and every fault of the service is thrown as. */
+/** Thrown for every expected rejection and every fault of the service. */
 export class ErrandError extends Error {
   override readonly name = 'ErrandError'
   readonly code: ErrorCode
@@ -78,12 +76,11 @@ export class ErrandError extends Error {
   }
 }
 
-/** A refused request whose one wrong field is known. */
 export function badField(path: string, message: string): ErrandError {
   return new ErrandError('BAD_REQUEST', path === '' ? message : `${path}: ${message}`, { details: [{ path, message }] })
 }
 
-/** Any thrown value as one of ours; what we did not foresee becomes INTERNAL_ERROR, whose text says nothing of it. */
+/** Converts any thrown value. Unexpected errors become INTERNAL_ERROR, whose message says nothing about them. */
 export function toErrandError(thrown: unknown): ErrandError {
   if (thrown instanceof ErrandError) return thrown
   return new ErrandError(
@@ -95,12 +92,11 @@ export function toErrandError(thrown: unknown): ErrandError {
   )
 }
 
-/** Whether an error is ours to look into, and not a refusal that the service means. */
+/** Whether an error is ours to investigate, rather than an intended rejection. */
 export function isFault({ cause, code, status }: ErrandError): boolean {
   return code === 'INTERNAL_ERROR' || (status >= 500 && cause !== undefined)
 }
 
-/** The REST body of an error. */
 export function errorBody(error: ErrandError): ErrorBody {
   const { status, error: title } = errorCatalogue[error.code]
   const body: ErrorBody = { error: title, message: error.message, statusCode: status, code: error.code }

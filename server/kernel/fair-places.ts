@@ -9,17 +9,17 @@ type Bounds = {
   now?: () => number
 }
 
-/** Why a place cannot grow: its user has enough, or there is no room at all. */
+/** Why a place cannot grow: its user has enough, or everything is taken. */
 export type Refusal = 'share' | 'full'
 
-/** What one piece of work holds, from nothing to a limit. It may grow and shrink until it is released. */
+/** Amount held by one piece of work, from nothing to a limit. It may grow and shrink until it is released. */
 export type Place = {
   readonly amount: number
-  /** Sets the amount. A refusal changes nothing. Never refuses less than is held. */
+  /** Sets the amount. A refusal changes nothing. Shrinking is never refused. */
   hold(amount: number): Refusal | undefined
-  /** From now on the place is not given up for others. */
+  /** From now on the place is not given up for other users. */
   keep(): void
-  /** Gives back all of it, for good. Idempotent. */
+  /** Returns all of it, for good. Idempotent. */
   release(): void
 }
 
@@ -29,10 +29,10 @@ type Waiting = { count: number; enter: () => void }
 /**
  * A limited resource that users share: slots, bytes, connections.
  *
- * - While less than half of the total is taken, a user may hold up to `perUser`. From then on a user with more than an
- *   eighth of the total gets no more. A user's first place may exceed an eighth, so that a large single item fits.
- * - When the total is reached, a user within an eighth still gets room if others have more than that and hold places that can
- *   be given up: the slowest place of whoever holds most is given up.
+ * - While less than half of the total is taken, a user may hold up to `perUser`. From then on a user with more than
+ *   an eighth of the total gets no more. A user's first place may exceed an eighth, so that a large single item fits.
+ * - When the total is reached, a user within an eighth still gets room if other users have more than that and hold
+ *   places that can be given up. The slowest place of the user who holds most is given up.
  * - Users who wait are served round-robin, so many requests of one user do not delay another's first.
  */
 export class FairPlaces {
@@ -43,7 +43,7 @@ export class FairPlaces {
   readonly #amounts = new Map<string, number>()
   /** Places that can be given up and hold something. */
   readonly #yielding = new Set<Held>()
-  /** The first user has waited longest for a turn. */
+  /** The first user has waited longest. */
   readonly #lines = new Map<string, Waiting[]>()
   #taken = 0
 
@@ -58,12 +58,11 @@ export class FairPlaces {
     return this.#taken
   }
 
-  /** Number of waiting requests of the user. */
   waiting(userId: string): number {
     return this.#lines.get(userId)?.length ?? 0
   }
 
-  /** An empty place. With `onGivenUp` it may lose what it holds to other users. */
+  /** An empty place. With `onGivenUp` it may lose its amount to other users. */
   open(userId: string, onGivenUp?: () => void): Place {
     const held: Held = { userId, amount: 0, since: this.#now(), giveUp: onGivenUp }
     let isReleased = false
@@ -119,7 +118,6 @@ export class FairPlaces {
     this.#admit()
   }
 
-  /** Runs `work` in one slot. */
   async within<Result>(userId: string, signal: AbortSignal | undefined, work: () => Promise<Result>): Promise<Result> {
     await this.take(userId, { signal })
     try {
@@ -150,7 +148,10 @@ export class FairPlaces {
     if (by < 0) this.#admit()
   }
 
-  /** Whether a place of the user may grow from one amount to the other. Gives up places of others if that makes room. */
+  /**
+   * Why a place of the user may not grow from one amount to the other, if so. Gives up places of others if that makes
+   * room.
+   */
   #refusal(userId: string, from: number, to: number): Refusal | undefined {
     const others = this.#of(userId) - from
     const isHalfTaken = this.#taken * 2 >= this.#total
@@ -166,7 +167,7 @@ export class FairPlaces {
     return undefined
   }
 
-  /** The place with the lowest rate since it was opened, of the user who holds most and has one to give up. */
+  /** The place with the lowest rate since it was opened, among those of the user who holds most. */
   #slowest(): Held | undefined {
     const now = this.#now()
     const rate = ({ amount, since }: Held) => amount / Math.max(1, now - since)
@@ -180,14 +181,13 @@ export class FairPlaces {
     return found
   }
 
-  /** Whether the user may have so many more slots now. */
   fits(userId: string, count = 1): boolean {
     return this.#refusal(userId, 0, count) === undefined
   }
 
   /**
-   * Admits one request of each user at a time, until none fits. The first request in a user's line holds up those behind it,
-   * which would overtake it forever otherwise.
+   * Admits one request of each user at a time, until none fits. The first request in a user's line blocks those behind
+   * it, which would otherwise overtake it forever.
    */
   #admit(): void {
     for (const [userId, line] of this.#lines) {
@@ -195,7 +195,7 @@ export class FairPlaces {
       const { count, enter } = line[0]!
       if (!this.fits(userId, count)) continue
       line.shift()
-      // A user with more requests comes again at the end, also in this loop.
+      // A user with more requests moves to the end, and is visited again in this loop.
       this.#lines.delete(userId)
       if (line.length > 0) this.#lines.set(userId, line)
       this.#add(userId, count)

@@ -2,7 +2,7 @@ import { randomFillSync } from 'node:crypto'
 
 const alphabet = '0123456789abcdefghjkmnpqrstvwxyz'
 const randomBytesPerId = 16
-/** Random characters, made many at a time. */
+/** Random characters, generated in bulk. */
 const pool = Buffer.allocUnsafe(4096)
 let poolAt = pool.length
 
@@ -27,8 +27,8 @@ export type IdPrefix =
   | 'ctok'
 
 /**
- * A new identifier: `task_` and 26 characters, of which ten encode the time and sixteen are 80 random bits. Nobody can
- * guess one, and rows made one after the other lie side by side in an index.
+ * New identifier: `task_` and 26 characters, of which ten encode the time and sixteen are 80 random bits. Ids cannot be
+ * guessed, and rows created one after another are adjacent in an index.
  */
 export function newId(prefix: IdPrefix, now: number): string {
   if (poolAt + randomBytesPerId > pool.length) {
@@ -57,7 +57,7 @@ function encodeTime(now: number): string {
   return text
 }
 
-/** Whether the text has the form of an identifier of ours, so that a malformed one costs no look-up. */
+/** Whether the string has the form of our ids, so that a malformed one costs no lookup. */
 export function isId(prefix: IdPrefix, text: string): boolean {
   return text.length === prefix.length + 27 && text.startsWith(`${prefix}_`) && /^[0-9a-z]+$/.test(text.slice(-26))
 }

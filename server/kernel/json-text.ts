@@ -1,8 +1,8 @@
 import { randomUUID } from 'node:crypto'
 
-/** While a text is written, the stored ones that belong into it. */
+/** Stored JSON to splice into the result, while `writeJson` runs. */
 let spliced: string[] | undefined
-/** Where each of them goes. Nobody can guess it, so it stands nowhere else. */
+/** Placeholder for each of them. It cannot be guessed, so it occurs nowhere else. */
 const place = randomUUID()
 const placeJson = JSON.stringify(place)
 
@@ -21,14 +21,14 @@ class JsonText {
 }
 
 /**
- * What a stored JSON text stands for, to be written into an answer. `writeJson` copies the text, which our own
- * JSON.stringify made; anything else that writes JSON parses it first.
+ * Stands for a stored JSON string in a response. `writeJson` copies the string, which our own JSON.stringify produced.
+ * Any other serializer parses it first.
  */
 export function storedObject(text: string): Record<string, unknown> {
   return new JsonText(text) as unknown as Record<string, unknown>
 }
 
-/** As JSON.stringify; of an answer that holds stored objects, those are half of the work. */
+/** Same as JSON.stringify, but copies stored objects, which are half of the work in a response that contains them. */
 export function writeJson(value: unknown): string {
   const texts: string[] = (spliced = [])
   let json: string

@@ -1,15 +1,15 @@
 const [quote, backslash, comma, colon, openBrace, openBracket] = [0x22, 0x5c, 0x2c, 0x3a, 0x7b, 0x5b]
 
 /**
- * Of a name in a JSON text. V8 hashes texts of 16,384 characters and more by their length alone, and compares each name
- * with all others of its hash: a few megabytes of such names take it seconds.
+ * Max length of a name in JSON. V8 hashes strings of 16,384 characters and more by their length alone. It compares each
+ * name with all others of its hash, so a few megabytes of such names take seconds.
  */
 export const jsonNameBytesMax = 16_000
 
 /**
- * What a text of JSON holds too much of: values, counted by what stands before them, or a name that is too long;
- * undefined of any other. A value takes up to a hundred bytes when it is parsed, however short it is written, and a thread
- * whose memory runs out inside JSON.parse cannot be stopped there: it takes the process with it.
+ * Returns what the JSON has too much of: values, counted by the characters before them, or bytes in a name. Undefined
+ * for any other JSON. A parsed value takes up to a hundred bytes, however short it is written. A thread that runs out
+ * of memory inside JSON.parse cannot be stopped there and takes the process down.
  */
 export function heavinessOf(json: Buffer, valuesMax: number): string | undefined {
   if (json.length <= Math.min(valuesMax, jsonNameBytesMax)) return undefined

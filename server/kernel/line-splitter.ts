@@ -2,9 +2,8 @@ const newline = 0x0a
 const spareBytes = 64 * 1024
 
 /**
- * Splits chunks into lines, as bytes, so that a character may span two chunks. What a chunk leaves over is copied into
- * a buffer that doubles, so that neither a line in many chunks nor one in tiny chunks costs more than a few times its
- * bytes.
+ * Splits chunks into lines, as bytes, so that a character may span two chunks. The rest of a chunk is copied into a
+ * buffer that doubles. So neither a line in many chunks nor one in tiny chunks costs more than a few times its bytes.
  */
 export class LineSplitter {
   readonly #lineBytesMax: number
@@ -16,12 +15,12 @@ export class LineSplitter {
     this.#lineBytesMax = lineBytesMax
   }
 
-  /** Of the line that has begun. */
+  /** Length of the incomplete line. */
   get begunBytes(): number {
     return this.#begunBytes
   }
 
-  /** The lines that the chunk ends, each of which is to be used before the next. Ends early at one that is too long. */
+  /** Yields the lines that the chunk completes; use each before the next. Ends early at one that is too long. */
   *split(chunk: Buffer): Generator<Buffer> {
     let from = 0
     for (let end = chunk.indexOf(newline); end !== -1; end = chunk.indexOf(newline, from)) {
@@ -39,7 +38,7 @@ export class LineSplitter {
     return !this.isTooLong
   }
 
-  /** What came after the last line. */
+  /** Bytes after the last line. */
   get rest(): Buffer {
     return this.#begun.subarray(0, this.#begunBytes)
   }

@@ -1,14 +1,14 @@
-/** What our code logs through; the shape of pino's methods, so that the kernel needs no library. */
+/** Log interface of our code, in the shape of pino's methods, so that the kernel needs no library. */
 export type Logger = {
   debug(fields: object, message: string): void
   info(fields: object, message: string): void
   warn(fields: object, message: string): void
   error(fields: object, message: string): void
-  /** Whether lines of the level are written. A logger that leaves this out is given none of the level `debug`. */
+  /** Whether lines of that level are written. A logger without this method gets no `debug` lines. */
   isLevelEnabled?(level: 'debug'): boolean
 }
 
-/** Asked before the fields of a line of a request are gathered, which would cost each request as much as its line. */
+/** Checked before the fields of a request's log line are collected, which costs as much as writing the line. */
 export function isDebug(log: Logger): boolean {
   return log.isLevelEnabled?.('debug') === true
 }

@@ -3,8 +3,8 @@ import { dirname } from 'node:path'
 import { codeOf } from './thrown.ts'
 
 /**
- * Makes a folder for its owner only, and its parents. Level by level, because Node's own recursive form never returns
- * where the system says that a parent is missing though it is there, as below /proc.
+ * Creates a folder for its owner only, with its parents. Works level by level, because Node's own recursive form can
+ * hang. It never returns if the system reports an existing parent as missing, as below /proc.
  */
 export function makeFolder(path: string): void {
   try {
@@ -14,7 +14,7 @@ export function makeFolder(path: string): void {
     if (code === 'EEXIST') return
     const parent = dirname(path)
     if (code !== 'ENOENT' || parent === path) throw error
-    // Where the parent is there after all, another process was quicker, or the system lies: one more try tells.
+    // If the parent exists after all, another process was faster or the system's answer is wrong. One retry decides.
     if (!existsSync(parent)) makeFolder(parent)
     try {
       mkdirSync(path, { mode: 0o700 })

@@ -1,8 +1,8 @@
 import { assert } from './assert.ts'
 
 /**
- * Money is held as an integer count of units of 0.0001 USD, and written as a decimal string with exactly four digits.
- * Safe integers reach 900 billion USD.
+ * Money as an integer count of 0.0001 USD, written as a decimal string with exactly four digits. Safe integers reach
+ * 900 billion USD.
  */
 export type Units = number
 
@@ -10,7 +10,7 @@ export const unitsPerUsd = 10_000
 
 const decimal = /^(-?)(\d{1,11})(?:\.(\d{1,4}))?$/
 
-/** Reads a decimal such as `25`, `0.01` or `-1.2500`; undefined when it is no such decimal or has over four digits. */
+/** Undefined for anything but a decimal such as `25`, `0.01` or `-1.2500`, with at most four digits after the point. */
 export function parseUsd(text: string): Units | undefined {
   const match = decimal.exec(text)
   if (!match) return undefined
@@ -19,7 +19,7 @@ export function parseUsd(text: string): Units | undefined {
   return sign && units !== 0 ? -units : units
 }
 
-/** Writes units with exactly four fraction digits, for example `0.0100` or `-12.5000`. */
+/** Always writes four fraction digits, for example `0.0100` or `-12.5000`. */
 export function formatUsd(units: Units): string {
   assert(Number.isSafeInteger(units), 'money is a safe integer of units')
   const digits = String(Math.abs(units)).padStart(5, '0')

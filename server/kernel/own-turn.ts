@@ -1,13 +1,13 @@
-/** Whose work it is; null for all unauthenticated clients together. */
+/** User whose work it is; null for all unauthenticated clients together. */
 type Owner = string | null
 
-/** By owner, the next one first. */
+/** Waiting work by owner, the next one first. */
 const waiting = new Map<Owner, (() => void)[]>()
 let isUnderWay = false
 
 /**
- * Resolves in a tick of its own, round-robin over owners. Work that blocks the event loop for tens of milliseconds
- * waits for it first: whatever arrives together would otherwise block the loop for its sum.
+ * Resolves in a separate event-loop tick, round-robin over owners. Work that blocks the loop for tens of milliseconds
+ * waits for it first. Otherwise work that arrives together would block the loop for its sum.
  */
 export function ownTurn(owner: Owner): Promise<void> {
   return new Promise((resolve) => {

@@ -1,8 +1,8 @@
 import { isIPv6 } from 'node:net'
 
 /**
- * The path and query of a request target, without an URL object: some targets that Node's parser lets through make that
- * throw. Undefined when the target has no path of ours, or names no host in its absolute form, such as `http://[`.
+ * Splits a request target into path and query. Avoids URL objects, which throw on some targets that Node's parser
+ * accepts. Undefined if the target has no path of ours, or names no host in its absolute form, such as `http://[`.
  */
 export function splitTarget(target: string): { path: string; query: string } | undefined {
   let rest = target
@@ -17,14 +17,14 @@ export function splitTarget(target: string): { path: string; query: string } | u
   return mark === -1 ? { path: rest, query: '' } : { path: rest.slice(0, mark), query: rest.slice(mark + 1) }
 }
 
-/** Whether a text is a name or address, and perhaps a port; no name or password before it, which nobody may send here. */
+/** Whether a string is a host name or address, with an optional port. A user name or password is not allowed. */
 export function isHost(text: string): boolean {
   const [, address, port = ''] = /^(\[[\da-f:.]+\]|[\w.-]+)(?::(\d{0,5}))?$/i.exec(text) ?? []
   if (address === undefined || Number(port) > 65_535) return false
   return !address.startsWith('[') || isIPv6(address.slice(1, -1))
 }
 
-/** One decoded segment of a path; undefined when its percent-encoding is broken. */
+/** One decoded path segment; undefined if its percent-encoding is broken. */
 export function decodeSegment(segment: string): string | undefined {
   if (!segment.includes('%')) return segment
   try {
@@ -35,10 +35,10 @@ export function decodeSegment(segment: string): string | undefined {
 }
 
 const shownCharsMax = 200
-/** Keys and tokens of programs, webhook secrets, and the tokens of logins and invitations. */
+/** API keys and tokens, webhook secrets, and the tokens of logins and invitations. */
 const secretPattern = /(?:errand_(?:sk|pk|ct)_|whsec_)[\w+/=%-]*|[\w-]{43,}/gi
 
-/** A path as logs and traces have it: short, and without what looks like a secret that a client put there by mistake. */
+/** Path for logs and traces: short, and without apparent secrets that a client put there by mistake. */
 export function shownPath(path: string): string {
   const shown = path.replaceAll(secretPattern, '***')
   return shown.length > shownCharsMax ? `${shown.slice(0, shownCharsMax)}…` : shown

@@ -1,24 +1,24 @@
 import { availableParallelism } from 'node:os'
 
-// Every setting of the service outside of the configuration file's agents. `config.ts` reads no other, the command line
-// takes its help from here, and docs/reference/settings.md is written from it.
+// Every setting of the service except the configuration file's agents. `config.ts` reads no others, the command line
+// takes its help from here, and docs/reference/settings.md is generated from it.
 
 export type Variable = {
-  /** Completes "the …": what the variable says. */
+  /** Noun phrase for the variable's value; completes "the …". */
   meaning: string
-  /** What counts when it is not set. */
+  /** Value when unset. */
   default?: string
-  /** What is done when it is not set, where that is no value. */
+  /** Behavior when unset, for a variable without a default value. */
   otherwise?: string
-  /** Which values it takes. */
+  /** Allowed values. */
   values: string
-  /** The option of `serve` that overrides it. */
+  /** Option of `serve` that overrides it. */
   option?: string
-  /** Agents do not see it. */
+  /** Hidden from agents. */
   isSecret?: true
 }
 
-/** What a node does: take requests, run tasks, or both. */
+/** Roles of a node: take requests, run tasks, or both. */
 export const roles = ['all', 'api', 'worker'] as const
 export const logLevels = ['debug', 'info', 'warn', 'error', 'silent'] as const
 export const secretCharsMin = 16
@@ -181,19 +181,19 @@ export const variables = {
   },
 } satisfies Record<`ERRAND_${string}`, Variable>
 
-/** What is read of the process's environment, which may hold anything else. */
+/** Variables that are read from the process's environment, which may contain any others. */
 export type Environment = { readonly [Name in keyof typeof variables]?: string | undefined }
 
 export type Limit = {
   default: number
-  /** How the default is written where it depends on the machine. */
+  /** Text for a default that depends on the machine. */
   defaultText?: string
   meaning: string
-  /** What 0 means; without it the least value is 1. */
+  /** Meaning of 0; without it the minimum is 1. */
   zero?: string
 }
 
-/** A default is the contract's value where the contract names one. */
+/** Defaults are the contract's values if it names them. */
 export const limits = {
   executionsPerMinute: { default: 10, zero: 'no limit', meaning: 'tasks and chats of a user in any 60 seconds' },
   writesPerMinute: { default: 600, zero: 'no limit', meaning: 'changes and quotes of a user, without executions' },
@@ -290,7 +290,7 @@ export const limits = {
 
 export type LimitName = keyof typeof limits
 
-/** The variable that overrides a limit of the configuration file. */
+/** Variable that overrides a limit of the configuration file. */
 export function limitVariable(name: LimitName): string {
   return `ERRAND_${name.replaceAll(/[A-Z]/g, (letter) => `_${letter}`).toUpperCase()}`
 }

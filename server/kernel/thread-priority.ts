@@ -4,8 +4,8 @@ import { setPriority } from 'node:os'
 const niceness = 10
 
 /**
- * Gives this thread a lower priority than the one that serves, so that agents that compute take what processor time it
- * leaves. Linux has priorities per thread; elsewhere the threads compete as equals.
+ * Gives this thread a lower priority than the serving thread, so that busy agents use only leftover processor time.
+ * Linux has priorities per thread; elsewhere the threads compete as equals.
  */
 export function yieldToService(): void {
   try {

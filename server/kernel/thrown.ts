@@ -1,4 +1,4 @@
-/** The code of an error of the system or a database, such as ENOENT; empty for anything else. */
+/** Code of a system or database error, such as ENOENT; empty for anything else. */
 export function codeOf(thrown: unknown): string {
   return thrown instanceof Error && 'code' in thrown && typeof thrown.code === 'string' ? thrown.code : ''
 }

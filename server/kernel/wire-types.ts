@@ -1,8 +1,9 @@
 import { z, type ZodType } from 'zod'
 
-// Field types that every operation shares.
+// Field types shared by all operations.
 
-// Of answers only, which our own functions write: the patterns are documented, and not matched again on every answer.
+// Response fields, which our own functions write. Their patterns are documented, and not checked again on every
+// response.
 
 export const usd = z
   .string()
@@ -12,20 +13,20 @@ export const isoTimestamp = z
   .string()
   .meta({ format: 'date-time', description: 'ISO 8601 UTC timestamp with milliseconds' })
 
-/** The answer of an operation that leaves nothing to show. */
+/** Response of an operation that has nothing to show. */
 export const Confirmation = z.object({ message: z.string() }).meta({ id: 'Confirmation' })
 
-// Of requests.
+// Request fields.
 
-/** What is spent at most; read by `parseUsd`. */
+/** Cap on the cost; read by `parseUsd`. */
 export const maxCostUsd = z
   .string()
   .regex(/^\d{1,11}(?:\.\d{1,4})?$/, 'Must be a decimal of USD with at most four digits')
 
-/** The longest that is made, of 32 events, has four fifths of that. */
+/** The longest quote id, of 32 events, takes four fifths of that. */
 export const quoteId = z.string().min(1).max(5000)
 
-/** Any JSON object. A record schema would visit each of perhaps a million keys, to say of each that it may be anything. */
+/** Any JSON object. A record schema would visit each of perhaps a million keys, only to accept any value. */
 export const jsonObject = z
   .custom<Record<string, unknown>>(
     (value) => typeof value === 'object' && value !== null && !Array.isArray(value),
@@ -38,7 +39,7 @@ export const resourceId = z.string().min(1).max(200)
 const tagsMax = 16
 const tagsBytesMax = 4096
 const tagName = /^[A-Za-z0-9][A-Za-z0-9_.-]{0,63}$/
-// No control characters, and no halves of a character, which a database may refuse.
+// Excludes control characters, and lone surrogates, which a database may reject.
 const tagValue = /^[^\p{Cc}\p{Cs}]{1,256}$/u
 
 const tagNameRule = 'The name must be 1 to 64 letters, digits, `_`, `.` or `-`, of which the first is a letter or digit'
@@ -51,7 +52,7 @@ const tagValueSchema = {
   pattern: String.raw`^[^\u0000-\u001f\u007f-\u009f]+$`,
 }
 
-/** Names and values that a user gives to something, to find it by; what is wrong with them names the pair. */
+/** Names and values that a user assigns to something, to find it by. Errors name the invalid pair. */
 function tagsSchema<Value extends string | null>(
   isValue: (value: unknown) => boolean,
   values: typeof tagValueSchema | { anyOf: [typeof tagValueSchema, { type: 'null' }] },
@@ -89,14 +90,14 @@ export const tagsTooLarge = `Must be at most ${tagsMax} pairs, and 4 KB of JSON`
 
 export function areSmallTags(tags: Record<string, unknown>): boolean {
   const names = Object.keys(tags)
-  // So many that are short need not be measured.
+  // Fewer than three always fit and need no measuring.
   return names.length <= tagsMax && (names.length < 3 || Buffer.byteLength(JSON.stringify(tags)) <= tagsBytesMax)
 }
 
 export const tagsInput = tagsSchema<string>(isTagValue, tagValueSchema).describe(
   'Names and values of your own, by which lists find it: at most 16 pairs, and 4 KB of JSON',
 )
-/** Merged into those that there are. */
+/** Merged into the existing tags. */
 export const tagChanges = tagsSchema<string | null>((value) => value === null || isTagValue(value), {
   anyOf: [tagValueSchema, { type: 'null' }],
 }).describe('Merged name by name; null removes a name')
@@ -118,7 +119,7 @@ const timeInput = z
   .refine((time) => isoDateTime.safeParse(time).success, 'Must be an ISO 8601 time, as 2026-01-31T12:00:00Z')
   .meta({ format: 'date-time' })
 
-/** What narrows a list down to some time. */
+/** Restricts a list to a period. */
 export const timeFilter = {
   createdAfter: timeInput.optional().describe('Only what was created later than that'),
   createdBefore: timeInput.optional().describe('Only what was created earlier than that'),
@@ -136,7 +137,7 @@ export const pageInput = {
   offset: z.number().int().min(0).max(1_000_000_000).default(0).describe('How many items to skip'),
 }
 
-/** Of lists that also go on by a cursor. */
+/** For lists that also page by cursor. */
 export const cursorInput = {
   ...pageInput,
   after: z.string().min(1).max(200).optional().describe('The `next` of a page, after which this one begins'),

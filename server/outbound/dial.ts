@@ -11,18 +11,18 @@ import { hostOf, isPublicAddress, portOf } from './private-address.ts'
 export type Dial = {
   peer: Peer
   url: URL
-  /** Whether the operator named or allows that host: then its addresses may be private. */
+  /** Whether the operator named or allows the host, so that its addresses may be private. */
   isPrivateAllowed: boolean
-  /** For the address, the connection and the certificate together. */
+  /** Time limit for the DNS lookup, TCP connect and TLS handshake together. */
   connectMs: number
   lookups: Lookups
-  /** Closes what is under way; its reason is thrown. */
+  /** Aborts the attempt in progress; its reason is thrown. */
   signal: AbortSignal
-  /** Told why no connection came about, other than that it took too long, and of what goes wrong with it later. */
+  /** Called with the cause of a failed attempt, except a timeout or abort, and with later socket errors. */
   onError?: (error: unknown) => void
 }
 
-/** Where the look-ups of the user of a run wait for their turn. */
+/** Slots for the DNS lookups of a run's user; further lookups wait. */
 export type Lookups = {
   userId: string
   places: FairPlaces
@@ -33,10 +33,9 @@ export type Lookups = {
 const probeMs = 30_000
 
 /**
- * Connects, over TLS as far as its certificate. The addresses of a name are checked here, those that the connection
- * itself is about to take: a name that answers with a public address when it is checked and with a private one when it
- * is used (DNS rebinding) gains nothing, as there is no second look-up. Neither the proxy of the environment nor an agent
- * of Node's stands between.
+ * Connects and, for https, completes the TLS handshake with certificate verification. Checks the very addresses that
+ * the socket then uses. DNS rebinding resolves to a public address when checked and to a private one when used. It
+ * gains nothing here, because the name is not resolved twice. Bypasses environment proxies and Node's agents.
  */
 export async function dial(options: Dial): Promise<Socket> {
   const { connectMs, isPrivateAllowed, onError = () => {}, peer, signal: stop, url } = options
@@ -50,7 +49,7 @@ export async function dial(options: Dial): Promise<Socket> {
     const plain = open(url, await addressesOf(options, signal))
     sockets.push(plain)
     await once(plain, 'connect', { signal })
-    // Whatever led there. Not even the name goes out that a handshake of TLS holds.
+    // Checked whatever led here, and before a TLS handshake can reveal even the server name.
     if (!isPrivateAllowed && !isPublicAddress(plain.remoteAddress ?? '')) throw new NoPublicHostError()
     if (url.protocol === 'http:') return plain.on('error', onError)
     const secure = secured(plain, options)
@@ -67,7 +66,7 @@ export async function dial(options: Dial): Promise<Socket> {
   }
 }
 
-/** Those that may be reached, at least one. */
+/** Allowed addresses of the host, at least one. */
 async function addressesOf({ isPrivateAllowed, lookups, url }: Dial, signal: AbortSignal): Promise<LookupAddress[]> {
   const { lookUp = lookUpHost, places, userId } = lookups
   const host = hostOf(url)
@@ -96,12 +95,12 @@ function open(url: URL, addresses: LookupAddress[]): Socket {
 function secured(socket: Socket, { peer, url }: Dial): Socket {
   const host = hostOf(url)
   const servername = isIP(host) ? '' : host.replace(/\.$/, '')
-  // Stated, as NODE_TLS_REJECT_UNAUTHORIZED of the environment would turn it off.
+  // Explicit, because NODE_TLS_REJECT_UNAUTHORIZED in the environment would disable verification.
   const checked = peer.isOperators ? {} : { rejectUnauthorized: true }
   return heard(connectSecurely({ socket, host, servername, ...checked, ALPNProtocols: ['http/1.1'] }))
 }
 
-/** Who waits for a connection hears of its error; one that comes when nobody does would be thrown. */
+/** Waiters receive errors through `once`. Without this listener, an error with no waiter would be thrown. */
 function heard<S extends Socket>(socket: S): S {
   return socket.on('error', () => {})
 }

@@ -6,18 +6,18 @@ export type Exchange = Pick<RequestOptions, 'agent' | 'createConnection'> & {
   peer: Peer
   url: URL
   method: string
-  /** Without those that frame the message. */
+  /** Without message-framing headers. */
   headers: Record<string, string>
   body: string | Buffer | null
-  /** Closes the connection in every phase; its reason is thrown. */
+  /** Closes the connection in any phase; its reason is thrown. */
   signal: AbortSignal
-  /** From the request until the head of its answer. */
+  /** Time limit from the request to the response head. */
   headMs?: number | undefined
 }
 
 /**
- * Sends a request once, whatever becomes of it, and resolves with the head of its answer, whatever its status. Who does
- * not read the answer to its end destroys it, which closes the connection.
+ * Sends a request once, whatever its outcome, and resolves with the response head, whatever its status. A caller that
+ * does not read the body to its end must destroy the response, which closes the connection.
  */
 export function exchange({
   body,
@@ -32,7 +32,7 @@ export function exchange({
   const options = {
     ...via,
     signal,
-    // Once more, as Node keeps the signal from the agent.
+    // Passed a second time, because Node does not pass `signal` on to the agent.
     stop: signal,
     method,
     path: url.pathname + url.search,
@@ -52,10 +52,10 @@ export function exchange({
       sent.destroy()
     }
     const timer = headMs === undefined ? undefined : setTimeout(onTime, headMs, headMs)
-    // With a listener for it, an upgrade that nobody asked for is an answer like any other.
+    // With an `upgrade` listener, an unrequested upgrade is an ordinary response.
     sent.once('response', resolve)
     sent.once('upgrade', resolve)
-    // Stays for good, as an error that comes after the head belongs to the body, which reports it itself.
+    // Stays attached: an error after the head belongs to the body, which reports it itself.
     sent.on('error', (error) => {
       if (error instanceof NoPublicHostError || error instanceof peer.Failure) return fail(error)
       const isGarbled = codeOf(error).startsWith('HPE_')
@@ -67,7 +67,7 @@ export function exchange({
   })
 }
 
-/** Throws for a body that is not as it was asked for. */
+/** Throws if the body is compressed although the request asked for `identity`. */
 export function expectUncompressed({ headers }: IncomingMessage, { Failure, name }: Peer): void {
   if ((headers['content-encoding'] ?? 'identity').trim().toLowerCase() !== 'identity') {
     throw new Failure(`The ${name} compressed its answer, which it was not asked to.`)
@@ -77,18 +77,18 @@ export function expectUncompressed({ headers }: IncomingMessage, { Failure, name
 export type BodyRules = {
   peer: Peer
   bytesMax: number
-  /** Thrown for a body above `bytesMax`; by default as for any other failure of the peer. */
+  /** Error class for a body above `bytesMax`; defaults to the peer's `Failure`. */
   TooLarge?: Peer['Failure']
 }
 
-/** Throws for a body that says beforehand that it has more than so many bytes. */
+/** Throws if the declared content length exceeds `bytesMax`. */
 export function expectSize({ headers }: IncomingMessage, rules: BodyRules): void {
   if (Number(headers['content-length'] ?? 0) > rules.bytesMax) throw tooLarge(rules)
 }
 
 /**
- * The body as it comes, read from the connection only as it is taken. Throws when it has more than so many bytes, or
- * the connection ends before it does.
+ * Yields the body as it arrives, reading from the connection only on demand. Throws if it exceeds `bytesMax` or the
+ * connection ends early.
  */
 export async function* readBody(answer: IncomingMessage, rules: BodyRules): AsyncGenerator<Buffer, undefined> {
   const { bytesMax, peer } = rules

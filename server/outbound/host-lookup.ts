@@ -5,17 +5,16 @@ import { isIP, type LookupFunction } from 'node:net'
 import { must } from '../kernel/assert.ts'
 
 export type HostLookup = {
-  /** Ends the look-up at once; its reason is thrown. */
+  /** Aborts the lookup immediately; its reason is thrown. */
   signal: AbortSignal
-  /** Whether the operator named the host: then the search list of the machine counts, as for its other programs. */
+  /** Whether the operator named the host. If so, the machine's search list applies, as for its other programs. */
   isOperators: boolean
-  /** Which addresses are of use. */
   accepts?: (address: string) => boolean
-  /** For tests: `address:port` of name servers, in place of the machine's. */
+  /** For tests: `address:port` of name servers to use instead of the machine's. */
   nameServers?: readonly string[] | undefined
 }
 
-/** There is no such host, or no server told of it in time: which of these it was is not told. */
+/** The host does not exist or no name server answered in time. The error does not say which. */
 export class HostNotFoundError extends Error {
   override readonly name = 'HostNotFoundError'
   readonly code = 'ENOTFOUND'
@@ -25,17 +24,17 @@ export class HostNotFoundError extends Error {
   }
 }
 
-/** For the whole of it. */
+/** Time limit for the whole lookup. */
 const lookupMs = 5000
 const tryMs = 2000
 const tries = 2
-/** How long the answer for one family waits for that of the other. */
+/** How long the answer for one address family waits for the other's. */
 const graceMs = 300
 
 /**
- * The addresses of a host, from the machine's hosts file or from DNS. The system's own getaddrinfo is not asked: it
- * takes one of the four threads of the process for as long as a name server stays silent, and cannot be stopped, so
- * that a few names of dead servers leave everybody else without names, and files.
+ * Resolves a host from the machine's hosts file or DNS. Avoids the system's getaddrinfo, which cannot be stopped. It
+ * occupies one of the process's four threads while a name server is silent. A few names on dead servers would leave
+ * everyone else without lookups and file access.
  */
 export async function lookUpHost(host: string, options: HostLookup): Promise<LookupAddress[]> {
   const { accepts = () => true, isOperators, signal } = options
@@ -45,7 +44,7 @@ export async function lookUpHost(host: string, options: HostLookup): Promise<Loo
   const usable = known.filter(accepts)
   if (usable.length > 0) return usable.map(toAddress)
   if (isLocal(name)) throw new HostNotFoundError()
-  // A name of the file whose addresses are of no use is asked for, and so takes the time of one that is not there.
+  // Queries even a name in the hosts file without usable addresses, so that it takes as long as an unknown name.
   const late = AbortSignal.timeout(lookupMs)
   const stop = AbortSignal.any([signal, late])
   for (const candidate of isOperators ? candidatesOf(host) : [name]) {
@@ -58,7 +57,7 @@ export async function lookUpHost(host: string, options: HostLookup): Promise<Loo
   throw new HostNotFoundError()
 }
 
-/** A look-up for a connection to addresses that were found before. */
+/** Lookup function that answers with addresses found earlier. */
 export function answering(addresses: LookupAddress[]): LookupFunction {
   const { address, family } = must(addresses[0], 'a host that was found has an address')
   return (_host, { all }, callback) => (all ? callback(null, addresses) : callback(null, address, family))
@@ -72,10 +71,10 @@ function toAddress(address: string): LookupAddress {
   return { address, family: isIP(address) }
 }
 
-/** Both families are asked, and the first answer waits a little for the other. None when there is no address. */
+/** Queries both address families; the first answer waits briefly for the other. Empty if neither has an address. */
 async function ask(name: string, { nameServers, signal }: HostLookup): Promise<string[]> {
   if (signal.aborted) return []
-  // One for each look-up: what is cancelled is all that it was asked, and the machine's settings may have changed.
+  // One resolver per lookup: `cancel` ends all of its queries, and the machine's settings may have changed.
   const resolver = new Resolver({ timeout: tryMs, tries })
   if (nameServers) resolver.setServers(nameServers)
   const ended = Promise.withResolvers<void>()
@@ -96,7 +95,7 @@ async function ask(name: string, { nameServers, signal }: HostLookup): Promise<s
   return found.flat()
 }
 
-/** The names that stand for one, in the order of resolv.conf(5). */
+/** Candidate names for a host, in the order of resolv.conf(5). */
 function candidatesOf(host: string): string[] {
   const name = host.replace(/\.$/, '')
   if (name !== host) return [name]
@@ -105,7 +104,7 @@ function candidatesOf(host: string): string[] {
   return name.split('.').length - 1 >= ndots ? [name, ...longer] : [...longer, name]
 }
 
-/** A file of the machine that is read again when it has changed; as empty when it cannot be read. */
+/** Cached system file, re-read on change. Unreadable counts as empty. */
 class SystemFile<Content> {
   readonly #path: string
   readonly #parse: (lines: string[][]) => Content
@@ -118,7 +117,7 @@ class SystemFile<Content> {
     this.#content = parse([])
   }
 
-  /** Synchronous, as the threads that read files may be taken; what is read is small, and mostly kept. */
+  /** Synchronous, because the threads that read files may be busy. The file is small and mostly cached. */
   read(): Content {
     let version = ''
     let lines: string[][] = []

@@ -4,13 +4,13 @@ import { must } from '../kernel/assert.ts'
 import { dial, type Dial } from './dial.ts'
 
 /**
- * How long a connection waits for a next request. A server closes one that idles (Node's own and uvicorn after five
- * seconds, most others later), and a request that crosses with that is lost: nobody can tell whether it was carried
- * out, so it is not repeated, as a tool would run twice. Node's agent takes less where the server announces less.
+ * How long an idle connection waits for the next request. Servers close idle connections: Node and uvicorn after five
+ * seconds, most others later. A request that crosses with the close is lost. It is not retried: it may have been
+ * carried out, and a tool would run twice. Node's agent waits less if the server announces a shorter timeout.
  */
 const idleMs = 4000
 
-/** Keeps the connections to one origin for a next request. Every one of them was made by `dial`. */
+/** Keeps connections to one origin alive for later requests. Every connection comes from `dial`. */
 export class KeptConnections extends Agent {
   readonly #dial: Omit<Dial, 'signal'>
 
@@ -19,7 +19,7 @@ export class KeptConnections extends Agent {
     this.#dial = options
   }
 
-  /** The request is given its connection only once that stands and is checked, so before there is none to write to. */
+  /** The request gets its connection only once that is established and checked, so it has none to write to before. */
   override createConnection(
     { stop }: RequestOptions & { stop?: AbortSignal },
     callback?: (error: Error | null, stream: Duplex) => void,
@@ -32,7 +32,7 @@ export class KeptConnections extends Agent {
     try {
       done(null, await dial({ ...this.#dial, signal }))
     } catch (error) {
-      // The reason of a signal may be anything. Node reads no stream beside an error.
+      // An abort reason may be any value. Node does not read the stream if there is an error.
       done(error instanceof Error ? error : new Error('The request was stopped.'), undefined as never)
     }
   }

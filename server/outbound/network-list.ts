@@ -1,10 +1,10 @@
 import { BlockList, isIP, isIPv6 } from 'node:net'
 
-/** Addresses and networks of IPv4 and IPv6, such as `192.0.2.7` and `10.0.0.0/8`. */
+/** IPv4 and IPv6 addresses and networks, such as `192.0.2.7` and `10.0.0.0/8`. */
 export class NetworkList {
   readonly #entries = new BlockList()
 
-  /** Throws for an entry that is neither; `isNetwork` says which are. */
+  /** Throws for an invalid entry; validate entries with `isNetwork`. */
   constructor(entries: readonly string[]) {
     for (const entry of entries) {
       const [address = '', prefix] = entry.split('/')
@@ -14,7 +14,7 @@ export class NetworkList {
     }
   }
 
-  /** An IPv4 address is the same in the notation of IPv6. */
+  /** Treats an IPv4-mapped IPv6 address as the IPv4 address. */
   has(address: string): boolean {
     const plain = plainAddress(address)
     return isIP(plain) !== 0 && this.#entries.check(plain, isIPv6(plain) ? 'ipv6' : 'ipv4')
@@ -28,7 +28,7 @@ export function isNetwork(text: string): boolean {
   return bits !== -1 && isPrefix && more.length === 0 && !address.includes('%')
 }
 
-/** Without the interface, and an IPv4 address that came over IPv6 as itself. */
+/** Strips the interface and unwraps an IPv4-mapped IPv6 address. */
 export function plainAddress(address: string): string {
   return address
     .trim()

@@ -1,21 +1,21 @@
-/** Whom a connection is made to, and how its failures are told: in one sentence, without an address or a secret. */
+/** The remote end of a connection. Its failures are one sentence each, without an address or a secret. */
 export type Peer = {
-  /** As a sentence has it after "the". */
+  /** Noun for messages, used after "the". */
   name: string
   /**
-   * Whether it is the operator's own: then messages, which users read, do not name its host, and the environment may
-   * turn the check of its certificate off.
+   * Whether the peer is the operator's. If so, messages to users do not name its host, and the environment may disable
+   * certificate verification.
    */
   isOperators: boolean
   Failure: new (message: string) => Error
 }
 
-/** Look-ups of one user at a time; more of them wait. */
+/** Max concurrent lookups per user; further lookups wait. */
 export const lookupsPerUserMax = 8
 
 /**
- * A host that may not be reached. That is one error for a name that leads to private addresses and for one that leads
- * nowhere: else a user could try which names there are inside. The message is the business of who knows the hop.
+ * A host that may not be reached. The error is the same for names with private addresses and for names that do not
+ * exist. So users cannot probe for internal names. The message is left to the caller, which knows the hop.
  */
 export class NoPublicHostError extends Error {}
 

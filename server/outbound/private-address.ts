@@ -1,7 +1,7 @@
 import { BlockList, isIP, isIPv6 } from 'node:net'
 
-// https://www.iana.org/assignments/iana-ipv4-special-registry, with the multicast and reserved blocks of
-// https://www.iana.org/assignments/ipv4-address-space. 240.0.0.0/4 holds the broadcast address.
+// IPv4 ranges of https://www.iana.org/assignments/iana-ipv4-special-registry, with the multicast and reserved blocks of
+// https://www.iana.org/assignments/ipv4-address-space. 240.0.0.0/4 includes the broadcast address.
 const specialIpv4 = blockList('ipv4', [
   '0.0.0.0/8',
   '10.0.0.0/8',
@@ -20,13 +20,13 @@ const specialIpv4 = blockList('ipv4', [
   '240.0.0.0/4',
 ])
 
-// All of the global unicast space that IANA gives out, https://www.iana.org/assignments/ipv6-address-space. What stands
-// for an IPv4 address (mapped, compatible, 64:ff9b::/96 and 64:ff9b:1::/48 of NAT64) lies outside of it, as do
-// loopback, link-local, unique local and multicast addresses.
+// Global unicast space of IANA, https://www.iana.org/assignments/ipv6-address-space. It excludes addresses that embed
+// an IPv4 address (mapped, compatible, 64:ff9b::/96 and 64:ff9b:1::/48 of NAT64). It also excludes loopback,
+// link-local, unique local and multicast addresses.
 const globalIpv6 = blockList('ipv6', ['2000::/3'])
 
-// https://www.iana.org/assignments/iana-ipv6-special-registry as far as it lies within 2000::/3: protocol assignments
-// such as Teredo and ORCHID, documentation, and 6to4, which leads to any IPv4 address.
+// Entries of https://www.iana.org/assignments/iana-ipv6-special-registry within 2000::/3: protocol assignments such as
+// Teredo and ORCHID, documentation, and 6to4, which leads to any IPv4 address.
 const specialIpv6 = blockList('ipv6', ['2001::/23', '2001:db8::/32', '2002::/16', '3fff::/20'])
 
 function blockList(type: 'ipv4' | 'ipv6', subnets: readonly string[]): BlockList {
@@ -39,12 +39,12 @@ function blockList(type: 'ipv4' | 'ipv6', subnets: readonly string[]): BlockList
 }
 
 /**
- * Whether that is an address of the public internet: no private network's, no machine's own, none with a special
- * purpose. False for all that is no IP address in the strict spelling, and for one with a zone, which is link-local.
+ * Whether an address belongs to the public internet: not private, loopback or special-purpose. False for anything but a
+ * strictly spelled IP address, and for an address with a zone, which is link-local.
  */
 export function isPublicAddress(address: string): boolean {
   if (address.includes('%')) return false
-  // A list is asked only for its own family: asked for a mapped address, one of IPv4 would answer for the IPv4 part.
+  // Each list is checked for its own family only: an IPv4 list would match the IPv4 part of a mapped address.
   switch (isIP(address)) {
     case 4:
       return !specialIpv4.check(address, 'ipv4')
@@ -55,18 +55,18 @@ export function isPublicAddress(address: string): boolean {
   }
 }
 
-/** The host without the brackets that an IPv6 address has in a URL. */
+/** Host without the brackets of an IPv6 address. */
 export function hostOf(url: URL): string {
   return url.hostname.replace(/^\[(.*)\]$/, '$1')
 }
 
-/** Whether a URL names an address, and one that is not public. Where a name leads is seen when it is looked up. */
+/** Whether a URL contains an IP address that is not public. Host names are checked when they are resolved. */
 export function namesPrivateAddress(url: URL): boolean {
   const host = hostOf(url)
   return isIP(host) !== 0 && !isPublicAddress(host)
 }
 
-/** Whether one of those `host` or `host:port` is where that URL leads. Without a port, every port is meant. */
+/** Whether the URL matches a `host` or `host:port` entry. An entry without a port matches every port. */
 export function isPrivateHost(url: URL, privateHosts: readonly string[]): boolean {
   return privateHosts.some((entry) => {
     const { host, port } = parseEntry(entry)
@@ -74,12 +74,11 @@ export function isPrivateHost(url: URL, privateHosts: readonly string[]): boolea
   })
 }
 
-/** The port that a URL of http or https leads to. */
 export function portOf({ port, protocol }: URL): number {
   return Number(port) || (protocol === 'https:' ? 443 : 80)
 }
 
-/** The host as a URL spells it, null when no URL could have it. */
+/** `host` is spelled as in a URL; null if no URL can contain it. */
 function parseEntry(entry: string): { host: string | null; port: number | null } {
   if (isIPv6(entry)) return { host: canonicalHost(`[${entry}]`), port: null }
   const [, host, port] = /^(\[[^\]]*\]|[^:/?#@\\\s]+)(?::(\d{1,5}))?$/.exec(entry) ?? []

@@ -1,10 +1,10 @@
 import { createHmac } from 'node:crypto'
 
-// Requests to `http` agents and to webhooks are signed as Standard Webhooks has it: https://www.standardwebhooks.com.
+// Requests to `http` agents and webhooks are signed according to Standard Webhooks: https://www.standardwebhooks.com.
 
 export type SignatureHeaders = { 'webhook-id': string; 'webhook-timestamp': string; 'webhook-signature': string }
 
-/** The headers that vouch for this body, sent at that time under that id; with a signature for each key. */
+/** Returns headers that sign the body, its id and its time, with one signature per key. */
 export function signRequest(
   keys: readonly Buffer[],
   { id, body, at }: { id: string; body: string; at: Date },

@@ -2,14 +2,14 @@ import { ErrandError } from '../kernel/errors.ts'
 import { ownTurn } from '../kernel/own-turn.ts'
 import { jsonBytes, pageBytesMax } from '../store/byte-bounds.ts'
 
-/** More of them are refused as a whole. */
+/** Max calls in a batch; a larger one is rejected as a whole. */
 export const batchCallsMax = 20
-/** Of all answers of one batch together. */
+/** Limit for all answers of one batch together. */
 export const batchBytesMax = 8 * 1024 * 1024
 
-/** The queries that one request makes together, and what their answers may still come to. */
+/** Queries of one request, and how many bytes their answers may still take. */
 export class Batch {
-  /** Of each page of a list, so that the batch is about as large as one page. */
+  /** Limit for each page of a list, so that the batch is about as large as one page. */
   readonly pageBytesMax: number
   readonly #userId: string
   #bytesLeft = batchBytesMax
@@ -19,7 +19,7 @@ export class Batch {
     this.pageBytesMax = Math.floor(pageBytesMax / calls)
   }
 
-  /** Makes one of its calls, with other work of the event loop between it and the one before, of whichever batch. */
+  /** Runs one call. Other work of the event loop runs between it and the previous call of any batch. */
   async call<Output>(resolve: () => Output | Promise<Output>): Promise<Output> {
     await ownTurn(this.#userId)
     this.#assertRoom()

@@ -22,7 +22,7 @@ import type { ServiceTracing } from '../tracing/service-tracing.ts'
 import type { Batch } from './batch.ts'
 import type { WriteRate } from './write-rate.ts'
 
-/** What the operations work with, by the module that they are of; made once per process. */
+/** Dependencies of the operations, by module; created once per process. */
 export type Services = {
   account: { bodyBytesMax: number; clock: Clock; spendDays: SpendDays; store: Store }
   admin: AdminParts
@@ -34,38 +34,34 @@ export type Services = {
   sessions: SessionParts
   tasks: CreateTaskParts & CancelTaskParts
   webhooks: WebhookParts
-  // Of every operation.
+  // Shared by all operations.
   clock: Clock
   store: Store
-  /** Undefined when nobody traces. */
+  /** Undefined if tracing is off. */
   tracing: ServiceTracing | undefined
   writeRate: WriteRate
 }
 
-/** What one request carries into a procedure. */
 export type Context = {
   services: Services
-  /** Null only in an operation that is public. */
+  /** Null only in a public operation. */
   caller: Caller | null
   request: IncomingMessage
   about: RequestTrace
-  /** Values of Set-Cookie for the answer. */
   setCookies: string[]
   idempotencyKey: string | null
-  /** The call of a tool that a task is created for. */
+  /** Tool call that a task is created for. */
   call?: ToolCall | undefined
-  /** The rate window as an admission saw it; the response's headers are read anew when it stays null. */
+  /** Rate window as of the admission. If it stays null, the response's headers read it again. */
   rate: RateState | null
-  /** How a stream that is not read ends; null when the answer cannot be a stream. */
+  /** How to end a stream that is not read; null if the response cannot be a stream. */
   stream: StreamReader | null
-  /** Of a query that is not made alone. */
+  /** Set for a query in a batch. */
   batch?: Batch | undefined
 }
 
-/** How large a page of a list may be. */
 export function pageBytesOf({ batch }: Context): number {
   return batch?.pageBytesMax ?? pageBytesMax
 }
 
-/** Of an operation that needs authentication. */
 export type CallerContext = Context & { caller: Caller }

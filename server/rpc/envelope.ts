@@ -4,9 +4,9 @@ import { badField } from '../kernel/errors.ts'
 type Envelope = { json?: unknown; meta?: unknown }
 
 /**
- * The envelope of typed RPC, `{ json, meta? }`, which every client with superjson reads and writes. Everything that
- * this service says is plain JSON, so answers carry no `meta`. Inputs mean the same as over REST: what JSON cannot say
- * is refused. The notes of `meta` are read here and not by superjson, whose work grows with their size times their depth.
+ * Envelope of typed RPC, `{ json, meta? }`, which every client with superjson reads and writes. Everything this service
+ * sends is plain JSON, so answers have no `meta`. Inputs mean the same as over REST: anything beyond JSON is rejected.
+ * The notes in `meta` are read here and not by superjson, whose work grows with their size times their depth.
  */
 export const envelope = {
   serialize: (value: unknown): Envelope => ({ json: value }),
@@ -18,18 +18,21 @@ export const envelope = {
   },
 }
 
-/** Keys and values of `meta`, their characters, and how deep it is nested: a note is one key with one list of one value. */
+/**
+ * Limits for `meta`: its keys and values, their characters, and its depth. A note is one key with one array of one
+ * value.
+ */
 const metaValuesMax = 10_000
 const metaCharsMax = 64 * 1024
 const metaDepthMax = 8
 
-/** Throws 400 when an input, or one of a batch, comes with notes: strangers have nothing to say that is no plain JSON. */
+/** Throws 400 if an input, or one of a batch, has notes: unauthenticated clients need only plain JSON. */
 export function assertNoMeta(text: string): void {
   let sent: unknown
   try {
     sent = JSON.parse(text)
   } catch {
-    // Malformed, which is told where it is read.
+    // Malformed input is reported where it is read.
     return
   }
   if (!isRecord(sent)) return
@@ -39,14 +42,15 @@ export function assertNoMeta(text: string): void {
   }
 }
 
-/** The only kind that `meta` may name is a member that is not there. Changes `value`. */
+/** Only undefined members may be noted in `meta`. Changes `value`. */
 function withoutMeta(value: unknown, meta: unknown): unknown {
   assertFewNotes(meta)
   if (!isRecord(meta)) throw malformed()
   const { referentialEqualities, values, v } = meta
   const notes = notesIn(values)
-  // Shared objects are written out in the JSON already, so their notes are not followed: twenty of them, each naming
-  // the one before twice, would make a gigabyte of a kilobyte. Only a circle has nothing written where it closes.
+  // Shared objects are already written out in the JSON, so their notes are not followed. Twenty of them, each naming
+  // the previous one twice, would turn a kilobyte into a gigabyte. Only a circle has nothing at the point where it
+  // closes.
   const isLegacy = typeof v !== 'number' || v < 1
   for (const path of textsIn(referentialEqualities)) {
     const found = find(value, segmentsOf(path, isLegacy))
@@ -62,7 +66,7 @@ function withoutMeta(value: unknown, meta: unknown): unknown {
   return value
 }
 
-/** Looks at no more of the notes than there may be. */
+/** Stops as soon as there are too many notes. */
 function assertFewNotes(meta: unknown): void {
   const waiting: { value: unknown; depth: number }[] = [{ value: meta, depth: 1 }]
   let chars = 0
@@ -80,7 +84,7 @@ function assertFewNotes(meta: unknown): void {
   }
 }
 
-/** The paths of members that are undefined; or that the whole is. */
+/** Paths of undefined members, or 'whole' if the entire value is undefined. */
 function notesIn(values: unknown): string[] | 'whole' {
   if (values === undefined) return []
   if (Array.isArray(values)) {
@@ -113,7 +117,7 @@ function textsIn(value: unknown): string[] {
   return texts
 }
 
-/** The keys of one of superjson's paths, in which dots and, since its version 1, backslashes of a key are escaped. */
+/** Keys of a superjson path, which escapes dots in keys and, since its version 1, backslashes. */
 function segmentsOf(path: string, isLegacy: boolean): string[] {
   const segments: string[] = []
   let segment = ''
@@ -130,12 +134,12 @@ function segmentsOf(path: string, isLegacy: boolean): string[] {
 
 type Found = { container: Record<PropertyKey, unknown>; key: string }
 
-/** Where a path leads to, undefined when nothing is there. */
+/** Location that a path leads to; undefined if nothing is there. */
 function find(root: unknown, segments: readonly string[]): Found | undefined {
   let value = root
   let found: Found | undefined
   for (const key of segments) {
-    // Not `length` of an array, nor what every object has.
+    // Excludes an array's `length`, and what every object inherits.
     if (typeof value !== 'object' || value === null || !Object.prototype.propertyIsEnumerable.call(value, key)) {
       return undefined
     }

@@ -4,7 +4,7 @@ import { ownTurn } from '../kernel/own-turn.ts'
 
 const waiting = new FairPlaces({ perUser: 100 })
 
-/** A turn of the event loop for a large page of the user's. Throws 503 where many of them wait already. */
+/** Waits for an event-loop tick for a large page of the user. Throws 503 if many of them already wait. */
 export async function pageTurn(userId: string): Promise<void> {
   const place = waiting.open(userId)
   if (place.hold(1)) {

@@ -39,5 +39,5 @@ export const rootRouter = router({
   system: systemRouter,
 })
 
-/** The type that the typed client is built on. */
+/** Type that the typed client is built on. */
 export type AppRouter = typeof rootRouter

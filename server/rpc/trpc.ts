@@ -12,10 +12,10 @@ import type { Scope } from '../store/records.ts'
 import type { CallerContext, Context } from './context.ts'
 import { envelope } from './envelope.ts'
 
-/** How a procedure stands in the REST interface and its OpenAPI document. */
+/** REST route of a procedure, and its entry in the OpenAPI document. */
 export type RestMeta = {
   method: 'GET' | 'POST' | 'PUT' | 'PATCH' | 'DELETE'
-  /** With parameters as `{name}`. */
+  /** Parameters are written as `{name}`. */
   path: `/${string}`
   operationId: string
   tags: string[]
@@ -24,7 +24,7 @@ export type RestMeta = {
   /** False for an operation that needs no authentication. */
   protect: boolean
   successDescription: string
-  /** Every status but 200 that the operation answers, beside those that all operations share. */
+  /** Every status but 200 that the operation answers, in addition to those of all operations. */
   errorResponses: Record<number, string>
 }
 
@@ -33,13 +33,13 @@ export type ProcedureMeta = {
   isIdempotent?: boolean
   isBodyOptional?: boolean
   isStream?: boolean
-  /** Its answer may be held, so that it is told when its client leaves. */
+  /** May long-poll, so it gets a signal when its client leaves. */
   isHeld?: boolean
   /** Needs no authentication, and is called alone, never in a batch. */
   isPublic?: boolean
 }
 
-/** tRPC's own name of a status, which its clients compare; it has none for 408, 410, 417, 424 and 431. */
+/** tRPC's own name for a status, which its clients compare. It has none for 408, 410, 417, 424 and 431. */
 const rpcCodes: Readonly<Record<number, TRPC_ERROR_CODE_KEY>> = {
   401: 'UNAUTHORIZED',
   403: 'FORBIDDEN',
@@ -55,8 +55,8 @@ const rpcCodes: Readonly<Record<number, TRPC_ERROR_CODE_KEY>> = {
 }
 
 /**
- * An error as a client of typed RPC reads it. Built anew, so that neither a stack trace nor the text of an unforeseen
- * error leaves the server.
+ * Error body for clients of typed RPC. Built from scratch, so that neither a stack trace nor the message of an
+ * unexpected error leaves the server.
  */
 export function rpcError(error: ErrandError, path?: string) {
   const { message, details, statusCode } = errorBody(error)
@@ -85,19 +85,19 @@ const t = initTRPC
 
 export const { router } = t
 
-/** A procedure; its resolver says by `withScope` or `withAdmin` whom it is for. */
+/** Base of all procedures. Resolvers declare with `withScope` or `withAdmin` who may call them. */
 export const procedure = t.procedure
 
 /** Throws 403 unless the caller may call a procedure. */
 export type AccessCheck = (caller: Caller) => void
 
-/** What a caller may be known by, as the OpenAPI document names it. */
+/** Kinds of credentials, as the OpenAPI document names them. */
 export type Credential = 'apiKey' | 'browserSession' | 'platformKey' | 'clientToken'
 
-/** By the resolver that it is for. */
+/** Keyed by resolver. */
 const accesses = new WeakMap<object, { check: AccessCheck; credentials: readonly Credential[] }>()
 
-/** What a procedure asks of its caller, so that no body is read for one who may not send it; null of a public one. */
+/** Access check of a procedure, so that no body is read from a caller who may not send it. Null for a public one. */
 export function accessOf({ _def: definition }: AnyProcedure): AccessCheck | null {
   const { meta, resolver } = definition as unknown as { meta?: ProcedureMeta; resolver: object }
   const access = accesses.get(resolver)
@@ -105,7 +105,7 @@ export function accessOf({ _def: definition }: AnyProcedure): AccessCheck | null
   return access?.check ?? null
 }
 
-/** With what a procedure is called; empty for one that is public. */
+/** Credentials that a procedure accepts; empty for a public one. */
 export function credentialsOf({ _def: definition }: AnyProcedure): readonly Credential[] {
   return accesses.get((definition as unknown as { resolver: object }).resolver)?.credentials ?? []
 }
@@ -114,9 +114,9 @@ type Resolver<Options, Output> = (options: Options) => Output
 type WithCaller<Options> = Omit<Options, 'ctx'> & { ctx: CallerContext }
 
 /**
- * A resolver whose caller must hold that scope, or one of several. A client token also needs the operation to be within its reach; one that
- * says nothing of tokens is closed to them. A middleware would say the same; each costs every call a copy of its
- * options, a tenth of the time of a read.
+ * Resolver whose caller must have the scope, or one of several. A client token must also reach the operation;
+ * operations are closed to client tokens by default. A middleware could do the same, but each one costs every call a
+ * copy of its options. That is a tenth of the time of a read.
  */
 export function withScope<Options extends { ctx: Context; input: unknown }, Output>(
   scope: Scope | readonly Scope[],
@@ -129,7 +129,7 @@ export function withScope<Options extends { ctx: Context; input: unknown }, Outp
     requireReach(caller, reach)
   }
   const credentials: Credential[] = ['apiKey', 'browserSession']
-  // Acting for a user it has never the scope `manage`.
+  // When it acts for a user, it never has the scope `manage`.
   if (scopes.some((one) => one !== 'manage')) credentials.push('platformKey')
   if (reach !== 'none') credentials.push('clientToken')
   if (reach !== 'session' && reach !== 'task') return guarded({ check, credentials }, resolve)
@@ -140,8 +140,8 @@ export function withScope<Options extends { ctx: Context; input: unknown }, Outp
 }
 
 /**
- * As `withScope`, of a change that is no execution: the user may make so many of them in a minute. What ends keys and
- * logins is not counted, or one stolen key could keep its owner from ending it.
+ * Like `withScope`, for a change that is not an execution. A user may make a limited number per minute. Operations that
+ * end keys and logins are not counted: otherwise a stolen key could keep its owner from ending it.
  */
 export function withWrite<Options extends { ctx: Context; input: unknown }, Output>(
   scope: Scope | readonly Scope[],
@@ -156,14 +156,14 @@ export function withWrite<Options extends { ctx: Context; input: unknown }, Outp
   return withScope(scope, counted, reach)
 }
 
-/** A resolver whose caller must be an admin who has logged in with a browser. */
+/** Resolver whose caller must be an admin with a browser login. */
 export function withAdmin<Options extends { ctx: Context }, Output>(
   resolve: Resolver<WithCaller<Options>, Output>,
 ): Resolver<Options, Output> {
   return guarded({ check: requireAdmin, credentials: ['browserSession'] }, resolve)
 }
 
-/** A resolver whose caller must be such an admin, or a platform key with that scope, or with one of these. */
+/** Resolver whose caller must be such an admin, or a platform key with one of the scopes. */
 export function withPlatform<Options extends { ctx: Context }, Output>(
   scope: PlatformScope | readonly PlatformScope[],
   resolve: Resolver<WithCaller<Options>, Output>,
@@ -188,24 +188,24 @@ function guarded<Options extends { ctx: Context }, Output>(
   return own
 }
 
-/** What the resolver makes of a call, in a batch as one of its calls. */
+/** Runs the resolver, within its batch if there is one. */
 function resolveIn<Options extends { ctx: Context }, Output>(
   options: Options,
   resolve: Resolver<WithCaller<Options>, Output>,
 ): Output {
   const make = () => resolve(options as unknown as WithCaller<Options>)
   const { batch } = options.ctx
-  // A promise is taken wherever an output is.
+  // tRPC accepts a promise in place of a value.
   return batch ? (batch.call(make) as Output) : make()
 }
 
-/** Throws 401 without a caller, which no operation that is not public gets as far as. */
+/** Throws 401 without a caller. Non-public operations never get that far without one. */
 export function callerOf({ caller }: Context): Caller {
   if (caller) return caller
   throw new ErrandError('UNAUTHORIZED', 'Authentication is required.')
 }
 
-/** The error of ours behind what tRPC threw: a refusal, or the details of input that its schema refused. */
+/** Our error behind a tRPC error: a rejection, or the details of input that its schema rejected. */
 export function errandErrorOf(error: unknown): ErrandError {
   if (!(error instanceof TRPCError)) return toErrandError(error)
   const { cause, code } = error

@@ -6,20 +6,20 @@ const windowMs = { minute: 60_000, hour: 3_600_000 }
 type Bound = { clock: Clock; max: number; per: keyof typeof windowMs; what: string }
 
 /**
- * Counts what users change that is no execution, which the rate window of the store bounds: each change is a write to
- * the disk, free of charge. By whole minutes or hours and in memory, so every node counts for itself.
+ * Rate limit for writes other than tasks and chats, which have their own. Each write costs a disk sync and is free to
+ * the user. Counts per whole minute or hour, and in memory, so every node counts separately.
  */
 export class WriteRate {
   readonly #bound: Bound
   readonly #counts = new Map<string, number>()
   #endsAt = 0
 
-  /** With `max` 0 nothing is counted. */
+  /** `max` 0 disables the limit. */
   constructor(bound: Bound) {
     this.#bound = bound
   }
 
-  /** Throws RATE_LIMIT_EXCEEDED when the user has changed as much as may be in this minute or hour. */
+  /** Throws RATE_LIMIT_EXCEEDED if the user has made the maximum of writes in this minute or hour. */
   count(userId: string): void {
     const { clock, max, per, what } = this.#bound
     if (max === 0) return

@@ -1,8 +1,6 @@
 import { z } from 'zod'
 import { isoTimestamp, maxCostUsd, resourceId, usd } from '../../kernel/wire-types.ts'
 
-// The shapes of client tokens on the wire.
-
 const TokenScope = z.enum(['read', 'execute'])
 const agentsMax = 50
 export const tokenSecondsMax = 3600

@@ -15,7 +15,7 @@ import { boundElsewhere } from './token-reach.ts'
 type Parts = { catalogue: Catalogue; store: Store }
 type Given = z.output<typeof CreateClientTokenInput>
 
-/** A token with at most what its maker may do, and no longer. The token itself is in the answer and nowhere else. */
+/** Creates a token with at most its creator's rights and lifetime. Only this response contains the token itself. */
 export async function createClientToken(
   { catalogue, store }: Parts,
   { caller, input }: { caller: Caller; input: Given },
@@ -41,7 +41,7 @@ export async function createClientToken(
   return { ...toClientToken(record), token }
 }
 
-/** Ends a token at once; repeating it changes nothing. */
+/** Ends a token immediately. Idempotent. */
 export async function revokeClientToken(
   { store }: Pick<Parts, 'store'>,
   { tokenId, userId }: { userId: string; tokenId: string },
@@ -79,13 +79,13 @@ function agentsOf({ agents: own }: Caller, { agents }: Given): string[] | null {
   throw new ErrandError('FORBIDDEN', `A client token runs at most the agents of its maker; "${beyond}" is beyond them.`)
 }
 
-/** Throws 404 for a session or a task that is not the user's. */
+/** Throws 404 for a session or a task of another user. */
 async function assertOwned(store: Store, userId: string, { sessionId, taskId }: Given): Promise<void> {
   if (sessionId !== undefined && !(await store.getSession({ userId, sessionId }))) throw boundElsewhere('session')
   if (taskId !== undefined && !(await store.getTask({ userId, taskId }))) throw boundElsewhere('task')
 }
 
-/** With whose end the token ends. */
+/** Credential whose end also ends the token. */
 function makerOf({ keyId, loginId, platform }: Caller): string {
   return must(keyId ?? loginId ?? platform?.keyId, 'a caller who makes tokens has a credential that can end')
 }

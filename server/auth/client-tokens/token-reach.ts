@@ -2,12 +2,12 @@ import { ErrandError } from '../../kernel/errors.ts'
 import type { Caller } from '../caller.ts'
 
 /**
- * Which client tokens an operation is open to: none; those of a whole account; beside these, one that is bound to the
- * session, or the task, that the input names. Of a turn, which the input names by its own id, the operation looks for its session.
+ * Client tokens that an operation is open to: none, those of a whole account, or also bound ones. A bound token must
+ * match the session or task that the input names. If the input names a turn, the operation looks up its session.
  */
 export type Reach = 'none' | 'account' | 'session' | 'task' | 'turn'
 
-/** Throws 403 where a client token does not reach an operation, whatever its input. */
+/** Throws 403 if a client token does not reach an operation, whatever its input. */
 export function requireReach({ token }: Caller, reach: Reach): void {
   if (token === null) return
   if (reach === 'none') throw new ErrandError('FORBIDDEN', 'Client tokens do not reach this operation.')
@@ -18,7 +18,7 @@ export function requireReach({ token }: Caller, reach: Reach): void {
 
 const notFound: Record<'session' | 'task', string> = { session: 'Session not found', task: 'Task not found' }
 
-/** Throws 404, as for an id that nobody has, where a client token is bound to something else than the input names. */
+/** Throws 404, as for an unknown id, if a client token is bound to something other than the input names. */
 export function assertReached({ token }: Caller, input: unknown, reach: 'session' | 'task'): void {
   const field = reach === 'session' ? 'sessionId' : 'taskId'
   const own = token?.[field] ?? null
@@ -26,7 +26,7 @@ export function assertReached({ token }: Caller, input: unknown, reach: 'session
   throw boundElsewhere(reach)
 }
 
-/** As of an id that nobody has. */
+/** Same error as for an unknown id. */
 export function boundElsewhere(what: 'session' | 'task'): ErrandError {
   return new ErrandError('NOT_FOUND', notFound[what])
 }

@@ -50,7 +50,7 @@ export async function createInvitation(
   return { ...toInvitation(created.invitation), url: linkOf(logins, { browser, token }) }
 }
 
-/** A link by which that user sets a password; the earlier one works until then. */
+/** Creates a link for the user to set a password; the current password works until then. */
 export async function createPasswordLink(
   { clock, log, logins, store }: LoginAccess,
   { browser, caller, userId }: { browser: Browser; caller: Caller; userId: string },
@@ -65,7 +65,6 @@ export async function createPasswordLink(
   return { url: linkOf(logins, { browser, token }), expiresAt: isoTime(expiresAt) }
 }
 
-/** Ends a link that nobody has used. */
 export async function revokeInvitation(
   { log, store }: LoginAccess,
   { caller, invitationId }: { caller: Caller; invitationId: string },
@@ -94,7 +93,7 @@ export async function checkInvitation(
   return { kind, email, expiresAt: isoTime(expiresAt) }
 }
 
-/** Makes the account or sets the password, once, and logs in. */
+/** Creates the account or sets the password, once, and logs in. */
 export async function acceptInvitation(
   parts: LoginAccess,
   { browser, input }: { browser: Browser; input: z.output<typeof AcceptInvitationInput> },
@@ -117,7 +116,7 @@ export async function acceptInvitation(
   return { userId, email, expiresAt: isoTime(created.expiresAt) }
 }
 
-/** The token stands after `#`, which browsers send to nobody: neither a server's log nor a Referer has it. */
+/** The token follows `#`, a part that browsers never send. So neither a server's log nor a Referer contains it. */
 function linkOf({ origins }: LoginParts, { browser, token }: { browser: Browser; token: string }): string {
   return `${origins.baseUrlFor(browser.request)}/invitation#${token}`
 }

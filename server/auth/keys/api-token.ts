@@ -1,7 +1,7 @@
 import { hash, randomInt } from 'node:crypto'
 import { crc32 } from 'node:zlib'
 
-/** Of the tokens of programs: users' API keys, platform keys, and what browsers are handed. */
+/** Prefixes of program tokens: users' API keys, platform keys, and client tokens for browsers. */
 const prefixes = { key: 'errand_sk_', platform: 'errand_pk_', client: 'errand_ct_' } as const
 export type TokenKind = keyof typeof prefixes
 
@@ -11,20 +11,22 @@ const checksumChars = 6
 const tokenPattern = new RegExp(`^errand_(sk|pk|ct)_([0-9A-Za-z]{${randomChars}})([0-9A-Za-z]{${checksumChars}})$`)
 const kinds: Record<string, TokenKind> = { sk: 'key', pk: 'platform', ct: 'client' }
 
-/** A new token: its prefix, such as `errand_sk_`, 30 random characters of base62 (178 bits) and a checksum of 6. */
+/**
+ * Returns a new token: its prefix, such as `errand_sk_`, 30 random base62 characters (178 bits) and a checksum of 6.
+ */
 export function newToken(kind: TokenKind): string {
   let random = ''
   for (let char = 0; char < randomChars; char++) random += alphabet[randomInt(alphabet.length)]
   return prefixes[kind] + random + checksum(random)
 }
 
-/** Undefined where the checksum does not fit, so that a mistyped or made-up token costs no read of the database. */
+/** Undefined if the checksum does not match, so that a mistyped or made-up token costs no database read. */
 export function kindOfToken(text: string): TokenKind | undefined {
   const [, kind = '', random = '', sum] = tokenPattern.exec(text) ?? []
   return sum !== undefined && sum === checksum(random) ? kinds[kind] : undefined
 }
 
-/** What is stored of a key. It is random through and through, so a fast hash is as good as a slow one. */
+/** Stored form of a key. Keys are completely random, so a fast hash is as good as a slow one. */
 export function hashToken(token: string): string {
   return hash('sha256', token, 'hex')
 }

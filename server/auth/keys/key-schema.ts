@@ -32,7 +32,7 @@ export const Key = z
   .meta({ id: 'Key' })
 export type Key = z.output<typeof Key>
 
-/** What a key may be used for, beside its scopes. */
+/** Restrictions of a key, in addition to its scopes. */
 const limits = {
   limitUsd: maxCostUsd.describe('What may be spent with it, charged and held, in each period of `limitReset`'),
   limitReset: z
@@ -69,7 +69,7 @@ export const CreateKeyInput = z
   })
   .refine(({ limitReset, limitUsd }) => limitReset === undefined || limitUsd !== undefined, resetOfLimit)
 
-/** What is left out stays; null removes a limit. */
+/** Omitted fields stay unchanged; null removes a limit. */
 export const UpdateKeyInput = z
   .object({
     keyId: resourceId,

@@ -15,7 +15,7 @@ import { createKey, listKeys, revokeKey, rotateKey, updateKey } from './manage-k
 
 const tags = ['API keys']
 
-/** What happens to keys is in the log; the keys themselves are not. */
+/** Logs what happens to keys, but never the keys themselves. */
 function note({ about, caller, services }: CallerContext, { keyId, message }: { keyId: string; message: string }) {
   const { requestId } = about
   services.people.log.info({ requestId, userId: caller.userId, keyId }, message)

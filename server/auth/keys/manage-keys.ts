@@ -23,7 +23,7 @@ type KeyParts = { store: Store; clock: Clock }
 const dayMs = 86_400_000
 const rotationDays = 90
 
-/** Creates a key with at most the caller's scopes. The token is in the answer and nowhere else. */
+/** Creates a key with at most the caller's scopes. Only this response contains the token. */
 export async function createKey(
   { clock, store }: KeyParts,
   { caller, input }: { caller: Caller; input: z.output<typeof CreateKeyInput> },
@@ -40,7 +40,7 @@ export async function createKey(
   return { ...(await toKeys(store, [created], now))[0]!, key: token }
 }
 
-/** Changes what a key may be used for; it holds from the next execution on. */
+/** Changes the restrictions of a key, from the next execution on. */
 export async function updateKey(
   { clock, store }: KeyParts,
   { caller, input }: { caller: Caller; input: z.output<typeof UpdateKeyInput> },
@@ -77,7 +77,7 @@ export async function listKeys(
   return { keys: await toKeys(store, keys, clock.now()), total, limit, offset }
 }
 
-/** Ends a key at once; repeating it changes nothing. */
+/** Ends a key immediately. Idempotent. */
 export async function revokeKey(
   { store, clock }: KeyParts,
   { userId, keyId }: { userId: string; keyId: string },
@@ -88,7 +88,7 @@ export async function revokeKey(
   return (await toKeys(store, [key], clock.now()))[0]!
 }
 
-/** A new key in the place of an old one, which goes on working for the overlap. */
+/** Replaces a key; the old one stays valid during the overlap. */
 export async function rotateKey(
   { store, clock }: KeyParts,
   { caller, input }: { caller: Caller; input: z.output<typeof RotateKeyInput> },
@@ -100,9 +100,9 @@ export async function rotateKey(
   const now = clock.now()
   if (old.isReplaced || !isLive(old, now)) throw notRotatable()
   assertWithin(caller, old.scopes)
-  // Its own limits go with it.
+  // The key's own limits carry over.
   if (caller.keyId !== keyId) assertUnlimited(caller)
-  // A key that was given a life gets a new one of the same length.
+  // A key with a lifetime gets a new one of the same length.
   const expiresAt = old.expiresAt === null ? null : now + (old.expiresAt - old.createdAt)
   const { token, key } = draftKey({ userId, name: old.name, scopes: old.scopes, expiresAt })
   const created = await store.rotateKey({ userId, keyId, key, oldExpiresAt: now + overlapSeconds * 1000 })
@@ -130,7 +130,7 @@ function notRotatable(): ErrandError {
   return new ErrandError('CONFLICT', message)
 }
 
-/** A key that is limited makes no key that is not, nor takes its own limits away. */
+/** A limited key neither creates an unlimited one nor removes its own limits. */
 function assertUnlimited({ agents, limits }: Caller): void {
   if (agents === null && limits === null) return
   const message = 'A key with limits of its own creates and changes no keys; use one without, or a browser login.'
@@ -141,7 +141,7 @@ function notFound(): ErrandError {
   return new ErrandError('NOT_FOUND', 'API key not found')
 }
 
-/** With what is spent of their limits now. */
+/** Adds how much of each key's limit is spent. */
 async function toKeys(store: Store, keys: readonly KeyRecord[], now: EpochMs): Promise<Key[]> {
   const limits = keys.map(spendLimitOf)
   const states = await store.spendStates(limits.filter((limit) => limit !== null))

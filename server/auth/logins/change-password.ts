@@ -5,7 +5,7 @@ import { admitAttempt, type Browser, type LoginAccess } from './log-in.ts'
 import type { ChangePasswordInput } from './login-schema.ts'
 import { assertNotObvious, hashPassword, isPassword, withHashRoom } from './passwords.ts'
 
-/** Sets another password and ends the account's other logins. The tries count as those to log in do. */
+/** Sets a new password and ends the account's other logins. Attempts count like login attempts. */
 export async function changePassword(
   parts: LoginAccess,
   { browser, caller, input }: { browser: Browser; caller: Caller; input: z.output<typeof ChangePasswordInput> },

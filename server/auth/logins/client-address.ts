@@ -4,20 +4,20 @@ import { NetworkList, plainAddress } from '../../outbound/network-list.ts'
 import { isPublicAddress } from '../../outbound/private-address.ts'
 
 /**
- * Which client a request comes from, for the throttle of logins and for the addresses of platform keys. Proxies are
- * believed only when the operator names them; whatever else claims an address in X-Forwarded-For is not.
+ * Identifies the client of a request, for the login throttle and for the addresses of platform keys. Trusts an
+ * X-Forwarded-For header only from proxies that the operator names.
  */
 export class ClientAddresses {
   readonly #proxies: NetworkList
 
-  /** Addresses or networks such as `10.0.0.0/8`. Throws for one that is neither. */
+  /** Addresses or networks such as `10.0.0.0/8`. Throws for an invalid entry. */
   constructor(trustedProxies: readonly string[]) {
     this.#proxies = new NetworkList(trustedProxies)
   }
 
   /**
-   * A public IPv4 address, or the network of a public IPv6 one, which is what one client has. Null for a connection from a
-   * private network or this machine: that may be a proxy, behind which is everybody.
+   * A public IPv4 address, or the network of a public IPv6 address, which is what one client has. Null for a connection
+   * from a private network or this machine: it may be a proxy with everyone behind it.
    */
   of(request: IncomingMessage): string | null {
     const address = this.addressOf(request)
@@ -25,7 +25,7 @@ export class ClientAddresses {
     return isIPv6(address) ? networkOf(address) : address
   }
 
-  /** The address, whatever network it is of; no address where a proxy names none. */
+  /** The address in any network; empty if a proxy names none. */
   addressOf({ headers, socket }: IncomingMessage): string {
     let address = plainAddress(socket.remoteAddress ?? '')
     // Each proxy appends its peer, so the last address that is not a trusted proxy is the client.
@@ -35,7 +35,7 @@ export class ClientAddresses {
   }
 }
 
-/** The first 64 bits. */
+/** First 64 bits. */
 function networkOf(address: string): string {
   const [start = '', end] = address.split('::')
   const groups = start === '' ? [] : start.split(':')

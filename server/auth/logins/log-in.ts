@@ -16,7 +16,7 @@ import { hashSecretToken, newSecretToken } from './login-token.ts'
 import type { OwnOrigins } from './own-origin.ts'
 import { isPassword, withHashRoom } from './passwords.ts'
 
-/** What logging in works with, beside the store. */
+/** Dependencies of the login, besides the store. */
 export type LoginParts = {
   clients: ClientAddresses
   cookie: ServiceCookie
@@ -24,16 +24,15 @@ export type LoginParts = {
   providers: readonly LoginProvider[]
 }
 
-/** What whoever checks a password or keeps logins needs. */
+/** Dependencies of code that checks passwords or manages logins. */
 export type LoginAccess = { store: Store; clock: Clock; logins: LoginParts; log: Logger }
-/** The request of a browser, and where its answer's cookies go. */
 export type Browser = { request: IncomingMessage; setCookies: string[]; about: RequestTrace }
 
 const userAgentCharsMax = 300
 
 /**
- * Throws 403 where a login may not begin: on another site's page, or where its cookie would travel in the clear; and 400
- * where its cookie could not be set.
+ * Throws 403 if a login may not start: on another site's page, or if its cookie would travel unencrypted. Throws 400 if
+ * its cookie could not be set.
  */
 export function assertLoginAllowed(
   { logins: { origins } }: Pick<LoginAccess, 'logins'>,
@@ -48,7 +47,7 @@ export function assertLoginAllowed(
   }
 }
 
-/** Logs in by email address and password. Each try is counted before the password is looked at. */
+/** Logs in by email address and password. Each attempt is counted before the password is checked. */
 export async function logIn(
   parts: LoginAccess,
   { browser, input }: { browser: Browser; input: z.output<typeof LoginInput> },
@@ -58,7 +57,7 @@ export async function logIn(
   try {
     return await logInPerson(parts, { browser, input, onFound: (found) => (userId = found) })
   } catch (error) {
-    // What the throttle does not bound could fill the log.
+    // Logs only these, because errors that the throttle does not bound could fill the log.
     if (error instanceof ErrandError && (error.code === 'UNAUTHORIZED' || error.code === 'FORBIDDEN')) {
       const { requestId } = browser.about
       parts.log.info({ requestId, userId, code: error.code }, 'a login was refused')
@@ -92,7 +91,7 @@ async function logInPerson(parts: LoginAccess, { browser, input, onFound }: LogI
   return { userId: user.id, email: user.email, expiresAt: isoTime(created.expiresAt) }
 }
 
-/** Makes a login and its cookie; the login that the browser had before ends. Undefined when the user may not log in. */
+/** Creates a login with its cookie, and ends the browser's previous login. Undefined if the user may not log in. */
 export async function beginLogin(
   { log, logins, store }: Omit<LoginAccess, 'clock'>,
   { browser, login }: { browser: Browser; login: Omit<CreateLogin, 'tokenHash' | 'userAgent'> },
@@ -115,7 +114,7 @@ export async function beginLogin(
 
 type Attempt = { attempt: AdmitLogin; refusal: string }
 
-/** Counts a try of a password and finds whose it would be; throws 429 while there were too many. */
+/** Counts a password attempt and finds its user; throws 429 if there were too many. */
 export async function admitAttempt(
   { clock, store }: LoginAccess,
   { attempt, refusal }: Attempt,

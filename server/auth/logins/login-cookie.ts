@@ -2,8 +2,8 @@ import type { IncomingMessage } from 'node:http'
 import type { OwnOrigins } from './own-origin.ts'
 
 /**
- * The cookies of the service. Under https their names begin with `__Host-`, so that a browser takes them only from this
- * host, over https and for the whole host; http on this machine has the plain names.
+ * The service's cookies. Under https their names begin with `__Host-`. Browsers accept such cookies only from this
+ * host, over https and for the whole host. Under http on this machine the names are plain.
  */
 export class ServiceCookie {
   readonly #name: string
@@ -18,7 +18,7 @@ export class ServiceCookie {
     return this.#origins.isSecure ? `__Host-${this.#name}` : this.#name
   }
 
-  /** Undefined without one; empty when it is given twice, which no browser does. */
+  /** Undefined if absent; empty if sent twice, which no browser does. */
   read({ headers }: IncomingMessage): string | undefined {
     if (headers.cookie === undefined) return undefined
     const start = `${this.name}=`
@@ -27,7 +27,7 @@ export class ServiceCookie {
     return found.length === 1 ? found[0]!.slice(start.length) : ''
   }
 
-  /** The value of Set-Cookie. HttpOnly keeps it from scripts, Lax from requests that other sites make. */
+  /** Set-Cookie value. HttpOnly hides the cookie from scripts, Lax keeps it out of requests from other sites. */
   write(value: string, maxAgeSeconds: number): string {
     const secure = this.#origins.isSecure ? '; Secure' : ''
     return `${this.name}=${value}; Path=/; HttpOnly; SameSite=Lax; Max-Age=${maxAgeSeconds}${secure}`

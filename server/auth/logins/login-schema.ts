@@ -3,8 +3,6 @@ import { isoTimestamp, pageInput, pageOutput, resourceId } from '../../kernel/wi
 import { loginMethods } from '../../store/records.ts'
 import { NewPassword, TypedPassword } from './passwords.ts'
 
-// The shapes of browser logins on the wire.
-
 export const Email = z.email().max(254)
 
 export const LoginOptions = z
@@ -20,7 +18,7 @@ export const LoginOptions = z
   .meta({ id: 'LoginOptions' })
 
 export const LoginInput = z.object({
-  // Not checked for its form: whoever mistypes it is told the same as for an address that nobody has.
+  // Not validated as an address, so that a mistyped one gets the same answer as an unknown one.
   email: z.string().trim().min(1).max(254),
   password: TypedPassword,
 })

@@ -6,7 +6,7 @@ import type { Caller } from '../caller.ts'
 import type { Browser, LoginAccess } from './log-in.ts'
 import type { ListLoginsOutput } from './login-schema.ts'
 
-/** Ends this login, or nothing for a caller with a key. The cookie is removed either way. */
+/** Ends this login and removes its cookie. Throws 403 for a caller with a key. */
 export async function logOut(
   { log, logins, store }: LoginAccess,
   { browser, caller }: { browser: Browser; caller: Caller },

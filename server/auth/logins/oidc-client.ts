@@ -2,16 +2,18 @@ import type { ClientAuth, Configuration } from 'openid-client'
 import type { LoginProvider } from '../../agents/config/agent-schema.ts'
 import { Email } from './login-schema.ts'
 
-/** Who a provider says has logged in. `email` is null unless it is one, and the provider says that it verified it. */
+/**
+ * Person whose login a provider confirms. `email` is null unless it is a valid address that the provider has verified.
+ */
 export type VouchedPerson = { issuer: string; subject: string; email: string | null }
 
-/** What ties the answer of a provider to the browser that was sent there. */
+/** Values that tie a provider's response to the browser that was sent there. */
 export type FlowChecks = { state: string; nonce: string; codeVerifier: string }
 
 const discoveryKeptMs = 24 * 3_600_000
 const timeoutSeconds = 10
 
-/** One provider of OpenID Connect, with the authorization code flow, PKCE, state and nonce. */
+/** One OpenID Connect provider, with the authorization code flow, PKCE, state and nonce. */
 export class OidcClient {
   readonly #provider: LoginProvider
   #discovered: { configuration: Promise<Configuration>; at: number } | undefined
@@ -20,7 +22,10 @@ export class OidcClient {
     this.#provider = provider
   }
 
-  /** Where the browser is sent, and what to check when it comes back. Rejects when the provider cannot be reached. */
+  /**
+   * Returns the URL to send the browser to, and what to check when it comes back. Rejects if the provider cannot be
+   * reached.
+   */
   async begin(redirectUri: string): Promise<{ url: URL; checks: FlowChecks }> {
     const { buildAuthorizationUrl, calculatePKCECodeChallenge, randomNonce, randomPKCECodeVerifier, randomState } =
       await import('openid-client')
@@ -38,8 +43,8 @@ export class OidcClient {
   }
 
   /**
-   * Exchanges the code of the answer, whose ID token must be signed, fresh and for this flow; rejects otherwise. Null
-   * when the provider says that access was denied.
+   * Exchanges the code of the response. Rejects unless the ID token is signed, fresh and for this flow. Null if the
+   * provider says that access was denied.
    */
   async finish(answer: URL, { codeVerifier, nonce, state }: FlowChecks): Promise<VouchedPerson | null> {
     const { AuthorizationResponseError, authorizationCodeGrant, fetchUserInfo } = await import('openid-client')
@@ -57,14 +62,14 @@ export class OidcClient {
     const claims = tokens.claims()
     if (!claims?.sub) throw new Error('The ID token of the provider names no subject.')
     const { iss: issuer, sub: subject } = claims
-    // Many providers keep the ID token small and tell the address only here.
+    // Many providers keep the ID token small and return the email address only here.
     const hasUserInfo = configuration.serverMetadata().userinfo_endpoint !== undefined
     const person =
       claims['email'] === undefined && hasUserInfo
         ? await fetchUserInfo(configuration, tokens.access_token, subject)
         : claims
     const { email, email_verified: isVerified } = person
-    // Some letters outside of ASCII become plain ones in lower case: another's address would be found by them.
+    // Some non-ASCII letters become ASCII ones in lower case, so they could match another person's address.
     const address = Email.safeParse(email)
     return { issuer, subject, email: isVerified === true && address.success ? address.data : null }
   }
@@ -74,7 +79,7 @@ export class OidcClient {
     if (known && performance.now() - known.at < discoveryKeptMs) return await known.configuration
     const configuration = this.#discover()
     this.#discovered = { configuration, at: performance.now() }
-    // A provider that was not there is asked again by the next login.
+    // The next login retries a provider that could not be reached.
     configuration.catch(() => (this.#discovered = undefined))
     return await configuration
   }
@@ -82,7 +87,7 @@ export class OidcClient {
   async #discover(): Promise<Configuration> {
     const { allowInsecureRequests, discovery, enableNonRepudiationChecks } = await import('openid-client')
     const { clientId, issuer } = this.#provider
-    // Without this the library leaves who wrote an ID token to TLS, and reads no signature.
+    // Without this, the library trusts TLS for the origin of an ID token and verifies no signature.
     const execute = [enableNonRepudiationChecks]
     if (issuer.startsWith('http:')) execute.push(allowInsecureRequests)
     return await discovery(new URL(issuer), clientId, undefined, await this.#authentication(), {
@@ -98,7 +103,7 @@ export class OidcClient {
     const basic = ClientSecretBasic(clientSecret)
     const post = ClientSecretPost(clientSecret)
     return (server, ...request) => {
-      // Basic is what a provider takes that does not say.
+      // Basic is the default of a provider that does not say.
       const takesBasic = server.token_endpoint_auth_methods_supported?.includes('client_secret_basic') ?? true
       return takesBasic ? basic(server, ...request) : post(server, ...request)
     }

@@ -7,11 +7,11 @@ import { beginLogin, type LoginAccess, type LoginParts } from './log-in.ts'
 import { ServiceCookie } from './login-cookie.ts'
 import { OidcClient, type FlowChecks, type VouchedPerson } from './oidc-client.ts'
 
-// Single sign-on, two addresses that a browser is sent to:
+// Single sign-on, with two URLs that a browser is sent to:
 //
 //   /login/oidc/ID ──303──▶ provider ──303──▶ /login/oidc/ID/callback ──303──▶ where the person wanted to go
 //
-// What ties the two together is in a cookie, encrypted, so that any node of the service can finish what another began.
+// An encrypted cookie carries the state between them, so that any node can finish what another began.
 
 type OidcParts = LoginAccess & { vault: SecretVault }
 
@@ -25,7 +25,7 @@ type OidcRequest = {
   about: RequestTrace
 }
 
-/** The page of the login shows a text for each. */
+/** The login page shows a message for each. */
 type Refusal =
   | 'oidc-failed'
   | 'oidc-refused'
@@ -37,13 +37,12 @@ type Refusal =
   | 'expired'
 
 const flowSeconds = 600
-/** Whose the encrypted flow is, for the vault: nobody's, since no user's id looks like that. */
+/** Owner of the encrypted flow in the vault. It belongs to no user, and no user id looks like this one. */
 const flowOwner = (providerId: string) => ({ userId: 'single sign-on', connectorId: providerId })
 
-/** Both addresses. */
 export const oidcPaths = ['/login/oidc/{providerId}', '/login/oidc/{providerId}/callback']
 
-/** Serves both addresses; whatever goes wrong ends on the login page with a reason, and the log has the cause. */
+/** Serves both URLs. Any failure ends on the login page with a reason, and the log has the cause. */
 export function createOidcLogin(parts: OidcParts): (routed: OidcRequest) => Promise<void> {
   const { logins } = parts
   const clients = new Map(logins.providers.map((provider) => [provider.id, new OidcClient(provider)]))
@@ -145,7 +144,7 @@ function readFlow(
   }
 }
 
-/** A path of the console, so that a link cannot make the login lead to another site. */
+/** Allows only paths of the console, so that a link cannot make the login redirect to another site. */
 function localPath(text: string | null): string {
   return text !== null && /^\/(?![/\\])[\x21-\x5b\x5d-\x7e]{0,500}$/.test(text) ? text : '/'
 }

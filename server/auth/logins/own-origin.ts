@@ -4,8 +4,8 @@ import { ErrandError } from '../../kernel/errors.ts'
 const loopbackHosts = new Set(['localhost', '127.0.0.1', '[::1]'])
 
 /**
- * The origins under which browsers know the service: that of its base URL, and beside a loopback one the other names of
- * this machine. The Host header chooses among them, and is never taken for one.
+ * Origins under which browsers know the service: that of its base URL and, for a loopback one, this machine's other
+ * names. The Host header selects one of them, but is never trusted itself.
  */
 export class OwnOrigins {
   readonly #baseUrl: () => string
@@ -15,20 +15,18 @@ export class OwnOrigins {
     this.#baseUrl = baseUrl
   }
 
-  /** Where the request's browser has opened the service. */
+  /** Origin at which the request's browser has opened the service. */
   of({ headers }: IncomingMessage): string {
     const { all, origin } = this.#origins()
     const asked = `${new URL(origin).protocol}//${headers.host ?? ''}`
     return all.has(asked) ? asked : origin
   }
 
-  /** The base URL as the request's browser knows it. */
   baseUrlFor(request: IncomingMessage): string {
     const { baseUrl, origin } = this.#origins()
     return this.of(request) + baseUrl.slice(origin.length)
   }
 
-  /** Whether the service has that origin. */
   has(origin: string): boolean {
     return this.#origins().all.has(origin)
   }
@@ -37,15 +35,15 @@ export class OwnOrigins {
     return this.#origins().origin.startsWith('https:')
   }
 
-  /** Whether a cookie may travel: over https, or without leaving this machine. */
+  /** Whether a cookie may be sent: over https, or without leaving this machine. */
   get mayLogIn(): boolean {
     const { origin } = this.#origins()
     return origin.startsWith('https:') || isLoopback(origin)
   }
 
   /**
-   * Throws 403 unless a page of the service itself sent the request. Browsers say by Sec-Fetch-Site and Origin where a
-   * request comes from, and pages cannot change either; one that carries neither was not sent by such a page.
+   * Throws 403 unless a page of the service itself sent the request. Browsers report the source of a request in
+   * Sec-Fetch-Site and Origin, and pages cannot change either. A request with neither did not come from such a page.
    */
   assert({ headers }: IncomingMessage): void {
     const { origin, 'sec-fetch-site': site } = headers

@@ -6,29 +6,33 @@ import { FairPlaces } from '../../kernel/fair-places.ts'
 export const passwordCharsMin = 10
 const passwordCharsMax = 200
 
-/** A new password. Length is what protects one; rules about its characters only make it harder to remember. */
+/** A new password. Only its length is checked, because rules about characters just make it harder to remember. */
 export const NewPassword = z
   .string()
   .min(passwordCharsMin, `Must have at least ${passwordCharsMin} characters`)
   .max(passwordCharsMax, `Must have at most ${passwordCharsMax} characters`)
   .meta({ format: 'password' })
-/** A password as it is typed to log in: whatever was set once. */
+/** A password as typed at login. Any that was ever set is accepted. */
 export const TypedPassword = z.string().min(1, 'Must be given').max(1024).meta({ format: 'password' })
 
-/** A dummy hash: refusing an unknown address takes as long as a wrong password. */
+/** Dummy hash: rejecting an unknown email address takes as long as rejecting a wrong password. */
 const nobodysHash = '$argon2id$v=19$m=19456,t=2,p=1$Mi6SpFH27e0b98ek7COc0Q$Ut9KjCRw889zxM0adlmSMly5nQy7qJDLY4hblA+uar4'
 
-/** Hashes at a time, by address. Each takes 19 MiB and tens of milliseconds of a core, so more would only slow each other down. */
+/**
+ * Concurrent hashes, by email address. Each takes 19 MiB and tens of milliseconds of a core, so more would only slow
+ * each other down.
+ */
 const hashes = new FairPlaces({ total: 2, perUser: 1 })
-/** Requests that hash or wait for it, by address. */
+/** Requests that hash or wait to hash, by email address. */
 const requests = new FairPlaces({ total: 102 })
 
-/** Hashes in turn, round-robin over addresses. */
+/** Hashes in one of the slots, round-robin over email addresses. */
 type InTurn = <Result>(work: () => Promise<Result>) => Promise<Result>
 
 /**
- * For the hashes of a request, which are of one address, and what has to come before them. Throws 503 when too many are
- * under way, before anything is done: unauthenticated clients leave no more rows than they get passwords verified.
+ * Runs the hashes of a request, which are for one email address, and the work that must precede them. Throws 503 if too
+ * many are in progress, before anything is done. So unauthenticated clients leave no more rows than they get passwords
+ * verified.
  */
 export async function withHashRoom<T>(email: string, work: (inTurn: InTurn) => Promise<T>): Promise<T> {
   const place = requests.open(email.toLowerCase())
@@ -47,13 +51,13 @@ export async function hashPassword(password: string): Promise<string> {
   return await hash(normal(password))
 }
 
-/** Whether it is the password of that hash; null stands for a user who has none, or for nobody. */
+/** Whether it is the password of that hash. Null stands for an unknown user, or one without a password. */
 export async function isPassword(password: string, passwordHash: string | null): Promise<boolean> {
   const fits = await verify(passwordHash ?? nobodysHash, normal(password))
   return fits && passwordHash !== null
 }
 
-/** Throws 400 for a password that is the first to be guessed. */
+/** Throws 400 for a password that would be guessed first. */
 export function assertNotObvious(path: string, { email, password }: { email: string; password: string }): void {
   const name = email.split('@')[0]!
   const rest = password.toLowerCase().replaceAll(email.toLowerCase(), '').replaceAll(name.toLowerCase(), '')

@@ -16,8 +16,8 @@ type Routed = {
 }
 
 /**
- * Where an authorization server sends the browser back to: the sign-in of a connector is finished, and the console shows
- * how that went on the connector's page. Only a browser login counts here, whatever else a request carries.
+ * Return URL of an authorization server. Finishes the sign-in of a connector; the console then shows the outcome on the
+ * connector's page. Only a browser login counts here, whatever else the request carries.
  */
 export function createSignInCallback({ authenticate, log, origins, signIns }: Parts) {
   return async ({ about, headers, query, request, response }: Routed): Promise<void> => {

@@ -4,17 +4,17 @@ import { decodeSegment } from '../../kernel/request-url.ts'
 import type { UserRef } from '../../store/platform/platform-records.ts'
 import { flawOfExternalId } from './external-id.ts'
 
-// Errand-User: user_…, or ext: and the product's own id of the user, percent-encoded as in a path, since a header
-// has ASCII only.
+// Value of Errand-User: user_…, or ext: and the product's own id of the user. The id is percent-encoded as in a path,
+// because a header is ASCII only.
 
 const field = 'Errand-User'
 const external = 'ext:'
 
-/** Whom a platform key is to act for; undefined where the request does not say. Throws 400 for what names nobody. */
+/** User that a platform key acts for; undefined if the request names none. Throws 400 for a malformed value. */
 export function readActingUser({ headers }: IncomingMessage): UserRef | undefined {
   const { 'errand-user': given } = headers
   if (given === undefined) return undefined
-  // Of several of one name Node makes one, with commas between them.
+  // Node joins repeated headers with commas.
   if (typeof given !== 'string' || given.includes(',')) {
     throw badField(field, 'Must be given once; a comma of an external id is written as %2C')
   }
@@ -29,7 +29,7 @@ export function readActingUser({ headers }: IncomingMessage): UserRef | undefine
   return { externalId }
 }
 
-/** Throws 403 where another credential than a platform key names a user to act for. */
+/** Throws 403 if a credential other than a platform key names a user to act for. */
 export function assertNoActingUser({ headers }: IncomingMessage): void {
   if (headers['errand-user'] === undefined) return
   throw new ErrandError('FORBIDDEN', 'Only a platform key acts for other users; leave out the header Errand-User.')

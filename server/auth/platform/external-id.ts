@@ -1,18 +1,20 @@
 import { z } from 'zod'
 
-/** In characters of JavaScript, as its `length` counts them. */
+/** In UTF-16 code units, as `length` counts them. */
 const charsMax = 200
-// Nobody sees these, so that two ids which look alike would be two users: control, format and other characters that leave
-// no mark, halves of characters, and breaks of lines.
+// Invisible characters, with which two different ids would look alike. They are control, format and other characters
+// without a glyph, lone surrogates, and line breaks.
 const unseen = /[\p{Cc}\p{Cf}\p{Cs}\p{Zl}\p{Zp}\p{Default_Ignorable_Code_Point}]/u
 
-/** What is wrong with an id that a product gives its user; undefined when nothing is. It is compared exactly, with case. */
+/**
+ * Returns the problem with a product's id of its user; undefined if it is valid. Ids are compared exactly, with case.
+ */
 export function flawOfExternalId(text: string): string | undefined {
   if (text.length === 0 || text.length > charsMax) return `Must be 1 to ${charsMax} characters`
   if (unseen.test(text)) return 'Must have no control characters, and none that cannot be seen'
   if (text !== text.trim()) return 'Must not begin or end with a space'
   if (text !== text.normalize('NFC')) return 'Must be in the normal form NFC of Unicode'
-  // No address can have them: they are taken out of a path before it is sent.
+  // URLs cannot contain these: they are removed from a path before it is sent.
   if (text === '.' || text === '..') return 'Must be another text than "." and ".."'
   return undefined
 }

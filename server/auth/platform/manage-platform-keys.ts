@@ -15,12 +15,12 @@ import type {
 } from './platform-key-schema.ts'
 
 type Parts = { store: Store; clock: Clock; log: Logger }
-/** The admin; null for the command line. */
+/** Acting admin; null for the command line. */
 type By = { adminId: string | null }
 
 const dayMs = 86_400_000
 
-/** The key itself is in the answer and nowhere else. */
+/** Only this response contains the key itself. */
 export async function createPlatformKey(
   { clock, log, store }: Parts,
   { adminId, input }: By & { input: z.output<typeof CreatePlatformKeyInput> },
@@ -45,7 +45,7 @@ export async function listPlatformKeys(
   return { keys: keys.map(toPlatformKey), total, limit, offset }
 }
 
-/** Ends a key at once; repeating it changes nothing. */
+/** Ends a key immediately. Idempotent. */
 export async function revokePlatformKey(
   { log, store }: Omit<Parts, 'clock'>,
   { adminId, keyId }: By & { keyId: string },

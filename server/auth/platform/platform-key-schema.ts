@@ -3,8 +3,6 @@ import { isoTimestamp, maxCostUsd, pageInput, pageOutput, resourceId, usd } from
 import { isNetwork } from '../../outbound/network-list.ts'
 import { platformScopes } from '../../store/platform/platform-records.ts'
 
-// The shapes of platform keys on the wire.
-
 const PlatformScope = z.enum(platformScopes)
 const addressesMax = 50
 

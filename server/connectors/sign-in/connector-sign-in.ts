@@ -10,12 +10,12 @@ import { methodFor, OAuthClient, type KnownClient, type Target } from './oauth-c
 import { discover, type ServerMetadata } from './oauth-discovery.ts'
 import { OAuthRequests } from './oauth-requests.ts'
 
-// A sign-in at the server that says who may use a connector:
+// Sign-in at the authorization server of a connector:
 //
 //   POST …/sign-in ──▶ authorizationUrl ──browser──▶ authorization server ──browser──▶ callback ──303──▶ console
 //
-// What ties the two together is kept in the store under a hash of the `state`, once, so that any node can finish what
-// another began. It is finished only by a browser in which the one is logged in who began it: else somebody could have
+// The store keeps the flow between both halves under a hash of `state`, for one use. Any node can finish a sign-in that
+// another began. Only a browser in which the same user is logged in can finish it. Otherwise an attacker could make
 // another person sign in, and use that person's account at the server.
 
 export type SignInParts = {
@@ -26,10 +26,9 @@ export type SignInParts = {
   vault: SecretVault
 }
 
-/** Who it is that signs in, and by which login of the browser, if by one. */
 export type SignInCaller = { userId: string; loginId: string | null }
 
-/** How a sign-in ended; all but the first are told on the page of the connector. */
+/** Outcome of a sign-in. The connector's page shows all but the first. */
 export type SignInEnd = 'done' | 'expired' | 'no-login' | 'other-login' | 'denied' | 'failed'
 
 type Flow = Omit<Target, 'userId'> & { codeVerifier: string; loginId: string | null; scope: string | null }
@@ -50,7 +49,7 @@ export function createSignIns(of: {
   return { oauth, requests, store, tokens: new GrantTokens({ clock, oauth, store, vault }), vault }
 }
 
-/** Where to send the browser. Throws CONNECTOR_FAILED when there is no way to sign in. */
+/** Returns the URL to send the browser to. Throws CONNECTOR_FAILED if sign-in is impossible. */
 export async function beginSignIn(
   parts: SignInParts,
   { caller, connector, redirectUri }: { caller: SignInCaller; connector: ConnectorRecord; redirectUri: string },
@@ -64,12 +63,12 @@ export async function beginSignIn(
     const found = await discover({ requests, userId, url })
     const { resource, server } = found
     const earlier = await earlierOf(parts, connector, server)
-    // What a server asks for at first may be less than what it was found to need.
+    // A server may ask for less at first than it later turned out to need.
     const more = earlier?.tokens ? null : (earlier?.scope ?? null)
     const scope = joinScopes(found.scope, more)
     const client = await clientFor(parts, {
       connector,
-      // A client may be held to the scope that it was registered with.
+      // A client may be limited to the scope it was registered with.
       known: more === null ? earlier?.client : undefined,
       redirectUri,
       scope,
@@ -92,7 +91,10 @@ export async function beginSignIn(
   }
 }
 
-/** Takes what the browser came back with. Never throws for what a server answers: the connector's status says it. */
+/**
+ * Processes what the browser came back with. Never throws for a server's response, which the connector's status
+ * reports.
+ */
 export async function finishSignIn(
   parts: SignInParts,
   { answer, caller }: { answer: URLSearchParams; caller: SignInCaller | null },
@@ -131,14 +133,14 @@ export async function finishSignIn(
   }
 }
 
-/** Ends a connector's sign-in; true when there were tokens and its server says that it has revoked them. */
+/** Ends a connector's sign-in. True if there were tokens and the server confirmed that it revoked them. */
 export async function endSignIn(parts: SignInParts, of: ConnectorOf): Promise<boolean> {
   const kept = await readKept(parts, of)
   await parts.store.grants.end({ ...of, version: null, sealed: null, message: null })
   return await revokeKept(parts, of, kept)
 }
 
-/** What to revoke when a connector is deleted or leads elsewhere. */
+/** Reads what to revoke when a connector is deleted or moves to another server. */
 export async function readKept({ store, tokens }: SignInParts, of: ConnectorOf): Promise<Kept | undefined> {
   const grant = await store.grants.get(of)
   return grant && tokens.open(grant)
@@ -148,7 +150,7 @@ export async function revokeKept({ oauth }: SignInParts, { userId }: ConnectorOf
   return kept?.tokens !== undefined && (await oauth.revoke({ ...kept, userId }, kept.tokens))
 }
 
-/** What is kept of the sign-in before, if that was at the same server. */
+/** Stored data of the previous sign-in, if that was at the same server. */
 async function earlierOf(parts: SignInParts, { id: connectorId, userId }: ConnectorRecord, { issuer }: ServerMetadata) {
   const grant = await parts.store.grants.get({ userId, connectorId })
   return grant?.issuer === issuer ? parts.tokens.open(grant) : undefined
@@ -168,8 +170,8 @@ type ClientFor = {
 }
 
 /**
- * The client that the connector's owner gave, or that of the sign-in before, or a new one. One with which a sign-in was
- * begun that did not come back is not used again: a server that has forgotten it shows that to the browser only.
+ * Returns the owner's client, the previous sign-in's client, or a new one. A client is not reused while a sign-in with
+ * it has not come back. A server that has forgotten the client shows that only to the browser.
  */
 async function clientFor(parts: SignInParts, asked: ClientFor): Promise<KnownClient> {
   const { oauth, store } = parts

@@ -8,27 +8,29 @@ import { DeniedError, type OAuthClient, type Target, type Tokens } from './oauth
 
 type Parts = { clock: Clock; oauth: OAuthClient; store: Store; vault: SecretVault }
 
-/** What is kept of a sign-in; without tokens where it has ended, and its client may serve the next one. */
+/** Stored data of a sign-in. Without tokens the sign-in has ended, and its client may serve the next one. */
 export type Kept = Omit<Target, 'userId'> & {
   tokens?: Tokens
-  /** What the sign-in asked for; without tokens what the next one has to ask for, beside what the server says. */
+  /**
+   * Scope that the sign-in asked for. Without tokens: scope that the next one must ask for in addition to the server's.
+   */
   scope?: string | null
 }
 
-/** So long before a token's end another is asked for, or a quarter of its life. */
+/** How long before its expiry a token is refreshed, unless a quarter of its lifetime is less. */
 const earlyMsMax = 60_000
-/** For an exchange: longer than its request may take. */
+/** Duration of the claim on an exchange: longer than its request may take. */
 const claimMs = 30_000
 const waitMsMax = 35_000
 const waitMs = 200
 
 /**
- * The tokens of users' sign-ins. A refresh token may be worth one exchange, and a second one may end the whole sign-in: so
- * each version of the tokens is exchanged by one of all nodes, which claims it in the store, and the others wait for it.
+ * Tokens of users' sign-ins. A refresh token may be valid for one exchange, and a second exchange may end the whole
+ * sign-in. So one node claims each version of the tokens in the store and exchanges it; the others wait.
  */
 export class GrantTokens {
   readonly #parts: Parts
-  /** Of this process. */
+  /** Exchanges in progress in this process. */
   readonly #exchanges = new Map<string, Promise<unknown>>()
 
   constructor(parts: Parts) {
@@ -36,8 +38,9 @@ export class GrantTokens {
   }
 
   /**
-   * An access token that is good for a while yet; another than that of the version `refused`, which the connector's
-   * server did not take, or not for want of `scopeNeeded`. Never throws for what a server answers.
+   * Returns an access token that stays valid for a while. `refusal` names a version that the connector's server
+   * rejected, or rejected for lack of `scopeNeeded`; the result is a different one. Never throws for a server's
+   * response.
    */
   async tokenFor(of: ConnectorOf, refusal?: { version: number; scopeNeeded: string | null }): Promise<TokenResult> {
     const { clock, store } = this.#parts
@@ -53,7 +56,7 @@ export class GrantTokens {
       const current = { token: accessToken, version: grant.version }
       if (!isRefused && leftMs > Math.min(earlyMsMax, lifeMs / 4)) return current
       if (isRefused && refusal.scopeNeeded !== null) {
-        // Another sign-in for the same would bring the same token.
+        // Another sign-in with the same scope would give the same token.
         const scope = addedScope(kept.scope, refusal.scopeNeeded)
         if (scope === null) return { failure: 'The server refuses what its sign-in does not allow (HTTP 403).' }
         const message = 'The server asks for more than the sign-in allows: sign in again to allow it.'
@@ -76,7 +79,7 @@ export class GrantTokens {
         if (failure === null) continue
         return !isRefused && leftMs > 0 ? current : { failure }
       }
-      // Whoever claimed it is at it.
+      // Another claimant is exchanging the token.
       if (!isRefused && leftMs > 0) return current
       if (performance.now() > until)
         return { failure: 'Its token is being refreshed, which takes too long; try again.' }
@@ -84,14 +87,14 @@ export class GrantTokens {
     }
   }
 
-  /** For a run that is under way. Never rejects. */
+  /** Renews the token of a run in progress. Never rejects. */
   async renew({ scopeNeeded, version, ...of }: Parameters<RenewToken>[0]): Promise<TokenResult> {
     return await this.tokenFor(of, { version, scopeNeeded }).catch(() => ({
       failure: 'Its token could not be refreshed; try again.',
     }))
   }
 
-  /** Undefined when its secrets cannot be read any more. */
+  /** Undefined if its secrets cannot be read. */
   open(grant: GrantRecord): Kept | undefined {
     try {
       const { kept = '{}' } = this.#parts.vault.open(grant.sealed, grantOwner(grant))
@@ -106,7 +109,7 @@ export class GrantTokens {
     return this.#parts.vault.seal({ kept: JSON.stringify(kept) }, grantOwner({ ...of, issuer: kept.server.issuer }))
   }
 
-  /** Null when there are newer tokens now, or none; else why not. */
+  /** Null if there are newer tokens now, or if the sign-in has ended. Otherwise the reason for the failure. */
   async #exchange(grant: GrantRecord, kept: Kept, refreshToken: string): Promise<string | null> {
     const { oauth, store } = this.#parts
     const { connectorId, userId, version } = grant
@@ -127,12 +130,12 @@ export class GrantTokens {
     }
     const sealed = this.seal(of, { ...kept, tokens })
     const expiresInMs = tokens.lifeMs ?? null
-    // Else the connector was signed out, or its address changed, and nobody will use them.
+    // If not renewed, the connector was signed out or its URL changed, and the new tokens are unused.
     if (!(await store.grants.renew({ ...of, version, sealed, expiresInMs }))) await oauth.revoke(target, tokens)
     return null
   }
 
-  /** With a client that the server still knows the next sign-in needs no other. */
+  /** Keeps a client that the server still knows for the next sign-in. */
   async #end(
     grant: GrantRecord,
     { client, message, scope = null }: { client: Kept | null; message: string; scope?: string | null },
@@ -155,7 +158,9 @@ export class GrantTokens {
   }
 }
 
-/** Both together; null when what is needed was asked for. Of a sign-in that did not say what it asked for, all is new. */
+/**
+ * Union of both scopes, or null if all of `needed` was asked for. A sign-in without a recorded scope counts as empty.
+ */
 function addedScope(asked: string | null | undefined, needed: string): string | null {
   const had = new Set(asked?.split(' ').filter(Boolean))
   const all = new Set([...had, ...needed.split(' ').filter(Boolean)])

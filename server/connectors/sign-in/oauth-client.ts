@@ -5,29 +5,27 @@ import type { ServerMetadata } from './oauth-discovery.ts'
 import type { OAuthRequest, OAuthRequests } from './oauth-requests.ts'
 import { standardAnswer } from './token-answer.ts'
 
-/** As whom the service asks an authorization server. */
 export type KnownClient = {
   clientId: string
   clientSecret?: string
   method: 'none' | 'client_secret_basic' | 'client_secret_post'
-  /** Where it was registered by the service itself, and not by the connector's owner. */
+  /** Whether the service registered the client itself, rather than the connector's owner. */
   isOwn: boolean
   redirectUri: string
 }
 
-/** What a token is asked for, and where. */
 export type Target = { userId: string; server: ServerMetadata; client: KnownClient; resource: string }
 
 export type Tokens = {
   accessToken: string
   refreshToken?: string
-  /** Undefined where the server does not say. */
+  /** Undefined if the server does not say. */
   lifeMs?: number
 }
 
-/** Of an authorization server, which says that what it was shown is not worth anything. */
+/** Rejection by an authorization server of the client or token it was shown. */
 export class DeniedError extends ConnectorError {
-  /** Whether it is the client that it does not know any more, or the token that it does not take. */
+  /** `client` if the server no longer knows the client, `token` if it does not accept the token. */
   readonly of: 'client' | 'token'
 
   constructor(of: DeniedError['of'], message: string) {
@@ -39,7 +37,7 @@ export class DeniedError extends ConnectorError {
 const secretCharsMax = 8192
 const lifeSecondsMax = 10 * 366 * 86_400
 const wordsCharsMax = 200
-/** GitHub's own beside those of the standard. */
+/** Includes GitHub's own codes along with the standard ones. */
 const denials: Record<string, DeniedError['of']> = {
   invalid_grant: 'token',
   bad_refresh_token: 'token',
@@ -48,7 +46,7 @@ const denials: Record<string, DeniedError['of']> = {
   incorrect_client_credentials: 'client',
 }
 
-/** The client's side of OAuth 2.1, by `oauth4webapi`. All of it throws ConnectorError, and where it is that a DeniedError. */
+/** OAuth 2.1 client, based on `oauth4webapi`. Throws ConnectorError, or DeniedError for a rejected client or token. */
 export class OAuthClient {
   readonly #requests: OAuthRequests
 
@@ -56,7 +54,7 @@ export class OAuthClient {
     this.#requests = requests
   }
 
-  /** A client of the service's own at that server (RFC 7591). */
+  /** Registers a client of the service at that server (RFC 7591). */
   async register(
     server: ServerMetadata,
     { redirectUri, scope, userId }: { redirectUri: string; scope: string | null; userId: string },
@@ -64,7 +62,7 @@ export class OAuthClient {
     const { dynamicClientRegistrationRequest, processDynamicClientRegistrationResponse } = await import('oauth4webapi')
     const metadata = {
       client_name: 'Errand',
-      // A web application has an https address, and a server may refuse it one of this machine.
+      // A web application needs an https redirect URI; a server may reject one on this machine.
       application_type: redirectUri.startsWith('https:') ? 'web' : 'native',
       redirect_uris: [redirectUri],
       grant_types: ['authorization_code', 'refresh_token'],
@@ -90,7 +88,6 @@ export class OAuthClient {
     })
   }
 
-  /** Where the browser is sent. */
   async authorizationUrl(
     { client, resource, server }: Target,
     { codeVerifier, scope, state }: { codeVerifier: string; scope: string | null; state: string },
@@ -106,14 +103,14 @@ export class OAuthClient {
       state,
       resource,
       ...(scope !== null && { scope }),
-      // OpenID Connect has it so.
+      // OpenID Connect requires consent for offline access.
       ...(scope?.split(' ').includes('offline_access') && { prompt: 'consent' }),
     }
     for (const [name, value] of Object.entries(parameters)) url.searchParams.set(name, value)
     return url.href
   }
 
-  /** Tokens for the code that the browser came back with, whose `state` and `iss` are checked first. */
+  /** Exchanges the code that the browser brought back, after checking its `state` and `iss`. */
   async exchangeCode(
     target: Target,
     { answer, codeVerifier, state }: { answer: URLSearchParams; codeVerifier: string; state: string },
@@ -140,7 +137,7 @@ export class OAuthClient {
     })
   }
 
-  /** New tokens; those without a refresh token go on with the one that was sent. */
+  /** Returns new tokens, with the refresh token that was sent if the server gives no new one. */
   async refresh({ client, resource, userId, ...at }: Target, refreshToken: string): Promise<Tokens> {
     const oauth = await import('oauth4webapi')
     const server = at.server as AuthorizationServer
@@ -153,14 +150,16 @@ export class OAuthClient {
     })
   }
 
-  /** Tells the server that the tokens are not used any more (RFC 7009). False where it cannot be told, or did not say yes. */
+  /**
+   * Tells the server that the tokens are no longer used (RFC 7009). False if that is impossible or was not confirmed.
+   */
   async revoke({ client, server, userId }: Target, { accessToken, refreshToken }: Tokens): Promise<boolean> {
     if (server.revocation_endpoint === undefined) return false
     const oauth = await import('oauth4webapi')
     try {
       const auth = await authOf(client)
       const options = await this.#options(userId)
-      // With a refresh token go the access tokens of the same grant.
+      // Revoking a refresh token also revokes the access tokens of its grant.
       const sent = await oauth.revocationRequest(
         server as AuthorizationServer,
         { client_id: client.clientId },
@@ -178,16 +177,16 @@ export class OAuthClient {
   async #options(userId: string) {
     const { allowInsecureRequests, customFetch } = await import('oauth4webapi')
     const fetch = (url: string, request: OAuthRequest) => this.#requests.send(userId, url, request)
-    // Where http is allowed is said by the rules for addresses.
+    // The URL rules decide where http is allowed.
     return { [customFetch]: fetch, [allowInsecureRequests]: true }
   }
 }
 
-/** How a client shows its secret, and one without that it has none. */
+/** How a client presents its secret, or shows that it has none. */
 export function methodFor(server: ServerMetadata, hasSecret: boolean): KnownClient['method'] {
   const supported = server.token_endpoint_auth_methods_supported
   if (!hasSecret && (supported?.includes('none') ?? true)) return 'none'
-  // Basic is what a server takes that does not say.
+  // Basic is the default of a server that does not say.
   if (supported === undefined || supported.includes('client_secret_basic')) return 'client_secret_basic'
   return supported.includes('client_secret_post') ? 'client_secret_post' : 'client_secret_basic'
 }
@@ -198,7 +197,9 @@ async function authOf({ clientSecret = '', method }: KnownClient): Promise<Clien
   return method === 'client_secret_post' ? ClientSecretPost(clientSecret) : secretBasic(clientSecret)
 }
 
-/** The library encodes more characters than a form does, hyphens too, which servers that decode nothing do not take. */
+/**
+ * The library encodes more characters than form encoding does, such as hyphens. Servers that do not decode reject that.
+ */
 function secretBasic(clientSecret: string): ClientAuth {
   return (...asked) => {
     const [, { client_id: clientId }, , headers] = asked
@@ -225,7 +226,9 @@ function toTokens({ access_token, expires_in, refresh_token, token_type }: Token
   }
 }
 
-/** What the library throws, in a sentence for the connector's owner, without the secrets that the server was shown. */
+/**
+ * Turns the library's errors into a sentence for the connector's owner, without the secrets that the server was shown.
+ */
 async function told<Result>(
   secrets: readonly (string | null | undefined)[],
   work: () => Promise<Result>,
@@ -249,7 +252,7 @@ async function told<Result>(
   }
 }
 
-/** A server's words, of which there may be any number. */
+/** Cleans and truncates a server's message of any length. */
 function plainWords(text: string, filter: SecretFilter): string {
   return filter.cleanText(text.replaceAll(/[^ -~]+/g, ' ').trim(), wordsCharsMax).replaceAll('…', '...')
 }

@@ -6,7 +6,7 @@ import type { OAuthRequests } from './oauth-requests.ts'
 const address = z.string().max(2000)
 const words = z.array(z.string().max(500)).max(200)
 
-/** What is used of an authorization server's metadata (RFC 8414). */
+/** Authorization server metadata that is used (RFC 8414). */
 const ServerMetadata = z.object({
   issuer: address,
   authorization_endpoint: address,
@@ -20,16 +20,16 @@ const ServerMetadata = z.object({
 })
 export type ServerMetadata = z.output<typeof ServerMetadata>
 
-/** What is used of a protected resource's metadata (RFC 9728). */
+/** Protected resource metadata that is used (RFC 9728). */
 const ResourceMetadata = z.object({
   resource: address,
   authorization_servers: z.array(address).min(1).max(100),
   scopes_supported: words.optional(),
 })
 
-/** What a connector's server says about who may use it. */
+/** Authorization requirements of a connector's server. */
 export type Discovered = {
-  /** As tokens are asked for it (RFC 8707). */
+  /** Resource that tokens are requested for (RFC 8707). */
   resource: string
   scope: string | null
   server: ServerMetadata
@@ -40,8 +40,8 @@ type Asked = { requests: OAuthRequests; userId: string; url: string }
 const scopeCharsMax = 2000
 
 /**
- * Finds the authorization server of a connector's server and what it offers. A server that does not describe itself is
- * its own authorization server, as the protocol had it in its revision 2025-03-26. Throws ConnectorError.
+ * Finds the authorization server of a connector's server and its capabilities. A server that does not describe itself
+ * is its own authorization server, as in protocol revision 2025-03-26. Throws ConnectorError.
  */
 export async function discover(asked: Asked): Promise<Discovered> {
   const challenge = await readChallenge(asked)
@@ -60,7 +60,7 @@ export async function discover(asked: Asked): Promise<Discovered> {
   }
 }
 
-/** Without what is of no use any more, of which there may be much. */
+/** Drops fields that are no longer needed and may be large. */
 function kept({ code_challenge_methods_supported: _s256, scopes_supported: _scopes, ...server }: ServerMetadata) {
   const methods = server.token_endpoint_auth_methods_supported?.filter((method) =>
     ['none', 'client_secret_basic', 'client_secret_post'].includes(method),
@@ -68,7 +68,7 @@ function kept({ code_challenge_methods_supported: _s256, scopes_supported: _scop
   return { ...server, ...(methods && { token_endpoint_auth_methods_supported: methods }) }
 }
 
-/** What the server says to a request without a token. */
+/** Reads the server's response to a request without a token. */
 async function readChallenge({ requests, url, userId }: Asked) {
   const initialize = {
     jsonrpc: '2.0',
@@ -105,7 +105,7 @@ async function readResource(asked: Asked, named: string | null) {
   return undefined
 }
 
-/** Whether a token for that resource is one for this address: of one origin, at its path or below. */
+/** Whether a token for that resource is valid for this URL: same origin, at its path or below. */
 function covers(resource: string, address: string): boolean {
   const [whole, part] = [URL.parse(resource), new URL(address)]
   const below = (path: string) => (path.endsWith('/') ? path : `${path}/`)
@@ -125,7 +125,7 @@ async function readServer(asked: Asked, issuer: string, otherwise?: ServerMetada
     const answer = await requests.send(userId, place, { headers: { accept: 'application/json' } })
     if (!answer.ok) continue
     const server = await read(ServerMetadata, answer, 'The metadata of the authorization server')
-    // Else it could be another's, to which codes and secrets of this one would be sent (mix-up).
+    // Otherwise it could be another server's, and codes and secrets of this one would be sent there (mix-up attack).
     if (URL.parse(server.issuer)?.href !== new URL(issuer).href) {
       throw new ConnectorError('The authorization server has the metadata of another issuer.')
     }
@@ -155,7 +155,7 @@ async function read<Shape extends z.ZodType>(shape: Shape, answer: Response, wha
   throw new ConnectorError(`${what} is not as it has to be${field === '' ? '' : ` (${field})`}.`)
 }
 
-/** Without `offline_access`, servers that know it give no token to refresh with. */
+/** Adds `offline_access` if the server knows it, because such servers otherwise issue no refresh token. */
 function scopeOf(scope: string | null, { scopes_supported: known }: ServerMetadata): string | null {
   const asked = new Set(scope?.split(' ').filter((word) => /^[!#-[\]-~]+$/.test(word)))
   if (known?.includes('offline_access')) asked.add('offline_access')

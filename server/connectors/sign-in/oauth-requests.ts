@@ -15,15 +15,15 @@ export type OAuthRequest = {
 
 const peer: Peer = { name: 'authorization server', isOperators: false, Failure: ConnectorError }
 const connectMs = 5000
-/** Of one request, from its start to the end of its answer. */
+/** Time limit for one request, to the end of its response. */
 const requestMs = 10_000
-/** Of an answer; what is kept of it is far less. */
+/** Limit for one response; far less of it is stored. */
 const bytesMax = 256 * 1024
 
 /**
- * Requests to the servers that say who may use a connector: its own, and the authorization servers that it names. They are
- * of users' choice, so each goes by the rules of connectors, and what carries secrets is sent to one address only: no
- * redirect is followed. Throws ConnectorError.
+ * Requests to the servers that decide who may use a connector: its own, and the authorization servers it names. Users
+ * choose these servers, so every request follows the rules for connectors. Secrets are sent to one URL only, because
+ * redirects are not followed. Throws ConnectorError.
  */
 export class OAuthRequests {
   readonly #privateHosts: readonly string[]
@@ -33,17 +33,16 @@ export class OAuthRequests {
     this.#privateHosts = privateHosts
   }
 
-  /** The whole answer. */
   async send(userId: string, address: string, request: OAuthRequest = {}): Promise<Response> {
     return await this.#send(address, { ...request, userId, isWhole: true })
   }
 
-  /** The head of an answer, whose body nobody reads. */
+  /** Resolves with the response head and drops the body. */
   async sendForHead(userId: string, address: string, request: OAuthRequest): Promise<Response> {
     return await this.#send(address, { ...request, userId, isWhole: false })
   }
 
-  /** The address as it is asked; throws for one that may not be, as far as that shows. */
+  /** Returns the URL to request. Throws if the URL itself shows that it is not allowed. */
   check(address: string, what: string): URL {
     const url = URL.parse(address)
     if (!url || !/^https?:$/.test(url.protocol)) throw new ConnectorError(`${what} is not an https address.`)

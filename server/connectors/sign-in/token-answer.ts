@@ -1,10 +1,10 @@
-/** The part of an answer of the token endpoint that nobody here reads, and which servers are known to get wrong. */
+/** Field of token responses that is not used and that servers are known to get wrong. */
 const unread = new Set(['id_token'])
 
 /**
- * An answer of a token or registration endpoint as the standards have it, made of what servers are known to answer: a form
- * in the place of JSON, an error with the status 200, a challenge beside the error, nulls for what is not there, and no end of a
- * client's secret that has none.
+ * Normalizes a response of a token or registration endpoint. Servers are known to send a form instead of JSON, an error
+ * with status 200, or a challenge along with the error. Some send nulls for absent fields, or omit the expiry of a
+ * client secret that has none.
  */
 export async function standardAnswer(answer: Response, expectedStatus: 200 | 201): Promise<Response> {
   const text = await answer.text()

@@ -5,16 +5,16 @@ type Fetch = typeof globalThis.fetch
 type Access = {
   access: AccessToken
   ofRun: { userId: string; connectorId: string }
-  /** Without it the token is used until its end. */
+  /** Without it the token is used until it expires. */
   renew: RenewToken | undefined
-  /** Told of each token that comes later. */
+  /** Called with each later token. */
   onToken: (token: string) => void
 }
 
 /**
- * Sends requests with an access token. One that the server does not take (401) is sent once more with another token:
- * nothing was carried out. Requests that are refused together ask for one token, and after a new one that is refused too
- * no other is asked for. So it is with a token that may not do what is asked, which needs another sign-in.
+ * Sends requests with an access token. If the server rejects it (401), the request is sent once more with another
+ * token, because nothing was carried out. Requests rejected together share one renewal. If the new token is rejected
+ * too, no further one is requested. A token that lacks a scope is handled the same way; it needs another sign-in.
  */
 export function withAccessToken(fetch: Fetch, { access, ofRun, onToken, renew }: Access): Fetch {
   let current = access

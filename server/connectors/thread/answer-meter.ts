@@ -1,16 +1,16 @@
 import { jsonNameBytesMax } from '../../kernel/json-values.ts'
 import { ConnectorError } from '../connector-spec.ts'
 
-/** A value takes up to a hundred bytes when it is parsed, and the protocol's client two microseconds to check. */
+/** A parsed value takes up to a hundred bytes, and the protocol's client needs two microseconds to check it. */
 export const valuesMax = 50_000
-/** Of a stream of events, over all of it. A line that is no field costs its parser an error: seconds for a megabyte. */
+/** Limit for a whole event stream. A line that is not a field costs its parser an error: seconds per megabyte. */
 const linesMax = 50_000
 const [lineFeed, carriageReturn, quote, backslash] = [10, 13, 34, 92]
 const [comma, colon, openBrace, openBracket] = [44, 58, 123, 91]
 
 /**
- * Reads an answer as it comes: JSON, or a stream of events with JSON in them. It counts the values by what stands before
- * them, and knows how much of the answer is held until it is complete, which of events is the one that has begun.
+ * Measures an answer as it arrives: JSON, or an event stream that contains JSON. Counts values by the characters before
+ * them. Tracks how many bytes are held until the answer is complete; in an event stream, those of the current event.
  */
 export class AnswerMeter {
   readonly #isEvents: boolean
@@ -25,19 +25,21 @@ export class AnswerMeter {
     return this.#state.held
   }
 
-  /** The same bytes; of events with every end of a line as a line feed, as others are looked for again and again. */
+  /**
+   * Returns the same bytes. In event streams all line ends become line feeds, because the parser rescans for others.
+   */
   take(given: Buffer): Buffer {
     const chunk = this.#isEvents ? this.#withFeeds(given) : given
-    // In variables, as fields for each byte take forty times as long.
+    // Local variables, because accessing fields for each byte takes forty times as long.
     let { held, isEscaped, isInString, isLineEmpty, lines, textBytes, values } = this.#state
     for (let at = 0; at < chunk.length; at++) {
       const byte = chunk[at]!
       held++
       if (byte === lineFeed) {
-        // No string of JSON goes beyond its line.
+        // A JSON string cannot span lines.
         isInString = false
         isEscaped = false
-        // The colon of a field of events stands behind no name.
+        // The colon of an event field does not follow a JSON name.
         textBytes = 0
         if (this.#isEvents && ++lines > linesMax) {
           throw new ConnectorError(`The connector answered with more than ${linesMax} lines of events.`)

@@ -1,21 +1,21 @@
 import type { FairPlaces, Place } from '../../kernel/fair-places.ts'
 import { ConnectorError } from '../connector-spec.ts'
 
-/** Where the incomplete answers of a user's connectors are counted, in bytes. */
+/** Accounting of the incomplete answers of a user's connectors, in bytes. */
 export type AnswerRoom = { userId: string; places: FairPlaces }
 
-/** The bytes of one incomplete answer. A server may leave it incomplete for as long as a call may take. */
+/** Bytes of one incomplete answer. A server may leave it incomplete for as long as a call may take. */
 export class AnswerPlace {
   readonly #place: Place
   readonly #perUser: number
 
-  /** `onGivenUp` is called when the answer loses its room to other users. */
+  /** `onGivenUp` is called if the answer loses its room to other users. */
   constructor({ places, userId }: AnswerRoom, onGivenUp: (error: ConnectorError) => void) {
     this.#place = places.open(userId, () => onGivenUp(noRoom()))
     this.#perUser = places.perUser
   }
 
-  /** Throws a ConnectorError without room for that many bytes. */
+  /** Throws a ConnectorError if that many bytes do not fit. */
   hold(bytes: number): void {
     const refusal = this.#place.hold(bytes)
     if (refusal === 'full') throw noRoom()
@@ -25,7 +25,7 @@ export class AnswerPlace {
     }
   }
 
-  /** The answer is complete, or has failed. */
+  /** Call when the answer is complete or has failed. */
   release(): void {
     this.#place.release()
   }

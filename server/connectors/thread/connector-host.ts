@@ -21,13 +21,13 @@ type Options = {
 
 const memoryMb = 512
 /**
- * How often the host looks and finds no beat until the thread counts as blocked: for ten seconds. Counted in looks, so
- * that a host that was itself late, or a machine that slept, does not judge by the time that passed.
+ * Consecutive checks without a beat until the thread counts as blocked: ten seconds. Elapsed time would be wrong after
+ * a delay of the host itself or a sleep of the machine.
  */
 const looksMax = 50
 const startLooksMax = 300
 
-/** The thread of connectors, seen from the host. It begins with the first connector that is used, and again if it ends or blocks. */
+/** Host side of the connector thread, which starts with the first used connector and again if it ends or blocks. */
 export class ConnectorHost {
   readonly #options: Options
   #worker: Worker | undefined
@@ -37,7 +37,9 @@ export class ConnectorHost {
     this.#options = options
   }
 
-  /** A port to the thread. It closes when the thread ends; when its other end closes, the thread ends its runs. */
+  /**
+   * Returns a port to the thread. It closes when the thread ends. When its other end closes, the thread ends its runs.
+   */
   connect(): MessagePort {
     const { port1, port2 } = new MessageChannel()
     if (this.#isClosed) port1.close()
@@ -48,7 +50,7 @@ export class ConnectorHost {
     return port2
   }
 
-  /** Never rejects; when the signal aborts, the outcome is its reason. */
+  /** Never rejects; if the signal aborts, the outcome is its reason. */
   probe(spec: ConnectorSpec, signal: AbortSignal): Promise<RunOutcome> {
     return new Promise((resolve) => {
       const port = this.connect()
@@ -84,7 +86,7 @@ export class ConnectorHost {
       stdout: true,
       stderr: true,
     })
-    // What a library prints may hold what a server said.
+    // Discarded, because a library's output may contain what a server said.
     for (const stream of [worker.stdout, worker.stderr]) stream.resume()
     worker.on('message', (message: FromConnectorThread) => {
       if (message.type === 'uncaught') {
@@ -99,7 +101,7 @@ export class ConnectorHost {
     worker.on('error', (error) => (reason = error.name))
     const watch = watchPulse(pulse, () => {
       reason = 'it did not answer'
-      // Whoever comes now is given the next one.
+      // Later callers get a new thread.
       this.#worker = undefined
       void worker.terminate()
     })
@@ -112,7 +114,7 @@ export class ConnectorHost {
   }
 }
 
-/** Calls back once when the beats of a thread stay away. */
+/** Calls back once if a thread's beats stop. */
 function watchPulse(pulse: SharedArrayBuffer, onBlocked: () => void): NodeJS.Timeout {
   const beats = new Int32Array(pulse)
   let seen = 0

@@ -4,20 +4,20 @@ import type { RunOutcome } from '../../agents/run/run-outcome.ts'
 import type { ProcessLimits } from '../connector-bounds.ts'
 import type { ConnectorSpec, RenewToken, TokenResult } from '../connector-spec.ts'
 
-// The messages between an agent thread, or the thread that serves, and the thread of connectors, over a port of their
-// own. When either end of the port is gone, so are the runs that went through it.
+// Messages between the connector thread and an agent thread or the serving thread, over a dedicated port. When either
+// end of the port closes, its runs end.
 
-/** `run` and `call` are numbers of the sender's. */
+/** `run` and `call` are numbers assigned by the sender. */
 export type ToConnectors =
   | { type: 'open'; run: number; specs: readonly ConnectorSpec[]; reservedNames: readonly string[]; waitMs: number }
-  /** `args` is JSON, which leaves out what an agent passes and no server could be sent. */
+  /** `args` is JSON, which drops values that an agent passes but no server could be sent. */
   | { type: 'call'; run: number; call: number; name: string; args: string }
   | { type: 'abort'; run: number }
   | { type: 'close'; run: number }
-  /** Asks a connector's server for its tools; the port is for nothing else. */
+  /** Asks a connector's server for its tools; the port has no other use. */
   | { type: 'probe'; spec: ConnectorSpec }
 
-/** An error: a ConnectorError, a ConnectorsUnavailableError, or any other. */
+/** A ConnectorError, a ConnectorsUnavailableError or any other error. */
 export type Failure = { message: string; kind: 'connector' | 'unavailable' | 'other' }
 
 export type FromConnectors =
@@ -27,17 +27,17 @@ export type FromConnectors =
   | { type: 'failed'; run: number; call: number; failure: Failure }
   | { type: 'probed'; outcome: RunOutcome }
 
-/** From the host to the thread, and what the thread tells it. */
+/** Messages from the host to the thread, and back. */
 export type ToConnectorThread =
   | { type: 'port'; port: MessagePort }
   | { type: 'renewed'; request: number; result: TokenResult }
 export type FromConnectorThread =
   | { type: 'uncaught'; name: string }
-  /** Asks for another access token. `request` is a number of the thread's. */
+  /** Requests another access token. The thread assigns the number `request`. */
   | { type: 'renew'; request: number; of: Parameters<RenewToken>[0] }
 export type ConnectorThreadData = {
   limits: ProcessLimits
-  /** Shared memory: how often the thread has come round its event loop, since one that is blocked cannot say so. */
+  /** Beat counter in shared memory, because a thread with a blocked event loop cannot report it. */
   pulse: SharedArrayBuffer
 }
 

@@ -11,8 +11,8 @@ import {
 } from './connector-protocol.ts'
 import { serveConnectors } from './serve-connectors.ts'
 
-// The entry of the thread of connectors: it holds the connections of all runs, and reads what users' servers answer. So
-// that holds up neither an agent nor the service, and what users have at once is counted in one place.
+// Entry point of the connector thread. It holds the connections of all runs and parses the answers of users' servers.
+// So parsing delays neither an agent nor the service, and users' concurrent usage is counted in one place.
 
 const host = must(parentPort, 'this runs as a thread')
 const { limits, pulse } = workerData as ConnectorThreadData
@@ -20,10 +20,12 @@ const bounds = new ConnectorBounds(limits)
 const beats = new Int32Array(pulse)
 
 yieldToService()
-// The parser of events makes an error for each line that is none; its stack, which nobody reads, takes most of the time.
+// The event parser creates an error for each invalid line. The stack trace, which is never read, takes most of the
+// time.
 Error.stackTraceLimit = 0
 
-// What the protocol's library leaves behind of one connection must not take the others down. Its text may be a user's.
+// Errors that the protocol's library leaves uncaught on one connection must not take down the others. Only the name is
+// reported, because the message may contain a user's data.
 const tell = (error: unknown) => {
   const name = error instanceof Error ? error.name : typeof error
   host.postMessage({ type: 'uncaught', name } satisfies FromConnectorThread)
@@ -31,7 +33,7 @@ const tell = (error: unknown) => {
 process.on('uncaughtException', tell)
 process.on('unhandledRejection', tell)
 
-// What takes longest to load comes before the first beat, for which the host waits longer.
+// Loads the slowest module before the first beat, for which the host waits longer.
 await import('@ai-sdk/mcp')
 Atomics.add(beats, 0, 1)
 setInterval(() => Atomics.add(beats, 0, 1), beatMs)

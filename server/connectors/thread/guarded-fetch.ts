@@ -11,14 +11,14 @@ import { ConnectorError } from '../connector-spec.ts'
 
 export type GuardedFetch = {
   fetch: typeof globalThis.fetch
-  /** Closes every connection. What is under way fails, and so does what comes later. */
+  /** Closes every connection. Requests in progress fail, and so do later ones. */
   close(): void
 }
 
 export type GuardedFetchOptions = {
-  /** `host` or `host:port` that may be private, and may be reached without TLS. */
+  /** `host` or `host:port` entries that may be private and may be reached without TLS. */
   privateHosts: readonly string[]
-  /** Of the body of one answer. */
+  /** Limit for one response body. */
   bytesMax: number
   connectMs: number
   lookups: Lookups
@@ -35,12 +35,12 @@ const ownAddress = 'The address of this connector'
 const otherAddress = 'The address that this connector redirects to'
 
 /**
- * A `fetch` for addresses that users choose: it reaches the public internet over https, and of private networks only
- * what the operator names. It resolves with the head of an answer, whose body streams. It rejects, and the body fails,
- * with a ConnectorError, or with the reason of the signal, which closes the connection in every phase. The `redirect`
- * of the init is ignored: redirects are followed by the rules below.
+ * A `fetch` for URLs that users choose. It reaches the public internet over https, and in private networks only what
+ * the operator names. It resolves with the response head; the body streams. It rejects, and the body fails, with a
+ * ConnectorError or with the reason of the signal. The signal closes the connection in any phase. The init's `redirect`
+ * is ignored: redirects follow the rules below.
  *
- * One guard is for one run: a connection is kept for its next request, and never for another run's.
+ * One guard serves one run: a connection is reused for its later requests, never for another run.
  */
 export function createGuardedFetch(options: GuardedFetchOptions): GuardedFetch {
   const { privateHosts } = options
@@ -95,12 +95,12 @@ export function createGuardedFetch(options: GuardedFetchOptions): GuardedFetch {
   }
 }
 
-/** Checks the address and the headers before a Request sees them, as its errors quote them with their secrets. */
+/** Checks the URL and headers before `Request` sees them, because its errors quote them with their secrets. */
 async function toOutgoing(input: string | URL | Request, init: RequestInit | undefined): Promise<Outgoing> {
   const url = parseUrl(input instanceof Request ? input.url : String(input))
   checkCredentials(url, ownAddress)
   const headers = toHeaders(init?.headers ?? (input instanceof Request ? input.headers : undefined))
-  // Knows every kind of body, and the content type that goes with it.
+  // Supports every kind of body and sets its content type.
   const request = new Request(input, { ...init, headers, signal: null, duplex: 'half' } as RequestInit)
   const body = request.body === null ? null : Buffer.from(await request.arrayBuffer())
   return { url, method: request.method, headers: requestHeaders(request.headers), body }
@@ -122,7 +122,7 @@ function toHeaders(init: RequestInit['headers']): Headers {
   }
 }
 
-/** What frames a message or is for one connection only is Node's business; its caller could make two requests of one. */
+/** Framing and hop-by-hop headers are left to Node. A caller could split one request into two with them. */
 const framingHeaders = [
   'host',
   'connection',
@@ -146,7 +146,7 @@ function requestHeaders(given: Headers): Headers {
 
 type UrlRules = { subject: string; privateHosts: readonly string[] }
 
-/** What can be told before a name is looked up. Without TLS a secret could be read by everyone on its way. */
+/** Checks that need no lookup. Without TLS anyone on the path could read a secret. */
 function checkUrl(url: URL, { privateHosts, subject }: UrlRules): void {
   if (url.protocol !== 'https:' && url.protocol !== 'http:') throw noHttps(subject)
   checkCredentials(url, subject)
@@ -170,8 +170,8 @@ function noPublicHost(subject: string): ConnectorError {
 }
 
 /**
- * The request that a redirect asks for, null when the answer is none. A POST is repeated as a POST or not at all. An
- * answer without a location is left to the caller, as fetch does it.
+ * Returns the request that a redirect asks for, or null if the response is not a redirect. A POST is repeated as a POST
+ * or not at all. A response without a location is left to the caller, as in fetch.
  */
 function redirected(outgoing: Outgoing, { headers, statusCode = 0 }: IncomingMessage): Outgoing | null {
   const { location } = headers
@@ -191,7 +191,7 @@ function redirected(outgoing: Outgoing, { headers, statusCode = 0 }: IncomingMes
 
 const harmlessHeaders = new Set(['accept', 'content-type', 'user-agent'])
 
-/** Any header may hold the user's secret, save those that the transport itself sets. */
+/** Any header may contain the user's secret, except those that the transport sets itself. */
 function isHarmless(name: string): boolean {
   return harmlessHeaders.has(name) || name.startsWith('mcp-')
 }
@@ -208,7 +208,7 @@ function toResponse(answer: IncomingMessage, { method, ...rules }: AnswerRules):
   }
   const head = { status, headers, statusText: STATUS_CODES[status] ?? '' }
   if (method === 'HEAD' || bodylessStatuses.has(status)) {
-    // Of these only 205 can come with a body, which nobody wants; at the end of the others the connection is free.
+    // Only 205 can have a body, which is not wanted; the others free the connection at their end.
     if (status === 205) answer.destroy()
     else answer.resume()
     return new Response(null, head)
@@ -219,12 +219,12 @@ function toResponse(answer: IncomingMessage, { method, ...rules }: AnswerRules):
 }
 
 /**
- * So much is read before anybody asks for it. Who looks only at the status of an answer leaves its body unread, and the
- * connection of a small one is free again all the same; that of a larger one is held until `close`.
+ * Max bytes read ahead of demand. A caller that checks only the status leaves the body unread. A small body still frees
+ * its connection; a larger one holds it until `close`.
  */
 const readAheadBytes = 64 * 1024
 
-/** The body as it comes, read from the connection only as it is taken. */
+/** Streams the body as it arrives, reading from the connection only on demand. */
 function bodyOf(
   answer: IncomingMessage,
   { answers, bytesMax, signal }: Omit<AnswerRules, 'method'>,
@@ -236,7 +236,7 @@ function bodyOf(
   const next = async (): Promise<Buffer | undefined> => {
     const { value } = await chunks.next()
     if (value === undefined) return undefined
-    // What is here already would all be worked on at once, and everybody else's connections wait for it.
+    // Yields first. Otherwise all buffered chunks would be processed in a row while everyone else's connections wait.
     await new Promise((resolve) => setImmediate(resolve))
     const chunk = meter.take(value)
     place?.hold(meter.heldBytes)
@@ -248,7 +248,7 @@ function bodyOf(
         release()
         controller.error(error)
       }
-      // The connection is closed by the request, which has the same signal.
+      // The request closes the connection, because it has the same signal.
       const onAbort = () => end(signal.reason)
       if (answers) {
         place = new AnswerPlace(answers, (error) => {

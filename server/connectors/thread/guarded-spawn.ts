@@ -7,23 +7,23 @@ import type { StdioTarget } from '../connector-spec.ts'
 
 export const hasGroups = process.platform !== 'win32'
 
-/** Where no path is given, as libuv has it. */
+/** Default if no path is given, same as libuv. */
 const defaultPath = '/usr/bin:/bin'
 const shell = '/bin/sh'
 
 /**
- * A watchdog in the server's process group. It blocks on a pipe that this process holds open and never writes to; at
- * EOF, which the end of this process or thread causes in any case, it kills the group. It starts before the server, so
- * there is no instant at which a server could be orphaned. No part of a command is parsed by the shell.
+ * Watchdog in the server's process group. It blocks on a pipe that this process holds open and never writes to. At EOF,
+ * which the end of this process or thread always causes, it kills the group. It starts before the server, so the server
+ * cannot be orphaned at any instant. The shell parses no part of a command.
  */
 const guard = `(trap '' HUP INT TERM; exec ${shell} -c 'read -r line; kill -KILL 0' <&3 3<&- >/dev/null 2>&1) &`
-/** What shells add to the environment. */
+/** Variables that shells add to the environment. */
 const shellVariables = ['PWD', 'OLDPWD', 'SHLVL', '_']
 
 /**
- * Starts a server as the leader of a process group of its own, which ends with this process at the latest, even on
- * SIGKILL. Throws what spawn throws for a command that cannot be started, or lets the child report it. Without groups
- * or a shell, as on Windows, only the end of its input tells the server.
+ * Starts a server as the leader of a new process group. The group ends with this process at the latest, even on
+ * SIGKILL. For a command that cannot be started, throws spawn's error or lets the child report it. Without groups or a
+ * shell, as on Windows, the server only notices the end of its input.
  */
 export function guardedSpawn({ args, command, env }: StdioTarget, cwd: string): ChildProcessWithoutNullStreams {
   const options = { env, cwd, windowsHide: true }
@@ -41,14 +41,16 @@ export function guardedSpawn({ args, command, env }: StdioTarget, cwd: string): 
   return child
 }
 
-/** Whose end ends the server. */
+/** Pipe whose end ends the server. */
 export function guardPipe({ stdio }: { stdio: readonly unknown[] }): Duplex | undefined {
   return (stdio[3] ?? undefined) as Duplex | undefined
 }
 
 type Place = { path: string; cwd: string }
 
-/** The file of a command, with spawn's own errors: behind the shell they would look like an exit of the server. */
+/**
+ * Finds the file of a command, with spawn's own errors: behind the shell they would look like an exit of the server.
+ */
 function findCommand(command: string, { cwd, path }: Place): string {
   const files = command.includes('/') ? [command] : path.split(':').map((folder) => `${folder || '.'}/${command}`)
   let code = 'ENOENT'

@@ -9,7 +9,6 @@ import { StdioTransport } from './stdio-transport.ts'
 import { filterOf } from '../secret-filter.ts'
 import { answerError, isTooDeep, toToolAnswer } from './tool-answer.ts'
 
-/** A tool as its server describes it. */
 export type McpTool = { name: string; title?: string; description: string; inputSchema: JsonSchema }
 
 export type OpenOptions = {
@@ -18,16 +17,16 @@ export type OpenOptions = {
   renew?: RenewToken | undefined
   /** Called once, when the connection is fully closed. */
   onClosed?: () => void
-  /** How long each step of the opening may take, and a call. */
+  /** Time limits for each step of opening, and for a call. */
   openMs?: number
   callMs?: number
 }
 
 const openMsDefault = 15_000
 const connectMs = 10_000
-/** As long as the protocol's own SDK waits. */
+/** Same as the protocol's own SDK. */
 const callMsDefault = 60_000
-/** The answer to a call whose stream has ended may still come over the stream that the server opened itself. */
+/** Grace after a call's stream has ended: the answer may still arrive over the stream that the server opened itself. */
 const lateMs = 1000
 const closeMs = 3000
 const bytesMax = 10 * 1024 * 1024
@@ -37,21 +36,21 @@ const toolsCharsMax = 1024 * 1024
 const descriptionCharsMax = 4000
 
 /**
- * Pending answers to a server's own requests: pings, and what this client does not offer. Each takes a connection, and
- * a server may send thousands of requests in one answer. Those beyond are dropped.
+ * Max pending replies to a server's own requests: pings, and features that this client does not offer. Each takes a
+ * connection, and a server may send thousands of requests in one answer. Further replies are dropped.
  */
 const repliesMax = 8
 
-/** Of the call that an HTTP request belongs to: told when the stream that was to bring its answer has ended. */
+/** Callback of the call that an HTTP request belongs to, run when the stream for its answer ends. */
 const streamEnd = new AsyncLocalStorage<(error?: unknown) => void>()
 
 /**
- * One client of one MCP server, for one run. What the server answers, a tool's failure included, is an answer. Where it
- * gives none, a ConnectorError is thrown, and the connection is of no more use.
+ * One client of one MCP server, for one run. Any response of the server is an answer, including a tool's failure.
+ * Without an answer, a ConnectorError is thrown and the connection is no longer usable.
  */
 export class McpConnection {
   readonly spec: ConnectorSpec
-  /** What no message may repeat: also tokens that came since. */
+  /** Values that no message may repeat, including later tokens. */
   #secrets: readonly string[]
   readonly #signal: AbortSignal
   readonly #openMs: number
@@ -74,20 +73,20 @@ export class McpConnection {
     this.#callMs = callMs
   }
 
-  /** Throws ConnectorError; what it had begun is ended then. */
+  /** Throws ConnectorError after cleaning up. */
   static async open(spec: ConnectorSpec, options: OpenOptions): Promise<McpConnection> {
     const { signal } = options
     const connection = new McpConnection(spec, options)
     try {
-      // Loaded with the first connector that is used.
+      // Loaded with the first used connector.
       const { createMCPClient } = await import('@ai-sdk/mcp')
       connection.#client = await createMCPClient({
         transport: connection.#transport(options),
         clientName: 'errand',
-        // Some servers over stdio exit at a request before the handshake (`initialize`), others leave it unanswered.
+        // Some stdio servers exit on a request before the handshake (`initialize`), others leave it unanswered.
         protocolVersionDiscovery: spec.target.kind !== 'stdio',
         initializationOptions: { timeout: connection.#openMs, signal },
-        // What went wrong is told by the request that it went wrong in.
+        // The request that failed reports its error.
         onUncaughtError: () => {},
       })
       return connection
@@ -131,7 +130,7 @@ export class McpConnection {
     }
   }
 
-  /** Every tool that the server offers, whatever the user allows. Throws ConnectorError. */
+  /** Lists every tool that the server offers, whatever the user allows. Throws ConnectorError. */
   async listTools(): Promise<McpTool[]> {
     const client = this.#client
     if (!client?.initializeResult.capabilities.tools) return []
@@ -143,11 +142,11 @@ export class McpConnection {
       const listed = await this.#answered(this.#openMs, (options) => client.listTools({ params, options })).catch(
         (thrown: unknown) => {
           if (thrown instanceof ConnectorError) throw thrown
-          // In our words: the server's may be long, and hold secrets.
+          // In our words, because the server's may be long and contain secrets.
           throw this.#describe(new ConnectorError('The server answered with an error when asked for its tools.'), 0)
         },
       )
-      // Bounded first: they are sent to a model with every step, and many runs hold theirs concurrently.
+      // Bounded first, because tools are sent to a model with every step and many runs hold theirs concurrently.
       const json = JSON.stringify(listed.tools)
       chars += json.length
       if (chars > toolsCharsMax) {
@@ -161,7 +160,7 @@ export class McpConnection {
     return filterOf(this.#secrets).clean(found.slice(0, toolsMax))
   }
 
-  /** Throws ConnectorError when the server gives no answer. */
+  /** Throws ConnectorError if the server gives no answer. */
   async call(name: string, args: Record<string, unknown>): Promise<ToolAnswer> {
     const client = this.#client
     if (!client) throw this.#describe(new ConnectorError('It is closed.'), this.#callMs)
@@ -175,7 +174,7 @@ export class McpConnection {
     }
   }
 
-  /** Ends the client, and the server's process where there is one. Never throws. */
+  /** Ends the client and the server's process, if any. Never throws. */
   close(): Promise<void> {
     return (this.#closing ??= this.#close().finally(this.#onClosed))
   }
@@ -192,8 +191,8 @@ export class McpConnection {
   }
 
   /**
-   * The answer to a request. A ConnectorError when there is none, also when the stream that was to bring it ends: the
-   * library would wait for it until the time is up. An error of the protocol's is an answer, and thrown as it is.
+   * Resolves with the response to a request. Throws a ConnectorError if there is none or its stream ends early, because
+   * the library would wait until the timeout. A protocol error is an answer and is thrown unchanged.
    */
   async #answered<Result>(
     limitMs: number,
@@ -217,7 +216,7 @@ export class McpConnection {
     }
   }
 
-  /** Without the cause: what the library keeps of a request holds its headers. */
+  /** Omits the cause, because the library's errors contain request headers. */
   #describe(thrown: unknown, limitMs: number): ConnectorError {
     const reason = this.#stdio?.failure ?? thrown
     const sentence = reason instanceof ConnectorError ? reason.message : describeFailure(thrown, limitMs)
@@ -235,7 +234,7 @@ function toTool({ description = '', inputSchema, name, title }: ListToolsResult[
   }
 }
 
-/** An error that the server answered with, in the protocol's own words: it has one of JSON-RPC's codes. */
+/** Whether the server answered with a protocol error, which has a JSON-RPC code. */
 function isProtocolError(thrown: unknown): boolean {
   return (
     thrown instanceof Error &&
@@ -257,8 +256,8 @@ function describeFailure(thrown: unknown, limitMs: number): string {
 }
 
 /**
- * An answer whose status says that there is none, without the error of the protocol that its body may hold: the library
- * would take that for the server's answer to the call.
+ * Drops the body of a response whose status means that the call was not answered. Otherwise the library would take a
+ * protocol error in it for the server's answer to the call.
  */
 function withoutRefusal(response: Response): Response {
   const { body, headers, status, statusText } = response
@@ -267,12 +266,12 @@ function withoutRefusal(response: Response): Response {
   return new Response(null, { headers, status, statusText })
 }
 
-/** Whether a request brings the server an answer, and no call or notice of ours. */
+/** Whether a request carries a reply to the server, rather than a call or notification of ours. */
 function isReply(init: RequestInit | undefined): boolean {
   return typeof init?.body === 'string' && !('method' in (JSON.parse(init.body) as object))
 }
 
-/** The same answer, whose end is reported to the call that awaits it. Other answers are complete when they arrive. */
+/** Returns the same response, reporting its end to the waiting call. Other responses are complete on arrival. */
 function watchEnd(response: Response, init: RequestInit | undefined): Response {
   const onEnd = init?.method === 'POST' ? streamEnd.getStore() : undefined
   const { body, headers, status, statusText } = response

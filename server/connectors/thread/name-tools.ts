@@ -1,19 +1,19 @@
-/** Providers of language models refuse longer names, and other characters than these. */
+/** Language model providers reject longer names and other characters. */
 const nameCharsMax = 64
 const otherChars = /[^a-zA-Z0-9_-]/g
 
 type Tool = { connectorName: string; toolName: string }
 
 /**
- * A name for each tool of a run, different from all others and from the reserved ones. Its own name where that is
- * enough, so that what a model calls is what the server's documents speak of; else with the connector's before it.
+ * Returns a unique name for each tool of a run, distinct from the reserved ones. Uses the tool's own name if possible,
+ * so that a model's calls match the server's documentation. Otherwise prefixes the connector's name.
  */
 export function nameTools(tools: readonly Tool[], reserved: readonly string[]): string[] {
   const own = tools.map(({ toolName }) => clean(toolName))
   const counts = new Map<string, number>()
   for (const name of [...own, ...reserved]) counts.set(name, (counts.get(name) ?? 0) + 1)
   const taken = new Set([...reserved, ...own.filter((name) => counts.get(name) === 1)])
-  // Where the search for a free number goes on: many tools may come down to one name.
+  // Next number to try per name, because many tools may map to one name.
   const numbers = new Map<string, number>()
   return own.map((name, at) => {
     if (counts.get(name) === 1) return name

@@ -10,7 +10,7 @@ type Opened = { connection: McpConnection; spec: ConnectorSpec; tools: readonly 
 
 export type OpenOptions = OpenConnectors & ConnectorMeans
 
-/** Connects to all of a run's connectors. Throws as `Connect` does. */
+/** Connects to all connectors of a run. Throws as `Connect` does. */
 export async function openConnectors(
   specs: readonly ConnectorSpec[],
   { reservedNames, signal, waitMs, ...means }: OpenOptions,
@@ -33,11 +33,10 @@ export async function openConnectors(
   )
   const connectors = opened.flat()
   if (failure === undefined) {
-    // In the order in which they were given.
     const ordered = connectors.toSorted((a, b) => specs.indexOf(a.spec) - specs.indexOf(b.spec))
     return new OpenedConnectors(ordered, reservedNames)
   }
-  // Nobody waits for servers to end.
+  // Does not wait for servers to end.
   for (const { connection } of connectors) void connection.close()
   throw failure
 }

@@ -3,13 +3,12 @@ import { ConnectorError, ConnectorsUnavailableError, type ConnectorSpec } from '
 import type { ConnectorMeans } from '../process-places.ts'
 import type { McpTool } from './mcp-connection.ts'
 
-/** Servers of runs that have just ended take a second or two to go. */
+/** Servers of runs that have just ended take a second or two to exit. */
 const waitMs = 5000
 
-/** What a check of a connector finds. */
 export type ConnectorTools = { tools: McpTool[] }
 
-/** Asks a connector's server for its tools. Never throws; `failed` says in a sentence why it cannot be used. */
+/** Asks a connector's server for its tools. Never throws; `failed` says in one sentence why the server is unusable. */
 export async function probeConnector(
   spec: ConnectorSpec,
   options: ConnectorMeans & { signal: AbortSignal },

@@ -8,7 +8,7 @@ type Waiting<Value> = { resolve: (value: Value) => void; reject: (error: Error) 
 
 const lost = 'The connections to the connectors of this run were lost; try again.'
 
-/** The connectors of an agent thread's runs, which another thread holds. `ask` has the host send a port to it. */
+/** Connectors of an agent thread's runs, held by another thread. `ask` makes the host send a port to it. */
 export class RemoteConnectors {
   readonly #ask: () => void
   readonly #runs = new Map<number, RemoteRun>()
@@ -20,7 +20,6 @@ export class RemoteConnectors {
     this.#ask = ask
   }
 
-  /** Takes the port that was asked for. */
   take(port: MessagePort): void {
     this.#port = port
     port.on('message', (message: FromConnectors) => {
@@ -33,7 +32,7 @@ export class RemoteConnectors {
     for (const resolve of this.#waiting.splice(0)) resolve(port)
   }
 
-  /** Throws a ConnectorError when one of them cannot be used, and then none is open. */
+  /** Throws a ConnectorError if a connector is unusable; then none is open. */
   async connect(
     specs: readonly ConnectorSpec[],
     { reservedNames, signal, waitMs }: OpenConnectors,
@@ -104,7 +103,7 @@ class RemoteRun implements RunConnectors {
     this.end(new ConnectorError('The connectors of this run are closed.'))
   }
 
-  /** From now on nothing is answered. */
+  /** Rejects everything that is pending. Later answers are ignored. */
   end(error: Error): void {
     if (this.#end) return
     this.#end = error

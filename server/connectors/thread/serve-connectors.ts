@@ -9,7 +9,7 @@ import type { RunConnectors } from './run-connectors.ts'
 
 type Run = { controller: AbortController; connectors: Promise<RunConnectors | undefined> }
 
-/** Carries out what comes over a port, in this thread, until the port is closed; then its runs are ended. */
+/** Handles messages from a port in this thread until the port closes, then ends its runs. */
 export function serveConnectors(port: MessagePort, means: ConnectorMeans): void {
   const runs = new Map<number, Run>()
   const probes = new AbortController()

@@ -12,17 +12,16 @@ import { ConnectorError, type StdioTarget } from '../connector-spec.ts'
 import { guardedSpawn, guardPipe, hasGroups } from './guarded-spawn.ts'
 
 export type StdioOptions = {
-  /** The longest line that the server may print. */
   lineBytesMax: number
   answers?: AnswerRoom
-  /** How long the server has to go by itself, and then once more after SIGTERM. */
+  /** How long the server may take to exit on its own, and again after SIGTERM. */
   graceMs?: number
-  /** Told of the server's process, which leads a group of the same number, and when all of the group is ended. */
+  /** Called with the server's pid, which is also its process group id: on spawn, and when the whole group has ended. */
   onSpawn?: (pid: number) => void
   onGone?: (pid: number) => void
 }
 
-/** How many lines may not be messages: many servers print a banner on standard output. */
+/** Max lines that are not messages: many servers print a banner on standard output. */
 const strayLinesMax = 20
 const stderrBytesMax = 2048
 /** Grace after EPIPE for the exit that explains it, and after an exit for the output before it. */
@@ -35,15 +34,15 @@ const inputClosed = "The connector's server closed its input."
 const outputClosed = "The connector's server closed its output."
 
 /**
- * Runs an MCP server and exchanges JSON-RPC messages with it, a line each. It begins once and is over once: by its first
- * failure, which ends the server too, or by `close`. From then on nothing is sent or received, and calls that wait fail.
+ * Runs an MCP server and exchanges JSON-RPC messages with it, one per line. It starts once and ends once: on its first
+ * failure, which also ends the server, or on `close`. After that nothing is sent or received, and waiting calls fail.
  *
- * The library's own transport for this hands on parts of our environment, joins its whole buffer again for each chunk and
- * without a limit, leaves calls waiting when the server stops reading, throws where nobody can catch it, and kills the
- * server but not what the server has started.
+ * The library's own transport passes on parts of our environment and re-joins its whole, unlimited buffer for each
+ * chunk. It leaves calls waiting when the server stops reading, and throws errors that cannot be caught. It kills the
+ * server, but not the processes that the server has started.
  */
 export class StdioTransport implements MCPTransport {
-  /** Whether newer protocols are asked for is left to `protocolVersionDiscovery` of the client. */
+  /** The client's `protocolVersionDiscovery` decides whether to ask for newer protocols. */
   readonly supportsProtocolVersionDiscovery = true
   onclose?: () => void
   onerror?: (error: Error) => void
@@ -51,7 +50,7 @@ export class StdioTransport implements MCPTransport {
   readonly #target: StdioTarget
   readonly #options: StdioOptions
   readonly #lines: LineSplitter
-  /** Settles a message that is still being written. */
+  /** Functions that settle messages still being written. */
   readonly #sends = new Set<(error?: ConnectorError) => void>()
   readonly #answer: AnswerPlace | undefined
   readonly #exited = Promise.withResolvers<void>()
@@ -72,19 +71,19 @@ export class StdioTransport implements MCPTransport {
     this.#answer = answers && new AnswerPlace(answers, ({ message }) => this.#fail(message))
   }
 
-  /** Why the server cannot be used any more, which the client knows as a closed connection only. */
+  /** Why the server is no longer usable; the client sees only a closed connection. */
   get failure(): ConnectorError | undefined {
     return this.#failure
   }
 
-  /** The last 2 KB of standard error, for debugging only: it may hold secrets. */
+  /** Last 2 KB of standard error, for debugging only: may contain secrets. */
   get stderrTail(): string {
     return this.#stderr.toString()
   }
 
-  /** Rejects with a ConnectorError when the server cannot be started. */
+  /** Rejects with a ConnectorError if the server cannot be started. */
   async start(): Promise<void> {
-    // The library takes 50 ms to load, so that only a run with connectors loads it.
+    // The library takes 50 ms to load, so only runs with connectors load it.
     const { validateJSONRPCMessage } = await import('@ai-sdk/mcp')
     this.#validate = validateJSONRPCMessage
     if (this.#isOver || this.#child) throw new ConnectorError(closed)
@@ -96,7 +95,7 @@ export class StdioTransport implements MCPTransport {
       try {
         const child = (this.#child = guardedSpawn(this.#target, this.#cwd))
         child.once('spawn', resolve)
-        // Stays for good, as a signal that cannot be sent is reported here too.
+        // Stays attached, because signals that cannot be sent are reported here too.
         child.on('error', (error) => (child.pid === undefined ? refuse(error) : this.onerror?.(error)))
         if (child.pid !== undefined) this.#attend(child, child.pid)
       } catch (error) {
@@ -106,8 +105,9 @@ export class StdioTransport implements MCPTransport {
   }
 
   /**
-   * Resolves when the message is flushed, which gives back-pressure from a server that does not read; rejects with a
-   * ConnectorError when it cannot be sent any more. A call's signal is ignored: half a message could not be taken back.
+   * Resolves when the message is flushed, which gives back-pressure if the server does not read. Rejects with a
+   * ConnectorError if it can no longer be sent. Ignores a call's signal, because half a message could not be taken
+   * back.
    */
   send(message: JSONRPCMessage): Promise<void> {
     return new Promise((resolve, reject) => {
@@ -118,7 +118,7 @@ export class StdioTransport implements MCPTransport {
         else resolve()
       }
       this.#sends.add(settle)
-      // After an error the message waits for the failure that is about to be named.
+      // After an error the message waits for the failure that is about to be reported.
       this.#child.stdin.write(`${JSON.stringify(message)}\n`, (error) => {
         if (!error) settle()
       })
@@ -126,8 +126,8 @@ export class StdioTransport implements MCPTransport {
   }
 
   /**
-   * Resolves when the server is gone and what was left of its group is killed; never rejects. It may go by itself when
-   * its input ends, is asked to by SIGTERM and forced to by SIGKILL.
+   * Resolves when the server has exited and the rest of its group is killed; never rejects. The server may exit on its
+   * own when its input ends. Otherwise it gets SIGTERM, then SIGKILL.
    */
   close(): Promise<void> {
     return (this.#closing ??= this.#close())
@@ -143,7 +143,7 @@ export class StdioTransport implements MCPTransport {
       this.#signal(signal)
     }
     await this.#exited.promise
-    // A process that has left the group may hold these pipes open; they would keep our process alive.
+    // A process that has left the group may hold these pipes open, which would keep our process alive.
     for (const pipe of [child.stdin, child.stdout, child.stderr, guardPipe(child)]) pipe?.destroy()
   }
 
@@ -168,17 +168,17 @@ export class StdioTransport implements MCPTransport {
       this.#options.onGone?.(pid)
       this.#failSoon(this.#exit)
     })
-    // All that it printed has been read by then.
+    // All of its output has been read by then.
     child.once('close', () => this.#fail(must(this.#exit, 'a process closes after its exit')))
     this.#options.onSpawn?.(pid)
   }
 
   /**
-   * Signals the whole group. This must not hit an unrelated process with a reused pid, which it may once the
-   * server has been reaped. Until 'exit' it has not been; Node emits that as it reaps, and a last signal is sent right
-   * then. If the group has a member left, its number is not given away (POSIX fork); if it has none, none is found,
-   * unless the system went through all other numbers within that instant. After 'exit' nothing is signalled, and need
-   * not be: SIGKILL reaches every member, and a process being forked meanwhile too.
+   * Signals the whole group. This must not hit an unrelated process with a reused pid, which it could once the server
+   * has been reaped. Until 'exit' it has not been; Node emits that as it reaps, and a last signal is sent right then.
+   * If the group has a member left, its number is not reused (POSIX fork). If it has none, none is found, unless the
+   * system cycled through all other numbers within that instant. After 'exit' nothing is signaled, nor need it be:
+   * SIGKILL reaches every member, including a process being forked.
    */
   #signal(signal: NodeJS.Signals): void {
     const child = must(this.#child, 'only a process that was started is signalled')
@@ -187,11 +187,11 @@ export class StdioTransport implements MCPTransport {
       if (hasGroups) process.kill(-must(child.pid, 'a started process has an id'), signal)
       else child.kill(signal)
     } catch {
-      // No member is left, or none is ours to signal.
+      // No member is left, or none may be signaled.
     }
   }
 
-  /** The timer holds nothing up: a process that has not exited keeps ours running, and so the timer comes to act. */
+  /** The timer keeps nothing alive. A process that has not exited keeps ours running, so the timer still fires. */
   async #exitsWithin(ms: number): Promise<boolean> {
     const { promise, resolve } = Promise.withResolvers<false>()
     const timer = setTimeout(() => resolve(false), ms).unref()
@@ -226,7 +226,7 @@ export class StdioTransport implements MCPTransport {
     }
   }
 
-  /** The client throws at an answer that it does not await, such as that to a call which was given up. */
+  /** The client throws on an answer it does not await, such as one to an abandoned call. */
   #deliver(message: JSONRPCMessage): void {
     try {
       this.onmessage?.(message)
@@ -235,7 +235,7 @@ export class StdioTransport implements MCPTransport {
     }
   }
 
-  /** Fails in a moment, with how the process ended if it did. */
+  /** Fails after a short delay, so the error can include the exit status. */
   #failSoon(message: string): void {
     if (this.#isOver) return
     setTimeout(() => this.#fail(this.#exit ?? message), settleMs).unref()
@@ -261,7 +261,7 @@ export class StdioTransport implements MCPTransport {
   }
 }
 
-/** In a user's words: the command and the folder are the operator's. */
+/** Worded for users, without the command and folder, which are the operator's. */
 function describeSpawn(error: unknown, cwd: string): string {
   const code = codeOf(error)
   const reason = () => {

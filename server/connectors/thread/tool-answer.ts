@@ -5,12 +5,12 @@ import { toolError } from './run-connectors.ts'
 
 const answerCharsMax = 2 * 1024 * 1024
 const errorCharsMax = 4000
-/** A task's response may have 500. */
+/** Less than the 500 that a task's response may have. */
 const levelsMax = 400
 
 type Content = ToolAnswer['content']
 
-/** What a server answered to a call, bounded, and without the user's secrets. */
+/** Converts a server's answer to a call, bounded and without the user's secrets. */
 export function toToolAnswer(result: object, secrets: readonly string[]): ToolAnswer {
   const { content, isError, structuredContent, toolResult } = result as {
     content?: Content
@@ -21,17 +21,17 @@ export function toToolAnswer(result: object, secrets: readonly string[]): ToolAn
   const tooDeep = `The tool's answer is nested deeper than ${levelsMax} levels.`
   let parts: Content
   try {
-    // Servers of the first version of the protocol answer with a value alone.
+    // Servers of the protocol's first version answer with a bare value.
     parts = content ?? [{ type: 'text', text: JSON.stringify(toolResult) ?? '' }]
-    // Before anything else is done with it.
+    // Checked before anything else is done with it.
     const json = JSON.stringify([parts, structuredContent])
     if (json.length > answerCharsMax) {
       return answerError(`The tool answered with more than ${answerCharsMax} characters.`, [])
     }
-    // An agent that hands it on would fail for it.
+    // An agent that passes it on would fail because of it.
     if (nesting(json) > levelsMax) return answerError(tooDeep, [])
   } catch (error) {
-    // Values are read and written level by level, until the stack ends.
+    // Values are read and written recursively, until the stack overflows.
     if (error instanceof RangeError) return answerError(tooDeep, [])
     throw error
   }
@@ -45,12 +45,10 @@ export function toToolAnswer(result: object, secrets: readonly string[]): ToolAn
   }
 }
 
-/** The answer of a call that the server refused. */
 export function answerError(message: string, secrets: readonly string[]): ToolAnswer {
   return toolError(filterOf(secrets).cleanText(message, errorCharsMax))
 }
 
-/** Whether a list of tools that is a text of JSON could be handed on. */
 export function isTooDeep(json: string): boolean {
   return nesting(json) > levelsMax
 }

@@ -1,6 +1,6 @@
 export type ContentEncoding = 'br' | 'gzip'
 
-/** The best of the available encodings that the Accept-Encoding header allows; undefined for none, so as it is. */
+/** Best available encoding that the Accept-Encoding header allows; undefined for none, which means uncompressed. */
 export function acceptedEncoding(
   header: string | undefined,
   available: readonly ContentEncoding[],

@@ -7,24 +7,24 @@ import { respond, withHeaders } from '../respond.ts'
 import type { RoutedRequest } from '../routed-request.ts'
 import { sendAsset, staticAsset, type StaticAsset } from './static-asset.ts'
 
-// The built web console: its page, the same for each of its paths, and the files that the page loads.
+// The built web console: one page for all of its paths, and the files that the page loads.
 
 export type ConsoleFiles = {
   servePage: (routed: RoutedRequest) => Promise<void>
   serveFile: (routed: RoutedRequest) => Promise<void>
   /**
-   * Answers a path where nothing is as a person needs it: false when a program asked, or there is no page to show. A page
-   * whose address has slashes at its end is sent for without them.
+   * Answers an unknown path for people. Returns false if a program asked or the page is not available. Redirects a page
+   * URL with trailing slashes to the URL without them.
    */
   serveUnknown: (routed: RoutedRequest, isPage: (path: string) => boolean) => Promise<boolean>
 }
 
-/** The page around its nonces, and every other file by its path. */
+/** The page, split at its nonces, and every other file by path. */
 type Built = { page: string[]; assets: ReadonlyMap<string, StaticAsset> }
 
 const builtFolder = fileURLToPath(new URL('../../../console/dist', import.meta.url))
 
-/** Must know every route of console/app/page-routes.tsx; a test compares them. */
+/** Must list every route of console/app/page-routes.tsx; a test compares them. */
 export const pagePaths: readonly string[] = [
   '/',
   '/login',
@@ -42,7 +42,7 @@ export const pagePaths: readonly string[] = [
 const assetPrefix = '/assets/'
 const iconPath = '/favicon.svg'
 export const filePaths: readonly string[] = [`${assetPrefix}*`, iconPath]
-/** Stands in the built page where each answer has its own nonce. */
+/** Placeholder in the built page for each response's nonce. */
 const noncePlaceholder = '__CSP_NONCE__'
 
 const plainText = 'text/plain; charset=utf-8'
@@ -70,13 +70,13 @@ const closedFeatures = [
   'xr-spatial-tracking',
 ]
 
-/** Reads the files at the first request, once; a folder that is not there yet is looked for again. */
+/** Reads the files once, on the first request. If the folder is missing, the next request looks again. */
 export function openConsoleFiles(folder: string = builtFolder): ConsoleFiles {
   let reading: Promise<Built | undefined> | undefined
   async function load(): Promise<Built | undefined> {
     const own = (reading ??= readBuilt(folder))
     const built = await own.catch((error: unknown) => {
-      // A build that is moved into place meanwhile is there the next time.
+      // A build that was being moved into place will be there next time.
       if (reading === own) reading = undefined
       throw error
     })
@@ -135,7 +135,7 @@ async function readAsset(file: string): Promise<StaticAsset | undefined> {
 }
 
 function sendOwn(routed: RoutedRequest, asset: StaticAsset): void {
-  // The names under assets/ hold a hash of the content; the icon's does not.
+  // File names under assets/ contain a hash of the content; the icon's does not.
   const isHashed = routed.path.startsWith(assetPrefix)
   sendAsset(routed, asset, {
     'Cache-Control': isHashed ? 'public, max-age=31536000, immutable' : 'public, max-age=3600',
@@ -143,14 +143,14 @@ function sendOwn(routed: RoutedRequest, asset: StaticAsset): void {
   })
 }
 
-/** Browsers name HTML when a person opens an address; programs that read JSON do not. */
+/** Browsers accept HTML when a person opens a URL; programs that read JSON do not. */
 function takesPages(accept = ''): boolean {
   return accept
     .split(',')
     .some((range) => /^\s*text\/html\s*(?:;|$)/i.test(range) && !/;\s*q=0(?:\.0*)?\s*$/i.test(range))
 }
 
-/** By steps: an expression such as `/\/+$/` tries each of many slashes anew. */
+/** Uses a loop, because an expression such as `/\/+$/` retries at each of many slashes. */
 function withoutEndSlashes(path: string): string {
   let end = path.length
   while (end > 0 && path[end - 1] === '/') end--

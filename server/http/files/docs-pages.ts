@@ -4,7 +4,7 @@ import { must } from '../../kernel/assert.ts'
 import type { RoutedRequest } from '../routed-request.ts'
 import { compressedAsset, sendAsset, type StaticAsset } from './static-asset.ts'
 
-// The API reference: Swagger UI and the committed document, both from this folder, so it works without a network.
+// The API reference: Swagger UI and the committed document, both served from this folder, so it works offline.
 
 export const documentFile = fileURLToPath(new URL('../../../openapi/openapi.json', import.meta.url))
 
@@ -24,7 +24,7 @@ const page = `<!doctype html>
   </body>
 </html>
 `
-// Without `validatorUrl` it would ask a service of its makers about the document.
+// With a `validatorUrl`, Swagger UI would ask a service of its makers about the document.
 const startScript = `SwaggerUIBundle({ url: '/openapi.json', dom_id: '#swagger-ui', deepLinking: true, persistAuthorization: false, validatorUrl: null })\n`
 
 const script = 'text/javascript; charset=utf-8'
@@ -45,7 +45,7 @@ const sources = new Map<string, Source>([
   ['/docs/favicon-32x32.png', { type: 'image/png', read: inFolder('favicon-32x32.png') }],
 ])
 
-// Swagger UI sets style attributes and draws its icons from data addresses.
+// Swagger UI sets style attributes and draws its icons from data URLs.
 const contentSecurityPolicy =
   "default-src 'none'; script-src 'self'; style-src 'self' 'unsafe-inline'; img-src 'self' data:; connect-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
 
@@ -53,7 +53,7 @@ export const docsPaths: readonly string[] = [...sources.keys()]
 
 const assets = new Map<string, Promise<StaticAsset>>()
 
-/** Serves one of these paths. Each is read and compressed at its first request, once. */
+/** Serves one of these paths. Each file is read and compressed once, on its first request. */
 export async function serveDocs(routed: RoutedRequest): Promise<void> {
   const { path } = routed
   let reading = assets.get(path)
@@ -61,13 +61,13 @@ export async function serveDocs(routed: RoutedRequest): Promise<void> {
     const source = must(sources.get(path), 'only these paths are served')
     reading = source.read().then((body) => compressedAsset(source.type, body))
     assets.set(path, reading)
-    // What could not be read may be there the next time.
+    // A file that could not be read may be there next time.
     reading.catch(() => assets.delete(path))
   }
   sendAsset(routed, await reading, {
     'Content-Security-Policy': contentSecurityPolicy,
     'Referrer-Policy': 'no-referrer',
-    // Asked for again each time, so that a new release is not shown with the files of the one before.
+    // Revalidated each time, so that a new release is not shown with files of the previous one.
     'Cache-Control': 'no-cache',
   })
 }

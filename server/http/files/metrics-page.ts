@@ -8,16 +8,16 @@ type MetricsPage = {
   contentType: string
   read: () => Promise<string>
   token: string | null
-  /** Where clients reach the service; null when that is where it listens. */
+  /** URL at which clients reach the service; null if that is the listening address. */
   baseUrl: string | null
 }
 
 const loopbackHost = /^(?:localhost|127(?:\.\d{1,3}){3}|\[::1\])(?::\d+)?$/i
 
 /**
- * Serves what the service counts. With a token it is for whoever sends that. Without one it is for programs of this machine
- * alone: not through a proxy there, which makes everybody local (one that says nothing of it included, hence the look at
- * the base URL), and not for the pages that a browser there has open.
+ * Serves the service's metrics. With a token, only clients that send it may read them. Without one, only programs on
+ * this machine may. A proxy on this machine would make everyone local, so proxied requests are rejected. A public base
+ * URL reveals a proxy that adds no headers. Pages in a browser on this machine are rejected too.
  */
 export function createMetricsPage({
   baseUrl,
@@ -41,7 +41,7 @@ export function createMetricsPage({
 
 function isFromThisMachine({ headers, socket }: IncomingMessage): boolean {
   const isForwarded = Object.keys(headers).some((name) => /^(?:forwarded|via|x-real-ip|x-forwarded-.*)$/.test(name))
-  // A page whose name leads to this machine has a Host of its own, and any other page an Origin.
+  // A page whose name resolves to this machine has its own Host header. Any other page sends an Origin.
   const isOfPage = headers.origin !== undefined || !loopbackHost.test(headers.host ?? '')
   return !isForwarded && !isOfPage && /^(?:::ffff:)?127\.|^::1$/.test(socket.remoteAddress ?? '')
 }

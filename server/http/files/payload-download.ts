@@ -9,20 +9,20 @@ import type { Store } from '../../store/store.ts'
 import { jsonType } from '../respond.ts'
 import type { RoutedRequest } from '../routed-request.ts'
 
-/** Each holds up to three megabytes, and an open file if payloads are files, while its reader takes little. */
+/** Each download holds up to three megabytes, and an open file if payloads are files, while its reader is slow. */
 const downloads = new FairPlaces({ perUser: 24 })
 
 type PayloadDownload = { links: SignedLinks; payloads: PayloadStore; store: Store }
 
 /**
- * Serves a stored payload to whoever holds its signed link; 403 when the link is wrong or has expired. What is not what
- * was written is never sent to its end: the connection is cut, and the throw tells the log.
+ * Serves a stored payload to anyone with its signed link; 403 if the link is invalid or has expired. A damaged payload
+ * is never sent completely: the connection is cut, and the thrown error reaches the log.
  */
 export async function servePayload(
   { links, payloads, store }: PayloadDownload,
   { headers, path, query, request, response }: RoutedRequest,
 ): Promise<void> {
-  // As it was sent: what is no id is no link of ours either.
+  // Used as sent: a malformed id has no signed link.
   const payloadId = path.slice(path.lastIndexOf('/') + 1)
   const parameters = new URLSearchParams(query)
   const [expires, ...moreExpires] = parameters.getAll('expires')
@@ -43,7 +43,7 @@ export async function servePayload(
   if (!found) throw new ErrandError('NOT_FOUND', 'The payload no longer exists.')
   const { digest } = record
   if (digest && digest.bytes !== found.bytes) throw new PayloadDamage(payloadId)
-  // A payload never changes, so its id says all that a tag has to.
+  // A payload never changes, so its id serves as the tag.
   const etag = `"${payloadId}"`
   const tagged = [...headers, 'ETag', etag, 'Cache-Control', 'private, max-age=0, must-revalidate']
   if (request.headers['if-none-match']?.includes(etag)) {
@@ -51,7 +51,7 @@ export async function servePayload(
     return
   }
   tagged.push('Content-Type', record.mediaType ?? jsonType, 'Content-Length', String(found.bytes))
-  // Never shown as a page of ours, whatever it is.
+  // Never displayed as a page of the service, whatever its content.
   tagged.push('Content-Disposition', `attachment; ${filenameOf(record)}`)
   if (request.method === 'HEAD') return void response.writeHead(200, tagged).end()
   const place = downloads.open(record.userId ?? '')
@@ -61,17 +61,17 @@ export async function servePayload(
   }
   const chunks = checkedChunks(found.stream(), { payloadId, digest })
   try {
-    // What is wrong with the first of them, or with all when they are few, can still be answered with 500.
+    // Damage in the first chunk, or anywhere in a payload of few chunks, can still be answered with 500.
     const first = await chunks.next()
     response.writeHead(200, tagged)
     await pipeline(join(first, chunks), response)
   } catch (error) {
     if (!response.headersSent) throw error
     response.destroy()
-    // A reader that leaves is no error.
+    // A reader that leaves is not an error.
     if (error instanceof PayloadDamage || error instanceof ErrandError) throw error
   } finally {
-    // Of a reader that left before the rest was begun on, the file is still open.
+    // Closes the file if the reader left before the rest was started.
     await chunks.return()
     place.release()
   }
@@ -80,7 +80,7 @@ export async function servePayload(
 function filenameOf({ filename, id, mediaType }: OwnedPayload): string {
   if (mediaType === null) return `filename="${id}.json"`
   if (filename === null) return `filename="${id}"`
-  // RFC 6266; old clients read the first.
+  // RFC 6266; old clients read the first parameter.
   const encoded = encodeURIComponent(filename).replace(/['()*]/g, (one) => `%${one.charCodeAt(0).toString(16)}`)
   return `filename="${filename.replace(/[^\x20-\x7e]|["%\\]/gu, '_')}"; filename*=UTF-8''${encoded}`
 }

@@ -7,7 +7,7 @@ import { acceptedEncoding, type ContentEncoding } from './accept-encoding.ts'
 import { withHeaders } from '../respond.ts'
 import type { RoutedRequest } from '../routed-request.ts'
 
-// What is the same for everybody, kept once: all answers are written from the same bytes.
+// Content that is the same for everyone, stored once: all responses are written from the same bytes.
 
 type Variant = { body: Buffer; etag: string }
 export type StaticAsset = { type: string; plain: Variant; encoded: Partial<Record<ContentEncoding, Variant>> }
@@ -28,14 +28,14 @@ export function staticAsset(
 /** The best quality takes thirty times as long and saves a tenth. */
 const brotliQuality = 9
 
-/** Compresses on other threads; what gains nothing is kept as it is. */
+/** Compresses on other threads; content that gains nothing stays uncompressed. */
 export async function compressedAsset(type: string, plain: Buffer): Promise<StaticAsset> {
   const params = { [constants.BROTLI_PARAM_QUALITY]: brotliQuality }
   const [br, gz] = await Promise.all([promisify(brotliCompress)(plain, { params }), promisify(gzip)(plain)])
   return staticAsset(type, plain, Math.min(br.length, gz.length) < plain.length ? { br, gzip: gz } : {})
 }
 
-/** Answers GET or HEAD, with `own` beside what describes the asset. */
+/** Answers GET or HEAD. `own` adds headers to those that describe the asset. */
 export function sendAsset(
   { headers, request, response }: RoutedRequest,
   { encoded, plain, type }: StaticAsset,
@@ -55,8 +55,8 @@ export function sendAsset(
 const pieceBytes = 65_536
 
 /**
- * A piece in each tick of the event loop, of all readers together: a socket takes megabytes at once, also of a reader that
- * has stopped, and copies them for a millisecond.
+ * Sends one piece per event-loop tick, across all readers. Otherwise a socket would take megabytes in one go, even for
+ * a stopped reader, and copying them takes a millisecond.
  */
 function sendPieces(response: ServerResponse, body: Buffer): void {
   let at = 0

@@ -2,9 +2,9 @@ const smallMax = 64 * 1024
 const leastSpace = 4096
 
 /**
- * The bytes of a body that comes in pieces, which are copied together: each is an object of its own, and ten million of
- * one byte would be a gigabyte. A body of more than 64 KB grows in place, and `free` gives its pages back at once. Copied
- * from one space to the next, each twice as large, a body left as much again to the collector of garbage.
+ * Bytes of a body that arrives in pieces. They are copied together, because each piece is an object: ten million
+ * one-byte pieces would take a gigabyte. A body of more than 64 KB grows in place, and `free` returns its pages
+ * immediately. Copying it to buffers of double size would leave as much again to the garbage collector.
  */
 export class BodyBytes {
   readonly #bytesMax: number
@@ -20,7 +20,7 @@ export class BodyBytes {
     return this.#length
   }
 
-  /** How much memory the body takes with so many more. */
+  /** Memory that the body takes with that many more bytes. */
   spaceWith(more: number): number {
     const needed = this.#length + more
     if (needed > smallMax) return Math.min(this.#bytesMax, Math.ceil(needed / smallMax) * smallMax)
@@ -46,7 +46,7 @@ export class BodyBytes {
     }
   }
 
-  /** All of them, until they are freed. */
+  /** All bytes, valid until `free`. */
   whole(): Buffer {
     return this.#large ? Buffer.from(this.#large, 0, this.#length) : this.#small.subarray(0, this.#length)
   }

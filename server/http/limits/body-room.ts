@@ -6,12 +6,12 @@ import { FairPlaces, type Place } from '../../kernel/fair-places.ts'
 export const smallBodyBytesMax = 64 * 1024
 const smallPerUser = 24 * 1024 * 1024
 const largeTotal = 96 * 1024 * 1024
-/** All unauthenticated clients together. */
+/** Id for all unauthenticated clients together. */
 const strangers = ''
 
 const releases = new WeakMap<IncomingMessage, () => void>()
 
-/** Ends the work on a body whose response goes on for a long time. */
+/** Frees the memory of a body whose response continues for a long time. */
 export function releaseBody(request: IncomingMessage): void {
   releases.get(request)?.()
 }
@@ -19,11 +19,10 @@ export function releaseBody(request: IncomingMessage): void {
 type Exchange = { request: IncomingMessage; response: ServerResponse; owner: string | null }
 
 /**
- * Memory of request bodies that do not arrive in one piece. Only received bytes count: counting `Content-Length` would let a few
- * silent connections take all room.
+ * Memory of request bodies that do not arrive in one piece. Only received bytes count: counting `Content-Length` would
+ * let a few silent connections take all room.
  */
 export class BodyRoom {
-  /** Limit of one body. */
   readonly bytesMax: number
   readonly #small = new FairPlaces({ perUser: smallPerUser })
   readonly #large: FairPlaces
@@ -34,7 +33,10 @@ export class BodyRoom {
     this.#large = new FairPlaces({ total, perUser: Math.max(total / 2, bytesMax) })
   }
 
-  /** Room for one body, until its response is sent. `onGivenUp` is called if others need the room while it still arrives. */
+  /**
+   * Room for one body, until its response is sent. `onGivenUp` is called if others need the room while the body still
+   * arrives.
+   */
   open({ owner, request, response }: Exchange, onGivenUp: (error: ErrandError) => void): BodyPlace {
     const userId = owner ?? strangers
     const large = this.#large.open(userId, () =>
@@ -56,7 +58,7 @@ export class BodyPlace {
     this.#large = large
   }
 
-  /** Throws 503 without room for that many bytes. */
+  /** Throws 503 if that many bytes do not fit. */
   hold(bytes: number): void {
     const isLarge = bytes > smallBodyBytesMax
     const refusal = (isLarge ? this.#large : this.#small).hold(bytes)
@@ -65,7 +67,7 @@ export class BodyPlace {
     if (isLarge) this.#small.release()
   }
 
-  /** All of it has arrived. */
+  /** Call when the whole body has arrived. */
   arrived(): void {
     this.#large.keep()
   }

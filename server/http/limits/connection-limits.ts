@@ -1,19 +1,22 @@
 import type { IncomingMessage, Server, ServerResponse } from 'node:http'
 import type { Socket } from 'node:net'
 
-// What one connection may take of the service, and all of them together.
+// Limits for one connection, and for all of them together.
 
 type ConnectionLimits = { connectionsMax: number; stallMs: number }
 
 /**
- * Connections beyond the limit that are still answered, one request each: with 503, or what an operator asks for. Those
- * that say nothing are closed soon, so that there is room for the next.
+ * Connections beyond the limit that still get one response each: 503, or what an operator asks for. Silent ones are
+ * closed soon, to make room for the next.
  */
 const spareMax = 256
 const spareMsMax = 2000
-/** Requests that a client may send ahead of their answers; no known client comes near. */
+/** Max requests that a client may send ahead of their responses; no known client comes near. */
 const aheadMax = 64
-/** What they have of targets, headers and bodies, which Node keeps until their turn: nearly 5 MB else. */
+/**
+ * Limit for their targets, headers and bodies, which Node keeps until they are served. Without it they could take
+ * nearly 5 MB.
+ */
 const aheadBytesMax = 64 * 1024
 
 type Connection = {
@@ -27,7 +30,7 @@ const connectionsOf = new WeakMap<Server, Map<Socket, Connection>>()
 const connectionOf = Symbol('connection')
 type Connected = Socket & { [connectionOf]?: Connection }
 
-/** Counts the connections of a server, closes those that are too many, and those whose readers have stopped. */
+/** Counts a server's connections. Closes those beyond the limit, and those whose readers have stopped. */
 export function limitConnections(server: Server, { connectionsMax, stallMs }: ConnectionLimits): void {
   const all = new Map<Socket, Connection>()
   connectionsOf.set(server, all)
@@ -45,7 +48,7 @@ export function limitConnections(server: Server, { connectionsMax, stallMs }: Co
   })
   server.timeout = stallMs
   server.on('timeout', (socket: Socket & { _httpMessage?: ServerResponse }) => {
-    // An answer that is being made, or a stream with nothing to say yet; only one that is not taken has a limit here.
+    // The response is still being made, or a stream has nothing to say yet. Only unread data counts here.
     if (socket._httpMessage && socket.writableLength === 0) socket.setTimeout(stallMs)
     else socket.destroy()
   })
@@ -60,14 +63,13 @@ export function connectionCount(server: Server): number {
   return connectionsOf.get(server)?.size ?? 0
 }
 
-/** Whether a connection is one beyond the limit. */
 export function isSpare({ socket }: { socket: Connected }): boolean {
   return socket[connectionOf]?.isSpare === true
 }
 
 /**
- * Serves the requests of a connection one after another, whose answers go out in that order anyway. All at once, a client
- * that sends thousands ahead and reads no answer would have all of those made, and kept in memory.
+ * Serves the requests of a connection one after another, because responses go out in that order anyway. Otherwise a
+ * client that sends thousands ahead and reads nothing would have all responses made and kept in memory.
  */
 export function inTurn(
   request: IncomingMessage,
@@ -80,11 +82,11 @@ export function inTurn(
     connection.isUsed = true
     clearTimeout(connection.silence)
   }
-  // Node gives a response its socket when those before it are out.
+  // Node assigns a response its socket once the responses before it are sent.
   if (response.socket !== null) return serve(request, response)
   if (connection) {
     const { ahead } = connection
-    // The bodies of those before it are complete.
+    // The bodies of earlier requests are complete.
     if (ahead.size >= aheadMax || bytesOf(ahead) > aheadBytesMax) return void socket.destroy()
     ahead.add(request)
   }

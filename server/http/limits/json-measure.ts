@@ -1,24 +1,24 @@
 import { jsonDepthMax } from '../../kernel/check-json.ts'
 import { jsonNameBytesMax } from '../../kernel/json-values.ts'
 
-/** Each value is an object to the parser. A name that it has not met takes it about ten times as long; again, it is cheap. */
+/** Each value becomes an object in the parser. A new name takes it about ten times as long; a repeated one is cheap. */
 const jsonValuesMax = 250_000
 const jsonNamesMax = 50_000
-/** What a body may be nested, and the envelopes of typed RPC around it. */
+/** Allowed nesting of a body, plus the envelopes of typed RPC. */
 const jsonLevelsMax = jsonDepthMax + 10
-/** What is looked at in one tick of the event loop, for two to three milliseconds. */
+/** Bytes examined in one event-loop tick, which take two to three milliseconds. */
 const tickBytes = 1024 * 1024
 
 const [quote, backslash, comma, colon] = [0x22, 0x5c, 0x2c, 0x3a]
 const [openBrace, closeBrace, openBracket, closeBracket] = [0x7b, 0x7d, 0x5b, 0x5d]
 
 /**
- * About how many values, different names and levels a JSON text has, by its commas, colons and brackets outside of
- * strings, and whether a name is too long. No text is kept more than once, and none after the first that is too many.
+ * Counts the approximate values, distinct names and levels of a JSON string. Looks only at commas, colons and brackets
+ * outside of strings. Also detects a name that is too long. Each name is stored once, and none after the first excess.
  */
 export class JsonMeasure {
   readonly #bytes: Buffer
-  /** A body grows in place, and bytes of such a buffer are read ten times as slowly as those of a copy. */
+  /** Copy of the current piece. A body grows in place, and bytes of such a buffer are read ten times as slowly. */
   readonly #copy: Buffer
   readonly #names = new Set<string>()
   #at = 0
@@ -27,7 +27,7 @@ export class JsonMeasure {
   #level = 0
   #isInText = false
   #isEscaped = false
-  /** Of the last text, with its first quote, when it was no name; -1 for none. */
+  /** Quotes around the last string; the start is -1 if it was a name, or for none. */
   #textStart = -1
   #textEnd = -1
 
@@ -40,7 +40,7 @@ export class JsonMeasure {
     return this.#at >= this.#bytes.length
   }
 
-  /** Looks at the next piece; returns what there is too much of, once there is. */
+  /** Examines the next piece. Returns a message once there is too much of something. */
   go(): string | undefined {
     const copy = this.#copy
     const from = this.#at
@@ -70,11 +70,12 @@ export class JsonMeasure {
         this.#textStart = at
         return undefined
       case colon:
-        // What is no JSON may have more of them than values.
+        // Malformed JSON may have more colons than values.
         if (++this.#members > jsonValuesMax) return tooMany(jsonValuesMax, 'values')
         if (this.#textStart < 0) return undefined
         if (this.#textEnd - this.#textStart - 1 > jsonNameBytesMax) return nameTooLong
-        // With its quote, or a name of digits would be hashed as the number that it is, and numbers can be chosen to collide.
+        // Includes the quote. Otherwise a name of digits would be hashed as a number, and numbers can be chosen to
+        // collide.
         this.#names.add(this.#bytes.toString('latin1', this.#textStart, this.#textEnd))
         this.#textStart = -1
         return this.#names.size > jsonNamesMax ? tooMany(jsonNamesMax, 'different names') : undefined

@@ -22,10 +22,10 @@ function assertJsonType(request: IncomingMessage): void {
   }
 }
 
-/** The largest body of an operation that needs no login, which is an address and a password at most. */
+/** The largest body of a public operation, which is an email address and a password at most. */
 export const publicBodyBytesMax = 16 * 1024
 
-/** Collects the body; throws 413 as soon as it is known to be over the limit, whether announced or chunked. */
+/** Collects the body; throws 413 as soon as it exceeds the limit, whether announced or chunked. */
 async function collect({ bytesMax, owner, request, response, room }: ReadBody): Promise<BodyBytes> {
   const announced = Number(request.headers['content-length'] ?? 0)
   if (announced > bytesMax) throw tooLarge(bytesMax)
@@ -34,7 +34,7 @@ async function collect({ bytesMax, owner, request, response, room }: ReadBody): 
   return await new Promise((resolve, reject) => {
     const refuse = (error: unknown) => {
       request.removeAllListeners('data')
-      // What still arrives is thrown away.
+      // Discards the bytes that still arrive.
       request.resume()
       body.free()
       place?.release()
@@ -44,7 +44,7 @@ async function collect({ bytesMax, owner, request, response, room }: ReadBody): 
       const isWhole = chunk.length === announced && chunk.length <= smallBodyBytesMax
       if (body.length + chunk.length > bytesMax) return refuse(tooLarge(bytesMax))
       try {
-        // Most bodies arrive in one piece and need no place.
+        // Most bodies arrive in one piece and take no room.
         if (!isWhole) place ??= room.open({ owner, request, response }, refuse)
         place?.hold(body.spaceWith(chunk.length))
       } catch (error) {
@@ -71,11 +71,11 @@ type ReadBody = {
   response: ServerResponse
   bytesMax: number
   room: BodyRoom
-  /** The user whose request it is, null for a stranger. */
+  /** User who sent the request; null if unauthenticated. */
   owner: string | null
 }
 
-/** Reads a body that says that it is JSON, as text in UTF-8; throws 400, 413, 415, or 503 beside many large ones. */
+/** Reads a declared JSON body as a UTF-8 string. Throws 400, 413 or 415, or 503 if there are many large bodies. */
 export async function readBodyText(read: ReadBody): Promise<string> {
   assertJsonType(read.request)
   const body = await collect(read)
@@ -90,7 +90,7 @@ export async function readBodyText(read: ReadBody): Promise<string> {
 async function textOf(bytes: Buffer, { owner, request }: ReadBody): Promise<string> {
   if (bytes.length === 0) throw badField('', 'The request body is empty; send a JSON object.')
   if (!isUtf8(bytes)) throw badField('', 'The request body is not valid UTF-8.')
-  // JSON has none, and not every parser that comes after would say so.
+  // JSON does not allow one, and not every later parser would say so.
   if (bytes.subarray(0, 3).equals(byteOrderMark)) throw badField('', 'The request body begins with a byte order mark.')
   if (bytes.length <= jsonNameBytesMax) return bytes.toString('utf8')
   const measure = new JsonMeasure(bytes)
@@ -98,7 +98,8 @@ async function textOf(bytes: Buffer, { owner, request }: ReadBody): Promise<stri
     assertFit(measure)
     return bytes.toString('utf8')
   }
-  // Let in again once, at the end: a large body would else be refused by chance at one of its pieces.
+  // Enters the gate again only once, at the end. Otherwise a large body could be rejected by chance at any of its
+  // pieces.
   releaseGate(request)
   while (!measure.isWhole) {
     await ownTurn(owner)
@@ -108,7 +109,7 @@ async function textOf(bytes: Buffer, { owner, request }: ReadBody): Promise<stri
   return bytes.toString('utf8')
 }
 
-/** Before the parser makes objects of it. */
+/** Runs before the parser creates objects. */
 function assertFit(measure: JsonMeasure): void {
   const unfit = measure.go()
   if (unfit !== undefined) throw badField('', unfit)
@@ -131,7 +132,7 @@ export async function readJsonBody(read: ReadBody): Promise<unknown> {
   return value
 }
 
-/** The parser's words, without the excerpt of the body that it quotes. */
+/** The parser's message, without its excerpt of the body. */
 function describe(error: unknown): string {
   const message = error instanceof Error ? error.message : ''
   return message

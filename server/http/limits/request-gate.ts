@@ -9,21 +9,21 @@ type Kind = 'reads' | 'writes'
 
 const sampleMs = 20
 const retryAfterSeconds = 1
-/** So many are let in however slow the machine is: what others take of it is no reason to serve nobody. */
+/** Minimum bounds, however slow the machine: load from other programs must not stop the service. */
 const leastInFlight = { writes: 32, reads: 64 }
 const fallFactorMin = 0.1
 const riseFactor = { filled: 1.1, idle: 1.02 }
 const leastShare = 0.02
-/** So many more are let in of users who have nothing in flight: those who came before the bound fell may fill it for seconds. */
+/** Extra requests for users with nothing in flight. Requests admitted before a bound fell may fill it for seconds. */
 const reserve = 16
 
-/** Who sends requests, a user or all those together of whom nobody knows yet who they are, and what is in flight of them. */
+/** Sender of requests, with its requests in flight: one user, or all unidentified clients together. */
 export class Sender {
-  /** Null of strangers. */
+  /** Null for unidentified clients. */
   readonly userId: string | null
   reads = 0
   writes = 0
-  /** The reads that were begun in a sample of the gate's, and which one that was. */
+  /** Reads started in a sample of the gate, and the number of that sample. */
   begun = 0
   sample = 0
 
@@ -32,32 +32,33 @@ export class Sender {
   }
 }
 
-/** One request that asks to be let in. */
 type Visit = {
   gate: RequestGate
   kind: Kind
   calls: number
   sender: Sender | undefined
-  /** While it is counted. */
+  /** True while it is counted. */
   isIn: boolean
-  /** While it is one of the reserve. */
+  /** True while it uses the reserve. */
   isBeyond: boolean
 }
 
-// On the request itself: entries of a weak map are a task for each garbage collection.
+// On the request itself, because entries of a weak map add work to each garbage collection.
 const visitOf = Symbol('visit')
 type Visitor = IncomingMessage & { [visitOf]?: Visit }
 
 /**
- * The body of a request has arrived, and the work on it begins; throws 503 when others came first. A client that sends
- * slowly holds nobody up before that.
+ * Call when the body of a request has arrived and work on it begins. Throws 503 if others came first. A client that
+ * sends slowly delays no other request before that.
  */
 export function bodyArrived(request: Visitor): void {
   const visit = request[visitOf]
   if (visit && !visit.isIn && !visit.gate.letIn(visit)) throw overloaded()
 }
 
-/** It has turned out whose request it is: it counts as the user's, by its calls. Throws 503 when that is more than a share. */
+/**
+ * Counts a request, by its calls, as the user's once the user is known. Throws 503 if that exceeds the user's share.
+ */
 export function identified(request: Visitor, sender: Sender): void {
   const visit = request[visitOf]
   if (visit && visit.sender !== sender && !visit.gate.identified(visit, { sender, calls: callsIn(request) })) {
@@ -65,20 +66,20 @@ export function identified(request: Visitor, sender: Sender): void {
   }
 }
 
-/** A request is answered, or what remains of it is a stream or a wait that may go on for minutes. */
+/** Call when a request is answered, or when only a stream or a long poll remains, which may last minutes. */
 export function releaseGate(request: Visitor): void {
   const visit = request[visitOf]
   if (visit?.isIn) visit.gate.letOut(visit)
 }
 
 /**
- * A turn of the event loop for a piece of work on a request. Who waits for it is not under way, or the turns of one user
- * would hold the room of everybody. Throws 503 when there is none left then.
+ * Waits for an event-loop tick for a piece of work on a request. A waiting request is not in flight; otherwise one
+ * user's ticks could take everyone's room. Throws 503 if none is left afterwards.
  */
 export async function requestTurn(request: IncomingMessage, owner: string | null): Promise<void> {
   releaseGate(request)
   await ownTurn(owner)
-  // Of one whose client has left nobody would say that it has ended.
+  // If the client has left, the end of the request would never be reported.
   if (!request.socket.destroyed) bodyArrived(request)
 }
 
@@ -97,38 +98,38 @@ export function overloaded(): ErrandError {
 }
 
 /**
- * Refuses work before it piles up. Each request that is let in waits for those before it, so what is in flight is what the
- * last of them waits for: with a bound on it the rest get 503 at once, instead of everybody an answer too late. Most reads
- * are done at once, and what they keep waiting is the event loop, so those of one sample count together. Answers that are
- * held on purpose cost nothing while they wait, and are not counted from then on. A batch counts by its calls, once it is
- * known whose it is: a stranger could name many.
+ * Rejects work before it piles up. Each admitted request waits for those before it, so the number in flight determines
+ * the wait of the last one. With a bound on it, the rest get 503 immediately, instead of everyone getting a late
+ * response. Most reads finish immediately and delay only the event loop, so all reads of one sample count together.
+ * Long polls cost nothing while they wait, and stop counting then. A batch counts by its calls once its user is known:
+ * a stranger could name many.
  *
- * How long a given number takes depends on the machine and on what else it does, so the bounds follow the delay of the
- * event loop: they fall while it is over its limit and requests are what fills it, and rise again step by step.
+ * How long a given number takes depends on the machine and its other load. So the bounds follow the delay of the event
+ * loop. They fall while the delay is over its limit and requests are the cause, and then rise step by step.
  *
- *   share of the bounds ──loop late, bound half used──▶ × limit ÷ delay, at most to a tenth and to the least
- *                       ──loop in time───────────────▶ × 1.1, or × 1.02 while less than half is used, to the whole
+ *   share of the bounds ──loop late, bound half used──▶ × limit ÷ delay, at most to a tenth, and not below the minimum
+ *                       ──loop in time───────────────▶ × 1.1, or × 1.02 while less than half is used, up to 1
  *
- * A user has three quarters of a bound at most, and beside others, when half of it is taken, a quarter: requests that wait
- * for connections of the database, of which each user has a few, would else take the room of everybody.
+ * A user gets at most three quarters of a bound. If others use it too and half of it is taken, a user gets a quarter.
+ * Otherwise requests that wait for database connections, of which each user has a few, would take everyone's room.
  *
- * What the disk takes for its syncs is not counted: fewer requests would not make it faster.
+ * The time of disk syncs is not counted: fewer requests would not make them faster.
  *
- * A rule that refused everybody while the loop was late answered 503 to single requests after one long pause, and on a
- * machine that others keep busy.
+ * Rejected: a rule that turned everything away while the loop was late. It answered 503 to single requests after one
+ * long pause, and on a machine busy with other programs.
  */
 export class RequestGate {
   readonly #limits: GateLimits
   readonly #timer: NodeJS.Timeout
   readonly #inFlight = { reads: 0, writes: 0 }
-  /** The most of `#used` since the last sample. */
+  /** Peak of `#used` since the last sample. */
   readonly #peak = { reads: 0, writes: 0 }
   #readsOfSample = 0
   #sampleNumber = 1
   #syncMs = 0
   #sampledAt = performance.now()
   #share = 1
-  /** How many of the reserve are in flight. */
+  /** Requests in flight that use the reserve. */
   #beyond = 0
 
   constructor(limits: GateLimits) {
@@ -137,7 +138,7 @@ export class RequestGate {
     this.#timer.unref()
   }
 
-  /** Whether a request is let in, until `releaseGate`. One with a body is counted once that has arrived. */
+  /** Whether a request is admitted, until `releaseGate`. One with a body is counted once the body has arrived. */
   enter(request: Visitor, sender?: Sender): boolean {
     const { method } = request
     if (method === 'OPTIONS') return true
@@ -168,7 +169,7 @@ export class RequestGate {
     this.#count(visit, -1)
   }
 
-  /** Counts a request as its user's from now on; false, and as before, where the user has no room for it. */
+  /** Counts a request as its user's from now on. False, and no longer counted, if the user has no room for it. */
   identified(visit: Visit, { calls, sender }: Required<Pick<Visit, 'calls' | 'sender'>>): boolean {
     const { isIn, kind } = visit
     if (isIn) {
@@ -197,7 +198,6 @@ export class RequestGate {
     return { ...this.#inFlight }
   }
 
-  /** How many may be in flight now. */
   boundOf(kind: Kind): number {
     const { maxReadsInFlight, maxWritesInFlight } = this.#limits
     const most = kind === 'reads' ? maxReadsInFlight : maxWritesInFlight
@@ -208,12 +208,12 @@ export class RequestGate {
     clearInterval(this.#timer)
   }
 
-  /** The loop stood still while the disk synced a commit, which takes as long for one request as for many. */
+  /** Excludes the disk sync of a commit from the loop's delay. It takes as long for one request as for many. */
   synced(ms: number): void {
     this.#syncMs += ms
   }
 
-  /** Takes note of how late the event loop is. */
+  /** Adjusts the bounds to the measured delay of the event loop. */
   sampled(delayMs: number): void {
     const { maxLoopDelayMs } = this.#limits
     const lateMs = delayMs - this.#syncMs
@@ -253,7 +253,7 @@ export class RequestGate {
     return this.#used(kind) < this.boundOf(kind)
   }
 
-  /** Whether a request is the only one of its user, and the reserve has room for it. */
+  /** Whether it is the user's only request and the reserve has room for it. */
   #isFirst(kind: Kind, sender: Sender | undefined): boolean {
     return !!sender && sender.userId !== null && this.#usedBy(sender, kind) === 0 && this.#beyond < reserve
   }

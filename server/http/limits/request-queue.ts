@@ -7,34 +7,34 @@ type Waiting = { request: IncomingMessage; response: ServerResponse }
 type Entry<Arrived> = { arrived: Arrived; place: Place }
 type Serve<Arrived> = (arrived: Arrived, sender: Sender) => void
 
-/** For so long a tick of the event loop begins work on requests; those that are left wait for the next. */
+/** How long one event-loop tick may start work on requests; the rest wait for the next tick. */
 const tickMs = 8
-/** Waiting requests. */
+/** Bounds for waiting requests. */
 const bounds = { perUser: 1000, total: 4000 }
 const strangersName = ''
-/** Of whom it is known who they are, by credentials of up to so many characters. */
+/** Max identified senders, and max length of the credentials that identify them. */
 const knownMax = 10_000
 const credentialsCharsMax = 1024
-/** A user has no more of these than that, or one with many would have those of others forgotten. */
+/** Max remembered credentials per user. Otherwise a user with many would displace those of others. */
 const ofUserMax = 16
 
-// On the request itself: entries of a weak map are a task for each garbage collection.
+// On the request itself, because entries of a weak map add work to each garbage collection.
 const queuedOf = Symbol('queued')
 type Queued = IncomingMessage & {
   [queuedOf]?: { queue: Pick<RequestQueue<Waiting>, 'know'>; sender: Sender }
 }
 
-/** A request has turned out to be the user's, by its credentials. Throws 503 when the user has enough under way. */
+/** Call when a request's credentials have proved to be the user's. Throws 503 if the user has enough in progress. */
 export function senderKnown(request: Queued, userId: string): void {
   const queued = request[queuedOf]
   if (queued && queued.sender.userId !== userId) identified(request, queued.queue.know(request, userId))
 }
 
 /**
- * Begins work on no more requests in one tick of the event loop than it can do in a few milliseconds, and lets those who
- * send them take turns: each user who is known by credentials that were good before, and everybody else together, since
- * credentials can be made up, a line for each request. All that arrive together would stop the loop for their sum, and who
- * sends thousands would have everybody wait for all.
+ * Starts work on only as many requests per event-loop tick as fit in a few milliseconds, alternating between senders.
+ * Each user known by previously valid credentials is a sender. All other clients are one sender, because made-up
+ * credentials could give each request its own line. Without the queue, requests that arrive together would block the
+ * loop for their sum. A client that sends thousands would delay everyone.
  */
 export class RequestQueue<Arrived extends Waiting> {
   readonly #serve: Serve<Arrived>
@@ -42,10 +42,10 @@ export class RequestQueue<Arrived extends Waiting> {
   readonly #strangers = new Sender(null)
   readonly #byCredentials = new Map<string, Sender>()
   readonly #byUser = new Map<string, { sender: Sender; credentials: string[] }>()
-  /** By sender, the next one first. */
+  /** Waiting requests by sender, the next one first. */
   readonly #waiting = new Map<Sender, Entry<Arrived>[]>()
   readonly #places = new FairPlaces(bounds)
-  /** When the work of this tick began; undefined in a tick that has had none. */
+  /** Start of this tick's work; undefined if it has had none. */
   #since: number | undefined
 
   constructor({ serve, turnAway }: { serve: Serve<Arrived>; turnAway: (arrived: Arrived) => void }) {
@@ -53,7 +53,7 @@ export class RequestQueue<Arrived extends Waiting> {
     this.#turnAway = turnAway
   }
 
-  /** Serves a request now or in its turn, or turns it away where too many wait already. */
+  /** Serves a request now or later, or turns it away if too many already wait. */
   take(arrived: Arrived): void {
     const request: Queued = arrived.request
     const sender = this.#senderOf(request)
@@ -66,7 +66,7 @@ export class RequestQueue<Arrived extends Waiting> {
     else this.#waiting.set(sender, [{ arrived, place }])
   }
 
-  /** A request is the user's. Those who were known first are forgotten first. */
+  /** Remembers the credentials of a request as the user's. The oldest entries are forgotten first. */
   know(request: IncomingMessage, userId: string): Sender {
     const known = this.#byUser.get(userId) ?? { sender: new Sender(userId), credentials: [] }
     keep(this.#byUser, userId, known)
@@ -80,12 +80,11 @@ export class RequestQueue<Arrived extends Waiting> {
 
   #senderOf(request: IncomingMessage): Sender {
     const credentials = credentialsOf(request)
-    // Most send them in the usual form.
+    // Most clients send the usual form.
     const sender = this.#byCredentials.get(credentials) ?? this.#byCredentials.get(canonical(credentials))
     return sender ?? this.#strangers
   }
 
-  /** Whether there is time left in this tick for another request. */
   #hasTime(): boolean {
     const now = performance.now()
     if (this.#since === undefined) {
@@ -107,7 +106,7 @@ export class RequestQueue<Arrived extends Waiting> {
       const { arrived, place } = own.shift()!
       if (own.length > 0) this.#waiting.set(sender, own)
       place.release()
-      // One that has left needs no answer; the next begins when the work of this one waits for something.
+      // A client that has left needs no response. The next request starts when this one waits for something.
       if (!arrived.response.destroyed) this.#serve(arrived, sender)
       await Promise.resolve()
     }
@@ -121,12 +120,11 @@ function keep<Known>(all: Map<string, Known>, name: string, known: Known): void 
 
 const loginCookie = new RegExp(`(?:^|; ?)((?:__Host-)?${loginCookieName}=[^;]*)`)
 
-/** What whoever sends a request presents. */
 function credentialsOf({ headers: { authorization, cookie } }: IncomingMessage): string {
   return authorization ?? (cookie === undefined ? '' : (loginCookie.exec(cookie)?.[1] ?? ''))
 }
 
-/** One way to write a key that may be written in many. */
+/** Normalizes a key that can be written in several ways. */
 function canonical(credentials: string): string {
   return credentials.replace(/^Bearer +/i, 'Bearer ')
 }

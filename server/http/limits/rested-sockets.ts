@@ -2,16 +2,17 @@ import type { Socket } from 'node:net'
 
 const restMs = 100
 const wakeEveryMs = 20
-/** About a thousand in the time that a rest takes, but at once fewer than keep the loop from its timers. */
+/** About a thousand per rest, but never so many at a time that the loop does not reach its timers. */
 const wakenPerMs = 13
 const wakenMax = 512
 
 type Rest = { socket: Socket; untilMs: number }
 
 /**
- * Connections that were refused are not read for a moment. Without that, clients that try again at once keep the event
- * loop in its polling phase, which ends only when fewer than 1024 sockets are ready: commits and timers wait for seconds,
- * and with them the requests that were let in. So they are read again a few at a time, in the order they were refused.
+ * Stops reading from rejected connections for a moment. Otherwise clients that retry immediately keep the event loop in
+ * its polling phase. That phase ends only when fewer than 1024 sockets are ready. Commits and timers then wait for
+ * seconds, and admitted requests with them. Reading resumes for a few connections at a time, in the order of their
+ * rejection.
  */
 export class RestedSockets {
   #queue: Rest[] = []

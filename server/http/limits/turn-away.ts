@@ -6,15 +6,15 @@ import { RestedSockets } from './rested-sockets.ts'
 import { errorHeaders, respond, type HeaderList } from '../respond.ts'
 
 type TurnAwayParts = {
-  /** How the clients of a route read the error; as the body of REST where it is left out. */
+  /** Error body for each form; the REST body for a form that is missing. */
   errorJsons: ReadonlyMap<unknown, (error: ErrandError) => string>
   ends: RequestEnds
   onRefused: (code: ErrorCode) => void
 }
 
 /**
- * Answers 503 at the least cost. What a refusal takes, nobody is served in: at twice the load that the service can bear,
- * refusals that cost half as much as requests would leave no time for any.
+ * Answers 503 at the lowest cost, because time spent on rejections is lost for serving. At twice the bearable load,
+ * rejections at half the cost of a request would leave no time for requests.
  */
 export function createTurnAway({ ends, errorJsons, onRefused }: TurnAwayParts) {
   const error = overloaded()
@@ -31,7 +31,7 @@ export function createTurnAway({ ends, errorJsons, onRefused }: TurnAwayParts) {
     onRefused(error.code)
     ends.turnedAway()
     respond(response, { status: error.status, text: jsons.get(form) ?? restJson, headers: [...headers, ...own] })
-    // Before its end Node would resume the socket by itself.
+    // Before its end Node would resume the socket itself.
     request.once('close', () => rested.rest(socket))
   }
 }
