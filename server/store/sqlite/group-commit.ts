@@ -195,9 +195,9 @@ export class GroupCommit {
   }
 
   /**
-   * Another way to the disk after a sync of the log that failed: what was committed can be read already, so it cannot be
-   * undone. Copies the pages of the log into the database and syncs that. Linux reports a failed sync to each open file
-   * once, so the first tries may fail for the same reason. Throws if the pages could not be copied.
+   * Another way to the disk after a failed sync of the log, because what was committed can already be read. Copies the pages of
+   * the log into the database, syncs that and empties the log. Linux reports a failed sync once to each open file, so the first
+   * tries may fail for the same reason. Throws if the pages could not be copied.
    */
   #checkpoint(): void {
     for (let triesLeft = checkpointTries; ; triesLeft--) {

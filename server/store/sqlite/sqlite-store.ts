@@ -85,6 +85,8 @@ export function openSqliteStoreBeside(options: SqliteStoreOptions & { mustExist?
 
 /** From now on a COMMIT leaves the sync of the log to the `LogSync`. */
 function syncApart(db: Database, dataDir: string): LogSync {
+  // After a sync that failed the kernel may serve pages of the log that never reached the disk, and later commits would rest on them.
+  db.pragma('wal_checkpoint(TRUNCATE)')
   db.pragma('synchronous = NORMAL')
   return new LogSync(`${databaseFile(dataDir)}-wal`)
 }
@@ -173,7 +175,7 @@ function composeStore(db: Database, options: SqliteStoreOptions, { logSync, onCl
     ...peopleStore(engine),
     ...workStore(engine, limits),
     takeTasks: (input) => engine.look((on) => nextTasks(on, input)),
-    settings: settingRows(db),
+    settings: settingRows(db, logSync),
     verifyLedger: () => ledgerCheck.run(),
     readState: async () => ({
       ...(await engine.read(readOpen)),
