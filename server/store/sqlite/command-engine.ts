@@ -71,7 +71,7 @@ export class SqliteEngine implements Engine {
     this.#tx = this.#transaction()
   }
 
-  /** What may not be on the disk yet is not answered. */
+  /** Waits until what it has read is on the disk. */
   async read<Value>(read: (on: Reads) => Op<Value> | Answer<Value>): Promise<Value> {
     const value = await this.look(read)
     const { synced } = this.#parts.commit
@@ -79,7 +79,7 @@ export class SqliteEngine implements Engine {
     return value
   }
 
-  /** A read whose result only decides what is done next. */
+  /** Reads for the service's own next step, which no client sees: does not wait for the disk. */
   async look<Value>(read: (on: Reads) => Op<Value> | Answer<Value>): Promise<Value> {
     const op = read(this.#tx)[Symbol.iterator]()
     const first = op.next()

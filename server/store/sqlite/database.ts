@@ -19,19 +19,19 @@ export function databaseFile(dataDir: string): string {
   return join(dataDir, 'errand.db')
 }
 
-/** Opens the database with the settings that durability rests on. `busyTimeoutMs` blocks the calling thread. */
+/** Opens the database with the settings that make commits durable. `busyTimeoutMs` blocks the calling thread. */
 export function openConnection(dataDir: string, busyTimeoutMs: number): Database.Database {
   const logDamage = findLogDamage(databaseFile(dataDir))
   if (logDamage) throw new StoreOpenError(describeLogDamage(logDamage))
   const db = new Database(databaseFile(dataDir), { timeout: openWaitMs })
   try {
-    // Two that switch a new file to WAL at the same moment are refused by SQLite at once, however long they would wait.
+    // SQLite immediately rejects two processes that switch a new file to WAL simultaneously, whatever their timeout.
     const isWal = db.pragma('journal_mode', { simple: true }) === 'wal'
     if (!isWal) withLock(dataDir, () => db.pragma('journal_mode = WAL'))
     // better-sqlite3 is built with NORMAL in WAL mode, which loses acknowledged commits when the power fails.
     db.pragma('synchronous = FULL')
     db.pragma('foreign_keys = ON')
-    // Without it a REPLACE deletes rows past the triggers that keep transactions as they are.
+    // Without it a REPLACE deletes rows without firing the triggers that protect transactions.
     db.pragma('recursive_triggers = ON')
     db.pragma('cache_size = -12000')
     // Every command has a savepoint, whose undo pages would go through a temporary file: a third of the time of a
@@ -50,8 +50,8 @@ export function openConnection(dataDir: string, busyTimeoutMs: number): Database
 }
 
 /**
- * Makes this process the owner of the data directory until `release` or its death, by an exclusive lock on a file of
- * its own; the database itself stays open to the command line's short writes.
+ * Makes this process the owner of the data directory until `release` or its death, by an exclusive lock on a separate
+ * file. The database itself stays open to short writes of the command line.
  */
 export function lockDataDir(dataDir: string): { release: () => void } {
   makeFolder(dataDir)
@@ -70,7 +70,7 @@ export function lockDataDir(dataDir: string): { release: () => void } {
   return { release: () => lock.close() }
 }
 
-/** Throws when the database was written by a newer version. */
+/** Throws if a newer version wrote the database. */
 export function schemaState(db: Database.Database): SchemaState {
   const table = db.prepare(`SELECT 1 FROM sqlite_schema WHERE name = '__drizzle_migrations'`).get()
   if (!table) return 'empty'
@@ -79,8 +79,8 @@ export function schemaState(db: Database.Database): SchemaState {
 }
 
 /**
- * Brings the schema up to date. Under a lock of its own, for which it waits: a server and commands that find the same
- * empty folder each make the database, one after the other.
+ * Brings the schema up to date. Waits for a separate lock, so that a server and commands that find the same empty folder create
+ * the database one after the other.
  */
 export function migrateSchema(db: Database.Database, dataDir: string): void {
   if (schemaState(db) === 'current') return
@@ -102,8 +102,8 @@ function applyMigrations(db: Database.Database): void {
   const { drizzle } = require('drizzle-orm/better-sqlite3') as typeof import('drizzle-orm/better-sqlite3')
   const { migrate } =
     require('drizzle-orm/better-sqlite3/migrator') as typeof import('drizzle-orm/better-sqlite3/migrator')
-  // A migration that recreates a table turns foreign keys off inside its own transaction, where that does nothing, so
-  // the children would be lost or the migration would fail.
+  // A migration that recreates a table turns foreign keys off inside its own transaction, where that has no effect. The child
+  // rows would be lost, or the migration would fail.
   db.pragma('foreign_keys = OFF')
   try {
     migrate(drizzle(db), { migrationsFolder })

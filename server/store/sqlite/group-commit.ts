@@ -23,17 +23,17 @@ export type GroupCommitOptions = {
   busyPauseMs?: number
   /** After this long the waiting commands fail with 503. */
   busyMsMax?: number
-  /** Called once, when it is unknown what the disk holds: the process must end, and recovery decides at the next start. */
+  /** Called once, if it is unknown what the disk holds. The process must end, and recovery decides at the next start. */
   onFatal: (cause: unknown) => void
   /** Resolves when what was committed is on the disk. Left out if the COMMIT itself syncs. */
   sync?: () => Promise<void>
-  /** Told of each transaction that was tried; `startedAt` is of performance.now(). */
+  /** Called after each attempted transaction; `startedAt` is a time of performance.now(). */
   onCommit?: (commit: Committed) => void
 }
 
 /**
- * After so long a transaction that has run so many commands leaves the others to the next one: a thousand would stop the
- * loop for their sum.
+ * A transaction that has taken this long and run this many commands leaves the rest to the next one. A thousand commands in one
+ * tick would block the event loop.
  */
 const enoughMs = 20
 const enoughCommands = 32
@@ -42,17 +42,17 @@ const checkpointTries = 3
 type Entry = { run: () => unknown; resolve: (value: unknown) => void; reject: (reason: unknown) => void }
 type Outcome = { entry: Entry; value?: unknown; thrown?: unknown; failed: boolean }
 
-/** What many commands of a batch change together, written once before its COMMIT. */
+/** Changes that many commands of a batch share, written once before its COMMIT. */
 export type BatchEnd = {
-  /** The transaction has begun, so that nobody else writes. */
+  /** Called after BEGIN: no other process writes until the COMMIT. */
   begin(): void
-  /** Keeps the changes of the command that has just succeeded. */
+  /** Keeps the changes of the command that just succeeded. */
   keep(): void
-  /** Drops the changes of the command that has just failed. */
+  /** Drops the changes of the command that just failed. */
   drop(): void
   /** Writes what was kept. */
   write(): void
-  /** The batch is on the disk. */
+  /** The batch is committed. */
   committed(): void
   /** Drops everything: the batch was rolled back. */
   clear(): void
@@ -87,7 +87,7 @@ export class GroupCommit {
     }
   }
 
-  /** Runs a synchronous command in the next transaction; its result is released when that is durable. */
+  /** Runs a synchronous command in the next transaction. Resolves with its result when that is durable. */
   run<Result>(command: () => Result): Promise<Result> {
     return new Promise<Result>((resolve, reject) => {
       if (this.#fatal !== undefined) return reject(unavailable('The store has stopped.', this.#fatal))
@@ -96,17 +96,17 @@ export class GroupCommit {
     })
   }
 
-  /** Resolves when all that can be read is on the disk; undefined if it is. Never rejects. */
+  /** Resolves when everything that can be read is on the disk. Undefined if it already is. */
   get synced(): Promise<void> | undefined {
     return this.#syncing
   }
 
-  /** Whether the last transaction that was tried is not on the disk. */
+  /** Whether the last attempted transaction failed. */
   get isFailing(): boolean {
     return this.#isFailing
   }
 
-  /** Whether what is written is kept. After a failure this is tried, since perhaps nobody else writes any more. */
+  /** Whether writes succeed. After a failure it tries one, because no request may come that does. */
   async canWrite(): Promise<boolean> {
     if (!this.#isFailing) return true
     return await this.run(() => void this.#statements.probe.run()).then(
@@ -145,7 +145,7 @@ export class GroupCommit {
       this.#batchEnd.begin()
       for (const [index, entry] of batch.entries()) {
         if (index >= enoughCommands && performance.now() - from > enoughMs) {
-          // The next transaction runs these, in a tick of its own.
+          // The next transaction runs the rest, in another tick.
           this.#queue.unshift(...batch.splice(index))
           break
         }
@@ -153,8 +153,8 @@ export class GroupCommit {
       }
       this.#batchEnd.write()
     } catch (error) {
-      // SQLite has rolled the whole transaction back (a full disk does that inside any statement): what came before
-      // is undone too, and what would come after must not commit on its own.
+      // SQLite has rolled back the whole transaction, as it does on a full disk inside any statement. Earlier commands are undone
+      // too, and later ones must not commit without them.
       return this.#batchFailed(batch, error)
     }
     const syncsAt = performance.now()
@@ -216,7 +216,7 @@ export class GroupCommit {
     this.#options.onCommit?.({ ...tried, startedAt: this.#startedAt })
   }
 
-  /** One command in its savepoint; throws only when the transaction as a whole is lost or the disk fails it. */
+  /** Runs one command in its savepoint. Throws only if the whole transaction is lost or the disk fails. */
   #runOne(entry: Entry): Outcome {
     const { save, release, undo } = this.#statements
     save.run()
@@ -246,7 +246,7 @@ export class GroupCommit {
     this.#schedule()
   }
 
-  /** Nobody can say what the disk holds: nothing more is written, and the process is to end. */
+  /** Stops all writes, because it is unknown what the disk holds. */
   #stopForGood(batch: readonly Entry[], cause: unknown): void {
     this.#fatal = cause
     const waiting = this.#queue
@@ -274,9 +274,9 @@ export class GroupCommit {
   }
 
   /**
-   * A write that the disk had no room for never reached its commit record. Any other failed COMMIT (an error of the
-   * sync) is of unknown outcome: its rows are invisible now, and would be back after a crash. So, before anybody is
-   * answered, a commit that succeeds must overwrite the tail of the log; if none does, the process ends.
+   * On a full disk the commit record was never written. The outcome of any other failed COMMIT is unknown: its rows are
+   * invisible now, but could be back after a crash. A successful commit must overwrite the tail of the log before any command
+   * is answered; otherwise the process ends.
    */
   #commitFailed(batch: Entry[], error: unknown): void {
     this.#batchEnd.clear()
@@ -294,7 +294,7 @@ export class GroupCommit {
     this.#schedule()
   }
 
-  /** Here the COMMIT syncs in any case, because nobody is answered before the tail is on the disk. */
+  /** This COMMIT syncs in any case: the tail must be on the disk before a command is answered. */
   #overwriteTail(): void {
     const level = this.#db.pragma('synchronous', { simple: true }) as number
     this.#db.pragma('synchronous = FULL')

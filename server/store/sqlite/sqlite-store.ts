@@ -33,7 +33,7 @@ type SqliteStoreOptions = {
   /** Called once when the store can no longer tell what the disk holds; the process must end. */
   onFatal: (cause: unknown) => void
   onCommit?: (commit: Committed) => void
-  /** Told in one line what the operator should know of the data directory. */
+  /** Called with one line for the operator about the data directory. */
   onWarning?: (message: string) => void
 }
 
@@ -83,9 +83,9 @@ export function openSqliteStoreBeside(options: SqliteStoreOptions & { mustExist?
   })
 }
 
-/** From now on a COMMIT leaves the sync of the log to the `LogSync`. */
+/** Leaves the sync of each COMMIT to the returned `LogSync`. */
 function syncApart(db: Database, dataDir: string): LogSync {
-  // After a sync that failed the kernel may serve pages of the log that never reached the disk, and later commits would rest on them.
+  // After a failed sync the kernel may still serve log pages that never reached the disk. Later commits must not rest on them.
   db.pragma('wal_checkpoint(TRUNCATE)')
   db.pragma('synchronous = NORMAL')
   return new LogSync(`${databaseFile(dataDir)}-wal`)
