@@ -83,7 +83,13 @@ export async function rechargeStep(world: SimWorld): Promise<void> {
   stub.card = 'accepts'
   payments.tellsRecharges(told)
   const expected = [...due.values()].filter((amount) => amount > 0).length
-  checks.same(state.topups.size - before, expected, 'recharges that were due')
+  // A second look may recharge what the first has given up.
+  const again = left.filter(({ hasExpired }) => hasExpired).length
+  const made = state.topups.size - before
+  checks.that(
+    made >= expected && made <= expected + again,
+    `${made} recharges instead of ${expected}, or ${again} more`,
+  )
   for (const { createdAt, hasExpired, hasFailed, id, isPaid } of left) {
     const hasEnded = isPaid || hasFailed || hasExpired
     checks.same(hasEnded, now - createdAt >= leftMs, `${id}, which was left ${now - createdAt} ms ago, has ended`)
