@@ -14,20 +14,20 @@ export function createAgentHost(
   { configFile, limits, log }: AgentHostOptions,
   { catalogue, renewToken }: AgentHostParts,
 ): AgentHost {
-  const { agentThreads, agentThreadMemoryMb, maxResultBytes } = limits
+  const { agentThreads, agentThreadMemoryMb, maxReplyBytes, maxResultBytes } = limits
+  const bytesMax = { replyBytesMax: maxReplyBytes, resultBytesMax: maxResultBytes }
   const connectorLimits = {
     processesMax: limits.maxConnectorProcesses,
     processesPerUserMax: limits.maxConnectorProcessesPerUser,
   }
   const onLog = ({ fields, message, runId }: AgentLogLine) =>
     log.info({ ...idField(runId), ...(fields && { fields }) }, message)
-  if (configFile === null)
-    return createInlineHost({ catalogue, connectorLimits, renewToken, resultBytesMax: maxResultBytes, onLog })
+  if (configFile === null) return createInlineHost({ catalogue, connectorLimits, renewToken, ...bytesMax, onLog })
   return new ThreadHost({
     configFile,
     threads: agentThreads,
     memoryMb: agentThreadMemoryMb,
-    resultBytesMax: maxResultBytes,
+    ...bytesMax,
     connectorLimits,
     renewToken,
     env: agentEnvironment(),

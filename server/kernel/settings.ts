@@ -236,6 +236,7 @@ export const limits = {
     meaning: 'the files of a message together; and those of messages before it that an agent is given again',
   },
   maxResultBytes: { default: 52_428_800, meaning: 'JSON of a result' },
+  maxReplyBytes: { default: 4_194_304, meaning: 'text, tool arguments and tool outputs of a reply' },
   signedUrlSeconds: { default: 3600, meaning: 'how long a link to a payload is valid' },
   taskConcurrency: {
     default: 64,

@@ -22,7 +22,7 @@ export async function startTalk({ isInline = true, limits, ...options }: TalkOpt
   return await startService({
     config: chatAgents,
     ...(!isInline && { configFile: chatFile }),
-    limits: { executionsPerMinute: 0, ...limits },
+    limits: { executionsPerMinute: 0, maxReplyBytes: 52_428_800, ...limits },
     ...options,
   })
 }

@@ -168,7 +168,7 @@ function chatWith(reply: Reply, signal: AbortSignal, connect?: Connect) {
     signal,
     readOnMs: () => 0,
     log: () => {},
-    resultBytesMax: 1000,
+    replyBytesMax: 1000,
     connect: connect ?? (async () => known),
     window: new CreditWindow(),
     askStep: async () => 1000,

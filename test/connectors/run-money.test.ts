@@ -62,7 +62,7 @@ test("answers of the caller's own server that are more than a reply may hold end
   const large = await startMcpServer({
     'tools/call': (response, message) => say(response, message, 'x'.repeat(90_000)),
   })
-  const world = await startWorld({ privateHosts: [large.host], limits: { maxResultBytes: 80_000 } })
+  const world = await startWorld({ privateHosts: [large.host], limits: { maxReplyBytes: 80_000 } })
   const person = await world.service.createPerson({ balanceUsd: '100.0000' })
   const connectorIds = [await connect(world, person, { name: 'Large', url: large.origin })]
   for (const agentId of ['model', 'code']) {

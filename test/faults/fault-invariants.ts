@@ -15,7 +15,12 @@ export const unlimited = {
   ERRAND_ABUSE_FAILURES: '0',
   ERRAND_LOG_LEVEL: 'warn',
 }
-export const settings = { ...unlimited, ERRAND_TASK_CONCURRENCY: '16', ERRAND_AGENT_THREADS: '1' }
+export const settings = {
+  ...unlimited,
+  ERRAND_TASK_CONCURRENCY: '16',
+  ERRAND_AGENT_THREADS: '1',
+  ERRAND_MAX_REPLY_BYTES: '52428800',
+}
 
 const recoveryMsMax = 5000
 /** Leases of nodes that were killed have to run out, and those who settle them to have seen the database for as long. */

@@ -107,7 +107,7 @@ export function fileQuotes(): Attack {
 
 /** Replies that flood, go on without a reader, and cost nothing. */
 export function detachedFloods(): Attack {
-  const message = JSON.stringify([{ do: 'flood', times: 20_000, delta: 'flood '.repeat(40) }])
+  const message = JSON.stringify([{ do: 'flood', times: 44_000, delta: 'flood '.repeat(13) }])
   return {
     accounts: 1,
     restMs: 2000,

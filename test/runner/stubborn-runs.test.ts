@@ -97,6 +97,7 @@ async function startHost(configFile: string): Promise<ThreadHost> {
     configFile,
     threads: 1,
     memoryMb: 256,
+    replyBytesMax: 1_000_000,
     resultBytesMax: 1_000_000,
     connectorLimits: { processesMax: 64, processesPerUserMax: 8 },
     renewToken: async () => ({ failure: 'Nobody signed in.' }),

@@ -47,7 +47,7 @@ async function resumesOf(beforePart: () => void): Promise<boolean[]> {
     signal: new AbortController().signal,
     readOnMs: () => 0,
     log: () => {},
-    resultBytesMax: 10_000_000,
+    replyBytesMax: 10_000_000,
     connect: () => Promise.reject(new Error('no connectors')),
     window: openWindow(),
     askStep: () => Promise.resolve(0),

@@ -43,7 +43,7 @@ type ExecuteChat = {
   /** After the signal has aborted: how long to read the provider of an open model call for its usage. */
   readOnMs: () => number
   log: AgentLog
-  resultBytesMax: number
+  replyBytesMax: number
   connect: Connect
   window: CreditWindow
   /** Requests a hold. Resolves with the output-token limit of a model call, or never settles. */
@@ -64,7 +64,7 @@ type ExecuteChat = {
  * is a summary of the reply so far, even if the agent ignores the signal.
  */
 export async function executeChat(chat: ExecuteChat): Promise<RunOutcome> {
-  const { catalogue, log, request, resultBytesMax, signal, window } = chat
+  const { catalogue, log, replyBytesMax, request, signal, window } = chat
   const agent = catalogue.agent(request.agentId)
   const config = agent?.chat
   if (!config) {
@@ -79,7 +79,7 @@ export async function executeChat(chat: ExecuteChat): Promise<RunOutcome> {
     rates: request.rates,
     room: request.room,
     hasReasoning: config.hasReasoning,
-    bytesMax: resultBytesMax,
+    bytesMax: replyBytesMax,
     onDirty: () => {
       chat.onDirty(() => {
         window.sent(stream.pendingChars)

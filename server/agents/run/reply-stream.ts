@@ -199,7 +199,7 @@ export class ReplyStream {
 
   #write(type: string, fields: string, about?: ReplyError['about']): void {
     const line = `{"type":"${type}","timestamp":"${isoTime(Date.now())}","seq":${++this.#seq},${fields}}\n`
-    this.#grow(line.length, about)
+    this.#grow(fields.length, about)
     this.#lines += line
     this.#pendingChars += line.length
     this.#events++

@@ -20,7 +20,7 @@ const logLinesPerRunMax = 1000
 const logCharsMax = 8000
 
 const port = must(parentPort, 'this runs as a thread')
-const { configFile, pulse, resultBytesMax } = workerData as ThreadData
+const { configFile, pulse, replyBytesMax, resultBytesMax } = workerData as ThreadData
 const beats = new Int32Array(pulse)
 const running = new Map<number, AbortController>()
 /** How long to read on the model calls of stopped chats, by run. */
@@ -218,7 +218,7 @@ function receive(catalogue: Catalogue, message: ToThread): void {
           signal,
           readOnMs: () => readOnMs.get(run) ?? 0,
           log: runLog.log,
-          resultBytesMax,
+          replyBytesMax,
           connect,
           window,
           askStep,

@@ -12,6 +12,7 @@ import type { ChatStop, RunOutcome } from '../run/run-outcome.ts'
 
 type InlineHostOptions = {
   catalogue: Catalogue
+  replyBytesMax: number
   resultBytesMax: number
   connectorLimits: ProcessLimits
   renewToken: RenewToken
@@ -23,7 +24,7 @@ type InlineHostOptions = {
  * blocks blocks everything, and one that exits ends the process, so a server uses agent threads.
  */
 export function createInlineHost(options: InlineHostOptions): AgentHost {
-  const { catalogue, connectorLimits, onLog, renewToken: renew, resultBytesMax } = options
+  const { catalogue, connectorLimits, onLog, renewToken: renew, replyBytesMax, resultBytesMax } = options
   void loadForModels(catalogue)
   const means = { bounds: new ConnectorBounds(connectorLimits), renew }
   const connect: Connect = async (specs, opening) => {
@@ -56,7 +57,7 @@ export function createInlineHost(options: InlineHostOptions): AgentHost {
         signal,
         readOnMs: () => (signal.reason as ChatStop).readOnMs,
         log,
-        resultBytesMax,
+        replyBytesMax,
         connect,
         window,
         askStep: onStep,

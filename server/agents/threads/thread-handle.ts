@@ -9,6 +9,7 @@ import { pulseAt, pulseBytes, type FromThread, type ThreadData, type ToThread } 
 export type ThreadOptions = {
   configFile: string
   memoryMb: number
+  replyBytesMax: number
   resultBytesMax: number
   /** The environment that agents see, without the service's own secrets. */
   env: NodeJS.ProcessEnv
@@ -84,6 +85,7 @@ export class ThreadHandle {
     this.#pulse = new Int32Array(pulse)
     const workerData: ThreadData = {
       configFile: options.configFile,
+      replyBytesMax: options.replyBytesMax,
       resultBytesMax: options.resultBytesMax,
       pulse,
     }

@@ -36,7 +36,12 @@ export type FromThread =
   | { type: 'connect' }
   | { type: 'log'; runId: string; message: string; fields?: Record<string, unknown> }
 
-export type ThreadData = { configFile: string; resultBytesMax: number; pulse: SharedArrayBuffer }
+export type ThreadData = {
+  configFile: string
+  replyBytesMax: number
+  resultBytesMax: number
+  pulse: SharedArrayBuffer
+}
 
 /**
  * Shared memory, because a blocked thread can neither send nor receive. `beats` counts heartbeats of its event loop.
