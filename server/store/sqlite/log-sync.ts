@@ -58,7 +58,7 @@ export class LogSync {
 
   /** Resolves when all that was written to the log is on the disk. Rejects if that is unknown. */
   async sync(): Promise<void> {
-    this.#fd ??= openSync(this.#file, 'r')
+    this.#fd ??= openSync(this.#file, 'r+')
     if (!thread || thread.hasEnded) thread = new SyncThread()
     await thread.sync(this.#fd)
   }
