@@ -1,5 +1,5 @@
 import { readFileSync } from 'node:fs'
-import { join } from 'node:path'
+import { dirname, join } from 'node:path'
 import { expect, test } from 'vitest'
 import { describeImport as describe, files, imports, root } from './read-imports.ts'
 
@@ -78,6 +78,20 @@ test("what users' servers answer is read where no agent runs", () => {
   const paths = readers.map((name) => `server/connectors/thread/${name}.ts`)
   expect(files).toEqual(expect.arrayContaining(paths))
   expect(paths.filter((path) => reached.has(path))).toEqual([])
+})
+
+test('the published package contains the entry of every thread', () => {
+  const entries = files.flatMap((file) => {
+    const source = file.startsWith('server/') ? readFileSync(join(root, file), 'utf8') : ''
+    return [...source.matchAll(/siblingModule\(import\.meta\.url, '([\w-]+)'\)/g)].map(
+      ([, name]) => `../${dirname(file)}/${name}.ts`,
+    )
+  })
+  expect(entries.length).toBeGreaterThan(3)
+  const { files: compiled } = JSON.parse(readFileSync(join(root, 'scripts/server.tsconfig.json'), 'utf8')) as {
+    files: string[]
+  }
+  expect(compiled).toEqual(expect.arrayContaining(entries))
 })
 
 test('slices know neither HTTP nor REST nor the engine of the store', () => {
