@@ -1,8 +1,9 @@
-import { rmSync } from 'node:fs'
+import { closeSync, openSync, readFileSync, rmSync, statSync, writeSync } from 'node:fs'
 import { join } from 'node:path'
 import Database from 'better-sqlite3'
 import { afterEach, beforeEach, expect, test } from 'vitest'
 import { GroupCommit } from '../../server/store/sqlite/group-commit.ts'
+import { rewriteLog } from '../../server/store/sqlite/rewrite-log.ts'
 import { createNotes, type Notes } from './notes-database.ts'
 import { newFolder } from './sqlite-engine.ts'
 
@@ -14,6 +15,7 @@ let other: Database.Database
 /** The syncs that have begun. */
 let syncs: PromiseWithResolvers<void>[]
 let fatal: unknown[]
+let repair: () => void
 
 beforeEach(() => {
   dataDir = newFolder()
@@ -25,7 +27,9 @@ beforeEach(() => {
     syncs.push(Promise.withResolvers())
     return syncs.at(-1)!.promise
   }
-  commit = new GroupCommit(notes.db, notes.tally, { sync, onFatal: (cause) => fatal.push(cause) })
+  repair = () => rewriteLog(notes.db, `${notes.db.name}-wal`)
+  const onFatal = (cause: unknown) => fatal.push(cause)
+  commit = new GroupCommit(notes.db, notes.tally, { sync, repair: () => repair(), onFatal })
 })
 
 afterEach(async () => {
@@ -66,25 +70,25 @@ test('what is committed is answered after its sync, and commands that come meanw
   expect(later).toEqual(['b', 'c'])
 })
 
-test('`synced` is there while what can be read is not on the disk', async () => {
-  expect(commit.synced).toBeUndefined()
+test('whoever reads in the meantime can wait for the sync', async () => {
+  expect(commit.mustWait).toBe(false)
   const seen = watch({ a: commit.run(() => notes.write('a')) })
   await ticks()
-  void commit.synced!.then(() => seen.push('synced'))
+  expect(commit.mustWait).toBe(true)
+  void commit.durable().then(() => seen.push('durable'))
   syncs[0]!.resolve()
   await ticks()
-  expect(seen).toEqual(['a', 'synced'])
-  expect(commit.synced).toBeUndefined()
+  expect([seen, commit.mustWait]).toEqual([['a', 'durable'], false])
 })
 
-test('after a failed sync the pages of the log are written into the database, and the commands succeed', async () => {
+test('after a failed sync the log is written again, and the commands succeed', async () => {
   const seen = watch({ a: commit.run(() => notes.write('a')) })
   await ticks()
+  const log = readFileSync(`${notes.db.name}-wal`)
   syncs[0]!.reject(new Error('EIO'))
   await ticks()
   expect([seen, fatal]).toEqual([['a'], []])
-  const [log] = notes.db.pragma('wal_checkpoint(PASSIVE)') as { log: number }[]
-  expect(log!.log).toBe(0)
+  expect(readFileSync(`${notes.db.name}-wal`).equals(log)).toBe(true)
   void commit.run(() => notes.write('b'))
   await ticks()
   syncs[1]!.resolve()
@@ -92,19 +96,20 @@ test('after a failed sync the pages of the log are written into the database, an
   expect(visible()).toEqual(['a', 'b'])
 })
 
-test('if the pages cannot be written either, nobody is told of success and the process is to end', async () => {
-  // A reader of an older state keeps the log from being emptied.
-  other.exec('BEGIN')
-  expect(visible()).toEqual([])
+test('if the kernel has lost pages of the log, nobody is told of success, no read is answered, and the process is to end', async () => {
   const seen = watch({ a: commit.run(() => notes.write('a')) })
   await ticks()
-  seen.push('waiting')
+  const read = watch({ read: commit.durable() })
   const later = watch({ b: commit.run(() => notes.write('b')) })
+  const log = openSync(`${notes.db.name}-wal`, 'r+')
+  writeSync(log, Buffer.alloc(100), 0, 100, statSync(`${notes.db.name}-wal`).size - 100)
+  closeSync(log)
   syncs[0]!.reject(new Error('EIO'))
   await ticks()
-  expect([seen, later]).toEqual([['waiting', 'a: SERVICE_UNAVAILABLE'], ['b: SERVICE_UNAVAILABLE']])
+  const refused = 'SERVICE_UNAVAILABLE'
+  expect([seen, later, read]).toEqual([[`a: ${refused}`], [`b: ${refused}`], [`read: ${refused}`]])
   expect(fatal).toHaveLength(1)
-  other.exec('COMMIT')
+  expect([commit.mustWait, commit.isFailing, await commit.canWrite()]).toEqual([true, true, false])
 })
 
 test('commands that a failed transaction left to the next one are run', async () => {

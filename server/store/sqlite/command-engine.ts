@@ -74,8 +74,8 @@ export class SqliteEngine implements Engine {
   /** Waits until what it has read is on the disk. */
   async read<Value>(read: (on: Reads) => Op<Value> | Answer<Value>): Promise<Value> {
     const value = await this.look(read)
-    const { synced } = this.#parts.commit
-    if (synced) await synced
+    const { commit } = this.#parts
+    if (commit.mustWait) await commit.durable()
     return value
   }
 
@@ -101,9 +101,19 @@ export class SqliteEngine implements Engine {
     of: Holding,
     read: (on: Reads, tokenHash: string) => Answer<Holder | undefined>,
   ): (tokenHash: string) => Promise<Holder | undefined> {
-    const cache = new HolderCache(this.#db, (tokenHash) => this.#atOnce(read(this.#tx, tokenHash)))
+    const { commit } = this.#parts
+    const readNow = (tokenHash: string) => this.#atOnce(read(this.#tx, tokenHash))
+    const cache = new HolderCache(this.#db, readNow)
     this.#holders.set(of, cache)
-    return async (tokenHash) => cache.find(tokenHash)
+    return async (tokenHash) => {
+      if (!commit.mustWait) return cache.find(tokenHash)
+      // The cache contains only what is on the disk.
+      const cached = cache.cached(tokenHash)
+      if (cached) return cached
+      const holder = readNow(tokenHash)
+      await commit.durable()
+      return holder
+    }
   }
 
   #atOnce<Value>(of: Op<Value> | Answer<Value>): Value {

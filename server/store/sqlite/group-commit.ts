@@ -13,7 +13,7 @@ import type { Committed } from '../committed.ts'
 //
 // Each command has its own savepoint, so one that throws leaves the others whole. No result, refusals and replays
 // included, is released before the sync: a refusal may rest on a row of the same batch. Reads that may have seen rows of
-// the batch wait for `synced` too. One transaction per command gave a quarter of the rate at the same durability.
+// the batch wait for `durable` too. One transaction per command gave a quarter of the rate at the same durability.
 //
 // The server syncs in another thread and serves meanwhile. In the COMMIT the sync took 40 % of the serving thread's time
 // under load. Without `sync` (the command line) the COMMIT itself syncs.
@@ -27,6 +27,8 @@ export type GroupCommitOptions = {
   onFatal: (cause: unknown) => void
   /** Resolves when what was committed is on the disk. Left out if the COMMIT itself syncs. */
   sync?: () => Promise<void>
+  /** Called after a failed sync, because what was committed can already be read. Throws if it is not on the disk after that either. */
+  repair?: () => void
   /** Called after each attempted transaction; `startedAt` is a time of performance.now(). */
   onCommit?: (commit: Committed) => void
 }
@@ -37,7 +39,8 @@ export type GroupCommitOptions = {
  */
 const enoughMs = 20
 const enoughCommands = 32
-const checkpointTries = 3
+/** A sync that takes longer is a fault of the disk. */
+const syncMsMax = 5000
 
 type Entry = { run: () => unknown; resolve: (value: unknown) => void; reject: (reason: unknown) => void }
 type Outcome = { entry: Entry; value?: unknown; thrown?: unknown; failed: boolean }
@@ -60,8 +63,8 @@ export type BatchEnd = {
 
 export class GroupCommit {
   readonly #db: Database
-  readonly #options: Required<Omit<GroupCommitOptions, 'onCommit' | 'sync'>> &
-    Pick<GroupCommitOptions, 'onCommit' | 'sync'>
+  readonly #options: Required<Omit<GroupCommitOptions, 'onCommit' | 'sync' | 'repair'>> &
+    Pick<GroupCommitOptions, 'onCommit' | 'sync' | 'repair'>
   readonly #batchEnd: BatchEnd
   readonly #statements: Record<'begin' | 'save' | 'release' | 'undo' | 'commit' | 'rollback' | 'probe', Statement>
   #queue: Entry[] = []
@@ -96,9 +99,15 @@ export class GroupCommit {
     })
   }
 
-  /** Resolves when everything that can be read is on the disk. Undefined if it already is. */
-  get synced(): Promise<void> | undefined {
-    return this.#syncing
+  /** Whether something that can be read may not be on the disk. */
+  get mustWait(): boolean {
+    return this.#syncing !== undefined || this.#fatal !== undefined
+  }
+
+  /** Resolves when everything that can be read is on the disk. Rejects if that is unknown. */
+  async durable(): Promise<void> {
+    await this.#syncing
+    if (this.#fatal !== undefined) throw unavailable('The store has stopped.', this.#fatal)
   }
 
   /** Whether the last attempted transaction failed. */
@@ -108,6 +117,7 @@ export class GroupCommit {
 
   /** Whether writes succeed. After a failure it tries one, because no request may come that does. */
   async canWrite(): Promise<boolean> {
+    if (this.#syncing && performance.now() - this.#startedAt > syncMsMax) return false
     if (!this.#isFailing) return true
     return await this.run(() => void this.#statements.probe.run()).then(
       () => true,
@@ -184,30 +194,17 @@ export class GroupCommit {
     { batch, release }: { batch: readonly Entry[]; release: () => void },
   ): Promise<void> {
     try {
-      await sync().catch(() => this.#checkpoint())
+      await sync().catch((error: unknown) => {
+        if (!this.#options.repair) throw error
+        this.#options.repair()
+      })
       release()
     } catch (error) {
+      this.#tried({ commands: batch.length, isDurable: false, syncMs: 0 })
       this.#stopForGood(batch, error)
     } finally {
       this.#syncing = undefined
       this.#schedule()
-    }
-  }
-
-  /**
-   * Another way to the disk after a failed sync of the log, because what was committed can already be read. Copies the pages of
-   * the log into the database, syncs that and empties the log. Linux reports a failed sync once to each open file, so the first
-   * tries may fail for the same reason. Throws if the pages could not be copied.
-   */
-  #checkpoint(): void {
-    for (let triesLeft = checkpointTries; ; triesLeft--) {
-      try {
-        const [result] = this.#db.pragma('wal_checkpoint(TRUNCATE)') as { busy: number }[]
-        if (result?.busy === 0) return
-        throw new Error('The log could not be copied into the database: another process reads it.')
-      } catch (error) {
-        if (triesLeft <= 1) throw error
-      }
     }
   }
 

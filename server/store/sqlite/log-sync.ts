@@ -18,11 +18,11 @@ class SyncThread {
 
   constructor() {
     this.#worker.on('message', ({ code, id }: LogSynced) => {
-      const { reject, resolve } = this.#pending.get(id)!
+      const pending = this.#pending.get(id)
       this.#pending.delete(id)
       if (this.#pending.size === 0) this.#worker.unref()
-      if (code === undefined) resolve()
-      else reject(Object.assign(new Error(`The sync of the log failed: ${code}`), { code }))
+      if (code === undefined) pending?.resolve()
+      else pending?.reject(Object.assign(new Error(`The sync of the log failed: ${code}`), { code }))
     })
     const end = (error: unknown) => {
       this.hasEnded = true
@@ -48,23 +48,21 @@ let thread: SyncThread | undefined
 
 /** Syncs the write-ahead log of a database without blocking the thread that serves. */
 export class LogSync {
-  readonly #file: string
-  #fd: number | undefined
+  /** Opened early: a descriptor opened after a failed write of the log would not report it. */
+  readonly #fd: number
 
   /** `file` exists as long as a connection to the database is open. */
   constructor(file: string) {
-    this.#file = file
+    this.#fd = openSync(file, 'r+')
   }
 
   /** Resolves when all that was written to the log is on the disk. Rejects if that is unknown. */
   async sync(): Promise<void> {
-    this.#fd ??= openSync(this.#file, 'r+')
     if (!thread || thread.hasEnded) thread = new SyncThread()
     await thread.sync(this.#fd)
   }
 
   close(): void {
-    if (this.#fd !== undefined) closeSync(this.#fd)
-    this.#fd = undefined
+    closeSync(this.#fd)
   }
 }

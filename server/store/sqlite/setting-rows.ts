@@ -1,10 +1,10 @@
 import type { Database } from 'better-sqlite3'
 import { must } from '../../kernel/assert.ts'
 import type { SharedSettings } from '../shared.ts'
-import type { LogSync } from './log-sync.ts'
+import type { GroupCommit } from './group-commit.ts'
 
 /** Each call is its own short write, because CLI commands and a starting server use settings. */
-export function settingRows(db: Database, logSync: LogSync | undefined): SharedSettings {
+export function settingRows(db: Database, commit: GroupCommit): SharedSettings {
   const read = db.prepare<[string], string>('SELECT value FROM settings WHERE name = ?').pluck()
   const keep = db.prepare('INSERT INTO settings (name, value) VALUES (?, ?) ON CONFLICT DO NOTHING')
   const upsert =
@@ -12,13 +12,9 @@ export function settingRows(db: Database, logSync: LogSync | undefined): SharedS
   const replace = db.prepare(upsert)
   return {
     agree: async (name, value) => {
-      keep.run(name, value)
-      await logSync?.sync()
+      await commit.run(() => void keep.run(name, value))
       return must(read.get(name), 'a setting that was kept is there')
     },
-    replace: async (name, value) => {
-      replace.run(name, value)
-      await logSync?.sync()
-    },
+    replace: (name, value) => commit.run(() => void replace.run(name, value)),
   }
 }

@@ -1,5 +1,5 @@
 import type { Database } from 'better-sqlite3'
-import { existsSync, statSync } from 'node:fs'
+import { existsSync, realpathSync, statSync } from 'node:fs'
 import type { Clock } from '../../kernel/clock.ts'
 import { makeFolder } from '../../kernel/make-folder.ts'
 import { peopleStore } from '../commands/people-store.ts'
@@ -20,6 +20,7 @@ import { Ledger } from './ledger.ts'
 import { assertNotMoved } from './moved-note.ts'
 import { describeClosed, keepPrivate } from './private-files.ts'
 import { RateWindow } from './rate-window.ts'
+import { rewriteLog } from './rewrite-log.ts'
 import { nextTasks } from './next-tasks.ts'
 import { settingRows } from './setting-rows.ts'
 import { UsedOfLimits } from './used-of-limits.ts'
@@ -48,8 +49,11 @@ export function openSqliteStore(options: SqliteStoreOptions): Store {
       const db = openConnection(dataDir, 5)
       return orClose(db, dataDir, () => {
         checkAtStart(db, dataDir)
+        // The process may have ended because of a failed sync.
+        inTime(db, () => rewriteLog(db, logOf(dataDir)))
         migrateSchema(db, dataDir)
-        return composeStore(db, options, { onClose: lock.release, logSync: syncApart(db, dataDir) })
+        db.pragma('synchronous = NORMAL')
+        return composeStore(db, options, { onClose: lock.release, logSync: new LogSync(logOf(dataDir)) })
       })
     } catch (error) {
       lock.release()
@@ -83,12 +87,17 @@ export function openSqliteStoreBeside(options: SqliteStoreOptions & { mustExist?
   })
 }
 
-/** Leaves the sync of each COMMIT to the returned `LogSync`. */
-function syncApart(db: Database, dataDir: string): LogSync {
-  // After a failed sync the kernel may still serve log pages that never reached the disk. Later commits must not rest on them.
-  db.pragma('wal_checkpoint(TRUNCATE)')
-  db.pragma('synchronous = NORMAL')
-  return new LogSync(`${databaseFile(dataDir)}-wal`)
+/** SQLite puts the log beside the target of a link. */
+function logOf(dataDir: string): string {
+  return `${realpathSync(databaseFile(dataDir))}-wal`
+}
+
+/** Lets a command of another process finish its write. */
+function inTime(db: Database, work: () => void): void {
+  const before = db.pragma('busy_timeout', { simple: true }) as number
+  db.pragma('busy_timeout = 5000')
+  work()
+  db.pragma(`busy_timeout = ${before}`)
 }
 
 /** Warns of what was open to others, and closes what `open` makes without a word. */
@@ -167,7 +176,7 @@ function composeStore(db: Database, options: SqliteStoreOptions, { logSync, onCl
   })
   const commit = new GroupCommit(db, batchEnd, {
     onFatal: options.onFatal,
-    ...(logSync && { sync: () => logSync.sync() }),
+    ...(logSync && { sync: () => logSync.sync(), repair: () => rewriteLog(db, logOf(options.dataDir)) }),
     ...(options.onCommit && { onCommit: options.onCommit }),
   })
   const engine = new SqliteEngine(db, { clock, commit, counters, ledger, rateWindow, used })
@@ -175,12 +184,12 @@ function composeStore(db: Database, options: SqliteStoreOptions, { logSync, onCl
     ...peopleStore(engine),
     ...workStore(engine, limits),
     takeTasks: (input) => engine.look((on) => nextTasks(on, input)),
-    settings: settingRows(db, logSync),
+    settings: settingRows(db, commit),
     verifyLedger: () => ledgerCheck.run(),
     readState: async () => ({
       ...(await engine.read(readOpen)),
       databaseBytes: sizeOf(databaseFile(options.dataDir)),
-      walBytes: sizeOf(`${databaseFile(options.dataDir)}-wal`),
+      walBytes: sizeOf(logOf(options.dataDir)),
       posted: ledger.posted.totals,
       isWritable: !commit.isFailing,
     }),
