@@ -187,6 +187,8 @@ export class ReplyStream {
       throw new ReplyError(`The agent reported more than ${tokensMax} tokens.`, 'usage')
     }
     this.use.report(chatUse(counts), part.isEstimated === true)
+    // The host charges a report even if it cannot show what came before it.
+    this.#beDirty()
   }
 
   /** Reports hidden reasoning to the host in a batch, possibly without lines, so that the host can hold its cost. */
