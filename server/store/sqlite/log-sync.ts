@@ -50,6 +50,7 @@ let thread: SyncThread | undefined
 export class LogSync {
   /** Opened early: a descriptor opened after a failed write of the log would not report it. */
   readonly #fd: number
+  #isClosed = false
 
   /** `file` exists as long as a connection to the database is open. */
   constructor(file: string) {
@@ -62,7 +63,9 @@ export class LogSync {
     await thread.sync(this.#fd)
   }
 
+  /** Idempotent. */
   close(): void {
-    closeSync(this.#fd)
+    if (!this.#isClosed) closeSync(this.#fd)
+    this.#isClosed = true
   }
 }
