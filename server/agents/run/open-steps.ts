@@ -79,7 +79,10 @@ export class OpenSteps {
     stream.add(part)
     this.#reason = checkedReason(part.finishReason)
     const { bound, used } = stream.use
-    return chatHold(bound, rates) > before ? this.#ask({ next: null, bound, used }) : undefined
+    if (chatHold(bound, rates) > before) return this.#ask({ next: null, bound, used })
+    // The service charges a report even if it cannot show what came before it.
+    stream.tell()
+    return undefined
   }
 
   /** Why the reply ended: the reported reason, else `length` if it reached the client's `maxTokens`. */

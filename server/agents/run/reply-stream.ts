@@ -100,6 +100,11 @@ export class ReplyStream {
     this.#text = flatString(this.#text)
   }
 
+  /** Has a batch sent, also without lines. */
+  tell(): void {
+    this.#beDirty()
+  }
+
   take(): ChatBatch[] {
     const batches = this.#sealed
     // A batch without lines reports hidden reasoning.
@@ -187,8 +192,6 @@ export class ReplyStream {
       throw new ReplyError(`The agent reported more than ${tokensMax} tokens.`, 'usage')
     }
     this.use.report(chatUse(counts), part.isEstimated === true)
-    // The host charges a report even if it cannot show what came before it.
-    this.#beDirty()
   }
 
   /** Reports hidden reasoning to the host in a batch, possibly without lines, so that the host can hold its cost. */
