@@ -40,6 +40,7 @@ export class SimModel {
     topups: new Map(),
     topupKeys: new Map(),
     windows: new Map(),
+    clientTokens: new Map(),
     spent: [],
   }
   readonly asked = new Map<number, AskedTask>()

@@ -222,4 +222,6 @@ export type SimState = {
   windows: Map<string, SimWindow>
   /** What executions were charged and given back, by their windows. */
   spent: SimSpent[]
+  /** When client tokens expire. */
+  clientTokens: Map<string, number>
 }
