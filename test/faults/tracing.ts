@@ -22,8 +22,8 @@ export function injecting(calls: string, fault: string, nth: number): string[] {
 }
 
 export type Injection = {
-  /** The main thread serves and writes the database. Others, those that exist by now, sync its log and write payloads. */
-  threads: 'all' | 'others'
+  /** The main thread serves and writes the database; others, those that are there by now, write payloads. */
+  threads: 'main' | 'others'
   /** What strace's `inject` takes. */
   faults: readonly string[]
   /** Only calls on these files. */
@@ -37,7 +37,7 @@ export async function injectInto(
 ): Promise<{ stop: () => Promise<void> }> {
   const calls = faults.map((fault) => fault.split(':')[0]).join(',')
   const isMain = (id: string) => id === String(pid)
-  const ids = readdirSync(`/proc/${pid}/task`).filter((id) => threads === 'all' || !isMain(id))
+  const ids = readdirSync(`/proc/${pid}/task`).filter((id) => isMain(id) === (threads === 'main'))
   const tracer = spawn(
     'strace',
     [

@@ -13,11 +13,11 @@ const main = fileURLToPath(new URL('../../server/main.ts', import.meta.url))
 const missing = missingCommand('strace', '-o', '/dev/null', 'true')
 const created = 20
 
-/** Serves under strace, which writes the reads, writes and syncs of all threads, with the files they go to. */
+/** Serves under strace, which writes the reads, writes and syncs of the main thread, with the files they go to. */
 async function startTraced(dataDir: string, trace: string) {
   const calls = 'trace=read,write,writev,fsync,fdatasync'
   const serveArgs = [main, 'serve', '--data', dataDir, '--config', rogueFile, '--port', '0', '--json']
-  const child = spawn('strace', ['-f', '-y', '-s', '80', '-e', calls, '-o', trace, process.execPath, ...serveArgs], {
+  const child = spawn('strace', ['-y', '-s', '80', '-e', calls, '-o', trace, process.execPath, ...serveArgs], {
     stdio: ['ignore', 'pipe', 'pipe'],
     detached: true,
     env: { ...process.env, ERRAND_EXECUTIONS_PER_MINUTE: '0', ERRAND_TASK_CONCURRENCY: '1' },
@@ -62,19 +62,12 @@ testNeeding('strace', missing)(
     let synced = false
     let isOpen = false
     const answers: boolean[] = []
-    /** Threads within a sync of the log. */
-    const syncing = new Set<string>()
-    for (const traced of readFileSync(trace, 'utf8').split('\n')) {
-      const [, thread = '', line = ''] = /^(\d+)\s+(.*)/.exec(traced) ?? []
-      const isOfLog = /^(?:fsync|fdatasync)\(\d+<[^>]*\/errand\.db-wal>/.test(line)
-      if (isOfLog) syncing.add(thread)
-      if (/^(?:read\(|<\.\.\. read resumed>).*"POST \/api\/tasks /.test(line)) {
+    for (const line of readFileSync(trace, 'utf8').split('\n')) {
+      if (/^read\(.*"POST \/api\/tasks /.test(line)) {
         isOpen = true
         synced = false
-      } else if (syncing.has(thread) && /\)\s+= 0$/.test(line)) {
-        syncing.delete(thread)
-        synced = true
-      } else if (isOpen && /^writev?\(.*HTTP\/1\.1 200 /.test(line)) {
+      } else if (/^(?:fsync|fdatasync)\(\d+<[^>]*\/errand\.db-wal>\)\s+= 0/.test(line)) synced = true
+      else if (isOpen && /^writev?\(.*HTTP\/1\.1 200 /.test(line)) {
         answers.push(synced)
         isOpen = false
       }

@@ -87,7 +87,7 @@ export class SimWorld {
     this.seed = seed
     this.time = time
     this.engine = engine
-    this.model = new SimModel(this.checks)
+    this.model = new SimModel(this.checks, { claimsTakeTime: engine.name === 'PostgreSQL' })
     this.random = new SimRandom(seed)
     this.#tasksAtWork = new TasksAtWork(this.checks)
   }

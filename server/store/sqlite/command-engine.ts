@@ -71,16 +71,7 @@ export class SqliteEngine implements Engine {
     this.#tx = this.#transaction()
   }
 
-  /** Waits until what it has read is on the disk. */
   async read<Value>(read: (on: Reads) => Op<Value> | Answer<Value>): Promise<Value> {
-    const value = await this.look(read)
-    const { commit } = this.#parts
-    if (commit.mustWait) await commit.durable()
-    return value
-  }
-
-  /** Reads for the service's own next step, which no client sees: does not wait for the disk. */
-  async look<Value>(read: (on: Reads) => Op<Value> | Answer<Value>): Promise<Value> {
     const op = read(this.#tx)[Symbol.iterator]()
     const first = op.next()
     if (first.done) return first.value
@@ -101,19 +92,9 @@ export class SqliteEngine implements Engine {
     of: Holding,
     read: (on: Reads, tokenHash: string) => Answer<Holder | undefined>,
   ): (tokenHash: string) => Promise<Holder | undefined> {
-    const { commit } = this.#parts
-    const readNow = (tokenHash: string) => this.#atOnce(read(this.#tx, tokenHash))
-    const cache = new HolderCache(this.#db, readNow)
+    const cache = new HolderCache(this.#db, (tokenHash) => this.#atOnce(read(this.#tx, tokenHash)))
     this.#holders.set(of, cache)
-    return async (tokenHash) => {
-      if (!commit.mustWait) return cache.find(tokenHash)
-      // The cache contains only what is on the disk.
-      const cached = cache.cached(tokenHash)
-      if (cached) return cached
-      const holder = readNow(tokenHash)
-      await commit.durable()
-      return holder
-    }
+    return async (tokenHash) => cache.find(tokenHash)
   }
 
   #atOnce<Value>(of: Op<Value> | Answer<Value>): Value {

@@ -3,20 +3,15 @@ import { ErrandError } from '../../kernel/errors.ts'
 import { codeOf } from '../../kernel/thrown.ts'
 import type { Committed } from '../committed.ts'
 
-// Group commit. Commands that arrive while a transaction is synced share the next one and its sync:
+// Group commit. Commands that arrive in the same tick of the event loop share one transaction and one sync:
 //
-//   idle ──enqueue──▶ scheduled ──setImmediate──▶ committing ──COMMIT──▶ syncing ──the log is on the disk──▶ idle
-//                       ▲   ▲                        │                                                         │
-//                       │   └── another process ◀────┘                        commands have come meanwhile ◀───┘
-//                       │       holds the write lock                                        │
-//                       └───────────────────────────────────────────────────────────────────┘
+//   idle ──enqueue──▶ scheduled ──setImmediate──▶ committing ──┬─▶ idle
+//                         ▲                                    │ another process holds the write lock:
+//                         └────────────────────────────────────┘ retry after a pause; or there was more than fits a tick
 //
 // Each command has its own savepoint, so one that throws leaves the others whole. No result, refusals and replays
-// included, is released before the sync: a refusal may rest on a row of the same batch. Reads that may have seen rows of
-// the batch wait for `durable` too. One transaction per command gave a quarter of the rate at the same durability.
-//
-// The server syncs in another thread and serves meanwhile. In the COMMIT the sync took 40 % of the serving thread's time
-// under load. Without `sync` (the command line) the COMMIT itself syncs.
+// included, is released before the COMMIT: a refusal may rest on a row of the same batch. One transaction per command
+// gave a quarter of the rate at the same durability.
 
 export type GroupCommitOptions = {
   /** Milliseconds between tries while another process (the command line) holds the write lock. */
@@ -25,10 +20,6 @@ export type GroupCommitOptions = {
   busyMsMax?: number
   /** Called once, if it is unknown what the disk holds. The process must end, and recovery decides at the next start. */
   onFatal: (cause: unknown) => void
-  /** Resolves when what was committed is on the disk. Left out if the COMMIT itself syncs. */
-  sync?: () => Promise<void>
-  /** Called after a failed sync, because what was committed can already be read. Throws if it is not on the disk after that either. */
-  repair?: () => void
   /** Called after each attempted transaction; `startedAt` is a time of performance.now(). */
   onCommit?: (commit: Committed) => void
 }
@@ -39,8 +30,6 @@ export type GroupCommitOptions = {
  */
 const enoughMs = 20
 const enoughCommands = 32
-/** A sync that takes longer is a fault of the disk. */
-const syncMsMax = 5000
 
 type Entry = { run: () => unknown; resolve: (value: unknown) => void; reject: (reason: unknown) => void }
 type Outcome = { entry: Entry; value?: unknown; thrown?: unknown; failed: boolean }
@@ -63,13 +52,11 @@ export type BatchEnd = {
 
 export class GroupCommit {
   readonly #db: Database
-  readonly #options: Required<Omit<GroupCommitOptions, 'onCommit' | 'sync' | 'repair'>> &
-    Pick<GroupCommitOptions, 'onCommit' | 'sync' | 'repair'>
+  readonly #options: Required<Omit<GroupCommitOptions, 'onCommit'>> & Pick<GroupCommitOptions, 'onCommit'>
   readonly #batchEnd: BatchEnd
   readonly #statements: Record<'begin' | 'save' | 'release' | 'undo' | 'commit' | 'rollback' | 'probe', Statement>
   #queue: Entry[] = []
   #isScheduled = false
-  #syncing: Promise<void> | undefined
   #busySince: number | undefined
   #fatal: unknown
   #isFailing = false
@@ -95,19 +82,10 @@ export class GroupCommit {
     return new Promise<Result>((resolve, reject) => {
       if (this.#fatal !== undefined) return reject(unavailable('The store has stopped.', this.#fatal))
       this.#queue.push({ run: command, resolve: resolve as (value: unknown) => void, reject })
-      this.#schedule()
+      if (this.#isScheduled) return
+      this.#isScheduled = true
+      setImmediate(this.#commitQueue)
     })
-  }
-
-  /** Whether something that can be read may not be on the disk. */
-  get mustWait(): boolean {
-    return this.#syncing !== undefined || this.#fatal !== undefined
-  }
-
-  /** Resolves when everything that can be read is on the disk. Rejects if that is unknown. */
-  async durable(): Promise<void> {
-    await this.#syncing
-    if (this.#fatal !== undefined) throw unavailable('The store has stopped.', this.#fatal)
   }
 
   /** Whether the last attempted transaction failed. */
@@ -117,7 +95,6 @@ export class GroupCommit {
 
   /** Whether writes succeed. After a failure it tries one, because no request may come that does. */
   async canWrite(): Promise<boolean> {
-    if (this.#syncing && performance.now() - this.#startedAt > syncMsMax) return false
     if (!this.#isFailing) return true
     return await this.run(() => void this.#statements.probe.run()).then(
       () => true,
@@ -127,14 +104,7 @@ export class GroupCommit {
 
   /** Resolves when every command enqueued so far has been answered. */
   async settled(): Promise<void> {
-    while (this.#queue.length > 0 || this.#isScheduled || this.#syncing)
-      await new Promise((resolve) => setTimeout(resolve, 1))
-  }
-
-  #schedule(): void {
-    if (this.#isScheduled || this.#syncing || this.#queue.length === 0 || this.#fatal !== undefined) return
-    this.#isScheduled = true
-    setImmediate(this.#commitQueue)
+    while (this.#queue.length > 0 || this.#isScheduled) await new Promise((resolve) => setTimeout(resolve, 1))
   }
 
   readonly #commitQueue = (): void => {
@@ -155,8 +125,7 @@ export class GroupCommit {
       this.#batchEnd.begin()
       for (const [index, entry] of batch.entries()) {
         if (index >= enoughCommands && performance.now() - from > enoughMs) {
-          // The next transaction runs the rest, in another tick.
-          this.#queue.unshift(...batch.splice(index))
+          this.#leave(batch.splice(index))
           break
         }
         outcomes.push(this.#runOne(entry))
@@ -174,38 +143,20 @@ export class GroupCommit {
       return this.#commitFailed(batch, error)
     }
     this.#batchEnd.committed()
-    const release = () => {
-      for (const { entry, failed, thrown, value } of outcomes) {
-        if (failed) entry.reject(thrown)
-        else entry.resolve(value)
-      }
-      this.#tried({ commands: batch.length, isDurable: true, syncMs: performance.now() - syncsAt })
+    const syncMs = performance.now() - syncsAt
+    for (const { entry, failed, thrown, value } of outcomes) {
+      if (failed) entry.reject(thrown)
+      else entry.resolve(value)
     }
-    const { sync } = this.#options
-    if (sync) this.#syncing = this.#sync(sync, { batch, release })
-    else {
-      release()
-      this.#schedule()
-    }
+    this.#tried({ commands: batch.length, isDurable: true, syncMs })
   }
 
-  async #sync(
-    sync: () => Promise<void>,
-    { batch, release }: { batch: readonly Entry[]; release: () => void },
-  ): Promise<void> {
-    try {
-      await sync().catch((error: unknown) => {
-        if (!this.#options.repair) throw error
-        this.#options.repair()
-      })
-      release()
-    } catch (error) {
-      this.#tried({ commands: batch.length, isDurable: false, syncMs: 0 })
-      this.#stopForGood(batch, error)
-    } finally {
-      this.#syncing = undefined
-      this.#schedule()
-    }
+  /** Left to the next transaction, in another tick. */
+  #leave(entries: readonly Entry[]): void {
+    this.#queue.unshift(...entries)
+    if (this.#isScheduled) return
+    this.#isScheduled = true
+    setImmediate(this.#commitQueue)
   }
 
   #tried(tried: Omit<Committed, 'startedAt'>): void {
@@ -240,7 +191,6 @@ export class GroupCommit {
       return this.#stopForGood(batch, rollbackError)
     }
     rejectAll(batch, unavailable('The database could not be written. Nothing was changed.', error))
-    this.#schedule()
   }
 
   /** Stops all writes, because it is unknown what the disk holds. */
@@ -280,7 +230,11 @@ export class GroupCommit {
     this.#tried({ commands: batch.length, isDurable: false, syncMs: 0 })
     try {
       if (this.#db.inTransaction) this.#statements.rollback.run()
-      if (codeOf(error) !== 'SQLITE_FULL') this.#overwriteTail()
+      if (codeOf(error) !== 'SQLITE_FULL') {
+        this.#statements.begin.run()
+        this.#statements.probe.run()
+        this.#statements.commit.run()
+      }
     } catch (probeError) {
       return this.#stopForGood(batch, probeError)
     }
@@ -288,17 +242,6 @@ export class GroupCommit {
       batch,
       unavailable('The database could not be written; repeat the request with the same Idempotency-Key.', error),
     )
-    this.#schedule()
-  }
-
-  /** This COMMIT syncs in any case: the tail must be on the disk before a command is answered. */
-  #overwriteTail(): void {
-    const level = this.#db.pragma('synchronous', { simple: true }) as number
-    this.#db.pragma('synchronous = FULL')
-    this.#statements.begin.run()
-    this.#statements.probe.run()
-    this.#statements.commit.run()
-    this.#db.pragma(`synchronous = ${level}`)
   }
 }
 

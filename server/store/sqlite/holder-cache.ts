@@ -22,17 +22,12 @@ export class HolderCache<Holder> {
   }
 
   find(tokenHash: string): Holder | undefined {
-    const cached = this.cached(tokenHash)
+    if (!this.#isCompared) this.#compare()
+    const cached = this.#cached.get(tokenHash)
     if (cached) return cached
     const holder = this.#read(tokenHash)
     if (holder) this.#cached.set(tokenHash, holder)
     return holder
-  }
-
-  /** Without a look at the database. */
-  cached(tokenHash: string): Holder | undefined {
-    if (!this.#isCompared) this.#compare()
-    return this.#cached.get(tokenHash)
   }
 
   #compare(): void {

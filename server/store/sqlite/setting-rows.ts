@@ -1,10 +1,9 @@
 import type { Database } from 'better-sqlite3'
 import { must } from '../../kernel/assert.ts'
 import type { SharedSettings } from '../shared.ts'
-import type { GroupCommit } from './group-commit.ts'
 
 /** Each call is its own short write, because CLI commands and a starting server use settings. */
-export function settingRows(db: Database, commit: GroupCommit): SharedSettings {
+export function settingRows(db: Database): SharedSettings {
   const read = db.prepare<[string], string>('SELECT value FROM settings WHERE name = ?').pluck()
   const keep = db.prepare('INSERT INTO settings (name, value) VALUES (?, ?) ON CONFLICT DO NOTHING')
   const upsert =
@@ -12,9 +11,9 @@ export function settingRows(db: Database, commit: GroupCommit): SharedSettings {
   const replace = db.prepare(upsert)
   return {
     agree: async (name, value) => {
-      await commit.run(() => void keep.run(name, value))
+      keep.run(name, value)
       return must(read.get(name), 'a setting that was kept is there')
     },
-    replace: (name, value) => commit.run(() => void replace.run(name, value)),
+    replace: async (name, value) => void replace.run(name, value),
   }
 }

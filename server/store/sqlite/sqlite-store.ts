@@ -1,5 +1,5 @@
 import type { Database } from 'better-sqlite3'
-import { existsSync, realpathSync, statSync } from 'node:fs'
+import { existsSync, statSync } from 'node:fs'
 import type { Clock } from '../../kernel/clock.ts'
 import { makeFolder } from '../../kernel/make-folder.ts'
 import { peopleStore } from '../commands/people-store.ts'
@@ -13,14 +13,12 @@ import { Counters } from './counters.ts'
 import { databaseFile, lockDataDir, migrateSchema, openConnection, schemaState } from './database.ts'
 import { isDamage } from './damage/find-damage.ts'
 import { GroupCommit } from './group-commit.ts'
-import { LogSync } from './log-sync.ts'
 import { checkAtStart, damaged, noteDamage } from './damage/integrity-check.ts'
 import { LedgerCheck } from './damage/ledger-check.ts'
 import { Ledger } from './ledger.ts'
 import { assertNotMoved } from './moved-note.ts'
 import { describeClosed, keepPrivate } from './private-files.ts'
 import { RateWindow } from './rate-window.ts'
-import { rewriteLog } from './rewrite-log.ts'
 import { nextTasks } from './next-tasks.ts'
 import { settingRows } from './setting-rows.ts'
 import { UsedOfLimits } from './used-of-limits.ts'
@@ -49,11 +47,8 @@ export function openSqliteStore(options: SqliteStoreOptions): Store {
       const db = openConnection(dataDir, 5)
       return orClose(db, dataDir, () => {
         checkAtStart(db, dataDir)
-        // The process may have ended because of a failed sync.
-        inTime(db, () => rewriteLog(db, logOf(dataDir)))
         migrateSchema(db, dataDir)
-        db.pragma('synchronous = NORMAL')
-        return composeStore(db, options, { onClose: lock.release, logSync: new LogSync(logOf(dataDir)) })
+        return composeStore(db, options, lock.release)
       })
     } catch (error) {
       lock.release()
@@ -82,22 +77,9 @@ export function openSqliteStoreBeside(options: SqliteStoreOptions & { mustExist?
           'The database was written by an older version of Errand. Start `errand serve` once to migrate it.',
         )
       }
-      return composeStore(db, options, { onClose: () => {} })
+      return composeStore(db, options, () => {})
     })
   })
-}
-
-/** SQLite puts the log beside the target of a link. */
-function logOf(dataDir: string): string {
-  return `${realpathSync(databaseFile(dataDir))}-wal`
-}
-
-/** Lets a command of another process finish its write. */
-function inTime(db: Database, work: () => void): void {
-  const before = db.pragma('busy_timeout', { simple: true }) as number
-  db.pragma('busy_timeout = 5000')
-  work()
-  db.pragma(`busy_timeout = ${before}`)
 }
 
 /** Warns of what was open to others, and closes what `open` makes without a word. */
@@ -132,9 +114,7 @@ function newestTime(db: Database): number {
   return newest ?? 0
 }
 
-type Composed = { onClose: () => void; logSync?: LogSync }
-
-function composeStore(db: Database, options: SqliteStoreOptions, { logSync, onClose }: Composed): Store {
+function composeStore(db: Database, options: SqliteStoreOptions, onClose: () => void): Store {
   const { limits } = options
   const clock = options.clock(newestTime(db))
   const counters = new Counters(db)
@@ -176,20 +156,19 @@ function composeStore(db: Database, options: SqliteStoreOptions, { logSync, onCl
   })
   const commit = new GroupCommit(db, batchEnd, {
     onFatal: options.onFatal,
-    ...(logSync && { sync: () => logSync.sync(), repair: () => rewriteLog(db, logOf(options.dataDir)) }),
     ...(options.onCommit && { onCommit: options.onCommit }),
   })
   const engine = new SqliteEngine(db, { clock, commit, counters, ledger, rateWindow, used })
   return {
     ...peopleStore(engine),
     ...workStore(engine, limits),
-    takeTasks: (input) => engine.look((on) => nextTasks(on, input)),
-    settings: settingRows(db, commit),
+    takeTasks: (input) => engine.read((on) => nextTasks(on, input)),
+    settings: settingRows(db),
     verifyLedger: () => ledgerCheck.run(),
     readState: async () => ({
       ...(await engine.read(readOpen)),
       databaseBytes: sizeOf(databaseFile(options.dataDir)),
-      walBytes: sizeOf(logOf(options.dataDir)),
+      walBytes: sizeOf(`${databaseFile(options.dataDir)}-wal`),
       posted: ledger.posted.totals,
       isWritable: !commit.isFailing,
     }),
@@ -206,7 +185,6 @@ function composeStore(db: Database, options: SqliteStoreOptions, { logSync, onCl
     close: async () => {
       await ledgerCheck.close()
       await commit.settled()
-      logSync?.close()
       db.close()
       onClose()
     },

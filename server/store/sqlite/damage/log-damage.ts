@@ -69,18 +69,6 @@ export function findLogDamage(databaseFile: string): LogDamage | undefined {
   return undefined
 }
 
-/** Number of frames from the start of the log whose checksums are right. */
-export function countWholeFrames(log: string): number {
-  let count = 0
-  for (const frame of framesOf(log)) {
-    if (frame === 'damaged header') return 0
-    if (frame === 'header') continue
-    if (!frame.isWhole) break
-    count++
-  }
-  return count
-}
-
 export function describeLogDamage({ file, cutAt, commits, moved }: LogDamage): string {
   const cut = `truncate -s ${moved === 'all' ? 0 : cutAt} '${file.replaceAll("'", String.raw`'\''`)}'`
   const many = commits === 1 ? '1 later commit is' : `${commits} later commits are`
