@@ -33,8 +33,8 @@ const burstChars = 16_384
 const burstEvents = 128
 const overstayMs = 5000
 const countMsMax = 2500
-/** If an agent blocks the thread this long for a part, it is expected to do so again. */
-const blocksMs = 1
+/** If an agent blocks the thread this long for its last two parts, it is expected to do so again. */
+const blocksMs = 2
 
 type ExecuteChat = {
   catalogue: Catalogue
@@ -105,7 +105,8 @@ export async function executeChat(chat: ExecuteChat): Promise<RunOutcome> {
     rates: request.rates,
     askStep: chat.askStep,
   })
-  const over = new AbortController()
+  // Aborting costs an exception, so other agents have none.
+  const over = config.isModel ? new AbortController() : undefined
   let connectors: CountedConnectors | undefined
   try {
     const { connect } = chat
@@ -135,7 +136,7 @@ export async function executeChat(chat: ExecuteChat): Promise<RunOutcome> {
       sessionId,
       turnId,
       // An open model call may still report its usage after the reply is stopped.
-      signal: config.isModel ? over.signal : signal,
+      signal: over?.signal ?? signal,
       openStep: (of) => step.open(of),
       openCall,
       log,
@@ -153,11 +154,11 @@ export async function executeChat(chat: ExecuteChat): Promise<RunOutcome> {
     })
     await Promise.race([pumped, stopped])
     if (signal.aborted) await readOn(pumped, { forMs: chat.readOnMs(), stream })
-    over.abort()
+    over?.abort()
     if (signal.aborted) watchOverstay(pumped, chat.onOverstay)
     return completed(await summarize({ request, stream, signal }), step)
   } catch (thrown) {
-    over.abort()
+    over?.abort()
     if (signal.aborted) {
       if (!connectors) return { kind: 'interrupted', message: 'The chat was stopped.' }
       // A stopped agent may throw.
@@ -300,13 +301,14 @@ async function pump({ onResume, parts, signal, stream, take, window }: Pump): Pr
   const leave = () => void Promise.resolve(iterator.return?.()).catch(() => {})
   let chars = 0
   let events = 0
-  let blocks = false
+  let resumedAt = Date.now()
+  let [blockedMs, blockedMsBefore] = [0, 0]
   for (;;) {
-    onResume(blocks)
+    onResume(blockedMs + blockedMsBefore >= blocksMs)
     // The agent runs inside this call up to its first await. Waiting does not count: beside many streams every part waits.
-    const resumedAt = performance.now()
     const pending = iterator.next()
-    blocks = performance.now() - resumedAt >= blocksMs
+    blockedMsBefore = blockedMs
+    blockedMs = Date.now() - resumedAt
     const next = await pending
     if (next.done) return
     if (signal.aborted) {
@@ -317,10 +319,14 @@ async function pump({ onResume, parts, signal, stream, take, window }: Pump): Pr
       continue
     }
     const before = stream.pendingChars
+    let othersRan = false
     try {
       const taken = take(next.value)
       // Take most parts synchronously, because a promise for each is expensive.
-      if (taken) await taken
+      if (taken) {
+        await taken
+        othersRan = true
+      }
     } catch (error) {
       leave()
       throw error
@@ -332,7 +338,10 @@ async function pump({ onResume, parts, signal, stream, take, window }: Pump): Pr
       stream.flatten()
       await nextTurn()
       while (window.isFull && !signal.aborted) await window.room()
+      othersRan = true
     }
+    // On some machines reading the clock takes as long as writing an event.
+    resumedAt = othersRan ? Date.now() : stream.wroteAt
   }
 }
 

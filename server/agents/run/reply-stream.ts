@@ -50,6 +50,8 @@ export class ReplyStream {
   #pendingChars = 0
   readonly use: ReplyUse
   textBytes = 0
+  /** Time of the last event. */
+  wroteAt = 0
 
   constructor(options: ReplyStreamOptions) {
     this.#options = options
@@ -203,7 +205,8 @@ export class ReplyStream {
   }
 
   #write(type: string, fields: string, about?: ReplyError['about']): void {
-    const line = `{"type":"${type}","timestamp":"${isoTime(Date.now())}","seq":${++this.#seq},${fields}}\n`
+    this.wroteAt = Date.now()
+    const line = `{"type":"${type}","timestamp":"${isoTime(this.wroteAt)}","seq":${++this.#seq},${fields}}\n`
     this.#grow(fields.length, about)
     this.#lines += line
     this.#pendingChars += line.length
