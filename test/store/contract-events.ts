@@ -31,7 +31,7 @@ async function openTurn(world: StoreWorld, userId: string, sessionId: string): P
 
 export function describeEvents(contractTest: ContractTest): void {
   contractTest('each way in which a task ends writes its event, which has no content', async (world) => {
-    const userId = await world.createUser(0)
+    const userId = await world.createListener(0)
     await world.store.credit({ userId, amount: 1000, description: 'secret words', idempotencyKey: null })
     const request = { text: '{"text":"secret words"}', payloadId: null }
     const ids = {
@@ -73,7 +73,7 @@ export function describeEvents(contractTest: ContractTest): void {
   })
 
   contractTest('of an end that is tried by many at once, and by stale attempts, there is one event', async (world) => {
-    const userId = await world.createUser(1000)
+    const userId = await world.createListener(1000)
     const { id: taskId } = await world.processing(userId)
     const before = await world.events(userId)
     for (const attempt of [0, 2]) {
@@ -91,8 +91,33 @@ export function describeEvents(contractTest: ContractTest): void {
     expect(await world.events(userId)).toHaveLength(before.length + 1)
   })
 
+  contractTest(
+    'without an enabled webhook a task and a turn end without an event, and the ledger adds up',
+    async (world) => {
+      const userId = await world.createUser(1000)
+      const webhookId = newId('hook', world.clock.now())
+      await world.store.webhooks.create({
+        userId,
+        webhookId,
+        url: 'https://a.example.com',
+        description: '',
+        types: null,
+        sealed: 'sealed',
+      })
+      await world.store.webhooks.update({ userId, webhookId, changes: { isEnabled: false } })
+      await world.completed(userId)
+      await world.failed(userId)
+      const sessionId = await openSession(world, userId)
+      const turnId = await openTurn(world, userId, sessionId)
+      const settling = { turnId, outcome: 'finished', cost: 30, breakdown: nothingUsed, exchange: null } as const
+      await world.store.settleTurn(settling)
+      expect((await eventsOf(world, userId)).map(({ type }) => type)).toEqual(['credit.added'])
+      expect(await world.verify()).toMatchObject({ ok: true, differences: [] })
+    },
+  )
+
   contractTest('what is undone leaves no event behind', async (world) => {
-    const userId = await world.createUser(1000)
+    const userId = await world.createListener(1000)
     const before = await world.events(userId)
     for (const amount of [0.5, Number.NaN, -1001]) {
       const credit = { userId, amount, description: 'Top-up', idempotencyKey: null }
@@ -110,7 +135,7 @@ export function describeEvents(contractTest: ContractTest): void {
   })
 
   contractTest('a turn that is settled has its event, and one that was left behind, too', async (world) => {
-    const userId = await world.createUser(1000)
+    const userId = await world.createListener(1000)
     const sessionId = await openSession(world, userId)
     const turnId = await openTurn(world, userId, sessionId)
     const settling = { turnId, outcome: 'finished', cost: 30, breakdown: nothingUsed, exchange: null } as const
@@ -160,7 +185,7 @@ export function describeEvents(contractTest: ContractTest): void {
   })
 
   contractTest('events are kept for seven days, and their removal says while there is more of it', async (world) => {
-    const userId = await world.createUser(100_000)
+    const userId = await world.createListener(100_000)
     for (let n = 0; n < 12; n++)
       await world.store.credit({ userId, amount: n + 1, description: '', idempotencyKey: null })
     world.clock.advance(7 * day - 1)
@@ -177,7 +202,7 @@ export function describeEvents(contractTest: ContractTest): void {
   contractTest(
     'the ledger misses an event that is not there, and one that nothing caused',
     async (world) => {
-      const userId = await world.createUser(1000)
+      const userId = await world.createListener(1000)
       const task = await world.completed(userId)
       const failed = await world.failed(userId)
       const sessionId = await openSession(world, userId)

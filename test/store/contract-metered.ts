@@ -26,7 +26,7 @@ export function describeMetered(contractTest: ContractTest): void {
   )
 
   contractTest('its completion gives back exactly what it did not use, with the state and once', async (world) => {
-    const userId = await world.createUser(5000)
+    const userId = await world.createListener(5000)
     const { attempt, id: taskId } = await world.processing(userId, metered)
     const done = { taskId, attempt, response, usage: { page: 4, figure: 1 } }
     expect(await world.store.completeTask(done)).toBe(true)

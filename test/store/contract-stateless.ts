@@ -54,7 +54,7 @@ export function describeStateless(contractTest: ContractTest): void {
 
 function describeMoney(contractTest: ContractTest): void {
   contractTest('a turn without a session holds, grows and is charged once, and leaves no session', async (world) => {
-    const userId = await world.createUser(1000)
+    const userId = await world.createListener(1000)
     const { store } = world
     const turn = await begun(world, userId)
     const { sessionId, turnId } = turn

@@ -171,6 +171,15 @@ export class StoreWorld {
     return userId
   }
 
+  /** One whose executions have events. Its webhook asks for others, so that nothing is delivered. */
+  async createListener(balance?: Units): Promise<string> {
+    const userId = await this.createUser(balance)
+    const webhookId = newId('hook', this.clock.now())
+    const input = { url: 'https://a.example.com', description: '', types: ['balance.low' as const], sealed: 'sealed' }
+    expect(await this.store.webhooks.create({ userId, webhookId, ...input })).toMatchObject({ outcome: 'created' })
+    return userId
+  }
+
   /** The input of an admission that costs a cent, with a new task id. */
   draft(userId: string, changes: Partial<AdmitTask> = {}): AdmitTask {
     return {

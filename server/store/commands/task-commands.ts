@@ -19,7 +19,7 @@ import { inTime, taskColumns, taskRecord, type ReadTaskRow } from '../task-rows.
 import { blockAfterCall, countFailure } from './abuse-block.ts'
 import { thisAttempt } from './attempt-notes.ts'
 import type { Answer, Op, Reads, Tx } from './command.ts'
-import { eventIdOf, recordEvent } from './events/event-rows.ts'
+import { eventIdOf, hasEvent, recordEvent } from './events/event-rows.ts'
 import { askKey, insertKey, stillKept } from './idempotency-rows.ts'
 import { countKeyRate } from './limits/key-rates.ts'
 import { askLimits, type ReadLimits } from './limits/limit-facts.ts'
@@ -45,6 +45,7 @@ type Ended = {
   countedIn: CountedIn
   connectorIds: string | null
   cancelableUntil: EpochMs | null
+  hasEvent: number
 }
 type Ending = { error: TaskFailure; countsAsAbuse: boolean; now: number; limits: StoreLimits }
 type Judged = { against: TaskNotAccepted | undefined; read: ReadLimits; now: number; account: AccountRow }
@@ -92,17 +93,20 @@ const connectorsWait = statement<{ status: TaskStatus }>('task_connectors_wait',
 })
 // A node renews its lease without a lock on the account, so the statement that ends the attempt also checks the lease.
 const ifPassed = ' AND (CAST(:passedAt AS bigint) IS NULL OR lease_until <= :passedAt)'
-const ended = `RETURNING ${columns('userId agentId endpointId cost givenBack webhookUrl completedAt countedIn connectorIds cancelableUntil')}`
+const ended = `RETURNING ${columns('userId agentId endpointId cost givenBack webhookUrl completedAt countedIn connectorIds cancelableUntil hasEvent')}`
 const complete = statement<Ended>(
   'task_complete',
-  ({ greatest, ofLease }) => `UPDATE tasks SET status = 'completed', response = :response,
+  ({ greatest, ofLease }) => `UPDATE tasks SET status = 'completed', ${hasEvent('tasks')}, response = :response,
       response_payload = :responsePayload, cost = cost - :givenBack, given_back = :givenBack, usage = :usage,
       progress = coalesce(:progress, progress), completed_at = ${greatest}(:now, started_at)${ofLease(', lease_until = NULL')}
     WHERE ${thisAttempt} ${ended}`,
 )
 const fail = statement<Ended>(
   'task_fail',
-  ({ greatest, ofLease }) => `UPDATE tasks SET status = 'failed', error_code = :code, error_message = :message,
+  ({
+    greatest,
+    ofLease,
+  }) => `UPDATE tasks SET status = 'failed', ${hasEvent('tasks')}, error_code = :code, error_message = :message,
       error_details = :details, progress = coalesce(:progress, progress),
       completed_at = ${greatest}(:now, started_at)${ofLease(', lease_until = NULL')}
     WHERE ${thisAttempt}${ofLease(ifPassed)} ${ended}`,
@@ -111,7 +115,7 @@ const fromEnd = 'id = :taskId AND completed_at IS NULL'
 /** Ends a queued or running task. Its account is locked by then, so no other command ends or starts it. */
 const failOpen = statement<Ended>(
   'task_fail_open',
-  ({ greatest, ofLease }) => `UPDATE tasks SET status = 'failed', queued = 0, error_code = :code,
+  ({ greatest, ofLease }) => `UPDATE tasks SET status = 'failed', ${hasEvent('tasks')}, queued = 0, error_code = :code,
       error_message = :message, error_details = :details,
       completed_at = ${greatest}(:now, coalesce(started_at, created_at))${ofLease(', lease_until = NULL')}
     WHERE ${fromEnd} ${ended}`,
@@ -368,6 +372,7 @@ function addPayload(tx: Tx, { now, stored, taskId, userId }: AddPayload): void {
 }
 
 function recordEnd(tx: Tx, { error, row, taskId }: { taskId: string; row: Ended; error?: TaskFailure }): void {
+  if (row.hasEvent === 0) return
   const { agentId, completedAt: at, cost, endpointId, givenBack, userId, webhookUrl: taskUrl } = row
   const of = { taskId, agentId, endpointId, cost, refunded: error ? cost : givenBack }
   const facts = error

@@ -8,7 +8,7 @@ import type { StoreLimits } from '../store.ts'
 import type { GrowHold, GrowHoldResult, OpenTurn, OpenTurnResult, SettledTurn, SettleTurn } from '../session-inputs.ts'
 import { turnEndings } from '../turn-endings.ts'
 import type { Op, Reads, Tx } from './command.ts'
-import { eventIdOf, recordEvent } from './events/event-rows.ts'
+import { eventIdOf, hasEvent, recordEvent } from './events/event-rows.ts'
 import { askKey, insertKey, stillKept } from './idempotency-rows.ts'
 import { payDebt, spend } from './payments/debt.ts'
 import { takeOnce } from './platform/client-token-rows.ts'
@@ -83,11 +83,11 @@ const growing = statement<Growing>(
     FROM turns AS k LEFT JOIN sessions AS s ON s.id = k.session_id WHERE k.id = :turnId`,
 )
 const grow = statement('turn_grow', 'UPDATE turns SET held = held + :by WHERE id = :turnId')
-const settle = statement(
+const settle = statement<{ hasEvent: number }>(
   'turn_settle',
-  ({ ofLease }) => `UPDATE turns SET held = 0, cost = :cost, outcome = :outcome, settled_at = :now
-      ${ofLease(', lease_until = NULL')}
-    WHERE id = :turnId AND settled_at IS NULL`,
+  ({ ofLease }) => `UPDATE turns SET held = 0, cost = :cost, outcome = :outcome, settled_at = :now,
+      ${hasEvent('turns')}${ofLease(', lease_until = NULL')}
+    WHERE id = :turnId AND settled_at IS NULL RETURNING has_event AS "hasEvent"`,
 )
 const abandoned = statement<{ id: string }>(
   'turn_abandoned',
@@ -232,9 +232,11 @@ export function* settleTurn(
   } else tx.hold(userId, -held)
   // Pay debt with the released hold.
   if (account.owed > 0) balance = yield* payDebt(tx, { userId, now })
-  yield* tx.run(settle, { turnId, cost: charged, outcome, now })
-  const facts = { type: 'chat.settled', turnId, sessionId, agentId, outcome, cost: charged } as const
-  recordEvent(tx, { id: eventIdOf(turnId), userId, at: now, facts })
+  const settled = yield* tx.get(settle, { turnId, cost: charged, outcome, now })
+  if (settled?.hasEvent === 1) {
+    const facts = { type: 'chat.settled', turnId, sessionId, agentId, outcome, cost: charged } as const
+    recordEvent(tx, { id: eventIdOf(turnId), userId, at: now, facts })
+  }
   // Files of a message that is not stored.
   if (!input.exchange) yield* tx.run(removeFiles, { turnId })
   yield* closeTurn(tx, { sessionId, turn: input, charged, beganAt, now })

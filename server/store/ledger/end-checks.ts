@@ -5,6 +5,9 @@ import { fields, isEventOf, timeOf, usd, type LedgerCheck } from './check-parts.
 /** Ends before this time may have no event: they predate events, or their events have expired. */
 const since = timeOf(eventsSince)
 
+/** Tasks and turns of accounts without a webhook have none. */
+const hasEvent = (row: string) => `coalesce(${row}.has_event, 1) = 1`
+
 const refunded = `CASE k.status WHEN 'failed' THEN k.cost ELSE k.given_back END`
 /** Events without a digest predate the field `refundedUsd`. */
 const tellsOfTask = (dialect: Dialect) =>
@@ -54,14 +57,14 @@ export const endChecks = (dialect: Dialect): readonly LedgerCheck[] => [
     isMoney: false,
     sql: `SELECT k.user_id AS "userId", k.id AS "taskId", 1 AS expected, CASE WHEN e.id IS NULL THEN 0 ELSE 1 END AS actual
           FROM tasks k LEFT JOIN events e ON e.id = 'evt' || substr(k.id, 5)
-          WHERE k.completed_at > ${since} AND NOT ${tellsOfTask(dialect)}`,
+          WHERE k.completed_at > ${since} AND ${hasEvent('k')} AND NOT ${tellsOfTask(dialect)}`,
   },
   {
     what: 'a settled chat turn has its event',
     isMoney: false,
     sql: `SELECT k.user_id AS "userId", NULL AS "taskId", 1 AS expected, CASE WHEN e.id IS NULL THEN 0 ELSE 1 END AS actual
           FROM turns k LEFT JOIN events e ON e.id = 'evt' || substr(k.id, 5)
-          WHERE k.settled_at > ${since} AND NOT ${tellsOfTurn(dialect)}`,
+          WHERE k.settled_at > ${since} AND ${hasEvent('k')} AND NOT ${tellsOfTurn(dialect)}`,
   },
   {
     what: 'a credit has its event',
@@ -97,8 +100,8 @@ export const endChecks = (dialect: Dialect): readonly LedgerCheck[] => [
     isMoney: false,
     sql: `SELECT e.user_id AS "userId", NULL AS "taskId", 0 AS expected, 1 AS actual
           FROM events e
-          LEFT JOIN tasks k ON k.id = 'task' || substr(e.id, 4) AND e.type = 'task.' || k.status
-          LEFT JOIN turns u ON u.id = 'turn' || substr(e.id, 4) AND e.type = 'chat.settled' AND u.settled_at IS NOT NULL
+          LEFT JOIN tasks k ON k.id = 'task' || substr(e.id, 4) AND e.type = 'task.' || k.status AND ${hasEvent('k')}
+          LEFT JOIN turns u ON u.id = 'turn' || substr(e.id, 4) AND e.type = 'chat.settled' AND u.settled_at IS NOT NULL AND ${hasEvent('u')}
           LEFT JOIN transactions t ON t.id = 'txn' || substr(e.id, 4) AND e.type = 'credit.added' AND t.type = 'credit'
           LEFT JOIN topups p ON p.id = 'top' || substr(e.id, 4) AND e.type = 'payment.succeeded' AND p.status = 'paid'
           WHERE e.type IN ('task.completed', 'task.failed', 'chat.settled', 'credit.added', 'payment.succeeded')

@@ -78,6 +78,8 @@ export function workTables(
       cancelableUntil: number('cancelable_until'),
       /** JSON object of the spend windows its charge counts in: each period's start, by owner; null if there are none. */
       countedIn: text('counted_in'),
+      /** 1 if its end has an event, 0 if the account had no enabled webhook then. Null means 1: an earlier version ended it. */
+      hasEvent: number('has_event'),
       createdAt: number('created_at').notNull(),
       startedAt: number('started_at'),
       completedAt: number('completed_at'),
@@ -257,6 +259,8 @@ export function workTables(
       outcome: text({ enum: turnOutcomes }),
       /** Same as for a task. */
       countedIn: text('counted_in'),
+      /** Same as for a task. */
+      hasEvent: number('has_event'),
       createdAt: number('created_at').notNull(),
       settledAt: number('settled_at'),
       ...lease(),

@@ -1,0 +1,2 @@
+ALTER TABLE `tasks` ADD `has_event` integer;--> statement-breakpoint
+ALTER TABLE `turns` ADD `has_event` integer;
