@@ -14,6 +14,8 @@ export const toolCallsBytesMax = 262_144
 export const connectorFieldsBytes = 4096
 
 const previewCharsMax = 1024
+/** Of a character in JSON. */
+const charBytesMax = 6
 
 export function jsonBytes(value: unknown): number {
   return Buffer.byteLength(JSON.stringify(value) ?? '')
@@ -44,6 +46,7 @@ export function takeFitting<Item>(
 
 /** The part of a message's text to store, from its start, and whether the rest was cut off. */
 export function keptText(text: string): { text: string; isCut: boolean } {
+  if (text.length * charBytesMax <= messageTextBytesMax) return { text, isCut: false }
   let kept = text
   // A character is at least one byte, so drop most of an oversized text before measuring anything.
   if (kept.length > messageTextBytesMax) kept = kept.slice(0, messageTextBytesMax).toWellFormed()

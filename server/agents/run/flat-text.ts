@@ -1,0 +1,34 @@
+/**
+ * Text that grows by small strings. V8 stores a concatenated string as a tree of its parts until one of its characters is
+ * read, and each garbage collection copies the whole tree. So the parts are flattened between bursts, and each only once.
+ */
+export class FlatText {
+  #flat = ''
+  #added = ''
+
+  get isEmpty(): boolean {
+    return this.#added === '' && this.#flat === ''
+  }
+
+  add(text: string): void {
+    this.#added += text
+  }
+
+  flatten(): void {
+    if (this.#added === '') return
+    this.#flat += flattened(this.#added)
+    this.#added = ''
+  }
+
+  take(): string {
+    const text = this.#flat + this.#added
+    this.#flat = ''
+    this.#added = ''
+    return text
+  }
+}
+
+function flattened(text: string): string {
+  // If the character were unused, the compiler would remove the read.
+  return text.charCodeAt(0) === 0 ? text.slice() : text
+}
