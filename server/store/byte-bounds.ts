@@ -14,7 +14,7 @@ export const toolCallsBytesMax = 262_144
 export const connectorFieldsBytes = 4096
 
 const previewCharsMax = 1024
-/** Of a character in JSON. */
+/** Max bytes of a character in JSON. */
 const charBytesMax = 6
 
 export function jsonBytes(value: unknown): number {

@@ -67,6 +67,35 @@ test('a read of a task executes one statement', async () => {
   await service.stop()
 })
 
+/** How often a statement is prepared while `work` runs: better-sqlite3 then makes a function for its rows. */
+async function prepared(work: () => Promise<unknown>): Promise<number> {
+  const make = vi.spyOn(globalThis, 'Function')
+  try {
+    await work()
+    return make.mock.calls.filter(([body]) => String(body).startsWith('return (v0')).length
+  } finally {
+    make.mockRestore()
+  }
+}
+
+test('lists with other limits and of other users execute statements as they were prepared', async () => {
+  const { key, service, submit } = await startCounted()
+  const { key: other } = await service.createPerson({ balanceUsd: '1' })
+  const lists = ['tasks', 'tasks?agentId=test', 'tasks?status=completed', 'sessions', 'keys', 'transactions']
+  const read = async (limit: number) => {
+    await submit()
+    for (const list of lists) {
+      for (const by of [key, other]) {
+        const { status } = await service.get(`/api/${list}${list.includes('?') ? '&' : '?'}limit=${limit}`, by)
+        expect(status, list).toBe(200)
+      }
+    }
+  }
+  await read(3)
+  expect(await prepared(async () => await read(5))).toBe(0)
+  await service.stop()
+})
+
 test('a submission reads the account once, writes three rows and two counters, and reads none of them back', async () => {
   const { service, submit } = await startCounted({ taskConcurrency: 0 })
   await submit()

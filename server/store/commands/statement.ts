@@ -17,6 +17,8 @@ export type Dialect = {
   noIndex: string
   /** After a table: the index to use, where the planner without statistics chooses another one. */
   indexedBy: (index: string) => string
+  /** A statement whose bound values do not influence its plan. */
+  bound: (text: string) => string
   /** Members of a JSON object of numbers, as rows `used (id, at)`. */
   members: (json: string) => string
   /** Members of a JSON object, as rows with `key` and `value`. The value may be text. */
@@ -38,6 +40,9 @@ export const sqlite: Dialect = {
   skipLocked: '',
   noIndex: '+',
   indexedBy: (index) => `INDEXED BY ${index}`,
+  // SQLite prepares a statement again for each new value of a LIMIT, or of a column if a partial index compares another
+  // column with a constant. That takes longer than most statements. It does so only for plain values, not for expressions.
+  bound: (text) => text.replaceAll(/\bLIMIT (:\w+)/g, 'LIMIT 0 + $1').replaceAll(/(?<!\w):(?=[a-z])/gi, '+:'),
   members: (json) => `(SELECT key AS id, value AS at FROM json_each(${json})) AS used`,
   entries: (json) => `json_each(${json})`,
   field: (json, name) => `json_extract(${json}, '$.${name}')`,
@@ -53,6 +58,7 @@ export const postgres: Dialect = {
   skipLocked: 'FOR UPDATE SKIP LOCKED',
   noIndex: '',
   indexedBy: () => '',
+  bound: (text) => text,
   members: (json) =>
     `(SELECT key AS id, CAST(value AS bigint) AS at FROM json_each_text(CAST(${json} AS json))) AS used`,
   entries: (json) => `json_each_text(CAST(${json} AS json))`,
@@ -78,7 +84,7 @@ export class Statement<Row> {
 
   /** SQL with `:name` for each value. */
   text(dialect: Dialect): string {
-    return typeof this.#text === 'string' ? this.#text : this.#text(dialect)
+    return dialect.bound(typeof this.#text === 'string' ? this.#text : this.#text(dialect))
   }
 }
 

@@ -24,12 +24,12 @@ export class RateWindow {
   readonly #known = new Map<string, Known>()
 
   constructor(db: Database) {
-    // Selects the rows themselves: an aggregate over the limited rows runs as a co-routine, which takes twice as long.
+    // See `bound` of the dialect for the LIMIT. Selects the rows themselves: an aggregate over the limited rows runs as a co-routine, which takes twice as long.
     const inWindow = (table: 'tasks' | 'turns') =>
       db
         .prepare<unknown[], EpochMs>(
           `SELECT created_at FROM ${table} WHERE user_id = :userId AND created_at > :after AND created_at <= :now
-            ORDER BY created_at DESC LIMIT :limit`,
+            ORDER BY created_at DESC LIMIT 0 + :limit`,
         )
         .pluck()
     this.#newest = [inWindow('tasks'), inWindow('turns')]
