@@ -100,7 +100,7 @@ testConsole(
     await page.getByRole('button', { name: 'Stop' }).click()
     await announced(page, 'The reply was cut off')
   },
-  { config: chatConfig },
+  { config: chatConfig, limits: { maxReplyBytes: 80_000_000 } },
 )
 
 testConsole(
