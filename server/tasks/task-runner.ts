@@ -1,3 +1,4 @@
+import PQueue from 'p-queue'
 import { assert } from '../kernel/assert.ts'
 import { ErrandError } from '../kernel/errors.ts'
 import { canceled, interrupted, longestRunMs, runTask, type RunTaskParts } from './run-task.ts'
@@ -13,14 +14,15 @@ const pauseMs = 1000
 const fullRetrySeconds = 30
 
 /**
- * Runs the tasks queued in the store, `concurrency` at a time, round-robin by user.
+ * Runs the tasks queued in the store in a `PQueue`, `concurrency` at a time, round-robin by user.
  *
  * The store is the queue; memory holds only running tasks. The next task is chosen when there is room to run it, so no user waits
  * behind an earlier choice. Each task is then claimed separately, so `startedAt` is its real start.
  *
  * A runner is in one of four states, and each leads only to those below it:
  *
- * - `waiting`: admitted tasks stay queued. Every runner is in this state until it is started; with a concurrency of 0 it stays there.
+ * - `waiting`: the `PQueue` is paused, and admitted tasks stay queued. Every runner is in this state until it is started; with a
+ *   concurrency of 0 it stays there.
  * - `running`: tasks are taken. While some may be queued (`#hasMore`), the store is queried whenever there is room, with one query at a
  *   time. After a failed query there is a pause of one second.
  * - `draining`: no task is admitted or taken. Running tasks and tasks being claimed may continue until their timeout, or until the
@@ -30,13 +32,11 @@ const fullRetrySeconds = 30
  */
 export class TaskRunner {
   readonly #options: TaskRunnerOptions
-  /** Jobs of tasks being claimed or run. */
-  readonly #taken = new Map<string, Promise<void>>()
+  /** Claims and runs the tasks taken from the store. It holds no more than it runs, so none waits in it. */
+  readonly #jobs: PQueue
   readonly #running = new Map<string, { task: Claimed; deadline: number; stop: AbortController }>()
   /** Tasks being claimed; `isCanceled` if a task was canceled during its claim. */
   readonly #claims = new Map<string, { claim: Promise<unknown>; isCanceled: boolean }>()
-  /** Tasks that the store returned again before their previous job was cleaned up. */
-  readonly #again = new Set<string>()
   readonly #draining = Promise.withResolvers<void>()
   readonly #passedOver = new PassedOver(() => this.#tasksWait())
   /** The user served last; the round-robin continues after this user. */
@@ -51,11 +51,13 @@ export class TaskRunner {
 
   constructor(options: TaskRunnerOptions) {
     this.#options = options
+    this.#jobs = new PQueue({ concurrency: Math.max(1, options.concurrency), autoStart: false })
+    this.#jobs.addEventListener('next', () => void this.#fill())
   }
 
   /** Number of tasks being claimed or run, which take up memory. */
   get takenCount(): number {
-    return this.#taken.size
+    return this.#jobs.pending
   }
 
   get runningCount(): number {
@@ -142,10 +144,10 @@ export class TaskRunner {
       const deadlines = [...this.#running.values()].map(({ deadline }) => deadline)
       const waitMs = Math.min(Math.max(0, ...deadlines) - clock.now() + 1000, drainSeconds * 1000)
       const timer = setTimeout(() => this.interrupt(), Math.max(0, waitMs))
-      await this.#idle()
+      await this.#jobs.onIdle()
       clearTimeout(timer)
     }
-    await this.#idle()
+    await this.#jobs.onIdle()
   }
 
   /** Ends a drain early. */
@@ -157,6 +159,7 @@ export class TaskRunner {
   #setRunning(): void {
     assert(this.#state === 'waiting', 'a runner is started once')
     this.#state = 'running'
+    this.#jobs.start()
     this.#unsubscribe = this.#options.source.subscribe((userId) => this.#tasksWait(userId))
     void this.#fill()
   }
@@ -174,10 +177,6 @@ export class TaskRunner {
     for (const { stop } of this.#running.values()) stop.abort(interrupted)
   }
 
-  async #idle(): Promise<void> {
-    while (this.#taken.size > 0) await Promise.all(this.#taken.values())
-  }
-
   /** Called when tasks may be queued. If `userId` is given, one of that user's tasks has ended. */
   #tasksWait(userId?: string): void {
     if (userId) this.#passedOver.readmit(userId)
@@ -185,33 +184,27 @@ export class TaskRunner {
     void this.#fill()
   }
 
-  #add(task: Taken['tasks'][0]): void {
-    this.#taken.set(task.id, this.#job(task))
-  }
-
-  async #job(taken: Taken['tasks'][0]): Promise<void> {
+  async #job({ id: taskId, userId }: Taken['tasks'][0]): Promise<void> {
     const { ends, log, source } = this.#options
-    const { id: taskId, userId } = taken
-    const end = await this.#run(taskId).catch((error: unknown) => {
+    const stop = new AbortController()
+    const end = await this.#run(taskId, stop).catch((error: unknown) => {
       log.error({ taskId, err: error }, 'a task could not be taken up; it is tried again')
       this.#storeFailed()
     })
-    const isLimited = this.#running.get(taskId)?.task.isLimited ?? false
-    this.#running.delete(taskId)
-    this.#taken.delete(taskId)
+    const running = this.#running.get(taskId)
+    // A task that was queued again may already run in its next job.
+    if (running?.stop === stop) this.#running.delete(taskId)
     if (end === 'ended') ends.taskEnded(taskId)
-    if (end === 'ended' && isLimited) source.announce(userId)
+    if (end === 'ended' && running?.task.isLimited) source.announce(userId)
     if (end === 'at-limit') this.#passedOver.add(userId)
     if (end === 'requeued') {
       ends.taskChanged(taskId, 'state')
       this.taskQueued()
     }
-    if (this.#again.delete(taskId)) this.#add(taken)
-    void this.#fill()
   }
 
   /** Undefined if the task is gone or the runner no longer takes tasks. */
-  async #run(taskId: string): Promise<'ended' | 'requeued' | 'at-limit' | undefined> {
+  async #run(taskId: string, stop: AbortController): Promise<'ended' | 'requeued' | 'at-limit' | undefined> {
     const { source, store } = this.#options
     if (this.#state !== 'running') return undefined
     const claiming = { claim: store.claimTask(taskId), isCanceled: false }
@@ -229,7 +222,6 @@ export class TaskRunner {
       return 'ended'
     }
     this.#queuedCount--
-    const stop = new AbortController()
     if (claiming.isCanceled) stop.abort(canceled)
     if (this.#hasBeenInterrupted) stop.abort(interrupted)
     this.#running.set(taskId, { task, deadline: source.begunAt(task) + longestRunMs(this.#options, task), stop })
@@ -245,7 +237,7 @@ export class TaskRunner {
     const { agents, concurrency, log, store } = this.#options
     if (this.#isAsking) return
     this.#isAsking = true
-    while (this.#state === 'running' && this.#hasMore && this.#taken.size < concurrency) {
+    while (this.#state === 'running' && this.#hasMore && this.#jobs.pending < concurrency) {
       if (this.#pause) {
         await this.#pause
         continue
@@ -255,7 +247,7 @@ export class TaskRunner {
         continue
       }
       this.#hasMore = false
-      const limit = concurrency - this.#taken.size
+      const limit = concurrency - this.#jobs.pending
       const claiming = this.#claims.keys()
       try {
         const { after, tasks } = await store.takeTasks({
@@ -266,10 +258,7 @@ export class TaskRunner {
         })
         this.#after = after
         if (tasks.length > 0) this.#hasMore = true
-        for (const task of tasks) {
-          if (this.#taken.has(task.id)) this.#again.add(task.id)
-          else this.#add(task)
-        }
+        for (const task of tasks) void this.#jobs.add(() => this.#job(task))
       } catch (error) {
         log.error({ err: error }, 'the queue cannot be read; it is tried again')
         this.#storeFailed()
