@@ -3,6 +3,7 @@ import { placesWaitMsMax as waitMs } from '../../connectors/connector-bounds.ts'
 import { ConnectorError } from '../../connectors/connector-spec.ts'
 import {
   callThrough,
+  noConnectors,
   openRunConnectors,
   type Connect,
   type RunConnectors,
@@ -234,9 +235,11 @@ async function owedFor(cause: ChatOwed['cause'], of: Summarize): Promise<ChatOwe
 }
 
 type CountedConnectors = RunConnectors & { readonly calls: number }
+const noCalls: CountedConnectors = { ...noConnectors, calls: 0 }
 
 /** Wraps connectors to count their calls, each of which waits for `openCall`. Calls of unknown tools do not count. */
 function countCalls(connectors: RunConnectors, openCall: () => Promise<void>): CountedConnectors {
+  if (connectors === noConnectors) return noCalls
   const names = new Set(connectors.tools.map(({ name }) => name))
   let calls = 0
   const counted = callThrough(connectors, async (name, args) => {
@@ -246,7 +249,12 @@ function countCalls(connectors: RunConnectors, openCall: () => Promise<void>): C
     }
     return await connectors.call(name, args)
   })
-  return Object.defineProperty(counted, 'calls', { get: () => calls }) as CountedConnectors
+  return {
+    ...counted,
+    get calls() {
+      return calls
+    },
+  }
 }
 
 /** Adds connector calls to a reply that does not yield them itself. Each call is charged. */

@@ -203,11 +203,9 @@ function receive(catalogue: Catalogue, message: ToThread): void {
       windows.set(run, window)
       const onDirty = (take: () => ChatBatch[]) => sendBatch(() => ({ type: 'batches', run, batches: take() }))
       const runLog = createLog(request.turnId)
-      const ownAsked = new Map<number, (tokens: number) => void>()
-      asked.set(run, ownAsked)
       const askStep = (of: StepRequest) =>
         new Promise<number>((resolve) => {
-          ownAsked.set(of.serial, resolve)
+          asked.set(run, (asked.get(run) ?? new Map<number, (tokens: number) => void>()).set(of.serial, resolve))
           send({ type: 'step', run, request: of })
         })
       return begin(run, runLog, (signal) => {
