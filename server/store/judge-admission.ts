@@ -37,12 +37,14 @@ type TaskFacts = LimitFacts & {
   account: Account
 }
 
+type Judged = Pick<AdmitTask, 'agentId' | 'connectorIds' | 'cost' | 'idempotency' | 'waitingMax'>
+
 /**
  * Checks a task and returns the first reason against it, in this order: an earlier request with its idempotency key or
  * quote, plan, blocks, rates, limits, balance.
  */
 export function judgeTask(
-  { agentId, connectorIds, cost, idempotency }: Pick<AdmitTask, 'agentId' | 'connectorIds' | 'cost' | 'idempotency'>,
+  { agentId, connectorIds, cost, idempotency, waitingMax }: Judged,
   facts: TaskFacts,
 ): TaskNotAccepted | undefined {
   const { account, earlier, isQuoteUsed, keyRate, limits, now, payloads, rate, waiting, windows } = facts
@@ -61,9 +63,8 @@ export function judgeTask(
   if (until !== null && until > now) return { outcome: 'refused', reason: 'connectors-blocked', until, rate }
   if (isFull(rate)) return { outcome: 'refused', reason: 'rate', rate }
   if (keyRate && keyRate.used >= keyRate.limit) return { outcome: 'refused', reason: 'key-rate', keyRate, rate }
-  if (limits.tasksWaiting !== null && waiting >= limits.tasksWaiting) {
-    return { outcome: 'refused', reason: 'waiting', limit: limits.tasksWaiting, rate }
-  }
+  const limit = Math.min(limits.tasksWaiting ?? Infinity, waitingMax ?? Infinity)
+  if (waiting >= limit) return { outcome: 'refused', reason: 'waiting', limit, rate }
   if (payloads) return { outcome: 'refused', reason: 'payloads', payloads, rate }
   const full = fullFor(cost, windows)
   if (full) return { outcome: 'refused', reason: 'limit', window: full, required: cost, rate }

@@ -44,6 +44,8 @@ export type AdmitTask = {
   timeoutMs?: number | null
   /** Limits of the credential used for the request. */
   limits?: CredentialLimits | null
+  /** Max queued tasks of the user, if the queue of all users is short of room. */
+  waitingMax?: number | null
 }
 
 export type AdmitTaskResult =

@@ -117,6 +117,7 @@ export async function createTask(
     webhookUrl,
     quoteId,
     limits: caller.limits,
+    waitingMax: runner.waitingMax,
     ...(expiresInSeconds !== undefined && { expiresInMs: expiresInSeconds * 1000 }),
     ...(timeoutSeconds !== undefined && { timeoutMs: Math.ceil(timeoutSeconds * 1000) }),
     tags: Object.keys(tags).length === 0 ? null : tags,

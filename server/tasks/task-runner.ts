@@ -89,6 +89,13 @@ export class TaskRunner {
     })
   }
 
+  /** Max queued tasks of one user: an eighth of the queue once it is half full, so that no user fills it for the others. */
+  get waitingMax(): number | null {
+    const { queuedMax } = this.#options
+    if (queuedMax === 0 || this.#queuedCount < queuedMax / 2) return null
+    return Math.max(1, Math.floor(queuedMax / 8))
+  }
+
   /** Settles tasks that a crash left processing, then starts running queued tasks. */
   async start(): Promise<void> {
     const { concurrency, source, store } = this.#options

@@ -131,37 +131,6 @@ test('requests that wait for their turn take nobody room', async () => {
   await service.stop()
 })
 
-test('a full queue refuses tasks with 503 before anything is charged, and repeats what is done', async () => {
-  const service = await startService({ limits: { taskConcurrency: 0, maxQueuedTasks: 2, executionsPerMinute: 0 } })
-  const { key } = await service.createPerson({ balanceUsd: '1.0000' })
-  const idempotency = { 'Idempotency-Key': 'one' }
-  const first = await service.createTask(key, 'test.echo', {}, idempotency)
-  expect((await service.createTask(key, 'test.echo')).status).toBe(200)
-  const refused = await service.createTask(key, 'test.echo')
-  expect(refused.status).toBe(503)
-  expect(Number(refused.headers.get('retry-after'))).toBeGreaterThan(0)
-  expect((await service.get('/api/account', key)).body.balanceUsd).toBe('0.9800')
-  expect((await service.get('/api/tasks', key)).body.total).toBe(2)
-  expect((await service.createTask(key, 'test.echo', {}, idempotency)).body).toEqual(first.body)
-  await service.stop()
-})
-
-test('tasks that are taken up make room in the queue, also after a restart', async () => {
-  const first = await startService({ limits: { taskConcurrency: 0, maxQueuedTasks: 1, executionsPerMinute: 0 } })
-  const { key } = await first.createPerson()
-  const { taskId } = (await first.createTask(key, 'test.echo')).body
-  expect((await first.createTask(key, 'test.echo')).status).toBe(503)
-  await first.app.stop()
-  const full = await startService({ dataDir: first.dataDir, limits: { taskConcurrency: 0, maxQueuedTasks: 1 } })
-  expect((await full.createTask(key, 'test.echo')).status).toBe(503)
-  await full.stop()
-  const second = await startService({ dataDir: first.dataDir, limits: { maxQueuedTasks: 1, executionsPerMinute: 0 } })
-  await second.get(`/api/tasks/${taskId}?wait=20`, key)
-  expect(await second.runTask(key, 'test.echo', { n: 1 })).toMatchObject({ status: 'completed' })
-  await second.stop()
-  await first.stop()
-})
-
 const limits = { maxWritesInFlight: 500, maxReadsInFlight: 1000, maxLoopDelayMs: 50 }
 const write = () => ({ method: 'DELETE', url: '/api/keys/x', headers: {} }) as IncomingMessage
 

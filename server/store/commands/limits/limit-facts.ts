@@ -17,7 +17,12 @@ import { readWindows } from './spend-windows.ts'
 // Limits read by an admission. Reads for the credential are sent right behind the account lock and run after it. Reads for
 // the plan and the user are sent only if the account shows such limits, so users without limits pay nothing.
 
-type Asking = { userId: string; limits?: CredentialLimits | null; payloadBytes?: number }
+type Asking = {
+  userId: string
+  limits?: CredentialLimits | null
+  payloadBytes?: number
+  waitingMax?: number | null
+}
 
 export type ReadLimits = LimitFacts & { rate: RateState }
 
@@ -26,7 +31,11 @@ function commonRate({ executionsPerMinute, plans = noPlans }: StoreLimits): numb
   return plans.byDefault.executionsPerMinute ?? executionsPerMinute
 }
 
-export function askLimits(on: Reads, { limits: credential, payloadBytes = 0, userId }: Asking, limits: StoreLimits) {
+export function askLimits(
+  on: Reads,
+  { limits: credential, payloadBytes = 0, userId, waitingMax = null }: Asking,
+  limits: StoreLimits,
+) {
   const asked = {
     rate: on.rate(userId, commonRate(limits)),
     keyRate: credential?.rate ? askKeyRate(on, credential.rate) : undefined,
@@ -38,7 +47,8 @@ export function askLimits(on: Reads, { limits: credential, payloadBytes = 0, use
   ): Op<ReadLimits> {
     const own = limitsOf(account, limits.plans ?? noPlans)
     const perMinute = own.executionsPerMinute ?? limits.executionsPerMinute
-    const askedWaiting = ofTask && own.tasksWaiting !== null ? on.waiting(userId) : undefined
+    const limitsWaiting = ofTask && (own.tasksWaiting !== null || waitingMax !== null)
+    const askedWaiting = limitsWaiting ? on.waiting(userId) : undefined
     let rate = yield* asked.rate
     if (rate.limitMax < perMinute) rate = yield* on.rate(userId, perMinute)
     const keyRate = asked.keyRate && (yield* asked.keyRate)(now)
