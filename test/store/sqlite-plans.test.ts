@@ -29,13 +29,14 @@ async function planStore(): Promise<Planned[]> {
 
 /**
  * Parameters stay unbound: with values in their place SQLite could choose a partial index that it cannot use later. The
- * text is given without quotes, on one line and with `?` for each parameter.
+ * text is given without quotes, on one line and with `?` for each parameter, which is an expression in the statement.
  */
 function planOf(raw: Database.Database, given: string): Planned {
   const text = given.replaceAll(/:[a-z]\w*/gi, '?')
   const unbound = Array.from({ length: text.split('?').length - 1 }, () => null)
   const steps = raw.prepare(`EXPLAIN QUERY PLAN ${text}`).all(...unbound) as { detail: string }[]
-  return { sql: text.replaceAll('"', '').replaceAll(/\s+/g, ' '), plan: steps.map(({ detail }) => detail) }
+  const plain = text.replaceAll(/(?:\b0 \+ )?\+\?/g, '?')
+  return { sql: plain.replaceAll('"', '').replaceAll(/\s+/g, ' '), plan: steps.map(({ detail }) => detail) }
 }
 
 const planned = await planStore()
