@@ -115,7 +115,12 @@ export class SimProvider {
     const script = this.#scripts.get(n)?.[step]
     if (!script) throw new Error(`call ${step} of message ${n} has no script`)
     if (this.#isRefused(script, `${n} ${step}`)) return refuse(response, script.refused!.status)
-    const bill = { step, ...countPrompt(body, received.length, script), completionTokens: 0, reasoningTokens: 0 }
+    const bill = {
+      step,
+      ...countPrompt(body, received.length, { script, step }),
+      completionTokens: 0,
+      reasoningTokens: 0,
+    }
     const billed: BilledCall = {
       ...bill,
       completionTokensMax: body.max_tokens,
@@ -134,7 +139,11 @@ export class SimProvider {
   }
 }
 
-function countPrompt({ messages, tools = [] }: Wire, bytes: number, script: ModelScript) {
+function countPrompt(
+  { messages, tools = [] }: Wire,
+  bytes: number,
+  { script, step }: { script: ModelScript; step: number },
+) {
   const { cached = 0, density, documents = 0, overcounts = 0 } = script
   const texts = tools.length === 0 ? [] : [JSON.stringify(tools)]
   for (const { content, tool_calls: calls = [] } of messages) {
@@ -148,10 +157,12 @@ function countPrompt({ messages, tools = [] }: Wire, bytes: number, script: Mode
   const ofDocuments = hasDocuments ? Math.max(0, Math.floor((readerContextTokens - known) * documents)) : 0
   const promptTokens = known + ofDocuments + overcounts
   const pieces = messages.length + tools.length
+  const ofBytes = bytes + aroundEachMax * pieces + aroundMax + (parts.length > 0 ? readerContextTokens : 0)
   return {
     promptTokens,
     cachedPromptTokens: Math.floor(promptTokens * cached),
-    promptTokensMax: bytes + aroundEachMax * pieces + aroundMax + (parts.length > 0 ? readerContextTokens : 0),
+    // A later call is held by what the provider counted before it.
+    promptTokensMax: step > 0 && overcounts > 0 ? known + ofDocuments : ofBytes,
   }
 }
 
