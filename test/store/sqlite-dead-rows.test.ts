@@ -68,7 +68,11 @@ test('writes and lists read few pages of what is over', async () => {
   await world.call()
   counter.isCounting = false
   await world.stop()
-  const large = [...counter.pages].filter(([, pages]) => pages > pagesMax)
+  // Bound values are expressions.
+  const plain = (sql: string) => sql.replaceAll('0 + ', '').replaceAll('+:', ':')
+  const large = [...counter.pages]
+    .filter(([, pages]) => pages > pagesMax)
+    .map(([sql, pages]) => [plain(sql), pages] as const)
   expect(large.filter(([sql]) => !known.some((one) => one.test(sql)))).toEqual([])
   expect(known.filter((one) => !large.some(([sql]) => one.test(sql)))).toEqual([])
   expect(counter.pages.size).toBeGreaterThan(150)
