@@ -11,6 +11,11 @@ export class Gates {
     this.#waiting.delete(name)
   }
 
+  /** For another world in this process, whose gates may have the same names. */
+  closeAll(): void {
+    this.#ends.clear()
+  }
+
   /** Resolves when the gate is open; rejects when the signal fires first. */
   async pass(name: string, signal: AbortSignal): Promise<GateEnd> {
     const end = this.#ends.get(name)

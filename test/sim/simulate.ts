@@ -28,6 +28,7 @@ import { MachineTime } from './sim-clock.ts'
 import { postgresSimEngine } from './postgres-sim.ts'
 import { sqliteSimEngine, type SimEngine } from './sim-engine.ts'
 import { abandonedHaveEnded } from './sim-host.ts'
+import { gates } from './sim-gates.ts'
 import { SimRandom } from './sim-random.ts'
 import { endsOf, moneyOf, type SimReport } from './sim-report.ts'
 import { SimWorld, startOfTime, type KnownPassword } from './sim-world.ts'
@@ -155,6 +156,7 @@ export type Simulation = {
 
 /** One world from its seed, until that many operations were done or something does not hold. */
 export async function simulate({ inProcess = false, postgres, ...world }: Simulation): Promise<SimReport> {
+  gates.closeAll()
   const engine = postgres ? await postgresSimEngine(postgres) : sqliteSimEngine(inProcess)
   try {
     return await simulateOn(engine, world)
