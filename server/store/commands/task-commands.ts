@@ -19,7 +19,7 @@ import { inTime, taskColumns, taskRecord, type ReadTaskRow } from '../task-rows.
 import { blockAfterCall, countFailure } from './abuse-block.ts'
 import { thisAttempt } from './attempt-notes.ts'
 import type { Answer, Op, Reads, Tx } from './command.ts'
-import { eventIdOf, hasEvent, recordEvent } from './events/event-rows.ts'
+import { eventIdOf, recordEvent, setHasEvent } from './events/event-rows.ts'
 import { askKey, insertKey, stillKept } from './idempotency-rows.ts'
 import { countKeyRate } from './limits/key-rates.ts'
 import { askLimits, type ReadLimits } from './limits/limit-facts.ts'
@@ -96,7 +96,7 @@ const ifPassed = ' AND (CAST(:passedAt AS bigint) IS NULL OR lease_until <= :pas
 const ended = `RETURNING ${columns('userId agentId endpointId cost givenBack webhookUrl completedAt countedIn connectorIds cancelableUntil hasEvent')}`
 const complete = statement<Ended>(
   'task_complete',
-  ({ greatest, ofLease }) => `UPDATE tasks SET status = 'completed', ${hasEvent('tasks')}, response = :response,
+  ({ greatest, ofLease }) => `UPDATE tasks SET status = 'completed', ${setHasEvent('tasks')}, response = :response,
       response_payload = :responsePayload, cost = cost - :givenBack, given_back = :givenBack, usage = :usage,
       progress = coalesce(:progress, progress), completed_at = ${greatest}(:now, started_at)${ofLease(', lease_until = NULL')}
     WHERE ${thisAttempt} ${ended}`,
@@ -106,7 +106,7 @@ const fail = statement<Ended>(
   ({
     greatest,
     ofLease,
-  }) => `UPDATE tasks SET status = 'failed', ${hasEvent('tasks')}, error_code = :code, error_message = :message,
+  }) => `UPDATE tasks SET status = 'failed', ${setHasEvent('tasks')}, error_code = :code, error_message = :message,
       error_details = :details, progress = coalesce(:progress, progress),
       completed_at = ${greatest}(:now, started_at)${ofLease(', lease_until = NULL')}
     WHERE ${thisAttempt}${ofLease(ifPassed)} ${ended}`,
@@ -115,7 +115,10 @@ const fromEnd = 'id = :taskId AND completed_at IS NULL'
 /** Ends a queued or running task. Its account is locked by then, so no other command ends or starts it. */
 const failOpen = statement<Ended>(
   'task_fail_open',
-  ({ greatest, ofLease }) => `UPDATE tasks SET status = 'failed', ${hasEvent('tasks')}, queued = 0, error_code = :code,
+  ({
+    greatest,
+    ofLease,
+  }) => `UPDATE tasks SET status = 'failed', ${setHasEvent('tasks')}, queued = 0, error_code = :code,
       error_message = :message, error_details = :details,
       completed_at = ${greatest}(:now, coalesce(started_at, created_at))${ofLease(', lease_until = NULL')}
     WHERE ${fromEnd} ${ended}`,

@@ -8,7 +8,7 @@ import type { StoreLimits } from '../store.ts'
 import type { GrowHold, GrowHoldResult, OpenTurn, OpenTurnResult, SettledTurn, SettleTurn } from '../session-inputs.ts'
 import { turnEndings } from '../turn-endings.ts'
 import type { Op, Reads, Tx } from './command.ts'
-import { eventIdOf, hasEvent, recordEvent } from './events/event-rows.ts'
+import { eventIdOf, recordEvent, setHasEvent } from './events/event-rows.ts'
 import { askKey, insertKey, stillKept } from './idempotency-rows.ts'
 import { payDebt, spend } from './payments/debt.ts'
 import { takeOnce } from './platform/client-token-rows.ts'
@@ -86,7 +86,7 @@ const grow = statement('turn_grow', 'UPDATE turns SET held = held + :by WHERE id
 const settle = statement<{ hasEvent: number }>(
   'turn_settle',
   ({ ofLease }) => `UPDATE turns SET held = 0, cost = :cost, outcome = :outcome, settled_at = :now,
-      ${hasEvent('turns')}${ofLease(', lease_until = NULL')}
+      ${setHasEvent('turns')}${ofLease(', lease_until = NULL')}
     WHERE id = :turnId AND settled_at IS NULL RETURNING has_event AS "hasEvent"`,
 )
 const abandoned = statement<{ id: string }>(

@@ -24,7 +24,8 @@ export class RateWindow {
   readonly #known = new Map<string, Known>()
 
   constructor(db: Database) {
-    // See `bound` of the dialect for the LIMIT. Selects the rows themselves: an aggregate over the limited rows runs as a co-routine, which takes twice as long.
+    // The dialect's `bound` says why the LIMIT is an expression. The rows themselves are selected, because an aggregate over
+    // them runs as a co-routine, which takes twice as long.
     const inWindow = (table: 'tasks' | 'turns') =>
       db
         .prepare<unknown[], EpochMs>(

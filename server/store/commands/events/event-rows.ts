@@ -57,7 +57,7 @@ const remove = statement(
 const moveSince = moveSetting('event_move_since', eventsSince)
 
 /** Sets the column while a row of `table` ends: 1 if the account has an enabled webhook. */
-export const hasEvent = (table: string) =>
+export const setHasEvent = (table: string) =>
   `has_event = CASE WHEN EXISTS (SELECT 1 FROM webhooks
     WHERE webhooks.user_id = ${table}.user_id AND disabled_at IS NULL) THEN 1 ELSE 0 END`
 
