@@ -3,9 +3,10 @@ import { storedObject, writeJson } from '../kernel/json-text.ts'
 import type { Task } from '../tasks/task-schema.ts'
 import { taskCanceled } from '../tasks/task-failures.ts'
 import type { Services } from '../rpc/context.ts'
+import { contentBlocks, type ContentBlock } from './content-blocks.ts'
 
 export type ToolResult = {
-  content: { type: 'text'; text: string }[]
+  content: ContentBlock[]
   structuredContent?: Record<string, unknown>
   isError?: true
   _meta: Record<string, unknown>
@@ -42,6 +43,8 @@ async function readWhole(
 /** Clients of revisions before 2026-07-28 reject a result whose `structuredContent` is not an object. */
 function success(result: Record<string, unknown>, meta: Record<string, unknown>): ToolResult {
   const json = writeJson(result)
+  const blocks = contentBlocks(json)
+  if (blocks) return { content: blocks, _meta: meta }
   if (json.startsWith('"')) return { content: [{ type: 'text', text: JSON.parse(json) as string }], _meta: meta }
   return { content: [{ type: 'text', text: json }], structuredContent: result, _meta: meta }
 }

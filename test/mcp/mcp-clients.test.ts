@@ -156,6 +156,34 @@ test('a string result is plain text, inline and stored, and any other value is a
   await service.stop()
 })
 
+test('a result that is content of the protocol is sent as such, and a wrong one as JSON', async () => {
+  const { client, service } = await startWorld()
+  const call = (value: unknown) => client.callTool({ name: 'desk_value', arguments: { value } })
+  const image = { type: 'image', data: 'iVBORw0KGgo=', mimeType: 'image/png', annotations: { audience: ['user'] } }
+  const audio = { type: 'audio', data: 'UklGRg==', mimeType: 'audio/wav' }
+  const resource = { type: 'resource', resource: { uri: 'test://a', mimeType: 'text/plain', text: 'A' } }
+  const blob = { type: 'resource', resource: { uri: 'test://b', blob: 'AAEC' } }
+  const content = [{ type: 'text', text: 'All of them:' }, image, audio, resource, blob]
+  const sent = await call({ content })
+  expect(sent.content).toEqual(content)
+  expect(sent).not.toHaveProperty('structuredContent')
+  const others = [
+    { content: [] },
+    { content: 'text' },
+    { content: [{ ...image, data: 'not base64' }] },
+    { content: [{ type: 'video', data: '', mimeType: 'video/mp4' }] },
+    { content: [image], pages: 1 },
+  ]
+  for (const value of others) {
+    expect(await call(value)).toMatchObject({
+      content: [{ type: 'text', text: JSON.stringify(value) }],
+      structuredContent: value,
+    })
+  }
+  await client.close()
+  await service.stop()
+})
+
 test('a wrong key is refused before the handshake', async () => {
   const { client, service } = await startWorld()
   await expect(connect(service, 'errand_sk_wrong')).rejects.toThrow()

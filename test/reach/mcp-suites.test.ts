@@ -20,6 +20,11 @@ const baseline = fileURLToPath(new URL('tools/mcp/conformance-baseline.yml', imp
 const run = promisify(execFile)
 const priceUsd = '0.0100'
 
+const image = { type: 'image', data: 'iVBORw0KGgo=', mimeType: 'image/png' }
+const resource = { type: 'resource', resource: { uri: 'test://one', mimeType: 'text/plain', text: 'One.' } }
+const contentEndpoint = (content: object[]) =>
+  defineEndpoint({ description: 'Returns content.', priceUsd, params: {}, run: () => ({ content }) })
+
 /** Its tools have the names that the suite calls. */
 const config = defineConfig({
   agents: [
@@ -42,6 +47,10 @@ const config = defineConfig({
             throw new Error('told to')
           },
         }),
+        image_content: contentEndpoint([image]),
+        audio_content: contentEndpoint([{ type: 'audio', data: 'UklGRg==', mimeType: 'audio/wav' }]),
+        embedded_resource: contentEndpoint([resource]),
+        multiple_content_types: contentEndpoint([{ type: 'text', text: 'All of them:' }, image, resource]),
         tool_with_progress: defineEndpoint({
           description: 'Tells how far it has come.',
           priceUsd,
@@ -161,7 +170,7 @@ test(
     await client.connect(new StreamableHTTPClientTransport(new URL('/mcp', service.url), { requestInit }))
     expect(client.getNegotiatedProtocolVersion()).toBe('2026-07-28')
     const { tools } = await client.listTools()
-    expect(tools).toHaveLength(5)
+    expect(tools).toHaveLength(9)
     expect(await client.callTool({ name: 'test_sum', arguments: { a: 2, b: 40 } })).toMatchObject({
       structuredContent: { sum: 42 },
     })
