@@ -5,7 +5,7 @@ import { checkLines, checkTerminal, readToEnd } from './chat-ends.ts'
 import { hasHeldChat, openChat } from './chat-steps.ts'
 import { checkReadAgain, leaveChat, statelessOnce, type LeftTurn } from './detached-steps.ts'
 import { happen } from './payment-steps.ts'
-import { crash } from './restart-steps.ts'
+import { checkKept, crash } from './restart-steps.ts'
 import type { SimAnswer } from './sim-client.ts'
 import type { KnownEvent } from './sim-payments.ts'
 import type { SimKey, SimPerson, SimSession } from './sim-state.ts'
@@ -205,6 +205,7 @@ export async function mixedBurst(world: SimWorld, crashes = false): Promise<numb
       `the accepted task ${body.taskId} is there`,
     )
   await world.quiesce()
+  if (crashes) checkKept(world)
   for (const event of kept) world.payments.checkKept(event)
   for (const turn of left) await checkReadAgain(world, turn, { isLost: crashes })
   model.sentAlone.clear()

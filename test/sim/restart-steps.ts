@@ -56,6 +56,7 @@ export async function restartStep(world: SimWorld): Promise<void> {
   checkSecrets(world)
   world.closeAudit()
   await start(world, world.host.dataDir, { nodes, seen: world.audit.seen })
+  checkKept(world)
 }
 
 /** Everything that waits goes on: nothing is left under way, and nothing is held. */
@@ -92,6 +93,7 @@ function mayBeAt(world: SimWorld, taskId: string, nodes: readonly number[]): boo
 export async function crashStep(world: SimWorld): Promise<void> {
   world.refresh()
   await crash(world)
+  checkKept(world)
 }
 
 export async function crash(world: SimWorld): Promise<void> {
@@ -164,10 +166,14 @@ async function start(world: SimWorld, dataDir: string, { nodes, seen }: Start): 
     task.mayInterrupt = false
     task.mustEnd = false
   }
-  world.audit.checkAll()
-  for (const id of [...world.state.sessions.keys()].slice(-30)) world.checkSessionRow(id)
   if (world.admin.token !== '') await world.adminCredential()
   await metricsBegin(world)
+}
+
+/** Everything is still there after a start, when nothing is under way. */
+export function checkKept(world: SimWorld): void {
+  world.audit.checkAll()
+  for (const id of [...world.state.sessions.keys()].slice(-30)) world.checkSessionRow(id)
 }
 
 /** A copy of everything, made beside the running service. */
@@ -216,6 +222,7 @@ export async function restoreStep(world: SimWorld): Promise<void> {
     world.bills.interrupted(id)
   }
   await start(world, dataDir, { nodes, seen })
+  checkKept(world)
 }
 
 /** No key and no cookie stands in clear in what is stored. */
