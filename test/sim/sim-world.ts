@@ -308,15 +308,18 @@ export class SimWorld {
     const { openTasks, openTurns, tasks, turns } = this.audit.seen
     const open = [...openTasks].map((id) => ({ row: tasks.get(id)!, task: this.state.tasks.get(id)! }))
     const working = open.filter(({ row }) => row.status === 'processing' && row.queued === 0)
-    for (const { task } of working) {
+    for (const { row, task } of working) {
       const { gate } = task.asked
-      if (task.mustEnd || gate === null || this.model.gateEnds.has(gate)) return `task ${task.id}`
+      // Without a node, it is still to be settled.
+      const waits = gate !== null && !this.model.gateEnds.has(gate) && this.engine.nodeOf(row, this.now) !== undefined
+      if (task.mustEnd || !waits) return `task ${task.id}`
     }
     const waiting = open.find(({ row, task }) => {
       const mayBegin = row.status === 'processing' || !this.isAtLimit(this.model.person(task.asked.userId))
       return row.queued === 1 && mayBegin
     })
-    if (waiting && working.length < simConcurrency * this.engine.nodes) return `the queued task ${waiting.task.id}`
+    if (waiting && working.length < simConcurrency * this.engine.nodes)
+      return `the queued task ${waiting.task.id} (leased until ${waiting.row.lease_until ?? 'never'}) at ${this.now}`
     for (const id of openTurns) {
       const { session_id: sessionId } = turns.get(id)!
       if (!this.chats.has(sessionId)) return `turn ${id} of ${sessionId}`
