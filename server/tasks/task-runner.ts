@@ -12,12 +12,16 @@ type TaskRunnerOptions = RunTaskParts & { ends: TaskEnds; concurrency: number; d
 
 const pauseMs = 1000
 const fullRetrySeconds = 30
+/** Part of the slots that is kept for users who hold less than it, if there are enough slots. */
+const keptPart = 1 / 8
+const slotsMin = 16
 
 /**
  * Runs the tasks queued in the store in a `PQueue`, `concurrency` at a time, round-robin by user.
  *
  * The store is the queue; memory holds only running tasks. The next task is chosen when there is room to run it, so no user waits
- * behind an earlier choice. Each task is then claimed separately, so `startedAt` is its real start.
+ * behind an earlier choice. Each task is then claimed separately, so `startedAt` is its real start. With 16 slots or
+ * more, the last eighth of them is for users who hold less than an eighth, so one user's long tasks do not take every slot.
  *
  * A runner is in one of four states, and each leads only to those below it:
  *
@@ -35,6 +39,8 @@ export class TaskRunner {
   /** Claims and runs the tasks taken from the store. It holds no more than it runs, so none waits in it. */
   readonly #jobs: PQueue
   readonly #running = new Map<string, { task: Claimed; deadline: number; stop: AbortController }>()
+  /** Number of jobs of each user that has any. */
+  readonly #jobsOf = new Map<string, number>()
   /** Tasks being claimed; `isCanceled` if a task was canceled during its claim. */
   readonly #claims = new Map<string, { claim: Promise<unknown>; isCanceled: boolean }>()
   readonly #draining = Promise.withResolvers<void>()
@@ -46,6 +52,8 @@ export class TaskRunner {
   /** Tasks not yet taken, in memory or not. */
   #queuedCount = 0
   #hasMore = true
+  /** Like `#hasMore`, for users who may take the last slots. */
+  #hasMoreOfFew = true
   #isAsking = false
   #pause: Promise<void> | undefined
 
@@ -187,8 +195,18 @@ export class TaskRunner {
   /** Called when tasks may be queued. If `userId` is given, one of that user's tasks has ended. */
   #tasksWait(userId?: string): void {
     if (userId) this.#passedOver.readmit(userId)
-    this.#hasMore = true
+    this.#hasMore = this.#hasMoreOfFew = true
     void this.#fill()
+  }
+
+  async #counted(task: Taken['tasks'][0]): Promise<void> {
+    const { userId } = task
+    this.#jobsOf.set(userId, (this.#jobsOf.get(userId) ?? 0) + 1)
+    await this.#job(task)
+    const left = this.#jobsOf.get(userId)! - 1
+    if (left === 0) this.#jobsOf.delete(userId)
+    else this.#jobsOf.set(userId, left)
+    if (left < this.#kept) this.#hasMoreOfFew = true
   }
 
   async #job({ id: taskId, userId }: Taken['tasks'][0]): Promise<void> {
@@ -240,11 +258,28 @@ export class TaskRunner {
     return this.#state === 'interrupted'
   }
 
+  get #kept(): number {
+    const { concurrency } = this.#options
+    return concurrency < slotsMin ? 0 : Math.floor(concurrency * keptPart)
+  }
+
+  /** How many tasks may be taken now, and of which users none. Undefined if no task may be. */
+  #room(): { isForAll: boolean; limit: number; passOver: ReadonlySet<string> } | undefined {
+    const free = this.#options.concurrency - this.#jobs.pending
+    const { users } = this.#passedOver
+    if (free > this.#kept) {
+      return this.#hasMore ? { isForAll: true, limit: free - this.#kept, passOver: users } : undefined
+    }
+    if (free === 0 || !this.#hasMoreOfFew) return undefined
+    const many = [...this.#jobsOf].flatMap(([userId, jobs]) => (jobs < this.#kept ? [] : [userId]))
+    return { isForAll: false, limit: free, passOver: new Set([...users, ...many]) }
+  }
+
   async #fill(): Promise<void> {
-    const { agents, concurrency, log, store } = this.#options
+    const { agents, log, store } = this.#options
     if (this.#isAsking) return
     this.#isAsking = true
-    while (this.#state === 'running' && this.#hasMore && this.#jobs.pending < concurrency) {
+    for (let room; this.#state === 'running' && (room = this.#room());) {
       if (this.#pause) {
         await this.#pause
         continue
@@ -253,19 +288,15 @@ export class TaskRunner {
         await Promise.race([agents.ready(), this.#draining.promise])
         continue
       }
-      this.#hasMore = false
-      const limit = concurrency - this.#jobs.pending
+      const { isForAll, limit, passOver } = room
       const claiming = this.#claims.keys()
+      this.#hasMoreOfFew = false
+      if (isForAll) this.#hasMore = false
       try {
-        const { after, tasks } = await store.takeTasks({
-          after: this.#after,
-          limit,
-          claiming,
-          passOver: this.#passedOver.users,
-        })
+        const { after, tasks } = await store.takeTasks({ after: this.#after, limit, claiming, passOver })
         this.#after = after
-        if (tasks.length > 0) this.#hasMore = true
-        for (const task of tasks) void this.#jobs.add(() => this.#job(task))
+        if (tasks.length > 0) this.#hasMore = this.#hasMoreOfFew = true
+        for (const task of tasks) void this.#jobs.add(() => this.#counted(task))
       } catch (error) {
         log.error({ err: error }, 'the queue cannot be read; it is tried again')
         this.#storeFailed()
@@ -276,7 +307,7 @@ export class TaskRunner {
 
   /** Pauses before the next query, to avoid a busy loop. */
   #storeFailed(): void {
-    this.#hasMore = true
+    this.#hasMore = this.#hasMoreOfFew = true
     this.#pause ??= new Promise<void>((resolve) => setTimeout(resolve, pauseMs).unref()).then(
       () => (this.#pause = undefined),
     )
