@@ -1,6 +1,6 @@
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'
-import { mkdtempSync, readFileSync, realpathSync, rmSync, writeFileSync } from 'node:fs'
+import { existsSync, mkdtempSync, readFileSync, realpathSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { setTimeout as delay } from 'node:timers/promises'
@@ -304,6 +304,39 @@ test('a server and what it has started end with the thread that began it', async
   await owner.terminate()
   for (const pid of pids) await expectGone(pid)
 })
+
+/** Of a process, on Linux. */
+const parentOf = (pid: number) => Number(/\) \w (\d+)/.exec(readFileSync(`/proc/${pid}/stat`, 'utf8'))![1])
+
+test.runIf(process.platform === 'linux')(
+  'a small process starts the servers, whose session has the lowest priority',
+  async () => {
+    const { pids, transport } = rogueTransport('serve')
+    const client = await connect(transport)
+    const launcher = parentOf(pids[0]!)
+    expect([launcher !== process.pid, parentOf(launcher)]).toEqual([true, process.pid])
+    const priority = `/proc/${pids[0]}/autogroup`
+    if (existsSync(priority)) expect(readFileSync(priority, 'utf8')).toMatch(/nice 19$/m)
+    await client.close()
+  },
+)
+
+test.runIf(process.platform === 'linux')(
+  'servers end with the process that started them, and the next one has another',
+  async () => {
+    const first = rogueTransport('stubborn')
+    const client = await connect(first.transport)
+    const pending = expect(call(client, 'hang')).rejects.toThrow('Connection closed')
+    process.kill(parentOf(first.pids[0]!), 'SIGKILL')
+    await pending
+    expect(first.transport.failure?.message).toMatch(/was ended by SIGKILL|closed its (in|out)put/)
+    await expectGone(first.pids[0]!)
+    const second = rogueTransport('serve')
+    const other = await connect(second.transport)
+    expect(await call(other, 'huge', { bytes: 3 })).toBe('xxx')
+    await other.close()
+  },
+)
 
 test('closing fails waiting calls at once, is done once, and ends what comes after', async () => {
   const { pids, transport } = rogueTransport('stubborn', { graceMs: 50 })

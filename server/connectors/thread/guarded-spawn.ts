@@ -1,7 +1,9 @@
-import { spawn, type ChildProcessWithoutNullStreams } from 'node:child_process'
+import { spawn, type ChildProcess } from 'node:child_process'
 import { accessSync, constants, existsSync, statSync } from 'node:fs'
+import type { Socket } from 'node:net'
 import { resolve } from 'node:path'
 import type { Duplex } from 'node:stream'
+import { must } from '../../kernel/assert.ts'
 import { codeOf } from '../../kernel/thrown.ts'
 import type { StdioTarget } from '../connector-spec.ts'
 
@@ -17,28 +19,49 @@ const shell = '/bin/sh'
  * cannot be orphaned at any instant. The shell parses no part of a command.
  */
 const guard = `(trap '' HUP INT TERM; exec ${shell} -c 'read -r line; kill -KILL 0' <&3 3<&- >/dev/null 2>&1) &`
+/**
+ * Linux may schedule each session as a unit (autogroup). Then the low priority of a server's processes counts only among
+ * themselves, unless their session has one too.
+ */
+const yieldToService = '{ echo 19 >/proc/self/autogroup; } 2>/dev/null;'
 /** Variables that shells add to the environment. */
 const shellVariables = ['PWD', 'OLDPWD', 'SHLVL', '_']
+
+/** Standard input, output and error of a server: new pipes, or sockets that are given to it. */
+type Stdio = 'pipe' | readonly [Socket, Socket, Socket]
 
 /**
  * Starts a server as the leader of a new process group. The group ends with this process at the latest, even on
  * SIGKILL. For a command that cannot be started, throws spawn's error or lets the child report it. Without groups or a
  * shell, as on Windows, the server only notices the end of its input.
  */
-export function guardedSpawn({ args, command, env }: StdioTarget, cwd: string): ChildProcessWithoutNullStreams {
+export function guardedSpawn({ args, command, env }: StdioTarget, cwd: string, stdio: Stdio): ChildProcess {
   const options = { env, cwd, windowsHide: true }
+  const streams = stdio === 'pipe' ? (['pipe', 'pipe', 'pipe'] as const) : stdio
   // On Windows a group would open a console.
-  if (!hasGroups || !existsSync(shell)) return spawn(command, args, { ...options, detached: hasGroups, stdio: 'pipe' })
+  if (!hasGroups || !existsSync(shell)) {
+    return spawn(command, args, { ...options, detached: hasGroups, stdio: [...streams] })
+  }
   const file = findCommand(command, { path: env['PATH'] ?? defaultPath, cwd })
   const added = shellVariables.filter((name) => env[name] === undefined)
-  const script = `${guard} unset ${added.join(' ')}; exec "$@" 3<&-`
+  const script = `${yieldToService} ${guard} unset ${added.join(' ')}; exec "$@" 3<&-`
   const child = spawn(shell, ['-c', script, 'sh', file, ...args], {
     ...options,
     detached: true,
-    stdio: ['pipe', 'pipe', 'pipe', 'pipe'],
+    stdio: [...streams, 'pipe'],
   })
   guardPipe(child)?.on('error', () => {})
   return child
+}
+
+/** Signals the whole group of a server that has not been reaped. Ignores that no member is left, or none may be signaled. */
+export function signalGroup(child: ChildProcess, signal: NodeJS.Signals): void {
+  try {
+    if (hasGroups) process.kill(-must(child.pid, 'a started process has an id'), signal)
+    else child.kill(signal)
+  } catch {
+    return
+  }
 }
 
 /** Pipe whose end ends the server. */

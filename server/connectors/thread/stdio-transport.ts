@@ -1,15 +1,14 @@
-import type { ChildProcessWithoutNullStreams } from 'node:child_process'
 import { existsSync } from 'node:fs'
 import { tmpdir } from 'node:os'
+import type { Readable, Writable } from 'node:stream'
 import type { JSONRPCMessage, MCPTransport, validateJSONRPCMessage } from '@ai-sdk/mcp'
-import { must } from '../../kernel/assert.ts'
 import { heavinessOf } from '../../kernel/json-values.ts'
 import { LineSplitter } from '../../kernel/line-splitter.ts'
 import { codeOf } from '../../kernel/thrown.ts'
 import { valuesMax } from './answer-meter.ts'
 import { AnswerPlace, type AnswerRoom } from './answer-place.ts'
 import { ConnectorError, type StdioTarget } from '../connector-spec.ts'
-import { guardedSpawn, guardPipe, hasGroups } from './guarded-spawn.ts'
+import { launch, type Launched } from './launcher.ts'
 
 export type StdioOptions = {
   lineBytesMax: number
@@ -53,9 +52,11 @@ export class StdioTransport implements MCPTransport {
   /** Functions that settle messages still being written. */
   readonly #sends = new Set<(error?: ConnectorError) => void>()
   readonly #answer: AnswerPlace | undefined
-  readonly #exited = Promise.withResolvers<void>()
   #validate: typeof validateJSONRPCMessage | undefined
-  #child: ChildProcessWithoutNullStreams | undefined
+  #starting: Promise<void> | undefined
+  #server: Launched | undefined
+  /** Resolves when the server's standard streams are closed. */
+  #closed: Promise<unknown> | undefined
   #isOver = false
   #failure: ConnectorError | undefined
   #closing: Promise<void> | undefined
@@ -86,22 +87,18 @@ export class StdioTransport implements MCPTransport {
     // The library takes 50 ms to load, so only runs with connectors load it.
     const { validateJSONRPCMessage } = await import('@ai-sdk/mcp')
     this.#validate = validateJSONRPCMessage
-    if (this.#isOver || this.#child) throw new ConnectorError(closed)
-    await new Promise<void>((resolve, reject) => {
-      const refuse = (error: unknown) => {
-        this.#fail(describeSpawn(error, this.#cwd))
-        reject(this.#failure ?? new ConnectorError(closed))
-      }
-      try {
-        const child = (this.#child = guardedSpawn(this.#target, this.#cwd))
-        child.once('spawn', resolve)
-        // Stays attached, because signals that cannot be sent are reported here too.
-        child.on('error', (error) => (child.pid === undefined ? refuse(error) : this.onerror?.(error)))
-        if (child.pid !== undefined) this.#attend(child, child.pid)
-      } catch (error) {
-        refuse(error)
-      }
-    })
+    if (this.#isOver || this.#starting) throw new ConnectorError(closed)
+    this.#starting = this.#launch()
+    await this.#starting
+  }
+
+  async #launch(): Promise<void> {
+    try {
+      this.#attend((this.#server = await launch(this.#target, this.#cwd)))
+    } catch (error) {
+      this.#fail(describeSpawn(error, this.#cwd))
+    }
+    if (this.#isOver) throw this.#failure ?? new ConnectorError(closed)
   }
 
   /**
@@ -111,7 +108,7 @@ export class StdioTransport implements MCPTransport {
    */
   send(message: JSONRPCMessage): Promise<void> {
     return new Promise((resolve, reject) => {
-      if (this.#isOver || !this.#child) return reject(this.#failure ?? new ConnectorError(closed))
+      if (this.#isOver || !this.#server) return reject(this.#failure ?? new ConnectorError(closed))
       const settle = (error?: ConnectorError) => {
         this.#sends.delete(settle)
         if (error) reject(error)
@@ -119,7 +116,7 @@ export class StdioTransport implements MCPTransport {
       }
       this.#sends.add(settle)
       // After an error the message waits for the failure that is about to be reported.
-      this.#child.stdin.write(`${JSON.stringify(message)}\n`, (error) => {
+      this.#server.stdin.write(`${JSON.stringify(message)}\n`, (error) => {
         if (!error) settle()
       })
     })
@@ -135,67 +132,51 @@ export class StdioTransport implements MCPTransport {
 
   async #close(): Promise<void> {
     this.#finish(new ConnectorError(closed))
-    const child = this.#child
-    if (child?.pid === undefined) return
-    child.stdin.end()
+    await this.#starting?.catch(() => {})
+    const server = this.#server
+    if (!server) return
+    server.stdin.end()
     for (const signal of ['SIGTERM', 'SIGKILL'] as const) {
-      if (await this.#exitsWithin(this.#options.graceMs ?? 500)) break
-      this.#signal(signal)
+      if (await this.#exitsWithin(server, this.#options.graceMs ?? 500)) break
+      server.signal(signal)
     }
-    await this.#exited.promise
-    // A process that has left the group may hold these pipes open, which would keep our process alive.
-    for (const pipe of [child.stdin, child.stdout, child.stderr, guardPipe(child)]) pipe?.destroy()
+    await server.exited
+    // A process that has left the group may hold these open, which would keep our process alive.
+    for (const stream of [server.stdin, server.stdout, server.stderr]) stream.destroy()
+    await this.#closed
   }
 
   get #cwd(): string {
     return this.#target.cwd ?? tmpdir()
   }
 
-  #attend(child: ChildProcessWithoutNullStreams, pid: number): void {
-    child.stdin.on('error', () => this.#failSoon(inputClosed))
-    child.stdout.on('error', () => this.#failSoon(outputClosed))
-    child.stdout.on('end', () => this.#failSoon(outputClosed))
-    child.stdout.on('data', (chunk: Buffer) => this.#receive(chunk))
-    child.stderr.on('error', () => {})
-    child.stderr.on('data', (chunk: Buffer) => {
+  #attend({ exited, pid, stderr, stdin, stdout }: Launched): void {
+    stdin.on('error', () => this.#failSoon(inputClosed))
+    stdout.on('error', () => this.#failSoon(outputClosed))
+    stdout.on('end', () => this.#failSoon(outputClosed))
+    stdout.on('data', (chunk: Buffer) => this.#receive(chunk))
+    stderr.on('error', () => {})
+    stderr.on('data', (chunk: Buffer) => {
       this.#stderr = Buffer.concat([this.#stderr, chunk.subarray(-stderrBytesMax)]).subarray(-stderrBytesMax)
     })
-    child.once('exit', (code, signal) => {
-      this.#signal('SIGKILL')
+    const areRead = Promise.all([closing(stdout), closing(stderr)])
+    this.#closed = Promise.all([closing(stdin), areRead])
+    void exited.then(async ({ code, signal }) => {
       const how = code === null ? `was ended by ${signal}` : `exited with code ${code}`
       this.#exit = `The connector's server ${how} before it answered.`
-      this.#exited.resolve()
       this.#options.onGone?.(pid)
       this.#failSoon(this.#exit)
+      await areRead
+      this.#fail(this.#exit)
     })
-    // All of its output has been read by then.
-    child.once('close', () => this.#fail(must(this.#exit, 'a process closes after its exit')))
     this.#options.onSpawn?.(pid)
   }
 
-  /**
-   * Signals the whole group. This must not hit an unrelated process with a reused pid, which it could once the server
-   * has been reaped. Until 'exit' it has not been; Node emits that as it reaps, and a last signal is sent right then.
-   * If the group has a member left, its number is not reused (POSIX fork). If it has none, none is found, unless the
-   * system cycled through all other numbers within that instant. After 'exit' nothing is signaled, nor need it be:
-   * SIGKILL reaches every member, including a process being forked.
-   */
-  #signal(signal: NodeJS.Signals): void {
-    const child = must(this.#child, 'only a process that was started is signalled')
-    if (this.#exit !== undefined) return
-    try {
-      if (hasGroups) process.kill(-must(child.pid, 'a started process has an id'), signal)
-      else child.kill(signal)
-    } catch {
-      // No member is left, or none may be signaled.
-    }
-  }
-
-  /** The timer keeps nothing alive. A process that has not exited keeps ours running, so the timer still fires. */
-  async #exitsWithin(ms: number): Promise<boolean> {
+  /** The timer keeps nothing alive. A server that has not exited keeps our process running, so the timer still fires. */
+  async #exitsWithin({ exited }: Launched, ms: number): Promise<boolean> {
     const { promise, resolve } = Promise.withResolvers<false>()
     const timer = setTimeout(() => resolve(false), ms).unref()
-    const hasExited = await Promise.race([promise, this.#exited.promise.then(() => true)])
+    const hasExited = await Promise.race([promise, exited.then(() => true)])
     clearTimeout(timer)
     return hasExited
   }
@@ -245,10 +226,8 @@ export class StdioTransport implements MCPTransport {
     if (this.#isOver) return
     this.#failure = new ConnectorError(message)
     this.#finish(this.#failure)
-    if (this.#child?.pid !== undefined) {
-      this.#child.stdin.destroy()
-      this.#child.stdout.destroy()
-    }
+    this.#server?.stdin.destroy()
+    this.#server?.stdout.destroy()
     void this.close()
   }
 
@@ -259,6 +238,10 @@ export class StdioTransport implements MCPTransport {
     for (const settle of this.#sends) settle(error)
     this.onclose?.()
   }
+}
+
+function closing(stream: Readable | Writable): Promise<void> {
+  return new Promise((resolve) => stream.once('close', () => resolve()))
 }
 
 /** Worded for users, without the command and folder, which are the operator's. */

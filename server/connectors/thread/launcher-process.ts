@@ -1,0 +1,73 @@
+import { createServer, type Socket } from 'node:net'
+import type { ChildProcess } from 'node:child_process'
+import { must } from '../../kernel/assert.ts'
+import { codeOf, messageOf } from '../../kernel/thrown.ts'
+import { guardedSpawn, guardPipe, signalGroup } from './guarded-spawn.ts'
+import type { FromLauncher, ToLauncher } from './launcher.ts'
+
+// Entry point of the launcher's process. It ends with the thread that started it, and the guards of its servers then end
+// those.
+
+type Start = Extract<ToLauncher, { type: 'start' }>
+
+const path = must(process.argv[2], 'the launcher is given its socket')
+const children = new Map<number, ChildProcess>()
+const starts: Start[] = []
+/** Connections in the order of the starts, three for each. */
+const arrived: Socket[] = []
+
+function tell(message: FromLauncher): void {
+  // After a disconnect nobody listens.
+  process.send!(message, () => {})
+}
+
+function refuse(id: number, error: unknown): void {
+  tell({ type: 'refused', id, code: codeOf(error), message: messageOf(error) })
+}
+
+function start({ cwd, id, target }: Start, stdio: [Socket, Socket, Socket]): void {
+  try {
+    const child = guardedSpawn(target, cwd, stdio)
+    children.set(id, child)
+    child.once('spawn', () => tell({ type: 'started', id, pid: child.pid! }))
+    child.on('error', (error) => {
+      if (child.pid === undefined) refuse(id, error)
+    })
+    child.once('exit', (code, signal) => {
+      signalGroup(child, 'SIGKILL')
+      guardPipe(child)?.destroy()
+      children.delete(id)
+      tell({ type: 'exited', id, code, signal })
+    })
+  } catch (error) {
+    refuse(id, error)
+  } finally {
+    // The server has its own descriptors.
+    for (const stream of stdio) stream.destroy()
+  }
+}
+
+function startNext(): void {
+  while (starts.length > 0 && arrived.length >= 3) {
+    start(starts.shift()!, arrived.splice(0, 3) as [Socket, Socket, Socket])
+  }
+}
+
+process.on('message', (message: ToLauncher) => {
+  if (message.type === 'start') {
+    starts.push(message)
+    return startNext()
+  }
+  const child = children.get(message.id)
+  if (child) signalGroup(child, message.signal)
+})
+process.on('disconnect', () => process.exit())
+// A stop of the service lets running tasks finish, with their servers.
+for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP'] as const) process.on(signal, () => {})
+
+const server = createServer({ pauseOnConnect: true, allowHalfOpen: true }, (socket) => {
+  socket.on('error', () => {})
+  arrived.push(socket)
+  startNext()
+})
+server.listen(path, () => tell({ type: 'ready' }))

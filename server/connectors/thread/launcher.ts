@@ -1,0 +1,194 @@
+import { fork, type ChildProcess } from 'node:child_process'
+import { once } from 'node:events'
+import { mkdtempSync, rmSync } from 'node:fs'
+import { connect, type Socket } from 'node:net'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import type { Readable, Writable } from 'node:stream'
+import { must } from '../../kernel/assert.ts'
+import { siblingModule } from '../../kernel/sibling-module.ts'
+import type { StdioTarget } from '../connector-spec.ts'
+import { guardedSpawn, guardPipe, hasGroups, signalGroup } from './guarded-spawn.ts'
+
+// Starting a process copies the page tables of the process that does it. Meanwhile the memory of that process cannot
+// change, so all of its threads stand still: 58 ms for each gigabyte, and several times as long on a busy machine. Servers
+// are therefore started by a small process, the launcher. Their standard streams are sockets between this thread and the
+// server, so messages do not pass through the launcher.
+
+export type ToLauncher =
+  | { type: 'start'; id: number; target: StdioTarget; cwd: string }
+  | { type: 'signal'; id: number; signal: NodeJS.Signals }
+export type FromLauncher =
+  | { type: 'ready' }
+  | { type: 'started'; id: number; pid: number }
+  | { type: 'refused'; id: number; code: string; message: string }
+  | ({ type: 'exited'; id: number } & Exit)
+
+type Exit = { code: number | null; signal: NodeJS.Signals | null }
+
+/** A running server, which leads a process group. */
+export type Launched = {
+  pid: number
+  stdin: Writable
+  stdout: Readable
+  stderr: Readable
+  /** Resolves when the server has exited and the rest of its group was killed. */
+  exited: Promise<Exit>
+  /** Signals the whole group until the server has exited. */
+  signal(signal: NodeJS.Signals): void
+}
+
+/** Longer paths of sockets are refused by some systems. */
+const folderCharsMax = 70
+
+let launcher: Launcher | undefined
+
+/** Starts a server. Rejects with spawn's error if its command cannot be started. */
+export async function launch(target: StdioTarget, cwd: string): Promise<Launched> {
+  if (!hasGroups) return await launchHere(target, cwd)
+  launcher ??= new Launcher(() => (launcher = undefined))
+  const of = launcher
+  try {
+    await of.ready
+  } catch {
+    // No folder for its socket, or no process for it.
+    return await launchHere(target, cwd)
+  }
+  return await of.launch(target, cwd)
+}
+
+async function launchHere(target: StdioTarget, cwd: string): Promise<Launched> {
+  const child = guardedSpawn(target, cwd, 'pipe')
+  const exited = new Promise<Exit>((resolve) =>
+    child.once('exit', (code, signal) => {
+      signalGroup(child, 'SIGKILL')
+      guardPipe(child)?.destroy()
+      resolve({ code, signal })
+    }),
+  )
+  await once(child, 'spawn')
+  child.on('error', () => {})
+  const { stderr, stdin, stdout } = child
+  const signal = (name: NodeJS.Signals) => {
+    if (child.exitCode === null && child.signalCode === null) signalGroup(child, name)
+  }
+  return { pid: child.pid!, stdin: stdin!, stdout: stdout!, stderr: stderr!, exited, signal }
+}
+
+class Launcher {
+  readonly ready: Promise<void>
+  readonly #process: ChildProcess
+  readonly #path: string
+  readonly #started = new Map<number, PromiseWithResolvers<number>>()
+  readonly #exited = new Map<number, (exit: Exit) => void>()
+  #lastId = 0
+  /** Ends when the connections of the last start are made. */
+  #connecting: Promise<unknown> = Promise.resolve()
+
+  constructor(onGone: () => void) {
+    const folder = mkdtempSync(join(tmpdir().length > folderCharsMax ? '/tmp' : tmpdir(), 'errand-'))
+    this.#path = join(folder, 'launcher')
+    const isReady = Promise.withResolvers<void>()
+    this.ready = isReady.promise
+    // Not in the group of the service, which gets the signals of a terminal.
+    this.#process = fork(siblingModule(import.meta.url, 'launcher-process'), [this.#path], {
+      detached: true,
+      env: {},
+      execArgv: [],
+      stdio: ['ignore', 'ignore', 'ignore', 'ipc'],
+    })
+    const gone = () => {
+      onGone()
+      rmSync(folder, { recursive: true, force: true })
+      const error = new Error('The process that starts the servers of connectors has ended.')
+      isReady.reject(error)
+      for (const { reject } of this.#started.values()) reject(error)
+      // Their guards have killed them.
+      for (const resolve of this.#exited.values()) resolve({ code: null, signal: 'SIGKILL' })
+    }
+    this.#process.once('exit', gone)
+    this.#process.on('error', gone)
+    this.#process.on('message', (message: FromLauncher) => {
+      if (message.type === 'ready') isReady.resolve()
+      else this.#receive(message)
+    })
+    isReady.promise.catch(() => {})
+    void isReady.promise.finally(() => this.#keepAlive()).catch(() => {})
+  }
+
+  async launch(target: StdioTarget, cwd: string): Promise<Launched> {
+    const id = ++this.#lastId
+    const started = Promise.withResolvers<number>()
+    this.#started.set(id, started)
+    const exited = new Promise<Exit>((resolve) => this.#exited.set(id, resolve))
+    this.#keepAlive()
+    let streams: readonly Socket[] = []
+    try {
+      const connecting = this.#connecting.then(() => this.#connect({ type: 'start', id, target, cwd }))
+      this.#connecting = connecting.catch(() => {})
+      streams = await connecting
+      const pid = await started.promise
+      const [stdin, stdout, stderr] = streams as [Socket, Socket, Socket]
+      const signal = (name: NodeJS.Signals) => {
+        if (this.#exited.has(id)) this.#send({ type: 'signal', id, signal: name })
+      }
+      return { pid, stdin, stdout, stderr, exited, signal }
+    } catch (error) {
+      for (const stream of streams) stream.destroy()
+      this.#exited.delete(id)
+      throw error
+    } finally {
+      this.#started.delete(id)
+      this.#keepAlive()
+    }
+  }
+
+  /** The launcher takes connections in their order, three for each start. */
+  async #connect(start: ToLauncher): Promise<Socket[]> {
+    const streams: Socket[] = []
+    try {
+      for (let n = 0; n < 3; n++) {
+        // As with a pipe, the end of the server's input is noticed when something is written to it.
+        const socket = connect({ path: this.#path, allowHalfOpen: n === 0 })
+        streams.push(socket)
+        await once(socket, 'connect')
+      }
+    } catch (error) {
+      for (const stream of streams) stream.destroy()
+      // Other connections would be taken for those that are missing.
+      this.#process.kill('SIGKILL')
+      throw error
+    }
+    this.#send(start)
+    return streams
+  }
+
+  #send(message: ToLauncher): void {
+    // Its end is reported as such.
+    this.#process.send(message, () => {})
+  }
+
+  #receive(message: Exclude<FromLauncher, { type: 'ready' }>): void {
+    const { id } = message
+    if (message.type === 'started') return this.#started.get(id)?.resolve(message.pid)
+    if (message.type === 'refused') {
+      return this.#started.get(id)?.reject(Object.assign(new Error(message.message), { code: message.code }))
+    }
+    const { code, signal } = message
+    this.#exited.get(id)?.({ code, signal })
+    this.#exited.delete(id)
+    this.#keepAlive()
+  }
+
+  /** A server that has not exited keeps this process running, and the launcher alone does not. */
+  #keepAlive(): void {
+    const channel = must(this.#process.channel, 'the launcher has a channel')
+    if (this.#exited.size > 0) {
+      this.#process.ref()
+      channel.ref()
+    } else {
+      this.#process.unref()
+      channel.unref()
+    }
+  }
+}
