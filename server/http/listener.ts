@@ -85,6 +85,7 @@ export function createListener(parts: ListenerParts): Server {
   const queue = new RequestQueue<Arrived>({
     serve: (arrived, sender) => (parts.gate.enter(arrived.request, sender) ? answer : turnAway)(arrived),
     turnAway,
+    hasBacklog: () => parts.services.store.hasBacklog(),
   })
   limitConnections(server, parts)
   server.on('clientError', (error: Error & { code?: string }, socket: Socket) => {

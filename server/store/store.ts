@@ -381,6 +381,8 @@ export type Store = {
   readState(): Promise<StoreState>
   /** Whether a write would succeed. Tries one if the last write failed. */
   canWrite(): Promise<boolean>
+  /** Whether so many commands wait for a connection to the database that more would only wait, too. */
+  hasBacklog(): boolean
   /** Writes events for expired sessions, a bounded number. Returns true if there may be more. */
   noteExpired(): Promise<boolean>
   /** Deletes expired rows, a bounded number. Returns true if there may be more. */

@@ -1,14 +1,15 @@
 import type { IncomingMessage, ServerResponse } from 'node:http'
-import { setImmediate as nextTick } from 'node:timers/promises'
+import { setImmediate as nextTick, setTimeout as delay } from 'node:timers/promises'
 import { expect, test } from 'vitest'
 import { RequestQueue } from '../../server/http/limits/request-queue.ts'
 
 /** A queue whose requests take so long each, with who was served in each tick. */
-function newQueue(requestMs: number) {
+function newQueue(requestMs: number, hasBacklog = () => false) {
   const ticks: string[][] = [[]]
   const turnedAway: string[] = []
   const note = ({ headers }: IncomingMessage) => headers.authorization ?? ''
   const queue = new RequestQueue({
+    hasBacklog,
     serve: ({ request, response }) => {
       ticks.at(-1)!.push(note(request))
       const end = performance.now() + ('isSlow' in response ? 50 : requestMs)
@@ -43,6 +44,18 @@ test('requests that arrive together are begun over several ticks, each user’s 
   // Three fit into eight milliseconds, before the first tick's end and after it.
   for (const tick of ticks) expect(tick.length).toBeLessThanOrEqual(8)
   expect(ticks.flat().indexOf('one')).toBeLessThanOrEqual(8)
+})
+
+test('nothing is begun while commands wait for the database, and then each user is served in turn', async () => {
+  let waiting = 1
+  const { served, take, ticks } = newQueue(0, () => waiting > 0)
+  for (let n = 0; n < 20; n++) take('many')
+  take('one')
+  await delay(20)
+  expect(ticks.flat()).toEqual([])
+  waiting = 0
+  await served(21)
+  expect(ticks.flat().indexOf('one')).toBeLessThanOrEqual(1)
 })
 
 test('one whose client has left before its turn is not served', async () => {

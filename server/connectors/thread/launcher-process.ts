@@ -17,7 +17,7 @@ const starts: Start[] = []
 const arrived: Socket[] = []
 
 function tell(message: FromLauncher): void {
-  // After a disconnect nobody listens.
+  // Failures are ignored: the parent has gone.
   process.send!(message, () => {})
 }
 

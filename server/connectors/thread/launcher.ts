@@ -10,10 +10,10 @@ import { siblingModule } from '../../kernel/sibling-module.ts'
 import type { StdioTarget } from '../connector-spec.ts'
 import { guardedSpawn, guardPipe, hasGroups, signalGroup } from './guarded-spawn.ts'
 
-// Starting a process copies the page tables of the process that does it. Meanwhile the memory of that process cannot
-// change, so all of its threads stand still: 58 ms for each gigabyte, and several times as long on a busy machine. Servers
-// are therefore started by a small process, the launcher. Their standard streams are sockets between this thread and the
-// server, so messages do not pass through the launcher.
+// A small process, the launcher, starts the servers. Starting a process copies the page tables of the process that does
+// it. Its memory cannot change meanwhile, so all of its threads stand still: 58 ms for each gigabyte, and several times as
+// long on a busy machine. The standard streams of a server are sockets to this thread, so messages do not pass through the
+// launcher.
 
 export type ToLauncher =
   | { type: 'start'; id: number; target: StdioTarget; cwd: string }
@@ -46,15 +46,22 @@ let launcher: Launcher | undefined
 /** Starts a server. Rejects with spawn's error if its command cannot be started. */
 export async function launch(target: StdioTarget, cwd: string): Promise<Launched> {
   if (!hasGroups) return await launchHere(target, cwd)
-  launcher ??= new Launcher(() => (launcher = undefined))
-  const of = launcher
+  const current = await readyLauncher()
+  return await (current ? current.launch(target, cwd) : launchHere(target, cwd))
+}
+
+/** Returns undefined if its socket has no folder or its process does not start. */
+async function readyLauncher(): Promise<Launcher | undefined> {
   try {
-    await of.ready
+    launcher ??= new Launcher((gone) => {
+      if (launcher === gone) launcher = undefined
+    })
+    const current = launcher
+    await current.ready
+    return current
   } catch {
-    // No folder for its socket, or no process for it.
-    return await launchHere(target, cwd)
+    return undefined
   }
-  return await of.launch(target, cwd)
 }
 
 async function launchHere(target: StdioTarget, cwd: string): Promise<Launched> {
@@ -85,12 +92,12 @@ class Launcher {
   /** Ends when the connections of the last start are made. */
   #connecting: Promise<unknown> = Promise.resolve()
 
-  constructor(onGone: () => void) {
+  constructor(onGone: (launcher: Launcher) => void) {
     const folder = mkdtempSync(join(tmpdir().length > folderCharsMax ? '/tmp' : tmpdir(), 'errand-'))
     this.#path = join(folder, 'launcher')
     const isReady = Promise.withResolvers<void>()
     this.ready = isReady.promise
-    // Not in the group of the service, which gets the signals of a terminal.
+    // A terminal signals the process group of the service, which the launcher must not belong to.
     this.#process = fork(siblingModule(import.meta.url, 'launcher-process'), [this.#path], {
       detached: true,
       env: {},
@@ -98,7 +105,7 @@ class Launcher {
       stdio: ['ignore', 'ignore', 'ignore', 'ipc'],
     })
     const gone = () => {
-      onGone()
+      onGone(this)
       rmSync(folder, { recursive: true, force: true })
       const error = new Error('The process that starts the servers of connectors has ended.')
       isReady.reject(error)
@@ -148,7 +155,7 @@ class Launcher {
     const streams: Socket[] = []
     try {
       for (let n = 0; n < 3; n++) {
-        // As with a pipe, the end of the server's input is noticed when something is written to it.
+        // The first one is the server's input. Like a pipe, it stays open until a write to it fails.
         const socket = connect({ path: this.#path, allowHalfOpen: n === 0 })
         streams.push(socket)
         await once(socket, 'connect')

@@ -5,10 +5,17 @@ import { identified, Sender } from './request-gate.ts'
 
 type Waiting = { request: IncomingMessage; response: ServerResponse }
 type Entry<Arrived> = { arrived: Arrived; place: Place }
-type Serve<Arrived> = (arrived: Arrived, sender: Sender) => void
+type Options<Arrived> = {
+  serve: (arrived: Arrived, sender: Sender) => void
+  turnAway: (arrived: Arrived) => void
+  /** Whether so many commands wait for the database that no more requests are to be started. */
+  hasBacklog?: () => boolean
+}
 
 /** How long one event-loop tick may start work on requests; the rest wait for the next tick. */
 const tickMs = 8
+/** Interval at which requests that wait for the database are tried again. */
+const backlogMs = 1
 /** Bounds for waiting requests. */
 const bounds = { perUser: 1000, total: 4000 }
 const strangersName = ''
@@ -34,11 +41,13 @@ export function senderKnown(request: Queued, userId: string): void {
  * Starts work on only as many requests per event-loop tick as fit in a few milliseconds, alternating between senders.
  * Each user known by previously valid credentials is a sender. All other clients are one sender, because made-up
  * credentials could give each request its own line. Without the queue, requests that arrive together would block the
- * loop for their sum. A client that sends thousands would delay everyone.
+ * loop for their sum. A client that sends thousands would delay everyone. The same holds for a database with few
+ * connections, so nothing is started while enough commands wait for one.
  */
 export class RequestQueue<Arrived extends Waiting> {
-  readonly #serve: Serve<Arrived>
+  readonly #serve: Options<Arrived>['serve']
   readonly #turnAway: (arrived: Arrived) => void
+  readonly #hasBacklog: () => boolean
   readonly #strangers = new Sender(null)
   readonly #byCredentials = new Map<string, Sender>()
   readonly #byUser = new Map<string, { sender: Sender; credentials: string[] }>()
@@ -48,9 +57,10 @@ export class RequestQueue<Arrived extends Waiting> {
   /** Start of this tick's work; undefined if it has had none. */
   #since: number | undefined
 
-  constructor({ serve, turnAway }: { serve: Serve<Arrived>; turnAway: (arrived: Arrived) => void }) {
+  constructor({ hasBacklog = () => false, serve, turnAway }: Options<Arrived>) {
     this.#serve = serve
     this.#turnAway = turnAway
+    this.#hasBacklog = hasBacklog
   }
 
   /** Serves a request now or later, or turns it away if too many already wait. */
@@ -87,11 +97,13 @@ export class RequestQueue<Arrived extends Waiting> {
 
   #hasTime(): boolean {
     const now = performance.now()
+    const hasBacklog = this.#hasBacklog()
     if (this.#since === undefined) {
       this.#since = now
-      setImmediate(this.#tickOver)
+      if (hasBacklog) setTimeout(this.#tickOver, backlogMs)
+      else setImmediate(this.#tickOver)
     }
-    return now - this.#since < tickMs
+    return !hasBacklog && now - this.#since < tickMs
   }
 
   readonly #tickOver = (): void => {

@@ -173,6 +173,7 @@ function composeStore(db: Database, options: SqliteStoreOptions, onClose: () => 
       isWritable: !commit.isFailing,
     }),
     canWrite: () => commit.canWrite(),
+    hasBacklog: () => false,
     backup: async (file) => {
       // One statement over one snapshot. The step-wise backup starts again at every commit of another process, so
       // beside a busy server it never ended.

@@ -22,6 +22,9 @@ export type PgClient = {
 }
 
 export type PgPool = {
+  /** Connections, and calls that wait for one. */
+  readonly totalCount: number
+  readonly waitingCount: number
   connect(): Promise<PgClient>
   query(query: string | PgQuery, values?: readonly unknown[]): Promise<PgResult>
   end(): Promise<void>
