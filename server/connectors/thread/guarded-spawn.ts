@@ -19,11 +19,6 @@ const shell = '/bin/sh'
  * cannot be orphaned at any instant. The shell parses no part of a command.
  */
 const guard = `(trap '' HUP INT TERM; exec ${shell} -c 'read -r line; kill -KILL 0' <&3 3<&- >/dev/null 2>&1) &`
-/**
- * Linux may schedule each session as a unit (autogroup). Then the low priority of a server's processes counts only among
- * themselves, unless their session has one too.
- */
-const yieldToService = '{ echo 19 >/proc/self/autogroup; } 2>/dev/null;'
 /** Variables that shells add to the environment. */
 const shellVariables = ['PWD', 'OLDPWD', 'SHLVL', '_']
 
@@ -44,7 +39,7 @@ export function guardedSpawn({ args, command, env }: StdioTarget, cwd: string, s
   }
   const file = findCommand(command, { path: env['PATH'] ?? defaultPath, cwd })
   const added = shellVariables.filter((name) => env[name] === undefined)
-  const script = `${yieldToService} ${guard} unset ${added.join(' ')}; exec "$@" 3<&-`
+  const script = `${guard} unset ${added.join(' ')}; exec "$@" 3<&-`
   const child = spawn(shell, ['-c', script, 'sh', file, ...args], {
     ...options,
     detached: true,

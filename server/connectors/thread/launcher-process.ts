@@ -1,5 +1,6 @@
-import { createServer, type Socket } from 'node:net'
 import type { ChildProcess } from 'node:child_process'
+import { writeFileSync } from 'node:fs'
+import { createServer, type Socket } from 'node:net'
 import { must } from '../../kernel/assert.ts'
 import { codeOf, messageOf } from '../../kernel/thrown.ts'
 import { guardedSpawn, guardPipe, signalGroup } from './guarded-spawn.ts'
@@ -9,6 +10,13 @@ import type { FromLauncher, ToLauncher } from './launcher.ts'
 // those.
 
 type Start = Extract<ToLauncher, { type: 'start' }>
+
+const nicenessMax = 19
+/** Each server beyond the first has a lower priority by so much. All of them together then weigh about as much as two processes. */
+const nicenessStep = 3
+/** Linux takes ten changes of priority a second from all unprivileged processes together. */
+const retryMs = 150
+const retriesMax = 100
 
 const path = must(process.argv[2], 'the launcher is given its socket')
 const children = new Map<number, ChildProcess>()
@@ -28,8 +36,12 @@ function refuse(id: number, error: unknown): void {
 function start({ cwd, id, target }: Start, stdio: [Socket, Socket, Socket]): void {
   try {
     const child = guardedSpawn(target, cwd, stdio)
+    const niceness = Math.min(nicenessMax, nicenessStep * children.size)
     children.set(id, child)
-    child.once('spawn', () => tell({ type: 'started', id, pid: child.pid! }))
+    child.once('spawn', () => {
+      tell({ type: 'started', id, pid: child.pid! })
+      lowerPriority(child, niceness)
+    })
     child.on('error', (error) => {
       if (child.pid === undefined) refuse(id, error)
     })
@@ -44,6 +56,21 @@ function start({ cwd, id, target }: Start, stdio: [Socket, Socket, Socket]): voi
   } finally {
     // The server has its own descriptors.
     for (const stream of stdio) stream.destroy()
+  }
+}
+
+/**
+ * Lowers the priority of a server's session by the number of servers that run already. Linux may schedule each session as
+ * a unit (autogroup), whatever the niceness of its processes, so many servers would leave little to the service.
+ */
+function lowerPriority(child: ChildProcess, niceness: number, retries = retriesMax): void {
+  if (niceness === 0 || child.exitCode !== null || child.signalCode !== null) return
+  try {
+    writeFileSync(`/proc/${child.pid}/autogroup`, String(niceness))
+  } catch (error) {
+    if (codeOf(error) === 'EAGAIN' && retries > 0) {
+      setTimeout(() => lowerPriority(child, niceness, retries - 1), retryMs)
+    }
   }
 }
 
