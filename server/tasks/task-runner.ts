@@ -202,11 +202,14 @@ export class TaskRunner {
   async #counted(task: Taken['tasks'][0]): Promise<void> {
     const { userId } = task
     this.#jobsOf.set(userId, (this.#jobsOf.get(userId) ?? 0) + 1)
-    await this.#job(task)
-    const left = this.#jobsOf.get(userId)! - 1
-    if (left === 0) this.#jobsOf.delete(userId)
-    else this.#jobsOf.set(userId, left)
-    if (left < this.#kept) this.#hasMoreOfFew = true
+    try {
+      await this.#job(task)
+    } finally {
+      const left = this.#jobsOf.get(userId)! - 1
+      if (left === 0) this.#jobsOf.delete(userId)
+      else this.#jobsOf.set(userId, left)
+      if (left < this.#kept) this.#hasMoreOfFew = true
+    }
   }
 
   async #job({ id: taskId, userId }: Taken['tasks'][0]): Promise<void> {
