@@ -4,9 +4,8 @@ import { ChatEvent } from '../server/chat/chat-schema.ts'
 import { assert } from '../server/kernel/assert.ts'
 import { errorCatalogue } from '../server/kernel/errors.ts'
 import { TaskEvent } from '../server/tasks/task-schema.ts'
-import { rootRouter } from '../server/rpc/root-router.ts'
-
-type Definition = { type: string; inputs: readonly ZodType[]; output: ZodType | undefined }
+import { allProcedures } from '../server/rpc/root-router.ts'
+import { definitionOf } from '../server/rpc/trpc.ts'
 
 /**
  * Generates `client/types/api-types.ts`: the inputs and outputs of every procedure, as types without library imports.
@@ -14,21 +13,20 @@ type Definition = { type: string; inputs: readonly ZodType[]; output: ZodType | 
 export function clientTypesFile(): string {
   const named = new Map<string, string>()
   const kinds = new Map<string, string[]>(['query', 'mutation'].map((kind) => [kind, []]))
-  const slices = rootRouter._def.record as unknown as Record<string, Record<string, { _def: Definition }>>
   typeOf(ChatEvent, 'output', named)
   typeOf(TaskEvent, 'output', named)
-  for (const [slice, procedures] of Object.entries(slices)) {
-    for (const [name, { _def: procedure }] of Object.entries(procedures)) {
-      const [input] = procedure.inputs
-      const lines = kinds.get(procedure.type)
-      assert(input && lines, 'a procedure is a query or a mutation and has an input')
-      // A procedure without an output is a stream, which has its own interface.
-      if (!procedure.output) continue
-      const types = [typeOf(input, 'input', named), typeOf(procedure.output, 'output', named)]
-      lines.push(`  '${slice}.${name}': {\n    input: ${types[0]}\n    output: ${types[1]}\n  }\n`)
-    }
+  for (const [name, procedure] of Object.entries(allProcedures)) {
+    const { inputs, output, type } = definitionOf(procedure)
+    const [input] = inputs
+    const lines = kinds.get(type)
+    assert(input && lines, 'a procedure is a query or a mutation and has an input')
+    // A procedure without an output is a stream, which has its own interface.
+    if (!output) continue
+    const types = [typeOf(input, 'input', named), typeOf(output, 'output', named)]
+    lines.push(`  '${name}': {\n    input: ${types[0]}\n    output: ${types[1]}\n  }\n`)
   }
-  const chatInput = slices['chat']?.['stream']?._def.inputs[0]
+  const chat = allProcedures['chat.stream']
+  const chatInput = chat && definitionOf(chat).inputs[0]
   assert(chatInput, 'a chat has an input')
   const codes = Object.keys(errorCatalogue).map((code) => `'${code}'`)
   return [

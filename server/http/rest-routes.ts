@@ -1,10 +1,9 @@
 import type { AnyProcedure } from '@trpc/server'
-import type { ZodType } from 'zod'
 import { assert } from '../kernel/assert.ts'
 import { badField } from '../kernel/errors.ts'
 import { directCall } from '../rpc/call-procedure.ts'
-import { rootRouter } from '../rpc/root-router.ts'
-import { accessOf, type ProcedureMeta } from '../rpc/trpc.ts'
+import { allProcedures, rootRouter } from '../rpc/root-router.ts'
+import { accessOf, definitionOf } from '../rpc/trpc.ts'
 import { eventsForm, linesForm, restForm } from './answer-forms.ts'
 import { disconnectSignal, streamReader } from './limits/disconnect-signal.ts'
 import { queryFields, readQuery } from './query-input.ts'
@@ -14,16 +13,10 @@ import type { RoutedRequest } from './routed-request.ts'
 export const read = ['GET', 'HEAD']
 
 /** REST routes, derived from the procedures' `openapi` meta, so that no path is written twice. */
-export const restRoutes: readonly Route[] = Object.values(
-  rootRouter._def.procedures as unknown as Record<string, AnyProcedure>,
-).flatMap(toRoute)
+export const restRoutes: readonly Route[] = Object.values(allProcedures).flatMap(toRoute)
 
 function toRoute(procedure: AnyProcedure): Route[] {
-  const { type, meta, inputs } = procedure._def as unknown as {
-    type: string
-    meta: ProcedureMeta | undefined
-    inputs: readonly ZodType[]
-  }
+  const { inputs, meta, type } = definitionOf(procedure)
   if (!meta?.openapi) return []
   assert(type === 'query' || type === 'mutation', 'a REST operation is a query or a mutation')
   const { method, operationId, path } = meta.openapi
@@ -99,7 +92,7 @@ type Streamed = Pick<Route, 'isGated' | 'auth' | 'handle'>
 
 function streamed(procedure: AnyProcedure, stallMs: number, more?: (routed: RoutedRequest) => object): Streamed {
   const call = directCall(procedure)
-  const fields = queryFields((procedure._def as unknown as { inputs: readonly ZodType[] }).inputs[0])
+  const fields = queryFields(definitionOf(procedure).inputs[0])
   return {
     isGated: true,
     auth: accessOf(procedure),

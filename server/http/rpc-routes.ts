@@ -1,5 +1,4 @@
 import type { IncomingMessage, ServerResponse } from 'node:http'
-import type { AnyProcedure } from '@trpc/server'
 import { nodeHTTPRequestHandler } from '@trpc/server/adapters/node-http'
 import type { Caller } from '../auth/caller.ts'
 import { rateHeaders } from '../billing/rate-headers.ts'
@@ -7,8 +6,8 @@ import { ErrandError, toErrandError } from '../kernel/errors.ts'
 import { Batch, batchCallsMax } from '../rpc/batch.ts'
 import { directCall } from '../rpc/call-procedure.ts'
 import { assertNoMeta, envelope } from '../rpc/envelope.ts'
-import { rootRouter } from '../rpc/root-router.ts'
-import { accessOf, errandErrorOf, type AccessCheck, type ProcedureMeta } from '../rpc/trpc.ts'
+import { allProcedures, rootRouter } from '../rpc/root-router.ts'
+import { accessOf, definitionOf, errandErrorOf, type AccessCheck } from '../rpc/trpc.ts'
 import { rpcForm } from './answer-forms.ts'
 import { disconnectSignal, streamReader } from './limits/disconnect-signal.ts'
 import { reportError, type ErrorParts } from './request-pipeline.ts'
@@ -29,9 +28,9 @@ const accessChecks = new Map<string, AccessCheck | null>()
 /** The same procedures as typed RPC: each by its name, and several in a batch. */
 export function rpcRoutes(parts: RpcParts): Route[] {
   const ofAll = { isGated: true, takesIdempotencyKey: true, form: rpcForm }
-  const procedures = Object.entries(rootRouter._def.procedures as unknown as Record<string, AnyProcedure>)
+  const procedures = Object.entries(allProcedures)
   const single = procedures.flatMap(([operation, procedure]): Route[] => {
-    const { meta, type } = procedure._def as unknown as { type: string; meta: ProcedureMeta | undefined }
+    const { meta, type } = definitionOf(procedure)
     const call = meta?.isStream ? undefined : directCall(procedure)
     const auth = accessOf(procedure)
     accessChecks.set(operation, auth)

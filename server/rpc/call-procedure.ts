@@ -1,22 +1,10 @@
 import type { AnyProcedure } from '@trpc/server'
-import type { ZodType } from 'zod'
 import { badInput } from '../agents/config/params-schema.ts'
 import { assert } from '../kernel/assert.ts'
 import type { Context } from './context.ts'
+import { definitionOf } from './trpc.ts'
 
 type Call = { context: Context; input: unknown; signal: AbortSignal | undefined }
-
-/**
- * tRPC's internal definition of a procedure. Its version is pinned, and the assertions below fail at startup if it
- * changes.
- */
-type Definition = {
-  inputs: readonly ZodType[]
-  /** Undefined if the answer is a stream. */
-  output: ZodType | undefined
-  middlewares: readonly unknown[]
-  resolver: (options: { ctx: Context; input: unknown; signal: AbortSignal | undefined }) => unknown
-}
 
 /**
  * Calls a procedure like tRPC does: input schema, resolver, output schema. tRPC's own chain copies its options six
@@ -24,7 +12,7 @@ type Definition = {
  * this would skip them.
  */
 export function directCall(procedure: AnyProcedure): (call: Call) => Promise<unknown> {
-  const { inputs, middlewares, output, resolver } = procedure._def as unknown as Definition
+  const { inputs, middlewares, output, resolver } = definitionOf(procedure)
   const [schema] = inputs
   assert(schema && inputs.length === 1, 'a procedure has one input schema')
   assert(middlewares.length === (output ? 3 : 2), 'a procedure has its input, its output and its resolver')

@@ -1,3 +1,4 @@
+import type { AnyProcedure } from '@trpc/server'
 import { systemRouter } from '../admin/system-router.ts'
 import { usersRouter } from '../admin/users-router.ts'
 import { agentsRouter } from '../agents/agents-router.ts'
@@ -38,6 +39,9 @@ export const rootRouter = router({
   platformKeys: platformKeysRouter,
   system: systemRouter,
 })
+
+/** Procedures by name, such as `tasks.create`. */
+export const allProcedures = rootRouter._def.procedures as unknown as Record<string, AnyProcedure>
 
 /** Type that the typed client is built on. */
 export type AppRouter = typeof rootRouter

@@ -1,6 +1,6 @@
 import { initTRPC, TRPCError, type AnyProcedure } from '@trpc/server'
 import { TRPC_ERROR_CODES_BY_KEY, type TRPC_ERROR_CODE_KEY } from '@trpc/server/rpc'
-import { ZodError } from 'zod'
+import { ZodError, type ZodType } from 'zod'
 import { badInput } from '../agents/config/params-schema.ts'
 import type { Caller } from '../auth/caller.ts'
 import { requireAdmin, requirePlatform, requireScope } from '../auth/caller.ts'
@@ -97,17 +97,32 @@ export type Credential = 'apiKey' | 'browserSession' | 'platformKey' | 'clientTo
 /** Keyed by resolver. */
 const accesses = new WeakMap<object, { check: AccessCheck; credentials: readonly Credential[] }>()
 
+/** tRPC's internal definition of a procedure. Its version is pinned, and `directCall` asserts at startup what is used. */
+type ProcedureDefinition = {
+  type: string
+  meta?: ProcedureMeta
+  inputs: readonly ZodType[]
+  /** Undefined if the answer is a stream. */
+  output: ZodType | undefined
+  middlewares: readonly unknown[]
+  resolver: (options: { ctx: Context; input: unknown; signal: AbortSignal | undefined }) => unknown
+}
+
+export function definitionOf(of: AnyProcedure): ProcedureDefinition {
+  return of._def as unknown as ProcedureDefinition
+}
+
 /** Access check of a procedure, so that no body is read from a caller who may not send it. Null for a public one. */
-export function accessOf({ _def: definition }: AnyProcedure): AccessCheck | null {
-  const { meta, resolver } = definition as unknown as { meta?: ProcedureMeta; resolver: object }
+export function accessOf(of: AnyProcedure): AccessCheck | null {
+  const { meta, resolver } = definitionOf(of)
   const access = accesses.get(resolver)
   assert((access === undefined) === (meta?.isPublic === true), 'a procedure says whom it is for, or is public')
   return access?.check ?? null
 }
 
 /** Credentials that a procedure accepts; empty for a public one. */
-export function credentialsOf({ _def: definition }: AnyProcedure): readonly Credential[] {
-  return accesses.get((definition as unknown as { resolver: object }).resolver)?.credentials ?? []
+export function credentialsOf(of: AnyProcedure): readonly Credential[] {
+  return accesses.get(definitionOf(of).resolver)?.credentials ?? []
 }
 
 type Resolver<Options, Output> = (options: Options) => Output
@@ -193,7 +208,7 @@ function resolveIn<Options extends { ctx: Context }, Output>(
   options: Options,
   resolve: Resolver<WithCaller<Options>, Output>,
 ): Output {
-  const make = () => resolve(options as unknown as WithCaller<Options>)
+  const make = () => resolve(options as Options & { ctx: CallerContext })
   const { batch } = options.ctx
   // tRPC accepts a promise in place of a value.
   return batch ? (batch.call(make) as Output) : make()

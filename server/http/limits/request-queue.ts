@@ -113,7 +113,7 @@ export class RequestQueue<Arrived extends Waiting> {
 
   async #serveWaiting(): Promise<void> {
     while (this.#places.taken > 0 && this.#hasTime()) {
-      const [[sender, own]] = this.#waiting as unknown as [[Sender, Entry<Arrived>[]]]
+      const [sender, own] = this.#waiting.entries().next().value!
       this.#waiting.delete(sender)
       const { arrived, place } = own.shift()!
       if (own.length > 0) this.#waiting.set(sender, own)
