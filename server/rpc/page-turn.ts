@@ -1,16 +1,38 @@
 import { ErrandError } from '../kernel/errors.ts'
-import { FairPlaces } from '../kernel/fair-places.ts'
+import { FairPlaces, type Place } from '../kernel/fair-places.ts'
 import { ownTurn } from '../kernel/own-turn.ts'
 
 const waiting = new FairPlaces({ perUser: 100 })
 
+type Read<Page> = {
+  /** Reads a small page; undefined if the whole page is larger. */
+  small: () => Promise<Page | undefined>
+  whole: () => Promise<Page>
+}
+
+/** Reads a small page of the user at once, and a large one like `pageTurn`. Throws 503 if many of them already wait. */
+export async function readPage<Page>(userId: string, { small, whole }: Read<Page>): Promise<Page> {
+  const place = openPlace(userId)
+  try {
+    const page = await small()
+    if (page) return page
+    await ownTurn(userId)
+  } finally {
+    place.release()
+  }
+  return await whole()
+}
+
 /** Waits for an event-loop tick for a large page of the user. Throws 503 if many of them already wait. */
 export async function pageTurn(userId: string): Promise<void> {
-  const place = waiting.open(userId)
-  if (place.hold(1)) {
-    const message = 'Too many pages of this account are being read; read fewer at a time.'
-    throw new ErrandError('SERVICE_UNAVAILABLE', message, { retryAfterSeconds: 1 })
-  }
+  const place = openPlace(userId)
   await ownTurn(userId)
   place.release()
+}
+
+function openPlace(userId: string): Place {
+  const place = waiting.open(userId)
+  if (!place.hold(1)) return place
+  const message = 'Too many pages of this account are being read; read fewer at a time.'
+  throw new ErrandError('SERVICE_UNAVAILABLE', message, { retryAfterSeconds: 1 })
 }

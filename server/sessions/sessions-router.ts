@@ -1,6 +1,6 @@
 import { Confirmation } from '../kernel/wire-types.ts'
 import { pageBytesOf } from '../rpc/context.ts'
-import { pageTurn } from '../rpc/page-turn.ts'
+import { readPage } from '../rpc/page-turn.ts'
 import { procedure, router, withScope, withWrite } from '../rpc/trpc.ts'
 import {
   createSession,
@@ -198,10 +198,13 @@ export const sessionsRouter = router({
           const { userId } = ctx.caller
           const read = (bytesMax: number) =>
             listMessages(ctx.services.sessions, { input: { ...input, bytesMax }, userId })
-          const small = await read(Math.min(smallPageBytes, pageBytesOf(ctx)))
-          if (small.messages.length >= Math.min(input.limit, small.total - input.offset)) return small
-          await pageTurn(userId)
-          return await read(pageBytesOf(ctx))
+          return await readPage(userId, {
+            small: async () => {
+              const page = await read(Math.min(smallPageBytes, pageBytesOf(ctx)))
+              return page.messages.length < Math.min(input.limit, page.total - input.offset) ? undefined : page
+            },
+            whole: () => read(pageBytesOf(ctx)),
+          })
         },
         'session',
       ),
