@@ -5,7 +5,6 @@ import { connect, type Socket } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import type { Readable, Writable } from 'node:stream'
-import { must } from '../../kernel/assert.ts'
 import { siblingModule } from '../../kernel/sibling-module.ts'
 import type { StdioTarget } from '../connector-spec.ts'
 import { guardedSpawn, guardPipe, hasGroups, signalGroup } from './guarded-spawn.ts'
@@ -106,12 +105,14 @@ class Launcher {
     })
     const gone = () => {
       onGone(this)
+      this.#process.kill('SIGKILL')
       rmSync(folder, { recursive: true, force: true })
       const error = new Error('The process that starts the servers of connectors has ended.')
       isReady.reject(error)
       for (const { reject } of this.#started.values()) reject(error)
       // Their guards have killed them.
       for (const resolve of this.#exited.values()) resolve({ code: null, signal: 'SIGKILL' })
+      this.#exited.clear()
     }
     this.#process.once('exit', gone)
     this.#process.on('error', gone)
@@ -159,6 +160,8 @@ class Launcher {
         const socket = connect({ path: this.#path, allowHalfOpen: n === 0 })
         streams.push(socket)
         await once(socket, 'connect')
+        // The transport notices a broken stream by its end.
+        socket.on('error', () => {})
       }
     } catch (error) {
       for (const stream of streams) stream.destroy()
@@ -189,13 +192,13 @@ class Launcher {
 
   /** A server that has not exited keeps this process running, and the launcher alone does not. */
   #keepAlive(): void {
-    const channel = must(this.#process.channel, 'the launcher has a channel')
+    const { channel } = this.#process
     if (this.#exited.size > 0) {
       this.#process.ref()
-      channel.ref()
+      channel?.ref()
     } else {
       this.#process.unref()
-      channel.unref()
+      channel?.unref()
     }
   }
 }
