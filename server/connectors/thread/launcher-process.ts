@@ -1,6 +1,7 @@
 import type { ChildProcess } from 'node:child_process'
-import { writeFileSync } from 'node:fs'
+import { rmSync, writeFileSync } from 'node:fs'
 import { createServer, type Socket } from 'node:net'
+import { dirname } from 'node:path'
 import { must } from '../../kernel/assert.ts'
 import { codeOf, messageOf } from '../../kernel/thrown.ts'
 import { guardedSpawn, guardPipe, signalGroup } from './guarded-spawn.ts'
@@ -88,7 +89,10 @@ process.on('message', (message: ToLauncher) => {
   const child = children.get(message.id)
   if (child) signalGroup(child, message.signal)
 })
-process.on('disconnect', () => process.exit())
+process.on('disconnect', () => {
+  rmSync(dirname(path), { recursive: true, force: true })
+  process.exit()
+})
 // A stop of the service lets running tasks finish, with their servers.
 for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP'] as const) process.on(signal, () => {})
 
