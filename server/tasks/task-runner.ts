@@ -39,8 +39,12 @@ export class TaskRunner {
   /** Claims and runs the tasks taken from the store. It holds no more than it runs, so none waits in it. */
   readonly #jobs: PQueue
   readonly #running = new Map<string, { task: Claimed; deadline: number; stop: AbortController }>()
-  /** Number of jobs of each user that has any. */
+  /** Number of slots for users who hold fewer. */
+  readonly #kept: number
+  /** Number of jobs of each user that has any, if slots are kept. */
   readonly #jobsOf = new Map<string, number>()
+  /** Users who may not take the kept slots. */
+  readonly #withMany = new Set<string>()
   /** Tasks being claimed; `isCanceled` if a task was canceled during its claim. */
   readonly #claims = new Map<string, { claim: Promise<unknown>; isCanceled: boolean }>()
   readonly #draining = Promise.withResolvers<void>()
@@ -59,6 +63,8 @@ export class TaskRunner {
 
   constructor(options: TaskRunnerOptions) {
     this.#options = options
+    const { concurrency } = options
+    this.#kept = concurrency < slotsMin ? 0 : Math.floor(concurrency * keptPart)
     this.#jobs = new PQueue({ concurrency: Math.max(1, options.concurrency), autoStart: false })
     this.#jobs.addEventListener('next', () => void this.#fill())
   }
@@ -199,26 +205,24 @@ export class TaskRunner {
     void this.#fill()
   }
 
-  async #counted(task: Taken['tasks'][0]): Promise<void> {
-    const { userId } = task
-    this.#jobsOf.set(userId, (this.#jobsOf.get(userId) ?? 0) + 1)
-    try {
-      await this.#job(task)
-    } finally {
-      const left = this.#jobsOf.get(userId)! - 1
-      if (left === 0) this.#jobsOf.delete(userId)
-      else this.#jobsOf.set(userId, left)
-      if (left < this.#kept) this.#hasMoreOfFew = true
-    }
+  #count(userId: string, by: 1 | -1): void {
+    if (this.#kept === 0) return
+    const jobs = (this.#jobsOf.get(userId) ?? 0) + by
+    if (jobs === 0) this.#jobsOf.delete(userId)
+    else this.#jobsOf.set(userId, jobs)
+    if (jobs >= this.#kept) this.#withMany.add(userId)
+    else if (this.#withMany.delete(userId)) this.#hasMoreOfFew = true
   }
 
   async #job({ id: taskId, userId }: Taken['tasks'][0]): Promise<void> {
     const { ends, log, source } = this.#options
     const stop = new AbortController()
+    this.#count(userId, 1)
     const end = await this.#run(taskId, stop).catch((error: unknown) => {
       log.error({ taskId, err: error }, 'a task could not be taken up; it is tried again')
       this.#storeFailed()
     })
+    this.#count(userId, -1)
     const running = this.#running.get(taskId)
     // A task that was queued again may already run in its next job.
     if (running?.stop === stop) this.#running.delete(taskId)
@@ -261,11 +265,6 @@ export class TaskRunner {
     return this.#state === 'interrupted'
   }
 
-  get #kept(): number {
-    const { concurrency } = this.#options
-    return concurrency < slotsMin ? 0 : Math.floor(concurrency * keptPart)
-  }
-
   /** How many tasks may be taken now, and of which users none. Undefined if no task may be. */
   #room(): { isForAll: boolean; limit: number; passOver: ReadonlySet<string> } | undefined {
     const free = this.#options.concurrency - this.#jobs.pending
@@ -274,8 +273,11 @@ export class TaskRunner {
       return this.#hasMore ? { isForAll: true, limit: free - this.#kept, passOver: users } : undefined
     }
     if (free === 0 || !this.#hasMoreOfFew) return undefined
-    const many = [...this.#jobsOf].flatMap(([userId, jobs]) => (jobs < this.#kept ? [] : [userId]))
-    return { isForAll: false, limit: free, passOver: new Set([...users, ...many]) }
+    return {
+      isForAll: false,
+      limit: free,
+      passOver: this.#withMany.size === 0 ? users : new Set([...users, ...this.#withMany]),
+    }
   }
 
   async #fill(): Promise<void> {
@@ -299,7 +301,7 @@ export class TaskRunner {
         const { after, tasks } = await store.takeTasks({ after: this.#after, limit, claiming, passOver })
         this.#after = after
         if (tasks.length > 0) this.#hasMore = this.#hasMoreOfFew = true
-        for (const task of tasks) void this.#jobs.add(() => this.#counted(task))
+        for (const task of tasks) void this.#jobs.add(() => this.#job(task))
       } catch (error) {
         log.error({ err: error }, 'the queue cannot be read; it is tried again')
         this.#storeFailed()
