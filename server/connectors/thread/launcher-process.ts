@@ -13,7 +13,7 @@ import type { FromLauncher, ToLauncher } from './launcher.ts'
 type Start = Extract<ToLauncher, { type: 'start' }>
 
 const nicenessMax = 19
-/** Each server beyond the first has a lower priority by so much. All of them together then weigh about as much as two processes. */
+/** Added for each server that runs already. Then 64 servers together get about as much as three processes. */
 const nicenessStep = 3
 /** Linux takes ten changes of priority a second from all unprivileged processes together. */
 const retryMs = 150
@@ -44,7 +44,9 @@ function start({ cwd, id, target }: Start, stdio: [Socket, Socket, Socket]): voi
       lowerPriority(child, niceness)
     })
     child.on('error', (error) => {
-      if (child.pid === undefined) refuse(id, error)
+      if (child.pid !== undefined) return
+      children.delete(id)
+      refuse(id, error)
     })
     child.once('exit', (code, signal) => {
       signalGroup(child, 'SIGKILL')

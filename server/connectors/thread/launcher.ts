@@ -37,6 +37,8 @@ export type Launched = {
   signal(signal: NodeJS.Signals): void
 }
 
+/** How long the launcher may take to start, and to start a server. Then it is killed, and the next one replaces it. */
+const answerMsMax = 30_000
 /** Longer paths of sockets are refused by some systems. */
 const folderCharsMax = 70
 
@@ -114,20 +116,31 @@ class Launcher {
       for (const resolve of this.#exited.values()) resolve({ code: null, signal: 'SIGKILL' })
       this.#exited.clear()
     }
+    const watch = this.#watch()
     this.#process.once('exit', gone)
     this.#process.on('error', gone)
     this.#process.on('message', (message: FromLauncher) => {
       if (message.type === 'ready') isReady.resolve()
       else this.#receive(message)
     })
-    isReady.promise.catch(() => {})
-    void isReady.promise.finally(() => this.#keepAlive()).catch(() => {})
+    const settled = () => {
+      clearTimeout(watch)
+      this.#keepAlive()
+    }
+    isReady.promise.then(settled, settled)
+  }
+
+  #watch(): NodeJS.Timeout {
+    return setTimeout(() => this.#process.kill('SIGKILL'), answerMsMax).unref()
   }
 
   async launch(target: StdioTarget, cwd: string): Promise<Launched> {
     const id = ++this.#lastId
     const started = Promise.withResolvers<number>()
     this.#started.set(id, started)
+    // The launcher may end before this is awaited.
+    started.promise.catch(() => {})
+    const watch = this.#watch()
     const exited = new Promise<Exit>((resolve) => this.#exited.set(id, resolve))
     this.#keepAlive()
     let streams: readonly Socket[] = []
@@ -146,6 +159,7 @@ class Launcher {
       this.#exited.delete(id)
       throw error
     } finally {
+      clearTimeout(watch)
       this.#started.delete(id)
       this.#keepAlive()
     }
