@@ -27,7 +27,7 @@ export function describeFault(thrown: unknown, depth = 0): DescribedFault {
 }
 
 function codesOf(thrown: Error): Partial<DescribedFault> {
-  const said = codes.map((name) => [name, (Object(thrown) as Record<string, unknown>)[name]] as const)
+  const said = codes.map((name) => [name, Reflect.get(thrown, name) as unknown] as const)
   const isCode = (value: unknown) => typeof value === 'number' || (typeof value === 'string' && codePattern.test(value))
   return Object.fromEntries(said.filter(([, value]) => isCode(value)))
 }

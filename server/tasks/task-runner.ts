@@ -40,11 +40,11 @@ export class TaskRunner {
   readonly #jobs: PQueue
   readonly #running = new Map<string, { task: Claimed; deadline: number; stop: AbortController }>()
   /** Number of slots for users who hold fewer. */
-  readonly #kept: number
+  readonly #keptSlots: number
   /** Number of jobs of each user that has any, if slots are kept. */
   readonly #jobsOf = new Map<string, number>()
-  /** Users who may not take the kept slots. */
-  readonly #withMany = new Set<string>()
+  /** Users who hold so many slots that they may not take the kept ones. */
+  readonly #heavyUsers = new Set<string>()
   /** Tasks being claimed; `isCanceled` if a task was canceled during its claim. */
   readonly #claims = new Map<string, { claim: Promise<unknown>; isCanceled: boolean }>()
   readonly #draining = Promise.withResolvers<void>()
@@ -56,15 +56,15 @@ export class TaskRunner {
   /** Tasks not yet taken, in memory or not. */
   #queuedCount = 0
   #hasMore = true
-  /** Like `#hasMore`, for users who may take the last slots. */
-  #hasMoreOfFew = true
+  /** Like `#hasMore`, for users who may take the kept slots. */
+  #hasMoreForKept = true
   #isAsking = false
   #pause: Promise<void> | undefined
 
   constructor(options: TaskRunnerOptions) {
     this.#options = options
     const { concurrency } = options
-    this.#kept = concurrency < slotsMin ? 0 : Math.floor(concurrency * keptPart)
+    this.#keptSlots = concurrency < slotsMin ? 0 : Math.floor(concurrency * keptPart)
     this.#jobs = new PQueue({ concurrency: Math.max(1, options.concurrency), autoStart: false })
     this.#jobs.addEventListener('next', () => void this.#fill())
   }
@@ -201,17 +201,17 @@ export class TaskRunner {
   /** Called when tasks may be queued. If `userId` is given, one of that user's tasks has ended. */
   #tasksWait(userId?: string): void {
     if (userId) this.#passedOver.readmit(userId)
-    this.#hasMore = this.#hasMoreOfFew = true
+    this.#hasMore = this.#hasMoreForKept = true
     void this.#fill()
   }
 
   #count(userId: string, by: 1 | -1): void {
-    if (this.#kept === 0) return
+    if (this.#keptSlots === 0) return
     const jobs = (this.#jobsOf.get(userId) ?? 0) + by
     if (jobs === 0) this.#jobsOf.delete(userId)
     else this.#jobsOf.set(userId, jobs)
-    if (jobs >= this.#kept) this.#withMany.add(userId)
-    else if (this.#withMany.delete(userId)) this.#hasMoreOfFew = true
+    if (jobs >= this.#keptSlots) this.#heavyUsers.add(userId)
+    else if (this.#heavyUsers.delete(userId)) this.#hasMoreForKept = true
   }
 
   async #job({ id: taskId, userId }: Taken['tasks'][0]): Promise<void> {
@@ -269,14 +269,14 @@ export class TaskRunner {
   #room(): { isForAll: boolean; limit: number; passOver: ReadonlySet<string> } | undefined {
     const free = this.#options.concurrency - this.#jobs.pending
     const { users } = this.#passedOver
-    if (free > this.#kept) {
-      return this.#hasMore ? { isForAll: true, limit: free - this.#kept, passOver: users } : undefined
+    if (free > this.#keptSlots) {
+      return this.#hasMore ? { isForAll: true, limit: free - this.#keptSlots, passOver: users } : undefined
     }
-    if (free === 0 || !this.#hasMoreOfFew) return undefined
+    if (free === 0 || !this.#hasMoreForKept) return undefined
     return {
       isForAll: false,
       limit: free,
-      passOver: this.#withMany.size === 0 ? users : new Set([...users, ...this.#withMany]),
+      passOver: this.#heavyUsers.size === 0 ? users : new Set([...users, ...this.#heavyUsers]),
     }
   }
 
@@ -295,12 +295,12 @@ export class TaskRunner {
       }
       const { isForAll, limit, passOver } = room
       const claiming = this.#claims.keys()
-      this.#hasMoreOfFew = false
+      this.#hasMoreForKept = false
       if (isForAll) this.#hasMore = false
       try {
         const { after, tasks } = await store.takeTasks({ after: this.#after, limit, claiming, passOver })
         this.#after = after
-        if (tasks.length > 0) this.#hasMore = this.#hasMoreOfFew = true
+        if (tasks.length > 0) this.#hasMore = this.#hasMoreForKept = true
         for (const task of tasks) void this.#jobs.add(() => this.#job(task))
       } catch (error) {
         log.error({ err: error }, 'the queue cannot be read; it is tried again')
@@ -312,7 +312,7 @@ export class TaskRunner {
 
   /** Pauses before the next query, to avoid a busy loop. */
   #storeFailed(): void {
-    this.#hasMore = this.#hasMoreOfFew = true
+    this.#hasMore = this.#hasMoreForKept = true
     this.#pause ??= new Promise<void>((resolve) => setTimeout(resolve, pauseMs).unref()).then(
       () => (this.#pause = undefined),
     )

@@ -1,39 +1,16 @@
-import { z } from 'zod'
 import { expect, test } from 'vitest'
-import { defineConfig, defineEndpoint } from '../../server/agents/config/define-config.ts'
 import { startService } from '../support/test-service.ts'
+import { heldRuns } from './held-runs.ts'
 import { soon, unlimited } from './task-checks.ts'
 
 const taskConcurrency = 16
 
-/** Runs that say whose they are, and last until the test ends them, by name. */
-function heldRuns() {
-  const running: { of: string; end: () => void }[] = []
-  const hold = defineEndpoint({
-    description: 'Is held.',
-    priceUsd: '0.0100',
-    params: z.object({ of: z.string() }),
-    run: async ({ params: { of } }) => {
-      await new Promise<void>((end) => running.push({ of, end }))
-      return {}
-    },
-  })
-  const config = defineConfig({ agents: [{ kind: 'code', id: 'runs', name: 'Runs', endpoints: { hold } }] })
-  const count = (whose: string) => running.filter(({ of }) => of === whose).length
-  const end = (whose: string, many = 1) => {
-    for (let n = 0; n < many; n++)
-      running
-        .splice(
-          running.findIndex(({ of }) => of === whose),
-          1,
-        )[0]!
-        .end()
-  }
-  return { config, count, end }
-}
-
 test('long tasks of one user leave an eighth of the slots to users with fewer', async () => {
-  const { config, count, end } = heldRuns()
+  const { config, endOne, running } = heldRuns()
+  const end = (whose: string, many = 1) => {
+    for (let n = 0; n < many; n++) endOne(whose)
+  }
+  const count = (whose: string) => running.filter(({ of }) => of === whose).length
   const service = await startService({ config, limits: { ...unlimited, taskConcurrency, drainSeconds: 0 } })
   const submit = async (of: string, many: number) => {
     const { key } = await service.createPerson({ balanceUsd: '1.0000' })

@@ -41,8 +41,8 @@ export function senderKnown(request: Queued, userId: string): void {
  * Starts work on only as many requests per event-loop tick as fit in a few milliseconds, alternating between senders.
  * Each user known by previously valid credentials is a sender. All other clients are one sender, because made-up
  * credentials could give each request its own line. Without the queue, requests that arrive together would block the
- * loop for their sum. A client that sends thousands would delay everyone. The same holds for a database with few
- * connections, so nothing is started while enough commands wait for one.
+ * loop for their sum. A client that sends thousands would delay everyone. The same holds for the few
+ * connections to a database, so nothing is started while as many commands wait as there are connections.
  */
 export class RequestQueue<Arrived extends Waiting> {
   readonly #serve: Options<Arrived>['serve']
