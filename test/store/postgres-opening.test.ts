@@ -56,6 +56,20 @@ async function cutHolders(pool: PgPool): Promise<number[]> {
 function describeOpening({ dropDatabase, newDatabase }: PostgresServer): void {
   const open = (databaseUrl: string) => openPostgresStore({ databaseUrl, limits: noLimits, connectionsMax: 2 })
 
+  test('there is a backlog while as many commands wait as there are connections', async () => {
+    const url = await newDatabase()
+    const store = await open(url)
+    await Promise.all([store.readState(), store.readState()])
+    const reads = Array.from({ length: 3 }, () => store.readState())
+    expect(store.hasBacklog()).toBe(false)
+    reads.push(...Array.from({ length: 3 }, () => store.readState()))
+    expect(store.hasBacklog()).toBe(true)
+    await Promise.all(reads)
+    expect(store.hasBacklog()).toBe(false)
+    await store.close()
+    await dropDatabase(url)
+  })
+
   test('ten nodes that start at once on an empty database migrate it once', async () => {
     const url = await newDatabase({ isEmpty: true })
     const stores = await Promise.all(Array.from({ length: 10 }, () => open(url)))
