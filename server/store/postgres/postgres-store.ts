@@ -111,7 +111,7 @@ function composeStore({ clock, isNode, pool, schema }: Opened, options: Postgres
       return { ...open, databaseBytes, walBytes: 0, posted: ledger.posted.totals, isWritable: !all.isFailing }
     },
     // The next ones to run already wait, so no connection is left idle.
-    hasBacklog: () => pool.waitingCount >= pool.totalCount && pool.waitingCount > 0,
+    hasBacklog: () => pool.waitingCount - pool.idleCount >= Math.max(1, pool.totalCount),
     canWrite: async () => {
       if (!all.isFailing) return true
       const probe = all.run((tx) => tx.client.query('UPDATE probes SET value = 1 - value WHERE id = 1'))

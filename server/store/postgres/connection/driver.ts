@@ -22,8 +22,9 @@ export type PgClient = {
 }
 
 export type PgPool = {
-  /** Connections, and calls that wait for one. */
+  /** Connections, those in no use, and calls that wait for one. A call waits until the next tick even for an idle one. */
   readonly totalCount: number
+  readonly idleCount: number
   readonly waitingCount: number
   connect(): Promise<PgClient>
   query(query: string | PgQuery, values?: readonly unknown[]): Promise<PgResult>
