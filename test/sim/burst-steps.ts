@@ -1,4 +1,5 @@
 import { simPrices, type ChatStep } from './sim-agents.ts'
+import { ampleUnits, isLimitedBy } from './chat-caps.ts'
 import { unitsOfUsd } from './chat-cost.ts'
 import { finishingScript } from './chat-scripts.ts'
 import { checkLines, checkTerminal, readToEnd } from './chat-ends.ts'
@@ -113,18 +114,28 @@ export async function chatBurst(world: SimWorld): Promise<number> {
   const sessions = usable.slice(-random.between(1, 6))
   const visits = [...sessions, ...(random.chance(0.5) ? [sessions[0]!] : [])]
   world.note(`${visits.length} chats of ${person.userId} at once`)
-  for (const { id } of sessions) model.expectedTurns.set(id, { outcomes: ['finished', 'truncated'] })
-  await Promise.all(visits.map((session) => visit(world, session, visits.length)))
+  const planned = visits.map((session) => ({ session, leaves: random.chance(0.25) }))
+  // A reply fails, and is free, if its reader leaves before the agent begins, or if its first words cannot be paid for.
+  const isPoor = person.balance - person.held < ampleUnits * visits.length
+  const isShort = isPoor || [null, ...person.keys].some((key) => isLimitedBy(world, { person, key }))
+  for (const session of sessions) {
+    const mayFail = isShort || session.maxCost !== null || planned.some((one) => one.session === session && one.leaves)
+    model.expectedTurns.set(session.id, {
+      outcomes: ['finished', 'truncated', ...(mayFail ? ['failed' as const] : [])],
+    })
+  }
+  await Promise.all(planned.map((one) => visit(world, one, visits.length)))
   await world.quiesce()
   checks.same(world.audit.seen.openTurns.size, world.chats.size, 'open turns after a burst of chats')
   for (const { id } of sessions) world.checkSessionRow(id)
   return visits.length
 }
 
-async function visit(world: SimWorld, session: SimSession, others: number): Promise<void> {
-  const { checks, random } = world
+type Visit = { session: SimSession; leaves: boolean }
+
+async function visit(world: SimWorld, { leaves, session }: Visit, others: number): Promise<void> {
+  const { checks } = world
   const { steps } = finishingScript(world)
-  const leaves = random.chance(0.25)
   const { reader, status } = await openChat(world, session, { steps })
   checks.that([200, 401, 403, 409, 429].includes(status), `a chat of ${others} at once got ${status}`)
   if (status !== 200) return

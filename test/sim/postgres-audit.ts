@@ -52,7 +52,7 @@ export class PostgresAudit implements AuditReader {
       [`SELECT ${turnColumns} FROM turns WHERE id = ANY (?::text[])`, openTurns],
       [`SELECT ${windowColumns} FROM spend_windows`],
       [
-        `SELECT ${topupColumns} FROM topups WHERE is_auto = ? OR id = ANY (?::text[])`,
+        `SELECT ${topupColumns} FROM topups WHERE is_auto = ? OR id = ANY (?::text[]) ORDER BY created_at`,
         withRecharges ? 1 : 2,
         refreshing,
       ],

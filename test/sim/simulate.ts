@@ -176,8 +176,8 @@ async function simulateOn(engine: SimEngine, { isHostile = false, operations, se
   let [step, total] = [0, 0]
   let violation: SimReport['violation'] = null
   const violated = (what: string) => ({ what, atOperation: total, atStep: step, steps: world.lastSteps() })
+  await world.open(known)
   try {
-    await world.open(known)
     for (; total < operations; step++) {
       world.random = new SimRandom(seed, step)
       total += await takeStep(world, { step, stepWeights })
