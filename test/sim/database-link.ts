@@ -61,11 +61,13 @@ export class DatabaseLink {
     this.#isCut = true
     const pairs = [...this.#pairs]
     this.#pairs.clear()
+    // A destroyed socket no longer knows its port.
+    const ports = pairs.map(([, { localPort }]) => localPort).filter((port) => port !== undefined)
     for (const [client, upstream] of pairs) {
       client.destroy()
       upstream.destroy()
     }
-    return pairs.map(([, { localPort }]) => localPort).filter((port) => port !== undefined)
+    return ports
   }
 
   close(): void {

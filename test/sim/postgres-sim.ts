@@ -100,6 +100,7 @@ export async function postgresSimEngine({ nodes, url }: PostgresSim): Promise<Si
       crash: async () => {
         const ports = link.cut()
         abandon(app, () => link.close())
+        if (ports.length === 0) throw new Error('A crashed service had no connection to its database.')
         // What was sent before the cut may still be committed; after this nothing is.
         const left = 'SELECT count(*)::int AS left FROM pg_stat_activity WHERE client_port = ANY ($1)'
         await until('what a crashed service had asked for is over', 20_000, async () => {
