@@ -165,7 +165,8 @@ export const turnEndWords: Record<TurnEndCode, Words> = {
     remedy: 'The partial reply is kept; ask for the rest in the next message.',
   },
   AGENT_INTERRUPTED: {
-    cause: 'The client left, the session was deleted, or the service stopped or was interrupted.',
+    cause:
+      'The client left, the session was deleted, or the service stopped, was interrupted or had no memory for a longer reply.',
     remedy: 'When the message says that nothing was charged, send the message again.',
   },
   INSUFFICIENT_BALANCE: {

@@ -16,6 +16,7 @@ import type { Quotes } from './quotes/quotes.ts'
 import { settleAbandoned } from './tasks/settle-abandoned.ts'
 import { TaskEnds } from './tasks/task-ends.ts'
 import { TaskStops } from './tasks/task-stops.ts'
+import { FairPlaces } from './kernel/fair-places.ts'
 import { TaskRunner } from './tasks/task-runner.ts'
 import { localTasks, sharedTasks } from './tasks/task-source.ts'
 import { WebhookDispatcher } from './webhooks/webhook-dispatcher.ts'
@@ -77,6 +78,7 @@ export function createWork(parts: WorkParts, { limits, role, webhookPrivateHosts
   const chats = new ChatTurns({
     ...parts,
     limits: { fileBytesMax: limits.maxFileBytes, messageFileBytesMax: limits.maxMessageFileBytes },
+    replyRoom: new FairPlaces({ total: limits.maxOpenReplyBytes }),
     assertAccepting,
     drainSeconds,
     turnTimeoutMs: limits.turnTimeoutSeconds * 1000,

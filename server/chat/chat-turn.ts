@@ -13,6 +13,7 @@ import {
   type ChatUsed,
 } from '../billing/chat-price.ts'
 import type { Clock } from '../kernel/clock.ts'
+import type { FairPlaces, Place } from '../kernel/fair-places.ts'
 import type { Logger } from '../kernel/logger.ts'
 import type { Meter } from '../kernel/meter.ts'
 import type { Units } from '../kernel/money.ts'
@@ -35,6 +36,8 @@ export type ChatTurnParts = {
   clock: Clock
   log: Logger
   meter: Meter
+  /** Memory that all replies in progress share, in bytes. */
+  replyRoom: FairPlaces
   store: Store
   tracing: ServiceTracing | undefined
   turnTimeoutMs: number
@@ -67,6 +70,9 @@ type Known = Pick<ChatBatch, 'serial' | 'used' | 'isStepOpen' | 'reported'>
  */
 const creditChars = 16_384
 
+/** Steps in which a reply takes shared memory. */
+const roomStep = 16_384
+
 /**
  * One reply, from its admission to its settlement. `next` returns the lines of the stream, but none that the hold does not cover. A
  * reader may leave at any time: `stop` settles the turn all the same.
@@ -95,6 +101,7 @@ export class ChatTurn {
   /** Characters taken that the agent has not been credited for yet. */
   #taken = 0
   readonly #reply = new KeptReply()
+  readonly #room: Place
   #seq = 0
   /** The usage known so far; undefined until the agent has sent something. */
   #known: Omit<Known, 'used'> & { used: ChatUsed | undefined } = {
@@ -109,7 +116,8 @@ export class ChatTurn {
     this.#parts = parts
     this.#begin = begin
     const { held, membership } = begin
-    const { rates } = begin.request
+    const { rates, userId } = begin.request
+    this.#room = parts.replyRoom.open(userId, () => this.stop('memory'))
     this.#hold = new TurnHold(held, {
       store: parts.store,
       turnId: this.turnId,
@@ -169,6 +177,7 @@ export class ChatTurn {
         if (count === 0) this.stop(this.#hold.limit)
         if (this.#isOver) break
         const lines = this.#accept(this.#inbox.splice(0, count))
+        if (!this.#hasRoom()) this.stop('memory')
         // Batches that show nothing have no lines.
         if (lines === '') continue
         this.#untaken = lines.length
@@ -196,8 +205,9 @@ export class ChatTurn {
   /** Stops the agent and settles the turn. No-op once the reply has ended. */
   stop(cause: StopCause): void {
     if (this.#cause !== undefined || this.#ending) return
-    // Leaving a reply that has ended, but was not read to its end, does not change how it ended.
-    const hasEnded = (cause === 'disconnect' || cause === 'stopped') && this.#outcome !== undefined
+    // A reply that has ended, but was not read to its end, stays as it ended.
+    const isOfEnded = cause === 'disconnect' || cause === 'stopped' || cause === 'memory'
+    const hasEnded = isOfEnded && this.#outcome !== undefined
     if (!hasEnded) this.#cause = cause
     const leftMs = this.#parts.turnTimeoutMs - (performance.now() - this.#startedAt)
     const readOnMs = readOnMsOf(cause, { hidesReasoning: this.#begin.hidesReasoning, leftMs })
@@ -264,6 +274,12 @@ export class ChatTurn {
       this.#use(batch)
     }
     return lines
+  }
+
+  /** Takes memory for what the reply keeps. */
+  #hasRoom(): boolean {
+    const size = Math.floor(this.#reply.size / roomStep) * roomStep
+    return size <= this.#room.amount || this.#room.hold(size) === undefined
   }
 
   #use({ isStepOpen, reported, serial, used }: Known): void {
@@ -342,8 +358,12 @@ export class ChatTurn {
   /** Settles the turn, with retries while the store is unavailable: the hold must not stay. */
   async #settle({ cost, summary, turnOutcome: outcome }: Judgement): Promise<Settled> {
     const { isKept, onSettled, parts, request } = this.#begin
-    if (this.#cause === 'lost') {
+    const ended = () => {
+      this.#room.release()
       onSettled()
+    }
+    if (this.#cause === 'lost') {
+      ended()
       return 'closed'
     }
     const { isEstimated, messageTokens, replyTokens, used } = summary
@@ -362,7 +382,7 @@ export class ChatTurn {
             },
     }
     const settled = settleSurely(this.#parts, { userId: request.userId, settle: input })
-    void settled.then(onSettled)
+    void settled.then(ended)
     return await settled
   }
 }

@@ -64,6 +64,7 @@ export function judgeEnd({ callsMade, cause, held, known, outcome, request, seq 
         ? chargedAs('truncated', cutOff(summary))
         : chargedAs('failed', made(summary))
     case 'timeout':
+    case 'memory':
     case 'deleted':
     case 'disconnect':
     case 'stopped':

@@ -12,6 +12,11 @@ export class KeptReply {
   /** Size of the whole text, stored or not. */
   textBytes = 0
 
+  /** Approximate size of what is kept. */
+  get size(): number {
+    return this.#text.length + this.#callsBytes
+  }
+
   add({ text, toolCalls }: Pick<ChatBatch, 'text' | 'toolCalls'>): void {
     this.textBytes += Buffer.byteLength(text)
     // The store truncates long text. One more character tells it that there was more.

@@ -21,6 +21,7 @@ export type StopCause =
   | 'stopped'
   | 'deleted'
   | 'timeout'
+  | 'memory'
   | 'balance'
   | 'budget'
   | 'limit'
@@ -56,6 +57,11 @@ export function describeEnd(cause: StopCause | undefined, outcome: RunOutcome): 
       }
     case 'timeout':
       return { code: 'AGENT_TIMEOUT', message: 'The reply took longer than a chat may.' }
+    case 'memory':
+      return {
+        code: 'AGENT_INTERRUPTED',
+        message: 'The service has no memory left for a longer reply. Try again later.',
+      }
     case 'deleted':
       return { code: 'AGENT_INTERRUPTED', message: 'The session was deleted.' }
     case 'disconnect':

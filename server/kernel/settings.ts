@@ -237,6 +237,11 @@ export const limits = {
   },
   maxResultBytes: { default: 52_428_800, meaning: 'JSON of a result' },
   maxReplyBytes: { default: 4_194_304, meaning: 'text, tool arguments and tool outputs of a reply' },
+  maxOpenReplyBytes: {
+    default: 268_435_456,
+    meaning:
+      'what all replies in progress on a node keep in memory until they are stored; beyond it a reply is cut off',
+  },
   signedUrlSeconds: { default: 3600, meaning: 'how long a link to a payload is valid' },
   taskConcurrency: {
     default: 64,

@@ -3,7 +3,7 @@ import { runInNewContext } from 'node:vm'
 import { expect, test } from 'vitest'
 import { say } from '../support/chat-agents.ts'
 import { ChatReader } from '../support/chat-reader.ts'
-import { soon, startTalk, Talker } from './chat-checks.ts'
+import { expectOneEnd, expectSound, soon, startTalk, Talker, textOf } from './chat-checks.ts'
 
 setFlagsFromString('--expose-gc')
 const collectGarbage = runInNewContext('gc') as () => void
@@ -39,5 +39,47 @@ test('a long reply that nobody reads takes no more memory than what is stored of
   // A megabyte each of text, of events to be read again, and of what is being written.
   expect((heapBytes() - before) / turns).toBeLessThan(4 * megabyte)
   for (const turnId of turnIds) await service.post(`/api/chat/${turnId}/stop`, {}, { key: first.key })
+  await service.stop()
+})
+
+const balanceUsd = '10000.0000'
+/** Slow enough that its thread sends it in small pieces. */
+const long = (kilobytes: number) => ({ do: 'flood', times: kilobytes, delta: 'x'.repeat(1000), everyMs: 1 }) as const
+
+test('a reply beyond the memory of all replies is cut off, charged and stored as far as it was shown', async () => {
+  const service = await startTalk({ isInline: false, limits: { maxOpenReplyBytes: 800_000 } })
+  const talker = await Talker.create(service, { balanceUsd })
+  const events = await talker.chat(say(long(900)))
+  const end = expectOneEnd(events, 'error')
+  expect(end.error).toEqual({ code: 'AGENT_INTERRUPTED', message: expect.stringContaining('memory') })
+  const shown = textOf(events)
+  expect(shown.length).toBeGreaterThan(350_000)
+  expect(shown.length).toBeLessThan(500_000)
+  expect((await talker.messages())[1]).toMatchObject({ content: shown, truncated: true })
+  expect(await talker.charges()).toMatchObject([{ amountUsd: `-${end.costUsd}` }])
+  expect(Number(end.costUsd)).toBeGreaterThan(0)
+  // What it held is free again.
+  expectOneEnd(await talker.chat(say(long(300))), 'done')
+  await expectSound(talker)
+  await service.stop()
+})
+
+test('the longest replies in progress give way to a reply of another user', async () => {
+  const service = await startTalk({ isInline: false, limits: { maxOpenReplyBytes: 800_000 } })
+  const longest: Talker[] = []
+  const readers: ChatReader[] = []
+  for (let n = 0; n < 2; n++) {
+    const talker = await Talker.create(service, { balanceUsd, email: `long${n}@example.com` })
+    const reader = await talker.do(long(380), { do: 'text', delta: 'all of it' }, { do: 'await-abort' })
+    await expect.poll(() => reader.text.includes('all of it'), soon).toBe(true)
+    longest.push(talker)
+    readers.push(reader)
+  }
+  const talker = await Talker.create(service, { balanceUsd, email: 'short@example.com' })
+  expectOneEnd(await talker.chat(say(long(90))), 'done')
+  await expect.poll(async () => (await Promise.all(longest.map((one) => one.charges()))).flat().length, soon).toBe(1)
+  for (const reader of readers) reader.leave()
+  for (const one of longest) await one.settled()
+  await expectSound(talker)
   await service.stop()
 })
