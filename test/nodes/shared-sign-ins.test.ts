@@ -16,9 +16,14 @@ test('nodes exchange a refresh token once, however many of their runs meet its e
   // Begun at one node, each, and finished at it; the other one knows of it at once.
   for (const connectorId of connectorIds) await signIn(one, owner, connectorId)
   expect(await check(two, owner, connectorIds[0]!)).toMatchObject({ status: 'ok' })
-  const last = mcp.shown.at(-1)!.split(' ')[0]!
-  await expect.poll(() => oauth.isGood(last, mcp.url), { timeout: 10_000, interval: 100 }).toBe(false)
+  const goodOnes = async () => {
+    const isGood = await Promise.all(mcp.shown.map((shown) => oauth.isGood(shown.split(' ')[0]!, mcp.url)))
+    return isGood.filter(Boolean).length
+  }
+  await expect.poll(goodOnes, { timeout: 10_000, interval: 100 }).toBe(0)
   const before = oauth.grants.length
+  // On a busy machine the checks take longer than the first tokens last.
+  oauth.tokenSeconds = 600
   // As slow as a server may be, so that all come while it is asked.
   oauth.hold = () => new Promise((resolve) => setTimeout(resolve, 300))
   const found = await Promise.all(

@@ -13,6 +13,7 @@ type Options = {
   clients?: Configuration['clients']
   /** None takes no clients but those. */
   registers?: boolean
+  /** Of access tokens, until it is changed. */
   tokenSeconds?: number
 }
 
@@ -29,6 +30,7 @@ export class OAuthServer {
   change: ((text: string) => [type: string, body: string, status?: number]) | undefined
   /** What requests for tokens wait for. */
   hold: (() => Promise<void>) | undefined
+  tokenSeconds: number
   readonly #server: Server
   readonly #options: Options
   #authMethods: ('client_secret_basic' | 'client_secret_post' | 'none')[] | undefined
@@ -38,6 +40,7 @@ export class OAuthServer {
   private constructor(server: Server, options: Options) {
     this.#server = server
     this.#options = options
+    this.tokenSeconds = options.tokenSeconds ?? 600
     this.issuer = `http://127.0.0.1:${(server.address() as AddressInfo).port}`
     openResources.add(`authorization server on ${this.issuer}`)
     this.forget()
@@ -59,7 +62,7 @@ export class OAuthServer {
 
   /** It has lost everything: clients, codes and tokens. */
   forget(): void {
-    const { clients = [], registers = true, tokenSeconds = 600 } = this.#options
+    const { clients = [], registers = true } = this.#options
     const provider = new Provider(this.issuer, {
       adapter: createProviderMemory(),
       clients,
@@ -79,14 +82,14 @@ export class OAuthServer {
           getResourceServerInfo: () => ({
             scope: 'tools write',
             accessTokenFormat: 'opaque',
-            accessTokenTTL: tokenSeconds,
+            accessTokenTTL: this.tokenSeconds,
           }),
           useGrantedResource: () => true,
         },
       },
       interactions: { url: (_context, { uid }) => `/interaction/${uid}` },
       ttl: {
-        AccessToken: tokenSeconds,
+        AccessToken: () => this.tokenSeconds,
         AuthorizationCode: 60,
         Grant: 600,
         Interaction: 600,
