@@ -27,6 +27,9 @@ import { countRows, dataDirOf, readPlace, type Place } from './row-source.ts'
 import { residentBytes } from './slow-reader.ts'
 
 const config = fileURLToPath(new URL('./hostile-agents.ts', import.meta.url))
+/** As `npm run errand`, the Containerfile and the systemd unit start it. */
+const memoryEnv = { MALLOC_ARENA_MAX: '2', MALLOC_MMAP_THRESHOLD_: '131072' }
+const memoryOption = '--max-semi-space-size=4'
 const watch = fileURLToPath(new URL('./hostile-watch.ts', import.meta.url))
 /** Of the processor's time: a stop for the disk, or for other programs, is told and not judged. */
 const loopMsMax = 100
@@ -88,7 +91,8 @@ async function beHostile({ env, options, place, tally }: Hostile): Promise<void>
     const serverEnv = {
       ...env,
       HOSTILE_RUN: mark,
-      NODE_OPTIONS: `${process.env['NODE_OPTIONS'] ?? ''} --import ${watch}`,
+      ...memoryEnv,
+      NODE_OPTIONS: `${process.env['NODE_OPTIONS'] ?? ''} ${memoryOption} --import ${watch}`,
       ERRAND_LOG_LEVEL: 'error',
       ERRAND_CONNECTOR_PRIVATE_HOSTS: servers.mcpHost,
       HOSTILE_PROVIDER_URL: servers.providerUrl,
