@@ -93,7 +93,7 @@ export async function openChat(
     if (client.isDown) return undefined
     throw error
   })
-  const isUnheard = opened !== undefined && client.isUnheard(opened.status)
+  const isUnheard = opened !== undefined && client.isKilled
   if (isUnheard) opened.leave()
   const reader = isUnheard ? undefined : opened
   const status = reader?.status ?? 0

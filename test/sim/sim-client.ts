@@ -29,7 +29,10 @@ export class SimClient {
   readonly origin: string
   /** It ends, or is gone: requests may stay without an answer. */
   isDown = false
-  /** It was killed: a process that is gone answers nothing, but what is left of one in this process may say that it failed. */
+  /**
+   * It was killed. A service in this process may still answer, from an empty database, as a killed process never would. So
+   * no answer counts.
+   */
   isKilled = false
   readonly #agent = new Agent({ keepAlive: true, maxSockets: 64 })
 
@@ -63,7 +66,7 @@ export class SimClient {
           response.on('close', lost)
           response.on('end', () => {
             if (!response.complete) return lost()
-            if (this.isUnheard(response.statusCode!)) return lost()
+            if (this.isKilled) return lost()
             const received = Buffer.concat(chunks).toString()
             const isJson = response.headers['content-type']?.startsWith('application/json') === true
             const parsed: unknown = isJson && received !== '' ? JSON.parse(received) : undefined
@@ -74,11 +77,6 @@ export class SimClient {
       sent.on('error', lost)
       sent.end(text)
     })
-  }
-
-  /** Such an answer would not have come from a process that was killed. */
-  isUnheard(status: number): boolean {
-    return this.isKilled && status >= 500
   }
 
   /** Ends all connections; what was not answered yet never is. */
