@@ -3,7 +3,7 @@ import { Worker } from 'node:worker_threads'
 import { fileURLToPath } from 'node:url'
 import Database from 'better-sqlite3'
 import { expect, test, vi } from 'vitest'
-import { say } from '../support/chat-agents.ts'
+import chatAgents, { say } from '../support/chat-agents.ts'
 import { startService, type TestService } from '../support/test-service.ts'
 import { until } from '../support/until.ts'
 
@@ -11,7 +11,8 @@ import { until } from '../support/until.ts'
 
 type Run = (this: { source: string }, ...values: unknown[]) => unknown
 
-const framing = /^(BEGIN|COMMIT|SAVEPOINT|RELEASE|PRAGMA)/i
+/** Framing of transactions, and the timed search for due webhook deliveries. */
+const notOfRequests = /^(BEGIN|COMMIT|SAVEPOINT|RELEASE|PRAGMA|WITH RECURSIVE rows \(webhook_id)/i
 
 /** The SQL of every statement that is executed while `work` runs. */
 async function executed(work: () => Promise<unknown>): Promise<string[]> {
@@ -21,7 +22,7 @@ async function executed(work: () => Promise<unknown>): Promise<string[]> {
   const originals = methods.map((method) => prototype[method]!)
   for (const [index, method] of methods.entries()) {
     prototype[method] = function (...values) {
-      if (!framing.test(this.source)) seen.push(this.source)
+      if (!notOfRequests.test(this.source)) seen.push(this.source)
       return originals[index]!.apply(this, values)
     }
   }
@@ -64,6 +65,32 @@ test('a read of a task executes one statement', async () => {
     for (let n = 0; n < 5; n++) expect((await service.get(`/api/tasks/${taskId}`, key)).status).toBe(200)
   })
   expect(named(statements)).toEqual(Array.from({ length: 5 }, () => 'select tasks'))
+  await service.stop()
+})
+
+test('a session is written without being read back, and a chat reads its turn and session together at its end', async () => {
+  const service = await startService({ config: chatAgents, limits: { executionsPerMinute: 0 } })
+  const { key } = await service.createPerson({ balanceUsd: '100' })
+  const open = async () => (await service.post('/api/sessions', { agentId: 'talk' }, { key })).body.sessionId as string
+  const sessionId = await open()
+  const message = say({ do: 'text', delta: 'Some text.' })
+  const chat = async () => {
+    expect((await service.post('/api/chat', { sessionId, message }, { key })).status).toBe(200)
+  }
+  await chat()
+  const reads = async (work: () => Promise<unknown>) => {
+    const names = named(await executed(work))
+    return names.filter((name) => name.startsWith('select'))
+  }
+  expect(await reads(open)).toEqual(['select accounts', 'select session_totals', 'select sessions'])
+  expect(await reads(chat)).toEqual([
+    'select sessions',
+    'select messages',
+    'select accounts',
+    'select sessions',
+    'select turns',
+    'select accounts',
+  ])
   await service.stop()
 })
 

@@ -189,11 +189,16 @@ export function* createSession(tx: Tx, input: CreateSession, limits: StoreLimits
   const files = oldest ? yield* removeSession(tx, { userId, sessionId: oldest.id }) : []
   if (idempotency) insertKey(tx, { userId, operation, ...idempotency, resourceId: sessionId }, now)
   const times = { createdAt: now, updatedAt: now, activeAt: now }
+  const texts = { metadata: JSON.stringify(metadata), tags: tags && JSON.stringify(tags) }
   const flags = { isCompleted: 0, isResponse: isResponse ? 1 : 0 }
-  const written = { id: sessionId, userId, agentId, ...flags, messageCount: 0, maxCost, ...times }
-  yield* tx.run(insert, { ...written, metadata: JSON.stringify(metadata), tags: tags && JSON.stringify(tags) })
+  const written = { id: sessionId, userId, agentId, ...flags, messageCount: 0, maxCost, ...texts, ...times }
+  yield* tx.run(insert, written)
   tx.made({ table: 'sessions', id: sessionId })
-  return { outcome: 'created', session: (yield* getSession(tx, { userId, sessionId }, limits))!, files }
+  const session = sessionRecord(
+    { ...written, openTurnId: null, spent: 0, expiryNotedAt: null },
+    activeAfter(now, limits),
+  )
+  return { outcome: 'created', session, files }
 }
 
 /** Number of the user's empty sessions, after removing long-expired ones if there are too many. */

@@ -17,7 +17,7 @@ import { countKeyRate } from './limits/key-rates.ts'
 import { askLimits } from './limits/limit-facts.ts'
 import { countPayloads } from './limits/payload-bytes.ts'
 import { changeCounted, countIn, leftInNamed, noteReached, type CountedIn } from './limits/spend-windows.ts'
-import { columns, insertInto, statement } from './statement.ts'
+import { insertInto, statement } from './statement.ts'
 import { noteWriteOff, writeOffBlock } from './turns/write-offs.ts'
 import { insertRequest, takeRepeated } from './wire-request-rows.ts'
 
@@ -25,17 +25,6 @@ import { insertRequest, takeRepeated } from './wire-request-rows.ts'
 //
 //   openTurn ──▶ open ──growHold──▶ open ──settleTurn──▶ settled: the hold released, the cost charged, once
 //                  └──its process is gone──▶ settled: the hold released, nothing charged
-
-type Growing = {
-  userId: string
-  held: Units
-  maxCost: Units | null
-  settledAt: EpochMs | null
-  countedIn: CountedIn
-  /** Cap and spend of its session. */
-  sessionMaxCost: Units | null
-  spent: Units | null
-}
 
 type Row = {
   userId: string
@@ -47,15 +36,22 @@ type Row = {
   settledAt: EpochMs | null
   leaseUntil: EpochMs | null
   countedIn: CountedIn
+  /** Cap of its session. */
+  sessionMaxCost: Units | null
+  /** What its session has spent; null without a session. */
+  spent: Units | null
 }
 
 const operation = 'chat'
 
-const row = columns('userId sessionId agentId held maxCost createdAt settledAt countedIn')
-const leased = (ofLease: (part: string, without?: string) => string) =>
-  `SELECT ${row}, ${ofLease('lease_until', 'NULL')} AS "leaseUntil" FROM turns WHERE id = :turnId`
-const get = statement<Row>('turn_get', ({ ofLease }) => leased(ofLease))
-const getLocked = statement<Row>('turn_get_locked', ({ forUpdate, ofLease }) => `${leased(ofLease)} ${forUpdate}`)
+const get = statement<Row>(
+  'turn_get',
+  ({ ofLease }) => `SELECT k.user_id AS "userId", k.session_id AS "sessionId", k.agent_id AS "agentId", k.held,
+      k.max_cost AS "maxCost", k.created_at AS "createdAt", k.settled_at AS "settledAt", k.counted_in AS "countedIn",
+      ${ofLease('k.lease_until', 'NULL')} AS "leaseUntil", s.max_cost AS "sessionMaxCost", s.spent
+    FROM turns AS k LEFT JOIN sessions AS s ON s.id = k.session_id WHERE k.id = :turnId`,
+)
+const lock = statement('turn_lock', ({ forUpdate }) => `SELECT id FROM turns WHERE id = :turnId ${forUpdate}`)
 const insert = statement(
   'turn_insert',
   ({ ofLease }) => `INSERT INTO turns
@@ -74,13 +70,6 @@ const removeFiles = statement(
 const byQuote = statement<{ id: string }>(
   'turn_by_quote',
   'SELECT id FROM turns WHERE quote_id = :quoteId AND quote_id IS NOT NULL',
-)
-const growing = statement<Growing>(
-  'turn_growing',
-  `SELECT k.user_id AS "userId", k.settled_at AS "settledAt", k.held, k.max_cost AS "maxCost",
-      k.counted_in AS "countedIn",
-      s.max_cost AS "sessionMaxCost", s.spent
-    FROM turns AS k LEFT JOIN sessions AS s ON s.id = k.session_id WHERE k.id = :turnId`,
 )
 const grow = statement('turn_grow', 'UPDATE turns SET held = held + :by WHERE id = :turnId')
 const settle = statement<{ hasEvent: number }>(
@@ -162,13 +151,12 @@ function unkept({ agentId }: OpenTurn) {
 /** Applies the current caps. A session's cap may change while its turn is open. */
 export function* growHold(tx: Tx, { by, least, turnId }: GrowHold, limits: StoreLimits): Op<GrowHoldResult> {
   if (!(yield* tx.lockOwner({ turnId }))) return { outcome: 'refused', reason: 'over' }
-  const turn = yield* tx.get(growing, { turnId })
+  const turn = yield* tx.get(get, { turnId })
   if (!turn || turn.settledAt !== null) return { outcome: 'refused', reason: 'over' }
   const { countedIn, userId } = turn
   const account = must(yield* tx.account(userId), 'a turn has an account')
   const { balance, held } = account
-  const session = turn.spent === null ? undefined : { maxCost: turn.sessionMaxCost, spent: turn.spent }
-  const ofCaps = leftWithin(turn.maxCost, session) - turn.held
+  const ofCaps = leftOf(turn) - turn.held
   const windows = yield* leftInNamed(tx, { account, countedIn, limits })
   const left = Math.min(ofCaps, windows.left)
   // Check the caps before the balance: a turn may wait for balance.
@@ -186,6 +174,10 @@ export function* growHold(tx: Tx, { by, least, turnId }: GrowHold, limits: Store
   return { outcome: 'held', held: turn.held + taken, free: free - taken }
 }
 
+function leftOf({ maxCost, sessionMaxCost, spent }: Row): Units {
+  return leftWithin(maxCost, spent === null ? undefined : { maxCost: sessionMaxCost, spent })
+}
+
 /** With `ifAbandoned`, only if the turn's lease has expired or one process owns the store. */
 export function* settleTurn(
   tx: Tx,
@@ -195,18 +187,18 @@ export function* settleTurn(
   const { breakdown, cost, outcome, remainder = 0, turnId } = input
   if (!(yield* tx.lockOwner({ turnId }))) return undefined
   // A node renews its lease without a lock on the account, so lock the row before checking its lease.
-  const turn = yield* tx.get(ifAbandoned ? getLocked : get, { turnId })
+  if (ifAbandoned) yield* tx.get(lock, { turnId })
+  const turn = yield* tx.get(get, { turnId })
   if (!turn || turn.settledAt !== null) return undefined
   const now = yield* tx.now()
   if (ifAbandoned && turn.leaseUntil !== null && turn.leaseUntil > now) return undefined
   const { agentId, countedIn, createdAt: beganAt, held, sessionId, userId } = turn
-  const session = yield* askSession(tx, { userId, sessionId })
   const account = must(yield* tx.account(userId), 'a turn has an account')
   const { carriedOn, due } = withCarried({ cost, remainder }, account.carried)
   // A cost within the hold is also within the windows.
   const ofWindows = due <= held ? Infinity : held + (yield* leftInNamed(tx, { account, countedIn, limits })).left
   const free = account.balance - account.held + held
-  const charged = Math.min(due, free, leftWithin(turn.maxCost, session), ofWindows)
+  const charged = Math.min(due, free, leftOf(turn), ofWindows)
   changeCounted(tx, countedIn, { charged, held: -held })
   // A failure without a charge has no receipt, so the account's carry-over stays for the next one.
   const hasReceipt = outcome !== 'failed' || charged > 0
