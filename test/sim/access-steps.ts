@@ -19,14 +19,14 @@ export async function expectAccess(world: SimWorld, person: SimPerson, key: SimK
   world.checks.same(answer.status, expected, `the access of key ${key.id}`)
 }
 
-/** Keys act, and cease to, on the next request. */
+/** Key changes take effect from the next request. */
 export async function keyStep(world: SimWorld): Promise<void> {
   const { random } = world
   const person = world.person()
   const live = person.keys.filter((key) => !key.isRevoked && (key.expiresAt === null || key.expiresAt > world.now))
   if (live.length === 0) return await giveKey(world, person)
   const full = live.filter((key) => key.scopes.length === scopes.length)
-  // The first request of a key makes the service know it, so that an end has something to act on.
+  // The first request makes the service cache the key, so that revoking it has something to invalidate.
   await expectAccess(world, person, random.pick(person.keys))
   const kind = live.length > 6 ? 'revoke' : random.pick(['create', 'revoke', 'rotate'] as const)
   if (kind === 'create' || full.length < 2) return await createKey(world, person)
@@ -34,14 +34,13 @@ export async function keyStep(world: SimWorld): Promise<void> {
   await revokeKey(world, { person, key: random.pick(random.chance(0.8) ? live : person.keys) })
 }
 
-/** A credential that the person may manage keys with; a key with limits makes none, and rotates itself only. */
+/** A credential that may manage keys. A key with limits cannot create keys, and rotates only itself. */
 export function manager(world: SimWorld, person: SimPerson) {
   const { credential, key } = world.credentialOf(person)
   const isLimited = key !== null && key.spend !== null
   return { credential, key, refused: world.model.refusedCredential(person, key, world.now), isLimited }
 }
 
-/** What may be spent with a key, of some. */
 export function drawSpend({ random }: SimWorld): SimSpend | null {
   if (!random.chance(0.35)) return null
   return { amount: random.between(0, 12_000), reset: random.pick(['never', 'day', 'day', 'week', 'month'] as const) }
@@ -83,7 +82,7 @@ async function rotateKey(world: SimWorld, person: SimPerson): Promise<void> {
   const path = `/api/keys/${old.id}/rotate`
   const answer = await world.send({ kind: 'key', method: 'POST', path, credential, body: { overlapSeconds } })
   const isEnded = old.isRevoked || old.isReplaced || (old.expiresAt !== null && old.expiresAt <= world.now)
-  // An ended key is kept for 90 days and then forgotten.
+  // Ended keys are deleted after 90 days.
   if (isEnded && answer.status === 404) return
   const foreseen = isEnded ? 409 : isLimited && by !== old ? 403 : 200
   checks.same(answer.status, refused || foreseen, `the status of a rotation of ${old.id}`)
@@ -96,7 +95,7 @@ async function rotateKey(world: SimWorld, person: SimPerson): Promise<void> {
   person.keys.push(key)
   await expectAccess(world, person, key)
   await expectAccess(world, person, old)
-  // What is spent with it counts for both.
+  // The old and the new key share their spending.
   if (key.scopes.includes('execute'))
     await createTaskStep(world, { person, by: { credential: { kind: 'key', token }, key } })
 }
@@ -114,14 +113,13 @@ export async function revokeKey(world: SimWorld, { key, person }: { key: SimKey;
   if (left.length === 0 && !person.isSuspended) await giveKey(world, person)
 }
 
-/** A person without a key gets one from the operator. */
 export async function giveKey(world: SimWorld, person: SimPerson): Promise<void> {
   const { key, token } = draftKey({ userId: person.userId, name: 'given', scopes: [...scopes], expiresAt: null })
   const { id } = await world.beside((store) => store.createKey(key))
   person.keys.push(newKey({ id, token, scopes: [...scopes], expiresAt: null }))
 }
 
-/** A browser logs in, acts and logs out; what it has then is worth nothing. */
+/** Logs in a browser, acts and logs out. The cookie is then worthless. */
 export async function loginStep(world: SimWorld): Promise<void> {
   const { checks, random } = world
   const person = world.person()
@@ -167,7 +165,7 @@ type Probe = {
   body?: (id: string) => unknown
 }
 
-/** Another user's id answers exactly as an id that nobody has. */
+/** Another user's id gets the same response as an unknown id. */
 export async function foreignStep(world: SimWorld): Promise<void> {
   const { random } = world
   const person = world.person()
@@ -228,7 +226,6 @@ export async function foreignStep(world: SimWorld): Promise<void> {
   if (session) world.checkSessionRow(session.id)
 }
 
-/** Sessions and tasks named in a chat by somebody else. */
 export async function strangerStep(world: SimWorld): Promise<void> {
   const answers = await Promise.all(
     ['/api/account', '/api/tasks', '/api/sessions', '/api/keys', '/api/transactions', '/api/users'].map((path) =>

@@ -1,6 +1,6 @@
 import type { LedgerDifference } from '../../server/store/store.ts'
 
-// The rows that an audit reads, by SQL of its own and on a connection of its own.
+// Rows that an audit reads, with its own SQL on its own connection.
 
 export type AccountRow = {
   user_id: string
@@ -34,7 +34,7 @@ export type TaskRow = {
   started_at: number | null
   completed_at: number | null
   cancelable_until: number | null
-  /** Where nodes share the database. */
+  /** Only if nodes share the database. */
   lease_until?: number | null
 }
 export type TransactionRow = {
@@ -94,28 +94,28 @@ export const topupColumns = 'id, user_id, status, amount, refunded, disputed, is
 export const windowColumns = 'owner_id, starts_at, user_id, charged, held'
 export type MessageRow = { turn_id: string; role: string; content: string; is_truncated: number; tokens: number }
 
-/** What an audit has read so far: the newest rows, and those that may still change. */
+/** An audit's position: the newest rows, and those that may still change. */
 export type Since = {
   transactionSeq: number
   taskSeq: number
   turnSeq: number
   openTasks: readonly string[]
   openTurns: readonly string[]
-  /** Of which events of the provider were sent. */
+  /** Top-ups whose provider events were sent. */
   topups: readonly string[]
-  /** Whether top-ups may have been made without their users, of which no event tells. */
+  /** Whether auto-recharge may have created top-ups, which no event announces. */
   withRecharges: boolean
 }
 export type Changes = {
   accounts: AccountRow[]
   transactions: TransactionRow[]
   newTasks: TaskRow[]
-  /** One for each open task or turn that was asked for; undefined when it is gone. */
+  /** One per requested open task or turn; undefined if it is gone. */
   oldTasks: (TaskRow | undefined)[]
   newTurns: TurnRow[]
   oldTurns: (TurnRow | undefined)[]
   windows: WindowRow[]
-  /** Those asked for, and with recharges all of these. */
+  /** The requested top-ups; all of them if `withRecharges` is set. */
   topups: TopupRow[]
 }
 export type Everything = {
@@ -127,10 +127,9 @@ export type Everything = {
 }
 export type SessionAndMessages = { session: SessionRow | undefined; messages: MessageRow[] }
 
-/** One reader of the service's database; what one call reads is as one commit left it. */
+/** Reads the service's database. Each call reads one committed snapshot. */
 export type AuditReader = {
   changes(since: Since): Changes
-  /** All rows, in the order of their making. */
   everything(): Everything
   task(id: string): TaskRow | undefined
   session(id: string): SessionRow | undefined
@@ -138,11 +137,9 @@ export type AuditReader = {
   messages(sessionId: string): MessageRow[]
   withMessages(sessionId: string): SessionAndMessages
   taskOfPayload(payloadId: string): string | undefined
-  /** The whole of what is stored apart. */
   payload(payloadId: string): Buffer | undefined
-  /** What the service's own proof of its ledger finds. */
   ledgerDifferences(): LedgerDifference[]
-  /** Files or tables that hold one of the texts in clear. */
+  /** Files or tables that contain one of the strings in plain text. */
   placesOf(texts: readonly string[]): string[]
   close(): void
 }

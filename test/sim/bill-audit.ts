@@ -4,30 +4,28 @@ import type { Checks } from './sim-checks.ts'
 import type { BilledCall, SimProvider } from './sim-provider.ts'
 import type { SeenRows } from './row-audit.ts'
 
-/** How far what turns are asked for is beyond the provider's bill for them, or below it, in units. */
+/** Units charged above (`over`) and below (`under`) the provider's bill. */
 type Difference = { turns: number; over: number; under: number }
 
-/** What models' chats came to, in units: what the provider asks for them, and where that money is. */
+/** Totals of model chats, in units: the provider's bill, and where that money went. */
 export type ModelMoney = {
   turns: number
-  /** Of turns that are paid for. */
   billed: number
   charged: number
   writtenOff: number
-  /** Of turns that ended in a call that was not counted: nobody knows what it came to. */
+  /** Turns that ended in a call without reported usage: the true cost is unknown. */
   left: Difference
-  /** Of those that came to their end without a count, which is estimated. */
+  /** Completed calls without reported usage, which the service estimates. */
   uncounted: Difference
-  /** What the provider asks for turns that it or the service failed, which are free. */
+  /** The provider's bill for free turns: those that it or the service failed. */
   free: number
   freeTurns: number
 }
 
-/** A message that was sent to a model. */
 type SentMessage = {
   n: number
   turnId: string | null
-  /** Whether its provider is to fail, so that it is free. */
+  /** Whether the provider is scripted to fail, which makes the turn free. */
   mayFail: boolean
   /** Whether each call is read to its end, however the reply ends. */
   isReadOn: boolean
@@ -37,12 +35,10 @@ const dayUnitsMin = 400_000
 const rates = { ...simPricing }
 const none = { promptTokens: 0, cachedPromptTokens: 0, completionTokens: 0, reasoningTokens: 0, toolCalls: 0 }
 
-/** Compares the provider's own bill with the ledger, turn by turn. */
 export class BillAudit {
   readonly #provider: SimProvider
   readonly #checks: Checks
   readonly #sent: SentMessage[] = []
-  /** Turns that the service itself has broken off. */
   readonly #interrupted = new Set<string>()
 
   constructor(provider: SimProvider, checks: Checks) {
@@ -58,7 +54,6 @@ export class BillAudit {
     this.#interrupted.add(turnId)
   }
 
-  /** Checks every turn that is settled, and sums them up. */
   check({ turnMoney, turns }: SeenRows): ModelMoney {
     const checks = this.#checks
     const difference = (): Difference => ({ turns: 0, over: 0, under: 0 })
@@ -74,7 +69,6 @@ export class BillAudit {
       uncounted,
     }
     checks.same(this.#provider.faults, [], 'what the provider did not expect')
-    /** Sessions for which the provider has reported cached tokens. */
     const cachedIn = new Set<string>()
     for (const { isReadOn, mayFail, n, turnId } of this.#sent) {
       const calls = this.#provider.callsOf(n)
@@ -83,7 +77,7 @@ export class BillAudit {
         continue
       }
       const turn = turns.get(turnId)
-      // It is under way, or gone with a backup that was restored.
+      // Still in progress, or lost with the restored backup.
       if (turn?.outcome === undefined || turn.outcome === null) continue
       const { session_id: sessionId } = turn
       const told = calls.reduce((sum, { cachedPromptTokens, isTold }) => sum + (isTold ? cachedPromptTokens : 0), 0)
@@ -111,10 +105,11 @@ export class BillAudit {
         `${what}, has ${untold.length} calls that were not read to their end`,
       )
       const isCut = turn.outcome === 'truncated'
-      // What was told just when its reader left may have come too late.
+      // Usage reported just as the reader left may have arrived too late.
       const unknown = isCut && !isReadOn ? [...untold, ...calls.slice(-1)] : untold
       const most = Math.max(0, ...unknown.map(estimateOf))
-      // An estimate prices a prompt as cached if the provider has cached the session before; it may not have done so again.
+      // An estimate prices a prompt as cached if the provider has cached the session before. The provider may not do so
+      // again.
       const promptTokens = Math.max(0, receipt.cachedPromptTokens - told)
       checks.that(promptTokens === 0 || cachedIn.has(sessionId), `${what}, was priced as cached without a report of it`)
       const asCached = receiptCost({ ...none, promptTokens, cachedPromptTokens: promptTokens, rates })
@@ -139,11 +134,11 @@ export class BillAudit {
 }
 
 /**
- * Checks that what is asked for on a hostile day differs from the provider's bill by under 1 %, without the calls that
- * somebody left before they were counted. Their reasoning is hidden and their tokens are not those of o200k.
+ * Checks that a hostile day's charges differ from the provider's bill by less than 1 %. Abandoned calls without
+ * reported usage are excluded: their reasoning is hidden, and their tokens are not o200k.
  */
 export function checkDay(checks: Checks, { billed, uncounted }: ModelMoney): void {
-  // A few turns are no day.
+  // A few turns are not a day.
   if (billed < dayUnitsMin) return
   const percent = billed / 100
   checks.that(uncounted.under < percent, `${uncounted.under} of ${billed} are not asked for`)
@@ -153,7 +148,7 @@ export function checkDay(checks: Checks, { billed, uncounted }: ModelMoney): voi
 
 type Besides = { toolCalls: number; carriedBeforeUsd: string | undefined }
 
-/** What these calls cost at the rates that users pay, with so many calls of tools and what was carried to them. */
+/** The cost of these calls at user rates, including tool calls and the carried remainder. */
 function costOf(calls: readonly BilledCall[], { carriedBeforeUsd = '0', toolCalls }: Besides): number {
   const sum = { ...none, toolCalls, carriedBeforeUsd }
   for (const call of calls) {
@@ -169,7 +164,10 @@ function isWithinBounds(call: BilledCall): boolean {
   return call.completionTokens <= call.completionTokensMax && call.promptTokens <= call.promptTokensMax
 }
 
-/** How far the charge of a call that is not reported may be off: by what the two count apart, or by all of it. */
+/**
+ * Maximum error of the charge for an unreported call: the slack between the two token counts, or the highest possible
+ * cost.
+ */
 function estimateOf(call: BilledCall): number {
   const { completionTokens, completionTokensMax, promptTokensMax, slackTokens } = call
   if (slackTokens !== null) {

@@ -13,9 +13,12 @@ import type { SimKey, SimPerson, SimSession } from './sim-state.ts'
 import { bodyOf, checkAccepted, draftTask, sendTask } from './task-steps.ts'
 import type { SimWorld } from './sim-world.ts'
 
-// Bursts: requests that are under way at the same time. Their order is the service's; what they sum up to is not.
+// Concurrent requests. The service chooses their order, but their sum is fixed.
 
-/** So many creates of one price on an idle balance: exactly as many succeed as balance and rate allow. */
+/**
+ * Creates many tasks of one price on an idle balance. The number of successes must match balance and rate limit
+ * exactly.
+ */
 export async function countedBurst(world: SimWorld): Promise<number> {
   const { checks, model, random } = world
   await world.quiesce()
@@ -38,7 +41,7 @@ export async function countedBurst(world: SimWorld): Promise<number> {
   return count
 }
 
-/** By a key that works, so that only the limits decide. */
+/** Uses a valid key, so that only the limits decide. */
 function sendTaskGood(world: SimWorld, asked: ReturnType<typeof draftTask>, person: SimPerson): Promise<SimAnswer> {
   const key = goodKey(world, person)
   world.model.sent(asked, { person, key }, world.now)
@@ -59,7 +62,7 @@ function goodKey(world: SimWorld, { keys }: SimPerson): SimKey {
   return works ?? keys[0]!
 }
 
-/** Failures up to the edge of an abuse block, one less or one more, and then a request that it refuses or not. */
+/** Causes failures up to the edge of an abuse block, one less or one more. The next request is then rejected or not. */
 export async function failuresBurst(world: SimWorld): Promise<number> {
   const { checks, model, random } = world
   await world.quiesce()
@@ -79,7 +82,7 @@ export async function failuresBurst(world: SimWorld): Promise<number> {
   return count
 }
 
-/** The same request several times at once, and others under its key: one task, and one charge. */
+/** Sends the same request several times in parallel, and other requests with its key: one task, one charge. */
 export async function repeatedBurst(world: SimWorld): Promise<number> {
   const { checks, random } = world
   await world.quiesce()
@@ -98,7 +101,6 @@ export async function repeatedBurst(world: SimWorld): Promise<number> {
   return count
 }
 
-/** Chats of one person at once, two of them perhaps in one session. */
 export async function chatBurst(world: SimWorld): Promise<number> {
   const { checks, model, random } = world
   await world.quiesce()
@@ -115,7 +117,8 @@ export async function chatBurst(world: SimWorld): Promise<number> {
   const visits = [...sessions, ...(random.chance(0.5) ? [sessions[0]!] : [])]
   world.note(`${visits.length} chats of ${person.userId} at once`)
   const planned = visits.map((session) => ({ session, leaves: random.chance(0.25) }))
-  // A reply fails, and is free, if its reader leaves before the agent begins, or if its first words cannot be paid for.
+  // A reply fails and is free if its reader leaves before the agent starts, or if the balance does not cover its first
+  // words.
   const isPoor = person.balance - person.held < ampleUnits * visits.length
   const isShort = isPoor || [null, ...person.keys].some((key) => isLimitedBy(world, { person, key }))
   for (const session of sessions) {
@@ -144,7 +147,7 @@ async function visit(world: SimWorld, { leaves, session }: Visit, others: number
   if (others === 1) checkTerminal(world, session, terminal)
 }
 
-/** Everything at once, of all people; with `crashes` the service is gone in the middle of it. */
+/** Everything in parallel, for all people. With `crashes` the service dies in the middle. */
 export async function mixedBurst(world: SimWorld, crashes = false): Promise<number> {
   const { checks, model, random } = world
   await world.quiesce()
@@ -203,7 +206,7 @@ export async function mixedBurst(world: SimWorld, crashes = false): Promise<numb
     }
   }
   const all = Promise.all(Array.from({ length: count }, one))
-  // What does not hold while the service is gone is thrown when it is there again.
+  // Violations during the crash are thrown once the service is back.
   all.catch(() => {})
   if (crashes) {
     for (let turns = random.between(0, 40); turns > 0; turns--) await new Promise(setImmediate)
@@ -228,7 +231,7 @@ function isThere(world: SimWorld, taskId: string): boolean {
   return world.audit.reader.task(taskId) !== undefined
 }
 
-/** Sessions whose people have no chat that waits: another one would wait for it. */
+/** Sessions of people without a waiting chat, which would block another one. */
 function idleSessions(world: SimWorld): SimSession[] {
   return [...world.state.sessions.values()].filter(
     (session) =>
@@ -248,7 +251,7 @@ async function chatOnce(world: SimWorld, session: SimSession): Promise<void> {
   }
 }
 
-/** A key is revoked while it is used: what is sent after the answer to that is refused. */
+/** Revokes a key in use. Requests sent after the response are rejected. */
 export async function revokedBurst(world: SimWorld): Promise<number> {
   const { checks } = world
   const person = world.person()

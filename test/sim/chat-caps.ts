@@ -3,17 +3,16 @@ import { limitsOf, type Spender } from './limit-model.ts'
 import type { ExpectedTurn, SimPerson, SimSession } from './sim-state.ts'
 import type { HeldChat, SimWorld } from './sim-world.ts'
 
-// What chats and sessions may cost, in units, as the simulation knows it from what was asked for and charged.
+// Costs of chats and sessions in units, derived only from requests and charges.
 
-/** More than any reply of a script costs, but a flood. */
+/** More than any scripted reply costs, except a flood. */
 export const ampleUnits = 4000
 
-/** The cap of a chat, of a few. */
 export function drawCap({ random }: SimWorld): number | null {
   return random.chance(0.2) ? random.between(0, 1500) : null
 }
 
-/** What the caps leave for another chat; Infinity without any. */
+/** Remaining budget for another chat; Infinity without a cap. */
 export function leftWithin({ maxCost, spent }: SimSession, ofChat: number | null): number {
   return Math.min(ofChat ?? Infinity, maxCost === null ? Infinity : maxCost - spent)
 }
@@ -22,13 +21,13 @@ export function capField(maxCost: number | null): { maxCostUsd?: string } {
   return maxCost === null ? {} : { maxCostUsd: usdOfUnits(maxCost) }
 }
 
-/** Another cap for a session, or none, in some of its updates; and whether what was spent or is held stands against it. */
+/** A random new cap (or none) for some session updates, and whether the money spent and held already exceeds it. */
 export function drawNewCap(
   world: SimWorld,
   session: SimSession,
 ): { maxCost: number | null; isTooLow: boolean } | undefined {
   const { random } = world
-  // What chats with models come to is compared with their provider's bill.
+  // Model chats are compared with their provider's bill instead.
   if (session.agentId !== 'sim' || !random.chance(0.25)) return undefined
   const maxCost = random.chance(0.3) ? null : random.between(0, 3000)
   const held = [...world.audit.seen.openTurns]
@@ -38,13 +37,13 @@ export function drawNewCap(
   return { maxCost, isTooLow: maxCost !== null && maxCost < session.spent + held }
 }
 
-/** How a reply ends that can pay for no more: it fails, and is free, if its first words were already too much. */
+/** Outcomes of a reply that runs out of money. If its first words already cost too much, it fails and is free. */
 export const shortOutcomes: ExpectedTurn['outcomes'] = ['truncated', 'failed']
 
-/** Why a reply ends that can pay for no more. */
+/** Error codes of a reply that runs out of money. */
 export const shortCodes = ['INSUFFICIENT_BALANCE', 'BUDGET_REACHED', 'LIMIT_REACHED']
 
-/** A reply that waits in the session may end when it goes on, at the balance or at a cap. */
+/** A waiting reply may hit the balance or a cap when it continues. */
 export function mayEndEarly(world: SimWorld, { person, sessionId }: Pick<HeldChat, 'person' | 'sessionId'>): boolean {
   if (isPoor(world, person) || world.state.sessions.get(sessionId)!.maxCost !== null) return true
   const turn = [...world.audit.seen.turns.values()].find(
@@ -53,12 +52,12 @@ export function mayEndEarly(world: SimWorld, { person, sessionId }: Pick<HeldCha
   return turn === undefined || turn.counted_in !== null
 }
 
-/** Whether limits on what is spent may refuse an execution of somebody, or end it. */
+/** Whether spend limits may reject or end one of this spender's executions. */
 export function isLimitedBy({ now }: SimWorld, spender: Spender): boolean {
   return limitsOf(spender, now).length > 0
 }
 
-/** What is free may not be enough for all that waits: replies that go on may end at the balance. */
+/** Whether the free balance may not cover all waiting replies, so that they may end early. */
 export function isPoor(world: SimWorld, { balance, held, userId }: SimPerson): boolean {
   const waiting = [...world.chats.values()].filter(({ person }) => person.userId === userId)
   return balance - held < ampleUnits * Math.max(1, waiting.length)

@@ -1,4 +1,4 @@
-// The price of a chat, worked out from a receipt alone and apart from the service's own code.
+// Chat prices computed from a receipt alone, independently of the service's code.
 
 export type ChatReceipt = {
   promptTokens: number
@@ -18,12 +18,12 @@ export type ChatReceipt = {
 
 const billionthsPerUnit = 100_000n
 
-/** Units of 0.0001 USD: the exact sum of the components and of what was carried to it, rounded down once. */
+/** Cost in units of 0.0001 USD: the exact sum of the components and the carried remainder, rounded down once. */
 export function receiptCost(receipt: ChatReceipt): number {
   return Number((exactCost(receipt) + billionthsOf(receipt.carriedBeforeUsd)) / billionthsPerUnit)
 }
 
-/** What the account carries on, in billionths of a USD. */
+/** The remainder that the account carries forward, in billionths of a USD. */
 export function carriedOn(receipt: ChatReceipt): bigint {
   return (exactCost(receipt) + billionthsOf(receipt.carriedBeforeUsd)) % billionthsPerUnit
 }
@@ -32,7 +32,6 @@ export function billionthsOf(usd = '0'): bigint {
   return BigInt(usd.replace('.', ''))
 }
 
-/** The sum of the components, in billionths of a USD. */
 export function exactCost(receipt: ChatReceipt): bigint {
   const { cachedPromptTokens, completionTokens, promptTokens, rates, reasoningTokens, toolCalls } = receipt
   const millionths = (text: string) => BigInt(Math.round(Number(text) * 1_000_000))

@@ -5,12 +5,9 @@ import { unitsOfUsd, type ChatReceipt } from './chat-cost.ts'
 import type { SimSession } from './sim-state.ts'
 import type { SimWorld } from './sim-world.ts'
 
-// Checks of how a reply ends, by its lines and by its rows.
-
 // oxlint-disable-next-line typescript/no-explicit-any
 type ChatEventLine = any
 
-/** The lines of a reply that is read to its end, which came whole. */
 export async function readToEnd(world: SimWorld, reader: ChatReader): Promise<ChatEventLine> {
   const lines = await reader.all()
   world.checks.same(await reader.wasCutOff(), false, 'a reply that was cut off')
@@ -19,7 +16,7 @@ export async function readToEnd(world: SimWorld, reader: ChatReader): Promise<Ch
   return terminal
 }
 
-/** A reply for which balance and caps left nothing is free, so none of it was shown. */
+/** A reply that balance or caps did not cover is free, so none of it was shown. */
 function checkUnpaid(world: SimWorld, { events, headers }: ChatReader, terminal: ChatEventLine): void {
   if (!shortCodes.includes(terminal.error?.code)) return
   world.refresh()
@@ -29,7 +26,7 @@ function checkUnpaid(world: SimWorld, { events, headers }: ChatReader, terminal:
   world.checks.same(shown, [], `what was shown of ${turnId}, which is free`)
 }
 
-/** Exactly one terminal line, and it is the last; every result follows its call. */
+/** Exactly one terminal line, in last position. Every result follows its call. */
 export function checkLines(world: SimWorld, lines: readonly ChatEventLine[]): ChatEventLine {
   const { checks } = world
   const calls = new Set<string>()
@@ -46,7 +43,7 @@ export function checkLines(world: SimWorld, lines: readonly ChatEventLine[]): Ch
   return terminal[0]
 }
 
-/** The last event of a turn says what the ledger has of it. */
+/** The last event of a turn matches the ledger. */
 export function checkEnd({ audit, checks }: SimWorld, turn: TurnRow, terminal: ChatEventLine): void {
   const charge = audit.seen.turnMoney.get(turn.id)
   checks.same(unitsOfUsd(terminal.costUsd), -(charge?.amount ?? 0) || 0, `costUsd of the terminal line in ${turn.id}`)
@@ -63,7 +60,7 @@ export function checkEnd({ audit, checks }: SimWorld, turn: TurnRow, terminal: C
   }
 }
 
-/** The terminal line came after the charge, and names it. */
+/** The terminal line comes after the charge and names it. */
 export function checkTerminal(world: SimWorld, session: SimSession, terminal: ChatEventLine): void {
   const { checks } = world
   world.refresh()

@@ -8,7 +8,7 @@ type Script = { steps: ChatStep[]; expected: ExpectedTurn }
 
 export const none = { promptTokens: 0, cachedPromptTokens: 0, completionTokens: 0, reasoningTokens: 0, toolCalls: 0 }
 
-/** A reply that finishes, with what its receipt must say where the agent reports its usage. */
+/** A successful reply, and the receipt expected if the agent reports its usage. */
 export function finishingScript(world: SimWorld): Script {
   const { random } = world
   const steps: ChatStep[] = []

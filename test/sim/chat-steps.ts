@@ -29,7 +29,7 @@ const rates = {
 }
 
 type SimCredentialOf = ReturnType<SimWorld['credentialOf']>
-/** What must be free for a chat: below `least` it is refused, from `most` on it is not. */
+/** Free balance needed for a chat: rejected below `least`, accepted from `most` on. */
 function needs(world: SimWorld, { message, session }: { message: string; session: SimSession }) {
   const tokens = Math.ceil(Buffer.byteLength(message) / 4)
   let stored = 0
@@ -39,7 +39,7 @@ function needs(world: SimWorld, { message, session }: { message: string; session
   return { least: of(tokens, 1) - 1, most: of(tokens + stored, 500) + 3 }
 }
 
-/** The status of a chat, or `unsure` where only the service's own count of tokens decides. */
+/** The expected status of a chat, or `unsure` if only the service's own token count decides. */
 export function foreseeChat(
   world: SimWorld,
   session: SimSession,
@@ -122,7 +122,6 @@ export function hasHeldChat(world: SimWorld, person: SimPerson): boolean {
   return [...world.chats.values()].some((chat) => chat.person === person)
 }
 
-/** A chat that is read to its end: it finishes, or its agent fails, or it is refused as foreseen. */
 export async function chatStep(world: SimWorld): Promise<number> {
   const { checks, model, random } = world
   const session = anySession(world)
@@ -143,11 +142,11 @@ export async function chatStep(world: SimWorld): Promise<number> {
   const maxCost = drawCap(world)
   const by = world.credentialOf(person)
   const foreseen = foreseeChat(world, session, { message, key, maxCost, by })
-  // What another chat of the person may need would be waited for.
+  // This chat would wait for money that the person's other chat may need.
   if (foreseen === 'unsure' && hasHeldChat(world, person)) return 0
   if (foreseen === 200 && hasHeldChat(world, person) && person.balance - person.held < ampleUnits) return 0
   if (foreseen === 403 && hasHeldChat(world, person)) return 0
-  // A balance that is nearly used up may end any reply.
+  // With a nearly empty balance any reply may end early.
   const isCapped = leftWithin(session, maxCost) < Infinity
   const isLimited = isLimitedBy(world, { person, key: by.key })
   if (isPoor(world, person) || isCapped || isLimited) script.expected.outcomes.push(...shortOutcomes)
@@ -196,7 +195,7 @@ function checkRefusedChat(world: SimWorld, { isCapped, isLimited, person, reader
   checks.that(isCapped || line.error.code !== 'BUDGET_REACHED', 'a chat without a cap is not refused for one')
 }
 
-/** A reply that is longer than balance or caps allow is stopped there. */
+/** A reply longer than balance or caps allow is cut off there. */
 export async function floodStep(world: SimWorld): Promise<number> {
   const { checks, model } = world
   const session = anySession(world)
@@ -206,7 +205,7 @@ export async function floodStep(world: SimWorld): Promise<number> {
   const by = world.credentialOf(person)
   const ofLimits = model.leftOf({ person, key: by.key }, world.now)
   const isLimited = ofLimits < Infinity
-  // A flood that is paid for would end by itself.
+  // A flood with enough money would run to its own end.
   const isRich = Math.min(free, ofLimits) > 6000
   const mayFlood = !isRich || world.random.chance(0.5)
   if (hasHeldChat(world, person) || !mayFlood) return await chatStep(world)
@@ -224,7 +223,7 @@ export async function floodStep(world: SimWorld): Promise<number> {
   if (foreseen !== 'unsure') checks.same(status, foreseen, `the status of a chat in ${session.id}`)
   if (status !== 200) return 1
   const terminal = await readToEnd(world, reader!)
-  // A text that is beyond both at once ends at the cap.
+  // If both are exceeded, the cap is reported.
   const ofBalance = left <= free ? ['BUDGET_REACHED'] : left < Infinity ? shortCodes : ['INSUFFICIENT_BALANCE']
   const ofLimit = ofLimits <= free && left === Infinity ? ['LIMIT_REACHED'] : shortCodes
   const codes = isLimited ? ofLimit : ofBalance
@@ -237,7 +236,7 @@ export async function floodStep(world: SimWorld): Promise<number> {
   return 1
 }
 
-/** A chat that stays open: its agent waits at a gate after some lines. */
+/** Opens a chat whose agent waits at a gate after some lines. */
 export async function holdChatStep(world: SimWorld): Promise<number> {
   const { checks, model, random } = world
   const session = anySession(world)
@@ -282,7 +281,7 @@ export async function untilLines(reader: ChatReader, lines: number): Promise<voi
   }
 }
 
-/** A chat that waits goes on and finishes; or its client leaves, before or while it goes on. */
+/** Ends a waiting chat: it finishes, or its client leaves before or during the rest. */
 export async function endChatStep(world: SimWorld): Promise<number> {
   const { random } = world
   const held = [...world.chats.values()]

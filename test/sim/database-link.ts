@@ -1,15 +1,15 @@
 import { connect, createServer, type AddressInfo, type Server, type Socket } from 'node:net'
 
-/** What a new connection of PostgreSQL begins with: its length, its kind, then names and values that end with 0. */
+/** Header of a PostgreSQL startup message: length and protocol version. Zero-terminated names and values follow. */
 const startupKind = 196_608
 const headBytes = 8
 
 /**
- * The way of one node to its database. A crash cuts it at once, in the middle of whatever is under way; what is left of the
- * node in this process finds an empty database from then on, where it comes to its end and changes nothing.
+ * Proxy between one node and its database. A crash cuts it immediately, whatever is in flight. Remains of the node in
+ * this process are then connected to an empty database, where they end without changing anything.
  */
 export class DatabaseLink {
-  /** What the node is given. */
+  /** Connection string for the node. */
   readonly url: string
   readonly #server: Server
   readonly #target: URL
@@ -28,7 +28,7 @@ export class DatabaseLink {
     server.on('connection', (client) => this.#connected(client))
   }
 
-  /** `grave` is the name of the empty database on the same server. */
+  /** `grave`: name of the empty database on the same server. */
   static async open(target: string, grave: string): Promise<DatabaseLink> {
     const server = createServer({ noDelay: true })
     await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
@@ -56,12 +56,11 @@ export class DatabaseLink {
     upstream.pipe(client)
   }
 
-  /** Cuts all connections; resolves with the ports by which the server knows them. */
+  /** Cuts all connections and resolves with their ports as seen by the server. */
   cut(): number[] {
     this.#isCut = true
     const pairs = [...this.#pairs]
     this.#pairs.clear()
-    // A destroyed socket no longer knows its port.
     const ports = pairs.map(([, { localPort }]) => localPort).filter((port) => port !== undefined)
     for (const [client, upstream] of pairs) {
       client.destroy()
@@ -79,7 +78,7 @@ export class DatabaseLink {
   }
 }
 
-/** The same beginning of a connection, to another database. Anything else is left as it is. */
+/** Redirects a startup message to another database; returns anything else unchanged. */
 function toDatabase(head: Buffer, database: string): Buffer {
   if (head.length < headBytes || head.readInt32BE(4) !== startupKind) return head
   const parts = head.subarray(headBytes).toString('latin1').split('\0')

@@ -12,12 +12,11 @@ import type { SimPerson, SimSession } from './sim-state.ts'
 import { passUntil } from './time-steps.ts'
 import type { HeldChat, SimWorld } from './sim-world.ts'
 
-// Chats that go on without a reader, are read again, repeated and stopped by their turn; and chats without a session.
+// Chats that continue without a reader and are reread, repeated and stopped by their turn; and chats without a session.
 
-/** So long the last events of a turn may take to be kept. */
+/** Maximum time until the last events of a turn are stored. */
 const lateMs = 2000
 
-/** A turn that its reader has left, with the lines that it read by then. */
 export type LeftTurn = { turnId: string; credential: SimCredential; read: string }
 
 type Reading = { credential: SimCredential; path: string; body?: unknown; key?: string | null }
@@ -47,8 +46,8 @@ function turnsOf(world: SimWorld, sessionId: string): number {
 }
 
 /**
- * A turn that is over is read behind any of its events: what was read and the rest are the whole, whose last event is what
- * the ledger has. Where it was lost with its process, the end alone may be told, or that its events are gone.
+ * Rereads a finished turn from any event. Both parts together are complete, and the last event matches the ledger. If
+ * the turn was lost with its process, only its end may be stored, or a note that its events are gone.
  */
 export async function checkReadAgain(world: SimWorld, left: LeftTurn, { isLost }: { isLost: boolean }): Promise<void> {
   const { checks, random } = world
@@ -69,7 +68,7 @@ export async function checkReadAgain(world: SimWorld, left: LeftTurn, { isLost }
       checks.that(after === known.length && (end?.type === 'done' || end?.type === 'error'), `${what} are none`)
       continue
     }
-    // Of one that is charged the last events may be lost, and then it is not told to have ended.
+    // If the turn was charged, its last events may be lost. Its stream then has no end event.
     if (isLost && turn.outcome !== 'failed' && (await reader.wasCutOff())) continue
     checks.same([reader.status, await reader.wasCutOff()], [200, false], what)
     const rest = linesOf(reader.text)
@@ -79,7 +78,7 @@ export async function checkReadAgain(world: SimWorld, left: LeftTurn, { isLost }
       rest.map((_, n) => after + 1 + n),
       `the numbers of ${what}`,
     )
-    // Of a turn that was lost, less may be kept than was read.
+    // A lost turn may have stored fewer events than were read.
     const common = Math.min(known.length - after, isLost ? rest.length - 1 : Infinity)
     checks.same(
       rest.slice(0, common).join(''),
@@ -90,7 +89,7 @@ export async function checkReadAgain(world: SimWorld, left: LeftTurn, { isLost }
   }
 }
 
-/** Of a chat under way or not: begins it, and leaves it after some lines. */
+/** Starts a chat if none is in progress, and leaves it after some lines. */
 export async function leaveChat(world: SimWorld, session: SimSession): Promise<LeftTurn | undefined> {
   const { random } = world
   const by = world.credentialOf(world.model.person(session.userId))
@@ -112,7 +111,7 @@ export async function leaveChat(world: SimWorld, session: SimSession): Promise<L
 
 type Detached = { chat: HeldChat; left: LeftTurn; session: SimSession; body: object; key: string | null }
 
-/** A reply that goes on without its reader, is looked at again in every way, and then ends in one of several ways. */
+/** A reply that continues without its reader is reread in every way and then ends in one of several ways. */
 export async function detachStep(world: SimWorld): Promise<number> {
   const { checks, model, random } = world
   const session = anySession(world)
@@ -157,7 +156,7 @@ export async function detachStep(world: SimWorld): Promise<number> {
   return 1
 }
 
-/** By its turn, by its session or by its Idempotency-Key: the same events as were read, and the same turn. */
+/** Rereads by turn, session or Idempotency-Key: the same events and the same turn. */
 async function look(world: SimWorld, detached: Detached): Promise<void> {
   const { checks } = world
   const { chat, left, session } = detached
@@ -188,10 +187,10 @@ async function end(world: SimWorld, detached: Detached): Promise<void> {
   world.note(`the turn ${left.turnId}, which nobody reads, is to ${way}`)
   if (way === 'restart') await restartStep(world)
   else if (way === 'crash') await crash(world)
-  // Where it was on another node, it goes on.
+  // If it ran on another node, it continues.
   const isLost = !world.chats.has(sessionId)
   if (isLost) {
-    // Each reader of a turn that ended just now waits for its last events, in real time.
+    // Each reader of a turn that has just ended waits for its last events, in real time.
     if (random.chance(0.8)) await passUntil(world, world.now + lateMs + 1)
     return await checkReadAgain(world, left, { isLost: true })
   }
@@ -231,7 +230,7 @@ async function end(world: SimWorld, detached: Detached): Promise<void> {
   checks.same([repeated.status, repeated.text], [200, whole], `the reply to a repetition of ${left.turnId}`)
 }
 
-/** What a turn without a session leaves: its receipt, and nothing else. */
+/** A turn without a session leaves only its receipt. */
 function checkAlone(world: SimWorld, turnId: string): TurnRow {
   const { audit, checks } = world
   const turn = rowOf(world, turnId)
@@ -250,7 +249,10 @@ function sendAlone(world: SimWorld, of: Alone & { key: string | null }): Promise
   return open(world, { credential: by.credential, key, body, path: '/v1/chat/completions' })
 }
 
-/** A chat in OpenAI's protocol that has no session, sent once or several times at once with its key: one turn, one charge. */
+/**
+ * A chat in OpenAI's protocol without a session, sent once or several times in parallel with its key: one turn, one
+ * charge.
+ */
 export async function statelessStep(world: SimWorld): Promise<number> {
   const { checks, model, random } = world
   const person = world.person()
@@ -295,7 +297,7 @@ export async function statelessStep(world: SimWorld): Promise<number> {
   return count
 }
 
-/** In a burst, where its answer may be lost. */
+/** For bursts, in which the response may be lost. */
 export async function statelessOnce(world: SimWorld, person: SimPerson): Promise<void> {
   const by = world.credentialOf(person)
   world.model.aloneSent({ person, key: by.key }, ['finished', 'truncated', 'failed'], world.now)

@@ -7,10 +7,10 @@ import { passUntil } from './time-steps.ts'
 
 const dayMs = 86_400_000
 
-/** When something ends, and a request whose answer the model foresees by that. */
+/** An expiry time, and a request whose expected response depends on it. */
 type Edge = { at: number; ask: () => Promise<unknown> }
 
-/** Of what ends by itself: a millisecond before its time nothing has ended, and then it has. */
+/** Moves the clock to an expiry: a millisecond before it nothing has expired, then it has. */
 export async function edgeStep(world: SimWorld): Promise<number> {
   const { now, random } = world
   const kind = random.pick([sessionEdges, blockEdges, repeatEdges, keyEdges, linkEdges])
@@ -29,7 +29,7 @@ export async function edgeStep(world: SimWorld): Promise<number> {
 function sessionEdges(world: SimWorld): Edge[] {
   const { chats, random, state } = world
   const idle = [...state.sessions.values()].slice(-40).filter(({ id, isDeleted }) => !isDeleted && !chats.has(id))
-  // Only a read leaves the session's end where it is.
+  // Only reads leave the session's expiry unchanged.
   const isRead = random.chance(0.7)
   return idle.map((session) => ({
     at: session.activeAt + dayMs,
@@ -44,7 +44,7 @@ function blockEdges(world: SimWorld): Edge[] {
   }))
 }
 
-/** The same request again: within a day the first task, after it another one. */
+/** A repeated request returns the first task within a day, and creates another one after that. */
 function repeatEdges(world: SimWorld): Edge[] {
   const { state } = world
   const repeatsOf = (person: SimPerson): Edge[] =>

@@ -1,11 +1,11 @@
 import type { ForbiddenWrite } from './sim-engine.ts'
 import type { SimWorld } from './sim-world.ts'
 
-// What the database itself refuses, whatever the service's code would write: the last line of defence for money.
+// Writes that the database itself must reject whatever the service's code does: the last line of defense for money.
 
 type Guard = ForbiddenWrite & { what: string }
 
-/** Each is tried on the rows of a living database, and undone should it be let through. */
+/** Tries each write on the rows of a live database, and rolls it back if it succeeds. */
 export async function guardStep(world: SimWorld): Promise<void> {
   for (const { sql, values, what } of guardsOf(world)) {
     const refusal = await world.engine.tryWrite(world.host.dataDir, { sql, values })

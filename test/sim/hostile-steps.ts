@@ -7,9 +7,9 @@ import type { ExpectedTurn } from './sim-state.ts'
 import { ownTool, toolServerKinds } from './sim-tool-server.ts'
 import type { SimWorld } from './sim-world.ts'
 
-// Chats with a model, whose provider counts for itself what it is owed. Nobody here means well.
+// Chats with a model whose provider keeps its own bill. Everyone here is hostile.
 
-/** So often a provider says nothing of what a call came to, or zeros. */
+/** Share of calls for which the provider reports no usage, or zeros. */
 const uncountedShare = 0.04
 const chatKinds = [
   'plain',
@@ -25,7 +25,6 @@ const chatKinds = [
   'refused',
 ] as const
 
-/** A chat that is read to its end: the model answers in whatever way, or its provider fails. */
 export async function modelChatStep(world: SimWorld): Promise<number> {
   const { random } = world
   const person = await prepareRich(world, 1)
@@ -60,7 +59,7 @@ export async function modelChatStep(world: SimWorld): Promise<number> {
   return 1
 }
 
-/** A chat that stays open, until it goes on, its client leaves, its session is deleted or the service ends. */
+/** A chat that stays open until it continues, its client leaves, its session is deleted or the service stops. */
 export async function holdModelStep(world: SimWorld): Promise<number> {
   const person = await prepareRich(world, 1)
   const [session] = await sessionsOf(world, { count: 1, person })
@@ -72,14 +71,14 @@ export async function holdModelStep(world: SimWorld): Promise<number> {
   return 1
 }
 
-/** Chats of somebody who can pay for some of them, at once, with prompts of which each byte may be a token. */
+/** Concurrent chats of someone who can pay for some of them, with prompts in which each byte may be a token. */
 export async function modelBurst(world: SimWorld): Promise<number> {
   const { checks, random } = world
   const { poor } = peopleOf(world)
   const count = random.between(2, 8)
   await prepare(world, poor, { chats: count, free: random.between(300, 4000) })
   const sessions = await sessionsOf(world, { count, person: poor })
-  // Those of other nodes would be waited for blindly.
+  // All on one node: waiting for another node's chats would be blind.
   const node = world.anyNode()
   world.note(`${count} chats of the poor ${poor.userId} with models at once`)
   await Promise.all(
@@ -103,13 +102,13 @@ export async function modelBurst(world: SimWorld): Promise<number> {
   return count
 }
 
-/** The model calls a tool of the person's own server, which does what it likes. */
+/** The model calls a tool on the person's own server, which may misbehave. */
 export async function ownToolStep(world: SimWorld): Promise<number> {
   const { checks, random } = world
   const kind = random.pick(toolServerKinds)
   const person = await prepareRich(world, 1)
   const [session] = await sessionsOf(world, { count: 1, kind, person })
-  // What servers describe and answer here has a token a byte, but where it is much.
+  // Tool descriptions and results have one token per byte, except for large ones.
   const density = kind === 'wordy' ? 4 : random.pick([1, 1.5, 4] as const)
   const scripts = [plainScript(random, { density, calls: [ownTool] }), plainScript(random, { density })]
   const isBad = kind === 'drops' || kind === 'garbage' || kind === 'hangs'
@@ -142,12 +141,11 @@ async function writtenOffByMetrics(world: SimWorld): Promise<number> {
   return sum
 }
 
-/** After a start metrics count from zero again. */
+/** Metrics restart at zero with the service. */
 export async function metricsBegin(world: SimWorld): Promise<void> {
   world.writtenOffBefore = world.audit.writtenOff() - (await writtenOffByMetrics(world))
 }
 
-/** Bills, and what the service says to its operator of what was written off. */
 export async function checkModelMoney(world: SimWorld): Promise<void> {
   const { audit, bills, checks } = world
   bills.check(audit.seen)

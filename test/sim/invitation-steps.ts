@@ -5,11 +5,11 @@ import { newPerson, type SimInvitation } from './sim-state.ts'
 import type { SimWorld } from './sim-world.ts'
 
 const lifeMs = 7 * 86_400_000
-/** Each waits for a window of its own: with more people the edges of windows are met less often. */
+/** Each person waits for their own window. With more people the edges of windows are hit less often. */
 const peopleMax = 10
 const creditsUsd = ['0', '0.0000', '0.0001', '1.5', '3.2500'] as const
 
-/** Money comes in by invitations: a link makes one account with its balance, once, however often it is opened. */
+/** Adds money by invitations. A link creates one account with its balance, once, however often it is opened. */
 export async function invitationStep(world: SimWorld): Promise<number> {
   const { random, state } = world
   const open = state.invitations.filter((invitation) => isUsable(world, invitation))
@@ -38,7 +38,7 @@ async function inviteStep(world: SimWorld): Promise<number> {
   })
   checks.same(answer.status, isTaken ? 409 : 200, `the status of an invitation of ${email}`)
   if (answer.status !== 200) return 1
-  // An earlier link for the same address ends.
+  // Replaces any earlier link for the same address.
   for (const earlier of state.invitations) if (earlier.email === email) earlier.hasEnded = true
   const { id, url } = answer.body
   const token = String(url).split('#')[1]!
@@ -66,7 +66,7 @@ function accept(world: SimWorld, { token }: SimInvitation): Promise<SimAnswer> {
   return world.send({ kind: 'accept', method: 'POST', path: '/api/invitations/accept', body, headers })
 }
 
-/** Accepts it several times at once: one account is made and credited, once. */
+/** Accepts an invitation several times in parallel: one account is created and credited once. */
 async function acceptInvitation(world: SimWorld, invitation: SimInvitation): Promise<number> {
   const { checks, random, state } = world
   const { credit, email, id } = invitation

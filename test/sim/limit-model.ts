@@ -4,20 +4,18 @@ import type { SeenRows } from './row-audit.ts'
 import type { Checks } from './sim-checks.ts'
 import type { SimKey, SimPerson, SimSpend, SimState } from './sim-state.ts'
 
-/** A limit, and since when it counts. */
 export type SimLimit = SimSpend & { ownerId: string; startsAt: number }
-/** Who spends: a person, with a key or without one. */
 export type Spender = { person: SimPerson; key: SpendingKey | null }
-/** A client token is one with the limit of the key that made it beside its own. */
+/** A client token has its creator key's limit besides its own. */
 type SpendingKey = Pick<SimKey, 'countsAs' | 'spend'> & { maker?: Pick<SimKey, 'countsAs' | 'spend'> }
 
 const dayMs = 86_400_000
-/** Windows are kept for longer, and so are keys that have ended. */
+/** Windows and ended keys are retained for longer than this. */
 const keptMs = 80 * dayMs
-/** Client tokens and their windows may be deleted so long after they expire. */
+/** Client tokens and their windows may be deleted this long after they expire. */
 const tokenKeptMs = dayMs
 
-/** The first instant of the period that `now` lies in, by UTC; weeks begin on Monday. */
+/** Start of the period that contains `now`, in UTC. Weeks start on Monday. */
 function startOf(reset: SimSpend['reset'], now: number): number {
   if (reset === 'never') return 0
   const date = new Date(now)
@@ -30,7 +28,6 @@ export function spendPerDayOf({ plan, spendPerDay }: SimPerson): number | null {
   return spendPerDay ?? (plan === null ? null : simPlans[plan].spendPerDay)
 }
 
-/** What stands in the way of what an execution costs. */
 export function limitsOf({ key, person }: Spender, now: number): SimLimit[] {
   const limits: SimLimit[] = []
   const add = (ownerId: string, spend: SimSpend | null) => {
@@ -43,7 +40,7 @@ export function limitsOf({ key, person }: Spender, now: number): SimLimit[] {
   return limits
 }
 
-/** In which windows something counts, as one text whatever their order. */
+/** The windows that an execution counts in, as one order-independent string. */
 export function countedText(limits: readonly Pick<SimLimit, 'ownerId' | 'startsAt'>[]): string {
   return limits
     .map(({ ownerId, startsAt }) => nameOf(ownerId, startsAt))
@@ -61,7 +58,7 @@ function nameOf(ownerId: string, startsAt: number): string {
   return `${ownerId} since ${startsAt}`
 }
 
-/** The limits of windows that a turn names, as they are now; one that was removed limits nothing. */
+/** Current limits of the windows that a turn names. Removed limits no longer apply. */
 export function limitsNamed(person: SimPerson, countedIn: string | null): SimLimit[] {
   return windowsIn(countedIn).map((window) => {
     const spend = person.keys.find(({ countsAs }) => countsAs === window.ownerId)?.spend
@@ -70,7 +67,7 @@ export function limitsNamed(person: SimPerson, countedIn: string | null): SimLim
   })
 }
 
-/** Changes what is charged in the windows that a task or turn names. */
+/** Changes the amount charged in the windows that a task or turn names. */
 export function chargeIn(
   { spent, windows }: SimState,
   countedIn: string | null,
@@ -84,7 +81,6 @@ export function chargeIn(
   }
 }
 
-/** What open turns hold in windows. */
 export class HeldInWindows {
   #held = new Map<string, number>()
   #turns: readonly TurnRow[] = []
@@ -100,7 +96,7 @@ export class HeldInWindows {
     }
   }
 
-  /** What limits leave, below 0 where one was lowered; Infinity without any. */
+  /** Remaining allowance: negative after a limit was lowered, Infinity without limits. */
   left({ windows }: SimState, limits: readonly SimLimit[]): number {
     const leftOf = ({ amount, ownerId, startsAt }: SimLimit) => {
       const name = nameOf(ownerId, startsAt)
@@ -110,7 +106,7 @@ export class HeldInWindows {
     return Math.min(Infinity, ...limits.map(leftOf))
   }
 
-  /** A key's limit begins anew at other times: what was spent or is held in the present period by now is carried over. */
+  /** When a key's limit gets a new period, the amount spent or held so far in the present one is carried over. */
   carryOver(
     { spent, windows }: SimState,
     { ownerId, reset }: { ownerId: string; reset: SimSpend['reset'] },
@@ -154,7 +150,7 @@ function mostAtWork({ plan }: SimPerson): number {
   return (plan === null ? null : simPlans[plan].tasksAtWork) ?? Infinity
 }
 
-/** How many tasks of each user are begun, whether agents are at work on them or they wait for another attempt. */
+/** Number of started tasks per user, whether running or waiting for another attempt. */
 export class TasksAtWork {
   readonly #checks: Checks
   #begun: Map<string, number> | undefined
@@ -167,7 +163,7 @@ export class TasksAtWork {
     return (this.#begun?.get(person.userId) ?? 0) >= mostAtWork(person)
   }
 
-  /** No more are begun than a plan allows; of one that was changed, those that were begun before stay. */
+  /** No more tasks start than a plan allows. After a change of plan, tasks started before it keep running. */
   areNow(people: readonly SimPerson[], { openTasks, tasks }: Pick<SeenRows, 'openTasks' | 'tasks'>): void {
     const before = this.#begun
     const begun = (this.#begun = new Map<string, number>())

@@ -6,19 +6,16 @@ import type { SimKey, SimPerson } from './sim-state.ts'
 import type { SimWorld } from './sim-world.ts'
 import { bodyOf, checkAccepted, draftTask } from './task-steps.ts'
 
-// Limits on what is spent: of plans and users, of keys, and of client tokens.
-
 const dayMs = 86_400_000
 const plans = [null, ...(Object.keys(simPlans) as SimPlan[])]
 
-/** Limits change while tasks and chats are under way within them. */
 export async function limitStep(world: SimWorld): Promise<void> {
   const person = world.person()
   const limit = world.random.pick([limitUser, limitUser, limitKey, limitKey, tellWhenLow])
   await limit(world, person)
 }
 
-/** Whether its event came is among the ledger's checks. */
+/** The ledger's checks cover the event's delivery. */
 async function tellWhenLow(world: SimWorld, person: SimPerson): Promise<void> {
   const { checks, random } = world
   const { credential, refused } = manager(world, person)
@@ -43,16 +40,16 @@ async function limitUser(world: SimWorld, person: SimPerson): Promise<void> {
   Object.assign(person, { plan, spendPerDay })
 }
 
-/** Any amount, or what leaves so much that a task is just within it or just not. */
+/** A random amount, or one that makes a task just affordable or just not. */
 function drawAmount({ random }: SimWorld, { most, used }: { used: number; most: number }): number {
   const price = random.pick(Object.values(simPrices))
   return random.chance(0.4) ? Math.max(0, used + price + random.pick([-1, 0, 0])) : random.between(0, most)
 }
 
-/** It holds for all keys that took each other's place. */
+/** A limit applies to a key and all keys it replaced. */
 async function limitKey(world: SimWorld, anybody: SimPerson): Promise<void> {
   const { checks, now, random } = world
-  // What a key has spent lately counts in its next limit, too.
+  // Earlier spending of a key counts in its next limit, too.
   const spending = spendingKeys(world)
   const { key, person } =
     spending.length > 0 && random.chance(0.7)
@@ -66,7 +63,7 @@ async function limitKey(world: SimWorld, anybody: SimPerson): Promise<void> {
   const body = spend === null ? { limitUsd: null } : spendFields(spend)
   const answer = await world.send({ kind: 'key', method: 'PATCH', path: `/api/keys/${key.id}`, credential, body })
   const isEnded = key.isRevoked || (key.expiresAt !== null && key.expiresAt <= now)
-  // An ended key is kept for 90 days and then forgotten.
+  // Ended keys are deleted after 90 days.
   if (isEnded && answer.status === 404) return
   const foreseen = isLimited ? 403 : isEnded ? 409 : 200
   checks.same(answer.status, refused || foreseen, `the status of other limits of ${key.id}`)
@@ -90,7 +87,7 @@ function spendingKeys({ now, state }: SimWorld): { key: SimKey; person: SimPerso
 
 const unlimited = { plan: null, spendPerDay: null } as const
 
-/** A token with a cap of its own is used until it is used up, beside the limits of the key that made it. */
+/** Uses a token up to its own cap, within the limits of the key that created it. */
 export async function clientTokenStep(world: SimWorld): Promise<number> {
   const { checks, model, random } = world
   const person = world.person()

@@ -1,43 +1,44 @@
 import type { SimRandom } from './sim-random.ts'
 
-// What a simulated provider does with one call of a model, and texts whose tokens are as many as their bytes, or few.
+// Behavior of a simulated provider in one model call, and strings with about as many tokens as bytes, or few.
 
 /**
- * How many bytes a token of the provider has: of digits and base64 about one, of English four. Or its tokens are those of
- * o200k, in which the service counts what a provider does not report.
+ * Bytes per token of the provider: about one for digits and base64, four for English. With `o200k` it counts as the
+ * service does for unreported usage.
  */
 export type Density = 1 | 1.5 | 4 | 'o200k'
 
-/** What a call of a model comes to. Its parts come in this order, each perhaps behind a gate. */
+/** One model call. Its parts come in this order, each possibly behind a gate. */
 export type ModelScript = {
   density: Density
-  /** Reasoning in clear, and tokens of reasoning that nobody is shown. */
+  /** Visible reasoning, and the number of hidden reasoning tokens. */
   shown?: string
   hidden?: number
   text?: readonly string[]
   calls?: readonly string[]
-  /** How many of the prompt's tokens are from the cache, of 1. */
+  /** Cached share of the prompt tokens, from 0 to 1. */
   cached?: number
   usage?: 'told' | 'never' | 'zero'
   gate?: { before: 'head' | 'thought' | 'text' | 'rest'; name: string }
-  /** The status that it is refused with, and how often; refused calls are no part of the bill. */
+  /** The error status and how often it is returned. Rejected calls are not billed. */
   refused?: { status: number; times: number }
-  /** After half of the text: the connection breaks, an error is told, or usage is told and then the connection breaks. */
+  /**
+   * After half of the text: the connection breaks, an error is sent, or usage is sent and then the connection breaks.
+   */
   breaks?: 'cut' | 'error' | 'told'
-  /** Reports so many more tokens of the prompt than it can have. */
+  /** Prompt tokens reported beyond the possible maximum. */
   overcounts?: number
-  /** What it makes of documents, of 1 of the rest of the context. */
+  /** The share of the remaining context that documents use, from 0 to 1. */
   documents?: number
-  /** Writes more than it was allowed. */
   overruns?: boolean
-  /** When its client leaves, it goes on and is paid for all of it. */
+  /** Keeps generating after its client leaves, and bills all of it. */
   goesOn?: boolean
 }
 
 const words = ['word ', 'naïve ', 'a longer piece of a sentence, ', '"quoted" ', 'and so on. '] as const
 const base64 = 'TWFuIGlzIGRpc3Rpbmd1aXNoZWQ5Y3Zw0Zq8x7Yk2LmN3'
 
-/** A text of about so many bytes, and how dense it is. */
+/** A string of about this many bytes, and its density. */
 export function denseText(random: SimRandom, bytes: number): { density: Density; text: string } {
   const kind = random.pick(['digits', 'digits', 'base64', 'chinese', 'english'] as const)
   if (kind === 'english') return { density: 4, text: englishText(bytes) }
@@ -59,7 +60,7 @@ export function someWords(random: SimRandom, most: number): string[] {
   return Array.from({ length: random.between(1, most) }, () => random.pick(words))
 }
 
-/** A call that ends well, with nothing special about it but what is given. */
+/** A call that succeeds, with the given overrides. */
 export function plainScript(random: SimRandom, own: Partial<ModelScript> & { density: Density }): ModelScript {
   return {
     text: someWords(random, 8),

@@ -11,11 +11,11 @@ import { numberedMessage } from './sim-provider.ts'
 import type { ToolServerKind } from './sim-tool-server.ts'
 import type { SimWorld } from './sim-world.ts'
 
-// People who talk with models, their sessions, and chats whose provider does what a script says.
+// People who chat with models, their sessions, and chats whose provider follows a script.
 
 const richUnits = 500_000
 const arrivalMsMax = 10_000
-/** A session's messages are the next prompts. */
+/** A session's messages are part of the next prompt. */
 const messagesMax = 8
 
 export function peopleOf(world: SimWorld): { rich: SimPerson; poor: SimPerson } {
@@ -23,12 +23,12 @@ export function peopleOf(world: SimWorld): { rich: SimPerson; poor: SimPerson } 
   return { rich: rich!, poor: poor! }
 }
 
-/** Nobody takes this key away. */
+/** This key is never revoked. */
 export function credentialOf(person: SimPerson): SimCredential {
   return { kind: 'key', token: person.keys[0]!.token }
 }
 
-/** So much is free, and so many executions are left. */
+/** Makes sure that this much balance is free and this many executions are left. */
 export async function prepare(world: SimWorld, person: SimPerson, { chats, free }: { chats: number; free: number }) {
   const amount = free - (person.balance - person.held)
   if (amount !== 0) {
@@ -43,7 +43,7 @@ export async function prepare(world: SimWorld, person: SimPerson, { chats, free 
     world.checks.same(status, 200, `the status of a credit of ${amount} for ${person.userId}`)
     world.refresh()
   }
-  // A clock that was set back passes half of that.
+  // A clock that was set back runs at half speed.
   while (world.model.used(person, world.now) + chats > 10) await world.host.moveTime(60_000, 0)
 }
 
@@ -54,7 +54,7 @@ export async function prepareRich(world: SimWorld, chats: number): Promise<SimPe
   return rich
 }
 
-/** So many sessions with the model, that nothing is under way in. */
+/** This many sessions with the model, none of them with a turn in progress. */
 export async function sessionsOf(
   world: SimWorld,
   of: { count: number; agentId?: SimModelAgent; kind?: ToolServerKind; person: SimPerson },
@@ -98,7 +98,6 @@ export async function newModelSession(world: SimWorld, of: NewModelSession): Pro
   return session
 }
 
-/** The person's own server of that conduct. */
 export async function connectorOf(
   world: SimWorld,
   { kind, person }: { kind: ToolServerKind; person: SimPerson },
@@ -130,7 +129,7 @@ type Message = {
 
 type Opened = { n: number; reader: ChatReader; turnId: string | null; node: number; message: string }
 
-/** Sends it and learns which turn it is; null where it is refused. */
+/** Sends the message and learns its turn; null if it is rejected. */
 export async function open(world: SimWorld, of: Message): Promise<Opened> {
   const { expected, files, mayFail = false, maxTokens, node = world.anyNode(), scripts, session, text } = of
   const n = world.nextNumber()
@@ -155,12 +154,12 @@ export async function open(world: SimWorld, of: Message): Promise<Opened> {
   return { n, reader, turnId, node, message }
 }
 
-/** The text of all calls, as long as none is cut. */
+/** The text of all calls, if none is cut off. */
 export function textOf(scripts: readonly ModelScript[]): string {
   return scripts.flatMap(({ text = [] }) => text).join('')
 }
 
-/** Calls of the agent's own tool before the last call of the model. */
+/** Adds calls of the agent's own tool before the last model call. */
 export function withTools(world: SimWorld, { density, last }: { density: Density; last: ModelScript }): ModelScript[] {
   const { random } = world
   const before = random.chance(0.5) ? 0 : random.between(1, modelStepsMax - 1)
@@ -170,7 +169,6 @@ export function withTools(world: SimWorld, { density, last }: { density: Density
 
 export type Gated = Opened & { gate: string }
 
-/** A chat that waits at a gate of the provider, somewhere in its calls. */
 export async function openGated(world: SimWorld, session: SimSession, { isExact = false } = {}): Promise<Gated> {
   const { random } = world
   const gate = `${world.seed}-model-${world.nextNumber()}`

@@ -4,17 +4,19 @@ import { credentialOf, newModelSession, openGated, prepareRich, sessionsOf, type
 import type { SimSession } from './sim-state.ts'
 import type { SimWorld } from './sim-world.ts'
 
-// Replies that end before their model does. What they are charged is compared with the provider's bill: to the token where
-// the provider reports it, and to what the two count apart where the service counts the same texts.
+// Replies that end before their model does. Their charges are compared with the provider's bill: to the token if the
+// provider reports usage, otherwise within the difference between the two counts.
 
-/** So often the provider comes to its end in time, which then tells what was used. */
+/** Share of providers that finish in time and report their usage. */
 const lateShare = 0.8
-/** Longer than a call is read without hidden reasoning. */
+/** Longer than a call without hidden reasoning is read after the client has left. */
 const readOnMs = 900
 
 type Ending = { chat: Gated; session: SimSession; how: 'leave' | 'stop' | 'delete'; isLate: boolean; waitMs: number }
 
-/** Clients that leave, stop the reply or delete the session before the provider answers, while it thinks or in its text. */
+/**
+ * Clients leave, stop the reply or delete the session before the provider answers, while it thinks, or during its text.
+ */
 export async function modelLeaveStep(world: SimWorld): Promise<number> {
   const { random } = world
   const kind = random.pick(['model', 'exact', 'hidden'] as const)
@@ -22,10 +24,10 @@ export async function modelLeaveStep(world: SimWorld): Promise<number> {
   const person = await prepareRich(world, count)
   const isExact = kind === 'exact'
   const sessions = isExact ? [] : await sessionsOf(world, { count, agentId: kind, person })
-  // Earlier messages of other sessions have texts that take long to count.
+  // Uses new sessions, because earlier messages of others are slow to count.
   while (sessions.length < count) sessions.push(await newModelSession(world, { person, agentId: 'model' }))
   const chats = await Promise.all(sessions.map((session) => openGated(world, session, { isExact })))
-  // Hidden reasoning is read to its end, which has to come.
+  // A call with hidden reasoning is read to its end, which must come.
   const endings = chats.map((chat, n): Ending => ({
     chat,
     session: sessions[n]!,

@@ -5,7 +5,7 @@ import { type SimPerson } from './sim-state.ts'
 import type { SimWorld } from './sim-world.ts'
 import { isOpen } from './task-model.ts'
 
-/** An admin adds to a balance or takes from it, never below what is held; a key acts once, for ever. */
+/** An admin adds to or takes from a balance, never below the held amount. Each idempotency key acts only once. */
 export async function creditStep(world: SimWorld): Promise<void> {
   const { checks, random } = world
   const poor = world.state.people.filter(({ balance }) => balance < 8000)
@@ -45,12 +45,11 @@ export async function creditStep(world: SimWorld): Promise<void> {
   }
   world.refresh()
   const row = world.audit.seen.transactions.find(({ id }) => id === transactionId)
-  // What was owed is paid of it at once.
   checks.same([row?.amount, person.balance], [amount, unitsOfUsd(balanceUsd)], `the transaction ${transactionId}`)
   if (key !== null) person.creditKeys.set(key, { amount, transactionId, balanceAfter: unitsOfUsd(balanceUsd) })
 }
 
-/** What leaves so much free, or so much in all, that a task is just affordable or just not. */
+/** An amount that makes a task just affordable or just not, by the free or the total balance. */
 function edgeAmount({ random }: SimWorld, { balance, held }: SimPerson): number {
   const price = random.pick(Object.values(simPrices))
   return price + random.pick([-1, 0, held - 1, held]) + random.pick([0, held]) - balance
@@ -80,7 +79,7 @@ export async function unblock(world: SimWorld, person: SimPerson): Promise<void>
   person.connectorsBlockedUntil = -Infinity
 }
 
-/** A suspended person can do nothing from the next request on; what was accepted runs on. */
+/** A suspended person can do nothing from the next request on. Accepted work continues. */
 export async function suspendStep(world: SimWorld): Promise<void> {
   const suspended = world.state.people.filter(({ isSuspended }) => isSuspended)
   const person = suspended.length > 0 && world.random.chance(0.95) ? world.random.pick(suspended) : world.person()
@@ -104,7 +103,7 @@ export async function suspend(world: SimWorld, person: SimPerson, isSuspended: b
   world.checks.same(next.status, expected, 'the next request after a suspension')
 }
 
-/** Balances only an admin's browser may change; a user's key may not, for anybody. */
+/** Only an admin's browser login may change balances. A user's key may not change any. */
 export async function forbiddenStep(world: SimWorld): Promise<void> {
   const person = world.person()
   const { credential, key } = world.credentialOf(person)
@@ -119,7 +118,6 @@ export async function forbiddenStep(world: SimWorld): Promise<void> {
   world.checks.same(answer.status, refused === 401 ? 401 : 403, 'a credit by a user')
 }
 
-/** The service's own proof of its ledger agrees with the audit's. */
 export async function verifyStep(world: SimWorld): Promise<void> {
   const report = world.host.store
     ? await world.host.store.verifyLedger()
@@ -127,7 +125,7 @@ export async function verifyStep(world: SimWorld): Promise<void> {
   world.checks.same(report.differences, [], 'the ledger adds up')
 }
 
-/** A command that fails in the middle: what it wrote before is undone, and what shares its commit is whole. */
+/** A command that fails halfway: its writes are rolled back, and other commands in the same commit are complete. */
 async function failInTheMiddle(world: SimWorld, store: Store): Promise<void> {
   const { random, state } = world
   const { userId } = world.person()
@@ -143,7 +141,7 @@ async function failInTheMiddle(world: SimWorld, store: Store): Promise<void> {
   world.refresh()
 }
 
-/** Commands of an attempt that is not the latest, or of what has ended: each must change nothing. */
+/** Commands of an outdated attempt, or on ended work, must change nothing. */
 export async function staleStep(world: SimWorld): Promise<void> {
   const { checks, random } = world
   const { store } = world.at(world.anyNode()).host

@@ -2,7 +2,7 @@ import type { TopupRow, TransactionRow } from './audit-rows.ts'
 import type { Checks } from './sim-checks.ts'
 import type { ProviderState, SimState, SimTopup } from './sim-state.ts'
 
-/** What happens to a payment at the provider; amounts in units. */
+/** Changes of a payment at the provider; amounts in units. */
 export type SimChange =
   | { kind: 'paid' | 'failed' | 'expired' | 'noted' }
   | { kind: 'refunded'; refunded: number }
@@ -18,26 +18,25 @@ export function newTopup(of: NewTopup): SimTopup {
   return { isAuto: false, saves: false, wasAsked: false, at: 0, ...of, ...nothing, disputes: new Map() }
 }
 
-/** Withdrawn and not given back; with the refunds never more than was paid. */
+/** Withdrawn and not returned. Together with the refunds never more than was paid. */
 export function disputedOf({ amount, disputes, refunded }: ProviderState & { amount: number }): number {
   let disputed = 0
   for (const { reinstated, withdrawn } of disputes.values()) disputed += Math.max(0, withdrawn - reinstated)
   return Math.min(disputed, amount - refunded)
 }
 
-/** The first state of each payment at the provider. */
 export function nothingYet(): ProviderState {
   return { ...nothing, disputes: new Map() }
 }
 
-/** The state of a payment that follows a change, from which `state` is left as it is. */
+/** The next state of a payment; does not modify `state`. */
 export function stateAfter(state: ProviderState, change: SimChange, amount: number): ProviderState {
   const next = { ...structuredClone(state), amount }
   learn(next, change)
   return next
 }
 
-/** Whether a row, or a top-up of the model, is in that state of its payment. */
+/** Whether a row or a model top-up matches this payment state. */
 export function isIn(state: ProviderState, { amount, disputed, refunded, status }: Shown): boolean {
   return statusOf(state) === status && state.refunded === refunded && disputedOf({ ...state, amount }) === disputed
 }
@@ -53,12 +52,11 @@ function statusOf({ hasExpired, hasFailed, isPaid }: ProviderState): string {
   return isPaid ? 'paid' : hasFailed ? 'failed' : hasExpired ? 'expired' : 'open'
 }
 
-/** How much a top-up adds to what its user has. */
 export function worthOf(topup: SimTopup): number {
   return topup.isPaid ? topup.amount - topup.refunded - disputedOf(topup) : 0
 }
 
-/** Changes a payment as the provider does. */
+/** Applies a change to a payment as the provider does. */
 export function learn(topup: ProviderState & { amount: number }, change: SimChange): void {
   if (change.kind === 'paid') topup.isPaid = true
   if (change.kind === 'failed') topup.hasFailed = true
@@ -69,7 +67,7 @@ export function learn(topup: ProviderState & { amount: number }, change: SimChan
   topup.disputes.set(change.disputeId, { ...known, [change.kind]: change.amount })
 }
 
-/** What there is of what somebody has, and what is owed, while so much is held: nobody owes who has something free. */
+/** Balance and debt for this worth and held amount. A user with debt has no free balance. */
 export function accountOf({ held, worth }: { worth: number; held: number }): { balance: number; owed: number } {
   const owed = Math.max(0, held - worth)
   return { balance: worth + owed, owed }
@@ -77,7 +75,7 @@ export function accountOf({ held, worth }: { worth: number; held: number }): { b
 
 export function checkTopup(checks: Checks, { row, topup }: { topup: SimTopup; row: TopupRow }, now: number): void {
   const said = statusOf(topup)
-  // The service closes what nobody has paid for so long.
+  // The service closes top-ups that stay unpaid this long.
   const status = said === 'open' && row.status === 'expired' && now - topup.createdAt >= expiryMs ? 'expired' : said
   checks.same(
     [row.user_id, row.status, row.amount, row.refunded, row.disputed],
@@ -86,7 +84,6 @@ export function checkTopup(checks: Checks, { row, topup }: { topup: SimTopup; ro
   )
 }
 
-/** What of a top-up is in the ledger. */
 export function checkPosted(checks: Checks, { topups }: SimState, row: TransactionRow): void {
   const topup = checks.present(topups.get(row.topup_id!), `the top-up of ${row.id} was asked for`)
   checks.that(topup.isPaid, `${topup.id}, which ${row.id} is of, is paid`)

@@ -4,13 +4,13 @@ import type { KnownEvent } from './sim-payments.ts'
 import type { SimTopup } from './sim-state.ts'
 import type { SimWorld } from './sim-world.ts'
 
-// People pay, and the provider tells of it: late, twice, in any order, of refunds and disputes before the payment itself.
+// People pay, and the provider's events arrive late, twice, in any order, or with refunds and disputes before the
+// payment itself.
 
 const dayMs = 86_400_000
 const centUnits = 100
 const unpaidMax = 50
 
-/** Somebody begins to pay; perhaps with a key under which that was asked for before. */
 export async function topupStep(world: SimWorld): Promise<void> {
   const { checks, model, now, payments, random, state } = world
   const person = world.person()
@@ -20,7 +20,7 @@ export async function topupStep(world: SimWorld): Promise<void> {
   const repeated = used.length > 0 && random.chance(0.2) ? random.pick(used) : undefined
   const isSame = repeated !== undefined && random.chance(0.7)
   const amount = isSame ? unitsOfUsd(repeated[1].body) : random.between(100, 300) * centUnits
-  // The same for the same amount, as a repeated request has to be.
+  // Derived from the amount, so that a repeated request has the same value.
   const saves = (amount / centUnits) % 2 === 0
   const name = repeated?.[0] ?? (random.chance(0.3) ? `${person.userId} ${world.nextNumber()}` : null)
   const unpaid = [...state.topups.values()].filter(
@@ -49,7 +49,7 @@ export async function topupStep(world: SimWorld): Promise<void> {
   checks.same(payments.stub.sessionOf(body.id).amount_total * centUnits, amount, `what is asked for ${body.id}`)
 }
 
-/** Something happens to a payment, and events of it and of others come: some, in any order, some of them again. */
+/** Changes a payment and delivers some events of it and of others, in any order, some of them twice. */
 export async function paymentStep(world: SimWorld): Promise<number> {
   const { payments, random, state } = world
   const topups = [...state.topups.values()]
@@ -72,7 +72,7 @@ export async function paymentStep(world: SimWorld): Promise<number> {
   return sent.length
 }
 
-/** Of people with tasks or chats under way, whose ends come after what is told, where there are any. */
+/** Prefers top-ups of people with tasks or chats in progress, whose ends follow the event. */
 function ofBusyPeople(world: SimWorld, topups: SimTopup[]): SimTopup[] {
   if (world.random.chance(0.4)) return topups
   const { openTasks, openTurns, tasks, turns } = world.audit.seen
@@ -81,7 +81,6 @@ function ofBusyPeople(world: SimWorld, topups: SimTopup[]): SimTopup[] {
   return busy.length > 0 ? busy : topups
 }
 
-/** One thing that may happen to a payment at the provider. */
 export function happen(world: SimWorld, { amount, id, isAuto }: SimTopup): void {
   const { payments, random } = world
   const { stub } = payments
@@ -89,7 +88,7 @@ export function happen(world: SimWorld, { amount, id, isAuto }: SimTopup): void 
   if (!intent && isAuto) return
   if (!intent) {
     const session = stub.sessionOf(id)
-    // Nobody can pay on a page that has expired.
+    // An expired checkout page cannot be paid.
     if (session.status === 'expired') return
     const what = random.weighted({ pay: 10, later: 3, expire: 1 })
     if (what === 'pay') payments.tells(id, stub.pay(session), { kind: 'paid' })
@@ -114,7 +113,7 @@ export function happen(world: SimWorld, { amount, id, isAuto }: SimTopup): void 
     payments.tells(id, event, { kind: 'refunded', refunded: intent.latest_charge.amount_refunded * centUnits })
   }
   if (what === 'dispute') {
-    // Of what was refunded meanwhile, too.
+    // Disputes may include a refunded amount.
     const cents = random.chance(0.5) ? intent.amount : random.between(1, intent.amount)
     const { created, id: disputeId, withdrawn } = stub.dispute(intent, cents)
     payments.tells(id, created, { kind: 'noted' })
@@ -134,7 +133,6 @@ function shuffled<Item>({ random }: SimWorld, items: readonly Item[]): Item[] {
   return order
 }
 
-/** What its user is shown of it. */
 async function readTopup(world: SimWorld, { amount, id, isPaid, refunded, userId }: SimTopup): Promise<void> {
   const { checks, model } = world
   const person = model.person(userId)

@@ -2,8 +2,8 @@ import { unitsOfUsd, usdOfUnits } from './chat-cost.ts'
 import type { SimPerson, SimPlatformKey } from './sim-state.ts'
 import type { SimWorld } from './sim-world.ts'
 
-// Keys of a product's server, which credits its users and takes back no more than platform keys credited, and no more in a
-// day than a key's own ceiling.
+// Keys of a product's server. They credit its users and take back at most what platform keys credited, within each
+// key's daily ceiling.
 
 const dayMs = 86_400_000
 
@@ -23,7 +23,7 @@ export async function platformStep(world: SimWorld): Promise<number> {
   const count = random.chance(0.3) ? random.between(2, 5) : 1
   const edge = Math.floor(most / random.between(1, count)) + random.pick([0, 0, 1])
   const amount = random.chance(0.5) && edge > 0 && edge < 200_000 ? edge : random.between(1, 6000)
-  // Requests at once pass as long as all of them together are within the bounds.
+  // Concurrent requests succeed as long as their sum is within the bounds.
   const room = isTaken ? Math.min(platformCredited, balance - held, left) : left
   const passes = Math.min(count, Math.max(0, Math.floor(room / amount)))
   const sent = { key, person, amount: isTaken ? -amount : amount }
@@ -64,14 +64,13 @@ async function send(world: SimWorld, { amount, key, person }: Sent) {
   return answer
 }
 
-/** What the ceiling leaves today. */
 function leftOf(key: SimPlatformKey, { isTaken, now }: { isTaken: boolean; now: number }): number {
   const day = Math.floor(now / dayMs)
   if (key.day < day) Object.assign(key, { day, credited: 0, taken: 0 })
   return key.perDay === null ? Infinity : key.perDay - (isTaken ? key.taken : key.credited)
 }
 
-/** One of two, the one with a ceiling and the other without. */
+/** One of two keys, with and without a ceiling. */
 async function platformKeyOf(world: SimWorld): Promise<SimPlatformKey> {
   const { checks, random, state } = world
   if (state.platformKeys.length === 2) return random.pick(state.platformKeys)

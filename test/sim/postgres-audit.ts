@@ -18,15 +18,15 @@ import {
   type WindowRow,
 } from './audit-rows.ts'
 
-/** Rows whose number is lower than that of others which were committed before them: as many as are looked for. */
+/** Rows missing below the highest number, which may still commit: how many are looked for, and how far back. */
 const missingMax = 500
 const gapMax = 100
-/** Renewed again and again, by nodes that are at work. */
+/** Excludes the lease, which running nodes keep renewing. */
 const turnColumns = 'seq, id, user_id, session_id, held, cost, max_cost, counted_in, outcome, created_at, settled_at'
 const sessionById = 'SELECT * FROM sessions WHERE id = ?'
 const messagesOf = 'SELECT * FROM messages WHERE session_id = ? ORDER BY seq'
 
-/** Of a database of PostgreSQL, where commits may pass each other: a row may appear after one with a higher number. */
+/** Reads a PostgreSQL database. Commits may overtake each other: a row may appear after one with a higher number. */
 export class PostgresAudit implements AuditReader {
   readonly #rows: PostgresRows
   readonly #late = { transactions: new LateRows(), tasks: new LateRows(), turns: new LateRows() }
@@ -139,7 +139,7 @@ export class PostgresAudit implements AuditReader {
   }
 }
 
-/** The numbers of rows that were not there when rows with higher ones were, which may be rolled back or on their way. */
+/** Numbers of rows that were missing below the highest one. They may be rolled back or still uncommitted. */
 class LateRows {
   newest = 0
   missing: number[] = []

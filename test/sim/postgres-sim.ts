@@ -16,13 +16,12 @@ import { gates } from './sim-gates.ts'
 import type { ForbiddenWrite, SimEngine, StartNode } from './sim-engine.ts'
 import { abandon, FaultLog, lookForRecharges, newSimFolder, simLimits, startSimApp, type SimHost } from './sim-host.ts'
 
-// Services on one database of PostgreSQL. All of them go by one clock, as they do by the database's in earnest, but here
-// it jumps by days, and no node can renew a lease in the middle of a jump. So each lease is stored as if it lasted for
-// so many years, and runs out when the simulation says so: the rows also tell whose it is, because each node's leases
-// have a length of their own.
+// Services on one PostgreSQL database. All share one clock, like the database's in production, but here it jumps by
+// days, and no node can renew a lease during a jump. So each lease is stored with a length of many years and expires
+// when the simulation says so. Each node's leases have a distinct length, which identifies their owner.
 
 const leaseDayMs = 1000 * 86_400_000
-/** Between two looks after what nodes that are gone have left lie a quarter of it, in real time. */
+/** Nodes look for the work of dead nodes every quarter of a lease, in real time. */
 const leaseSeconds = 1
 const origin = 'http://127.0.0.1:1'
 const grave = 'errand_sim_grave'
@@ -44,7 +43,7 @@ const longLeases = `
 
 type PostgresSim = {
   nodes: number
-  /** Of a server whose user may make databases; one is started when it is left out. */
+  /** Connection string of a server whose user may create databases. If omitted, a server is started. */
   url?: string | undefined
 }
 
@@ -101,7 +100,7 @@ export async function postgresSimEngine({ nodes, url }: PostgresSim): Promise<Si
         const ports = link.cut()
         abandon(app, () => link.close())
         if (ports.length === 0) throw new Error('A crashed service had no connection to its database.')
-        // What was sent before the cut may still be committed; after this nothing is.
+        // Statements sent before the cut may still commit, so wait for them.
         const left = 'SELECT count(*)::int AS left FROM pg_stat_activity WHERE client_port = ANY ($1)'
         await until('what a crashed service had asked for is over', 20_000, async () => {
           const { rows: found } = await admin.query(left, [ports])
@@ -130,7 +129,7 @@ export async function postgresSimEngine({ nodes, url }: PostgresSim): Promise<Si
       openPostgresStoreBeside({ databaseUrl: target, limits: simLimits, clock: () => now, connectionsMax: 1 }),
     nodeOf: ({ lease_until: leaseUntil }: TaskRow, now) => nodeOfLease(leaseUntil, now),
     nodeIsGone: async (node, now) => {
-      // Half a lease on either side of what its own were when it renewed them last.
+      // Half a lease on either side of the node's last renewal.
       const [from, to] = [(node + 0.5) * leaseDayMs + now, (node + 1.5) * leaseDayMs + now]
       for (const table of ['tasks', 'turns']) {
         await direct!.query(`UPDATE ${table} SET lease_until = $1 WHERE lease_until > $2 AND lease_until <= $3`, [
@@ -162,7 +161,7 @@ async function newDatabase(admin: PgPool, name: string, url: string): Promise<vo
   await (await SchemaHold.open({ databaseUrl: url, change: 'migrate' })).close()
 }
 
-/** Of a lease that has run out it is not known who takes its work up. */
+/** An expired lease does not identify the node that takes over. */
 function nodeOfLease(leaseUntil: number | null | undefined, now: number): number | undefined {
   const node = leaseUntil === null || leaseUntil === undefined ? -1 : Math.round((leaseUntil - now) / leaseDayMs) - 1
   return node < 0 ? undefined : node
@@ -177,7 +176,7 @@ async function tryOnPostgres(pool: PgPool, { sql, values }: ForbiddenWrite): Pro
     if (rowCount === 0) throw new Violation(`there is nothing that "${sql}" would change`)
     return undefined
   } catch (error) {
-    // Of class 23: an integrity constraint.
+    // Class 23: integrity constraint violation.
     if (codeOf(error).startsWith('23')) return codeOf(error)
     throw error
   } finally {

@@ -8,7 +8,6 @@ const program = fileURLToPath(new URL('./sim-process.ts', import.meta.url))
 
 type OrderOf<Order> = Order extends unknown ? Omit<Order, 'id'> : never
 
-/** Gives orders to the process and waits until each is carried out. */
 class Orders {
   readonly #child: ChildProcess
   readonly #waiting = new Map<number, { resolve: (report: SimReport) => void; reject: (cause: Error) => void }>()
@@ -36,7 +35,7 @@ class Orders {
   }
 }
 
-/** The service in a process of its own, whose crash is a real kill -9. */
+/** Runs the service in its own process; a crash is a real kill -9. */
 export async function startProcessHost(dataDir: string, time: MachineTime): Promise<SimHost> {
   const child = fork(program, { stdio: ['ignore', 'ignore', 'inherit', 'ipc'] })
   const exited = new Promise<void>((resolve) => child.once('exit', () => resolve()))

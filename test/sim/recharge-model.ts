@@ -3,19 +3,17 @@ import { learn, newTopup, worthOf } from './payment-model.ts'
 import type { Checks } from './sim-checks.ts'
 import type { SimPerson, SimState, SimTopup } from './sim-state.ts'
 
-// Auto-recharge by the words of docs/guides/payments.md, apart from how the service has it.
+// Auto-recharge as docs/guides/payments.md describes it, independently of the service's code.
 
 type RechargeBounds = { least: number; most: number; monthlyMax: number }
-/** Of one payment, in units: what the service of a simulation is told, and what it has by itself. */
+/** Bounds of one payment in units: as configured for the simulation, and by default. */
 export const simTopups: RechargeBounds = { least: 10_000, most: 10_000_000, monthlyMax: 10_000_000 }
-/** A payment without its user that the provider has made, or has tried to. */
+/** An automatic payment that the provider made or attempted. */
 export type MadeCharge = { isPaid: boolean; amount: number }
 
 const centUnits = 100
-/** Minimum time between two payments of one person. */
 export const pauseMs = 600_000
 
-/** Nobody else may be charged without being asked. */
 export function mayBeCharged({ hasMethod, isSuspended, recharge }: SimPerson): boolean {
   return recharge !== null && hasMethod && !isSuspended
 }
@@ -28,7 +26,7 @@ export function rechargeUnderWay({ topups }: SimState, { userId }: SimPerson): S
   return [...topups.values()].find((topup) => topup.userId === userId && isUnderWay(topup))
 }
 
-/** What somebody is to be charged now: up to the target in whole cents, one payment at a time, within the month of UTC. */
+/** The recharge due now: up to the target in whole cents, one payment at a time, within the UTC month. */
 export function dueRecharge(
   state: SimState,
   person: SimPerson,
@@ -62,7 +60,7 @@ type Taken = {
   charges: readonly MadeCharge[]
 }
 
-/** Takes over what a row says of a recharge, which must have been due, and have come to what the provider has made of it. */
+/** Takes over a recharge row. The recharge must have been due, and its state must match the provider. */
 export function takeRecharge(checks: Checks, { bounds, charges, person, row, state }: Taken): void {
   const what = `the recharge ${row.id} of ${person.userId}`
   checks.that(charges.length <= 1, `${what} is asked of the provider once`)
@@ -85,7 +83,6 @@ export function takeRecharge(checks: Checks, { bounds, charges, person, row, sta
   if (ended === 'failed') person.recharge = null
 }
 
-/** How many there were, by what became of them. */
 export function rechargesOf({ topups }: SimState): Record<string, number> {
   const found: Record<string, number> = {}
   for (const topup of topups.values()) {

@@ -7,15 +7,15 @@ import { passUntil } from './time-steps.ts'
 import type { SimPerson } from './sim-state.ts'
 import type { SimWorld } from './sim-world.ts'
 
-// Balances are recharged with what a top-up has saved: also what a process that died has left, asked for or not.
+// Recharges balances with a saved payment method, including recharges left by a dead process before or after its
+// request to the provider.
 
-/** One that is under way longer than that was left behind. */
+/** A recharge in progress for longer than this was abandoned. */
 const leftMs = 60_000
-/** The provider may have forgotten by then that it was asked. */
+/** By then the provider may have forgotten the request. */
 const givenUpMs = 20 * 3_600_000
 const unitsPerUsd = 10_000
 
-/** Somebody says when to recharge, switches that off, or takes away what is paid with. */
 export async function setRechargeStep(world: SimWorld): Promise<void> {
   const { random, state } = world
   const able = state.people.filter(({ hasMethod }) => hasMethod)
@@ -34,7 +34,7 @@ async function changeRecharge(world: SimWorld, person: SimPerson, what: 'on' | '
     if (status === 200) Object.assign(person, { hasMethod: false, recharge: null })
     return
   }
-  // Mostly so that it is due at once.
+  // Mostly a threshold that makes it due immediately.
   const highest = random.between(1, 5 * unitsPerUsd) + (random.chance(0.8) ? person.balance : 0)
   const below = Math.min(highest, simTopups.most - 10 * unitsPerUsd)
   const to = below + random.between(1, 10 * unitsPerUsd)
@@ -47,7 +47,7 @@ async function changeRecharge(world: SimWorld, person: SimPerson, what: 'on' | '
     },
   }
   const answer = await world.send({ ...send, method: 'PATCH', path: '/api/account', body })
-  // Only a browser login may have a card charged.
+  // Only a browser login may enable automatic charges.
   const isByKey = credential.kind !== 'login'
   const foreseen = recharge && isByKey ? 403 : recharge && !person.hasMethod ? 409 : 200
   checks.same(answer.status, refused || foreseen, `the status of a change of the recharge of ${person.userId}`)
@@ -59,7 +59,7 @@ async function changeRecharge(world: SimWorld, person: SimPerson, what: 'on' | '
   checks.same([savedMethod !== null, said], [person.hasMethod, set], `the recharge of ${person.userId}`)
 }
 
-/** All nodes look for balances to recharge, at one moment and perhaps more than once. */
+/** All nodes look for balances to recharge simultaneously, perhaps more than once. */
 export async function rechargeStep(world: SimWorld): Promise<void> {
   const { checks, model, payments, random, state } = world
   const { stub } = payments
@@ -83,7 +83,7 @@ export async function rechargeStep(world: SimWorld): Promise<void> {
   stub.card = 'accepts'
   payments.tellsRecharges(told)
   const expected = [...due.values()].filter((amount) => amount > 0).length
-  // A second look may recharge what the first has given up.
+  // A second look may recharge where the first gave up.
   const again = left.filter(({ hasExpired }) => hasExpired).length
   const made = state.topups.size - before
   checks.that(
@@ -96,7 +96,7 @@ export async function rechargeStep(world: SimWorld): Promise<void> {
   }
 }
 
-/** A process dies between the row of a recharge and the provider, or before the provider's answer. */
+/** A process dies between writing the recharge row and receiving the provider's response. */
 async function leaveRecharge(world: SimWorld): Promise<void> {
   const { checks, now, payments, random, state } = world
   const dueNow = (of: SimPerson) => dueRecharge(state, of, { bounds: simTopups, now })
@@ -117,7 +117,7 @@ async function leaveRecharge(world: SimWorld): Promise<void> {
     await payments.ask(begun!)
     payments.tellsRecharges(told)
   }
-  // What was not asked for is not asked for when its user wants no recharges any more, or may have none.
+  // A recharge not yet requested is dropped if its user has disabled recharges or may no longer have any.
   const end = random.weighted({ nothing: 3, off: 1, remove: 1, suspend: 1 })
   if (end === 'suspend') await suspend(world, person, true)
   else if (end !== 'nothing') await changeRecharge(world, person, end)

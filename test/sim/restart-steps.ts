@@ -11,7 +11,7 @@ import type { TaskRow } from './audit-rows.ts'
 import type { SeenRows } from './row-audit.ts'
 import type { HeldChat, SimWorld } from './sim-world.ts'
 
-/** Of several nodes, one or all. */
+/** One node or all nodes. */
 function someNodes(world: SimWorld): number[] {
   const { engine, random } = world
   return engine.nodes === 1 || random.chance(0.3) ? world.allNodes() : [world.anyNode()]
@@ -21,13 +21,13 @@ function chatsOf(world: SimWorld, nodes: readonly number[]): HeldChat[] {
   return [...world.chats.values()].filter(({ node }) => nodes.includes(node))
 }
 
-/** Stops as SIGTERM does and starts again on the same data: what runs is interrupted, or gets to its end first. */
+/** Stops as SIGTERM does and starts again on the same data. Running work is interrupted or completes first. */
 export async function restartStep(world: SimWorld): Promise<void> {
   const { checks, model, random } = world
   const hastens = random.chance(0.6)
   const nodes = someNodes(world)
   world.note(`stop${hastens ? ' at once' : ' when all is done'}, and start again: ${nodes.join(', ')}`)
-  // Beside other nodes something is always under way.
+  // With other nodes, something is always in progress.
   if (world.engine.nodes > 1) await world.quiesce()
   world.refresh()
   world.audit.checkAll()
@@ -36,7 +36,7 @@ export async function restartStep(world: SimWorld): Promise<void> {
   const poor = new Set(chats.filter((chat) => mayEndEarly(world, chat)).map(({ sessionId }) => sessionId))
   const hosts = nodes.map((node) => world.at(node))
   for (const { client } of hosts) client.isDown = true
-  // A client that reads no more would hold the stop up; these read to the end.
+  // A client that stops reading would delay the shutdown. These read to the end.
   const stopped = Promise.all(hosts.map(({ host }) => host.stop(hastens)))
   if (!hastens) for (const gate of openGates(world, nodes)) await world.openGate(gate, 'ok')
   await stopped
@@ -59,10 +59,10 @@ export async function restartStep(world: SimWorld): Promise<void> {
   checkKept(world)
 }
 
-/** Everything that waits goes on: nothing is left under way, and nothing is held. */
+/** Lets everything that waits continue, until nothing is in progress or held. */
 export async function finishStep(world: SimWorld): Promise<void> {
   const { audit, checks } = world
-  // A node that was not stopped goes on with its chats.
+  // Nodes that were not stopped keep their chats.
   for (const chat of world.chats.values()) await endChat(world, chat, 'finish')
   for (const gate of openGates(world, world.allNodes())) await world.openGate(gate, 'ok')
   await world.quiesce()
@@ -73,7 +73,7 @@ export async function finishStep(world: SimWorld): Promise<void> {
   checkSecrets(world)
 }
 
-/** Of what these nodes are at work on, or may take up. */
+/** Gates of work that these nodes run or may take over. */
 function openGates(world: SimWorld, nodes: readonly number[]): string[] {
   const tasks = world.openTasks().filter((id) => mayBeAt(world, id, nodes))
   const gates = [
@@ -89,7 +89,7 @@ function mayBeAt(world: SimWorld, taskId: string, nodes: readonly number[]): boo
   return node === undefined || nodes.includes(node)
 }
 
-/** Ends without a stop, as kill -9 does, perhaps with requests under way, and starts on what the disk holds. */
+/** Dies as under kill -9, perhaps with requests in flight, and starts on the data on disk. */
 export async function crashStep(world: SimWorld): Promise<void> {
   world.refresh()
   await crash(world)
@@ -119,15 +119,15 @@ export async function crash(world: SimWorld): Promise<void> {
 
 type Interruption = { isCrash: boolean; hastens: boolean; nodes: readonly number[] }
 
-/** What is open may now end as interrupted, and what a crash finds at work and may not be repeated must. */
+/** Open work may now end as interrupted. Running work that cannot be retried must end so after a crash. */
 function interruptAll(world: SimWorld, { hastens, isCrash, nodes }: Interruption): void {
   for (const id of world.openTasks()) {
     const task = world.state.tasks.get(id)!
     const row = world.audit.seen.tasks.get(id)
-    // A stop waits no longer than the timeouts, by a clock that the simulation may have set forward.
+    // A shutdown waits no longer than the timeouts, by a clock that the simulation may have set forward.
     const mayInterrupt = hastens || world.now - (row?.started_at ?? 0) > 200_000
     task.mayInterrupt = mayInterrupt && mayBeAt(world, id, nodes)
-    // What was queued may have been taken up since it was looked at, so only what was surely at work must end.
+    // Queued tasks may have started since the last look, so only tasks known to run must end.
     task.mustEnd = isCrash && row !== undefined && isStuck(world, row) && mayBeAt(world, id, nodes)
   }
   for (const chat of chatsOf(world, nodes)) {
@@ -138,14 +138,14 @@ function interruptAll(world: SimWorld, { hastens, isCrash, nodes }: Interruption
   }
 }
 
-/** What the service breaks off is free. */
+/** Interrupted turns are free. */
 function interruptTurns({ audit, bills }: SimWorld, sessionId: string): void {
   for (const id of audit.seen.openTurns) {
     if (audit.seen.turns.get(id)!.session_id === sessionId) bills.interrupted(id)
   }
 }
 
-/** It is at work, waits at a gate, and may not be run again. */
+/** Whether the task runs, waits at a gate and may not be retried. */
 function isStuck({ model, state }: SimWorld, { attempt, id, queued, status }: TaskRow): boolean {
   const { endpointId, gate } = state.tasks.get(id)!.asked
   const isAtWork = status === 'processing' && queued === 0
@@ -170,13 +170,12 @@ async function start(world: SimWorld, dataDir: string, { nodes, seen }: Start): 
   await metricsBegin(world)
 }
 
-/** Everything is still there after a start, when nothing is under way. */
+/** Checks after a start that nothing was lost, while nothing is in progress. */
 export function checkKept(world: SimWorld): void {
   world.audit.checkAll()
   for (const id of [...world.state.sessions.keys()].slice(-30)) world.checkSessionRow(id)
 }
 
-/** A copy of everything, made beside the running service. */
 export async function backupStep(world: SimWorld): Promise<void> {
   await world.quiesce()
   world.dropBackup()
@@ -190,7 +189,7 @@ export async function backupStep(world: SimWorld): Promise<void> {
   world.backup = { folder, state: structuredClone(world.state), seen: structuredClone(world.audit.seen) }
 }
 
-/** Everything is as it was at the time of the backup, and what was open then ends as after a crash. */
+/** Restores the backup. Work that was open then ends as after a crash. */
 export async function restoreStep(world: SimWorld): Promise<void> {
   const { backup, host, model } = world
   if (!backup) return await backupStep(world)
@@ -225,10 +224,10 @@ export async function restoreStep(world: SimWorld): Promise<void> {
   checkKept(world)
 }
 
-/** No key and no cookie stands in clear in what is stored. */
+/** No key or cookie is stored in plain text. */
 function checkSecrets(world: SimWorld): void {
   const logins = world.state.people.flatMap((person) => person.logins.slice(-5).map(({ token }) => token))
-  // Every key begins so, and everybody has the same password.
+  // The prefixes of all keys, and the password that everyone shares.
   const places = world.audit.reader.placesOf(['errand_sk_', 'errand_pk_', world.password, ...logins])
   world.checks.same(places, [], 'files or tables that hold a credential in clear')
 }

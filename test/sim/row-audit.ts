@@ -2,7 +2,7 @@ import type { AccountRow, AuditReader, TaskRow, TopupRow, TransactionRow, TurnRo
 import { billionthsOf, carriedOn, exactCost, receiptCost, unitsOfUsd, type ChatReceipt } from './chat-cost.ts'
 import type { Checks } from './sim-checks.ts'
 
-/** What has been seen of the rows; it outlives restarts, so that nothing that was seen can be lost or change. */
+/** Rows seen so far. Survives restarts, so that no row can get lost or change unnoticed. */
 export type SeenRows = {
   transactions: TransactionRow[]
   sums: Map<string, number>
@@ -27,7 +27,6 @@ export type RowEvents = {
   endedTasks: TaskRow[]
   newTurns: TurnRow[]
   settledTurns: TurnRow[]
-  /** All of them. */
   openTurns: TurnRow[]
   accounts: AccountRow[]
   windows: WindowRow[]
@@ -65,8 +64,8 @@ export function nothingSeen(): SeenRows {
 }
 
 /**
- * Reads what is new in the database and checks every invariant of rows on it: of money (1–5), of tasks (8, 10), of the
- * rate window (15), of payloads (20). It knows nothing of what was asked for; the model does.
+ * Reads new rows and checks every row invariant: money (1–5), tasks (8, 10), rate window (15), payloads (20). It does
+ * not know the requests; the model does.
  */
 export class RowAudit {
   readonly reader: AuditReader
@@ -79,7 +78,7 @@ export class RowAudit {
     this.#checks = checks
   }
 
-  /** `refreshing` are the top-ups of which events were sent. */
+  /** `refreshing`: top-ups whose events were sent. */
   refresh(refreshing: readonly string[], { withRecharges }: { withRecharges: boolean }): RowEvents {
     const { reader, seen } = this
     const rows = reader.changes({
@@ -154,7 +153,7 @@ export class RowAudit {
     }
   }
 
-  /** True when the task has ended since it was looked at before. */
+  /** Returns true if the task has ended since the last look. */
   #addTask(found: TaskRow | undefined): boolean {
     const { seen } = this
     const checks = this.#checks
@@ -209,7 +208,7 @@ export class RowAudit {
     return hasEnded
   }
 
-  /** The 16 KB rule: what stands in the row, and what in a file. */
+  /** The 16 KB rule: which JSON is inline, and which in a file. */
   checkJson(row: TaskRow, field: 'request' | 'response'): void {
     const checks = this.#checks
     const [text, payloadId] =
@@ -259,7 +258,7 @@ export class RowAudit {
     this.seen.executions.set(userId, times)
     const inWindow = times.filter((time) => time > at - rateWindowMs && time <= at).length
     this.#checks.that(inWindow <= rateMax, `${inWindow} executions of ${userId} in 60 s`)
-    // What is older than that is in no window of a clock that does not run backwards.
+    // Older times are in no window, because the clock never runs backwards.
     if (times.length > 200) this.seen.executions.set(userId, times.slice(-100))
   }
 
@@ -282,7 +281,7 @@ export class RowAudit {
     }
   }
 
-  /** Reads everything again: what was seen is there and unchanged, and every session's messages are whole. */
+  /** Rereads everything: seen rows are unchanged, and every session's messages are complete. */
   checkAll(): void {
     const { reader, seen } = this
     const checks = this.#checks
@@ -291,7 +290,7 @@ export class RowAudit {
     checks.same(JSON.stringify(transactions), JSON.stringify(seenTransactions), 'transactions are append-only')
     for (const row of topups) {
       const before = seen.topups.get(row.id)
-      // What nobody has paid for long is closed.
+      // Top-ups that stay unpaid for long are closed.
       const mayClose = row.is_auto === 0 && (before?.status === undefined || before.status === 'open')
       const status = mayClose ? ['open', 'expired'] : [before?.status]
       checks.that(status.includes(row.status), `the top-up ${row.id} is ${row.status}, without an event of that`)
@@ -316,7 +315,7 @@ export class RowAudit {
     checks.same(reader.ledgerDifferences(), [], 'the ledger adds up')
   }
 
-  /** messageCount counts the messages; exchanges are whole, and turns do not interleave. */
+  /** `messageCount` is correct, exchanges are complete, and turns do not interleave. */
   checkSession(sessionId: string): void {
     const { messages, session } = this.reader.withMessages(sessionId)
     const checks = this.#checks
@@ -336,7 +335,7 @@ export class RowAudit {
       )
   }
 
-  /** What of the prices of chats nobody was charged, of one person or of all, by the receipts. */
+  /** Write-offs of one user or of all, by the receipts. */
   writtenOff(userId?: string): number {
     let sum = 0
     for (const row of this.seen.turnMoney.values()) {
@@ -351,7 +350,7 @@ export class RowAudit {
   }
 }
 
-/** Characters as code points, which may be two units of a string each. */
+/** Characters are code points, of up to two UTF-16 units each. */
 export function firstCharacters(text: string, count: number): string {
   return Array.from(text.slice(0, count * 2))
     .slice(0, count)

@@ -58,7 +58,6 @@ function statusOf(world: SimWorld, session: SimSession): number {
   return world.model.sessionStatus(session, world.chats.has(session.id), world.now) === 'expired' ? 410 : 200
 }
 
-/** Expiry is decided on read. */
 export async function readSessionStep(world: SimWorld, session = anySession(world)): Promise<void> {
   const { checks } = world
   if (!session) return await createSessionStep(world)
@@ -140,7 +139,7 @@ export async function updateSessionStep(world: SimWorld, session = anySession(wo
   world.checkSessionRow(session.id)
 }
 
-/** Leaves nothing behind, a chat that is under way included, whose turn is settled first. */
+/** Deletes everything of the session. A turn in progress is settled first. */
 export async function deleteSessionStep(world: SimWorld): Promise<void> {
   const { checks, model } = world
   const held = [...world.chats.values()]

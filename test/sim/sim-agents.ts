@@ -10,7 +10,7 @@ import {
 import { gates } from './sim-gates.ts'
 import { providerVariable, readerContextTokens } from './sim-provider.ts'
 
-// Agents that do what a simulation asks of them. They run in the thread of the service, so that gates reach them.
+// Agents that do what a simulation asks for. They run in the service's thread, within reach of the gates.
 
 export type ChatStep =
   | { do: 'text' | 'think'; delta: string; times?: number }
@@ -19,7 +19,7 @@ export type ChatStep =
   | { do: 'gate'; name: string }
   | { do: 'throw' }
 
-/** Rates with so many digits that costs have to be rounded. */
+/** Rates with enough digits to require rounding. */
 export const simPricing = {
   inputPer1kUsd: '0.010005',
   cachedInputPer1kUsd: '0.0033',
@@ -46,21 +46,19 @@ export const simEvents = { page: 7, figure: 300 } as const
 export type SimEndpoint = keyof typeof simPrices
 
 const retries: Partial<Record<SimEndpoint, number>> = { 'sim.retried': 2, 'sim.metered': 1 }
-/** How often a task is run again when it is interrupted. */
 export const simRetries = (endpoint: SimEndpoint): number => retries[endpoint] ?? 0
 
-/** Models: a plain one, one whose reasoning is hidden and known as such, and one that reads files. */
+/** Models: a plain one, one with declared hidden reasoning, and one that reads files. */
 export const simModelAgents = ['model', 'hidden', 'reader'] as const
 export type SimModelAgent = (typeof simModelAgents)[number]
 
-/** Units a day, and tasks at work. */
+/** Units per day, and running tasks. */
 export const simPlans = {
   daily: { spendPerDay: 20_000, tasksAtWork: null },
   narrow: { spendPerDay: 60_000, tasksAtWork: 2 },
 } as const
 export type SimPlan = keyof typeof simPlans
 
-/** The longest that the model may write in a call. */
 export const modelOutputTokensMax = 1000
 export const modelStepsMax = 4
 
@@ -75,7 +73,7 @@ const model = createOpenAICompatible({
   name: 'sim',
   baseURL: nowhere,
   includeUsage: true,
-  // Its port is known only when the simulation begins.
+  // The port is known only when the simulation starts.
   fetch: (input, init) => fetch(placeOf(input), init),
 })('sim-1')
 
@@ -215,7 +213,7 @@ export default defineConfig({
   },
 })
 
-/** Carries out the steps of a message, which is JSON. */
+/** Runs the steps of a message, which is JSON. */
 async function* reply({ message, signal }: ChatRun): AsyncGenerator<ChatPart> {
   for (const step of JSON.parse(message) as ChatStep[]) {
     switch (step.do) {

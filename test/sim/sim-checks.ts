@@ -1,9 +1,8 @@
-/** What must hold and does not. */
 export class Violation extends Error {
   override readonly name = 'Violation'
 }
 
-/** Counts what was checked, and throws at the first thing that does not hold. */
+/** Counts checks and throws at the first violation. */
 export class Checks {
   count = 0
 
@@ -12,7 +11,7 @@ export class Checks {
     if (!holds) throw new Violation(typeof what === 'string' ? what : what())
   }
 
-  /** The value, which must be there. */
+  /** Returns the value, which must exist. */
   present<Value>(value: Value | null | undefined, what: string): Value {
     this.that(value !== null && value !== undefined, what)
     return value!

@@ -1,9 +1,8 @@
 import { Agent, request, type IncomingHttpHeaders } from 'node:http'
 
-/** What a request is authenticated by: an API key, or the cookie of a browser login. */
 export type SimCredential = { kind: 'key' | 'login'; token: string }
 
-/** `status` 0: the connection ended without an answer. */
+/** `status` 0: the connection ended without a response. */
 // The shape of a body is what the tests are about.
 // oxlint-disable-next-line typescript/no-explicit-any
 export type SimAnswer = { status: number; headers: IncomingHttpHeaders; body: any; text: string }
@@ -22,16 +21,16 @@ export function credentialHeaders(origin: string, credential: SimCredential | nu
   return { Cookie: `errand=${credential.token}`, Origin: origin, 'Sec-Fetch-Site': 'same-origin' }
 }
 
-/** Requests to one start of the service, over connections that are kept. */
+/** HTTP client for one start of the service, with keep-alive. */
 export class SimClient {
   readonly url: string
-  /** Where browsers and links take the service to be. */
+  /** The service's origin as browsers and links see it. */
   readonly origin: string
-  /** It ends, or is gone: requests may stay without an answer. */
+  /** The service is stopping or gone: requests may stay unanswered. */
   isDown = false
   /**
-   * It was killed. A service in this process may still answer, from an empty database, as a killed process never would. So
-   * no answer counts.
+   * The service was killed. Its remains in this process may still answer, from an empty database, which a dead process
+   * never would. So no answer counts.
    */
   isKilled = false
   readonly #agent = new Agent({ keepAlive: true, maxSockets: 64 })
@@ -79,7 +78,7 @@ export class SimClient {
     })
   }
 
-  /** Ends all connections; what was not answered yet never is. */
+  /** Closes all connections. Requests in flight stay unanswered. */
   cut(): void {
     this.isDown = true
     this.#agent.destroy()

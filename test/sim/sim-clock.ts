@@ -1,8 +1,8 @@
 import { SystemClock, type Clock } from '../../server/kernel/clock.ts'
 
 /**
- * The machine's clocks under the simulation's control: wall time, which may be set back, and monotonic time. The service
- * reads them through its real SystemClock, which must never run backwards whatever these do.
+ * Simulated machine clocks: wall time, which may be set back, and monotonic time. The service reads them through its
+ * real SystemClock, which must never run backwards whatever they do.
  */
 export class MachineTime {
   wall: number
@@ -13,13 +13,11 @@ export class MachineTime {
     this.monotonic = monotonic
   }
 
-  /** Time passes. */
   pass(ms: number): void {
     this.wall += ms
     this.monotonic += ms
   }
 
-  /** The system's clock is set, forward or back. */
   set(ms: number): void {
     this.wall += ms
   }
@@ -29,7 +27,7 @@ export class MachineTime {
     return { now: () => this.#within(() => clock.now()) }
   }
 
-  /** Runs synchronous code that sees these clocks. */
+  /** Runs synchronous code under these clocks. */
   #within<Result>(work: () => Result): Result {
     const dateNow = Date.now
     Date.now = () => this.wall

@@ -12,34 +12,33 @@ import { SqliteAudit } from './sqlite-audit.ts'
 
 export type StartNode = { dataDir: string; time: MachineTime; node: number }
 
-/** A write that the database must refuse by itself. */
 export type ForbiddenWrite = { sql: string; values: (string | number)[] }
 
-/** What a world needs to know of the database that its service is on. */
 export type SimEngine = {
   readonly name: 'SQLite' | 'PostgreSQL'
-  /** How many services share the database. */
   readonly nodes: number
-  /** Steps that this engine cannot take, and why. */
+  /** Steps that this engine does not support, and why. */
   readonly leftOut: { steps: readonly string[]; why: string } | null
-  /** What a crash leaves is settled within this time of the next start. */
+  /** After a crash, open work is settled within this time of the next start. */
   readonly recoveryMs: number
   newPlace(): Promise<string>
   start(of: StartNode): Promise<SimHost>
   openAudit(dataDir: string): AuditReader
-  /** For work on a connection of its own, as the command line does beside a server. */
+  /** Opens the store on another connection, as the command line does next to a server. */
   openBeside(dataDir: string, clock: Clock): Promise<Store>
-  /** Which node's lease is on a task; undefined when none is, or nobody knows. */
+  /** The node that holds a task's lease; undefined if there is none or it is unknown. */
   nodeOf(row: TaskRow, now: number): number | undefined
-  /** The leases of a node that is gone run out. */
+  /** Expires the leases of a dead node. */
   nodeIsGone(node: number, now: number): Promise<void>
-  /** The message of the refusal; undefined when the write was let through, and undone. Throws when it would change nothing. */
+  /**
+   * The rejection's message; undefined if the write succeeded (it is rolled back). Throws if it would change nothing.
+   */
   tryWrite(dataDir: string, write: ForbiddenWrite): Promise<string | undefined>
   removePlace(dataDir: string): Promise<void>
   close(): Promise<void>
 }
 
-/** A data directory with one service, in this process or in one of its own. */
+/** A data directory with one service, in this process or in its own. */
 export function sqliteSimEngine(inProcess: boolean): SimEngine {
   return {
     name: 'SQLite',

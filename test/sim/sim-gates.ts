@@ -1,6 +1,6 @@
 export type GateEnd = 'ok' | 'fail'
 
-/** Doors at which agents wait until the simulation opens them, by name; one that was opened stays open. */
+/** Named gates at which agents wait until the simulation opens them. An open gate stays open. */
 export class Gates {
   readonly #ends = new Map<string, GateEnd>()
   readonly #waiting = new Map<string, Set<(end: GateEnd) => void>>()
@@ -11,12 +11,12 @@ export class Gates {
     this.#waiting.delete(name)
   }
 
-  /** For another world in this process, whose gates may have the same names. */
+  /** For the next world in this process, whose gates may have the same names. */
   closeAll(): void {
     this.#ends.clear()
   }
 
-  /** Resolves when the gate is open; rejects when the signal fires first. */
+  /** Resolves when the gate opens; rejects if the signal fires first. */
   async pass(name: string, signal: AbortSignal): Promise<GateEnd> {
     const end = this.#ends.get(name)
     if (end) return end

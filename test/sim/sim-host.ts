@@ -20,40 +20,37 @@ export const simLimits: Limits = {
   taskConcurrency: simConcurrency,
   drainSeconds: 20,
   turnTimeoutSeconds: 120,
-  // The checks run in the thread of the service, which would take them for overload.
+  // The checks run in the service's thread and would look like overload.
   maxLoopDelayMs: 600_000,
   topupMinUsd: 1,
-  // Hostile days write off more than one user may, and go on to see that it all adds up.
+  // Hostile days write off more than one user may; the run must continue so that the totals can be checked.
   maxWrittenOffUsdPerDay: 0,
 }
 
-/** A service under simulation, in this process or in one of its own. */
+/** A simulated service, in this process or in its own. */
 export type SimHost = {
   readonly url: string
-  /** Where browsers and links take it to be. */
   readonly origin: string
   readonly dataDir: string
-  /** For commands that no request gives; null where the service is another process. */
+  /** For commands without a request; null if the service is another process. */
   readonly store: Store | null
-  /** The service's own time. */
   now(): number
-  /** Time passes, and then the machine's clock is set by `setMs`. */
+  /** Advances time, then sets the machine's clock by `setMs`. */
   moveTime(passMs: number, setMs: number): Promise<void>
   openGate(name: string, end: GateEnd): Promise<void>
-  /** Looks for balances to recharge. */
   recharge(): Promise<void>
-  /** Stops as SIGTERM does; `hasten` interrupts what still runs. */
+  /** Stops as SIGTERM does; `hasten` interrupts running work. */
   stop(hasten: boolean): Promise<void>
-  /** Ends without a stop, as kill -9 does; resolves with the data directory that it leaves. */
+  /** Dies as under kill -9 and resolves with the data directory left behind. */
   crash(): Promise<string>
-  /** Lines of the log that tell of a fault. */
+  /** Logged errors. */
   faults(): string[]
 }
 
 const memoryFolder = '/dev/shm'
 const memoryBytesMin = 512 * 1024 * 1024
 
-/** In memory where the machine offers it: a simulation is about what is written, and not about when it is synced. */
+/** In memory if the machine supports it: a simulation tests writes, not disk syncs. */
 export function newSimFolder(): string {
   return mkdtempSync(join(hasMemoryFolder() ? memoryFolder : tmpdir(), 'errand-sim-'))
 }
@@ -74,16 +71,14 @@ type SimApp = Pick<AppOptions, 'log' | 'onFatal'> & {
   limits?: Limits
 }
 
-// A service looks every quarter of a minute of the machine's time, of which a simulation knows nothing: here it looks when
-// it is told to.
+// A service looks every 15 s of machine time, which a simulation does not control. Here it looks when told.
 AutoRecharge.prototype.start = () => {}
 
-/** As another process on the same store would, beside the service's own looks. */
+/** Looks as another process on the same store would, in addition to the service's own looks. */
 export function lookForRecharges({ services }: App): Promise<void> {
   return new AutoRecharge(services.payments).look()
 }
 
-/** Starts the app on that data directory. */
 export async function startSimApp(dataDir: string, options: SimApp): Promise<App> {
   return await startApp({
     config: simAgents,
@@ -104,7 +99,7 @@ export async function startSimApp(dataDir: string, options: SimApp): Promise<App
   })
 }
 
-/** Keeps what is logged as an error; `faults` gives it out once. */
+/** Keeps logged errors; `faults` returns each once. */
 export class FaultLog implements Logger {
   #faults: string[] = []
 
@@ -128,14 +123,14 @@ export class FaultLog implements Logger {
   }
 }
 
-/** Apps that a crash left: they must be gone before the process may end. */
+/** Apps left by a crash. The process must not exit before they are gone. */
 const abandoned = new Set<Promise<void>>()
 
 export async function abandonedHaveEnded(): Promise<void> {
   await Promise.all(abandoned)
 }
 
-/** Ends an app whose data nobody looks at any more, in its own time. */
+/** Stops an app whose data is no longer used, in the background. */
 export function abandon(app: App, onGone: () => void): void {
   const stopped = app.stop()
   app.hasten()
@@ -146,7 +141,6 @@ export function abandon(app: App, onGone: () => void): void {
   abandoned.add(gone)
 }
 
-/** The service in this process. */
 export async function startInlineHost(dataDir: string, time: MachineTime): Promise<SimHost> {
   const log = new FaultLog()
   let clock: Clock = { now: () => 0 }
@@ -174,7 +168,7 @@ export async function startInlineHost(dataDir: string, time: MachineTime): Promi
     },
     crash: async () => {
       const left = copyOfDisk(dataDir)
-      // What it does from here on is done to a folder that nobody looks at.
+      // From here on it writes to an unused folder.
       abandon(app, () => rmSync(dataDir, { recursive: true, force: true }))
       return left
     },
@@ -183,8 +177,8 @@ export async function startInlineHost(dataDir: string, time: MachineTime): Promi
 }
 
 /**
- * What the disk holds at this instant. The thread that writes the database is the one that copies it, so this is what
- * a process that was killed here would leave; the shared memory of the WAL is made anew then.
+ * Copies the disk as of this instant. The copying thread is also the only database writer, so a killed process would
+ * leave the same files. SQLite recreates the WAL's shared memory.
  */
 export function copyOfDisk(dataDir: string): string {
   const left = newSimFolder()

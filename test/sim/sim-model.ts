@@ -21,13 +21,12 @@ import {
 
 const dayMs = 86_400_000
 export const minuteMs = 60_000
-/** Of an endpoint that does not say another. */
 const timeoutMs = 300_000
 const limits = { executions: 10, failures: 10, windowMs: 600_000, blockSeconds: 600, blockSecondsMax: 3600 }
 
 /**
- * What the service must answer and hold. Tasks and turns are told to it as rows (`take`), which it compares with what was
- * asked for; it keeps accounts of its own by the agents' prices, and foresees answers before a request is sent.
+ * Expected responses and state of the service. `take` compares rows of tasks and turns with the requests. The model
+ * keeps its own accounts at the agents' prices, and predicts responses before a request is sent.
  */
 export class SimModel {
   state: SimState = {
@@ -44,30 +43,29 @@ export class SimModel {
     spent: [],
   }
   readonly asked = new Map<number, AskedTask>()
-  /** Amounts that an admin asked to be credited, by user: a row of one must have been asked for. */
+  /** Admin credits requested, by user. Each credit row must match one. */
   readonly askedCredits = new Map<string, number[]>()
   readonly gateEnds = new Map<string, GateEnd>()
   readonly expectedTurns = new Map<string, ExpectedTurn>()
-  /** Chats without a session that were sent and are not seen, by their users. */
+  /** Chats without a session that were sent but not yet seen, by user. */
   readonly sentAlone = new Map<string, { left: number; outcomes: ExpectedTurn['outcomes']; countedIn: Set<string> }>()
-  /** In which windows chats may count, by their session. */
+  /** Windows that chats may count in, by session. */
   readonly #countedIn = new Map<string, Set<string>>()
-  /** Top-ups whose events were sent, with how many of them are in flight. */
+  /** Top-ups whose events were sent, with the number in flight. */
   readonly refreshing = new Map<string, number>()
   readonly #held = new HeldInWindows()
-  /** A crash came in the middle of requests: tasks that nobody has seen yet may have been interrupted. */
+  /** A crash came during requests: tasks not yet seen may be interrupted. */
   areNewInterrupted = false
   debts = 0
-  /** Balances were looked for that are to be recharged. */
+  /** Auto-recharge has looked at balances. */
   withRecharges = false
-  /** What the provider has made of a recharge. */
   chargesOf: (topupId: string) => readonly MadeCharge[] = () => []
-  /** All states that a payment was in at the provider, oldest first. */
+  /** All states of a payment at the provider, oldest first. */
   historyOf: (topupId: string) => readonly ProviderState[] = () => []
-  /** Whether the provider still has what a payment was made with: a restored backup does not bring it back. */
+  /** Whether the provider still has the payment method. Restoring a backup does not bring it back. */
   isMethodKept: (topupId: string) => boolean = () => true
   readonly #checks: Checks
-  /** Whether the clock may move between the start of a task and that of its run, whose time may be up then. */
+  /** Whether the clock may move between a task's start and its run, which may then have timed out. */
   readonly #claimsTakeTime: boolean
   constructor(checks: Checks, { claimsTakeTime }: { claimsTakeTime: boolean }) {
     this.#checks = checks
@@ -92,18 +90,17 @@ export class SimModel {
     return person.blockedUntil > now
   }
 
-  /** The status that a credential gets before anything else is looked at; 0 when it is good. */
+  /** The status that a bad credential gets before any other check; 0 if it is good. */
   refusedCredential(person: SimPerson, key: SimKey | null, now: number): 0 | 401 | 403 {
     if (key && (key.isRevoked || (key.expiresAt !== null && key.expiresAt <= now))) return 401
     return person.isSuspended ? 403 : 0
   }
 
-  /** What limits on what is spent leave of an execution. */
   leftOf(spender: Spender, now: number): number {
     return this.#held.left(this.state, limitsOf(spender, now))
   }
 
-  /** What the limits leave, as they are now, that a turn counts in. */
+  /** The present remainder of the limits that a turn counts in. */
   leftInNamed(person: SimPerson, countedIn: string | null): number {
     return this.#held.left(this.state, limitsNamed(person, countedIn))
   }
@@ -112,14 +109,13 @@ export class SimModel {
     this.#held.carryOver(this.state, of, now)
   }
 
-  /** A task is sent with that credential. */
   sent(asked: AskedTask, spender: Spender, now: number): void {
     this.asked.set(asked.n, asked)
     const limits = simPrices[asked.endpointId] === 0 ? [] : limitsOf(spender, now)
     asked.countedIn.add(countedText(limits))
   }
 
-  /** A chat without a session is sent with that credential: it opens one turn at most, however often it is repeated. */
+  /** Records a chat sent without a session. It opens at most one turn, however often it is repeated. */
   aloneSent({ person, key }: Spender, outcomes: ExpectedTurn['outcomes'], now: number): void {
     const known = this.sentAlone.get(person.userId) ?? { left: 0, outcomes: [], countedIn: new Set<string>() }
     const countedIn = known.countedIn.add(countedText(limitsOf({ person, key }, now)))
@@ -132,7 +128,7 @@ export class SimModel {
     this.#countedIn.set(sessionId, known.add(countedText(limitsOf(spender, now))))
   }
 
-  /** What a request to create a task must be answered; `replays` names the task of the first one. */
+  /** The expected response to a task request; `replays` names the first request's task. */
   foreseeTask(asked: AskedTask, spender: Spender, now: number): { status: number; error?: string; replays?: string } {
     const { person } = spender
     const earlier = asked.key === null ? undefined : person.taskKeys.get(asked.key)
@@ -155,7 +151,7 @@ export class SimModel {
     return session.activeAt <= now - dayMs ? 'expired' : 'active'
   }
 
-  /** Takes over what the rows say has happened, each of which must have been allowed. */
+  /** Takes over the changes in the rows. Each must have been allowed. */
   take(events: RowEvents): void {
     this.#held.isNow(events.openTurns)
     for (const row of events.topups) {
@@ -190,20 +186,19 @@ export class SimModel {
     }
   }
 
-  /** The service's time at the last look. */
   #newest = 0
 
   timeIs(now: number): void {
     this.#newest = now
   }
 
-  /** A top-up is in a state that its payment was in at the provider, and never in an older one than before. */
+  /** A top-up matches a state of its payment at the provider, never an older one than before. */
   #refreshed(row: TopupRow): void {
     const topup = this.#checks.present(this.state.topups.get(row.id), `the top-up ${row.id} was asked for`)
     if (isIn(topup, row)) return
     const history = this.historyOf(row.id)
     const at = history.findIndex((state, n) => n >= topup.at && isIn(state, row))
-    // Otherwise the service has closed it for its age, which `checkTopup` checks.
+    // Otherwise the service closed it for its age, which `checkTopup` checks.
     if (at < 0) return
     const person = this.person(topup.userId)
     const [worth, disputed] = [worthOf(topup), topup.isPaid ? disputedOf(topup) : 0]
@@ -212,7 +207,7 @@ export class SimModel {
     const { disputes, hasExpired, hasFailed, isPaid, refunded } = history[at]!
     Object.assign(topup, { at, disputes: new Map(disputes), hasExpired, hasFailed, isPaid, refunded })
     person.worth += worthOf(topup) - worth
-    // Whoever disputes a payment is not charged again without being asked.
+    // A declined recharge or a dispute disables auto-recharge.
     const isDeclined = wasUnderWay && topup.hasFailed
     if (isDeclined || (topup.isPaid && disputedOf(topup) > disputed)) person.recharge = null
   }
@@ -390,7 +385,7 @@ export class SimModel {
   }
 }
 
-/** Of what a receipt counts, at the prices of the agent and not at those that the receipt says. */
+/** The cost of a receipt's counts at the agent's prices, not at the receipt's own. */
 function chatCost(receipt: ChatReceipt): number {
   const { inputPer1kUsd, cachedInputPer1kUsd, outputPer1kUsd, reasoningPer1kUsd, toolCallUsd } = simPricing
   const rates = { inputPer1kUsd, cachedInputPer1kUsd, outputPer1kUsd, reasoningPer1kUsd, toolCallUsd }

@@ -6,20 +6,19 @@ import type { MadeCharge } from './recharge-model.ts'
 import type { ProviderState } from './sim-state.ts'
 import type { SimWorld } from './sim-world.ts'
 
-/** Tells the service where the stub of the provider is. */
 export const paymentsVariable = 'ERRAND_SIM_PAYMENTS'
 const centUnits = 100
-/** Up to so many events of a top-up at once are all applied; of more the service may ask for some again. */
+/** Up to this many concurrent events of a top-up are all applied. Beyond it the service may request redelivery. */
 const crowdMax = 8
 const eventsPath = '/api/payments/stripe/events'
 
-/** An event of the provider; `at` is the state of the payment that it announces. */
+/** A provider event; `at` is the index of the payment state it announces. */
 export type KnownEvent = { topupId: string; at: number; event: StubEvent }
 
-/** The payment provider, with the history of each payment; it keeps that whatever happens to the service. */
+/** The payment provider with each payment's history, which outlives the service. */
 export class SimPayments {
   readonly stub: StripeStub
-  /** All events, oldest first; those that nobody has answered yet are `unsent`. */
+  /** All events, oldest first; `unsent` are those not yet answered. */
   readonly told: KnownEvent[] = []
   readonly unsent = new Set<KnownEvent>()
   readonly #histories = new Map<string, ProviderState[]>()
@@ -42,7 +41,7 @@ export class SimPayments {
     await this.stub.stop()
   }
 
-  /** Something has happened to a payment, which its event will tell. */
+  /** Records a change of a payment and the event that announces it. */
   tells(topupId: string, event: StubEvent, change: SimChange): void {
     const history = this.historyOf(topupId)
     const amount = (this.stub.intents.size > 0 && this.#amountOf(topupId)) || this.stub.sessionOf(topupId).amount_total
@@ -57,16 +56,14 @@ export class SimPayments {
     return [...this.stub.intents.values()].find(({ metadata }) => metadata['errand_topup'] === topupId)?.amount
   }
 
-  /** All states that a payment was in, oldest first. */
   historyOf(topupId: string): ProviderState[] {
     return this.#histories.get(topupId) ?? [nothingYet()]
   }
 
-  /** Sends an event to any node; the status that is answered. */
   async send(known: KnownEvent): Promise<number> {
     const { checks, model, now } = this.#world
     const { event, topupId } = known
-    // A top-up that a restored backup does not have stays unknown.
+    // A top-up missing from a restored backup stays unknown.
     const isKnown = model.state.topups.has(topupId)
     if (isKnown) model.refreshing.set(topupId, (model.refreshing.get(topupId) ?? 0) + 1)
     const signature = signed(JSON.stringify(event), stubKeys.webhookSecret, Math.floor(now / 1000))
@@ -86,7 +83,7 @@ export class SimPayments {
     return status
   }
 
-  /** How many events of a top-up are under way, and how many were at most since the last pause. */
+  /** Number of a top-up's events in flight, and its maximum since the last pause. */
   #crowdOf(topupId: string): { now: number; most: number } {
     const known = this.#crowds.get(topupId)
     const crowd = known && known.now > 0 ? known : { now: 0, most: 0 }
@@ -95,7 +92,7 @@ export class SimPayments {
     return crowd
   }
 
-  /** What was not answered may still be applied, so its top-up is looked at until another event is answered. */
+  /** Unanswered events may still be applied, so the top-up is checked until another event is answered. */
   #answered(topupId: string, status: number): void {
     const { model } = this.#world
     const left = (model.refreshing.get(topupId) ?? 1) - 1
@@ -105,7 +102,7 @@ export class SimPayments {
     model.refreshing.delete(topupId)
   }
 
-  /** As the service asks for what it charges without its user. */
+  /** Requests a charge as the service does for auto-recharge. */
   async ask({ customerId, methodId, topup }: DueRecharge): Promise<void> {
     const asked = { amount: String(topup.amount / centUnits), currency: 'usd', customer: customerId }
     const named = { 'metadata[errand_topup]': topup.id, 'metadata[errand_auto]': '1' }
@@ -120,13 +117,12 @@ export class SimPayments {
     return made.some(({ payment_method: method }) => !this.stub.detached.has(method ?? ''))
   }
 
-  /** What was made without its user. */
   chargesOf(topupId: string): MadeCharge[] {
     const made = [...this.stub.intents.values()].filter(({ metadata }) => metadata['errand_topup'] === topupId)
     return made.map(({ amount, status }) => ({ isPaid: status === 'succeeded', amount: amount * centUnits }))
   }
 
-  /** What the provider has made of recharges since it had so many events, which it tells as well. */
+  /** Records the provider's recharge events after the first `since`, and announces them. */
   tellsRecharges(since: number): void {
     for (const event of this.stub.events.slice(since)) {
       const { metadata, status } = event.data.object as StubIntent
@@ -134,7 +130,7 @@ export class SimPayments {
     }
   }
 
-  /** Once an event is answered, its top-up is in the state that it announced, or in a newer one. */
+  /** Once an event is answered, its top-up has the announced state or a newer one. */
   checkKept({ at, event, topupId }: KnownEvent): void {
     const { checks, state } = this.#world
     this.#world.refresh()

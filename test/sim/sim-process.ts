@@ -4,7 +4,7 @@ import { MachineTime } from './sim-clock.ts'
 import { gates, type GateEnd } from './sim-gates.ts'
 import { FaultLog, lookForRecharges, startSimApp } from './sim-host.ts'
 
-// The service of a simulation as a process of its own, which can be killed. It is told what to do over IPC.
+// A simulated service in its own process, which can be killed. Receives its orders over IPC.
 
 export type SimOrder = { id: number } & (
   | { do: 'start'; dataDir: string; wall: number; monotonic: number }

@@ -5,13 +5,13 @@ import { countTokens } from 'gpt-tokenizer/encoding/o200k_base'
 import type { Density, ModelScript } from './model-answers.ts'
 import { gates } from './sim-gates.ts'
 
-/** Where the agents of the simulation find it, in whichever process they run. */
+/** Tells the simulation's agents the provider's URL, in any process. */
 export const providerVariable = 'ERRAND_SIM_PROVIDER'
 
-/** Context of the agent that reads files: those without a bound of their own hold the rest of it. */
+/** Context of the agent that reads files. Files without their own bound reserve the rest of it. */
 export const readerContextTokens = 30_000
 
-/** One call of a model, as the provider counts it. */
+/** One model call as the provider counts it. */
 export type BilledCall = {
   /** The first call of a message has 0. */
   step: number
@@ -19,12 +19,12 @@ export type BilledCall = {
   cachedPromptTokens: number
   completionTokens: number
   reasoningTokens: number
-  /** The most that it could come to: the request at a token a byte, and what it was allowed to write. */
+  /** Upper bounds: one token per byte of the request, and the output limit. */
   promptTokensMax: number
   completionTokensMax: number
-  /** Whether it said what it has counted. */
+  /** Whether the provider reported its count. */
   isTold: boolean
-  /** How many tokens the service's own count may be off, where both count the same texts alike. */
+  /** Allowed difference to the service's own count, if both use the same tokenizer. */
   slackTokens: number | null
 }
 
@@ -40,30 +40,30 @@ type Wire = {
 }
 type Call = { body: Wire; n: number; script: ModelScript; bill: BilledCall; response: ServerResponse }
 
-/** Of an image of any size. */
+/** For an image of any size. */
 const imageTokens = 1000
-/** Of a provider that counts like the service: what each of the two writes around a message or tool, and around the whole. */
+/** Allowance for a provider that counts like the service: for each message or tool, and for the whole prompt. */
 const slackAroundEach = 64
 const slackAround = 128
 
-/** What providers write around each message and tool, and around the whole, in tokens. */
+/** Tokens that providers add around each message or tool, and around the whole prompt. */
 const aroundEach = 4
 const aroundEachMax = 16
 const aroundMax = 600
 const head = { id: 'chatcmpl-1', created: 1_767_225_600, model: 'sim-1', object: 'chat.completion.chunk' }
 
-/** A message that the provider is to know again: its number stands first. */
+/** A message that starts with its number, by which the provider recognizes it. */
 export function numberedMessage(n: number, text: string): string {
   return `m${n}: ${text}`
 }
 
 /**
- * The provider of the simulation's models, in the process of the simulation, so that its bill outlives the service. It does
- * what the script of a message says, call by call, and counts what it was sent and what it made, apart from the service.
+ * The model provider of the simulation. It runs in the simulation's process, so that its bill outlives the service. It
+ * follows each message's script call by call, and counts prompts and replies independently of the service.
  */
 export class SimProvider {
   readonly url: string
-  /** What did not go as the scripts foresee. */
+  /** Deviations from the scripts. */
   readonly faults: string[] = []
   readonly #server: Server
   readonly #scripts = new Map<number, readonly ModelScript[]>()
@@ -75,7 +75,7 @@ export class SimProvider {
     this.url = `http://127.0.0.1:${(server.address() as AddressInfo).port}`
     server.on('request', (request, response) => {
       this.#answer(request, response).catch((error: unknown) => {
-        // A service that crashes or leaves breaks off what it sends.
+        // A service that crashes or leaves aborts its requests.
         if (!request.destroyed) this.faults.push(String(error))
         response.destroy()
       })
@@ -88,12 +88,10 @@ export class SimProvider {
     return new SimProvider(server)
   }
 
-  /** What it does with the calls of a message, in their order. */
   expect(n: number, scripts: readonly ModelScript[]): void {
     this.#scripts.set(n, scripts)
   }
 
-  /** What it was asked for a message so far. */
   callsOf(n: number): readonly BilledCall[] {
     return this.#bills.get(n) ?? []
   }
@@ -161,7 +159,7 @@ function countPrompt(
   return {
     promptTokens,
     cachedPromptTokens: Math.floor(promptTokens * cached),
-    // A later call is held by what the provider counted before it.
+    // For a later call, the amount held is based on the provider's earlier count.
     promptTokensMax: step > 0 && overcounts > 0 ? known + ofDocuments : ofBytes,
   }
 }
@@ -201,7 +199,7 @@ async function play(call: Call): Promise<void> {
 
 type Plan = {
   reasoningTokens: number
-  /** As much of the text as it may write. */
+  /** As much of the text as the output limit allows. */
   text: string[]
   calls: readonly string[]
   saidTokens: number

@@ -1,4 +1,4 @@
-/** Seeded random numbers (mulberry32). Each step of a simulation has its own, so that a step is the same on each replay. */
+/** Seeded random numbers (mulberry32). Each step of a simulation has its own seed, so that it replays identically. */
 export class SimRandom {
   #state: number
 
@@ -7,7 +7,6 @@ export class SimRandom {
     this.next()
   }
 
-  /** In [0, 1). */
   next(): number {
     this.#state = (this.#state + 0x6d2b79f5) >>> 0
     let mixed = this.#state
@@ -16,7 +15,7 @@ export class SimRandom {
     return ((mixed ^ (mixed >>> 14)) >>> 0) / 4_294_967_296
   }
 
-  /** A whole number of at least `least` and at most `most`. */
+  /** An integer from `least` to `most`, inclusive. */
   between(least: number, most: number): number {
     return least + Math.floor(this.next() * (most - least + 1))
   }
@@ -30,7 +29,7 @@ export class SimRandom {
     return values[Math.floor(this.next() * values.length)] as Value
   }
 
-  /** A key of `weights`, as often as its weight says. */
+  /** A key of `weights`, chosen with its weight. */
   weighted<Key extends string>(weights: Readonly<Record<Key, number>>): Key {
     const entries = Object.entries(weights) as [Key, number][]
     let at = this.next() * entries.reduce((sum, [, weight]) => sum + weight, 0)

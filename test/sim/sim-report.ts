@@ -3,7 +3,7 @@ import type { TransactionRow } from './audit-rows.ts'
 import type { ModelMoney } from './bill-audit.ts'
 import type { SeenRows } from './row-audit.ts'
 
-/** What moved on the accounts, in units: gifts of an operator and what is taken back, payments, tasks and chats. */
+/** Money moved on the accounts, in units: operator credits and debits, payments, tasks and chats. */
 type SimMoney = Record<
   'credited' | 'takenBack' | 'toppedUp' | 'reversed' | 'taskCharges' | 'taskRefunds' | 'givenBack' | 'chatCharges',
   number
@@ -17,7 +17,6 @@ export type SimReport = {
   operations: Record<string, number>
   total: number
   refusals: Record<string, number>
-  /** Starts in all; those after a crash and of a backup are among them. */
   restarts: number
   crashes: number
   restores: number
@@ -26,18 +25,17 @@ export type SimReport = {
   tasks: Record<string, number>
   turns: Record<string, number>
   money: SimMoney
-  /** Null when the run ended before it could be told. */
+  /** Null if the run ended before it was known. */
   models: ModelMoney | null
-  /** The sum of all balances as the model reckons them. */
+  /** Sum of all balances according to the model. */
   balances: number
-  /** How often somebody came to owe something, and what is owed at the end. */
+  /** Number of times a user went into debt, and the debt at the end. */
   debts: number
-  /** Balances that were recharged, by what became of that. */
   recharges: Record<string, number>
   owed: number
   checks: number
   seconds: number
-  /** What did not hold, with the last steps before it; null when everything held. */
+  /** The violated invariant with the steps before it; null if there was none. */
   violation: { what: string; atOperation: number; atStep: number; steps: string[] } | null
 }
 
@@ -57,7 +55,6 @@ export function moneyOf(transactions: readonly TransactionRow[]): SimMoney {
   return money
 }
 
-/** How tasks and chats stand at the end. */
 export function endsOf({ tasks, turns }: SeenRows): Pick<SimReport, 'tasks' | 'turns'> {
   const count = (names: Iterable<string>) => {
     const counts: Record<string, number> = {}
@@ -80,7 +77,7 @@ const counted = (counts: Record<string, number>): string =>
     .map(([name, count]) => `${name} ${plain(count)}`)
     .join(', ')
 
-/** Broken between items, under the place where the first line begins. */
+/** Wraps between items and indents below the first one. */
 function wrapped(label: string, text: string): string[] {
   const widthMax = 100
   const indent = 14
@@ -93,7 +90,7 @@ function wrapped(label: string, text: string): string[] {
   return lines.map((line, nth) => `  ${(nth === 0 ? label : '').padEnd(indent)}${line}`)
 }
 
-/** The provider's bill for the turns that are paid for, and what there is of it in the ledger. */
+/** The provider's bill for paid turns, and its share in the ledger. */
 function modelLines(money: ModelMoney): string[] {
   const { billed, charged, free, freeTurns, left, turns, uncounted, writtenOff } = money
   const usd = (units: number) => `$${usdOfUnits(units)}`
@@ -112,7 +109,7 @@ function modelLines(money: ModelMoney): string[] {
   ]
 }
 
-/** For people to read; `repeat` is the command that repeats the run. */
+/** Human-readable report; `repeat` is the command that repeats the run. */
 export function reportLines(report: SimReport, repeat: string): string[] {
   const { checks, clockMoves, crashes, money, restarts, restores, seconds, seed, total, violation } = report
   const { chatCharges, credited, givenBack, reversed, takenBack, taskCharges, taskRefunds, toppedUp } = money

@@ -2,7 +2,7 @@ import type { TaskRow } from './audit-rows.ts'
 import type { ChatReceipt } from './chat-cost.ts'
 import type { SimEndpoint, SimModelAgent, SimPlan } from './sim-agents.ts'
 
-// What people of a simulation have and have asked for, in plain lists.
+// The people of a simulation, their possessions and requests, in plain lists.
 
 export type SimKey = {
   id: string
@@ -11,7 +11,7 @@ export type SimKey = {
   expiresAt: number | null
   isRevoked: boolean
   isReplaced: boolean
-  /** The first of the keys that it took the place of. */
+  /** The first key in its chain of rotations. */
   countsAs: string
   spend: SimSpend | null
 }
@@ -21,9 +21,7 @@ export function newKey(of: NewKey): SimKey {
   return { countsAs: of.id, spend: null, ...of, isRevoked: false, isReplaced: false }
 }
 
-/** What may be spent in each period. */
 export type SimSpend = { amount: number; reset: 'never' | 'day' | 'week' | 'month' }
-/** A link of an invitation, which makes one account with that balance until it is used, revoked or too old. */
 export type SimInvitation = {
   id: string
   token: string
@@ -38,31 +36,30 @@ export type SimPerson = {
   userId: string
   email: string
   password: string
-  /** Talks with models and runs tasks with connectors, and does nothing else. */
+  /** Only chats with models and runs tasks with connectors. */
   isOfModels: boolean
   /** Their own servers, by conduct. */
   connectors: Map<string, string>
-  /** Until when a failed task that had called a connector blocks others with connectors. */
+  /** End of the block after a failed task that had called a connector; applies to other tasks with connectors. */
   connectorsBlockedUntil: number
-  /** What platform keys credited and did not take back. */
+  /** Credits by platform keys that were not taken back. */
   platformCredited: number
   isSuspended: boolean
   /**
-   * What came in less what went out, from what was asked for and never from the service's own rows; less than nothing where
-   * a payment was taken back after it was spent. What there must be and what is owed follow from it and from what is held.
+   * Income minus expenses, from the requests and never from the service's rows. Negative if a payment was reversed
+   * after it was spent. Balance and debt follow from it and the held amount.
    */
   worth: number
   balance: number
   owed: number
   held: number
-  /** A top-up has saved what it was paid with. */
+  /** Whether a top-up has saved its payment method. */
   hasMethod: boolean
-  /** When the balance is recharged; null where it is not. */
+  /** When to recharge the balance; null if never. */
   recharge: { below: number; to: number; monthlyMax: number } | null
-  /** The plan, by its name, and what may be spent on a day in its place. */
+  /** The plan's name, and a daily limit that overrides it. */
   plan: SimPlan | null
   spendPerDay: number | null
-  /** When executions were accepted. */
   executions: number[]
   failures: number[]
   blockedAt: number
@@ -108,7 +105,7 @@ export function newPerson(
   }
 }
 
-/** A request to create a task, by the number in its params. */
+/** A task request, identified by the number in its params. */
 export type AskedTask = {
   n: number
   userId: string
@@ -121,7 +118,7 @@ export type AskedTask = {
   /** The user's own server, and whether the run calls it. */
   tools?: { connectorId: string; calls: boolean }
   timeoutSeconds?: number
-  /** In which windows it may count, by the credentials that it was sent with. */
+  /** The windows that it may count in, by the credentials that sent it. */
   countedIn: Set<string>
 }
 
@@ -132,11 +129,11 @@ export type SimTask = {
   status: TaskRow['status']
   errorCode: string | null
   attempt: number
-  /** A stop or a crash came while it was open: it may end as interrupted. */
+  /** A shutdown or crash came while it was open: it may end as interrupted. */
   mayInterrupt: boolean
-  /** It was at work when the service ended, and may not be run again. */
+  /** It was running when the service ended, and cannot be retried. */
   mustEnd: boolean
-  /** Its user has canceled it, and its end was not known by then. */
+  /** Its user canceled it before its end was known. */
   isCanceled: boolean
 }
 
@@ -148,25 +145,22 @@ export type SimSession = {
   isCompleted: boolean
   isDeleted: boolean
   messageCount: number
-  /** What its chats may cost, and what they were charged. */
+  /** Budget of its chats, and their charges. */
   maxCost: number | null
   spent: number
   updatedAt: number
   activeAt: number
 }
 
-/** How the turn of a session may end, and what its reply and receipt say then. */
+/** Possible outcomes of a session's turn, with its expected reply and receipt. */
 export type ExpectedTurn = {
   outcomes: ('finished' | 'truncated' | 'failed')[]
   receipt?: Partial<ChatReceipt>
   text?: string
-  /** What the user said. */
   message?: string
-  /** The chat's own cap. */
   maxCost?: number | null
 }
 
-/** A payment at the provider. */
 export type ProviderState = {
   isPaid: boolean
   hasFailed: boolean
@@ -175,28 +169,27 @@ export type ProviderState = {
   disputes: Map<string, { withdrawn: number; reinstated: number }>
 }
 
-/** A top-up, in the state of its payment that the service has read last. */
+/** A top-up, in the last payment state that the service read. */
 export type SimTopup = ProviderState & {
   id: string
   userId: string
   amount: number
   createdAt: number
-  /** Made by auto-recharge. */
   isAuto: boolean
-  /** It saves what it is paid with. */
+  /** Whether it saves its payment method. */
   saves: boolean
-  /** The provider was asked for it by a process that did not live to hear the answer. */
+  /** A process requested it from the provider but died before the response. */
   wasAsked: boolean
-  /** Which state of the provider's history it is in, or an equal earlier one. */
+  /** Its state's index in the provider's history, or that of an equal earlier state. */
   at: number
 }
 
-/** What is charged in a period of a limit, and when that was changed. */
-/** `carried` is what was spent in its period by executions that count in other windows. */
+/** Amount charged in a limit's period, and when it last changed. */
+/** `carried`: spent in its period by executions that count in other windows. */
 export type SimWindow = { charged: number; carried?: number; changedAt: number }
 export type SimSpent = { ownerId: string; startsAt: number; amount: number; createdAt: number }
 
-/** A product's key, whose ceiling holds for what it credits in a day and for what it takes back, each on its own. */
+/** A product's key. Its daily ceiling applies to credits and to debits separately. */
 export type SimPlatformKey = {
   token: string
   perDay: number | null
@@ -205,10 +198,9 @@ export type SimPlatformKey = {
   taken: number
 }
 
-/** A signed link to what a task was given or has returned. */
 export type SimLink = { url: string; expiresAt: number; json: string }
 
-/** What people may ask and what they have, in plain lists; it survives by `clone`, as a backup does. */
+/** Plain data about people and their requests; copied with `clone`, as by a backup. */
 export type SimState = {
   people: SimPerson[]
   tasks: Map<string, SimTask>
@@ -218,10 +210,8 @@ export type SimState = {
   platformKeys: SimPlatformKey[]
   topups: Map<string, SimTopup>
   topupKeys: Map<string, { body: string; topupId: string; at: number }>
-  /** By owner and beginning. */
+  /** By owner and period start. */
   windows: Map<string, SimWindow>
-  /** What executions were charged and given back, by their windows. */
   spent: SimSpent[]
-  /** When client tokens expire. */
   clientTokens: Map<string, number>
 }

@@ -25,16 +25,16 @@ import { isOpen } from './task-model.ts'
 
 const traceSteps = 30
 const settleMs = 10_000
-/** The services run in this thread, so between two looks they get one answer of the database, however long a look takes. */
+/** The services run in this thread, so each look at the database lets them make progress by only one query. */
 const looksMin = 2000
 const peopleCount = 5
 const plansAtFirst: Record<number, SimPlan> = { 1: 'daily', 2: 'narrow' }
-/** Two more talk with models: one who can pay for anything, and one who cannot. */
+/** Two more chat with models: one can afford anything, the other cannot. */
 const modelPeopleCount = 2
 const keyStart = 'errand_sk_'
 export const startOfTime = Date.UTC(2026, 0, 15, 12)
 
-/** A chat whose agent, or the provider of its model, waits at a gate. */
+/** A chat whose agent or model provider waits at a gate. */
 export type HeldChat = {
   reader: ChatReader
   gate: string
@@ -42,18 +42,17 @@ export type HeldChat = {
   sessionId: string
   readLines: number
   node: number
-  /** Its turn, which goes on without the reader. */
+  /** Its turn, which continues without the reader. */
   detached?: string
 }
-/** A service, and who sends it requests. */
 type SimNode = { host: SimHost; client: SimClient }
 
 export type Backup = { folder: string; state: SimState; seen: SeenRows }
 
-/** Of the hash of a password, so that each world need not make its own. */
+/** A password with its hash, shared by all worlds to save time. */
 export type KnownPassword = { password: string; hash: string }
 
-/** One database with its service, of one node or several, the model of it, and what happens to both. */
+/** One database, its service on one or more nodes, the model, and everything that happens to them. */
 export class SimWorld {
   readonly seed: number
   readonly checks = new Checks()
@@ -70,11 +69,11 @@ export class SimWorld {
   toolServer!: SimToolServer
   bills!: BillAudit
   payments!: SimPayments
-  /** What was written off before the service's metrics began to count. */
+  /** Write-offs before the service's metrics restarted. */
   writtenOffBefore = 0
   random: SimRandom
   admin!: { userId: string; token: string }
-  /** Of everybody: hashing another for each would take most of the time. */
+  /** Shared by everyone: hashing one each would take most of the time. */
   password = ''
   backup: Backup | undefined
   restarts = 0
@@ -102,7 +101,7 @@ export class SimWorld {
     return this.#nodes[node]!
   }
 
-  /** Of the first node, for what all of them have in common. */
+  /** The first node, for state that all nodes share. */
   get host(): SimHost {
     return this.at(0).host
   }
@@ -111,7 +110,6 @@ export class SimWorld {
     return this.host.origin
   }
 
-  /** The node that the next request goes to. */
   anyNode(): number {
     return this.engine.nodes === 1 ? 0 : this.random.between(0, this.engine.nodes - 1)
   }
@@ -120,7 +118,6 @@ export class SimWorld {
     return this.model.state
   }
 
-  /** A number that no earlier request of this world has. */
   nextNumber(): number {
     return ++this.#numbers
   }
@@ -138,7 +135,6 @@ export class SimWorld {
     if (count > 0) this.operations[kind] = (this.operations[kind] ?? 0) + count
   }
 
-  /** Begins with people in an empty data directory. */
   async open(known: KnownPassword): Promise<void> {
     this.password = known.password
     this.provider = await SimProvider.start()
@@ -181,14 +177,14 @@ export class SimWorld {
     return Array.from({ length: this.engine.nodes }, (_, node) => node)
   }
 
-  /** Starts nodes on a data directory; what was seen before must still be so. */
+  /** Starts nodes on a data directory. Everything in `seen` must still be there. */
   async run(dataDir: string, { nodes, seen }: { nodes: readonly number[]; seen: SeenRows }): Promise<void> {
     const { time } = this
     await Promise.all(
       nodes.map(async (node) => {
         const host = await this.engine.start({ dataDir, time, node })
         this.#nodes[node] = { host, client: new SimClient(host) }
-        // A process of its own does not know which gates were opened in the one before it.
+        // A new process does not know which gates were opened before.
         if (host.store) return
         for (const [name, end] of this.model.gateEnds) await host.openGate(name, end)
       }),
@@ -197,7 +193,7 @@ export class SimWorld {
     this.#tasksAtWork = new TasksAtWork(this.checks)
   }
 
-  /** Work on the store on a connection of its own, as the command line does beside a server. */
+  /** Uses the store on another connection, as the command line does next to a server. */
   async beside<Result>(work: (store: Store) => Promise<Result>): Promise<Result> {
     const store = await this.engine.openBeside(this.host.dataDir, { now: () => this.now })
     try {
@@ -219,7 +215,7 @@ export class SimWorld {
         answer.status < 500 || (answer.status === 503 && (isDown || of.mayBeBusy?.() === true)),
         () => `${method} ${path} was answered ${answer.text}`,
       )
-    // A key is shown by the request that makes it and by no other.
+    // Only the request that creates a key shows it.
     if (kind !== 'key') this.checks.that(!answer.text.includes(keyStart), `${method} ${path} was answered with a key`)
     this.note(
       `${kind} ${method} ${path} ${JSON.stringify(of.body ?? '').slice(0, 120)} → ${answer.status} ${answer.status >= 400 ? answer.text.slice(0, 120) : ''}`,
@@ -233,7 +229,7 @@ export class SimWorld {
     this.refusals[name] = (this.refusals[name] ?? 0) + 1
   }
 
-  /** A person, a credential of theirs that is to be good, and what it is in the model. */
+  /** A credential that should be valid for this person, and its key in the model. */
   credentialOf(person: SimPerson, { prefersLogin = false } = {}): { credential: SimCredential; key: SimKey | null } {
     const keys = person.keys.filter((key) => key.scopes.length === scopes.length)
     const live = keys.filter(({ expiresAt, isRevoked }) => !isRevoked && (expiresAt === null || expiresAt > this.now))
@@ -247,7 +243,7 @@ export class SimWorld {
     return { credential: { kind: 'key', token: key.token }, key }
   }
 
-  /** Its last use may not have been written down when the service ended, so only young ones are sure to work. */
+  /** The last use may be unsaved when the service ends, so only recent logins surely work. */
   #isFresh({ createdAt, hasEnded }: SimLogin): boolean {
     return !hasEnded && this.now - createdAt < 6 * 86_400_000
   }
@@ -279,7 +275,7 @@ export class SimWorld {
 
   async openGate(name: string, end: GateEnd): Promise<void> {
     this.model.gateEnds.set(name, end)
-    // The provider of the models waits in this process, wherever the service is.
+    // The model provider waits in this process, wherever the service runs.
     gates.open(name, end)
     await this.host.openGate(name, end)
   }
@@ -288,13 +284,13 @@ export class SimWorld {
     this.model.timeIs(this.now)
     this.model.take(this.audit.refresh([...this.model.refreshing.keys()], this.model))
     this.#tasksAtWork.areNow(this.state.people, this.audit.seen)
-    // A node in the middle of a crash logs the connections that it loses.
+    // A crashing node logs its lost connections.
     const alive = this.#nodes.filter(({ client }) => !client.isKilled)
     const faults = alive.flatMap(({ host }) => host.faults())
     this.checks.that(faults.length === 0, () => `the service logged a fault: ${faults.join('; ')}`)
   }
 
-  /** Waits until nothing is under way but what waits at gates, checking all the time. */
+  /** Waits until everything in progress waits at a gate, checking throughout. */
   async quiesce(withinMs = settleMs): Promise<void> {
     const until = performance.now() + withinMs
     for (let looks = 1; ; looks++) {
@@ -314,7 +310,7 @@ export class SimWorld {
     const working = open.filter(({ row }) => row.status === 'processing' && row.queued === 0)
     for (const { row, task } of working) {
       const { gate } = task.asked
-      // Without a node, it is still to be settled.
+      // A task without a node still has to be settled.
       const waits = gate !== null && !this.model.gateEnds.has(gate) && this.engine.nodeOf(row, this.now) !== undefined
       if (task.mustEnd || !waits) return `task ${task.id}`
     }
@@ -331,12 +327,12 @@ export class SimWorld {
     return undefined
   }
 
-  /** As many tasks of theirs as their plan allows are begun. */
+  /** Whether the person has as many started tasks as their plan allows. */
   isAtLimit(person: SimPerson): boolean {
     return this.#tasksAtWork.isAtLimit(person)
   }
 
-  /** What the model says of a session that was touched is what the row says. */
+  /** The session's row matches the model. */
   checkSessionRow(sessionId: string): void {
     const session = this.state.sessions.get(sessionId)
     if (!session) return
@@ -374,7 +370,6 @@ export class SimWorld {
     return [...this.state.tasks.values()].filter(({ status }) => isOpen(status)).map(({ id }) => id)
   }
 
-  /** Ends everything and removes what it left on the disk. */
   async close(): Promise<void> {
     for (const { reader } of this.chats.values()) reader.leave()
     this.chats.clear()
@@ -386,7 +381,7 @@ export class SimWorld {
     if (this.backup) this.dropBackup()
   }
 
-  /** Of one data directory; a database stays where it is. */
+  /** An audit belongs to one data directory; a PostgreSQL database stays where it is. */
   closeAudit(): void {
     if (this.engine.name === 'SQLite') this.audit.close()
   }

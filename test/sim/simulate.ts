@@ -45,7 +45,7 @@ import {
 import { patientTaskStep, toolTaskStep } from './tool-task-steps.ts'
 import { passStep, setClockStep } from './time-steps.ts'
 
-/** A step's operations: how many there were where that is not one. */
+/** Returns the number of operations if it is not one. */
 type Step = (world: SimWorld) => Promise<unknown>
 
 const steps = {
@@ -116,7 +116,6 @@ const weights = Object.fromEntries(Object.entries(steps).map(([name, [, weight]]
   StepName,
   number
 >
-/** What a hostile day is made of. */
 const hostileWeights: Partial<Record<StepName, number>> = {
   modelChat: 60,
   modelLeave: 30,
@@ -138,7 +137,7 @@ function weightsOf({ leftOut }: SimEngine, isHostile: boolean): Record<StepName,
   return { ...all, ...Object.fromEntries((leftOut?.steps ?? []).map((name) => [name, 0])) }
 }
 const fullCheckEvery = 100
-/** These come in the middle of what is under way; the others foresee answers, for which it has to have ended. */
+/** These steps interrupt work in progress. The others predict responses, so it has to end first. */
 const interrupting: ReadonlySet<StepName> = new Set(['restart', 'crash', 'pass', 'setClock'])
 
 let known: KnownPassword | undefined
@@ -146,15 +145,15 @@ let known: KnownPassword | undefined
 export type Simulation = {
   seed: number
   operations: number
-  /** Only chats with models, of people who mean no good, and what may happen to the service meanwhile. */
+  /** Only chats with models by hostile people, and service failures in between. */
   isHostile?: boolean
-  /** Runs the service in a process of its own and crashes it by kill -9; on SQLite. */
+  /** Runs the service in its own process and crashes it with kill -9. SQLite only. */
   inProcess?: boolean
-  /** So many services on one database of PostgreSQL: of the server at `url`, or of one that is started. */
+  /** Number of services on one PostgreSQL database, on the server at `url` or on a new one. */
   postgres?: { nodes: number; url?: string | undefined }
 }
 
-/** One world from its seed, until that many operations were done or something does not hold. */
+/** Runs one world from its seed until that many operations are done or a check fails. */
 export async function simulate({ inProcess = false, postgres, ...world }: Simulation): Promise<SimReport> {
   gates.closeAll()
   const engine = postgres ? await postgresSimEngine(postgres) : sqliteSimEngine(inProcess)
@@ -223,7 +222,7 @@ async function simulateOn(engine: SimEngine, { isHostile = false, operations, se
   }
 }
 
-/** One step with all checks after it; how many operations it was. */
+/** Takes one step, runs all checks and returns its number of operations. */
 async function takeStep(
   world: SimWorld,
   { step, stepWeights }: { step: number; stepWeights: typeof weights },

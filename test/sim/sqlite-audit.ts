@@ -23,7 +23,6 @@ import {
 
 const databaseName = 'errand.db'
 
-/** Of a data directory. */
 export class SqliteAudit implements AuditReader {
   readonly #dataDir: string
   readonly #db: Database.Database

@@ -2,13 +2,13 @@ import type { TaskRow } from './audit-rows.ts'
 import { simEvents, simPrices } from './sim-agents.ts'
 import type { AskedTask } from './sim-state.ts'
 
-// The outcome of tasks by what was asked for, apart from the service's own code.
+// Task outcomes derived from requests, independently of the service's code.
 
 export function isOpen(status: TaskRow['status']): boolean {
   return status === 'pending' || status === 'processing'
 }
 
-/** What a completed task costs, and of a metered one how many of each event: as many as fit, pages first. */
+/** A completed task's cost. For a metered one also its events: as many as fit, pages first. */
 export function endOf({ endpointId, params }: AskedTask): { cost: number; usage?: Record<string, number> } {
   const most = simPrices[endpointId]
   if (endpointId !== 'sim.metered') return { cost: most }
@@ -18,7 +18,6 @@ export function endOf({ endpointId, params }: AskedTask): { cost: number; usage?
   return { cost, usage: { ...(page > 0 && { page }), ...(figure > 0 && { figure }) } }
 }
 
-/** What the agent returns. */
 export function responseOf({ endpointId, gate, params }: AskedTask): unknown {
   switch (endpointId) {
     case 'sim.echo':

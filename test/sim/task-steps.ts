@@ -25,7 +25,7 @@ const kinds: Record<SimEndpoint, number> = {
 const inlineBytes = 16_384
 const fillers = ['x', 'é', '€', '😀', '"', '\n'] as const
 
-/** Text parts whose JSON is of about the largest size that stays inline, or of about a preview's length. */
+/** Strings whose JSON is near the maximum inline size, or near a preview's length. */
 function sizes(world: SimWorld, around: number): { lead: string; of: string; times: number } {
   const { random } = world
   const of = random.pick(fillers)
@@ -34,7 +34,6 @@ function sizes(world: SimWorld, around: number): { lead: string; of: string; tim
   return { lead, of, times: Math.max(0, Math.round(around / bytes) + random.between(-3, 3)) }
 }
 
-/** A request to create a task; with `endpointId` of that kind. */
 export function draftTask(world: SimWorld, person: SimPerson, endpointId?: SimEndpoint): AskedTask {
   const { random } = world
   const kind = endpointId ?? random.weighted(kinds)
@@ -48,7 +47,7 @@ export function draftTask(world: SimWorld, person: SimPerson, endpointId?: SimEn
     gate = `${world.seed}-task-${n}`
     params['gate'] = gate
   } else if (kind === 'sim.size') {
-    // The response is {"text":"…"}, eleven bytes beside the text.
+    // The response is {"text":"…"}, 11 bytes more than the text.
     const around = random.chance(0.7) ? inlineBytes - 11 : random.pick([200, 1024, 30_000])
     Object.assign(params, sizes(world, around))
   } else if (kind === 'sim.echo' && random.chance(0.15)) {
@@ -61,12 +60,11 @@ export function draftTask(world: SimWorld, person: SimPerson, endpointId?: SimEn
   return { n, userId: person.userId, endpointId: kind, params, tags, key, body, gate, countedIn: new Set() }
 }
 
-/** Every third has none. */
+/** Every third task has none. */
 function tagsOf(n: number): AskedTask['tags'] {
   return n % 3 === 0 ? undefined : { third: `${n % 3}`, 'a.quote': `"${n % 2}":"` }
 }
 
-/** What is sent to create it. */
 export function bodyOf({ endpointId, params, tags, timeoutSeconds, tools }: AskedTask): Record<string, unknown> {
   const options = { ...(tools && { connectorIds: [tools.connectorId] }), ...(timeoutSeconds && { timeoutSeconds }) }
   return { endpointId, params, ...(tags && { tags }), ...options }
@@ -85,7 +83,7 @@ export function sendTask(world: SimWorld, asked: AskedTask, person: SimPerson): 
   })
 }
 
-/** Creates a task, alone, and expects the answer that was foreseen; repeats and conflicts of keys included. */
+/** Sends one task request and expects the predicted response, including repeats and conflicts of idempotency keys. */
 export async function createTaskStep(
   world: SimWorld,
   of: { person?: SimPerson; asked?: AskedTask; by?: ReturnType<SimWorld['credentialOf']> } = {},
@@ -121,14 +119,14 @@ export async function createTaskStep(
   if (answer.status === 200) checkAccepted(world, answer, 'replays' in foreseen ? foreseen.replays : undefined)
 }
 
-/** Fields by which a client may want to change who pays what; none of them is heeded. */
+/** Fields with which a client may try to change who pays and how much. All are ignored. */
 function claims(world: SimWorld): Record<string, unknown> {
   if (!world.random.chance(0.1)) return {}
   const { userId } = world.person()
   return { userId, costUsd: '0.0000', priceUsd: '-1.0000', status: 'completed', balanceUsd: '9.0000', isAdmin: true }
 }
 
-/** Anew, or one that was asked for before: the same again, or another body under its key. */
+/** A new request, or an earlier one: repeated, or with another body under its key. */
 function askedTask(world: SimWorld, person: SimPerson): AskedTask {
   const { random } = world
   const used = [...person.taskKeys.entries()]
@@ -140,7 +138,7 @@ function askedTask(world: SimWorld, person: SimPerson): AskedTask {
   return { ...other, key }
 }
 
-/** It is durable before it was answered. */
+/** The task was durable before the response. */
 export function checkAccepted(world: SimWorld, { body }: SimAnswer, replays?: string): void {
   const { checks } = world
   world.refresh()
@@ -149,7 +147,7 @@ export function checkAccepted(world: SimWorld, { body }: SimAnswer, replays?: st
   if (replays !== undefined) checks.same(body.taskId, replays, 'a repeated request gets the first task')
 }
 
-/** The headers of the rate window say what was accepted. */
+/** The rate limit headers match the accepted executions. */
 function checkRate(world: SimWorld, person: SimPerson, { headers, status }: SimAnswer): void {
   const { checks, model } = world
   world.refresh()
@@ -162,7 +160,6 @@ function checkRate(world: SimWorld, person: SimPerson, { headers, status }: SimA
   if (status === 429) checks.that(Number(headers['retry-after']) >= 1, 'a 429 says when to come again')
 }
 
-/** Opens the gate of a task that waits at it. */
 export async function releaseStep(world: SimWorld): Promise<void> {
   const held = world.openTasks().map((id) => world.state.tasks.get(id)!)
   const waiting = held.filter(({ asked }) => asked.gate !== null && !world.model.gateEnds.has(asked.gate))
@@ -174,7 +171,9 @@ export async function releaseStep(world: SimWorld): Promise<void> {
   await world.quiesce()
 }
 
-/** Ends a task that waits at its gate, twice at once at times: state and refund are there with the answer. */
+/**
+ * Cancels a task that waits at its gate, sometimes twice in parallel. State and refund are visible with the response.
+ */
 export async function cancelStep(world: SimWorld): Promise<void> {
   const { checks, model, random } = world
   const held = world.openTasks().map((id) => world.state.tasks.get(id)!)
@@ -183,7 +182,7 @@ export async function cancelStep(world: SimWorld): Promise<void> {
   const task = random.pick(waiting)
   const { credential, key } = world.credentialOf(model.person(task.asked.userId))
   const refused = model.refusedCredential(model.person(task.asked.userId), key, world.now)
-  // Which of the two comes first, a cancel or the first charged event, is known by the row alone.
+  // Only the row shows which came first, the cancel or the first charged event.
   const mayBeTooLate = Object.keys(endOf(task.asked).usage ?? {}).length > 0
   if (refused === 0) task.isCanceled = true
   const cancel = () => world.send({ kind: 'cancel', method: 'POST', path: `/api/tasks/${task.id}/cancel`, credential })
@@ -203,7 +202,7 @@ export async function cancelStep(world: SimWorld): Promise<void> {
   await world.quiesce()
 }
 
-/** A task whose agent never ends and ignores its signal is ended by its timeout. */
+/** A task whose agent never ends and ignores its signal ends by its timeout. */
 export async function slowTaskStep(world: SimWorld): Promise<void> {
   const { checks, model } = world
   const person = world.person()
@@ -213,7 +212,7 @@ export async function slowTaskStep(world: SimWorld): Promise<void> {
   if (!free || isRefused || person.isSuspended) return await createTaskStep(world)
   const answer = await sendTask(world, { ...asked, key: null }, person)
   if (answer.status !== 200) return
-  // Its timeout and five seconds, and as long again for a busy machine.
+  // The timeout plus five seconds, and as long again for a busy machine.
   await world.quiesce(12_000)
   checks.same(world.state.tasks.get(answer.body.taskId)?.errorCode, 'AGENT_TIMEOUT', 'how an endless task ends')
 }
@@ -244,7 +243,7 @@ export async function readTaskStep(world: SimWorld): Promise<void> {
 
 type ReadRun = { task: SimTask; row: TaskRow; body: Record<string, any> }
 
-/** What a read says of price and progress: of a metered task what it was charged, or since its end what it used. */
+/** Price and progress in a read: a metered task's charge, or its usage once it has ended. */
 function checkRun({ checks }: SimWorld, { body, row, task }: ReadRun): void {
   const { endpointId, params } = task.asked
   const most = usdOfUnits(simPrices[endpointId])
@@ -288,7 +287,7 @@ async function readPayload(world: SimWorld, { body, field, task }: ReadPayload):
   checks.same(tampered.status, 403, `a changed link of ${what}`)
 }
 
-/** A link that was given out serves its object until it expires, over restarts. */
+/** A signed link serves its object until it expires, across restarts. */
 export async function linkStep(world: SimWorld, link?: SimLink): Promise<void> {
   const { links } = world.state
   if (links.length === 0) return await readTaskStep(world)
@@ -299,7 +298,7 @@ export async function linkStep(world: SimWorld, link?: SimLink): Promise<void> {
   if (answer.status === 200) world.checks.that(answer.text === json, 'a link serves its own object')
 }
 
-/** By status, tag or time, or none of them, and the page after it by its cursor. */
+/** Lists by status, tag, time or nothing, then follows the cursor to the next page. */
 export async function listTasksStep(world: SimWorld): Promise<void> {
   const { audit, checks, model, now, random } = world
   const person = world.person()
@@ -335,7 +334,6 @@ export async function listTasksStep(world: SimWorld): Promise<void> {
   checks.same(idsOf(await list('limit=7', `after=${answer.body.next}`)), ids.slice(5, 12), 'the tasks after them')
 }
 
-/** What the account says is what the rows say. */
 export async function accountStep(world: SimWorld): Promise<void> {
   const person = world.person()
   const { credential, key } = world.credentialOf(person)

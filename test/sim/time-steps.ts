@@ -1,10 +1,10 @@
 import type { SimWorld } from './sim-world.ts'
 
 const hourMs = 3_600_000
-/** A clock that was set back goes on at half speed; never so far that a start would not follow the stored times. */
+/** A clock that was set back runs at half speed. The limit keeps a start consistent with the stored times. */
 const behindMsMax = 26 * hourMs
 
-/** Time passes, a little or to the edges of windows. */
+/** Passes time, a little or to the edges of windows. */
 export async function passStep(world: SimWorld): Promise<void> {
   const { random } = world
   const kind = random.pick(['ms', 'seconds', 'window', 'window', 'edge', 'block'] as const)
@@ -19,7 +19,6 @@ export async function passStep(world: SimWorld): Promise<void> {
   await move(world, { passMs: Math.max(0, ms), setMs: 0 })
 }
 
-/** How long until the oldest counted execution of somebody leaves the window. */
 function oldestEdge(world: SimWorld): number {
   const oldest = world.state.people.flatMap(({ executions }) =>
     executions.filter((at) => at > world.now - 60_000).slice(0, 1),
@@ -27,7 +26,7 @@ function oldestEdge(world: SimWorld): number {
   return oldest.length === 0 ? 60_000 : world.random.pick(oldest) + 60_000 - world.now
 }
 
-/** The machine's clock is set: forward or back by up to 25 hours. */
+/** Sets the machine's clock forward or back by up to 25 hours. */
 export async function setClockStep(world: SimWorld): Promise<void> {
   const { random, time } = world
   const behind = world.now - time.wall
@@ -41,7 +40,7 @@ export async function setClockStep(world: SimWorld): Promise<void> {
   await move(world, { passMs: random.between(0, 1000), setMs })
 }
 
-/** Time passes exactly to that instant of the service's clock. */
+/** Passes time exactly to that instant of the service's clock. */
 export async function passUntil(world: SimWorld, at: number): Promise<void> {
   const { time } = world
   const behind = world.now - time.wall

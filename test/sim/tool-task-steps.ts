@@ -10,13 +10,13 @@ import type { AskedTask, SimPerson } from './sim-state.ts'
 import type { SimWorld } from './sim-world.ts'
 import { bodyOf, checkAccepted, draftTask, releaseStep } from './task-steps.ts'
 
-// Tasks that call their user's own tools. The user may have been handed the answer in such a call, so from then on nothing
-// that the user can bring about gives the charge back more than once a day.
+// Tasks that call their user's own tools. Such a call may have given the user the answer, so nothing that the user can
+// cause afterwards refunds the charge more than once a day.
 
 const waitMsMax = 15_000
 const kinds = ['works', 'works', 'long', 'drops', 'garbage'] as const
 
-/** A task with a connector goes on, fails, is canceled, runs out of the time that its user gave it, or is interrupted. */
+/** A task with a connector completes, fails, is canceled, reaches its user's timeout, or is interrupted. */
 export async function toolTaskStep(world: SimWorld): Promise<number> {
   const { checks, model, random } = world
   if (!hasSlot(world)) return await releaseInstead(world)
@@ -32,7 +32,7 @@ export async function toolTaskStep(world: SimWorld): Promise<number> {
   const { calls } = asked.tools!
   await begun(world, { taskId, calls })
   const second = draft(world, { person, endpointId: 'sim.tools', connectorId, calls: random.chance(0.5) })
-  // One that waits behind another would keep a restart from coming to rest.
+  // A task queued behind another one would keep a restart from settling.
   const secondId = way !== 'crash' && random.chance(0.4) ? await create(world, { asked: second, person }) : undefined
   if (secondId !== undefined) await world.openGate(second.gate!, 'ok')
   world.note(`${taskId}, which ${calls ? 'has called' : 'calls no tool'}, is to end by ${way}`)
@@ -62,7 +62,7 @@ export async function toolTaskStep(world: SimWorld): Promise<number> {
   return 2
 }
 
-/** A server that never answers takes none of the agent's own time, and costs its user no run. */
+/** A server that never answers does not use up the agent's own time, and does not cost its user a run. */
 export async function patientTaskStep(world: SimWorld): Promise<number> {
   const { checks } = world
   if (!hasSlot(world)) return await releaseInstead(world)
@@ -76,7 +76,7 @@ export async function patientTaskStep(world: SimWorld): Promise<number> {
   return 1
 }
 
-/** Whether another task is begun beside those that wait at their gates. */
+/** Whether another task can start next to those at their gates. */
 function hasSlot(world: SimWorld): boolean {
   return world.openTasks().length < simConcurrency
 }
@@ -95,7 +95,7 @@ function draft(world: SimWorld, { calls, connectorId, endpointId, person }: Draf
   return { ...asked, n, key: null, gate, params, tools: { connectorId, calls } }
 }
 
-/** Sends it and learns its id; undefined if it is refused as foreseen. */
+/** Sends it and returns its id; undefined if it is rejected as expected. */
 async function create(world: SimWorld, of: { asked: AskedTask; person: SimPerson }): Promise<string | undefined> {
   const { asked, person } = of
   const spender = { person, key: person.keys[0]! }
@@ -129,7 +129,7 @@ async function rowWhen(world: SimWorld, taskId: string, is: (row: TaskRow) => bo
   }
 }
 
-/** An agent is at work on it, and its call of a connector is noted. */
+/** Waits until an agent runs the task and its connector call is recorded. */
 async function begun(world: SimWorld, { calls, taskId }: { taskId: string; calls: boolean }): Promise<void> {
   await rowWhen(world, taskId, (row) => row.status === 'processing' && (!calls || row.cancelable_until !== null))
 }
@@ -151,7 +151,7 @@ async function cancel(world: SimWorld, { calls, person, taskId }: Cancel): Promi
   if (!calls) checks.same(task.errorCode, 'CANCELED', `how ${taskId} ended`)
 }
 
-/** The time that the user gave it ends a run that has called nothing, and no other. */
+/** The user's timeout ends only runs that have called nothing. */
 async function timeUp(world: SimWorld, { calls, taskId }: { taskId: string; calls: boolean }): Promise<void> {
   if (!calls) return void (await rowWhen(world, taskId, (row) => row.completed_at !== null))
   await delay(1500)
