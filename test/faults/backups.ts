@@ -9,7 +9,7 @@ import { reportOn, type FaultOptions, type FaultReport, type Random } from './fa
 import { demand, demandEqual, until } from '../support/until.ts'
 
 const recoveryMsMax = 5000
-/** Time that a busy machine may take on top: the bar itself is measured where crashes are. */
+/** Extra time for a busy machine. The crash faults measure the actual bound. */
 const slackMsMax = 15_000
 
 type Backup = { file: string; load: FaultLoad }
@@ -53,9 +53,9 @@ export function run(options: FaultOptions): Promise<FaultReport> {
   })
 }
 
-/** What clients know at this moment, which a backup that begins now has to hold. */
+/** The clients' knowledge at this moment: a backup started now must contain it. */
 function copyOf({ account, accepted, canceled, charged, ended, owners }: FaultLoad, random: Random): FaultLoad {
-  // What is canceled from now on may be in the backup, too.
+  // Later cancels may be in the backup, too.
   const copy = Object.assign(new FaultLoad(account, random), { canceled })
   for (const [id, endpoint] of accepted) copy.accepted.set(id, endpoint)
   for (const [id, costs] of charged) copy.charged.set(id, [...costs])
@@ -80,7 +80,7 @@ async function restore(
 ): Promise<void> {
   mkdirSync(folder)
   copyFileSync(file, join(folder, 'errand.db'))
-  // No backup holds it.
+  // Backups do not include the secret.
   copyFileSync(join(dirname(file), 'data', 'secret'), join(folder, 'secret'))
   if (existsSync(`${file}.payloads`)) cpSync(`${file}.payloads`, join(folder, 'payloads'), { recursive: true })
   demandEqual(JSON.parse(await runErrand(['ledger', 'verify', '--data', folder, '--json'])).ok, true, 'the ledger')
@@ -103,7 +103,6 @@ async function restore(
   rmSync(folder, { recursive: true })
 }
 
-/** Every task of the backup, with its whole payloads. */
 async function readAll(url: string, account: Account, dataDir: string): Promise<void> {
   const select = 'SELECT id FROM tasks WHERE user_id = ?'
   const ids = readRows(dataDir, (db) => db.prepare<[string], string>(select).pluck().all(account.userId))

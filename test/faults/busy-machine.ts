@@ -2,7 +2,7 @@ import { execFileSync, type ChildProcess } from 'node:child_process'
 import { existsSync, readdirSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 
-// Bounds of time hold for a machine that has nothing else to do; these tell what others take of it.
+// Time bounds assume an idle machine. These measure how busy it is.
 
 const nodeStartMs = 100
 const samples = 3
@@ -17,12 +17,12 @@ export function machineSlowness(): number {
   return Math.max(1, ...tookMs.map((ms) => ms / nodeStartMs))
 }
 
-/** Whether something took no longer than it may, on a machine as busy as this one is. */
+/** Whether a duration is within its bound, scaled by the machine's current load. */
 export function isInTime(tookMs: number, msMax: number): boolean {
   return tookMs <= msMax || tookMs <= msMax * machineSlowness()
 }
 
-/** The longest that a thread of the process was ready to run while others had the processors; 0 where nobody tells. */
+/** The longest time that a thread of the process was runnable but not running; 0 if the system does not report it. */
 export function waitedForProcessor({ pid }: ChildProcess): number {
   const folder = `/proc/${pid}/task`
   try {
@@ -32,7 +32,7 @@ export function waitedForProcessor({ pid }: ChildProcess): number {
     })
     return Math.max(0, ...nanoseconds) / 1e6
   } catch {
-    // The process, or a thread of it, has just ended.
+    // The process or a thread has just exited.
     return 0
   }
 }

@@ -16,8 +16,8 @@ const stoppedMsMax = 5000
 const price = 100
 
 /**
- * Tasks are created and canceled at random instants of their lives, some twice at once and at two nodes, while others wait
- * for them and other tasks run to their ends.
+ * Creates tasks and cancels them at random moments, some twice in parallel and through two nodes, while others wait for
+ * them and other tasks complete.
  */
 export function run(options: FaultOptions): Promise<FaultReport> {
   return reportOn('cancels', options, async (tally) => {
@@ -28,7 +28,7 @@ export function run(options: FaultOptions): Promise<FaultReport> {
   })
 }
 
-/** The same on PostgreSQL, where a cancel may come to another node than the one that is at work. */
+/** The same on PostgreSQL, where a cancel may reach a node other than the one that runs the task. */
 export function runPostgres(options: FaultOptions): Promise<FaultReport> {
   return reportOn('cancels-postgres', options, async (tally) => {
     const database = await FaultDatabase.start({ isDurable: false })
@@ -81,7 +81,7 @@ async function cancelAll(tally: Tally, { cancels, notes, place, servers }: Cance
 type CancelOne = { account: Account; file: string; url: string; urls: readonly string[] }
 
 async function cancelOne({ random }: Tally, { account, file, url, urls }: CancelOne): Promise<End> {
-  // Some end by themselves at about the time of their cancel.
+  // Some end at about the time of their cancel.
   const ms = random.below(3) === 0 ? 60_000 : random.below(200)
   const create = { endpointId: 'noted.heeding', params: { file, ms } }
   const { taskId } = accepted(await call(url, account, ['POST', '/api/tasks', create]), 'a task')
@@ -99,7 +99,6 @@ async function cancelOne({ random }: Tally, { account, file, url, urls }: Cancel
   return { id: taskId, status: task.status, error: task.error?.code ?? null, told: JSON.stringify(task) }
 }
 
-/** Tasks that nobody cancels; their ids. */
 async function runBeside(
   url: string,
   { account, file, signal }: { account: Account; file: string; signal: AbortSignal },
@@ -123,7 +122,7 @@ function accepted({ body, status }: Reply, what: string): Reply['body'] {
   return body
 }
 
-/** No agent is at work on a canceled task any more, and each ran once at most. */
+/** Canceled tasks no longer run, and each ran at most once. */
 async function checkStopped(
   ends: readonly End[],
   { besides, notes }: { besides: string[]; notes: string },
@@ -141,7 +140,10 @@ async function checkStopped(
   demandEqual(begins.length, new Set(begins.map(({ id }) => id)).size, 'runs, each of a task of its own')
 }
 
-/** Nothing has changed since it was told; each canceled task has its charge and as much back, each other one its charge. */
+/**
+ * Ends are unchanged since they were reported. Each canceled task has its charge and an equal refund, each other one
+ * its charge.
+ */
 function checkMoney(place: Place, { besides, ends }: { besides: string[]; ends: readonly End[] }): void {
   type Row = { id: string; status: string; error: string | null; charged: number; refunded: number; postings: number }
   const rows = readPlace(place, (source) => {

@@ -15,7 +15,6 @@ const dayAndHour = 25 * 3600
 const executionsMax = 10
 const windowMs = 60_000
 
-/** What is asked of the service before and after its clock jumps. */
 class Visitor {
   readonly url: string
   readonly account: Account
@@ -33,7 +32,10 @@ class Visitor {
     return (await this.#send('POST', '/api/tasks', { endpointId, params: {} })).status
   }
 
-  /** How many of as many as are refused at last; where all of them fail, the block may come before the next one. */
+  /**
+   * Creates tasks until one is rejected and returns the number accepted. If all tasks fail, the block may come before
+   * the next one.
+   */
   async createAll(endpointId?: 'test.fail'): Promise<number> {
     for (let accepted = 0; ; accepted++) {
       const status = await this.create(endpointId)
@@ -66,7 +68,7 @@ class Visitor {
   }
 }
 
-/** The system's clock jumps 25 hours ahead, back, and 25 hours behind, under one running server and over kill -9. */
+/** Moves the system clock 25 hours ahead, back, and 25 hours behind, under a running server and across kill -9. */
 export function run(options: FaultOptions): Promise<FaultReport> {
   return reportOn('clock-jumps', options, async (tally) => {
     for (let n = 0; n < options.times; n++) {
@@ -75,7 +77,7 @@ export function run(options: FaultOptions): Promise<FaultReport> {
       for (const name of ['rate', 'session', 'block']) people.push(await openAccount(dataDir, `${name}@example.com`))
       const offset = join(dataDir, 'offset')
       const jump = async (bySeconds: number) => {
-        // At once, since it is read in between.
+        // Renamed atomically, because it is read concurrently.
         writeFileSync(`${offset}.next`, String(bySeconds))
         renameSync(`${offset}.next`, offset)
         await delay(50)
@@ -146,7 +148,7 @@ async function jumpAbout(server: ServerProcess, { env, dataDir, jump, people }: 
   }
 }
 
-/** No window of 60 seconds holds more accepted executions of a user than are allowed. */
+/** No window of 60 seconds contains more accepted executions of a user than allowed. */
 function checkWindows(dataDir: string): void {
   readRows(dataDir, (db) => {
     const rows = db

@@ -25,13 +25,13 @@ const loadOf = { refusals: [503], clients: 8, talkers: 1, pauseMs: 150 }
 
 type Role = 'api' | 'worker'
 type Kill = { pid: number; at: number }
-/** Of one run: how long a silent node keeps what it took, and how long workers are killed. */
+/** Settings of one run: the lease length, and the duration of the worker kills. */
 type Scale = { leaseSeconds: number; killsMs: number }
 
 /**
- * Two API nodes and two workers on one PostgreSQL, under load from many users through both API nodes. A worker is killed
- * with kill -9 every five seconds, another one stands still for longer than its leases, and an API node is killed in the
- * middle of its chats.
+ * Two API nodes and two workers on one PostgreSQL, with many users loading both API nodes. A worker is killed with kill
+ * -9 every five seconds, another one is suspended for longer than its leases, and an API node is killed during its
+ * chats.
  */
 export function run(options: FaultOptions): Promise<FaultReport> {
   return reportOn('cluster', options, async (tally) => {
@@ -122,7 +122,6 @@ function countOf(place: DatabasePlace, from: string): number {
   return readPlace(place, (rows) => rows.all<{ count: number }>(`SELECT count(*) AS count FROM ${from}`)[0]!.count)
 }
 
-/** Its node processes, each with a folder of its own. */
 class Cluster {
   readonly #env: Record<string, string>
   readonly #nodes = new Set<ServerProcess>()
@@ -151,7 +150,7 @@ class Cluster {
     return node
   }
 
-  /** Stops what still runs, as an operator does; the different exit codes. */
+  /** Stops running nodes as an operator does; returns their distinct exit codes. */
   async stop(): Promise<(number | null)[]> {
     const living = [...this.#nodes].filter(isAlive)
     return [...new Set(await Promise.all(living.map((node) => node.end('SIGTERM'))))]
@@ -162,7 +161,7 @@ class Cluster {
     for (const folder of this.#folders) rmSync(folder, { recursive: true, force: true })
   }
 
-  /** The errors that each has logged, and what it said last. */
+  /** The errors and last log lines of each node. */
   logs(): string {
     const texts = [...this.#nodes].map((node) => {
       const lines = node.log().trimEnd().split('\n')
@@ -179,7 +178,7 @@ function isAlive({ child }: ServerProcess): boolean {
 
 type Killing = { forMs: number; notes: string; kills: Kill[] }
 
-/** One after the other, and each at work; another one is started in its place at once. */
+/** Kills busy workers one after the other and immediately replaces each. */
 async function killWorkers(cluster: Cluster, { forMs, kills, notes }: Killing): Promise<void> {
   const starts: Promise<unknown>[] = []
   let failure: unknown
@@ -201,7 +200,7 @@ async function killWorkers(cluster: Cluster, { forMs, kills, notes }: Killing): 
   if (failure !== undefined) throw failure
 }
 
-/** What a process has begun and not ended. */
+/** Runs that a process started but did not end. */
 function runsLeftBy(notes: readonly Note[], pid: number): Note[] {
   const own = notes.filter((note) => note.pid === pid)
   const ends = new Set(own.filter(({ what }) => what === 'ends').map(({ id }) => id))
@@ -211,7 +210,7 @@ function runsLeftBy(notes: readonly Note[], pid: number): Note[] {
 type Watched = { kills: readonly Kill[]; notes: string; killsEnded: AbortSignal }
 type Left = { attempt: number; killedAt: number; settledMs: number | null }
 
-/** Sees when what killed workers had begun is settled: it has ended, or waits for its next run, or that has begun. */
+/** Measures when a killed worker's tasks are settled: ended, requeued, or started again. */
 async function watchSettling(place: DatabasePlace, { kills, killsEnded, notes }: Watched) {
   type Row = { id: string; attempt: number; isOpen: boolean }
   const select = `SELECT id, attempt, queued = 0 AND completed_at IS NULL AS "isOpen" FROM tasks
@@ -229,7 +228,7 @@ async function watchSettling(place: DatabasePlace, { kills, killsEnded, notes }:
       if (seen.has(pid)) continue
       seen.add(pid)
       for (const { id } of runsLeftBy(written, pid)) {
-        // By its notes, this was the run of that process; an earlier one of the same task was settled before.
+        // Counts this process's run by its notes; earlier runs of the task were settled before.
         const attempt = written.filter((note) => note.id === id && note.what === 'begins').length
         left.set(`${id} ${pid}`, { attempt, killedAt: at, settledMs: null })
       }
@@ -249,11 +248,14 @@ async function watchSettling(place: DatabasePlace, { kills, killsEnded, notes }:
 
 type Stall = { place: DatabasePlace; load: FaultLoad; url: string; notes: string }
 
-/** SIGSTOP for longer than the leases last, and SIGCONT; how many of its tasks others had settled by then. */
+/**
+ * Suspends a worker for longer than its leases and resumes it. Returns how many of its tasks other nodes settled
+ * meanwhile.
+ */
 async function stall(cluster: Cluster, { load, notes, place, url }: Stall): Promise<number> {
   const worker = cluster.workers[0]!
   const { pid } = worker.child
-  // They take longer than to be stopped, and less than a lease.
+  // Longer than stopping the process takes, and shorter than a lease.
   for (let n = 0; n < stalledTasks; n++) {
     const endpointId = n % 2 === 0 ? 'noted.once' : 'noted.twice'
     const body = { endpointId, params: { ms: 2500, file: notes } }
@@ -283,7 +285,7 @@ async function stall(cluster: Cluster, { load, notes, place, url }: Stall): Prom
   const settled = read()
   const ran = () =>
     readNotes(notes).filter((note) => note.pid === pid && note.what === 'ends' && left.includes(note.id))
-  // Its agents go on where they stood, and what they return comes too late.
+  // Its agents resume, and their results come too late.
   await until('the worker notices that its tasks are not its own', cluster.leaseMs * 3, () => {
     return ran().length > 0 || worker.log().includes('taken over')
   })
@@ -297,7 +299,7 @@ async function stall(cluster: Cluster, { load, notes, place, url }: Stall): Prom
 
 type KilledApi = { killed: ServerProcess; other: ServerProcess; account: Account }
 
-/** Resolves with the milliseconds until all its sessions took messages again through the other node. */
+/** Resolves with the milliseconds until the other node accepted messages in all its sessions. */
 async function killApiNode(place: DatabasePlace, { account, killed, other }: KilledApi): Promise<number> {
   const message = say({ do: 'text', delta: 'Some words. ', times: 5 }, { do: 'await-abort' })
   const sessions: string[] = []
@@ -342,7 +344,7 @@ async function killApiNode(place: DatabasePlace, { account, killed, other }: Kil
   return freeMs
 }
 
-/** What may not be run again has begun once. */
+/** Tasks without retries started only once. */
 function expectRunsOnce(place: DatabasePlace, notes: string): void {
   const once = readPlace(place, (rows) =>
     rows.all<{ id: string; attempt: number }>(`SELECT id, attempt FROM tasks WHERE endpoint_id = 'noted.once'`),

@@ -6,7 +6,7 @@ import { demandEqual } from '../support/until.ts'
 
 const compileMsMax = 60_000
 
-/** Compiles `NAME.c` of this folder for LD_PRELOAD; the path of the library. */
+/** Compiles `NAME.c` of this folder for LD_PRELOAD and returns the library's path. */
 export function compilePreload(name: string, folder: string): string {
   if (process.platform !== 'linux') throw new CannotRun('cc', 'a library is loaded before others on Linux only')
   const library = join(folder, `${name}.so`)

@@ -6,12 +6,10 @@ import type { Place } from './row-source.ts'
 
 type Credit = { idempotencyKey: string; amountUsd: string }
 
-/** An admin who credits one user over the API, and what is known of it: each key is one transaction, at most. */
+/** An admin who credits one user over the API, and the known results. Each key is at most one transaction. */
 export class Credits {
   readonly userId: string
-  /** The transaction of every credit that was answered 200, by its key. */
   readonly acknowledged = new Map<string, string>()
-  /** Sent and not answered. */
   #unknown: Credit[] = []
   readonly #cookie: string
 
@@ -35,12 +33,11 @@ export class Credits {
     return this.acknowledged.size + this.#unknown.length
   }
 
-  /** Resolves with the status, or undefined when nobody answered. */
+  /** Resolves with the status, or undefined without a response. */
   async give(url: string, amountUsd: string): Promise<number | undefined> {
     return await this.#send(url, { idempotencyKey: randomUUID(), amountUsd })
   }
 
-  /** The same credits with their keys, for which no answer came. */
   async repeatUnknown(url: string): Promise<void> {
     const credits = this.#unknown
     this.#unknown = []

@@ -8,18 +8,18 @@ import { call, FaultLoad, openRichAccount, type Account } from './fault-load.ts'
 import { reportOn, type FaultOptions, type FaultReport, type Random } from './fault-report.ts'
 import { demand, demandEqual, within } from '../support/until.ts'
 
-/** Copies of folders are open to others, which the log says. */
+/** Copied folders have open permissions, which the server would log. */
 const quiet = { ...settings, ERRAND_LOG_LEVEL: 'error' }
 const tasks = 40
 const taskPrice = 100
 const serveMsMax = 90_000
 const flipsMax = 4
 
-/** A data directory with work done in it, and what its tasks answer. */
+/** A data directory with finished work, and its tasks' responses. */
 type Source = { dataDir: string; account: Account; answers: Map<string, string>; balance: number }
 type Found = 'refused to start' | 'whole' | 'an error on some tasks' | 'altered tasks' | 'lost tasks'
 
-/** Flips bytes of the database, its log and payloads, and starts a server on them: `times` times each. */
+/** Flips bits in the database, its WAL and payloads, `times` times each, and starts a server on each result. */
 export function run(options: FaultOptions): Promise<FaultReport> {
   return reportOn('damaged-files', options, async (tally) => {
     const source = await prepare(tally.random)
@@ -30,7 +30,7 @@ export function run(options: FaultOptions): Promise<FaultReport> {
           const { hitLastOnly, outcome } = await serveDamaged(source, what, tally.random)
           found.set(outcome, (found.get(outcome) ?? 0) + 1)
           if (outcome !== 'altered tasks' && outcome !== 'lost tasks') return
-          // A page of the database has no checksum, so a character that has become another is not seen.
+          // Database pages have no checksums, so an altered character goes undetected.
           const isKnown = what === 'errand.db' ? outcome === 'altered tasks' : hitLastOnly
           demand(isKnown, `${outcome}, and no word of it`)
         })
@@ -49,7 +49,7 @@ async function prepare(random: Random): Promise<Source> {
   const dataDir = newDataDir()
   const account = await openRichAccount(dataDir)
   const load = new FaultLoad(account, random)
-  // The first half goes into the database when the server stops, the second stays in the log when it is killed.
+  // The first half is in the database after the clean stop, the second is still in the WAL after the kill.
   for (const signal of ['SIGTERM', 'SIGKILL'] as const) {
     const server = await startProcess({ dataDir, env: quiet })
     for (let n = 0; n < tasks / 2; n++) demandEqual(await load.create(server.url), 200, 'a task')
@@ -63,7 +63,7 @@ async function prepare(random: Random): Promise<Source> {
 
 function balanceOf(dataDir: string, { userId }: Account): number {
   const select = 'SELECT balance FROM accounts WHERE user_id = ?'
-  // Of a copy: the last connection to close a database empties its log.
+  // Uses a copy, because the last connection to close a database empties its WAL.
   const copy = newDataDir()
   cpSync(dataDir, copy, { recursive: true })
   const balance = readRows(copy, (db) => db.prepare<[string], number>(select).pluck().get(userId)!)
@@ -71,7 +71,7 @@ function balanceOf(dataDir: string, { userId }: Account): number {
   return balance
 }
 
-/** What each task answers, whole payloads included; `error` and the status where it is none. */
+/** Each task's response with complete payloads; `error` and the status if there is none. */
 async function readAll(
   url: string,
   { account, ids }: { account: Account; ids: string[] },
@@ -111,7 +111,7 @@ async function serveDamaged(source: Source, what: string, random: Random): Promi
   }
 }
 
-/** Flips a bit at each of the places that it returns. */
+/** Flips one bit at each returned offset. */
 function flip(file: string, random: Random): number[] {
   const bytes = readFileSync(file)
   const places = new Set(Array.from({ length: random.below(flipsMax) + 1 }, () => random.below(bytes.length)))
@@ -120,7 +120,7 @@ function flip(file: string, random: Random): number[] {
   return [...places]
 }
 
-/** Damage from there on looks as what a loss of power leaves of a transaction that was never acknowledged. */
+/** Damage from this offset on looks like a power loss during an unacknowledged transaction. */
 function lastTransactionAt(log: Buffer): number {
   const frameBytes = 24 + log.readUInt32BE(8)
   const ends = [32]
@@ -147,7 +147,7 @@ async function serve({ account, answers: before, balance }: Source, { dataDir, i
     demandEqual((await fetch(`${url}/healthz`)).status, 200, 'health')
     demandEqual(started.child.exitCode, null, 'the exit code while it serves')
     const found = compare(before, after)
-    // Without its last transaction the rest must add up.
+    // Without its last transaction the ledger must still balance.
     if (isLog) demand(isLedgerOk(dataDir), 'what is left adds up')
     else if (moneyOf(dataDir, account) !== balance - (created.status === 200 ? taskPrice : 0))
       demand(!isLedgerOk(dataDir), 'wrong money is seen by `ledger verify`')

@@ -14,22 +14,19 @@ import { databaseEnv, newDatabasePlace } from './fault-place.ts'
 import { reportOn, type FaultOptions, type FaultReport, type Tally } from './fault-report.ts'
 import { dataDirOf, readPlace, type Place } from './row-source.ts'
 
-// Turns that go on without their readers, on processes that are killed. Afterwards each that was accepted has finished and
-// is charged once, or has failed and is free; and it is read again to its end, as far as it was read before, or its reader
-// is told that its events are gone.
+// Turns that continue without readers, on processes that are killed. Afterwards each accepted turn has finished and is
+// charged once, or has failed and is free. Rereading it yields the same events to the end, or reports that its events
+// are gone.
 
 const clients = 8
 const killsPerPlace = 10
 const loadMs = 2500
 const deltas = 'Some words that nobody waits for. '
 
-/** A turn that was accepted, and what was read of it. */
 type Left = { turnId: string; sessionId: string; body: object; key: string | null; read: string }
-/** A message that nobody answered. */
 type Unanswered = Pick<Left, 'sessionId' | 'body' | 'key'>
 type Row = { id: string; session: string; outcome: string; cost: number; charges: number; charged: number }
 
-/** One process on SQLite. */
 export function run(options: FaultOptions): Promise<FaultReport> {
   return reportOn('detached-turns', options, async (tally) => {
     for (let done = 0; done < options.times; done += killsPerPlace) {
@@ -43,7 +40,7 @@ export function run(options: FaultOptions): Promise<FaultReport> {
   })
 }
 
-/** Two nodes on PostgreSQL, of which one is killed; the turns of the other go on, and are read at both. */
+/** Two nodes on PostgreSQL, one of which is killed. The other's turns continue and are readable from both. */
 export function runPostgres(options: FaultOptions): Promise<FaultReport> {
   return reportOn('detached-turns-postgres', options, async (tally) => {
     const database = await FaultDatabase.start({ isDurable: false })
@@ -116,7 +113,7 @@ class DetachedLoad {
     this.#isOver = true
   }
 
-  /** Until it is stopped; a node that is gone is not asked again. */
+  /** Runs until stopped; sends no more requests to a dead node. */
   async run(urls: readonly string[]): Promise<void> {
     this.#isOver = false
     const client = async (n: number) => {
@@ -126,7 +123,7 @@ class DetachedLoad {
     await Promise.all(Array.from({ length: clients }, (_, n) => client(n)))
   }
 
-  /** One turn that is left after some lines, and perhaps looked at once more; false when its node is gone. */
+  /** Starts one turn, leaves it after some lines, and may reread it once. Returns false if its node is gone. */
   async #begin(url: string, urls: readonly string[]): Promise<boolean> {
     const { random } = this.#tally
     const session = await call(url, this.#account, ['POST', '/api/sessions', { agentId: 'talk' }]).catch(
@@ -169,7 +166,7 @@ class DetachedLoad {
     return ChatReader.open({ url, key: this.#account.key, path: `/api/chat/${turnId}/events?after=${after}` })
   }
 
-  /** Some lines or all of them; what was read before comes again as it was. */
+  /** Reads some or all lines. Lines read before must be the same again. */
   async #readSome(reader: ChatReader, { after, left }: { left: Left; after: number }): Promise<void> {
     const lines = this.#tally.random.below(40)
     const isOver = reader.all().then(
@@ -223,11 +220,14 @@ class DetachedLoad {
     )
   }
 
-  /** The same message with its key is the same turn, if there was one. Without a key nobody knows, and so it is left. */
+  /**
+   * Repeating a message with its key returns the same turn, if there was one. Without a key there is no way to tell, so
+   * it is not repeated.
+   */
   async #repeat(url: string, { body, key, sessionId }: Unanswered): Promise<void> {
     if (key === null) return
     let reader = await this.#send(url, { body, key })
-    // What a node that was killed has begun goes on holding its session until its lease has passed.
+    // A killed node's turn blocks its session until the lease has expired.
     await until('a message is let in', 30_000, async () => {
       const end = await reader.end()
       const isBusy = reader.status === 409 && end?.code === 'SESSION_BUSY'
@@ -260,7 +260,7 @@ class DetachedLoad {
       }
       demandEqual(reader.status, 200, what)
       if (row.outcome !== 'failed' && (await reader.wasCutOff())) {
-        // Its last events were lost with its process, which its reader is told next.
+        // Its last events were lost with the process, as the next response says.
         this.#count('breaks off')
         const next = after + events.length
         const beyond = await this.#read(anyUrl(), left, next)
@@ -293,7 +293,7 @@ class DetachedLoad {
     this.#ends[end] = (this.#ends[end] ?? 0) + 1
   }
 
-  /** What was told as the whole reply is what the session keeps. */
+  /** The complete reply is the one that the session stores. */
   async #checkText(url: string, { events, left }: { events: any[]; left: Left }): Promise<void> {
     const { body, status } = await call(url, this.#account, ['GET', `/api/sessions/${left.sessionId}/messages`])
     demandEqual(status, 200, 'the status of messages')
@@ -308,7 +308,7 @@ function isEnd(event: End | undefined): event is End {
   return event?.type === 'done' || event?.type === 'error'
 }
 
-/** The last event says what the ledger has. */
+/** The last event matches the ledger. */
 function checkTold({ costUsd = '0', type }: End, { cost, id, outcome }: Row): void {
   demandEqual(
     [type === 'done', parseUsd(costUsd)],

@@ -13,7 +13,6 @@ import { demand, demandEqual, until } from '../support/until.ts'
 const abortMsMax = 1000
 const pause: Step = { do: 'sleep', ms: 3 }
 
-/** One line of a reply by each of them. */
 function lineOf(n: number): Step[] {
   const lines: Step[][] = [
     [{ do: 'text', delta: 'Some words. ' }],
@@ -24,7 +23,7 @@ function lineOf(n: number): Step[] {
   return [...lines[n % lines.length]!, pause]
 }
 
-/** A client that leaves after line k of a reply of `times` lines, for every k, and one that leaves after its last line. */
+/** A client leaves after line k of a reply of `times` lines, for every k, and one after the last line. */
 export function run(options: FaultOptions): Promise<FaultReport> {
   return reportOn('disconnects', options, async (tally) => {
     const lines = options.times

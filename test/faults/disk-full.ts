@@ -13,7 +13,7 @@ import { demand, demandEqual, until } from '../support/until.ts'
 const diskMb = 24
 const fullMs = 1500
 
-/** A disk of its own that fills up under load and is given room again; and one that is full while its server is killed. */
+/** Fills a separate disk under load and frees space again; and kills a server while its disk is full. */
 export function run(options: FaultOptions): Promise<FaultReport> {
   return reportOn('disk-full', options, async (tally) => {
     for (let n = 0; n < options.times; n++) {
@@ -75,7 +75,7 @@ async function fillUp(tally: Tally, { dataDir, isKilled }: { dataDir: string; is
   tally.notes.push(`${load.refused} requests refused, ${load.accepted.size} acknowledged`)
 }
 
-/** Takes what is left, to the last page. */
+/** Uses up the free space to the last page. */
 function fillDisk(ballast: string): void {
   const page = Buffer.alloc(4096)
   const file = openSync(ballast, 'w')

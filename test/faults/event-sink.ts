@@ -8,12 +8,12 @@ import { countRows, readPlace, type Place } from './row-source.ts'
 const deliveredMsMax = 90_000
 type Row = { id: string; body: string }
 
-/** An endpoint that takes every event, and remembers which bytes came under which id. */
+/** A webhook endpoint that accepts every event and remembers its bytes by id. */
 export class EventSink {
   readonly #server: Server
   readonly #bodies = new Map<string, string>()
   readonly #changed: string[] = []
-  /** Requests, those that came again included. */
+  /** All requests, including repeats. */
   received = 0
 
   private constructor() {
@@ -45,7 +45,6 @@ export class EventSink {
     this.#bodies.set(id, body)
   }
 
-  /** Has the ends of these accounts' tasks and chats sent here. */
   async subscribe(url: string, accounts: readonly Account[]): Promise<void> {
     const types = ['task.completed', 'task.failed', 'chat.settled']
     for (const account of accounts) {
@@ -54,7 +53,7 @@ export class EventSink {
     }
   }
 
-  /** What is kept as delivered has come, with the bytes of its event; with `all` nothing is left that has not. */
+  /** Events stored as delivered arrived with the same bytes. With `all` no event is undelivered. */
   async check(place: Place, { all }: { all: boolean }): Promise<void> {
     const ofEnds = "events WHERE type IN ('task.completed', 'task.failed', 'chat.settled')"
     const unsent = `${ofEnds} AND NOT EXISTS (SELECT 1 FROM deliveries WHERE event_id = events.id)`

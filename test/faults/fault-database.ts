@@ -5,11 +5,10 @@ import { CannotRun } from '../support/test-parts.ts'
 import { until } from '../support/until.ts'
 
 type FaultDatabaseOptions = {
-  /** Whether what a killed server has answered must be there when it starts again. */
+  /** Whether acknowledged data must survive a kill of the server. */
   isDurable: boolean
 }
 
-/** A PostgreSQL server of a run's own, which may be killed and started again. */
 export class FaultDatabase {
   readonly #server: PostgresProcess
   #databases = 0
@@ -18,12 +17,12 @@ export class FaultDatabase {
     this.#server = server
   }
 
-  /** Throws CannotRun where there can be no server. */
+  /** Throws CannotRun if a server cannot be started. */
   static async start({ isDurable }: FaultDatabaseOptions): Promise<FaultDatabase> {
     const settings = {
       max_connections: '200',
       fsync: isDurable ? 'on' : 'off',
-      // A crash leaves a short log to go through.
+      // Keeps recovery after a crash short.
       max_wal_size: '256MB',
       checkpoint_timeout: '60s',
     }
@@ -38,14 +37,13 @@ export class FaultDatabase {
     return this.#server.urlOf(database)
   }
 
-  /** The URL of a new database without tables. */
   async newDatabase(): Promise<string> {
     const name = `errand_${++this.#databases}`
     await this.#ask(`CREATE DATABASE ${name}`)
     return this.urlOf(name)
   }
 
-  /** Ends all connections to a database, as an operator or a firewall may. How many there were. */
+  /** Closes all connections to a database, as an operator or a firewall may, and returns their number. */
   async cutConnections(url: string): Promise<number> {
     const database = new URL(url).pathname.slice(1)
     const cut = `SELECT count(pg_terminate_backend(pid))::int AS cut FROM pg_stat_activity
@@ -62,18 +60,17 @@ export class FaultDatabase {
     }
   }
 
-  /** kill -9 of the server with all its processes. */
+  /** Kills the server and all its processes with kill -9. */
   async kill(): Promise<void> {
     const { pid } = this.#server
     if (pid === undefined) throw new Error('PostgreSQL is not running')
     const others = childrenOf(pid)
-    // First the parent, which would start others in the place of those that are killed.
+    // The parent first, because it would replace killed children.
     await this.#server.killParent()
     for (const one of others) killIfThere(one)
     await until('the killed PostgreSQL is gone', 20_000, () => others.every((one) => !isThere(one)))
   }
 
-  /** Starts it again on what the disk holds. */
   startAgain(): Promise<void> {
     return this.#server.startAgain()
   }
@@ -83,7 +80,7 @@ export class FaultDatabase {
   }
 }
 
-/** Of every process: the number after the name in /proc/N/stat, which may hold anything in its brackets. */
+/** Reads the parent id after the process name in /proc/N/stat. The name may contain any characters. */
 function childrenOf(parent: number): number[] {
   return readdirSync('/proc')
     .filter((name) => /^\d+$/.test(name))
@@ -110,6 +107,6 @@ function killIfThere(pid: number): void {
   try {
     process.kill(pid, 'SIGKILL')
   } catch {
-    // It has just ended.
+    // The process has just exited.
   }
 }

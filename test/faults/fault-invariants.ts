@@ -8,7 +8,7 @@ import { machineSlowness, waitedForProcessor } from './busy-machine.ts'
 import { countRows, dataDirOf, readPlace, type Place } from './row-source.ts'
 import { demand, demandEqual, until } from '../support/until.ts'
 
-/** Limits of accounts, and of a service on a busy machine, are not what most faults are about. */
+/** Disables account limits and overload protection, which most faults do not test. */
 export const unlimited = {
   ERRAND_MAX_LOOP_DELAY_MS: '60000',
   ERRAND_EXECUTIONS_PER_MINUTE: '0',
@@ -23,7 +23,7 @@ export const settings = {
 }
 
 const recoveryMsMax = 5000
-/** Leases of nodes that were killed have to run out, and those who settle them to have seen the database for as long. */
+/** Leases of killed nodes have to expire, and the surviving node must have seen the database for as long. */
 const leaseRecoveryMsMax = 12_000
 const backlogMsMax = 60_000
 const logCharsMax = 1500
@@ -40,7 +40,6 @@ export function readRows<Result>(dataDir: string, read: (db: Database.Database) 
 
 type LeftTask = { id: string; endpoint: string; attempt: number }
 
-/** What a server that is no more has left processing. */
 export function leftProcessing(place: Place): LeftTask[] {
   if (typeof place === 'string' && !existsSync(databaseFile(place))) return []
   return readPlace(place, (rows) =>
@@ -50,7 +49,7 @@ export function leftProcessing(place: Place): LeftTask[] {
   )
 }
 
-/** What a node that was killed had asked of PostgreSQL may still be done; after this nothing is. */
+/** Waits until PostgreSQL has finished a killed node's statements. */
 export async function untilAlone(place: Place): Promise<void> {
   if (typeof place === 'string') return
   const others = `pg_stat_activity WHERE datname = current_database() AND pid <> pg_backend_pid() AND application_name <> ''`
@@ -59,7 +58,7 @@ export async function untilAlone(place: Place): Promise<void> {
   )
 }
 
-/** Starts a server on what a fault has left, and proves that all invariants hold. The server goes on running. */
+/** Starts a server on the remains of a fault and checks all invariants. The server keeps running. */
 export async function restartAndCheck(
   place: Place,
   load: FaultLoad,
@@ -90,9 +89,9 @@ export async function restartAndCheck(
 }
 
 /**
- * What was processing ends within 5 s of the start of the new process: interrupted and refunded, or, where its endpoint
- * allows that, by another run. Time in which the process was ready to run and the machine did other work does not count.
- * Resolves with the time at which the last one ended.
+ * Tasks in `processing` end within 5 s of the new process's start: interrupted and refunded or, if the endpoint allows
+ * retries, by another run. Time in which the process was runnable but not running does not count. Resolves with the
+ * time of the last end.
  */
 async function untilEnded(place: Place, left: readonly LeftTask[]): Promise<number> {
   type Row = { id: string; status: string; attempt: number; error: string | null; endedAt: number | null }
@@ -117,7 +116,7 @@ async function untilEnded(place: Place, left: readonly LeftTask[]): Promise<numb
   return endedAt
 }
 
-/** Until every task has ended, and what a node that is gone left open of chats is settled. */
+/** Waits until every task has ended and all chats of dead nodes are settled. */
 export async function untilIdle(place: Place): Promise<void> {
   const open = ["tasks WHERE status IN ('pending', 'processing')", 'turns WHERE settled_at IS NULL']
   await until('every accepted task and chat has ended', backlogMsMax, () =>
@@ -125,7 +124,7 @@ export async function untilIdle(place: Place): Promise<void> {
   )
 }
 
-/** Every invariant that can be read off the files of a service that has nothing under way. */
+/** Checks every invariant visible in the files of an idle service. */
 export function checkRows(place: Place, load: FaultLoad, { isAllKnown = true } = {}): void {
   demandEqual(load.unexpected, [], 'answers that nobody expects')
   if (typeof place === 'string') {
@@ -146,7 +145,7 @@ export function checkRows(place: Place, load: FaultLoad, { isAllKnown = true } =
   })
 }
 
-/** Selects what breaks an invariant. */
+/** Queries for rows that violate an invariant. */
 const broken = {
   'a balance below zero or below what is held': 'accounts WHERE held < 0 OR held > balance',
   'a hold without a turn': 'accounts WHERE held <> 0',

@@ -13,10 +13,9 @@ import { until } from '../support/until.ts'
 export type Account = { userId: string; key: string }
 export type Reply = { status: number; body: any }
 
-/** The agents of a load that counts its runs. */
+/** Test agents that record their runs. */
 export const notedAgents = fileURLToPath(new URL('./noted-agents.ts', import.meta.url))
 
-/** An account that no load uses up. */
 export function openRichAccount(place: Place, email = 'person@example.com'): Promise<Account> {
   return openAccountAt(place, email, 10_000_000_000)
 }
@@ -24,7 +23,7 @@ export function openRichAccount(place: Place, email = 'person@example.com'): Pro
 const letInMsMax = 20_000
 const sentTwiceEvery = 6
 
-/** On a busy machine a server may refuse what it would answer too late. */
+/** A server on a busy machine may reject requests that it would answer too late. */
 function isOverload({ body, status }: Reply): boolean {
   return status === 503 && /overloaded/.test(body.message)
 }
@@ -33,7 +32,7 @@ type Create = { account: Account; idempotencyKey: string; endpointId: string; pa
 
 const retriedEndpoints = ['noted.again', 'noted.twice'] as const
 
-/** Short and long runs, some that may be repeated, some that fail, some with large payloads. */
+/** Short and long runs: some retryable, some failing, some with large payloads. */
 function work(n: number, { notes, slowness = 1 }: LoadParts): [string, object] {
   const shortMs = (30 + (n % 7) * 50) * slowness
   const longMs = (20 + (n % 5) * 40) * slowness
@@ -48,19 +47,17 @@ function work(n: number, { notes, slowness = 1 }: LoadParts): [string, object] {
   return kinds[n % kinds.length]!
 }
 
-/** So many pages come to the most that a metered run may cost. */
+/** This many pages reach the maximum cost of a metered run. */
 const meteredPagesMax = 10
-/** In units, of a metered run. */
+/** Units per page of a metered run. */
 export const pagePrice = 10
 
 function meteredWork(params: { ms: number; file: string; pages: number }): [string, object] {
   return ['noted.metered', params]
 }
 
-/** Of every large payload of a load. */
 export const largeText = 'x'.repeat(20_000)
 
-/** How often a run may be made again after an interruption. */
 export const retriesOf: Readonly<Record<string, number>> = {
   'test.retried': 2,
   'noted.again': 2,
@@ -85,60 +82,59 @@ export async function call(url: string, { key }: Account, [method, path, body, h
 type CallOf = [method: string, path: string, body?: unknown, headers?: Record<string, string>]
 
 type LoadOptions = {
-  /** Statuses other than 200 that a request may be refused with while the fault lasts. */
+  /** Other expected error statuses during the fault. */
   refusals?: readonly number[]
   clients?: number
   talkers?: number
-  /** How long each client rests after a request that was accepted. */
+  /** Pause of each client after an accepted request. */
   pauseMs?: number
-  /** Ends the load of a server that lives. */
+  /** Ends the load of a running server. */
   signal?: AbortSignal
 }
 
-/** Who takes part in a load beside its first account, and how. */
+/** Other participants of a load besides its first account, and settings. */
 type LoadParts = {
-  /** More accounts that no load uses up. */
+  /** More accounts with ample balance. */
   others?: readonly Account[]
-  /** One that spends what it is credited, and asks for more than it has. */
+  /** An account that spends its credits and requests more than it can pay for. */
   poor?: { account: Account; credits: Credits }
-  /** One who pays and spends within limits; the server has to be started with its variables. */
+  /** An account that pays and spends within limits. The server must be started with `payments.env`. */
   payments?: Payments
-  /** The file in which agents note their runs; the server has to be started with `notedAgents`. */
+  /** File for the agents' notes. The server must be started with `notedAgents`. */
   notes?: string
-  /** How many times as long as usual runs take. */
+  /** Multiplies the usual run times. */
   slowness?: number
 }
 
-/** What a client has once seen of a task that has ended, which never changes again. */
+/** An ended task as a client saw it, which never changes again. */
 type End = { status: string; completedAt: string; costUsd: string }
 
-/** Tasks and chats of some accounts, and what their clients know of them: what was acknowledged must be kept. */
+/** Tasks and chats of some accounts, and their clients' knowledge: anything acknowledged must be durable. */
 export class FaultLoad {
   readonly account: Account
   readonly parts: LoadParts
-  /** The endpoint of every task that was answered 200. */
+  /** Endpoint of every task answered with 200. */
   readonly accepted = new Map<string, string>()
-  /** Who was answered so. */
+  /** User of every task answered with 200. */
   readonly owners = new Map<string, string>()
-  /** What each session's clients saw charged: a `done` was its last line. */
+  /** Charges that each session's clients saw: their last line was a `done`. */
   readonly charged = new Map<string, string[]>()
-  /** How tasks had ended when a client read them. */
   readonly ended = new Map<string, End>()
-  /** Tasks that a client has asked to cancel: these may have failed by that. */
+  /** Tasks with a cancel request, which may have failed because of it. */
   readonly canceled = new Set<string>()
   readonly unexpected: string[] = []
   readonly wholePayloads = new Set<string>()
   /**
-   * Of every restart: how many tasks it found at work, when it listened, when these had ended, and for how
-   * long of that the process waited for a processor.
+   * Per restart: tasks found running, time until the server listened, time until those tasks had ended, and how long
+   * the process waited for a CPU meanwhile.
    */
   readonly restarts: { left: number; startMs: number; endedMs: number; waitedMs: number }[] = []
   refused = 0
-  /** Streams that ended without their last line, as those of a killed server do. */
+  /** Streams without their last line, as after a kill. */
   cut = 0
-  /** Requests that were sent twice and answered twice. */
+  /** Requests sent twice and answered twice. */
   repeated = 0
-  /** Sent and never answered: nobody knows whether these are tasks. */
+  /** Requests without a response, which may or may not have created tasks. */
   #unknown: Create[] = []
   #sent: number
   readonly #random: Random
@@ -150,7 +146,7 @@ export class FaultLoad {
     this.#sent = random.below(5)
   }
 
-  /** Tasks and chats until the server is gone or the signal fires. */
+  /** Creates tasks and chats until the server is gone or the signal fires. */
   async run(url: string, options: LoadOptions = {}): Promise<void> {
     const { clients = 6, talkers = 2 } = options
     const accounts = [this.account, ...(this.parts.others ?? [])]
@@ -166,7 +162,7 @@ export class FaultLoad {
     ])
   }
 
-  /** As a client does after a lost answer: the same requests with their keys, each of which is one task. */
+  /** Repeats requests with their keys, as clients do after a lost response. Each is one task. */
   async repeatUnknown(url: string): Promise<void> {
     const creates = this.#unknown
     this.#unknown = []
@@ -178,13 +174,12 @@ export class FaultLoad {
         answer = await this.#send(url, create)
         return !answer || !isOverload(answer)
       })
-      // It was no task, or its key would have been answered before its price was asked for.
+      // It created no task: otherwise its key would have been checked before its price.
       if (answer && this.#isPoor(create, answer)) continue
       if (answer?.status !== 200) throw new Error(`a repeated request was answered ${JSON.stringify(answer)}`)
     }
   }
 
-  /** One task; resolves with the status, or undefined when nobody answered. */
   async create(url: string): Promise<number | undefined> {
     const create = this.#next()
     let answer: Reply | undefined
@@ -209,7 +204,7 @@ export class FaultLoad {
 
   async #create(url: string, create: Create): Promise<Reply | undefined> {
     const answer = await this.#send(url, create)
-    // A 503 says so too: it tells to repeat the request with its key.
+    // A 503 is ambiguous, too: it asks the client to retry with the same key.
     if (!answer || answer.status === 503) this.#unknown.push(create)
     return answer
   }
@@ -229,7 +224,7 @@ export class FaultLoad {
   async #createUntilGone(url: string, account: Account, options: LoadOptions): Promise<void> {
     for (let n = 1; !options.signal?.aborted; n++) {
       const create = this.#next(account)
-      // Now and then a request is sent twice at once, as an impatient client does: both answers name one task.
+      // Some requests are sent twice in parallel, as by an impatient client. Both responses name one task.
       const [answer, again] = await Promise.all([
         this.#create(url, create),
         n % sentTwiceEvery === 0 ? this.#send(url, create) : undefined,
@@ -244,7 +239,7 @@ export class FaultLoad {
     }
   }
 
-  /** Whether the load goes on after that answer; it waits a little after a refusal. */
+  /** Whether the load continues after this response. Waits briefly after a rejection. */
   async #isExpected(answer: Reply, { refusals = [] }: LoadOptions): Promise<boolean> {
     const { body, status } = answer
     if (status === 200) return true
@@ -259,7 +254,7 @@ export class FaultLoad {
     return true
   }
 
-  /** More tasks at once than what the account was credited pays for. */
+  /** Requests more concurrent tasks than the credits pay for. */
   async #spendUntilGone(url: string, options: LoadOptions): Promise<void> {
     if (!this.parts.poor) return
     const { account, credits } = this.parts.poor
@@ -277,7 +272,7 @@ export class FaultLoad {
     }
   }
 
-  /** Pays, spends within the limits of a key what was paid and more, and has it taken back. */
+  /** Pays, spends up to and beyond the key's limits, and has payments reversed. */
   async #payUntilGone(url: string, options: LoadOptions): Promise<void> {
     const { payments } = this.parts
     while (payments && !options.signal?.aborted) {
@@ -296,7 +291,7 @@ export class FaultLoad {
     }
   }
 
-  /** Reads the newest tasks again and again: one that has ended stays as it is. */
+  /** Keeps rereading the newest tasks. Ended ones must not change. */
   async #watchUntilGone(url: string, account: Account, { signal }: LoadOptions): Promise<void> {
     while (!signal?.aborted) {
       const answer = await call(url, account, ['GET', '/api/tasks?limit=50']).catch(() => undefined)
@@ -308,19 +303,19 @@ export class FaultLoad {
     }
   }
 
-  /** Cancels one of the newest tasks now and then, whatever has become of it. */
+  /** Cancels one of the newest tasks from time to time, whatever its state. */
   async #cancelUntilGone(url: string, account: Account, { signal }: LoadOptions): Promise<void> {
     for (let n = 1; !signal?.aborted; n++) {
       await delay(30 + (n % 5) * 10)
       const own = [...this.accepted.keys()].slice(-12).filter((id) => this.owners.get(id) === account.userId)
-      // While there is none, another id tells whether the server is still there.
+      // Without a task, an unknown id shows whether the server is still up.
       const taskId = own[(n * 5) % Math.max(1, own.length)] ?? 'task_0'
       this.canceled.add(taskId)
       const answer = await call(url, account, ['POST', `/api/tasks/${taskId}/cancel`]).catch(() => undefined)
       if (!answer) return
       const { completedAt, costUsd, status } = answer.body
       if (answer.status === 200) this.#saw(taskId, { status, completedAt, costUsd })
-      // A run that has charged an event keeps its charge.
+      // A run with a charged event keeps its charge.
       else if (!isOverload(answer) && ![409, 503].includes(answer.status) && taskId !== 'task_0')
         this.unexpected.push(`a cancel: ${answer.status}`)
     }
@@ -336,11 +331,11 @@ export class FaultLoad {
     try {
       while (!options.signal?.aborted && (await this.#talk(url, account, options)));
     } catch {
-      // The server is gone; what was not answered is not known.
+      // The server is gone; unanswered requests have an unknown result.
     }
   }
 
-  /** Chats in a session of its own, until one of them cannot go on. */
+  /** Chats in its own session until one of the chats cannot continue. */
   async #talk(url: string, account: Account, options: LoadOptions): Promise<boolean> {
     const session = await call(url, account, ['POST', '/api/sessions', { agentId: 'talk' }])
     if (session.status !== 200) {
@@ -362,7 +357,7 @@ export class FaultLoad {
     const reader = await ChatReader.open({ url, key: account.key, body: { sessionId, message: replySteps } })
     const end = await reader.end()
     if (reader.status !== 200) {
-      // A turn whose end could not be stored yet is under way.
+      // A turn whose end could not be stored yet is still in progress.
       const isBusy = reader.status === 409 && refusals.length > 0
       const isKnown =
         isBusy || refusals.includes(reader.status) || isOverload({ status: reader.status, body: end ?? {} })

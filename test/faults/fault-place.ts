@@ -10,17 +10,15 @@ import type { DatabasePlace, Place } from './row-source.ts'
 
 const secret = 'a secret of the fault runs only'
 
-/** A new database, with a folder for what a node keeps beside it. */
 export async function newDatabasePlace(server: FaultDatabase): Promise<DatabasePlace> {
   return { dataDir: newDataDir(), databaseUrl: await server.newDatabase() }
 }
 
-/** What a server process has to be told to serve that database. */
 export function databaseEnv({ databaseUrl }: DatabasePlace): Record<string, string> {
   return { ERRAND_DATABASE_URL: databaseUrl, ERRAND_SECRET: secret }
 }
 
-/** Work on the store of a place beside its servers, or without one. */
+/** Uses a place's store, with or without running servers. */
 export async function besidePlace<Result>(place: Place, work: (store: Store) => Promise<Result>): Promise<Result> {
   if (typeof place === 'string') return await besideServer(place, work)
   const limits = resolveLimits({ executionsPerMinute: 0 }, {})
@@ -37,7 +35,6 @@ export async function besidePlace<Result>(place: Place, work: (store: Store) => 
   }
 }
 
-/** A user with a key and a balance of so many units. */
 export function openAccountAt(place: Place, email: string, amount: number): Promise<{ userId: string; key: string }> {
   return besidePlace(place, async (store) => {
     const created = await store.createUser({ email, passwordHash: null, isAdmin: false })

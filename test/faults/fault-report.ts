@@ -2,15 +2,15 @@ import { performance } from 'node:perf_hooks'
 import { CannotRun, type TestPart } from '../support/test-parts.ts'
 
 export type FaultOptions = {
-  /** How often the fault is made, or how many forms of it. */
+  /** Number of repetitions, or of variants. */
   times: number
   /** Shorter waits and loads, for the tests. */
   isShort?: boolean
-  /** Of the random choices; printed with what failed. */
+  /** Seed of the random choices, printed with failures. */
   seed?: number
-  /** What an earlier run, which was broken off, found; it is gone on with where the fault can. */
+  /** Results of an interrupted run, to continue if the fault supports it. */
   earlier?: FaultReport
-  /** Told now and then how far it has come. */
+  /** Called from time to time with interim results. */
   onProgress?: (report: FaultReport) => void
 }
 
@@ -21,29 +21,29 @@ export type FaultReport = {
   failures: string[]
   seconds: number
   seed: number
-  /** The parts that are over, where a run can be gone on with. */
+  /** Completed parts, if a run can be resumed. */
   parts?: number[]
-  /** Figures, which a run that goes on adds to. */
+  /** Figures that a resumed run adds to. */
   figures?: Record<string, number>
-  /** Figures and findings that are no failures. */
+  /** Figures and findings that are not failures. */
   notes: string[]
-  /** What the fault table asks for and the product is known not to do. */
+  /** Requirements of the fault table that the product is known not to meet. */
   gaps: string[]
-  /** Why the fault, or a part of it, cannot be made here. */
+  /** Why the fault, or a part of it, cannot run here. */
   missing?: { part: TestPart; reason: string }
 }
 
 export type Fault = {
-  /** What is done and what must hold, for the table. */
+  /** The action and the expected result, for the table. */
   what: string
-  /** How often `npm test` makes it (0: not), `npm run test:all`, and `npm run faults`. */
+  /** Repetitions in `npm test` (0: skipped), `npm run test:all` and `npm run faults`. */
   times: { small: number; short: number; long: number }
   run: (options: FaultOptions) => Promise<FaultReport>
 }
 
 const failureCharsMax = 2500
 
-/** Counts what was tried and what held. A try that throws is a failure, and the next one goes on. */
+/** Counts tries and successes. A try that throws is a failure, and the next one follows. */
 export class Tally {
   tries = 0
   held = 0
@@ -77,7 +77,7 @@ export class Tally {
   }
 }
 
-/** Runs the work of a fault and reports on it; nothing that goes wrong in it is lost. */
+/** Runs a fault and reports on it; records any error. */
 export async function reportOn(
   fault: string,
   options: FaultOptions,
@@ -107,7 +107,7 @@ export async function reportOn(
   return report()
 }
 
-/** Numbers that a seed repeats (mulberry32). */
+/** Seeded random numbers (mulberry32). */
 export class Random {
   readonly seed: number
   #state: number
@@ -117,7 +117,6 @@ export class Random {
     this.#state = seed
   }
 
-  /** From 0 to below 1. */
   next(): number {
     this.#state = (this.#state + 0x6d2b79f5) | 0
     let mixed = Math.imul(this.#state ^ (this.#state >>> 15), 1 | this.#state)
@@ -125,7 +124,7 @@ export class Random {
     return ((mixed ^ (mixed >>> 14)) >>> 0) / 2 ** 32
   }
 
-  /** A whole number from 0 to below `end`. */
+  /** An integer from 0 to below `end`. */
   below(end: number): number {
     return Math.floor(this.next() * end)
   }

@@ -6,11 +6,11 @@ import chatAgents from '../support/chat-agents.ts'
 import hangingAgents from '../support/hanging-agents.ts'
 import testAgents from '../support/test-agents.ts'
 
-// The agents of the hostile run: honest users talk to a model of their own, whose provider nobody attacks.
+// Agents of the hostile run. Honest users have their own model, whose provider is not attacked.
 
 const everything = fileURLToPath(import.meta.resolve('@modelcontextprotocol/server-everything/dist/index.js'))
 
-/** As of a cheap model, so that a balance of some dollars lasts for minutes. */
+/** Prices of a cheap model, so that a few dollars last for minutes. */
 const pricing = {
   inputPer1kUsd: '0.001',
   outputPer1kUsd: '0.004',
@@ -88,7 +88,7 @@ export default defineConfig({
       everything: {
         name: 'Everything',
         command: process.execPath,
-        // By which one that is left behind is found.
+        // Identifies leftover processes.
         args: [everything, 'stdio', process.env['HOSTILE_RUN'] ?? 'mark'],
         tokenEnv: 'USER_TOKEN',
       },

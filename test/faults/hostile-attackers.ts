@@ -5,9 +5,9 @@ import { attacks, type AttackName } from './hostile-attacks.ts'
 import { HostileClient, type HostileUser } from './hostile-client.ts'
 import { startHostileServers, type HostileServers } from './hostile-servers.ts'
 
-// The attackers of the hostile run, in a process of their own, which is forked with an IPC channel: it tells where their
-// servers are, is sent one `AttackOrder`, and then which attacks are to go on for how long; each time it tells how often
-// which answer came. It takes what the others leave of the processors.
+// Attackers of the hostile run, in a forked process with an IPC channel. It reports its servers' URLs and receives one
+// `AttackOrder`. Each further message names attacks and their duration; its response counts the answers by kind. It
+// runs at low priority, using only spare CPU time.
 
 export type AttackOrder = {
   type: 'order'
@@ -21,7 +21,7 @@ export type FromAttackers =
   | { type: 'over'; answers: Partial<Record<AttackName, Record<string, number>>> }
 
 const niceness = 10
-/** For requests that were under way when a phase ended. */
+/** For requests in flight when a phase ended. */
 const endMsMax = 10_000
 
 const servers = await startHostileServers()
@@ -72,7 +72,7 @@ async function carryOut({ ms, names }: AttackPhase): Promise<void> {
 process.on('message', (message: AttackOrder | AttackPhase) => {
   if (message.type === 'attack') return void carryOut(message)
   order = message
-  // The short form stands beside other tests, which would leave nothing.
+  // The short form runs beside other tests, which would leave no CPU time.
   if (!order.isShort) setPriority(niceness)
 })
 process.once('disconnect', () => process.exit(0))

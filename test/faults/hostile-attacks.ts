@@ -33,7 +33,7 @@ import {
   unseen,
 } from './hostile-requests.ts'
 
-/** Each kind, in the order in which they are tried alone. */
+/** All attacks, in the order in which each runs alone. */
 export const attacks = {
   'RPC envelopes': envelopes,
   'large messages': largeMessages,

@@ -1,9 +1,7 @@
 import type { Attack } from './hostile-attack.ts'
 import type { HostileClient, HostileUser } from './hostile-client.ts'
 
-// Attacks by chats, and by what they leave in sessions.
-
-/** Sessions whose messages are as large as they may be, read by batches and by pages. */
+/** Sessions with messages of maximum size, read in batches and pages. */
 export function largeMessages(): Attack {
   const sessions: { sessionId: string; key: string }[] = []
   const grow = async (client: HostileClient, user: HostileUser) => {
@@ -43,7 +41,7 @@ export function largeMessages(): Attack {
   }
 }
 
-/** Many readers of one user's largest page, who take nothing of it. */
+/** Many clients request one user's largest page and read nothing of it. */
 export function stalledPages(): Attack {
   let sessionId: string | undefined
   return {
@@ -72,7 +70,7 @@ export function leavers(): Attack {
       await client.times(3, async (n) => {
         const sessionId = await client.session(user, n === 0 ? 'model' : 'thinker')
         if (sessionId === undefined) return
-        // Hidden thoughts are no lines: who does not see them leaves after a moment.
+        // Hidden reasoning sends no lines. A client that cannot see it leaves after a moment.
         const leaving = n === 0 ? { timeoutMs: 1500 } : { leaveAt: 'reasoning_delta' }
         await client.chat(user, { sessionId, message: '@think' }, leaving)
       })

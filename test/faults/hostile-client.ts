@@ -9,7 +9,7 @@ type Ask = {
   key?: string | undefined
   body?: Buffer | string | object
   headers?: Record<string, string>
-  /** Leaves as soon as this stands in the answer. */
+  /** Leaves as soon as the response contains this string. */
   leaveAt?: string
   timeoutMs?: number
 }
@@ -17,10 +17,10 @@ export type HostileAnswer = { status: number; text: string }
 
 const keptChars = 100_000
 const answerMsMax = 40_000
-/** Node makes a queue of its own of what is beyond; attackers do not wait for each other. */
+/** Node queues requests beyond this; attackers do not wait for each other. */
 const agent = new Agent({ keepAlive: true, maxSockets: 4000 })
 
-/** What an attack is given: who it is, how it asks, and a place for what it was answered. */
+/** An attacker's HTTP client, which counts the answers. */
 export class HostileClient {
   readonly url: string
   readonly mcpHost: string
@@ -28,7 +28,7 @@ export class HostileClient {
   /** Fires when the attack is over. */
   readonly signal: AbortSignal
   readonly isShort: boolean
-  /** How often which answer came. */
+  /** Number of answers by kind. */
   readonly answers: Record<string, number>
   #turn = 0
 
@@ -48,12 +48,11 @@ export class HostileClient {
     this.answers = of.answers
   }
 
-  /** The accounts of the attack one after the other, since each has its limits. */
+  /** Rotates through the attack's accounts, because each has its limits. */
   next(): HostileUser {
     return this.users[this.#turn++ % this.users.length]!
   }
 
-  /** Fewer where the run is short. */
   few(count: number): number {
     return this.isShort ? Math.ceil(count / 10) : count
   }
@@ -70,7 +69,7 @@ export class HostileClient {
     return Promise.all(Array.from({ length: count }, (_, n) => work(n)))
   }
 
-  /** Sends a request and counts its answer, under `what` where that says more than the status. */
+  /** Sends a request and counts its answer, labeled with `what` if given. */
   async ask({ what, ...ask }: Ask & { what?: string }): Promise<HostileAnswer> {
     const answer = await this.send(ask)
     const label = `${answer.status}${labelOf(answer)}`
@@ -83,7 +82,7 @@ export class HostileClient {
     return status === 200 ? JSON.parse(text) : undefined
   }
 
-  /** Status 0 for no answer. */
+  /** Status 0 means no response. */
   send({ body, headers, key, leaveAt, method, path, timeoutMs = answerMsMax }: Ask): Promise<HostileAnswer> {
     const bytes = body === undefined || typeof body === 'string' || Buffer.isBuffer(body) ? body : JSON.stringify(body)
     return new Promise((resolve) => {
@@ -111,7 +110,7 @@ export class HostileClient {
           response.setEncoding('latin1')
           response.on('data', (chunk: string) => {
             if (text.length < keptChars) text += chunk
-            // Streams of many megabytes are read, and only their beginning is kept.
+            // Only the beginning is kept; streams may have many megabytes.
             if (leaveAt !== undefined && text.includes(leaveAt)) sent.destroy()
           })
           response.on('close', end).on('error', end)
@@ -132,7 +131,7 @@ export class HostileClient {
     })
   }
 
-  /** A connection that says `text`, and is closed with the attack at the latest. */
+  /** Opens a connection and sends `text`. Closes it with the attack at the latest. */
   open(text: string | Buffer): Promise<Socket> {
     const { hostname, port } = new URL(this.url)
     const socket = connect({ host: hostname, port: Number(port) })
@@ -146,7 +145,10 @@ export class HostileClient {
     })
   }
 
-  /** Asks on many connections at once, and takes no more than the first piece of each answer for some seconds. */
+  /**
+   * Sends requests on many connections simultaneously, and reads only the first chunk of each response for some
+   * seconds.
+   */
   async stall(count: number, textOf: (n: number) => string): Promise<void> {
     const sockets = await this.times(count, async (n) => {
       const socket = await this.open(textOf(n))
@@ -159,7 +161,7 @@ export class HostileClient {
     for (const socket of sockets) socket.destroy()
   }
 
-  /** The first line of what a connection is told. */
+  /** The first line received on a connection. */
   async told(socket: Socket, timeoutMs: number): Promise<string> {
     const line = new Promise<string>((resolve) => {
       socket.once('data', (chunk: Buffer) => resolve(chunk.toString('latin1').split('\r\n', 1)[0]!))
@@ -181,13 +183,13 @@ export class HostileClient {
     return `http://${this.mcpHost}${path}`
   }
 
-  /** A message, and how its stream ended. */
+  /** Sends a message and counts how its stream ended. */
   async chat(user: HostileUser, body: { sessionId: string; message: string }, more: Partial<Ask> = {}): Promise<void> {
     const { status, text } = await this.send({ path: '/api/chat', key: user.key, body, ...more })
     this.count(`chat: ${status}${labelOf({ status, text })}`)
   }
 
-  /** A task, and how it ended. */
+  /** Runs a task and counts how it ended. */
   async task(user: HostileUser, body: object, waitSeconds = 30): Promise<string | undefined> {
     const made = await this.json({ what: 'task', path: '/api/tasks', key: user.key, body })
     if (made === undefined) return undefined
@@ -200,7 +202,7 @@ export class HostileClient {
   }
 }
 
-/** What an error says, with all ids and numbers alike; how a stream ended. */
+/** The message of an error, with ids and numbers normalized, or the end of a stream. */
 function labelOf({ status, text }: HostileAnswer): string {
   if (status === 0) return ` ${text.slice(0, 40)}`
   const last = text.trimEnd().split('\n').at(-1)!

@@ -2,9 +2,9 @@ import type { Attack } from './hostile-attack.ts'
 import type { HostileClient, HostileUser } from './hostile-client.ts'
 import { wordySecret } from './hostile-servers.ts'
 
-// Attacks by servers of the attackers' own, and by connectors that lead nowhere, inside, or to processes.
+// Attacks by the attackers' own servers, and by connectors to dead addresses, internal addresses or processes.
 
-/** A connector at an MCP server of the attackers, made once for each user. */
+/** A connector to an attacker's MCP server, created once per user. */
 class Connected {
   readonly #ids = new Map<string, string>()
 
@@ -28,7 +28,7 @@ export function lastCalls(): Attack {
       for (const name of ['drop', 'garbage', 'hang']) {
         const sessionId = await client.session(user, 'use', { connectorIds })
         const message = JSON.stringify([{ name: 'brief' }, { name }])
-        // One who waits for the whole minute of a call would keep all of the others waiting.
+        // Waiting for the whole minute of a call would hold up all others.
         if (sessionId !== undefined) await client.chat(user, { sessionId, message }, { timeoutMs: 3000 })
       }
       const sessionId = await client.session(user, 'model', { connectorIds })
@@ -94,7 +94,7 @@ export function checks(): Attack {
   }
 }
 
-/** Connectors at addresses where nothing is, or inside. */
+/** Connectors to dead or internal addresses. */
 function elsewhere(urls: (n: number) => string, atOnce: number): Attack {
   const connectors: { id: string; key: string }[] = []
   return {

@@ -1,11 +1,11 @@
 import type { Attack } from './hostile-attack.ts'
 
-// Attacks on what users share: admission, rows, and room for bodies, files, events and results.
+// Attacks on shared resources: admission, rows, and memory for bodies, files, events and results.
 
 const kilobyte = 1024
 const megabyte = kilobyte * kilobyte
 
-/** A format of an answer as large as it may be, by an account that cannot pay for it. */
+/** A response format of maximum size, from an account that cannot pay for it. */
 export function largeFormats(): Attack {
   const properties = Object.fromEntries(Array.from({ length: 1200 }, (_, n) => [`property-${n}`, { type: 'string' }]))
   const schema = { type: 'object', properties }
@@ -24,7 +24,7 @@ export function largeFormats(): Attack {
   }
 }
 
-/** Tokens that end at once, which leave rows. */
+/** Tokens that expire immediately but leave rows. */
 export function deadTokens(): Attack {
   const body = { scopes: ['read'], expiresInSeconds: 1 }
   return {
@@ -37,7 +37,7 @@ export function deadTokens(): Attack {
   }
 }
 
-/** Large bodies of two accounts without a balance, which arrive slowly. */
+/** Large bodies from two accounts without a balance, which arrive slowly. */
 export function slowBodies(): Attack {
   const piece = Buffer.alloc(64 * kilobyte, ' ')
   return {
@@ -64,7 +64,6 @@ export function slowBodies(): Attack {
 const fileText = Buffer.alloc(3 * megabyte, 'All that there is. ').toString('base64')
 const file = { type: 'file', mediaType: 'text/plain', data: fileText }
 
-/** Files of two accounts, whose agent hangs. */
 export function hangingFiles(): Attack {
   return {
     accounts: 2,
@@ -80,7 +79,6 @@ export function hangingFiles(): Attack {
   }
 }
 
-/** Quotes of messages that name a stored file. */
 export function fileQuotes(): Attack {
   let message: object[] | undefined
   let sessionId: string | undefined
@@ -105,7 +103,7 @@ export function fileQuotes(): Attack {
   }
 }
 
-/** Replies that flood, go on without a reader, and cost nothing. */
+/** Long replies that continue without a reader and cost nothing. */
 export function detachedFloods(): Attack {
   const message = JSON.stringify([{ do: 'flood', times: 44_000, delta: 'flood '.repeat(13) }])
   return {
@@ -123,7 +121,6 @@ export function detachedFloods(): Attack {
   }
 }
 
-/** Tasks with large results. */
 export function largeResults(): Attack {
   const body = { endpointId: 'test.large', params: { chars: 9 * megabyte } }
   return {
@@ -135,7 +132,7 @@ export function largeResults(): Attack {
   }
 }
 
-/** Responses, each of which makes a session, and a task with many followers. */
+/** Responses that each create a session, and a task with many followers. */
 export function responses(): Attack {
   return {
     accounts: 2,

@@ -2,24 +2,24 @@ import { Agent, request, type IncomingMessage } from 'node:http'
 import { setTimeout as delay } from 'node:timers/promises'
 import { startProvider } from './hostile-provider.ts'
 
-// The honest users of the hostile run, in a process of their own, which is forked with an IPC channel: it tells where
-// their provider is, is sent one `HonestOrder`, goes on until it is told to stop, and answers with one `HonestOutcome`.
-// Each request is sent when it is due, whatever became of those before, and its time counts from then.
+// Honest users of the hostile run, in a forked process with an IPC channel. It reports its provider's URL and receives
+// one `HonestOrder`. It runs until told to stop, and returns one `HonestOutcome`. Requests are sent when due,
+// regardless of earlier ones, and their latency counts from then.
 
 export type HonestOrder = { url: string; keys: string[] }
 
 export type HonestKind = 'submit' | 'read' | 'poll' | 'list' | 'session' | 'chat' | 'reply' | 'messages' | 'balance'
-/** A request that was answered: when it was due (Unix milliseconds), and how long it took. */
+/** An answered request: its due time (Unix milliseconds) and its latency. */
 export type HonestAnswer = { kind: HonestKind; at: number; ms: number; status: number }
 export type HonestOutcome = {
   answers: HonestAnswer[]
-  /** How late this process itself has been. */
+  /** The maximum delay of this process itself. */
   lateMsMax: number
   taskIds: [taskId: string, user: number][]
   charged: [sessionId: string, costUsd: string][]
-  /** Chats that ended before their charge was stored, which it is later. */
+  /** Chats that ended before their charge was stored. */
   settledLate: number
-  /** What was answered otherwise than an honest user expects. */
+  /** Responses that an honest user does not expect. */
   wrong: string[]
 }
 
@@ -138,7 +138,9 @@ class HonestUsers {
     if (this.outcome.wrong.length < 50) this.outcome.wrong.push(`${new Date().toISOString()} ${text}`)
   }
 
-  /** A stream's time is that of its head, which waits for no model; of others head and body come together. */
+  /**
+   * A stream's latency ends at its head, which does not wait for a model. Other responses have head and body together.
+   */
   #note(kind: HonestKind, at: number, { headMs, ms, status }: Told): void {
     this.outcome.answers.push({ kind, at, ms: kind === 'chat' ? headMs : Math.max(headMs, ms), status })
   }

@@ -2,7 +2,7 @@ import { once } from 'node:events'
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http'
 import type { AddressInfo } from 'node:net'
 
-// A provider of a language model, which does what a word of the conversation says. It looks at bytes, since prompts are large.
+// A model provider that follows keywords in the conversation. It searches bytes, because prompts are large.
 
 const head = { id: 'chatcmpl-1', created: 1_767_225_600, model: 'stub-1', object: 'chat.completion.chunk' }
 
@@ -12,7 +12,7 @@ function eventText(delta: object, finish: string | null = null): string {
 
 const plain = Array.from({ length: 20 }, (_, n) => eventText({ content: `Word ${n} of the answer. ` })).join('')
 const thought = eventText({ reasoning_content: 'I think about it for long. '.repeat(20) })
-/** Of a user's own server, which a conversation tells the model to call by `@call-NAME`. */
+/** Tools of a user's own server. `@call-NAME` in a conversation makes the model call one. */
 const toolNames = ['big', 'hang', 'drop', 'garbage', 'stop']
 
 export async function bytesOf(request: IncomingMessage): Promise<Buffer> {
@@ -37,7 +37,7 @@ async function answer(request: IncomingMessage, response: ServerResponse): Promi
   finish(response, body)
 }
 
-/** Hidden thoughts without an end, until nobody reads them. */
+/** Streams hidden reasoning until the client leaves. */
 function think(response: ServerResponse): void {
   const timer = setInterval(() => {
     if (!response.writableNeedDrain) response.write(thought)
@@ -59,7 +59,7 @@ export async function startProvider(): Promise<{ url: string; server: Server }> 
 export async function listen(
   handle: (request: IncomingMessage, response: ServerResponse) => Promise<void>,
 ): Promise<{ url: string; server: Server }> {
-  // A client that leaves in the middle is no error.
+  // A client that leaves early is not an error.
   const server = createServer((request, response) => void handle(request, response).catch(() => response.destroy()))
   server.listen(0, '127.0.0.1', 1024)
   await once(server, 'listening')

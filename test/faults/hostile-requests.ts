@@ -1,20 +1,18 @@
 import { randomUUID } from 'node:crypto'
 import type { Attack } from './hostile-attack.ts'
 
-// Attacks by requests alone.
-
 const json = (value: unknown) => Buffer.from(JSON.stringify(value))
 const members = (count: number, of = '0') => Array.from({ length: count }, (_, n) => `"k${n}":${of}`).join(',')
 const nested = (levels: number, of: string) => `${'{"a":'.repeat(levels)}${of}${'}'.repeat(levels)}`
 
-/** Notes of an envelope, by the characters that they may have. */
+/** Envelope metadata of a given length. */
 const notes: readonly ((chars: number) => string)[] = [
   (chars) => `{"referentialEqualities":{"a":["${'a'.repeat(chars)}\\\\"]},"v":1}`,
   (chars) => `{"values":{"${'a.'.repeat(chars / 2)}":["undefined"]},"v":1}`,
   (chars) => `{"values":${nested(Math.min(90, chars / 6), `{${members(chars / 30, '["undefined"]')}}`)},"v":1}`,
   (chars) => `{"values":${'['.repeat(chars / 2)}${']'.repeat(chars / 2)},"v":1}`,
 ]
-/** Values of an input, near the limits of a body. */
+/** Input values near the body size limit. */
 const values: readonly (() => string)[] = [
   () => `[${Array(249_000).fill('0').join(',')}]`,
   () => `{${members(49_000)}}`,

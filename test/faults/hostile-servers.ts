@@ -3,12 +3,12 @@ import { once } from 'node:events'
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import { bytesOf, listen, startProvider } from './hostile-provider.ts'
 
-// What attackers of the hostile run have running: a provider of a model for what they ask it, MCP servers over HTTP, a
-// service of an http agent, and a name server that never answers.
+// Servers of the attackers: a model provider, MCP servers over HTTP, an HTTP agent's service, and a name server that
+// never answers.
 
 export type HostileServers = { providerUrl: string; mcpHost: string; agentUrl: string; nameServer: string }
 
-/** Secrets of the most words that fit, each a letter or two, which stand in every answer. */
+/** A secret with as many words as fit, each a letter or two, all of which occur in every response. */
 export const wordySecret = Array.from({ length: 2700 }, (_, n) => n.toString(36)).join(' ')
 
 const large = Buffer.alloc(9_900_000, `${wordySecret} `)
@@ -23,14 +23,13 @@ const tool = (name: string, description = `The tool ${name}.`) => ({
 })
 const toolNames = ['big', 'hang', 'drop', 'garbage', 'stop', 'brief']
 
-/** Definitions of tools, of about so many bytes in all. */
+/** Tool definitions with about this many bytes in total. */
 function definitions(bytes: number): object[] {
   const more = 400
   const text = 'd'.repeat(Math.max(0, bytes / more - 120))
   return [...toolNames.map((name) => tool(name)), ...Array.from({ length: more }, (_, n) => tool(`more-${n}`, text))]
 }
 
-/** The tools that a path lists. */
 const listed: Record<string, object[]> = {
   '/plain': toolNames.map((name) => tool(name)),
   '/definitions': definitions(450_000),
@@ -46,7 +45,7 @@ function result(response: ServerResponse, { id }: Message, of: object): void {
   response.end(JSON.stringify({ jsonrpc: '2.0', id, result: of }))
 }
 
-/** The beginning of an answer of nearly ten megabytes. */
+/** The beginning of a response of nearly 10 MB. */
 function beginLarge(response: ServerResponse, { id }: Message): void {
   beginJson(response)
   response.write(`{"jsonrpc":"2.0","id":${id},"result":{"content":[{"type":"text","text":"`)
@@ -91,7 +90,7 @@ async function answerMcp(request: IncomingMessage, response: ServerResponse): Pr
   response.end(JSON.stringify({ jsonrpc: '2.0', id: message.id, error: { code: -32601, message: 'Method not found' } }))
 }
 
-/** A result, or a reply, without an end. */
+/** An endless result or reply. */
 async function answerAgent(request: IncomingMessage, response: ServerResponse): Promise<void> {
   const isTask = (await bytesOf(request)).includes('"type":"task"')
   response.writeHead(200, { 'Content-Type': isTask ? 'application/json' : 'application/x-ndjson' })
@@ -102,7 +101,7 @@ async function answerAgent(request: IncomingMessage, response: ServerResponse): 
   }
 }
 
-/** Until more can be written, or nobody reads. */
+/** Waits until the stream drains or the client leaves. */
 async function room(response: ServerResponse): Promise<void> {
   const left = new AbortController()
   const options = { signal: left.signal }

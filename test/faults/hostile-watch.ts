@@ -5,19 +5,18 @@ import type { IncomingMessage } from 'node:http'
 import { syncBuiltinESMExports } from 'node:module'
 import { isMainThread } from 'node:worker_threads'
 
-// Loaded into the server of the hostile run, and into each of its threads, before anything else: names are asked of a
-// name server that is silent, and the serving thread tells how late it is, and what it was doing.
+// Preloaded into the server of the hostile run and each of its threads. It directs DNS queries to a silent name server,
+// and reports the event loop's delay and work.
 
-/** Half a second of the serving thread. */
+/** Half a second of the main thread. */
 export type Watched = {
-  /** Unix milliseconds. */
   at: number
-  /** Its longest stop, by how much later than it should a timer fired; without the time for which it waited for a processor. */
+  /** The longest delay of a timer, excluding time spent waiting for a CPU. */
   lateMs: number
-  /** Its longest work between two timers, by the processor's time, and what had been asked for since the one before. */
+  /** The longest CPU time between two timers, and the requests since the previous one. */
   workMs: number
   requests: string[]
-  /** For how long it was ready to run and others had the processors. */
+  /** Time runnable but not running. */
   waitedMs: number
   heapMb: number
   externalMb: number

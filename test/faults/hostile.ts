@@ -27,27 +27,27 @@ import { countRows, dataDirOf, readPlace, type Place } from './row-source.ts'
 import { residentBytes } from './slow-reader.ts'
 
 const config = fileURLToPath(new URL('./hostile-agents.ts', import.meta.url))
-/** As `npm run errand`, the Containerfile and the systemd unit start it. */
+/** As started by `npm run errand`, the Containerfile and the systemd unit. */
 const memoryEnv = { MALLOC_ARENA_MAX: '2', MALLOC_MMAP_THRESHOLD_: '131072' }
 const memoryOption = '--max-semi-space-size=4'
 const watch = fileURLToPath(new URL('./hostile-watch.ts', import.meta.url))
-/** Of the processor's time: a stop for the disk, or for other programs, is told and not judged. */
+/** CPU time. Delays by the disk or other programs are reported but not judged. */
 const loopMsMax = 100
 const grownMbMax = 100
 const honestP99MsMax = 250
 const residentEveryMs = 200
-/** Of the watch. */
+/** Reporting interval of the watch. */
 const tellMs = 500
 const restMs = 3000
 const endMsMax = 120_000
 const processesEndMsMax = 20_000
-/** Of the run's time, for attacks one at a time; the rest of it is all of them at once. */
+/** Share of the run for attacks one at a time; the rest runs all of them together. */
 const shortTogether = 6
 const aloneShareMax = 0.4
 const aloneMsMax = 25_000
 const names = Object.keys(attacks) as AttackName[]
 
-/** Every attack alone and then all at once, beside ten honest users, for `times` minutes; on SQLite. */
+/** Runs every attack alone, then all together, beside ten honest users, for `times` minutes; on SQLite. */
 export function run(options: FaultOptions): Promise<FaultReport> {
   return reportOn('hostile', options, async (tally) => {
     const place = newDataDir()
@@ -56,7 +56,6 @@ export function run(options: FaultOptions): Promise<FaultReport> {
   })
 }
 
-/** The same on PostgreSQL. */
 export function runPostgres(options: FaultOptions): Promise<FaultReport> {
   return reportOn('hostile-postgres', options, async (tally) => {
     const database = await FaultDatabase.start({ isDurable: true })
@@ -109,7 +108,7 @@ async function beHostile({ env, options, place, tally }: Hostile): Promise<void>
     const run = new HostileRun({ attackers, memory, server, tally, watchFile })
     const totalMs = isShort ? 24_000 : times * 60_000
     await run.rest('warm-up', isShort ? 1500 : Math.min(30_000, totalMs / 10))
-    // On a busy machine each phase takes as long as its slowest attack, so the short form has few of them.
+    // On a busy machine each phase lasts as long as its slowest attack, so the short form has few phases.
     const together = isShort ? shortTogether : 1
     const phaseMs = Math.min(aloneMsMax, (totalMs * aloneShareMax) / names.length) * together
     for (let n = 0; n < names.length; n += together) {
@@ -147,7 +146,7 @@ async function beHostile({ env, options, place, tally }: Hostile): Promise<void>
   }
 }
 
-/** Those with the mark in their environment or, as servers of connectors, among their arguments. */
+/** Processes with the mark in their environment or, for connector servers, in their arguments. */
 function processesOf(mark: string): string[] {
   return readdirSync('/proc').filter((pid) => {
     if (!/^\d+$/.test(pid)) return false
@@ -176,7 +175,6 @@ function loadOf(
   return load
 }
 
-/** What the server's process has in memory, all the time. */
 class ResidentMemory {
   readonly #startedAt = Date.now()
   readonly #seen: { at: number; mb: number }[] = []
@@ -187,7 +185,7 @@ class ResidentMemory {
       try {
         this.#seen.push({ at: Date.now(), mb: residentBytes(pid!) / 2 ** 20 })
       } catch {
-        // The process has ended, which is noticed elsewhere.
+        // The process has exited, which is detected elsewhere.
       }
     }
     look()
@@ -206,7 +204,7 @@ class ResidentMemory {
     return Math.max(...this.#seen.filter((one) => one.at >= at).map(({ mb }) => mb))
   }
 
-  /** The least and the most of every minute, ten minutes a line. */
+  /** Minimum and maximum of every minute, ten minutes per line. */
   byMinute(): string[] {
     const minutes = Map.groupBy(this.#seen, ({ at }) => Math.floor((at - this.#startedAt) / 60_000))
     const cells = [...minutes].map(([minute, some]) => {
@@ -257,7 +255,7 @@ class HostileRun {
           const broken = Object.keys(answers).filter((label) => label.startsWith('the attack failed'))
           demandEqual(broken, [], `${name} is carried out`)
         }
-        // What the attack has left under way is its own.
+        // Work still in progress counts for this attack.
         await delay(restAfterMs)
       }),
     )
@@ -279,7 +277,7 @@ class HostileRun {
     )
   }
 
-  /** Tells of every phase, and which numbers were not held. */
+  /** Reports every phase, and the bounds that were exceeded. */
   judge({ answers, settledLate }: HonestOutcome, isShort: boolean): void {
     const { tally, watchFile } = this.#parts
     demand(existsSync(watchFile), 'the loop of the server is watched')
@@ -288,7 +286,7 @@ class HostileRun {
       .split('\n')
       .map((line) => JSON.parse(line) as Watched)
     const gap = (text: string) => void (isShort || tally.gaps.push(text))
-    // What is told at first is of the half second before, when the service started.
+    // The first report covers the half second before the phase.
     const some = ({ from, to }: Phase) => ({
       seen: watched.filter(({ at }) => at >= from + tellMs && at <= to),
       asked: answers.filter(({ at }) => at >= from && at <= to),
@@ -333,7 +331,6 @@ class HostileRun {
   }
 }
 
-/** Whose answer waits for no agent. */
 function isQuick(kind: HonestKind): boolean {
   return kind !== 'poll' && kind !== 'reply'
 }

@@ -11,8 +11,8 @@ import { demand, demandEqual, until } from '../support/until.ts'
 
 type Case = { name: string; isOfDatabase: boolean; faults: string[]; mayExit: boolean }
 
-// Only a sync or a write of the log that goes on failing leaves it unknown what the disk holds: the server may exit then,
-// and recovery decides.
+// Only a sync or WAL write that keeps failing leaves the state on disk unknown. The server may exit then, and recovery
+// decides.
 const cases: readonly Case[] = [
   { name: 'no room for writes to the log', isOfDatabase: true, faults: ['pwrite64:error=ENOSPC'], mayExit: false },
   { name: 'every sync of the log fails', isOfDatabase: true, faults: ['fsync,fdatasync:error=EIO'], mayExit: true },
@@ -61,7 +61,7 @@ async function failFor(
     const stopped = new AbortController()
     let injection: Awaited<ReturnType<typeof injectInto>> | undefined
     try {
-      // Of every kind: the threads that write payloads come with the first of them.
+      // One of every kind: payload writer threads start with the first payload.
       for (let n = 0; n < 5; n++) demandEqual(await load.create(url), 200, 'a task before')
       const loading = load.run(url, { refusals: [503], signal: stopped.signal, clients: 5, talkers: 1 })
       const file = databaseFile(dataDir)

@@ -15,7 +15,7 @@ import { demandEqual } from '../support/until.ts'
 const killsPerFolder = 10
 const failuresMax = 5
 const startMs = 900
-/** Most of what can go wrong goes wrong in the first moments after a start; the rest is over all of three seconds. */
+/** Most failures happen in the first moments after a start; the rest are spread over three seconds. */
 const instants: readonly { share: number; loadMs: number }[] = [
   { share: 0.5, loadMs: 400 },
   { share: 0.8, loadMs: 1000 },
@@ -34,9 +34,9 @@ const noFigures = {
 }
 
 /**
- * kill -9 at a random moment under load, again and again on one data directory; a quarter of the restarts is killed too.
- * Each directory has a seed of its own, so that a run that was broken off goes on with the next ones; with many to do,
- * two are under way at a time.
+ * Kills the server with kill -9 at random moments under load, repeatedly on one data directory. A quarter of the
+ * restarts are killed, too. Each directory has its own seed, so that an interrupted run resumes with the next one. Long
+ * runs process two at a time.
  */
 export function run(options: FaultOptions): Promise<FaultReport> {
   return reportOn('kill-at-random', options, async (tally) => {
@@ -77,11 +77,11 @@ type KillFolder = {
   n: number
   kills: number
   isShort: boolean
-  /** Of PostgreSQL, with what a server has to be told; a new data directory where it is left out. */
+  /** A PostgreSQL database and the server's environment; omitted for a new data directory. */
   database?: { place: DatabasePlace; env: Record<string, string> }
 }
 
-/** Its tries count when all of them are made: a run that is broken off makes them again. */
+/** Its tries count only when all are done: a resumed run repeats them. */
 export async function killFolder(total: Tally, { database, isShort, kills, n }: KillFolder): Promise<void> {
   const random = new Random(total.random.seed + n)
   const tally = new Tally(random)
@@ -104,7 +104,7 @@ export async function killFolder(total: Tally, { database, isShort, kills, n }: 
     server = undefined
     await tally.attempt(`kill ${kill} of directory ${n}`, async () => {
       const loading = load.run(killed.url)
-      // A first connection and its plans take their time.
+      // The first connection and its query plans take time.
       await delay(instantMs(random, isShort) + (database ? 500 : 0))
       demandEqual(await killed.end('SIGKILL'), null, 'the exit code of what was killed')
       figures.kills++
@@ -119,7 +119,7 @@ export async function killFolder(total: Tally, { database, isShort, kills, n }: 
   }
   if (server) {
     await tally.attempt(`the stop after the kills of directory ${n}`, async () => {
-      // What was on its way at a kill is sent again when its lease has passed.
+      // Events in flight during a kill are resent after their lease has expired.
       await sink.check(place, { all: !isShort })
       demandEqual(await server!.end('SIGTERM'), 0, 'the exit code of the last stop')
       load.wholePayloads.clear()
@@ -137,13 +137,13 @@ export async function killFolder(total: Tally, { database, isShort, kills, n }: 
     if (endedMs > 5000) slowest.lateEnds!++
     if (endedMs > slowest.slowestEndMs!) Object.assign(slowest, { slowestEndMs: endedMs, itsWaitMs: waitedMs })
   }
-  // What failed is kept, to be looked at.
+  // Failed directories are kept for inspection.
   if (tally.failures.length > 0) return void total.notes.push(`the data directory is kept: ${dataDir}`)
   rmSync(dataDir, { recursive: true, force: true })
   rmSync(notes, { force: true })
 }
 
-/** Two accounts that have enough, one that spends what it is credited, and one that pays. */
+/** Two accounts with ample balance, one that spends its credits, and one that pays. */
 export async function openLoad(place: Place, notes: string, random: Random): Promise<FaultLoad> {
   const rich = await openRichAccount(place)
   const others = [await openRichAccount(place, 'second@example.com')]
@@ -182,7 +182,7 @@ function addTo(total: Tally, { failures, held, tries }: Tally, figures: Record<s
 
 type KilledStart = { config: string; env: Record<string, string>; afterMs: number }
 
-/** A start that is killed while it opens the database, recovers or loads its agents. */
+/** Kills a start while it opens the database, recovers or loads its agents. */
 async function killStart(dataDir: string, { afterMs, ...options }: KilledStart): Promise<void> {
   const started = startProcess({
     dataDir,

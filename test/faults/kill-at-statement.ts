@@ -1,6 +1,6 @@
-// Loaded before a server (NODE_OPTIONS --import): kills it as its Nth step that changes the database or syncs a payload is
-// about to be made, N from KILL_AT_STATEMENT, or with KILL_WHEN=after as soon as it is made; or tells how many there were
-// so far, in the file COUNT_STATEMENTS.
+// Preloaded into a server (NODE_OPTIONS --import). Kills it before its Nth step that changes the database or syncs a
+// payload, N from KILL_AT_STATEMENT, or right after it with KILL_WHEN=after. With COUNT_STATEMENTS it writes the number
+// of steps so far to that file.
 import { writeFileSync } from 'node:fs'
 import { open } from 'node:fs/promises'
 import { isMainThread } from 'node:worker_threads'

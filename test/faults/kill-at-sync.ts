@@ -10,10 +10,13 @@ import { demandTracing, injecting } from './tracing.ts'
 import { demand, demandEqual } from '../support/until.ts'
 
 const loadMsMax = 20_000
-/** A start makes about twenty syncs; a few steps reach behind it. */
+/** A start makes about twenty syncs; a few steps reach beyond it. */
 const shortStep = 14
 
-/** kill -9 as the server enters its Nth sync, for every N: those of its start, then those of tasks, chats and payloads. */
+/**
+ * Kills the server as it enters its Nth sync, for every N: first those of its start, then those of tasks, chats and
+ * payloads.
+ */
 export function run(options: FaultOptions): Promise<FaultReport> {
   return reportOn('kill-at-sync', options, async (tally) => {
     demandTracing()

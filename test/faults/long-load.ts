@@ -10,12 +10,12 @@ import { reportOn, type FaultOptions, type FaultReport, type Tally } from './fau
 import { residentBytes } from './slow-reader.ts'
 
 const minuteMs = 60_000
-/** Of `npm run errand`. */
+/** As set by `npm run errand`. */
 const memory = { NODE_OPTIONS: '--max-semi-space-size=4' }
-/** How much the median of the last quarter may be over that of the one before. */
+/** Maximum growth of the median from the third to the last quarter. */
 const grownMbMax = 10
 
-/** Everything that users do, mixed, for as many minutes as `times` says: resident memory stops growing. */
+/** A mix of all user actions for `times` minutes: resident memory stops growing. */
 export function run(options: FaultOptions): Promise<FaultReport> {
   return reportOn('long-load', options, async (tally) => {
     const dataDir = newDataDir()
@@ -62,11 +62,10 @@ async function watch({ child, url }: ServerProcess, { isShort, times }: FaultOpt
   const quarter = Math.floor(samples.length / 4)
   const grown = median(samples.slice(-quarter)) - median(samples.slice(-2 * quarter, -quarter))
   tally.notes.push(`the median of the last quarter is ${grown.toFixed(1)} MB over that of the one before`)
-  // In seconds memory is still being taken.
+  // Within seconds memory is still growing.
   if (!isShort) demand(grown < grownMbMax, `resident memory grew by ${grown.toFixed(1)} MB in the last quarter`)
 }
 
-/** Lists, batches, messages, downloads, pages and metrics, one after the other. */
 async function readAll(
   { url }: ServerProcess,
   { account, owners, charged }: FaultLoad,
@@ -101,7 +100,7 @@ async function readAll(
   }
 }
 
-/** Sessions of a few messages, which are deleted. */
+/** Creates short sessions and deletes them. */
 async function talkShortly({ url }: ServerProcess, { account }: FaultLoad, signal: AbortSignal): Promise<void> {
   while (!signal.aborted) {
     const { body } = await call(url, account, ['POST', '/api/sessions', { agentId: 'talk' }])

@@ -17,10 +17,10 @@ const healthMsMax = 1000
 const looksMax = 3
 const spareFiles = 1000
 const slowSockets = 200
-/** The time that a request's head may take, and the pause between two looks at it. */
+/** Time allowed for a request's head, and the interval between two checks. */
 const slowMsMax = 20_000 + 30_000 + 5000
 
-/** `times` connections that say nothing, beside which the service is well; then clients that send a byte a second. */
+/** Opens `times` silent connections, while the service stays healthy; then clients that send one byte per second. */
 export function run(options: FaultOptions): Promise<FaultReport> {
   return reportOn('connections', options, async (tally) => {
     const filesMax = Number(execFileSync('sh', ['-c', 'ulimit -n'], { encoding: 'utf8' }))
@@ -70,7 +70,10 @@ function openSome({ url }: ServerProcess, count: number): Promise<Socket>[] {
   )
 }
 
-/** Health is answered in time, and a task is accepted. Others may have the processors at any one moment, so a few are tried. */
+/**
+ * Health responds in time and a task is accepted. Other processes may use the CPUs at any moment, so it tries several
+ * times.
+ */
 async function expectWell({ url }: ServerProcess, load: FaultLoad): Promise<number> {
   let tookMs = Infinity
   for (let look = 0; look < looksMax && tookMs > healthMsMax; look++) {

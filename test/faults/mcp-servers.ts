@@ -23,7 +23,7 @@ const bad: readonly Bad[] = [
   { name: 'leaves a stubborn child behind', server: 'serve', tool: 'spawn', ends: 'completed' },
 ]
 
-/** MCP servers that misbehave fail their own runs; none, and nothing that they started, is left behind. */
+/** Misbehaving MCP servers fail only their own runs. None of their processes or children remain. */
 export function run(options: FaultOptions): Promise<FaultReport> {
   return reportOn('mcp-servers', options, async (tally) => {
     const dataDir = newDataDir()
@@ -76,7 +76,7 @@ async function useBad(server: ServerProcess, load: FaultLoad, one: Bad & { conne
   demand(well.body.status === 'completed', 'the next run is well')
 }
 
-/** Processes with the mark that the configuration gives to all servers of that process, and what these have started. */
+/** Processes with the mark of this process's server configuration, and their children. */
 function serversOf({ child }: ServerProcess): string[] {
   return readdirSync('/proc').filter((pid) => {
     if (!/^\d+$/.test(pid)) return false

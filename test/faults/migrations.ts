@@ -15,7 +15,7 @@ const killer = fileURLToPath(new URL('./kill-at-statement.ts', import.meta.url))
 const env = { ...unlimited, ERRAND_LOG_LEVEL: 'error', ERRAND_AGENT_THREADS: '1' }
 const preloaded = { ...env, NODE_OPTIONS: `--import=${killer}` }
 
-/** Rows of each release, by the number of migrations that it had. */
+/** Rows of each release, by its number of migrations. */
 const fillings: readonly string[] = [
   `INSERT INTO users (id, email, password_hash, is_admin, created_at)
      VALUES ('user_1', 'ada@example.com', 'of a password', 1, 1000), ('user_2', 'bob@example.com', NULL, 0, 2000);
@@ -55,11 +55,14 @@ const fillings: readonly string[] = [
   '',
   '',
   `UPDATE sessions SET spent = 5 WHERE id = 'ses_1';`,
-  // What ended before there were events has none.
+  // Work that ended before events existed has none.
   `INSERT INTO settings (name, value) VALUES ('events-since', '2000');`,
 ]
 
-/** Databases of every earlier release, migrated by servers that are killed at `times` of their statements; and a newer one. */
+/**
+ * Migrates databases of every earlier release with servers that are killed at `times` of their statements; and opens a
+ * newer one.
+ */
 export function run(options: FaultOptions): Promise<FaultReport> {
   return reportOn('migrations', options, async (tally) => {
     const folder = newDataDir()
@@ -79,7 +82,7 @@ export function run(options: FaultOptions): Promise<FaultReport> {
 
 type Migration = { count: number; older: string; fresh: string; times: number }
 
-/** Kills at the first statement, and from there on evenly over all of them, so that there are at most `times` kills. */
+/** Kills at the first statement, then evenly over all of them, at most `times` times. */
 async function killEach(tally: Tally, { count, fresh, older, times }: Migration): Promise<string> {
   const total = await countStatements(older)
   const step = Math.max(1, total / times)
@@ -110,19 +113,17 @@ function copyOf(older: string): string {
   return dataDir
 }
 
-/** A server that brings the database up to date, and stops. */
 async function migrate(dataDir: string): Promise<void> {
   const server = await startProcess({ dataDir, env })
   demandEqual(await server.end('SIGTERM'), 0, 'the exit code')
 }
 
-/** One that is killed at a statement, at the latest when it listens. */
+/** Kills a start at a statement, or once it listens. */
 async function killAt(dataDir: string, statement: number): Promise<void> {
   const start = startProcess({ dataDir, env: { ...preloaded, KILL_AT_STATEMENT: String(statement) } })
   await (await start.catch(() => undefined))?.end('SIGKILL')
 }
 
-/** How many statements a start on that database runs before it listens. */
 async function countStatements(older: string): Promise<number> {
   const dataDir = copyOf(older)
   const file = join(dataDir, 'counted')
@@ -133,7 +134,7 @@ async function countStatements(older: string): Promise<number> {
   return counted
 }
 
-/** All values of the tables that stand for counts and sums; columns that a migration adds are left out. */
+/** All values of the tables that hold counts and sums, without columns added by migrations. */
 function contentOf(dataDir: string): Record<string, unknown> {
   const columns: Record<string, string> = {
     accounts: 'user_id, balance, held',

@@ -6,10 +6,7 @@ import testAgents from '../support/test-agents.ts'
 
 const params = z.object({ file: z.string(), ms: z.number() })
 
-/**
- * Notes its begin and its end in a file, with its process and the time: the file knows of every run that ever was,
- * whatever became of the server.
- */
+/** Writes start, end, process and time to a file, which records every run whatever happens to the server. */
 async function note({ params: { file, ms }, taskId }: TaskRun<z.output<typeof params>>): Promise<object> {
   appendFileSync(file, `${taskId} begins ${process.pid} ${Date.now()}\n`)
   await delay(ms)
@@ -19,7 +16,7 @@ async function note({ params: { file, ms }, taskId }: TaskRun<z.output<typeof pa
 
 const metered = z.object({ ...params.shape, pages: z.number() })
 
-/** As `note`, and is charged by the page. */
+/** Like `note`, but charged by the page. */
 async function meter(run: TaskRun<z.output<typeof metered>>): Promise<object> {
   const { charge, params } = run
   const half = Math.floor(params.pages / 2)
@@ -29,7 +26,7 @@ async function meter(run: TaskRun<z.output<typeof metered>>): Promise<object> {
   return waited
 }
 
-/** As `note`, and ends when it is told to, within a moment. */
+/** Like `note`, but stops promptly when aborted. */
 async function heed({ params: { file, ms }, signal, taskId }: TaskRun<z.output<typeof params>>): Promise<object> {
   appendFileSync(file, `${taskId} begins ${process.pid} ${Date.now()}\n`)
   try {
@@ -40,7 +37,6 @@ async function heed({ params: { file, ms }, signal, taskId }: TaskRun<z.output<t
   return { waited: ms }
 }
 
-/** The test agents, and one whose runs can be counted. */
 export default defineConfig({
   ...testAgents,
   agents: [

@@ -1,22 +1,22 @@
 import { connect, type Socket } from 'node:net'
 
-// A load generator in a process of its own, which is forked with an IPC channel, sent one `Order` and answers with one
-// `Outcome`. A closed loop sends the next request of a connection when the last one is answered, and so finds what the
-// server can serve. An open loop sends at a rate, whatever the server does, and counts the time of an answer from when
-// its request was due: a server that stalls is not spared the requests that were due meanwhile. Written on sockets with
-// prepared bytes, since the server under load needs the cores.
+// A load generator in a forked process with an IPC channel. It receives one `Order` and returns one `Outcome`.
+//
+// A closed loop sends a connection's next request after the last response, and so finds the server's capacity. An open
+// loop sends at a fixed rate and measures latency from each request's due time, so a stalled server is charged for the
+// requests due meanwhile. It writes prepared bytes to sockets, because the server under load needs the cores.
 
 export type Order = {
   url: string
   key: string
-  /** What the reads read. */
+  /** The task for the reads. */
   taskId: string
-  /** Sessions that take a chat at a time each. */
+  /** Sessions, each with one chat at a time. */
   sessions: readonly string[]
   seconds: number
-  /** Requests a second; null for the closed loop. */
+  /** Requests per second; null for the closed loop. */
   rate: number | null
-  /** Opened at the start in the closed loop; at most so many in the open one. */
+  /** Connections opened at the start in the closed loop; their maximum in the open one. */
   connections: number
 }
 
@@ -25,22 +25,20 @@ export type Latencies = { count: number; p50Ms: number; p99Ms: number; maxMs: nu
 export type Outcome = {
   sent: number
   accepted: Latencies
-  /** The same by what was asked for. */
   byKind: Record<Kind, Latencies>
   refused: Latencies
-  /** Answers that are neither 200 nor a 503 with Retry-After, as `<kind> <status>`. */
+  /** Responses other than 200 or 503 with Retry-After, as `<kind> <status>`. */
   other: Record<string, number>
-  /** Requests whose connection was closed without an answer. */
+  /** Requests whose connection was closed without a response. */
   broken: number
-  /** Requests that nobody had answered long after the last one was sent. */
+  /** Requests still unanswered long after the last one was sent. */
   hung: number
-  /** Connections in use at most. */
   connections: number
-  /** How late the generator itself has been. */
+  /** The maximum delay of the generator itself. */
   lateMsMax: number
   seconds: number
   taskIds: string[]
-  /** What each chat that ended well said it cost: pairs of session and amount. */
+  /** Charges reported by successful chats, as pairs of session and amount. */
   charged: [sessionId: string, costUsd: string][]
 }
 
@@ -113,7 +111,7 @@ class Generator {
     await pause(endAt - performance.now())
   }
 
-  /** The clients were there before their load doubled; more connections are opened when all of these are in use. */
+  /** These clients existed before the load doubled. More connections are opened when all of these are in use. */
   async #openSome(): Promise<void> {
     for (let n = 0; n < openBefore; n++) this.#idle.push(this.#connect()!)
     await Promise.all(this.#idle.map(({ connected }) => connected))
@@ -177,7 +175,7 @@ class Generator {
 
   #answered(connection: Connection, { dueAt, kind, sessionId }: Request, { body, head, headAt, status }: Answer): void {
     this.#pending--
-    // A chat goes on for as long as its agent; what was waited for is its begin.
+    // A chat lasts as long as its agent, so only its start is measured.
     const tookMs = headAt - dueAt
     if (status === 200) this.#times[kind].push(tookMs)
     else if (status === 503 && /\r\nretry-after: \d/i.test(head)) this.#refused.push(tookMs)
@@ -203,7 +201,7 @@ type Listeners = {
   onClose: (request: Request | undefined) => void
 }
 
-/** One request at a time. */
+/** Handles one request at a time. */
 class Connection {
   readonly #socket: Socket
   readonly #listeners: Listeners

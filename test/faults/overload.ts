@@ -18,10 +18,10 @@ const watchedMsMax = 1000
 const grownBytesMax = 300 * 2 ** 20
 const backlogMsMax = 300_000
 const generator = fileURLToPath(new URL('./open-loop.ts', import.meta.url))
-/** What the service does by default about overload is what is tried here. */
+/** Tests the service's default overload protection. */
 const { ERRAND_MAX_LOOP_DELAY_MS: _, ...settings } = unlimited
 
-/** Finds what a server can serve, then sends twice as much: what it accepts it answers in time, the rest get 503. */
+/** Finds the server's capacity, then sends twice as much: accepted requests are answered in time, the rest get 503. */
 export function run(options: FaultOptions): Promise<FaultReport> {
   return reportOn('overload', options, async (tally) => {
     const dataDir = newDataDir()
@@ -62,7 +62,7 @@ export function run(options: FaultOptions): Promise<FaultReport> {
   })
 }
 
-/** The most answers of 200 a second, with more and more clients. */
+/** Maximum rate of 200 responses, with an increasing number of clients. */
 async function findCapacity(order: Omit<Order, 'connections'>, load: FaultLoad): Promise<number> {
   let most = 0
   for (const connections of [16, 64, 256]) {
@@ -90,7 +90,7 @@ async function overload({ load, server, tally }: Tried, order: Order): Promise<v
   demandEqual(outcome.other, {}, 'answers beside 200 and a 503 with Retry-After')
   demandEqual([outcome.hung, outcome.broken], [0, 0], 'requests without an answer')
   demand(outcome.accepted.count > 0, 'requests are accepted')
-  // How fast a machine is that others use too is not for every run to judge.
+  // Short runs do not judge the speed of a shared machine.
   if (outcome.seconds < 5) return
   demand(outcome.refused.count > 0, 'twice the load is more than is accepted')
   demand(outcome.accepted.p99Ms < acceptedMsMax, `the p99 of what was accepted is ${outcome.accepted.p99Ms} ms`)
@@ -101,7 +101,7 @@ async function overload({ load, server, tally }: Tried, order: Order): Promise<v
 
 const hungMsMax = 5000
 
-/** Health and metrics as the operator asks for them meanwhile, and the memory. */
+/** Polls health and metrics as an operator would, and samples the memory. */
 async function watch({ child, url }: ServerProcess, end: AbortSignal): Promise<{ most: number; slowestMs: number }> {
   let most = 0
   let slowestMs = 0
@@ -139,7 +139,6 @@ function learn({ accepted, account, charged, owners }: FaultLoad, outcome: Outco
   }
 }
 
-/** A backlog that is done a piece at a time, counted by an index. */
 async function untilDone(dataDir: string): Promise<number> {
   return await until('every accepted task has ended', backlogMsMax, async () => {
     await delay(100)

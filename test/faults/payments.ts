@@ -15,30 +15,30 @@ const capStep = 2000
 const openMin = 4
 
 type Account = { userId: string; key: string }
-/** An event that nobody has answered yet. */
+/** A provider event without a response so far. */
 type Told = { topupId: string; event: StubEvent; change: SimChange }
 type Sent = 'answered' | 'refused' | 'gone'
 
 /**
- * A user who pays and spends, with a key that may spend so much only, and whose payments are taken back; and what the
- * provider knows of it, which is sent until it is answered, as it does.
+ * A user who pays and spends, has a key with a spend limit, and whose payments are reversed. Like the provider, it
+ * resends events until they are answered.
  */
 export class Payments {
-  /** With the key that is limited. */
+  /** Has the limited key. */
   readonly account: Account
   readonly stub: StripeStub
   readonly unexpected: string[] = []
-  /** With one that is not. */
+  /** Has an unlimited key. */
   readonly manager: Account
   readonly #keyId: string
-  /** Begun and not paid. */
+  /** Top-ups not yet paid. */
   readonly #open: string[] = []
   readonly #topups = new Map<string, SimTopup>()
   #unanswered: Told[] = []
-  /** Those that were answered since the server was started, and before that: only the latter are sent once more. */
+  /** Events answered since the server's start (`answered`), and before it (`kept`). Only the latter are resent. */
   readonly #answered: Told[] = []
   readonly #kept: Told[] = []
-  /** The highest that was asked for, whether that was answered or not. */
+  /** The highest cap requested, answered or not. */
   #cap = capStep
 
   private constructor(stub: StripeStub, of: Record<'account' | 'manager', Account> & { keyId: string }) {
@@ -60,7 +60,6 @@ export class Payments {
     await this.stub.stop()
   }
 
-  /** What the server has to be told. */
   get env(): Record<string, string> {
     return {
       ERRAND_STRIPE_SECRET_KEY: stubKeys.secretKey,
@@ -73,7 +72,7 @@ export class Payments {
     return [...this.#topups.values()].filter(({ isPaid }) => isPaid).length
   }
 
-  /** Pays once; its events come twice at once. Null where it is refused for now, undefined when the server is gone. */
+  /** Pays once and sends each event twice in parallel. Null if rejected for now, undefined if the server is gone. */
   async pay(url: string): Promise<string | null | undefined> {
     const id = this.#open.pop() ?? (await this.#begin(url))
     if (!id) return id
@@ -95,11 +94,11 @@ export class Payments {
     return id
   }
 
-  /** Takes a payment back, by a refund or by a dispute that is won or not; false when the server is gone. */
+  /** Reverses a payment by a refund or a dispute, won or lost; false if the server is gone. */
   async takeBack(url: string, topupId: string, random: Random): Promise<boolean> {
     const { stub } = this
     const intent = stub.intentOf(topupId)
-    // Most of it all, of which something is spent by then.
+    // Mostly the whole amount, part of which has been spent by then.
     const cents = random.below(4) === 0 ? 1 + random.below(intent.amount) : intent.amount
     if (random.below(2) === 0) {
       this.#tell(topupId, stub.refund(intent, cents), { kind: 'refunded', refunded: cents * centUnits })
@@ -113,18 +112,17 @@ export class Payments {
     return (await this.#sendAll(url)) !== 'gone'
   }
 
-  /** The limited key may spend more. */
   async raiseCap(url: string): Promise<void> {
     this.#cap += capStep
     await this.#ask(url, ['PATCH', `/api/keys/${this.#keyId}`, { limitUsd: formatUsd(this.#cap) }])
   }
 
-  /** Whether an admission of the account may be refused so: by its key's limit, what is owed, or the balance. */
+  /** Whether this is an expected rejection: by the key's limit, debt, or the balance. */
   isRefusal({ body, status }: { status: number; body: { message: string } }): boolean {
     return status === 403 && /may spend|is owed|balance/i.test(body.message)
   }
 
-  /** What nobody answered, until it is; and what was answered before, once more. */
+  /** Resends events until they are answered, and some answered before once more. */
   async repeatUnanswered(url: string): Promise<void> {
     this.#unanswered.push(...this.#kept.slice(-5))
     this.#kept.push(...this.#answered.splice(0))
@@ -132,7 +130,7 @@ export class Payments {
       demand(tries < 200, 'payment events are answered')
       demand((await this.#sendAll(url)) !== 'gone', 'payment events are answered by a server that was started')
     }
-    // So that a load begins with payments, however soon it ends.
+    // A load starts with payments, however soon it ends.
     while (this.#open.length < openMin) {
       const id = await this.#begin(url)
       demand(id !== undefined, 'a top-up is begun')
@@ -145,7 +143,7 @@ export class Payments {
     learn(this.#topups.get(topupId)!, change)
   }
 
-  /** All that nobody has answered, the newest first, each twice at once. */
+  /** Sends all unanswered events, the newest first, each twice in parallel. */
   async #sendAll(url: string): Promise<Sent> {
     const told = this.#unanswered.toReversed()
     const sent = await Promise.all(told.flatMap(({ event }) => [this.#send(url, event), this.#send(url, event)]))
@@ -173,7 +171,7 @@ export class Payments {
     }
   }
 
-  /** Of rows of a service that has nothing under way, and has answered all that was told. */
+  /** Checks the rows of an idle service that has answered all events. */
   check(rows: RowSource): void {
     const { userId } = this.account
     demandEqual(this.unexpected, [], 'answers to payments that nobody expects')

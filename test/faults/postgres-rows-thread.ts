@@ -6,7 +6,7 @@ import { isLostConnection } from '../../server/store/postgres/connection/pg-erro
 import { verifyLedger } from '../../server/store/postgres/verify-ledger.ts'
 import type { RowsReply, RowsRequest } from './postgres-rows.ts'
 
-// Asks a PostgreSQL server for a thread that waits until it is told.
+// Queries a PostgreSQL server for a thread that blocks until the response.
 
 const { port, signal, url } = workerData as { port: MessagePort; signal: Int32Array; url: string }
 const { types } = createRequire(import.meta.url)('pg') as {
@@ -26,13 +26,13 @@ async function answer(client: PgClient, request: Exclude<RowsRequest, { close: t
     if (name === undefined) names.set(text, (name = `rows_${names.size}`))
     return client.query({ name, text, values })
   }
-  // All are sent before the first is answered.
+  // Sends all of them before the first response.
   const begun = client.query('BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY')
   const results = await Promise.all([begun, ...request.queries.map(ask), client.query('COMMIT')])
   return { rows: results.slice(1, -1).map(({ rows }) => rows) }
 }
 
-/** The server may have been started again since the last question, or be about to be. */
+/** The server may have restarted since the last query, or be about to. */
 async function ask(request: Exclude<RowsRequest, { close: true }>): Promise<RowsReply> {
   for (let tries = 1; ; tries++) {
     let client: PgClient | undefined

@@ -9,8 +9,8 @@ const answerMsMax = 120_000
 const opened = new Map<string, PostgresRows>()
 
 /**
- * Reads of PostgreSQL that are answered before the caller goes on, as SQLite's are: a thread asks the server, and this
- * one waits for it. So what is checked against rows is still so when the check ends.
+ * Synchronous reads of PostgreSQL, like SQLite's: a worker thread queries the server while this one blocks. So a
+ * check's rows are still current when it ends.
  */
 export class PostgresRows {
   readonly #signal: Int32Array
@@ -27,7 +27,7 @@ export class PostgresRows {
     new Worker(program, { workerData, transferList: [port2] }).unref()
   }
 
-  /** The reader of that database, one for all who ask. */
+  /** The database's shared reader. */
   static of(url: string): PostgresRows {
     let rows = opened.get(url)
     if (!rows) opened.set(url, (rows = new PostgresRows(url)))
@@ -38,7 +38,6 @@ export class PostgresRows {
     return this.snapshot([[sql, ...values]])[0] as Row[]
   }
 
-  /** Several reads that see one and the same commit. */
   snapshot(queries: readonly (readonly [sql: string, ...values: unknown[]])[]): unknown[][] {
     const sent = queries.map(([sql, ...values]) => {
       let n = 0
@@ -54,7 +53,7 @@ export class PostgresRows {
   #ask(request: RowsRequest): RowsReply {
     const before = Atomics.load(this.#signal, 0)
     this.#port.postMessage(request)
-    // The thread wakes whoever waits after it has counted, which by then may be the next question.
+    // The worker counts before it wakes this thread, so a late wake-up may hit the next query.
     while (Atomics.load(this.#signal, 0) === before) {
       if (Atomics.wait(this.#signal, 0, before, answerMsMax) === 'timed-out')
         throw new Error('PostgreSQL does not answer')
@@ -64,7 +63,6 @@ export class PostgresRows {
     return reply
   }
 
-  /** Ends its connection and its thread. */
   close(): void {
     opened.delete(this.#url)
     this.#ask({ close: true })

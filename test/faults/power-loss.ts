@@ -22,8 +22,8 @@ const pageBytes = 4096
 const lossesPerFolder = 20
 
 /**
- * Loses the power at a random moment under load, again and again: the next server starts on what was synced and nothing
- * else. In every second loss the disk has also kept a random part of the pages that were written and not yet synced.
+ * Simulates power loss at random moments under load: the next server starts on synced data only. In every second loss
+ * the disk has also kept random unsynced pages.
  */
 export function run(options: FaultOptions): Promise<FaultReport> {
   return reportOn('power-loss', options, async (tally) => {
@@ -34,7 +34,7 @@ export function run(options: FaultOptions): Promise<FaultReport> {
     let accepted = 0
     while (tally.tries < times && tally.failures.length === 0) {
       let dataDir = join(folder, `disk-${tally.tries}`)
-      // The notes of the agents are on another disk.
+      // The agents' notes are on another disk.
       const notes = `${dataDir}.notes`
       const load = new FaultLoad(await openRichAccount(dataDir), tally.random, { notes })
       const start = (disk: string) => ({ env: mirrored(disk, library), config: notedAgents })
@@ -66,7 +66,7 @@ function mirrorOf(dataDir: string): string {
   return `${dataDir}+`
 }
 
-/** The environment of a server whose syncs reach the mirror, which begins with what a stopped server has left. */
+/** Environment of a server whose syncs reach the mirror, which starts as a copy of the stopped server's data. */
 function mirrored(dataDir: string, library: string): Record<string, string> {
   const mirror = mirrorOf(dataDir)
   const contents = `${mirror}.contents`
@@ -85,7 +85,7 @@ function mirrored(dataDir: string, library: string): Record<string, string> {
   return { ...settings, LD_PRELOAD: library, MIRROR_FROM: dataDir, MIRROR_TO: mirror }
 }
 
-/** Of the pages that were written after their last sync, a disk may have kept any. */
+/** A disk may keep any of the pages written after their last sync. */
 function keepSomePages({ lost, kept, random }: { lost: string; kept: string; random: Random }): void {
   for (const name of ['errand.db', 'errand.db-wal']) {
     if (!existsSync(join(lost, name)) || !existsSync(join(kept, name))) continue

@@ -42,10 +42,12 @@ const rogues: readonly Rogue[] = [
   ...returnedNames.map((what) => ({ name: `returns ${what}`, endpointId: 'rogue.return', params: { what } })),
 ]
 
-/** Where the odd values begin. */
+/** Index of the first odd value. */
 const oddFrom = rogues.findIndex(({ endpointId }) => endpointId === 'rogue.throw')
 
-/** Agents that misbehave in every way, each beside a run that is well: it fails itself only, and nothing is left behind. */
+/**
+ * Agents that misbehave in every way, each beside a healthy run. Only their own runs fail, and nothing is left behind.
+ */
 export function run(options: FaultOptions): Promise<FaultReport> {
   return reportOn('rogue-agents', options, async (tally) => {
     const dataDir = newDataDir()

@@ -6,13 +6,13 @@ import { PostgresRows } from './postgres-rows.ts'
 
 type Value = string | number | readonly string[] | readonly number[]
 
-/** Reads the rows of a service's database beside it, by SQL that both engines know; `?` stands for a value. */
+/** Reads rows of a service's database with SQL that both engines support; `?` is a placeholder. */
 export type RowSource = {
   all<Row>(sql: string, ...values: Value[]): Row[]
   verifyLedger(): LedgerReport
 }
 
-/** Where a service keeps its data: in a directory, or with a URL in a database of PostgreSQL. */
+/** Location of a service's data: a directory, plus a URL for PostgreSQL. */
 export type Place = string | DatabasePlace
 export type DatabasePlace = { dataDir: string; databaseUrl: string }
 
@@ -20,7 +20,7 @@ export function dataDirOf(place: Place): string {
   return typeof place === 'string' ? place : place.dataDir
 }
 
-/** Reads of one place, whose server may be at work. */
+/** Reads from one place, whose server may be running. */
 export function readPlace<Result>(place: Place, read: (rows: RowSource) => Result): Result {
   if (typeof place !== 'string') return read(PostgresRows.of(place.databaseUrl))
   const db = new Database(databaseFile(place), { readonly: true, timeout: 5000 })

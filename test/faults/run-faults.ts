@@ -5,8 +5,8 @@ import { Command, InvalidArgumentError } from 'commander'
 import { elsewhere, faults } from './fault-list.ts'
 import type { Fault, FaultReport } from './fault-report.ts'
 
-// `npm run faults`: the long form of every fault. Exits 1 when something did not hold. What was found so far is in a
-// file all the time, from which a run that was broken off goes on.
+// `npm run faults`: the long form of every fault. Exits with 1 if a check failed. A file holds the results so far, from
+// which an interrupted run can resume.
 
 type Options = { only?: string[]; times?: number; seed?: number; short?: boolean; resume?: boolean; report: string }
 type Saved = { seed: number; finished: string[]; reports: FaultReport[] }
@@ -54,7 +54,7 @@ function startingPoint(): Saved {
 }
 
 const saved = startingPoint()
-// The servers of a run that is broken off end with it.
+// The servers of an interrupted run stop with it.
 for (const signal of ['SIGINT', 'SIGTERM'] as const) process.once(signal, () => process.exit(130))
 mkdirSync(dirname(options.report), { recursive: true })
 

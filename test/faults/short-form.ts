@@ -8,8 +8,8 @@ const timeoutMs = 300_000
 const atOnce = 2
 
 /**
- * A test of the short form of each that the tier has. Most of a fault is waiting, so two are made at a time, before the
- * tests that look at what they found.
+ * Defines a test for each short form in this tier. Faults mostly wait, so two run at a time, before the tests that
+ * check their results.
  */
 export function testShort(...names: (keyof typeof faults)[]): void {
   const timesOf = (name: keyof typeof faults) => ofTier(faults[name].times.small, faults[name].times.short)

@@ -15,12 +15,11 @@ const delta = 'x'.repeat(2000)
 const grownBytesMax = 20 * 2 ** 20
 const pauseMs = 2000
 
-/** Resident memory of a process. */
 export function residentBytes(pid: number): number {
   return Number(/VmRSS:\s+(\d+) kB/.exec(readFileSync(`/proc/${pid}/status`, 'utf8'))![1]) * 1024
 }
 
-/** A client that stops reading a reply of 50 MB, of a chat and of a stored response, and reads on later. */
+/** Clients that pause while reading a 50 MB chat reply and a stored response, and continue later. */
 export function run(options: FaultOptions): Promise<FaultReport> {
   return reportOn('slow-reader', options, async (tally) => {
     const dataDir = newDataDir()
@@ -80,7 +79,7 @@ async function download({ child, url }: ServerProcess, account: Account): Promis
   const created = await call(url, account, ['POST', '/api/tasks', { endpointId: 'test.large', params }])
   const ended = await call(url, account, ['GET', `/api/tasks/${created.body.taskId}?wait=30`])
   demandEqual(ended.body.status, 'completed', 'the task with a large response')
-  // What the run took of memory has to be given back first, or the download could hide in it.
+  // The run's memory has to be released first, or it could hide the download's.
   const before = await settledResident(child.pid!)
   const response = await new Promise<IncomingMessage>((resolve, reject) => {
     get(ended.body.responseUri, resolve).on('error', reject)
@@ -96,7 +95,7 @@ async function download({ child, url }: ServerProcess, account: Account): Promis
   return most - before
 }
 
-/** When it no longer falls. */
+/** Waits until it no longer falls. */
 async function settledResident(pid: number): Promise<number> {
   for (let before = residentBytes(pid); ;) {
     await delay(500)

@@ -15,8 +15,8 @@ const killMsMax = 60_000
 const stepsMax = 400
 
 /**
- * kill -9 as a server is about to make a random one of its first steps under load, or just made it: a BEGIN, a savepoint,
- * a row, a COMMIT, the sync of a payload. Takes nothing but Node.
+ * Kills a server with kill -9 before or right after one of its first steps under load, chosen at random: a BEGIN, a
+ * savepoint, a row, a COMMIT, or a payload's sync. Needs only Node.
  */
 export function run(options: FaultOptions): Promise<FaultReport> {
   return reportOn('kill-at-statement', options, async (tally) => {
@@ -57,7 +57,6 @@ export function run(options: FaultOptions): Promise<FaultReport> {
   })
 }
 
-/** How many steps a start takes before the server listens. */
 async function countStart(dataDir: string): Promise<number> {
   const file = join(dataDir, 'counted')
   const server = await startProcess({ dataDir, env: { ...preloaded, COUNT_STATEMENTS: file }, config: notedAgents })

@@ -7,14 +7,14 @@ import { within } from '../support/until.ts'
 const attachMsMax = 15_000
 const detachMsMax = 15_000
 
-/** Throws unless strace is installed and the system allows it to trace, as some containers do not. */
+/** Throws unless strace is installed and permitted; some containers forbid it. */
 export function demandTracing(): void {
   const { error, status, stderr } = spawnSync('strace', ['-o', '/dev/null', 'true'], { timeout: attachMsMax })
   if (error) throw new CannotRun('strace', error.message)
   if (status !== 0) throw new CannotRun('strace', String(stderr).trim())
 }
 
-/** A command line before the server's own that makes the fault at its `nth` call of each thread. */
+/** Command prefix that injects the fault at each thread's `nth` call. */
 export function injecting(calls: string, fault: string, nth: number): string[] {
   // Not with --seccomp-bpf, under which strace 6.1 sends no signal.
   const inject = `inject=${calls}:${fault}:when=${nth}`
@@ -22,15 +22,13 @@ export function injecting(calls: string, fault: string, nth: number): string[] {
 }
 
 export type Injection = {
-  /** The main thread serves and writes the database; others, those that are there by now, write payloads. */
+  /** The main thread serves requests and writes the database. Others write payloads; only existing ones count. */
   threads: 'main' | 'others'
-  /** What strace's `inject` takes. */
+  /** In the syntax of strace's `inject`. */
   faults: readonly string[]
-  /** Only calls on these files. */
   paths?: readonly string[]
 }
 
-/** Makes the faults in a process that runs, until `stop`. */
 export async function injectInto(
   pid: number,
   { faults, paths = [], threads }: Injection,
@@ -65,7 +63,7 @@ export async function injectInto(
   const attached = new Promise<void>((resolve, reject) => {
     tracer.stderr.on('data', (chunk: Buffer) => {
       log += chunk.toString()
-      // A thread may have ended since it was listed.
+      // A thread may have exited since it was listed.
       if ((log.match(/attached|No such process/g) ?? []).length >= ids.length) resolve()
     })
     exited.then(
