@@ -8,7 +8,7 @@ import {
   type CodeAgentConfig,
 } from '../../server/agents/config/define-config.ts'
 
-/** One thing that a reply of `talk` does. Files are how a test and an agent in a thread speak to each other. */
+/** One step of a reply of `talk`. Tests and agents in threads communicate through files. */
 export type Step =
   | { do: 'text' | 'reasoning'; delta: string; times?: number }
   | { do: 'call'; id: string; name?: string; arguments?: unknown }
@@ -20,34 +20,33 @@ export type Step =
       reasoningTokens?: number
       cachedPromptTokens?: number
     }
-  /** Yields just this, whatever it is. */
+  /** Yields exactly this value. */
   | { do: 'raw'; part: unknown }
-  /** What the reply was given, as JSON in one delta. */
+  /** Sends one of the run's inputs, as JSON in one delta. */
   | { do: 'tell'; what: 'history' | 'params' | 'message' }
-  /** Waits for that long, and throws when the signal fires. */
+  /** Waits that long; throws when the signal fires. */
   | { do: 'wait'; ms: number }
-  /** Waits for that long, whatever the signal says. */
+  /** Waits that long; ignores the signal. */
   | { do: 'sleep'; ms: number }
-  /** Waits until the file exists, whatever the signal says. */
+  /** Waits until the file exists; ignores the signal. */
   | { do: 'await-file'; file: string }
   | { do: 'touch'; file: string }
-  /** Adds a line to the file when the signal fires. */
+  /** Appends a line to the file when the signal fires. */
   | { do: 'note-abort'; file: string }
-  /** Waits for the signal. */
   | { do: 'await-abort' }
   | { do: 'throw'; message: string }
   | { do: 'throw-value'; value: unknown }
   | { do: 'block'; ms: number }
   | { do: 'exit' }
-  /** That many deltas as fast as they are taken, or with a pause of `everyMs` after each; the file is told how far it came. */
+  /** Sends that many deltas at full speed, or with a pause of `everyMs` after each. Writes its progress to the file. */
   | { do: 'flood'; times: number; delta: string; everyMs?: number; file?: string }
-  /** An output that is nested that deep. */
+  /** An output with that many levels of nesting. */
   | { do: 'nested'; id: string; levels: number }
   | { do: 'late-throw'; ms: number }
 
 export const say = (...steps: Step[]): string => JSON.stringify(steps)
 
-/** Carries out the steps of a message that is JSON; repeats any other. */
+/** Runs the steps of a JSON message; echoes any other message. */
 async function* reply(run: ChatRun): AsyncGenerator<ChatPart> {
   if (!run.message.startsWith('[{')) {
     yield { type: 'text', delta: `You said: ${run.message}` }
@@ -96,7 +95,7 @@ async function* carryOut(step: Step, run: ChatRun): AsyncGenerator<ChatPart> {
   }
 }
 
-/** The steps that yield nothing. */
+/** Steps without output. */
 async function act(step: Step, signal: AbortSignal): Promise<void> {
   switch (step.do) {
     case 'wait':
@@ -143,7 +142,7 @@ async function* flood({ delta, everyMs, file, times }: Step & { do: 'flood' }): 
   }
 }
 
-/** Rates with so many digits that costs have to be rounded. */
+/** Rates with enough digits to require rounding. */
 export const talkPricing = {
   inputPer1kUsd: '0.150005',
   cachedInputPer1kUsd: '0.05',
@@ -163,7 +162,7 @@ function variant(id: string, chat: Partial<NonNullable<CodeAgentConfig['chat']>>
   return { kind: 'code', id, name: id, chat: { ...talk.chat!, ...chat } }
 }
 
-/** Agents of chats alone, for threads and in memory; each does what its message tells it. */
+/** Chat-only agents, for threads and inline runs. Each follows its message. */
 export default defineConfig({
   agents: [
     talk,

@@ -2,26 +2,23 @@ import { request, type IncomingHttpHeaders, type IncomingMessage } from 'node:ht
 import { setImmediate as nextTurn } from 'node:timers/promises'
 import { waitMsMax, within } from './until.ts'
 
-/** An event as it was read, and when. */
 export type ReadEvent = { event: any; at: number }
 
 type OpenChat = {
   url: string
   key?: string | null
-  /** Sent as it is when it is a text; without one the request is a GET. */
+  /** A string is sent unchanged. Without a body the request is a GET. */
   body?: unknown
   headers?: Record<string, string>
   path?: string
-  /** Whether to leave the body of the answer unread. */
   isPaused?: boolean
 }
 
-/** A chat on a connection of its own, read line by line; it can stop reading, and it can leave. */
+/** A chat on its own connection, read line by line. Can stop reading, and can leave. */
 export class ChatReader {
   readonly status: number
   readonly headers: IncomingHttpHeaders
   readonly events: ReadEvent[] = []
-  /** The text of the whole answer. */
   text = ''
   readonly #response: IncomingMessage
   #line = ''
@@ -40,7 +37,6 @@ export class ChatReader {
     response.on('error', () => this.#ended(false))
   }
 
-  /** Sends the request and resolves with the head of its answer. */
   static open({ body, headers, isPaused = false, key, path = '/api/chat', url }: OpenChat): Promise<ChatReader> {
     const text = body === undefined || typeof body === 'string' ? body : JSON.stringify(body)
     const answered = new Promise<ChatReader>((resolve, reject) => {
@@ -91,7 +87,7 @@ export class ChatReader {
     return within(`more of a chat, after ${this.text.slice(-300)}`, waitMsMax, next)
   }
 
-  /** Stops reading: what is on its way fills the buffers, and then the server's. */
+  /** Stops reading. Data in flight fills the client's buffers, then the server's. */
   pause(): void {
     this.#response.pause()
   }
@@ -101,12 +97,11 @@ export class ChatReader {
     this.#response.resume()
   }
 
-  /** Closes the connection. */
   leave(): void {
     this.#response.destroy()
   }
 
-  /** Resolves with the first event of the kind; throws when the stream ends without one. */
+  /** Resolves with the first event of that type; throws if the stream ends without one. */
   async until(type: string): Promise<any> {
     for (;;) {
       const found = this.events.find(({ event }) => event.type === type)
@@ -116,19 +111,17 @@ export class ChatReader {
     }
   }
 
-  /** Resolves with all events when the answer has ended. */
   async all(): Promise<any[]> {
     while (!this.#hasEnded) await this.#change()
     await nextTurn()
     return this.events.map(({ event }) => event)
   }
 
-  /** The last event, when the answer has ended. */
   async end(): Promise<any> {
     return (await this.all()).at(-1)
   }
 
-  /** Whether the connection was closed in the middle of the answer; resolves when it has ended. */
+  /** Whether the connection was closed during the response; resolves at its end. */
   async wasCutOff(): Promise<boolean> {
     await this.all()
     return !this.#isWhole || this.#line !== ''

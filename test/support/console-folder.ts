@@ -4,8 +4,8 @@ import { fileURLToPath } from 'node:url'
 let folder: string | undefined
 
 /**
- * The built console, of these very sources: built now when it is not. Whoever builds it elsewhere, to leave that of the
- * checkout alone, names the folder.
+ * The console built from these sources, on demand. `ERRAND_CONSOLE_DIST` overrides the folder, so that the checkout's
+ * own build stays untouched.
  */
 export function builtConsole(): string {
   folder ??= process.env['ERRAND_CONSOLE_DIST'] ?? build()

@@ -1,6 +1,5 @@
 import type { Clock } from '../../server/kernel/clock.ts'
 
-/** A clock that stands still until a test moves it. */
 export class FakeClock implements Clock {
   #now: number
 

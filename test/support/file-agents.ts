@@ -1,22 +1,21 @@
 import { createOpenAICompatible } from '@ai-sdk/openai-compatible'
 import type { ErrandConfig, MessagePart } from '../../server/agents/config/define-config.ts'
 
-// Agents that take files: a model that sees them, one that does not, and one that tells what it was given.
+// Agents that take files: a model that sees them, one that does not, and one that reports its input.
 
 export const accepts = ['image/*', 'application/pdf', 'text/*']
 export const imageTokensMax = 2000
-/** Small, because a document without a bound of its own holds the rest of it. */
+/** Small, because a document without its own bound reserves the rest of it. */
 export const smallContext = 8000
 export const rates = { inputPer1kUsd: '0.1', outputPer1kUsd: '0.2' }
 
-/** What an agent was given, as it tells it. */
 function told(parts: readonly MessagePart[] | undefined): string {
   return (parts ?? [])
     .map((part) => (part.type === 'text' ? part.text : `${part.filename}:${part.mediaType}:${part.data?.length}`))
     .join('|')
 }
 
-/** Their model is of the provider at that address. */
+/** The agents' model uses the provider at that URL. */
 export function fileAgents(url: string, { contextTokens = smallContext } = {}): ErrandConfig {
   const model = createOpenAICompatible({ name: 'stub', baseURL: `${url}/v1`, apiKey: 'k', includeUsage: true })(
     'stub-1',

@@ -1,6 +1,6 @@
 import { defineConfig } from '../../server/agents/config/define-config.ts'
 
-/** An agent that costs nothing, tells the sizes of the files that it is given, and hangs if it is told to. */
+/** A free agent that reports the sizes of its files, and hangs on demand. */
 export default defineConfig({
   agents: [
     {

@@ -1,7 +1,7 @@
 import { afterAll, afterEach, expect } from 'vitest'
 import { openResources, removeFolders } from './resources.ts'
 
-// A test that leaves a server, a store or a process behind fails, and only that test.
+// Fails each test that leaves a server, a store or a process behind.
 afterEach(() => {
   const left = [...openResources]
   openResources.clear()

@@ -9,22 +9,20 @@ import type { AddressInfo } from 'node:net'
 import { setImmediate as nextTurn } from 'node:timers/promises'
 import { openResources } from './resources.ts'
 
-/** A request as the provider got it. */
 export type ModelRequest = {
   path: string
   headers: IncomingHttpHeaders
   body: any
   at: number
-  /** When the client closed the connection before the answer was whole. */
+  /** Time at which the client closed the connection before the response was complete. */
   abortedAt: number | null
 }
 
-/** What a provider does with one request. */
 export type Script = (response: ServerResponse, request: ModelRequest) => void | Promise<void>
 
 /**
- * A language model provider on a port of its own: node:http and the wire format of OpenAI's chat completions, or
- * whatever bytes a script writes. Each request is answered by the next script; the last one answers all further ones.
+ * A model provider on its own port: node:http with OpenAI's chat completions format, or any bytes a script writes. Each
+ * request takes the next script; the last one handles all further requests.
  */
 export class ModelProvider {
   readonly requests: ModelRequest[] = []
@@ -49,7 +47,6 @@ export class ModelProvider {
     return `model provider on ${this.url}`
   }
 
-  /** Forgets the requests so far and answers the next ones by these scripts. */
   play(...scripts: Script[]): void {
     this.requests.length = 0
     this.#scripts = scripts
@@ -91,10 +88,10 @@ type WireUsage = {
 export type Reply = {
   reasoning?: string[]
   text?: string[]
-  /** The arguments as JSON text, or in pieces of it. */
+  /** Arguments as a JSON string, or its pieces. */
   calls?: { id: string; name: string; args: string | string[] }[]
   finish?: string
-  /** Null for a provider that reports none. */
+  /** Null: reports no usage. */
   usage?: WireUsage | null
 }
 
@@ -102,7 +99,7 @@ export const plainUsage: WireUsage = { prompt_tokens: 100, completion_tokens: 20
 
 const head = { id: 'chatcmpl-1', created: 1_767_225_600, model: 'stub-1' }
 
-/** A right answer, as a stream where one is asked for and else whole. */
+/** A correct response, streamed if the request asks for it. */
 export function reply(content: Reply): Script {
   return async (response, { body }) => {
     if (!body.stream) return sendJson(response, wholeAnswer(content))
@@ -115,7 +112,7 @@ export function reply(content: Reply): Script {
   }
 }
 
-/** The beginning of an answer, and then what `next` does; the answer is a stream. */
+/** Starts a streamed response, then runs `next`. */
 export function replyThen(content: Reply, next: Script): Script {
   return async (response, request) => {
     beginStream(response)
@@ -124,7 +121,7 @@ export function replyThen(content: Reply, next: Script): Script {
   }
 }
 
-/** An HTTP error with the body that OpenAI's have. `retryAfterMs` of 1 keeps the client's retries quick. */
+/** An HTTP error with OpenAI's error body. A `retryAfterMs` of 1 makes the client's retries quick. */
 export function refuse(
   status: number,
   message: string,
@@ -136,7 +133,7 @@ export function refuse(
   }
 }
 
-/** An answer of these bytes, each in a chunk of its own. */
+/** A response of these bytes, each in its own chunk. */
 export function sendBytes(chunks: readonly (string | Uint8Array)[], { status = 200, type = 'text/event-stream' } = {}) {
   return async (response: ServerResponse): Promise<void> => {
     response.writeHead(status, { 'Content-Type': type, 'Retry-After-Ms': '1' })
@@ -145,7 +142,7 @@ export function sendBytes(chunks: readonly (string | Uint8Array)[], { status = 2
   }
 }
 
-/** One event of a stream and its end, such as an error in the middle. */
+/** Sends one event and ends the stream, for example with an error in the middle. */
 export function sendLast(event: unknown): Script {
   return async (response) => {
     await sendEvent(response, event)
@@ -153,16 +150,13 @@ export function sendLast(event: unknown): Script {
   }
 }
 
-/** Closes the connection, whatever has been sent on it. */
 export const cut: Script = (response) => void response.destroy()
 
-/** Ends the answer as if it were whole. */
+/** Ends the response as if it were complete. */
 export const endEarly: Script = (response) => void response.end()
 
-/** Sends nothing more. */
 export const hang: Script = () => {}
 
-/** The delta again and again, until the client leaves. */
 export function endless(delta: string, everyMs = 5): Script {
   return (response) => {
     if (!response.headersSent) beginStream(response)
@@ -186,18 +180,16 @@ function sendEvent(response: ServerResponse, event: unknown): Promise<void> {
   return write(response, eventText(event))
 }
 
-/** An event of a stream as it is sent. */
 export function eventText(event: unknown): string {
   return `data: ${JSON.stringify(event)}\n\n`
 }
 
-/** Each write is a chunk of the transfer encoding, so a client reads it by itself. */
+/** Sends a separate transfer chunk, which the client reads separately. */
 async function write(response: ServerResponse, chunk: string | Uint8Array): Promise<void> {
   response.write(chunk)
   await nextTurn()
 }
 
-/** A chunk with this delta. */
 export function plainChunk(delta: object) {
   return chunkOf([{ index: 0, delta, finish_reason: null }])
 }

@@ -4,12 +4,12 @@ import { openPostgresStoreBeside } from '../../server/store/postgres/postgres-st
 import type { PostgresServer } from './postgres-server.ts'
 import type { RawDatabase, TestEngine } from './test-engine.ts'
 
-/** Processes of one installation share their secret. */
+/** Shared by all processes of an installation. */
 const secret = 'a secret of the tests only'
-/** A node that is gone keeps what it held for this long. */
+/** A dead node's leases last this long. */
 const limits = { leaseSeconds: 1 }
 
-/** A database on the server for every data directory, made when it is first asked for. */
+/** One database per data directory, created on first use. */
 export function postgresDatabases(server: PostgresServer): TestEngine & { removeAll(): Promise<void> } {
   const databases = new Map<string, Promise<string>>()
   const urlOf = (dataDir: string) => {
@@ -25,7 +25,7 @@ export function postgresDatabases(server: PostgresServer): TestEngine & { remove
   return {
     name: 'PostgreSQL',
     databaseUrl: urlOf,
-    // Each is a copy of a database that is already migrated.
+    // Databases are copies of a migrated one.
     prepare: () => {},
     environment: async (dataDir) => ({
       ERRAND_DATABASE_URL: await urlOf(dataDir),

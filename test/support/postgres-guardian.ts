@@ -2,9 +2,8 @@ import { statfsSync } from 'node:fs'
 import { freemem } from 'node:os'
 import { PostgresProcess } from './postgres-process.ts'
 
-// A process that runs a PostgreSQL server for another, until that one closes its end of the pipe or is gone, however it
-// went: then the server is stopped and its folder removed. Its argument is the settings of the server, as JSON. Answers one
-// line of JSON.
+// Runs a PostgreSQL server for another process, until that process closes the pipe or dies. Then it stops the server
+// and removes its folder. Its argument is the server's settings as JSON. It responds with one line of JSON.
 
 const bytesNeeded = 2_000_000_000
 
@@ -12,14 +11,14 @@ const isLeft = new Promise<void>((resolve) => {
   process.stdin.resume()
   process.stdin.once('close', resolve)
 })
-// Whom it answers may be gone already.
+// The reader may already be gone.
 process.stdout.on('error', () => {})
 
 const given = JSON.parse(process.argv[2] ?? '{}') as Record<string, string>
-// Who wants commits to be synced wants a disk.
+// Durable commits need a real disk.
 const isDurable = given['fsync'] === 'on'
 const settings = {
-  // What a crash of the machine would lose is of no interest here, and the disk is slow.
+  // Data lost in a machine crash does not matter here, and the disk is slow.
   ...(!isDurable && { fsync: 'off', full_page_writes: 'off' }),
   wal_level: 'minimal',
   max_wal_senders: '0',
@@ -40,7 +39,7 @@ try {
 }
 process.exit(0)
 
-/** A database is 300 files, which a busy disk takes half a second to copy, and memory 15 ms. */
+/** A database has 300 files: copying them takes half a second on a busy disk, and 15 ms in memory. */
 function roomyMemory(): string | undefined {
   const memory = process.env['ERRAND_TESTS_MEMORY'] ?? '/dev/shm'
   try {

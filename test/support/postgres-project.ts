@@ -3,7 +3,7 @@ import { postgresDatabases } from './postgres-databases.ts'
 import { connectPostgres } from './postgres-server.ts'
 import { useEngine } from './test-engine.ts'
 
-// Every file of the project that runs on PostgreSQL begins with this: its services keep what they know there.
+// Setup file of the PostgreSQL project: its services store their data in PostgreSQL.
 
 const server = connectPostgres(inject('postgresUrl'))
 const databases = postgresDatabases(server)

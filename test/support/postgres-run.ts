@@ -3,12 +3,11 @@ import { startPostgres } from './postgres-server.ts'
 
 declare module 'vitest' {
   interface ProvidedContext {
-    /** The PostgreSQL server of this run. */
     postgresUrl: string
   }
 }
 
-/** Starts the server that all test files of the project share; a run without one fails, and says why. */
+/** Starts the server that all test files of the project share. If it cannot start, the run fails with the reason. */
 export default async function startForRun(project: TestProject): Promise<() => Promise<void>> {
   const server = await startPostgres()
   project.provide('postgresUrl', server.url)

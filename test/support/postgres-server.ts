@@ -10,11 +10,10 @@ import { openPostgresStore } from '../../server/store/postgres/postgres-store.ts
 import { CannotRun } from './test-parts.ts'
 import { within } from './until.ts'
 
-/** A real PostgreSQL server. */
 export type PostgresServer = {
-  /** Of the server, for `connectPostgres`. */
+  /** URL of the server, for `connectPostgres`. */
   url: string
-  /** The URL of a new database, with the schema unless it is to be empty. */
+  /** URL of a new database, with the schema unless `isEmpty` is set. */
   newDatabase(options?: { isEmpty?: boolean }): Promise<string>
   dropDatabase(url: string): Promise<void>
   stop(): Promise<void>
@@ -25,9 +24,12 @@ const template = 'errand_template'
 const startMsMax = 120_000
 const stopMsMax = 30_000
 
-/** Starts a server in a temporary folder on a free port, which ends with this process; throws CannotRun where it cannot. */
+/**
+ * Starts a server in a temporary folder on a free port, which stops with this process. Throws CannotRun if it cannot
+ * start.
+ */
 export async function startPostgres(settings: Record<string, string> = {}): Promise<PostgresServer> {
-  // A group of its own: an interrupt of the terminal ends the tests first, and then the server.
+  // Its own process group, so that an interrupt of the terminal ends the tests before the server.
   const child = spawn(process.execPath, [guardian, JSON.stringify(settings)], {
     detached: true,
     stdio: ['pipe', 'pipe', 'pipe'],
@@ -53,7 +55,7 @@ export async function startPostgres(settings: Record<string, string> = {}): Prom
   }
   try {
     const url = await server.newDatabase({ isEmpty: true, name: template })
-    // What a store makes when it is opened for the first time is made once for all.
+    // Objects created by the first opening of a store are created once for all databases.
     await (await openPostgresStore({ databaseUrl: url, limits: resolveLimits({}, {}), connectionsMax: 2 })).close()
   } catch (error) {
     await stop()
@@ -66,13 +68,13 @@ type OwnDatabases = Omit<PostgresServer, 'newDatabase'> & {
   newDatabase(options?: { isEmpty?: boolean; name?: string }): Promise<string>
 }
 
-/** Makes databases on a server that another process started; `stop` leaves the server as it is. */
+/** Creates databases on a server started by another process; `stop` leaves the server running. */
 export function connectPostgres(serverUrl: string): OwnDatabases {
   const admin = openPool(serverUrl, 1)
   return {
     url: serverUrl,
     newDatabase: async ({ isEmpty = false, name = `errand_${randomBytes(8).toString('hex')}` } = {}) => {
-      // Copying files takes 15 ms in memory; by way of the log it is 30, and the first drop 500.
+      // Copying files takes 15 ms in memory. Copying through the WAL takes 30 ms, and the first drop 500 ms.
       await admin.query(`CREATE DATABASE ${name} STRATEGY FILE_COPY ${isEmpty ? '' : `TEMPLATE ${template}`}`)
       const url = new URL(serverUrl)
       url.pathname = name
@@ -85,7 +87,7 @@ export function connectPostgres(serverUrl: string): OwnDatabases {
   }
 }
 
-/** Connections beside the store's own. */
+/** Uses a pool separate from the store's. */
 export async function withPool<Result>(url: string, use: (pool: PgPool) => Promise<Result>): Promise<Result> {
   const pool = openPool(url, 1)
   try {

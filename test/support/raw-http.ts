@@ -7,9 +7,9 @@ import { countRows, engine, withRaw, type RawDatabase } from './test-engine.ts'
 import { waitMsMax, within } from './until.ts'
 import { startService, type Answer, type Person, type TestService } from './test-service.ts'
 
-// Requests of exact bytes, which no HTTP library would send, and what must hold of every request that is refused.
+// Requests of exact bytes, which no HTTP library would send, and the properties of every rejection.
 
-/** A connection that sends what it is told and reads answers one by one; closed at the end of a `using` block. */
+/** A raw connection that reads responses one by one. A `using` block closes it. */
 export class RawConnection {
   readonly #socket: Socket
   readonly #name: string
@@ -29,11 +29,11 @@ export class RawConnection {
       this.#hasEnded = true
       this.#onChange()
     }
-    // A connection that the server has reset has ended too.
+    // A connection reset by the server has ended, too.
     socket.on('error', onEnd).on('end', onEnd).on('close', onEnd)
   }
 
-  /** Half-open: that the server has ended its side does not end ours. */
+  /** Half-open: the server's end does not close the client's side. */
   static async open(url: string): Promise<RawConnection> {
     const { hostname, port } = new URL(url)
     const socket = connect({ host: hostname, port: Number(port), allowHalfOpen: true })
@@ -41,7 +41,7 @@ export class RawConnection {
     return new RawConnection(socket)
   }
 
-  /** Everything that was received and not yet read as an answer. */
+  /** Received bytes that no response has consumed. */
   get received(): Buffer {
     return this.#received
   }
@@ -51,7 +51,6 @@ export class RawConnection {
     return new Promise((resolve) => this.#socket.write(bytes, () => resolve()))
   }
 
-  /** Stops reading, as a slow client does. */
   pause(): void {
     this.#socket.pause()
   }
@@ -60,12 +59,11 @@ export class RawConnection {
     this.#socket.resume()
   }
 
-  /** Ends our side only: nothing more will be sent, and answers are still read. */
+  /** Closes the sending side only; responses are still read. */
   finishSending(): void {
     this.#socket.end()
   }
 
-  /** Ends the connection with a reset instead of an orderly close. */
   reset(): void {
     this.#socket.resetAndDestroy()
   }
@@ -80,7 +78,7 @@ export class RawConnection {
     openResources.delete(this.#name)
   }
 
-  /** The next answer; undefined when the connection ends before it is whole. */
+  /** The next response; undefined if the connection ends before it is complete. */
   async readAnswer({ isHead = false } = {}): Promise<Answer | undefined> {
     for (;;) {
       const parsed = parseAnswer(this.#received, isHead)
@@ -93,12 +91,12 @@ export class RawConnection {
     }
   }
 
-  /** Resolves when anything has been received. */
+  /** Resolves when the first bytes arrive. */
   async begun(): Promise<void> {
     while (this.#received.length === 0 && !this.#hasEnded) await this.#change()
   }
 
-  /** Resolves when the server has ended its side. */
+  /** Resolves when the server has closed its side. */
   async ended(): Promise<void> {
     while (!this.#hasEnded) await this.#change()
   }
@@ -141,7 +139,7 @@ function parseBody(
   }
 }
 
-/** Sends the bytes on a connection of their own; the answer to them, undefined when there is none. */
+/** Sends bytes on a new connection and resolves with the response, if any. */
 export async function sendRaw(
   url: string,
   bytes: string | Buffer,
@@ -153,8 +151,8 @@ export async function sendRaw(
 }
 
 /**
- * The bytes of a request; Host and the body's length are added. A line is written as UTF-8 when it has characters
- * beyond a byte, so that `\xff` is that byte itself.
+ * Request bytes, with Host and the body's length added. Lines are UTF-8 if they contain characters above U+00FF;
+ * otherwise `\xff` is that byte itself.
  */
 export function rawRequest(target: string, lines: readonly string[], body: string | Buffer = ''): Buffer {
   const length = Buffer.byteLength(body)
@@ -173,17 +171,17 @@ export function rawRequest(target: string, lines: readonly string[], body: strin
   ])
 }
 
-/** A service and a user of it; what a refused request must leave as it was. */
+/** A service and one of its users, whose state rejected requests must not change. */
 export type Guarded = { service: TestService; person: Person; raw?: RawDatabase }
 
-/** One service for all tests of a file, since none of them may change anything. It is stopped after the last one. */
+/** One service for all tests of a file, because none of them may change anything. It is stopped after the last one. */
 export function shareService(options?: Parameters<typeof startService>[0]): Guarded {
   const guarded = {} as Guarded
   beforeAll(async () => {
     guarded.service = await startService(options)
     guarded.person = await guarded.service.createPerson()
     guarded.raw = await engine().openRaw(guarded.service.dataDir)
-    // The leak check looks after every test; this service outlives them and is stopped below.
+    // The leak check runs after every test, but this service outlives them and is stopped below.
     openResources.delete(`service on ${guarded.service.url}`)
   })
   afterAll(async () => {
@@ -205,7 +203,7 @@ async function stateOf({ service, person, raw }: Guarded): Promise<object> {
   }
 }
 
-/** Does it, and asserts that no balance, row, payload or slot of the rate window has changed. */
+/** Asserts that the action changes no balance, row, payload or rate limit slot. */
 export async function expectUnchanged<Result>(guarded: Guarded, act: () => Promise<Result>): Promise<Result> {
   const before = await stateOf(guarded)
   const result = await act()
@@ -215,9 +213,9 @@ export async function expectUnchanged<Result>(guarded: Guarded, act: () => Promi
 
 export type Refusal = {
   status: number
-  /** The `error` of the body, where the status has more than one. */
+  /** The `error` of the body, if the status has more than one. */
   error?: string
-  /** A path that `details` must name. */
+  /** A path that `details` must contain. */
   field?: string
   message?: RegExp
 }
@@ -236,7 +234,7 @@ const errorOfStatus: Record<number, string> = {
   431: 'Request header fields too large',
 }
 
-/** The refusal over REST: its status, its body, and that nothing was changed. */
+/** Asserts a rejection over REST: its status, its body, and no changes. */
 export async function expectRefused(
   guarded: Guarded,
   expected: Refusal,
@@ -247,7 +245,7 @@ export async function expectRefused(
   return answer!
 }
 
-/** The contract's error body, with `details` that name the field when it is a 400, and nothing of our own insides. */
+/** Asserts the contract's error body, with the field in the `details` of a 400, and no internals. */
 export function expectErrorBody(answer: Answer | undefined, { status, error, field, message }: Refusal): void {
   expect(answer, 'is answered').toBeDefined()
   const { body, headers } = answer!
@@ -266,7 +264,7 @@ export function expectErrorBody(answer: Answer | undefined, { status, error, fie
   expect(JSON.stringify(body)).not.toMatch(/node_modules|\.ts:\d|SQLITE|at \w+ \(/)
 }
 
-/** The same over typed RPC, where the error is an envelope with the catalogue's code. */
+/** Asserts the same over typed RPC, whose error is an envelope with the catalogue's code. */
 export function expectRpcError(envelope: any, { status, field, message }: Refusal): void {
   const { data, message: text } = envelope.error.json
   expect(data.httpStatus, JSON.stringify(envelope).slice(0, 500)).toBe(status)

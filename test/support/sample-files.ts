@@ -1,8 +1,8 @@
 import { crc32, deflateSync } from 'node:zlib'
 
-// Files as people send them, made here so that each can be broken in its own way.
+// Realistic files, generated so that each can be broken in its own way.
 
-/** A whole PNG of that size, in one colour. */
+/** A valid PNG of that size in one color. */
 export function png(width = 64, height = 48, grey = 0x7f): Buffer {
   const header = Buffer.alloc(13)
   header.writeUInt32BE(width, 0)
@@ -27,7 +27,7 @@ function chunk(type: string, data: Buffer): Buffer {
   return Buffer.concat([length, typed, sum])
 }
 
-/** The header of a JPEG, which is all that is looked at, behind a segment of another kind. */
+/** A JPEG header after another segment; only the header is examined. */
 export function jpeg(width = 640, height = 480): Buffer {
   const frame = Buffer.from([0xff, 0xc0, 0, 11, 8, height >> 8, height & 255, width >> 8, width & 255, 1, 1, 0x11, 0])
   return Buffer.concat([Buffer.from([0xff, 0xd8, 0xff, 0xe0, 0, 6, 1, 2, 3, 4]), frame, Buffer.from([0xff, 0xd9])])
@@ -35,7 +35,6 @@ export function jpeg(width = 640, height = 480): Buffer {
 
 export const pdf = Buffer.from('%PDF-1.4\n1 0 obj\n<< /Type /Catalog >>\nendobj\n%%EOF\n')
 
-/** A PDF with so many page objects. */
 export function pdfOf(pages: number): Buffer {
   const kids = Array.from({ length: pages }, (_, n) => `${n + 3} 0 R`).join(' ')
   const objects = Array.from({ length: pages }, (_, n) => `${n + 3} 0 obj\n<</Type /Page /Parent 2 0 R>>\nendobj\n`)

@@ -4,7 +4,7 @@ import { temporaryFolder } from './resources.ts'
 
 let template: Buffer | undefined
 
-/** Writes an empty database with the current schema into the folder. It is migrated once for all tests of a worker. */
+/** Writes an empty migrated database into the folder. Migrates once per test worker. */
 export function writeMigrated(dataDir: string): void {
   template ??= migrate()
   writeFileSync(databaseFile(dataDir), template, { mode: 0o600 })

@@ -2,13 +2,12 @@ import { readdirSync, readFileSync, rmSync, utimesSync, writeFileSync } from 'no
 import { join } from 'node:path'
 import { engine, queryRows } from './test-engine.ts'
 
-/** The payloads of a service where it keeps them, behind its back. */
 export type StoredPayloads = {
   ids(): Promise<string[]>
   read(payloadId: string): Promise<Buffer>
   replace(payloadId: string, content: Buffer): Promise<void>
   remove(payloadId: string): Promise<void>
-  /** Makes them look as if nobody had touched them for that long. */
+  /** Makes payloads look untouched for that long. */
   age(payloadIds: readonly string[], ms: number): Promise<void>
 }
 

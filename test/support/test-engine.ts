@@ -6,37 +6,35 @@ import { SystemClock } from '../../server/kernel/clock.ts'
 import { openSqliteStoreBeside } from '../../server/store/sqlite/sqlite-store.ts'
 import { writeMigrated } from './sqlite-template.ts'
 
-/** A database, whichever engine holds it, by statements that both understand. */
+/** A database of either engine, for statements that both understand. */
 export type RawDatabase = {
-  /** The rows that the statement answers. */
   query(sql: string): Promise<Record<string, unknown>[]>
-  /** Names of the store's tables. */
   tables(): Promise<string[]>
-  /** Another one after every commit of somebody else. */
+  /** Changes with every commit of another connection. */
   version(): Promise<string>
-  /** Lets every insert into the table fail. */
+  /** Makes every insert into the table fail. */
   refuseInserts(table: string): Promise<void>
   allowInserts(table: string): Promise<void>
   close(): Promise<void>
 }
 
-/** Where the services of a test keep what they know. A data directory names its database, on a server too. */
+/** Storage of a test's services. Each data directory has its own database, even on a server. */
 export type TestEngine = {
   name: 'SQLite' | 'PostgreSQL'
-  /** Undefined when the database is a file in the data directory. */
+  /** Undefined if the database is a file in the data directory. */
   databaseUrl(dataDir: string): Promise<string | undefined>
-  /** Puts an empty database with the current schema there, which starts a service sooner than its migrations. */
+  /** Creates an empty database with the current schema, which speeds up the start of a service. */
   prepare(dataDir: string): void
-  /** What a process needs to find it. */
+  /** Environment variables with which a process finds the database. */
   environment(dataDir: string): Promise<Record<string, string>>
-  /** Limits that tests are run with: where nodes hold leases, a dead one's are to end soon. */
+  /** Test limits: if nodes have leases, they are short, so that a dead node's leases expire soon. */
   limits: Partial<StoreLimits>
-  /** A store beside that of a server. */
+  /** Opens another store on a server's data. */
   openBeside(dataDir: string, limits: StoreLimits): Promise<Store>
   openRaw(dataDir: string): Promise<RawDatabase>
-  /** All bytes of the database that are not in the data directory. */
+  /** All bytes of the database outside the data directory. */
   elsewhere(dataDir: string): Promise<Buffer>
-  /** Removes the database; one that is a file goes with its directory. */
+  /** Removes the database; a file is removed with its directory. */
   remove(dataDir: string): Promise<void>
 }
 
@@ -87,17 +85,15 @@ function rawSqlite(db: Database.Database): RawDatabase {
 
 let current = sqlite
 
-/** The engine that the project of this test file names. */
+/** The engine of this test file's project. */
 export function engine(): TestEngine {
   return current
 }
 
-/** Called before the tests of a file. */
 export function useEngine(next: TestEngine): void {
   current = next
 }
 
-/** Runs statements beside the service of that data directory. */
 export async function withRaw<Result>(dataDir: string, use: (raw: RawDatabase) => Promise<Result>): Promise<Result> {
   const raw = await current.openRaw(dataDir)
   try {
@@ -107,7 +103,6 @@ export async function withRaw<Result>(dataDir: string, use: (raw: RawDatabase) =
   }
 }
 
-/** How many rows each table has. */
 export async function countRows(raw: RawDatabase): Promise<Record<string, unknown>> {
   const tables = await raw.tables()
   const counts = tables.map((table) => `SELECT '${table}' AS name, count(*) AS count FROM ${table}`)
@@ -115,14 +110,13 @@ export async function countRows(raw: RawDatabase): Promise<Record<string, unknow
   return Object.fromEntries(rows.map(({ name, count }) => [name, Number(count)]))
 }
 
-/** Everything that a service keeps, by the name of its file. */
+/** Everything that a service has stored, by file name. */
 export async function keptBytes(dataDir: string): Promise<Map<string, Buffer>> {
   const entries = readdirSync(dataDir, { recursive: true, withFileTypes: true }).filter((entry) => entry.isFile())
   const files = entries.map(({ name, parentPath }) => [name, readFileSync(join(parentPath, name))] as const)
   return new Map([...files, ['elsewhere', await current.elsewhere(dataDir)]])
 }
 
-/** The rows that a statement answers, in the database of that data directory. */
 export function queryRows(dataDir: string, sql: string): Promise<Record<string, unknown>[]> {
   return withRaw(dataDir, (raw) => raw.query(sql))
 }

@@ -4,7 +4,7 @@ import { demandPart, type TestPart } from './test-parts.ts'
 
 type Run = (context: TestContext) => Promise<void> | void
 
-/** `test` of what needs a part of the machine; `missing` says why that part is not there, or is undefined when it is. */
+/** `test` for tests that need a part of the machine. `missing` is the reason why the part is not available, if so. */
 export function testNeeding(part: TestPart, missing: string | undefined) {
   return (title: string, run: Run, timeoutMs?: number): void =>
     test(
@@ -17,7 +17,7 @@ export function testNeeding(part: TestPart, missing: string | undefined) {
     )
 }
 
-/** Why the command cannot be run; undefined when it can. */
+/** Why a command cannot run; undefined if it can. */
 export function missingCommand(command: string, ...args: readonly string[]): string | undefined {
   try {
     execFileSync(command, args, { stdio: 'ignore' })

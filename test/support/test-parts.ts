@@ -1,6 +1,6 @@
 import type { TestContext } from 'vitest'
 
-/** What some tests need of a machine, and how it is had. */
+/** Optional requirements of tests, and how to meet them. */
 const remedies = {
   browser: 'A Chromium that starts; the one of @sparticuz/chromium is for Linux on x64.',
   cc: 'A C compiler; on Debian the package gcc.',
@@ -19,12 +19,15 @@ const remedies = {
 
 export type TestPart = keyof typeof remedies
 
-/** What may be missing without a word of whoever runs the tests: a hundred packages, and a compiler for one page of the guides. */
+/**
+ * Parts that may be missing without `ERRAND_TESTS_WITHOUT`: a hundred packages, and a compiler for one page of the
+ * guides.
+ */
 const optional: ReadonlySet<string> = new Set<TestPart>(['go', 's3'])
 
 export const withoutVariable = 'ERRAND_TESTS_WITHOUT'
 
-/** The parts that whoever runs the tests wants to go without: `ERRAND_TESTS_WITHOUT=postgres,strace`. */
+/** Parts to skip, from `ERRAND_TESTS_WITHOUT=postgres,strace`. */
 export function partsLeftOut(text = process.env[withoutVariable] ?? ''): ReadonlySet<TestPart> {
   const names = text.split(/[\s,]+/).filter((name) => name !== '')
   const unknown = names.filter((name) => !Object.hasOwn(remedies, name))
@@ -35,7 +38,7 @@ export function partsLeftOut(text = process.env[withoutVariable] ?? ''): Readonl
   return new Set(names as TestPart[])
 }
 
-/** Why a part of the tests cannot run here. Fails the run, unless that part was left out on purpose. */
+/** Why a part of the tests cannot run here. Fails the run unless that part was skipped on purpose. */
 export class CannotRun extends Error {
   readonly part: TestPart
   readonly reason: string
@@ -48,21 +51,20 @@ export class CannotRun extends Error {
   }
 }
 
-/** What a skipped test begins its reason with; the run counts no other skip as meant. */
+/** Prefix of a skip reason; other skips count as mistakes. */
 export const skipMark = 'without '
 
-/** Whether tests may be skipped for that reason. */
 export function mayGoWithout({ part }: CannotRun): boolean {
   return optional.has(part) || partsLeftOut().has(part)
 }
 
-/** Skips the test where going without that part is meant, and fails it otherwise. */
+/** Skips the test if its part may be missing; otherwise fails it. */
 export function skipOrFail(context: TestContext, missing: CannotRun): never {
   if (!mayGoWithout(missing)) throw missing
   context.skip(`${skipMark}${missing.part}: ${missing.reason}`)
 }
 
-/** As `skipOrFail` where something is missing; goes on where nothing is. */
+/** Like `skipOrFail` if something is missing; otherwise continues. */
 export function demandPart(context: TestContext, part: TestPart, missing: string | undefined): void {
   if (missing !== undefined) skipOrFail(context, new CannotRun(part, missing))
 }

@@ -6,7 +6,7 @@ import { engine } from './test-engine.ts'
 import { within } from './until.ts'
 
 const startMsMax = 60_000
-/** A server may drain for as long as it is told to. */
+/** Servers may drain for as long as they are configured to. */
 const endMsMax = 120_000
 const commandMsMax = 240_000
 
@@ -18,22 +18,22 @@ type ProcessOptions = {
   config?: string
   args?: string[]
   env?: Record<string, string>
-  /** A command that runs the server, such as a tracer; what ends the server then ends their process group. */
+  /** A command that runs the server, such as a tracer. Signals then go to their process group. */
   under?: readonly string[]
-  /** Told of the process at once: it may be ended before it listens. */
+  /** Called immediately, because the process may end before it listens. */
   onSpawn?: (child: ChildProcess) => void
 }
 
 export type ServerProcess = {
   url: string
   child: ChildProcess
-  /** What the process has written to standard error so far. */
+  /** Standard error so far. */
   log: () => string
-  /** Sends the signal and resolves with the exit code (null when the signal ended the process) once it has ended. */
+  /** Sends the signal and resolves with the exit code once the process has exited; null if the signal killed it. */
   end: (signal: NodeJS.Signals) => Promise<number | null>
 }
 
-/** Starts `errand serve` as a process of its own on a free port. */
+/** Starts `errand serve` as a separate process on a free port. */
 export async function startProcess({
   dataDir,
   config = testConfig,
@@ -93,7 +93,7 @@ export async function startProcess({
   }
 }
 
-/** Runs one command of the command line; rejects with `code` and `stderr` when it fails. */
+/** Runs one CLI command; rejects with `code` and `stderr` if it fails. */
 export async function runErrand(args: readonly string[], env: Record<string, string> = {}): Promise<string> {
   const dataDir = args[args.indexOf('--data') + 1]
   const database = args.includes('--data') && dataDir !== undefined ? await engine().environment(dataDir) : {}

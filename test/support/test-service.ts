@@ -26,33 +26,33 @@ type RequestOptions = { key?: string | null; body?: unknown; headers?: Record<st
 
 type TestServiceOptions = {
   config?: ErrandConfig
-  /** Runs agents in threads that load this file; inline when left out. */
+  /** Runs agents in threads that load this file. Default: inline. */
   configFile?: string
   limits?: Partial<Limits>
-  /** Hosts that connectors may reach though their addresses are private. */
+  /** Private hosts that connectors may reach. */
   privateHosts?: readonly string[]
   secrets?: () => Secrets
   trustedProxies?: readonly string[]
   metricsToken?: string
   clock?: Clock
-  /** Where browsers reach it; the address that it listens on when left out. */
+  /** Public URL; by default the listening address. */
   baseUrl?: string
   log?: Logger
-  /** Payloads are kept beside the database when left out. */
+  /** By default payloads are stored beside the database. */
   payloadBucket?: PayloadBucket
-  /** The built console; that of the checkout when left out. */
+  /** The built console; by default the checkout's. */
   consoleFolder?: string
-  /** Keeps the folder for a restart; a new one that is removed at the end when left out. */
+  /** An existing folder, kept for a restart. Default: a new one, removed at the end. */
   dataDir?: string
-  /** Nobody can pay when left out. */
+  /** Without it payments are disabled. */
   payments?: PaymentSettings | undefined
-  /** Of a PostgreSQL database that is another service's as well; the engine's own choice when left out. */
+  /** A PostgreSQL database shared with another service. Default: the engine's choice. */
   databaseUrl?: string
 }
 
 const silent = { debug() {}, info() {}, warn() {}, error() {} }
 
-/** The whole service in this process, on a real database and a real port; stop it in the test that started it. */
+/** The complete service in this process, on a real database and port. Stop it in the test that started it. */
 export async function startService(options: TestServiceOptions = {}): Promise<TestService> {
   const dataDir = options.dataDir ?? preparedDataDir()
   const { clock } = options
@@ -73,7 +73,7 @@ export async function startService(options: TestServiceOptions = {}): Promise<Te
     trustedProxies: options.trustedProxies ?? [],
     connectorPrivateHosts: options.privateHosts ?? [],
     webhookPrivateHosts: options.privateHosts ?? [],
-    // A test takes the thread of the service, which would take that for overload.
+    // A test blocks the service's thread, which would look like overload.
     limits: {
       ...resolveLimits({}, {}),
       agentThreads: 2,
@@ -129,7 +129,6 @@ export class TestService {
     rmSync(this.dataDir, { recursive: true, force: true })
   }
 
-  /** A user with a key and that balance. */
   async createPerson({
     balanceUsd = '10.0000',
     email = `person-${++people}@example.com`,
@@ -187,7 +186,7 @@ export class TestService {
     return this.post('/api/tasks', { endpointId, params }, { key, headers })
   }
 
-  /** Creates a task, which must be accepted, and reads it when it has ended. */
+  /** Creates a task, which must be accepted, and reads it once it has ended. */
   async runTask(key: string, endpointId: string, params: unknown = {}): Promise<any> {
     const created = await this.createTask(key, endpointId, params)
     if (created.status !== 200) throw new Error(`not accepted: ${created.status} ${JSON.stringify(created.body)}`)

@@ -1,4 +1,4 @@
-/** Milliseconds of processor time that this thread has used. Unlike the clock's, they are not those of other processes. */
+/** CPU milliseconds of this thread. Unlike wall time, other processes do not affect them. */
 export function threadMs(): number {
   const { system, user } = process.threadCpuUsage()
   return (system + user) / 1000

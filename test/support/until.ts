@@ -1,6 +1,9 @@
 import { setTimeout as delay } from 'node:timers/promises'
 
-/** For what comes within moments on any machine: shorter than a test may take, so that the test says what it waited for. */
+/**
+ * For events that come within moments on any machine. Shorter than the test timeout, so that failures name the awaited
+ * event.
+ */
 export const waitMsMax = 50_000
 
 export function demand(condition: unknown, what: string): asserts condition {
@@ -12,7 +15,7 @@ export function demandEqual(actual: unknown, expected: unknown, what: string): v
   if (seen !== wanted) throw new Error(`${what}: ${seen} instead of ${wanted}`)
 }
 
-/** Resolves when the condition holds, with the milliseconds that it took; throws when it does not in time. */
+/** Resolves with the elapsed milliseconds when the condition holds; throws on timeout. */
 export async function until(
   what: string,
   timeoutMs: number,
@@ -26,7 +29,7 @@ export async function until(
   return performance.now() - startedAt
 }
 
-/** Settles as the promise does, or throws when that takes longer. */
+/** Settles like the promise; throws on timeout. */
 export async function within<Result>(what: string, timeoutMs: number, promise: Promise<Result>): Promise<Result> {
   const late = Promise.withResolvers<never>()
   const timer = setTimeout(() => late.reject(new Error(`not within ${timeoutMs} ms: ${what}`)), timeoutMs)
