@@ -1,15 +1,15 @@
-/** Which tests run on PostgreSQL, all paths from the root of the checkout. */
+/** Tests that run on PostgreSQL, as paths from the root of the checkout. */
 export const postgresTests = {
-  /** Its own. */
+  /** Tests only for PostgreSQL. */
   only: ['test/store/postgres-*.test.ts', 'test/nodes/*.test.ts'],
-  /** Those of the service, which run on SQLite, too. */
+  /** Tests of the service, which also run on SQLite. */
   too: [
     'test/{api,chat,connectors,login,mcp,openai,property,runner,sign-ins,webhooks}/*.test.ts',
     'test/models/model-tasks.test.ts',
   ],
-  /** Of these, those that would learn nothing from another engine, and why. */
+  /** Exceptions that another engine would not affect, with the reason. */
   never: {
-    // SQLite is what they are about.
+    // SQLite itself is tested.
     'test/**/sqlite-*.test.ts': 'files of SQLite',
     'test/runner/bad-starts.test.ts':
       'the data directory, port, configuration and limits of a machine; nodes have tests of their secret',
@@ -20,7 +20,7 @@ export const postgresTests = {
     'test/runner/failed-start.test.ts': 'a start that waits for what a crash left; nodes settle it as they run',
     'test/runner/sync-before-answer.test.ts': "the sync of SQLite's log, seen in the system calls",
 
-    // Nothing of them reaches a store.
+    // These tests never reach a store.
     'test/api/{bad-connectors,bad-payload-links,login-answers}.test.ts': 'addresses, signatures and cookies',
     'test/api/{console-files,cors,docs,login-origins,metrics-access,request-logs}.test.ts': 'headers and pages',
     'test/api/http-*.test.ts': 'methods, paths, headers and connections',

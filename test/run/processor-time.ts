@@ -5,19 +5,18 @@ const ticksPerSecond = 100
 const sampleMs = 1000
 
 /**
- * Tells how much of the processors others had while a run of the tests went on, so that a busy machine does not count as a slow
- * test. What is not the run's counts as others', and so does what another machine took from this one. Only Linux tells;
- * elsewhere it is 0.
+ * Measures the share of CPU time that other processes had during a test run, so that a busy machine does not count as a
+ * slow test. Includes CPU time stolen by other virtual machines. Only Linux reports it; elsewhere it is 0.
  */
 export class ProcessorShare {
   readonly #mark: string
   readonly #since: { machineSeconds: number; at: number } | undefined
-  /** Seconds of each process of the run, by its number and start. */
+  /** Seconds of each process of the run, by process id and start time. */
   readonly #own = new Map<string, number>()
   readonly #known = new Map<string, boolean>()
   readonly #timer: NodeJS.Timeout
 
-  /** A process is the run's when the mark is in its environment. */
+  /** `mark`: an environment variable's content that identifies the run's processes. */
   constructor(mark: string) {
     this.#mark = mark
     const machineSeconds = readMachine()
@@ -25,13 +24,13 @@ export class ProcessorShare {
     this.#timer = setInterval(() => this.#sample(), sampleMs).unref()
   }
 
-  /** From 0 to 1, since the beginning. */
+  /** From 0 to 1, since the start. */
   ofOthers(): number {
     this.#sample()
     const machineSeconds = readMachine()
     if (!this.#since || machineSeconds === undefined) return 0
     const sampled = [...this.#own.values()].reduce((sum, seconds) => sum + seconds, 0)
-    // Those that came and went between two samples are in the times of their parents, if these waited for them.
+    // Processes that came and went between two samples are included in the times of waiting parents.
     const own = Math.max(
       sampled + (this.#secondsOf(process.pid)?.alone ?? 0),
       this.#secondsOf(process.pid)?.withEnded ?? 0,
@@ -66,11 +65,11 @@ export class ProcessorShare {
     }
   }
 
-  /** User and system seconds, alone and with those of children that have ended, and the start in ticks. */
+  /** User and system seconds, with and without exited children, and the start in ticks. */
   #secondsOf(pid: number): { alone: number; withEnded: number; startedAt: string } | undefined {
     try {
       const text = readFileSync(`/proc/${pid}/stat`, 'utf8')
-      // After the name, which may hold anything in its brackets.
+      // After the process name, which may contain any characters.
       const fields = text.slice(text.lastIndexOf(')') + 2).split(' ')
       const [user, system, endedUser, endedSystem] = fields.slice(11, 15).map(Number) as [
         number,

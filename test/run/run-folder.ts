@@ -5,13 +5,12 @@ import { tmpdir } from 'node:os'
 import { basename, join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 
-/** What was still there when a run had ended. */
 export type Leftovers = { processes: string[]; files: string[] }
 
 export type RunFolder = {
-  /** What the tests are to find in their environment. */
+  /** Environment for the tests. */
   env: Record<string, string>
-  /** Ends every process that is left of the run, removes its folders, and says what there was to end. */
+  /** Ends the run's remaining processes, removes its folders, and reports both. */
   close(): Promise<Leftovers>
 }
 
@@ -20,15 +19,15 @@ const memory = '/dev/shm'
 export const compileCache = 'compile-cache'
 
 /**
- * A temporary folder of a run of the tests, and another one in memory. Whatever the tests make and start has these as its
- * TMPDIR or works in them, by which a guardian finds it when the run has ended, also when the run was killed.
+ * Temporary folders of a test run, on disk and in memory. Everything that tests start has these as TMPDIR or works in
+ * them, so that a guardian finds it after the run, even if the run was killed.
  */
 export function openRunFolder(): RunFolder {
   const folder = mkdtempSync(join(tmpdir(), 'errand-run-'))
   // PostgreSQL, which does not run as root, has its own folder below.
   chmodSync(folder, 0o711)
   const folders = [folder]
-  // What one process has compiled the next need not, of the two hundred that the tests start.
+  // Shares compiled code among the two hundred processes that the tests start.
   const env: Record<string, string> = { TMPDIR: folder, NODE_COMPILE_CACHE: join(folder, compileCache) }
   if (existsSync(memory)) {
     const inMemory = join(memory, basename(folder))
@@ -36,7 +35,7 @@ export function openRunFolder(): RunFolder {
     folders.push(inMemory)
     env['ERRAND_TESTS_MEMORY'] = inMemory
   }
-  // Out of the terminal's group: an interrupt ends the tests first, and then what they leave.
+  // Outside the terminal's process group: an interrupt ends the tests first, then their remains.
   const child = spawn(process.execPath, [guardian, String(process.pid), ...folders], {
     cwd: '/',
     detached: true,

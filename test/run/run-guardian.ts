@@ -4,13 +4,13 @@ import { join } from 'node:path'
 import { setTimeout as delay } from 'node:timers/promises'
 import type { Leftovers } from './run-folder.ts'
 
-// A process that outlives a run of the tests, however that went: when its input closes it kills what the run left behind and
-// removes the run's folders. It answers what there was. Arguments: the runner's process, then the folders.
+// Outlives a test run, however that ended. When its input closes, it kills the run's remaining processes, removes its
+// folders, and reports both. Arguments: the runner's process id, then the folders.
 
 const [runner = '', ...folders] = process.argv.slice(2)
 const roundsMax = 100
 const roundMs = 50
-/** What a process that is on its way out may take, such as a browser's helpers. */
+/** Time for exiting processes, such as a browser's helpers. */
 const graceRounds = 40
 
 const isLeft = new Promise<void>((resolve) => {
@@ -27,7 +27,9 @@ for (const folder of folders) tryTo(() => rmSync(folder, { recursive: true, forc
 const found: Leftovers = { processes: [...left.values()], files }
 console.log(JSON.stringify(found))
 
-/** Kills until nothing is there; the command lines of those that had not ended by themselves within a moment. */
+/**
+ * Kills until nothing is left; returns the command lines of processes that did not exit on their own within a moment.
+ */
 async function endAll(): Promise<Map<number, string>> {
   const killed = new Map<number, string>()
   for (let round = 0; round < roundsMax; round++) {
@@ -44,7 +46,7 @@ async function endAll(): Promise<Map<number, string>> {
   return killed
 }
 
-/** A run that is gone ends nothing any more. */
+/** If the runner is dead, nothing else stops its processes. */
 function isKilledRun(): boolean {
   return stateOf(Number(runner)) === undefined
 }
@@ -56,7 +58,7 @@ function ofTheRun(): number[] {
     .flatMap((pid) => stateOf(pid) ?? [])
     .filter(({ state }) => state !== 'Z' && state !== 'X')
   const marked = new Set(all.filter(({ pid }) => isMarked(pid)).map(({ pid }) => pid))
-  // What they started, whatever environment that was given.
+  // Children of marked processes count, whatever their environment.
   for (let size = -1; size !== marked.size;) {
     size = marked.size
     for (const { parent, pid } of all) if (marked.has(parent)) marked.add(pid)
@@ -71,7 +73,7 @@ function isMarked(pid: number): boolean {
   )
 }
 
-/** Of the fields after the name, which may hold anything in its brackets. */
+/** Parses the fields after the process name, which may contain any characters. */
 function stateOf(pid: number): { pid: number; state: string; parent: number } | undefined {
   return read(() => {
     const text = readFileSync(`/proc/${pid}/stat`, 'utf8')
@@ -98,7 +100,7 @@ function listed(folder: string): string[] {
   return read(() => readdirSync(folder)) ?? []
 }
 
-/** Undefined for what has just ended or is not ours to see. */
+/** Undefined for processes that have just exited or are not visible to us. */
 function read<Result>(look: () => Result): Result | undefined {
   try {
     return look()
@@ -110,7 +112,5 @@ function read<Result>(look: () => Result): Result | undefined {
 function tryTo(act: () => unknown): void {
   try {
     act()
-  } catch {
-    // It is gone.
-  }
+  } catch {}
 }

@@ -22,7 +22,7 @@ const { positionals: filters, values } = parseArgs({
   },
 })
 const tier: Tier = values.all ? 'all' : 'small'
-/** A run of some of the tests has neither the checks nor the budget of a whole one. */
+/** Partial runs have neither the static checks nor a time budget. */
 const isWhole = values.project === undefined && filters.length === 0
 const slowestShown = 10
 const leastShare = 0.2
@@ -50,7 +50,7 @@ const vitest = await startVitest(filters, {
   ...(values.project && { project: values.project }),
 })
 await vitest.close()
-// vitest itself failed, such as by a set-up of a project that threw: it has said why.
+// Vitest itself failed, for example in a project's setup, and has printed the reason.
 if (process.exitCode === 1 && record.failures.length === 0) problems.push('the tests could not be run')
 const tookSeconds = (performance.now() - startedAt) / 1000
 const checks = await checking
@@ -80,7 +80,6 @@ function checkBudgets(): void {
   }
 }
 
-/** Nothing waits without a limit, not even the whole. */
 async function breakOff(): Promise<void> {
   problems.push(
     `not over after ${runSecondsMax[tier]} s: ${[...record.atWork.keys()].join(', ') || 'no file is at work'}`,
@@ -115,7 +114,7 @@ async function finish(checks: readonly CheckResult[]): Promise<never> {
 
 function noteLeftovers({ files, processes }: Leftovers): void {
   for (const process of processes) problems.push(`left running when the tests had ended: ${process}`)
-  // The cache is the run's own; the others are scratch of Chromium, which ends with its worker.
+  // The compile cache belongs to the run. The others are Chromium's scratch files, removed with its worker.
   const left = files.filter((file) => file !== compileCache && !/^(?:playwright|\.org\.chromium)/.test(file))
   if (left.length > 0) problems.push(`left in the temporary folder: ${left.join(', ')}`)
 }

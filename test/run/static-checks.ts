@@ -1,6 +1,5 @@
 import { spawn } from 'node:child_process'
 
-/** The static checks: name and command. Each counts as one test. */
 const checks: readonly (readonly [name: string, command: string, ...args: string[]])[] = [
   ['types', 'tsc', '-p', '.'],
   ['lint', 'oxlint', '--type-aware', '--deny-warnings'],
@@ -11,7 +10,7 @@ const checkMsMax = 600_000
 
 export type CheckResult = { name: string; isPassed: boolean; output: string }
 
-/** Runs every static check, one after the other, all of them even when one fails. */
+/** Runs all static checks sequentially, even if one fails. */
 export async function runStaticChecks(): Promise<CheckResult[]> {
   const results: CheckResult[] = []
   for (const [name, command, ...args] of checks) {
@@ -33,7 +32,6 @@ function runCommand(command: string, args: readonly string[]): Promise<{ code: n
   })
 }
 
-/** What of the checks is worth reading. */
 export function printChecks(results: readonly CheckResult[]): void {
   for (const { isPassed, name, output } of results) {
     if (!isPassed) console.log(output.trim())

@@ -5,15 +5,14 @@ import { mayGoWithout, CannotRun, skipMark, type TestPart } from '../support/tes
 export type FileCost = { file: string; seconds: number; tests: number }
 export type FailedTest = { test: string; message: string }
 
-/** Keeps what a run of vitest did: counts, failures, costs, and what is at work now. */
+/** Records a vitest run: counts, failures, durations, and the files in progress. */
 export class TestRecord implements Reporter {
   passed = 0
   skipped = 0
   readonly failures: FailedTest[] = []
   readonly files: FileCost[] = []
-  /** Files that have begun and not ended, with the time at which they began. */
+  /** Files in progress, with their start times. */
   readonly atWork = new Map<string, number>()
-  /** Why tests were skipped. */
   readonly reasons = new Set<string>()
 
   onTestModuleStart(module: TestModule): void {
@@ -34,7 +33,7 @@ export class TestRecord implements Reporter {
     const { collectDuration, duration, environmentSetupDuration, prepareDuration, setupDuration } = module.diagnostic()
     const ms = collectDuration + duration + environmentSetupDuration + prepareDuration + setupDuration
     this.files.push({ file, seconds: ms / 1000, tests: [...module.children.allTests()].length })
-    // What went wrong outside of a test: the file could not be loaded, or a hook of it failed.
+    // Errors outside of tests: the file failed to load, or a hook failed.
     if (module.errors().length > 0) this.#fail(file, module.errors())
     for (const suite of module.children.allSuites())
       if (suite.errors().length > 0) this.#fail(`${file} > ${suite.fullName}`, suite.errors())

@@ -3,31 +3,32 @@ export type Tier = 'small' | 'all'
 
 export const tierVariable = 'ERRAND_TESTS_TIER'
 
-/** The tier of this run; a file that is named on vitest's own command line runs at full length. */
+/** The tier of this run. Files named on vitest's own command line run at full length. */
 export function currentTier(): Tier {
   return process.env[tierVariable] === 'small' ? 'small' : 'all'
 }
 
-/** What a test takes of something that may be cut short: the first in the small tier, the second in all. */
+/** The first value in the small tier, the second in `all`. */
 export function ofTier<Value>(small: Value, all: Value): Value {
   return currentTier() === 'small' ? small : all
 }
 
 /**
- * Longest that a run, and a file of it, may take on a machine with two cores and nothing else to do: a quarter more than the six
- * and twenty minutes that they are meant to take, since machines differ.
+ * Maximum duration of a run and of each file on an idle machine with two cores. A quarter above the intended 6 and 20
+ * minutes, because machines differ.
  */
 export const budgets: Record<Tier, { runSeconds: number; fileSeconds: number }> = {
   small: { runSeconds: 450, fileSeconds: 90 },
   all: { runSeconds: 1500, fileSeconds: 300 },
 }
 
-/** After this a run that is not over is broken off, however busy the machine is. */
+/** Runs are aborted after this time, however busy the machine is. */
 export const runSecondsMax: Record<Tier, number> = { small: 2700, all: 5000 }
 
 /**
- * Which test files wait for `npm run test:all`, and why nothing that they guard is bare in `npm test`. Money, admission,
- * recovery, ownership and the contract are never here; on PostgreSQL, `smallPostgres` says what is run of them.
+ * Files that run only in `npm run test:all`, and the tests that cover the same code in `npm test`. Money, admission,
+ * recovery, ownership and the contract are never listed here; `smallPostgres` has the part of them that runs on
+ * PostgreSQL.
  */
 export const onlyInAll: Record<string, string> = {
   'test/faults/fault-{agents,clients,crashes,disks}.test.ts':
@@ -128,7 +129,7 @@ export const onlyInAll: Record<string, string> = {
     'bounds of files in memory, with hundreds of megabytes; chat-attachments has their rules',
 }
 
-/** Of the files that both engines run, those that `npm test` runs on PostgreSQL too. */
+/** Files for both engines that `npm test` also runs on PostgreSQL. */
 export const smallPostgres: readonly string[] = [
   'test/api/{abuse-block,account,account-bounds,bad-foreign-ids,create-task,errand-user,external-users,foreign-owners,get-task,idempotency,keys,platform-credit,rate-limit,sessions,transactions,users-credit}.test.ts',
   'test/chat/{chat-admission,chat-idempotency,chat-line,chat-money,chat-restarts,chat-steps}.test.ts',
