@@ -1,11 +1,11 @@
 import { parseArgs } from 'node:util'
 import { StripeStub, stubKeys } from './stripe-stub.ts'
 
-// Stands in for Stripe on this machine, so that a person can pay in the console by hand:
+// Simulates Stripe on this machine, for manual payments in the console:
 //
-//   npm run stripe-stub -- --port 4242 --service http://127.0.0.1:3000
+// npm run stripe-stub -- --port 4242 --service http://127.0.0.1:3000
 //
-// and a service beside it, with the variables that this prints. What is typed here happens to a top-up that was paid.
+// Start the service with the printed variables. Typed commands apply to a paid top-up.
 
 const { values } = parseArgs({
   options: { port: { type: 'string', default: '4242' }, service: { type: 'string', default: 'http://127.0.0.1:3000' } },
@@ -29,7 +29,7 @@ for await (const chunk of process.stdin) {
       if (what === 'dispute') print(stub.dispute(stub.intentOf(of), Number(cents)).id)
       if (what === 'won' || what === 'lost') print(`${stub.endDispute(of, what).length} events`)
       if (what === 'card') stub.card = of === 'declines' ? 'declines' : 'accepts'
-      // From then on nothing is delivered: it is for reconcile to find.
+      // Delivers nothing from then on, so that `reconcile` has something to find.
       if (what === 'silent') stub.endpoint = null
       if (what === 'quit') process.exit(0)
     } catch (error) {

@@ -1,8 +1,6 @@
 import type { ServerResponse } from 'node:http'
 import type { Metadata } from './stripe-objects.ts'
 
-// Answers of Stripe's API, and the form fields it takes.
-
 export type Fields = Record<string, string>
 
 export function metadataIn(form: Fields, name: string): Metadata {
@@ -28,7 +26,6 @@ export function refuse(response: ServerResponse, status: number, code: string, t
   response.end(JSON.stringify({ error: { type, code, message: code } }))
 }
 
-/** One page of a list, newest first. */
 export function pageOf(url: string, newest: { id: string }[], query: Fields) {
   const after = newest.findIndex(({ id }) => id === query['starting_after']) + 1
   const limit = Number(query['limit'] ?? 10)

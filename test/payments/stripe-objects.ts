@@ -1,4 +1,4 @@
-// What Stripe's API answers and its events carry, as far as the service reads it.
+// Stripe's API and event objects, as far as the service reads them.
 
 export type Metadata = Record<string, string>
 
@@ -62,7 +62,7 @@ export type StubDispute = {
   amount: number
   currency: string
   status: 'needs_response' | 'warning_needs_response' | 'won' | 'lost'
-  /** In the currency of the Stripe balance, which need not be that of the payment. */
+  /** In the currency of the Stripe balance, which may differ from the payment's. */
   balance_transactions: { amount: number; currency: string }[]
 }
 export type StubEvent = {

@@ -5,12 +5,12 @@ import type { AddressInfo } from 'node:net'
 import { found, invalid, metadataIn, ok, pageOf, refuse, type Fields } from './stripe-answers.ts'
 import type { StubDispute, StubEvent, StubIntent, StubRefund, StubSession } from './stripe-objects.ts'
 
-// The part of Stripe that the service uses, over real HTTP: its API, the page where people pay, and the events that it sends,
-// signed as its documentation says. A test decides what is paid, and which events are delivered, when and how often.
+// The part of Stripe that the service uses, over real HTTP: its API, the checkout page, and its events, signed as
+// documented. Tests decide which payments succeed, and which events are delivered, when and how often.
 
 export const stubKeys = { secretKey: 'sk_test_stub', webhookSecret: 'whsec_stub' }
 
-/** What the next charges of a saved method come to. */
+/** Result of the next charges of a saved method. */
 export type Card = 'accepts' | 'declines' | 'needs-authentication' | 'processes'
 
 type Send = { secret?: string; at?: number; signature?: string | null }
@@ -22,14 +22,14 @@ export class StripeStub {
   readonly disputes = new Map<string, StubDispute>()
   readonly detached = new Set<string>()
   readonly events: StubEvent[] = []
-  /** Of the API, each as method and path. */
+  /** API requests, as method and path. */
   readonly asked: string[] = []
   card: Card = 'accepts'
-  /** While it is set, the API answers that, or nothing at all. */
+  /** If set, the API responds with this status, or not at all. */
   failure: number | 'silence' | undefined
-  /** Called before a request is answered; what it throws cuts the connection after the work was done. */
+  /** Cuts the connection after the work is done, before the response. */
   losesAnswers = false
-  /** Where events go at once; null keeps them for `deliver`. */
+  /** Receives events immediately; null keeps them for `deliver`. */
   endpoint: string | null = null
   now = () => Date.now()
   readonly #server: Server
@@ -54,7 +54,6 @@ export class StripeStub {
     return `http://127.0.0.1:${(this.#server.address() as AddressInfo).port}`
   }
 
-  /** As the service is told of it. */
   get settings() {
     return { ...stubKeys, apiUrl: this.url, returnOrigins: ['https://app.example.com'] }
   }
@@ -64,7 +63,7 @@ export class StripeStub {
     await new Promise((resolve) => this.#server.close(resolve))
   }
 
-  /** The last session of a top-up. */
+  /** The latest session of a top-up. */
   sessionOf(topupId: string): StubSession {
     const found = [...this.sessions.values()].find(({ metadata }) => metadata['errand_topup'] === topupId)
     if (!found) throw new Error(`no page was made for ${topupId}`)
@@ -77,7 +76,7 @@ export class StripeStub {
     return found
   }
 
-  /** Somebody goes through the page; with `isLater` the money comes later, as a bank debit does. */
+  /** Completes the page. With `isLater` the money comes later, as with a bank debit. */
   pay(session: StubSession, { isLater = false } = {}): StubEvent {
     const id = this.#newId('pi')
     if (session.saves) session.customer ??= this.#newId('cus')
@@ -129,7 +128,7 @@ export class StripeStub {
     return this.event('charge.refunded', charge)
   }
 
-  /** The payer's bank returns the last refund; the charge's own sum keeps counting it. */
+  /** The payer's bank returns the last refund; the charge's total still includes it. */
   failRefund(intent: StubIntent): StubEvent {
     const refund = [...this.refunds.values()].findLast(({ payment_intent: of }) => of === intent.id)!
     refund.status = 'failed'
@@ -156,7 +155,7 @@ export class StripeStub {
     return { id, created, withdrawn: this.event('charge.dispute.funds_withdrawn', dispute) }
   }
 
-  /** How a dispute ends; a won one gives its money back. */
+  /** Ends a dispute. A won one returns its money. */
   endDispute(id: string, outcome: 'won' | 'lost'): StubEvent[] {
     const dispute = this.disputes.get(id)!
     dispute.status = outcome
@@ -167,7 +166,7 @@ export class StripeStub {
     return outcome === 'won' ? [closed, this.event('charge.dispute.funds_reinstated', dispute)] : [closed]
   }
 
-  /** Keeps an event, as it is now; it goes out at once where there is an endpoint. */
+  /** Stores an event in its current state; sends it immediately if there is an endpoint. */
   event(type: string, object: object, changes: Partial<StubEvent> = {}): StubEvent {
     const created = Math.floor(this.now() / 1000)
     const { intentMetadata: _, saves: _saves, ...shown } = structuredClone(object) as Record<string, unknown>
@@ -186,7 +185,7 @@ export class StripeStub {
     return event
   }
 
-  /** Sends an event, or whatever stands in its place; the status that is answered. */
+  /** Sends an event or any string; returns the response status. */
   async deliver(address: string, event: StubEvent | string, send: Send = {}): Promise<number> {
     const body = typeof event === 'string' ? event : JSON.stringify(event)
     const { at = Math.floor(this.now() / 1000), secret = stubKeys.webhookSecret } = send
@@ -391,7 +390,7 @@ export class StripeStub {
   }
 }
 
-/** As the documentation of Stripe's signatures has it. */
+/** As Stripe's signature documentation describes. */
 export function signed(body: string, secret: string, at: number): string {
   return `t=${at},v1=${createHmac('sha256', secret).update(`${at}.${body}`).digest('hex')}`
 }
