@@ -7,14 +7,14 @@ import { expectOneEnd, isoMs, startTalk, Talker, textOf } from './chat-checks.ts
 
 type Expected = { status: number; code: string; error: string; message?: RegExp }
 
-/** Refused both ways, and the account, the session and the rate window are as they were. */
+/** Rejected over both protocols, without changes to account, session and rate window. */
 async function expectRefused(
   talker: Talker,
   { sessionId = talker.sessionId, ...expected }: Expected & { sessionId?: string },
 ) {
   const { service, key } = talker
   const state = async () => ({
-    // Its tasks may go on meanwhile, and with them how many wait.
+    // Running tasks may change the number of queued ones.
     account: { ...(await service.get('/api/account', key)).body, limits: null },
     slots: (await service.get('/api/account', key)).headers.get('x-ratelimit-remaining'),
     sessions: (await service.get('/api/sessions', key)).body,
@@ -142,7 +142,7 @@ test('a failed chat keeps its slot of the window', async () => {
 test('a balance that is too low is 403 INSUFFICIENT_BALANCE, and states balance and required cost', async () => {
   const service = await startTalk({ limits: { executionsPerMinute: 10 } })
   const talker = await Talker.create(service, { balanceUsd: '0.0001' })
-  // Two tokens of prompt and one of output, 0.00030001 + 0.0006, rounded up.
+  // Two prompt tokens and one output token, 0.00030001 + 0.0006, rounded up.
   await expectRefused(talker, {
     status: 403,
     code: 'INSUFFICIENT_BALANCE',

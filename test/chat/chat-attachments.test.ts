@@ -28,13 +28,12 @@ async function payloadIds({ app }: TestService): Promise<string[]> {
   return (await app.store.listPayloads({ afterId: '', limit: 100 })).map(({ id }) => id)
 }
 
-/** With the files, and without their links, which are new each time. */
+/** Includes the files, but not their links, which differ each time. */
 async function stateOf(talker: Talker): Promise<string> {
   const state = { ...(await talker.state()), payloads: await payloadIds(talker.service) }
   return JSON.stringify(state, (name, value: unknown) => (name === 'url' ? undefined : value))
 }
 
-/** A message that is refused for that field, and leaves everything as it was. */
 async function refused(talker: Talker, message: unknown, path: string): Promise<string> {
   const before = await stateOf(talker)
   const reader = await talker.open(message)
@@ -55,7 +54,7 @@ test('an image arrives at the provider as it was sent, between the texts, and is
   const events = await talker.chat(message)
   expect(textOf(events)).toBe('A grey field.')
   const { costUsd } = expectOneEnd(events, 'done')
-  // 1,234 tokens for 0.1 and 5 for 0.2 a thousand.
+  // 1,234 tokens at 0.1 and 5 at 0.2 per thousand.
   expect(costUsd).toBe('0.1244')
   const sent = { type: 'image_url', image_url: { url: `data:image/png;base64,${image.toString('base64')}` } }
   expect(provider.bodies[0].messages).toEqual([{ role: 'user', content: [ask('What is'), sent, ask('this?')] }])
@@ -80,7 +79,7 @@ test('what the image may cost is held before the provider is called, and with a 
   })
   const talker = await Talker.create(service, { agentId: 'sees', balanceUsd: '0.3500' })
   const end = expectOneEnd(await talker.chat([ask('Is it?'), filePartOf(png())]), 'done')
-  // At most 2,000 tokens of the image.
+  // At most 2,000 image tokens.
   expect(held).toBeGreaterThanOrEqual(unitsOf('0.2000'))
   expect(unitsOf(end.costUsd)).toBe(unitsOf('0.2200'))
   await talker.settled()
@@ -108,7 +107,7 @@ test('a document holds the rest of the context, however few bytes it has; with a
     await reply({ text: ['A contract.'], usage })(response, request)
   })
   const talker = await Talker.create(service, { agentId: 'sees', balanceUsd: '1.0000' })
-  // Two of them share it.
+  // Both documents share it.
   const end = expectOneEnd(await talker.chat([ask('What is it?'), document, document]), 'done')
   expect(held).toBeGreaterThanOrEqual(rest)
   expect(held).toBeLessThan(rest + unitsOf('0.2000'))
@@ -206,7 +205,7 @@ test('a file of an earlier message is sent again by its id, from any session of 
   expect(ofAnother).toBe(ofNobody)
   await refused(other, [{ type: 'file', payloadId, mediaType: 'text/plain' }], 'message[0].mediaType')
 
-  // Its own copy: the session that it came from may go.
+  // The copy survives the deletion of the original session.
   await service.request('DELETE', `/api/sessions/${talker.sessionId}`, { key: talker.key })
   expect((await fetch(parts[0].url)).status).toBe(404)
   expect(textOf(await other.chat('Still'))).toContain(`a.png:image/png:${png().length}`)
@@ -269,7 +268,7 @@ test('what the agent does not take, what is not what it says and what is too lar
   for (const [message, path, words] of cases) expect(await refused(talker, message, path)).toMatch(words)
   expect(await refused(blind, [filePartOf(png())], 'message[0].mediaType')).toMatch(/takes no files/)
   expect(provider.requests).toEqual([])
-  // Parts that are all texts are a text to any agent.
+  // Agents without file support receive text-only parts as a string.
   provider.play(reply({ text: ['Hm.'] }))
   await blind.chat([ask('One'), ask('two')])
   expect(provider.bodies[0].messages).toEqual([{ role: 'user', content: 'One\ntwo' }])

@@ -36,7 +36,7 @@ const startBounded = () => startTalk({ config, isInline: true })
 
 let turns = 0
 
-/** An exchange as a settled turn stores it, without a model that would have to say it. */
+/** Stores an exchange as a settled turn would, without a model. */
 async function store(
   talker: Talker,
   { message, reply, toolCalls = [] }: { message: string; reply: string; toolCalls?: ToolCallRecord[] },

@@ -4,16 +4,16 @@ import { say, type Step } from '../support/chat-agents.ts'
 import { ChatReader } from '../support/chat-reader.ts'
 import { expectOneEnd, expectSound, priceOf, soon, startTalk, Talker, textOf, unitsOf } from './chat-checks.ts'
 
-// What a chat, and all chats of a session, may cost. Of the agent `talk` a prompt costs 0.15 USD for 1,000 tokens, text 0.6.
+// Caps of chats and budgets of sessions. For the agent `talk` 1,000 prompt tokens cost 0.15 USD, and text tokens 0.6
+// USD.
 
 const flood: Step = { do: 'flood', times: 100_000, delta: 'sixteen letters ', everyMs: 1 }
-/** What a delta of the flood costs at most, rounded up: two tokens. */
+/** Maximum cost of a flood delta, rounded up: two tokens. */
 const deltaUnits = 13
 const report: Step = { do: 'usage', promptTokens: 0, completionTokens: 1000 }
 
 type More = { maxCostUsd?: string; quoteId?: string }
 
-/** Chats by steps, with a cap. */
 function open(talker: Talker, steps: Step[], more: More = {}): Promise<ChatReader> {
   const body = { sessionId: talker.sessionId, message: say(...steps), ...more }
   return ChatReader.open({ url: talker.service.url, key: talker.key, body })
@@ -24,7 +24,7 @@ async function patch(talker: Talker, maxCostUsd: string | null) {
   return await talker.service.request('PATCH', path, { key: talker.key, body: { maxCostUsd } })
 }
 
-/** The one charge since; the event said as much. */
+/** The only new charge; the event must report it. */
 async function chargeOf(talker: Talker, end: any): Promise<any> {
   const [charge] = await talker.charges()
   expect(charge.amountUsd).toBe(`-${end.costUsd}`)
@@ -41,7 +41,7 @@ test.for([{ isInline: true }, { isInline: false }])(
     expect(end.error).toEqual({ code: 'BUDGET_REACHED', message: expect.stringContaining('maxCostUsd') })
     const { breakdown } = await chargeOf(talker, end)
     expect(unitsOf(end.costUsd)).toBe(priceOf(breakdown))
-    // One more delta would have cost more than the cap.
+    // One more delta would have exceeded the cap.
     expect(unitsOf(end.costUsd)).toBeGreaterThan(5000 - deltaUnits)
     expect(unitsOf(end.costUsd)).toBeLessThanOrEqual(5000)
     expect((await talker.messages())[1]).toMatchObject({ content: textOf(events), truncated: true })
@@ -111,7 +111,7 @@ test('all chats of a session together cost no more than its cap, to the ten-thou
   expect((await patch(talker, '1.0000')).body).toMatchObject({ maxCostUsd: '1.0000', spentUsd: '0.0000' })
   const first = expectOneEnd(await (await open(talker, [report])).all(), 'done')
   expect(await talker.session()).toMatchObject({ spentUsd: first.costUsd })
-  // Ten times what is left of the cap.
+  // Ten times the rest of the cap.
   const second = await (await open(talker, [{ ...report, completionTokens: 7000 }])).all()
   const end = expectOneEnd(second, 'error')
   expect(end.error.code).toBe('BUDGET_REACHED')
@@ -170,7 +170,7 @@ test('a chat that a cap ends waits for no other chat of its user', async () => {
   const waiting = await other.do({ do: 'text', delta: 'x' }, { do: 'await-abort' })
   await waiting.until('assistant_delta')
   const talker = await other.another()
-  // What the other holds would have to come free for it, if the balance were why it cannot go on.
+  // If the balance were the reason, it would wait for the other chat's hold.
   const end = expectOneEnd(await (await open(talker, [flood], { maxCostUsd: '0.0500' })).all(), 'error')
   expect(end.error.code).toBe('BUDGET_REACHED')
   expect((await other.session()).messageCount).toBe(0)
@@ -204,7 +204,7 @@ test('200 chats at one moment in sessions with a cap each: none passes its own, 
   const service = await startTalk({ limits: { maxWrittenOffUsdPerDay: 0 } })
   const first = await Talker.create(service, { balanceUsd: '100.0000' })
   const talkers = [first, ...(await Promise.all(Array.from({ length: 199 }, () => first.another())))]
-  // The first requests of sessions that nothing was written for yet.
+  // First requests of sessions without any writes so far.
   const chats = talkers.map(async (talker, n) => {
     const cap = 100 + n
     expect((await patch(talker, `0.0${cap}`)).status).toBe(200)
@@ -213,7 +213,7 @@ test('200 chats at one moment in sessions with a cap each: none passes its own, 
   })
   for (const { cap, end, talker } of await Promise.all(chats)) {
     if (end.error?.code === 'RATE_LIMIT_EXCEEDED') continue
-    // On a busy machine a settlement may come after its reader was told that it has not happened yet; what it cost is the same.
+    // On a busy machine the settlement may follow after the reader was told that it is missing. The cost is the same.
     if (end.error?.code === 'INTERNAL_ERROR') expect(end.error.message).toBe('The chat could not be settled yet.')
     else expect(unitsOf(end.costUsd)).toBe(cap)
     await expect.poll(async () => (await talker.session()).spentUsd, soon).toBe(`0.0${cap}`)

@@ -25,7 +25,6 @@ test('chats below half a unit are not free: 25 of 0.00004 USD cost 0.0010, over 
     const { costUsd } = expectOneEnd(await talkers[n % 2]!.chat('Hello'), 'done')
     costs.push(costUsd)
   }
-  // What is shown is what is charged.
   const charges = (await Promise.all(talkers.map((talker) => talker.charges()))).flat()
   expect(charges.map(({ amountUsd }) => amountUsd.replace('-', '')).toSorted()).toEqual(costs.toSorted())
   expect(costs.filter((cost) => cost === '0.0001')).toHaveLength(10)

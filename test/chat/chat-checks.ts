@@ -10,14 +10,14 @@ import { startService, type Person, type TestService } from '../support/test-ser
 
 const chatFile = fileURLToPath(new URL('../support/chat-agents.ts', import.meta.url))
 
-/** For `expect.poll`: what is awaited comes quickly, or on a busy machine a little later. */
+/** For `expect.poll`: long enough for a busy machine. */
 export const soon = { timeout: 20_000, interval: 5 }
 
 export const isoMs = /^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z$/
 
 type TalkOptions = Parameters<typeof startService>[0] & { isInline?: boolean }
 
-/** A service whose agents run inline, unless they are to run in threads, each of which takes a while to start. */
+/** A service with inline agents by default; threads take a while to start. */
 export async function startTalk({ isInline = true, limits, ...options }: TalkOptions = {}): Promise<TestService> {
   return await startService({
     config: chatAgents,
@@ -27,7 +27,6 @@ export async function startTalk({ isInline = true, limits, ...options }: TalkOpt
   })
 }
 
-/** A person with a session of that agent. */
 export class Talker {
   readonly service: TestService
   readonly person: Person
@@ -53,7 +52,6 @@ export class Talker {
     return new Talker(service, who, body.sessionId)
   }
 
-  /** Another session of the same person. */
   another(agentId = 'talk'): Promise<Talker> {
     return Talker.create(this.service, { agentId, person: this.person })
   }
@@ -68,12 +66,11 @@ export class Talker {
     return ChatReader.open({ url: this.service.url, key: this.key, body, headers, isPaused })
   }
 
-  /** Chats by steps. */
   do(...steps: Step[]): Promise<ChatReader> {
     return this.open(say(...steps))
   }
 
-  /** The events of a whole chat, which must be admitted. */
+  /** The events of a complete chat, which must be admitted. */
   async chat(message: unknown, params?: unknown): Promise<any[]> {
     const reader = await this.open(message, { params })
     expect(reader.status, reader.text).toBe(200)
@@ -97,12 +94,11 @@ export class Talker {
     return { balanceUsd, heldUsd }
   }
 
-  /** Resolves when nothing is held any more. */
   async settled(): Promise<void> {
     await expect.poll(async () => (await this.account()).heldUsd, soon).toBe('0.0000')
   }
 
-  /** Everything that a chat that is refused or free of charge leaves as it was. */
+  /** State that rejected or free chats do not change. */
   async state(): Promise<object> {
     const { messageCount, updatedAt } = await this.session()
     return {
@@ -115,7 +111,6 @@ export class Talker {
   }
 }
 
-/** The text of the deltas. */
 export function textOf(events: readonly any[], type = 'assistant_delta'): string {
   return events
     .filter((event) => event.type === type)
@@ -123,7 +118,7 @@ export function textOf(events: readonly any[], type = 'assistant_delta'): string
     .join('')
 }
 
-/** Exactly one terminal event, and it is the last. */
+/** Exactly one terminal event, in last position. */
 export function expectOneEnd(events: readonly any[], type: 'done' | 'error'): any {
   expect(events.filter((event) => event.type === 'done' || event.type === 'error')).toEqual([events.at(-1)])
   expect(events.at(-1)?.type, JSON.stringify(events.at(-1))).toBe(type)
@@ -132,7 +127,7 @@ export function expectOneEnd(events: readonly any[], type: 'done' | 'error'): an
 
 const billionthsPerUnit = 100_000n
 
-/** The price of a receipt from what it says alone: the exact sum of its components and what was carried to it, rounded down once. */
+/** The price from the receipt alone: the exact sum of its components and the carried remainder, rounded down once. */
 export function priceOf(receipt: any): number {
   const { cachedPromptTokens, carriedBeforeUsd = '0', completionTokens, promptTokens, rates } = receipt
   const { reasoningTokens, toolCalls } = receipt
@@ -148,7 +143,7 @@ export function priceOf(receipt: any): number {
 
 export const unitsOf = (usd: string): number => must(parseUsd(usd), 'a decimal')
 
-/** Names of files in a folder of their own, by which an agent in a thread speaks to the test. */
+/** File names in a new folder, through which an agent in a thread communicates with the test. */
 export function filesIn(service: TestService): (name: string) => string {
   const folder = mkdtempSync(join(service.dataDir, 'talk-'))
   return (name) => join(folder, name)
@@ -162,11 +157,11 @@ export function readNumber(file: string): number {
   }
 }
 
-/** The money adds up, nothing is held, and the session takes the next message. */
+/** The money adds up, nothing is held, and the session accepts the next message. */
 export async function expectSound(talker: Talker): Promise<void> {
   await talker.settled()
   let events = await talker.chat('Still there?')
-  // On a busy machine the thread that takes the place of a lost one starts more slowly than the turns of a test may last.
+  // On a busy machine the replacement of a lost thread may start more slowly than a test's turn timeout.
   for (let tries = 1; tries < 5 && events.at(-1)?.error?.code === 'AGENT_TIMEOUT'; tries++) {
     await talker.settled()
     events = await talker.chat('Still there?')

@@ -151,7 +151,7 @@ test('a reader that has stopped for writeStallSeconds has left: its turn is sett
   await expect.poll(() => existsSync(file), soon).toBe(true)
   await talker.settled()
   expect(await talker.charges()).toHaveLength(1)
-  // The reply is as large as a page may be.
+  // The reply has the maximum size of a page.
   const { body } = await service.get(`/api/sessions/${talker.sessionId}/messages?offset=1`, talker.key)
   expect(body.messages[0].truncated).toBe(true)
   reader.resume()
@@ -171,7 +171,7 @@ test('a flood is held back while its reader has stopped, and comes whole and in 
   const reader = await talker.do({ do: 'flood', times, delta, file })
   await reader.until('assistant_delta')
   reader.pause()
-  // The agent has come to a stop when it makes no step in half a second.
+  // The agent has stopped when it makes no step for half a second.
   let steps = -1
   await expect
     .poll(

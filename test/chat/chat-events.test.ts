@@ -26,7 +26,7 @@ test('a chat is 200 and one JSON object a line, each kind with its exact fields,
     'x-request-id': expect.stringMatching(/^req_/),
     'transfer-encoding': 'chunked',
   })
-  // 11 × 0.150005 + 4 × 0.6 + 3 × 0.900001 for a thousand, and 0.001255 for the call.
+  // 11 × 0.150005 + 4 × 0.6 + 3 × 0.900001 per thousand, and 0.001255 for the call.
   expect(events).toEqual([
     { type: 'reasoning_delta', timestamp, seq: 1, delta: 'Hm. ' },
     {

@@ -236,7 +236,7 @@ test('a reply that blocks its thread for ever in the middle is charged for what 
 
 test('a reply of more than the allowed bytes fails and is not charged', async () => {
   const service = await startTalk({ isInline: false, limits: { maxReplyBytes: 100_000 } })
-  // Each byte may be a token, and is held.
+  // Each byte may be a token and is held.
   const talker = await Talker.create(service, { balanceUsd: '100.0000' })
   const before = await talker.state()
   const events = await talker.chat(say({ do: 'flood', times: 2000, delta: 'x'.repeat(100) }))

@@ -19,7 +19,7 @@ const text: Step = { do: 'text', delta: 'Some text. ' }
 const tellHistory = say({ do: 'tell', what: 'history' })
 const historyIn = async (talker: Talker) => JSON.parse(textOf(await talker.chat(tellHistory)))
 
-/** One agent named `talk`, in memory, that differs from the usual one. */
+/** An in-memory variant of the agent `talk`. */
 function only(chat: Partial<NonNullable<CodeAgentConfig['chat']>>) {
   return { isInline: true, config: defineConfig({ agents: [{ ...talk, chat: { ...talk.chat!, ...chat } }] }) }
 }
@@ -90,7 +90,7 @@ test.for(doors)('a client that leaves while its request is read has no chat ($pa
     started.resolve(turn)
     return turn
   }
-  // Its connection ends with the last byte of a body that is large enough to be read in a turn of its own.
+  // Closes the connection at the last byte of a body large enough for its own tick.
   const onRequest = (given: unknown) => {
     const { request } = given as { request: IncomingMessage }
     if (request.url === door.path) request.once('end', () => request.socket.destroy())
@@ -120,7 +120,7 @@ test.for([
   async ({ report }) => {
     const service = await startTalk({ isInline: false })
     for (const agentId of ['talk', 'free']) {
-      // Each report is held before the agent goes on.
+      // Each report is held before the agent continues.
       const talker = await Talker.create(service, { agentId, balanceUsd: '1000000.0000' })
       const before = await talker.state()
       const usage: Step = { do: 'usage', ...report }
@@ -157,7 +157,7 @@ test("a chat that its client leaves does not end its thread while another user's
   const reader = await talker.do({ do: 'flood', times: 1_000_000, delta: 'x', everyMs: 1, file })
   await expect.poll(() => readNumber(file), soon).toBeGreaterThan(0)
   const { body: task } = await service.createTask(worker.key, 'test.block', { ms: 8000 })
-  // The thread is taken up when the chat makes no step on it for most of the time in which a thread has to answer.
+  // The thread is blocked when the chat makes no step on it for most of the thread's response timeout.
   let steps = -1
   await expect
     .poll(
@@ -183,7 +183,7 @@ test("a chat that its client leaves does not end its thread while another user's
 
 test('three clients that chat side by side are never refused for the balance while it covers them', async () => {
   const service = await startTalk({ isInline: false })
-  // One reply may come to 0.6 USD at most, so that two do not fit into what is free; each comes to 0.000750005.
+  // A reply costs at most 0.6 USD, so the free balance does not cover two. Each actually costs 0.000750005.
   const first = await Talker.create(service, { agentId: 'forgetful', balanceUsd: '0.9000' })
   const talkers = [first, await first.another('forgetful'), await first.another('forgetful')]
   const message = say({ do: 'text', delta: 'Yes.' }, { do: 'usage', promptTokens: 1, completionTokens: 1 })
@@ -248,7 +248,7 @@ test('chats that are streaming no longer count as large requests under way', asy
   await service.stop()
 })
 
-/** Stores an exchange in the session as a reply that was free of charge. */
+/** Stores an exchange as a free reply. */
 async function store({ person, service, sessionId }: Talker, { message, reply }: { message: string; reply: string }) {
   const turnId = newId('turn', Date.now())
   const { store: port } = service.app

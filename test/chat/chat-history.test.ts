@@ -45,7 +45,7 @@ test('a reply that was cut off is part of the context; a failed one is not, nor 
 test('history is trimmed to contextTokens from the oldest exchange on, whole exchanges only', async () => {
   const service = await startTalk()
   const talker = await Talker.create(service, { agentId: 'forgetful' })
-  // An exchange is about 10 + 13 tokens by its length, of the 100 that message and history may have.
+  // An exchange has about 10 + 13 tokens. Message and history together may have 100.
   const texts = Array.from({ length: 8 }, (_, n) => `${n}`.repeat(40))
   for (const text of texts) expectOneEnd(await talker.chat(text), 'done')
   const history = await historyIn(talker)
@@ -94,7 +94,7 @@ test('reasoning is no part of the history, and later messages are not charged fo
   )
   await plain.chat(say({ do: 'text', delta: 'Yes.' }, { do: 'reasoning', delta: '' }, usage))
   const prompt = async (talker: Talker) => expectOneEnd(await talker.chat('Again'), 'done').usage.promptTokens
-  // The messages that asked for it differ in length, by 1,400 characters of which none is in the other one's history.
+  // Only the user messages differ, by 1,400 characters: the reasoning itself is not in the history.
   expect((await prompt(thinker)) - (await prompt(plain))).toBe(350)
   await service.stop()
 })

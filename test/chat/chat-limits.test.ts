@@ -17,7 +17,7 @@ test('a chat ends at what its key may spend, charged what was given, and the nex
   const [charge] = await talker.charges()
   expect(charge.amountUsd).toBe(`-${end.costUsd}`)
   expect(unitsOf(end.costUsd)).toBeLessThanOrEqual(5000)
-  // At a token a byte, as it is held, it could have cost all of it.
+  // At one token per byte, the basis of the hold, it could have cost everything.
   expect(unitsOf(end.costUsd)).toBeGreaterThan(5000 / 5)
   const key = async () =>
     (await service.get('/api/keys', talker.key)).body.keys.find(({ id }: { id: string }) => id === limited.id)
@@ -30,7 +30,7 @@ test('a chat ends at what its key may spend, charged what was given, and the nex
   const line = await refused.end()
   expect(line).toMatchObject({ type: 'error', code: 'LIMIT_REACHED', statusCode: 403 })
   expect(line.error.message).toContain(`It begins anew at ${resetsAt}.`)
-  // With another key of the user the session goes on.
+  // The session continues with another key of the user.
   expect(expectOneEnd(await talker.chat('Hello'), 'done')).toMatchObject({ type: 'done' })
   await expectSound(talker)
   await service.stop()

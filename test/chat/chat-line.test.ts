@@ -7,10 +7,12 @@ import { hang, reply } from '../support/model-provider.ts'
 import { expectOneEnd, priceOf, soon, startTalk, Talker, unitsOf } from './chat-checks.ts'
 
 const writesMax = 4
-/** Tokens that providers add to a request with four tools, an instruction and a message. */
+/** Maximum tokens that providers add to a request with four tools, an instruction and a message. */
 const aroundMax = 1000
 
-/** One chat that holds nearly all of its user's balance until its client leaves, and as many as may wait for it. */
+/**
+ * One chat that holds nearly the whole balance until its client leaves, and the maximum number of chats waiting for it.
+ */
 async function startLine() {
   const service = await startTalk({ limits: { maxWritesInFlight: writesMax } })
   const first = await Talker.create(service, { balanceUsd: '0.5000' })
@@ -79,7 +81,7 @@ test('a client that leaves gives up its place in the line, wherever it stands', 
   await service.stop()
 })
 
-/** A chat whose client leaves when it is told to. */
+/** A chat whose client leaves on demand. */
 async function openLeaving(first: Talker) {
   const { key, service } = first
   const { sessionId } = await first.another()
@@ -95,7 +97,7 @@ async function openLeaving(first: Talker) {
 
 test('a chat waits for others of its user that hold all they need, too', async () => {
   const world = await startModels()
-  // Of calls of the model that cost at most 0.6, the first holds more than half.
+  // The first of several model calls, of at most 0.6 each, holds more than half.
   const first = await Talker.create(world.service, { agentId: 'model', balanceUsd: '0.6500' })
   world.provider.play(reply({ text: ['Well. '], calls: [{ id: 'a', name: 'plain', args: '{}' }] }), hang)
   const holder = await first.open('Hello')
@@ -132,7 +134,7 @@ test('a model call holds its whole prompt and longest text at most; one that is 
       toolCalls: 0,
       rates,
     })
-  // Each byte of the request one token, as are the frames that a provider puts around its parts, and all text is reasoning.
+  // Each request byte counts as a token, plus the provider's framing, and all text is reasoning.
   expect(unitsOf(heldUsd)).toBeLessThanOrEqual(costOf(sentBytes + aroundMax, maxOutputTokens))
   expect(unitsOf(heldUsd)).toBeGreaterThan(costOf(0, maxOutputTokens))
 

@@ -13,9 +13,9 @@ const sessions = ofTier(100, 200)
 
 type Crowd = { service: TestService; talkers: Talker[]; ends: any[]; charged: number }
 
-/** Sends the message at one moment in all sessions of a user with that balance. */
+/** Sends the message simultaneously in all sessions of a user with that balance. */
 async function crowd(balanceUsd: string, steps: Step[]): Promise<Crowd> {
-  // A crowd holds up the thread of tests, which renews the leases of a node on PostgreSQL.
+  // A crowd blocks the test thread, which also renews the leases of a PostgreSQL node.
   const service = await startTalk({ limits: { leaseSeconds: 30 } })
   const first = await Talker.create(service, { balanceUsd })
   const talkers = [first, ...(await Promise.all(Array.from({ length: sessions - 1 }, () => first.another())))]
@@ -41,7 +41,7 @@ async function crowd(balanceUsd: string, steps: Step[]): Promise<Crowd> {
   for (const [n, talker] of talkers.entries()) {
     const charges = await talker.charges()
     const { costUsd = '0.0000', error, type } = ends[n]
-    // The line of those that wait for the balance is short.
+    // Only few chats may wait for the balance.
     if (readers[n]!.status === 429) expect(error.code).toBe('RATE_LIMIT_EXCEEDED')
     else if (type === 'error') expect(error.code).toBe('INSUFFICIENT_BALANCE')
     expect(charges.length).toBe(readers[n]!.status === 200 ? 1 : 0)
@@ -59,7 +59,7 @@ async function crowd(balanceUsd: string, steps: Step[]): Promise<Crowd> {
 const finished = ({ ends }: Crowd) => ends.filter(({ type }) => type === 'done').length
 
 test(`${sessions} chats at one moment, each far cheaper than the hold: what a balance covers 20 of finishes, and no more is charged`, async () => {
-  // 10 × 0.150005 + 50 × 0.6 for a thousand: 0.0315 each.
+  // 10 × 0.150005 + 50 × 0.6 per thousand: 0.0315 each.
   const steps: Step[] = [
     { do: 'text', delta: 'A short reply.' },
     { do: 'wait', ms: 20 },
@@ -92,7 +92,7 @@ test('a chat that outgrows the balance ends with INSUFFICIENT_BALANCE, is charge
   const { balanceUsd, heldUsd } = await talker.account()
   expect(heldUsd).toBe('0.0000')
   expect(unitsOf(balanceUsd)).toBeGreaterThanOrEqual(0)
-  // One more delta, of two tokens, would have cost more than the balance.
+  // One more delta of two tokens would have exceeded the balance.
   const [charge, ...more] = await talker.charges()
   expect(more).toEqual([])
   expect(charge.amountUsd).toBe(`-${end.costUsd}`)
@@ -122,7 +122,6 @@ test('what an agent reports past the balance ends its reply and is written off: 
   const reader = await talker.do({ do: 'text', delta: 'x' }, report, report, { do: 'touch', file }, report)
   const end = expectOneEnd(await reader.all(), 'error')
   expect(end).toMatchObject({ error: { code: 'INSUFFICIENT_BALANCE' }, costUsd: '0.5000' })
-  // It would use more, which nobody pays for.
   expect(existsSync(file)).toBe(false)
   expect((await talker.messages())[1]).toMatchObject({ content: 'x', truncated: true })
   const [charge] = await talker.charges()
@@ -247,13 +246,13 @@ test('a turn that waits for room on the balance is charged for no text that it n
   const holding = await idle.do({ do: 'text', delta: 'x' }, { do: 'await-abort' })
   await holding.until('assistant_delta')
   const talker = await idle.another()
-  // About 3,200 tokens at once, of which the free part of the balance covers fewer.
+  // About 3,200 tokens in one delta, more than the free balance covers.
   const made = filesIn(service)('made')
   const large = 'sixteen letters '.repeat(800)
   const reader = await talker.do({ do: 'text', delta: large }, { do: 'touch', file: made }, { do: 'await-abort' })
   expect(reader.status).toBe(200)
   await expect.poll(() => existsSync(made), soon).toBe(true)
-  // The batch has been sent before the next chat of the thread that made it is answered.
+  // The batch is sent before the thread's next chat gets its response.
   expectOneEnd(await (await Talker.create(service)).chat('Hello'), 'done')
   reader.leave()
   await expect.poll(async () => (await talker.charges()).length, soon).toBe(1)
@@ -283,14 +282,14 @@ test('a chat whose client leaves while it waits in line for the balance is not b
   await expect.poll(() => service.app.services.chats.runningCount, soon).toBe(2)
   leaving.abort()
   await expect(sent).rejects.toThrow()
-  // Or the balance would be free before the service has seen that its client is gone.
+  // Otherwise the balance would be free before the service notices that its client is gone.
   await expect.poll(() => service.app.services.chats.runningCount, soon).toBe(1)
   holding.leave()
   await talker.settled()
   await expect.poll(async () => (await (await talker.open('Free?')).end()).type, soon).toBe('done')
   expect(existsSync(begun)).toBe(false)
   expect(await talker.charges()).toHaveLength(1)
-  // The chat that held, and the last one.
+  // The holding chat and the last one.
   expect((await service.get('/api/account', talker.key)).headers.get('x-ratelimit-remaining')).toBe('8')
   await service.stop()
 })

@@ -11,7 +11,7 @@ import {
 } from '../../server/billing/chat-price.ts'
 import { withCarried } from '../../server/store/turns/carried-cost.ts'
 
-/** A fraction in lowest effort: no shared code with what is tested, and no floating point. */
+/** An independent fraction without floating point. */
 type Fraction = { over: bigint; under: bigint }
 
 const add = (a: Fraction, b: Fraction): Fraction => ({
@@ -20,7 +20,7 @@ const add = (a: Fraction, b: Fraction): Fraction => ({
 })
 const times = (a: Fraction, n: number): Fraction => ({ over: a.over * BigInt(n), under: a.under })
 
-/** `12.5` as 125/10. */
+/** Parses `12.5` as 125/10. */
 function decimal(text: string): Fraction {
   const [whole, fraction = ''] = text.split('.')
   return { over: BigInt(whole + fraction), under: 10n ** BigInt(fraction.length) }

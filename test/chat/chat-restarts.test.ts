@@ -32,7 +32,7 @@ test('after kill -9 in the middle of chats their turns are closed without a char
   }
 
   const again = await startProcess({ dataDir, config })
-  // Where nodes share a database, a dead one keeps its turns until its lease has passed.
+  // If nodes share a database, a dead one keeps its turns until its lease expires.
   await expect.poll(async () => (await send(again, key, '/api/account')).heldUsd, soon).toBe('0.0000')
   const { balanceUsd, heldUsd } = await send(again, key, '/api/account')
   expect([Number(balanceUsd).toFixed(4), heldUsd]).toEqual([(1000 - Number(costUsd)).toFixed(4), '0.0000'])
@@ -127,7 +127,7 @@ test('a thread that is ended because one chat blocks it interrupts those beside 
   const besides = await beside.do({ do: 'text', delta: 'x' }, { do: 'wait', ms: 600_000 })
   await besides.until('assistant_delta')
   const blocked = await talker.do({ do: 'block', ms: 600_000 })
-  // The thread is ended when the time of the first of them is up, whichever that is; the other one may be interrupted by it.
+  // The thread is terminated at the first timeout of either chat, which may interrupt the other one.
   const codes = [blocked, besides].map(async (reader) => expectOneEnd(await reader.all(), 'error').error.code)
   const [own, other] = await Promise.all(codes)
   expect([own, other]).toContain('AGENT_TIMEOUT')
@@ -145,7 +145,7 @@ test('a chat that waits in line for the balance is not begun once the service st
   await holding.until('assistant_delta')
   const talker = await idle.another()
   const waiting = talker.do({ do: 'text', delta: 'x' }, { do: 'wait', ms: 600_000 })
-  // A session is among those that run as soon as its message is being admitted.
+  // A session counts as running as soon as its message is being admitted.
   await expect.poll(() => service.app.services.chats.runningCount, soon).toBe(2)
   const stopped = service.stop()
   const reader = await waiting

@@ -136,7 +136,7 @@ test('a reply is stopped by its turn, and charged for what it used; one that is 
   expect((await talker.charges())[0].amountUsd).toBe(`-${end.costUsd}`)
   const next = await talker.do({ do: 'text', delta: 'Next. ' }, { do: 'await-abort' })
   await next.until('assistant_delta')
-  // The stop of an older turn has no effect on this one.
+  // Stopping an older turn does not affect this one.
   expect(await post(talker, path)).toMatchObject({ status: 200, body: { stopped: false } })
   expect((await talker.account()).heldUsd).not.toBe('0.0000')
   const stops = await Promise.all(Array.from({ length: 5 }, () => post(talker, `/api/chat/${turnOf(next)}/stop`)))

@@ -4,8 +4,8 @@ import { say, type Step } from '../support/chat-agents.ts'
 import { ChatReader } from '../support/chat-reader.ts'
 import { expectOneEnd, priceOf, soon, startTalk, Talker, textOf, unitsOf } from './chat-checks.ts'
 
-// What is charged and stored is shown, and a cap ends a reply by its own code. Of the agent `talk` a prompt costs 0.150005
-// USD for 1,000 tokens, text 0.6.
+// All charged and stored text is shown, and a cap ends a reply with its own code. For the agent `talk` 1,000 prompt
+// tokens cost 0.150005 USD, and text tokens 0.6 USD.
 
 const modes = [{ isInline: true }, { isInline: false }]
 const words = Array.from({ length: 44 }, (_, n) => `word-${n} `)
@@ -31,7 +31,7 @@ test.for(modes)(
     expect(textOf(events)).toBe(stored.content)
     expect(events.map(({ seq }) => seq)).toEqual(events.map((_, n) => n + 1))
     expect(end.costUsd).toBe('2.0000')
-    // Whoever reads it again gets the same.
+    // Rereading yields the same.
     const [{ turnId }] = await talker.charges()
     const path = `/api/chat/${turnId}/events`
     const again = await ChatReader.open({ url: service.url, key: talker.key, path })
@@ -120,7 +120,7 @@ test('a report that the balance pays for is charged, and its text shown, though 
   const service = await startTalk({ isInline: false })
   const talker = await Talker.create(service, { balanceUsd: '0.1000' })
   const text = 'x'.repeat(2000)
-  // The text has hundreds of tokens of 0.0006 USD each; the report comes to 0.0315.
+  // The text has hundreds of tokens of 0.0006 USD each; the report amounts to 0.0315.
   const events = await talker.chat(
     say({ do: 'text', delta: text }, { do: 'usage', promptTokens: 10, completionTokens: 50 }),
   )

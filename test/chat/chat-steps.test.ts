@@ -3,7 +3,7 @@ import { expect, test } from 'vitest'
 import type { Step } from '../support/chat-agents.ts'
 import { expectOneEnd, expectSound, filesIn, priceOf, startTalk, Talker, unitsOf } from './chat-checks.ts'
 
-// Agents of code that say when they call a model.
+// Code agents that report their model calls.
 
 const step = (promptTokens: number, outputTokensMax?: number): Step => ({
   do: 'raw',
@@ -51,7 +51,7 @@ test.for([
     reader.leave()
     await talker.settled()
     const [{ amountUsd, breakdown }] = await talker.charges()
-    // Three tokens of reasoning, five of arguments and three of text.
+    // Three reasoning tokens, five for arguments and three for text.
     expect(breakdown).toMatchObject({ promptTokens: 50, completionTokens: 11, reasoningTokens: 3, isEstimated: true })
     expect(-unitsOf(amountUsd)).toBe(priceOf(breakdown))
     await expectSound(talker)
@@ -72,7 +72,7 @@ test('a reply whose first call of a model is refused is free', async () => {
 test('a text that is longer than its model was allowed is charged as far as is held, and nothing of it written off', async () => {
   const service = await startTalk()
   const talker = await Talker.create(service, { balanceUsd: '1.5000' })
-  // At sixteen bytes a token it has 6,250 tokens at least, which cost 3.75 USD or, as thoughts, 5.63 USD.
+  // At 16 bytes per token it has at least 6,250 tokens, which cost 3.75 USD, or 5.63 USD as reasoning.
   const reader = await talker.do(
     step(50, 100),
     { do: 'text', delta: '7'.repeat(100), times: 1000 },

@@ -5,7 +5,7 @@ import { expectOneEnd, startTalk, Talker } from './chat-checks.ts'
 test('a user whose chats were written off by more than the bound gets 403 until the next day, and nothing is written', async () => {
   const service = await startTalk({ limits: { maxWrittenOffUsdPerDay: 5 } })
   const talker = await Talker.create(service, { balanceUsd: '0.5000' })
-  // Two of it are 6 USD, and the balance has 0.5.
+  // Two reports cost 6 USD; the balance is 0.5.
   const used = { do: 'usage', promptTokens: 0, completionTokens: 10_000 } as const
   const reader = await talker.do({ do: 'text', delta: 'Hi' }, used)
   expect((await reader.end()).error.code).toBe('INSUFFICIENT_BALANCE')

@@ -20,7 +20,7 @@ afterEach(() => {
 
 const fileBytes = 5_242_880
 const filesOfMessage = 4
-/** What one user's files may take of the memory. */
+/** Memory bound for one user's files. */
 const userBytesMax = 134_217_728
 
 const pricing = { inputPer1kUsd: '0.001', outputPer1kUsd: '0.001' }
@@ -38,7 +38,7 @@ const config = defineConfig({ agents: [agent] })
 
 const large = () => filePartOf('a'.repeat(fileBytes), { mediaType: 'text/plain' })
 
-/** A file as large as it may be, by the id that it has in the message it came with. */
+/** Stores a file of maximum size and returns its reference. */
 async function storedFile(talker: Talker): Promise<{ type: 'file'; payloadId: string }> {
   const events = await talker.chat([large()])
   expectOneEnd(events, 'done')
@@ -47,7 +47,7 @@ async function storedFile(talker: Talker): Promise<{ type: 'file'; payloadId: st
   return { type: 'file', payloadId: parts[0].payloadId }
 }
 
-/** Holds all reads of files until `go`; how many bytes of them there are. */
+/** Blocks all file reads until `go`, and counts their bytes. */
 function heldReads() {
   const { promise, resolve: go } = Promise.withResolvers<void>()
   let bytes = 0
@@ -126,7 +126,7 @@ test('files of many chats of one user take a bounded part of the memory, and lea
   expect(statuses.has(503)).toBe(true)
   expect([...statuses].filter((status) => status !== 200 && status !== 503)).toEqual([])
   vi.restoreAllMocks()
-  // All of it is free again.
+  // All of the memory is free again.
   await expect.poll(() => send(talker, file), soon).toBe(200)
   expect(await service.app.store.verifyLedger()).toMatchObject({ ok: true })
   await service.stop()
@@ -223,14 +223,14 @@ test('two accounts whose chats hang with files leave room for others, and the fi
       readers.push(reader)
     }
   }
-  // 120 MB of each.
+  // 120 MB each.
   expect(readers).toHaveLength(12)
   const reply = await (await honest.another('hangs')).chat(message)
   expectOneEnd(reply, 'done')
   expect(textOf(reply)).toBe(JSON.stringify(Array(filesOfMessage).fill(fileBytes)))
   await expect.poll(() => external() - before, soon).toBeLessThan(filesOfMessage * fileBytes)
   for (const reader of readers) reader.leave()
-  // Their room is free when they have ended.
+  // Their memory is free once they have ended.
   const again = await first.another('hangs')
   const own = await messageOf(first, 'Hello')
   await expect.poll(async () => (await again.open(own)).status, soon).toBe(200)

@@ -89,7 +89,7 @@ test('of a charged reply whose last events its process did not live to keep no e
   rmSync(dataDir, { recursive: true })
 })
 
-/** A flood that nobody reads, and what is read of it after its end. */
+/** Runs an unread flood, and reads it after its end. */
 async function readFlood({ after = 0, times }: { times: number; after?: number }) {
   const service = await startTalk({ isInline: false })
   const talker = await Talker.create(service, { agentId: 'free' })
@@ -129,7 +129,7 @@ test('of a reply beyond 8 MB that nobody reads the newest events are kept, and t
   expect([rest.status, rest.events.length]).toEqual([200, times + 2 - after])
   expect(rest.events.every(({ seq }, at) => seq === after + at + 1)).toBe(true)
   expectOneEnd(rest.events, 'done')
-  // The message keeps the beginning of the text.
+  // The message stores the beginning of the text.
   expect(`First${delta.repeat(times)}`.startsWith(reply.content)).toBe(true)
   expect(reply.content.length).toBeGreaterThan(messageTextBytesMax - 10)
   expect(reply.truncated).toBe(true)

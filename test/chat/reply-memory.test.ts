@@ -36,14 +36,14 @@ test('a long reply that nobody reads takes no more memory than what is stored of
   const lastSeq = async (turnId: string) =>
     (await store.turnEvents.read({ turnId, after: events - 1, charsMax: 1 })).at(-1)?.lastSeq
   for (const turnId of turnIds) await expect.poll(() => lastSeq(turnId), patient).toBe(events)
-  // A megabyte each of text, of events to be read again, and of what is being written.
+  // One megabyte each for text, replayable events, and output being written.
   expect((heapBytes() - before) / turns).toBeLessThan(4 * megabyte)
   for (const turnId of turnIds) await service.post(`/api/chat/${turnId}/stop`, {}, { key: first.key })
   await service.stop()
 })
 
 const balanceUsd = '10000.0000'
-/** Slow enough that its thread sends it in small pieces. */
+/** Slow enough for its thread to send it in small pieces. */
 const long = (kilobytes: number) => ({ do: 'flood', times: kilobytes, delta: 'x'.repeat(1000), everyMs: 1 }) as const
 
 test('a reply beyond the memory of all replies is cut off, charged and stored as far as it was shown', async () => {
@@ -58,7 +58,6 @@ test('a reply beyond the memory of all replies is cut off, charged and stored as
   expect((await talker.messages())[1]).toMatchObject({ content: shown, truncated: true })
   expect(await talker.charges()).toMatchObject([{ amountUsd: `-${end.costUsd}` }])
   expect(Number(end.costUsd)).toBeGreaterThan(0)
-  // What it held is free again.
   expectOneEnd(await talker.chat(say(long(300))), 'done')
   await expectSound(talker)
   await service.stop()

@@ -7,7 +7,7 @@ import { KeptSpans } from './kept-spans.ts'
 
 const pricing = { inputPer1kUsd: '0', outputPer1kUsd: '0' }
 
-/** A service of an agent that is asked for a task and for a chat; returns what it was sent. */
+/** Runs a task and a chat on an HTTP agent, and returns the trace headers it received. */
 async function askedOnce(): Promise<(string | string[] | undefined)[]> {
   const remote = await startAgentService((response, { body }) => {
     const isChat = (body as { type: string }).type === 'chat'
@@ -39,7 +39,7 @@ test("the service of an http agent is sent the trace context of the run, so that
   const run = (await spans.one('run remote.run')).spanContext()
   const turn = (await spans.one('chat remote')).spanContext()
   expect(sent).toEqual([`00-${run.traceId}-${run.spanId}-01`, `00-${turn.traceId}-${turn.spanId}-01`])
-  // The chat belongs to its client's trace, the task's run to one of its own.
+  // The chat belongs to its client's trace, the task's run to a new one.
   expect([turn.traceId, run.traceId === turn.traceId]).toEqual(['a'.repeat(32), false])
 })
 

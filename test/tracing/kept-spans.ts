@@ -7,7 +7,7 @@ import {
 } from '@opentelemetry/sdk-trace-base'
 import { expect } from 'vitest'
 
-/** The SDK of OpenTelemetry, registered as an operator's file does it, with spans kept here. */
+/** The OpenTelemetry SDK, registered as in an operator's file, with in-memory spans. */
 export class KeptSpans {
   readonly #exporter = new InMemorySpanExporter()
   readonly #provider = new BasicTracerProvider({ spanProcessors: [new SimpleSpanProcessor(this.#exporter)] })
@@ -30,7 +30,6 @@ export class KeptSpans {
     return this.all.filter((span) => span.name === name)
   }
 
-  /** Resolves with the only span of that name when it has ended. */
   async one(name: string): Promise<ReadableSpan> {
     await expect.poll(() => this.named(name).length, { timeout: 20_000 }).toBe(1)
     return this.named(name)[0]!

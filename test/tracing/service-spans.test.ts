@@ -65,7 +65,7 @@ test.each([
   expect(span.parentSpanContext).toBeUndefined()
   expect(span.spanContext().traceId).not.toBe(traceId)
   expect(span.attributes['http.response.status_code']).toBe(401)
-  // A refusal is the client's.
+  // A rejection is the client's error.
   expect(span.status.code).toBe(SpanStatusCode.UNSET)
   await service.stop()
 })
@@ -112,7 +112,7 @@ test('the run of a task is a trace of its own, linked to its request, and tells 
   const failed = await spans.one('run test.fail')
   expect(failed.status).toEqual({ code: SpanStatusCode.ERROR, message: 'AGENT_ERROR' })
   expect(failed.attributes).toMatchObject({ 'errand.run.end': 'failed', 'error.type': 'AGENT_ERROR' })
-  // A task that another process admitted has no request here.
+  // A task admitted by another process has no request here.
   const queued = await startService({ limits: { taskConcurrency: 0 } })
   const person = await queued.createPerson()
   await queued.createTask(person.key, 'test.dear')
@@ -189,7 +189,7 @@ test('no attribute, name, status or event of a span holds what a user wrote, or 
   )
   expect(spans.all.length).toBeGreaterThan(10)
   for (const secret of [told, key]) expect(seen.includes(secret), secret).toBe(false)
-  // A line of the log names the trace of its request.
+  // Log lines name the trace of their request.
   const request = spans.named('createTask')[0]!
   const line = lines.map((text) => JSON.parse(text)).find(({ operation }) => operation === 'createTask')
   expect(line.traceId).toBe(request.spanContext().traceId)
@@ -207,7 +207,7 @@ test('what an SDK keeps is sent when the service stops, also when it came with a
   }
   const spanProcessors = [new BatchSpanProcessor(exporter, { scheduledDelayMillis: 600_000 })]
   const provider = new BasicTracerProvider({ spanProcessors })
-  // As the class of another copy has it, with which ours has nothing in common.
+  // Simulates another copy of the package, which shares no classes with ours.
   const foreign = {
     getTracer: (name: string) => provider.getTracer(name),
     getDelegate: () => provider,
