@@ -4,16 +4,18 @@ import { Browser, password } from '../api/browser-login.ts'
 import type { PlatformCalls } from '../api/platform-calls.ts'
 import type { Answer, Person, TestService } from '../support/test-service.ts'
 
-/** On a database with dead rows. */
+/** Runs on a database with dead rows. */
 type Called = {
   service: TestService
-  /** An admin, who owns most of the rows. */
+  /** An admin who owns most of the rows. */
   person: Person
   platform: PlatformCalls
   webhookId: string
 }
 
-/** Operations that ask another server, after reading one row. Searches walk a list in pieces, and have a test of their own. */
+/**
+ * Operations that call another server after reading one row. Searches walk a list in pieces and have their own test.
+ */
 const notCalled = [
   'POST /api/connectors/{connectorId}/test',
   'POST /api/connectors/{connectorId}/sign-in',
@@ -23,7 +25,7 @@ const notCalled = [
 
 type Headed = { expected?: number; [header: string]: string | number | undefined }
 
-/** Makes each call of the API, with the filters of its lists. */
+/** Calls the whole API, with the filters of its lists. */
 export async function callEverything({ person, platform, service, webhookId }: Called): Promise<void> {
   const called = new Set<string>()
   const answered = ({ body, status }: Answer, { expected = 200, what }: { expected?: number; what: string }) => {

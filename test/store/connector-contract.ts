@@ -47,7 +47,7 @@ function update(world: StoreWorld, connector: ConnectorRecord, changes: UpdateCo
   return world.store.updateConnector({ ...of(connector), changes })
 }
 
-/** The connector after a check of it as it was read. */
+/** Records a check of the connector as it was read. */
 async function checked(
   world: StoreWorld,
   connector: ConnectorRecord,
@@ -59,7 +59,6 @@ async function checked(
   return (await read(world, connector))!
 }
 
-/** What every engine of the store does with connectors. */
 export function describeConnectors(contractTest: ContractTest): void {
   describeLives(contractTest)
   describeNames(contractTest)
@@ -197,7 +196,7 @@ function describeLists(contractTest: ContractTest): void {
     const [userId, otherId] = [await world.createUser(), await world.createUser()]
     const ids: string[] = []
     for (let n = 0; n < 7; n++) {
-      // Some within one millisecond.
+      // Some share a millisecond.
       if (n % 3 === 0) world.clock.advance(1)
       ids.unshift((await created(world, userId)).id)
       await created(world, otherId)
@@ -288,7 +287,7 @@ function describeSealing(contractTest: ContractTest): void {
     const ok = await checked(world, connector)
     world.clock.advance(1000)
     expect(await reseal('v1.key.secrets', 'v1.new.secrets')).toBe(true)
-    // They are the same secrets: what is known of the connector stays.
+    // The secrets are the same, so the connector's status stays.
     expect(await read(world, connector)).toEqual({ ...ok, sealed: 'v1.new.secrets' })
     expect(await reseal('v1.key.secrets', 'v1.newer.secrets')).toBe(false)
     await update(world, connector, { sealed: 'v1.new.given' })

@@ -15,7 +15,7 @@ async function blockedUntil(world: StoreWorld, userId: string): Promise<number |
   return (await world.store.getAccount(userId))!.blockedUntil
 }
 
-/** Expects that the user may not create a task for `ms`, and then may. */
+/** Expects that the user cannot create a task for `ms`, and then can. */
 async function expectBlockOf(world: StoreWorld, userId: string, ms: number): Promise<void> {
   const until = world.clock.now() + ms
   await world.expectRefused(world.draft(userId), { outcome: 'refused', reason: 'blocked', until })

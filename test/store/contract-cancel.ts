@@ -7,7 +7,7 @@ const canceled: TaskFailure = { code: 'CANCELED', message: 'Canceled.', details:
 const expired: TaskFailure = { code: 'EXPIRED', message: 'Too late.', details: '' }
 const response = { text: '{"summary":"hi"}', payloadId: null }
 
-/** Tasks that are ended from outside of their runs. */
+/** Tasks ended from outside their runs. */
 export function describeCancel(contractTest: ContractTest): void {
   const cancel = (world: StoreWorld, of: { userId: string; taskId: string }, mayStopWork = true) =>
     world.store.cancelTask({ ...of, error: canceled, mayStopWork })
@@ -145,7 +145,7 @@ export function describeCancel(contractTest: ContractTest): void {
     expect(ends.filter((isEnded) => isEnded)).toEqual([true])
     expect(await world.read(userId, taskId)).toMatchObject({ status: 'failed', error: expired, startedAt: null })
     expect(await world.store.expiringTasks(10)).toEqual([])
-    // What was begun in time goes on, also with another attempt.
+    // Work started in time continues, including further attempts.
     for (const taskId of [begun.id, again.id]) {
       expect(await world.store.expireTask({ taskId, error: expired })).toBe(false)
     }

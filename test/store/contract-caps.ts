@@ -25,7 +25,6 @@ function draftTurn(world: StoreWorld, { id, userId }: SessionRecord, changes: Pa
   return { turnId, userId, sessionId: id, required: 10, hold: 50, leaving: 0, idempotency: null, ...changes }
 }
 
-/** The id of a turn that was opened. */
 async function begun(world: StoreWorld, session: SessionRecord, changes: Partial<OpenTurn> = {}): Promise<string> {
   const draft = draftTurn(world, session, changes)
   expect(await world.store.openTurn(draft)).toMatchObject({ outcome: 'opened' })
@@ -52,7 +51,7 @@ function capped(world: StoreWorld, { id: sessionId, userId }: SessionRecord, max
   return world.store.updateSession({ userId, sessionId, complete: false, activate: false, metadata: {}, ...change })
 }
 
-/** The refusal is made, and nothing was written. */
+/** Expects the rejection, with nothing written. */
 async function expectRefused(
   world: StoreWorld,
   session: SessionRecord,
@@ -65,7 +64,7 @@ async function expectRefused(
   expect([await world.everything(userId), await read(world, session)]).toEqual(before)
 }
 
-/** What every engine of the store does with what turns, and all turns of a session, may cost; and with quotes. */
+/** Contract of turn caps, session budgets and quotes. */
 export function describeCaps(contractTest: ContractTest): void {
   describeAdmissionCaps(contractTest)
   describeGrowthCaps(contractTest)
@@ -113,7 +112,7 @@ function describeAdmissionCaps(contractTest: ContractTest): void {
       const turn = await world.store.openTurn(draftTurn(world, session, { maxCost: ofTurn }))
       return turn.outcome === 'opened' ? turn.held : turn.reason
     }
-    // The least of them counts, wherever it stands: none switches another off.
+    // The lowest one applies, wherever it is set.
     expect(await held(1000, null, null)).toBe(50)
     expect(await held(20, 30, 40)).toBe(20)
     expect(await held(30, 20, 40)).toBe(20)
@@ -121,7 +120,7 @@ function describeAdmissionCaps(contractTest: ContractTest): void {
     expect(await held(5, 30, 40)).toBe('balance')
     expect(await held(30, 5, 40)).toBe('budget')
     expect(await held(30, 40, 5)).toBe('budget')
-    // What would help is told first: a turn waits for its balance.
+    // The budget is reported first, because a turn would wait for its balance.
     expect(await held(5, 5, 5)).toBe('budget')
   })
 
@@ -174,7 +173,7 @@ function describeGrowthCaps(contractTest: ContractTest): void {
     expect(await grow(20)).toMatchObject({ reason: 'budget', left: 10 })
     expect(await capped(world, session, 80)).toMatchObject({ outcome: 'updated' })
     expect(await grow(20)).toMatchObject({ outcome: 'held', held: 70 })
-    // What is held was allowed, so the cap cannot come below it.
+    // Held money was already allowed, so the cap cannot be lower.
     expect(await capped(world, session, 69)).toEqual({ outcome: 'refused', reason: 'cap-too-low', least: 70 })
     expect(await capped(world, session, 70)).toMatchObject({ outcome: 'updated', session: { maxCost: 70 } })
     expect(await grow(1)).toMatchObject({ reason: 'budget', left: 0 })
@@ -209,7 +208,7 @@ function describeChargeCaps(contractTest: ContractTest): void {
     ] as const) {
       const session = await opened(world, userId, { maxCost: ofSession })
       const before = await world.balance(userId)
-      // Ten times what was held: without a cap all of it would be charged, from what is free.
+      // Ten times the hold: without a cap all of it would be charged from the free balance.
       const turn = await settled(world, await begun(world, session, { maxCost: ofTurn }), 500)
       expect(turn).toEqual({ charged: 60, writtenOff: 440, balance: before - 60 })
       expect(await read(world, session)).toMatchObject({ spent: 60 })
@@ -248,7 +247,7 @@ function describeChargeCaps(contractTest: ContractTest): void {
   })
 }
 
-/** What a call of a model costs, of turns that make as many as they may. */
+/** Units per model call of turns that make the maximum number of calls. */
 const stepUnits = 7
 
 function describeManyTurns(contractTest: ContractTest): void {
@@ -282,7 +281,7 @@ function describeManyTurns(contractTest: ContractTest): void {
               steps = Math.floor(held / stepUnits)
             }
             expect((await read(world, session)).spent + held).toBeLessThanOrEqual(maxCost)
-            // Some providers report ten times what they were allowed.
+            // Some providers report ten times the allowed amount.
             const end = await settled(world, turn.turnId, steps * stepUnits * (random.chance(0.1) ? 10 : 1))
             expect(end.charged).toBeGreaterThanOrEqual(steps * stepUnits)
             return
@@ -372,7 +371,7 @@ function describeDamages(contractTest: ContractTest): void {
       async (world) => {
         const userId = await world.createUser(1000)
         const [session, other] = [await opened(world, userId, { maxCost: 80 }), await opened(world, userId)]
-        // Of a session that was deleted the charges stay, and are no difference.
+        // A deleted session's charges stay and are not reported as differences.
         const gone = await opened(world, userId, { maxCost: 30 })
         await settled(world, await begun(world, gone), 30)
         await world.store.deleteSession({ userId, sessionId: gone.id })

@@ -49,7 +49,7 @@ export function describeCarried(contractTest: ContractTest): void {
         ].map((one) => ({ ...one, amount: one.amount || 0 })),
       )
       expect(await world.balance(userId)).toBe(998)
-      // Another account begins with nothing.
+      // Another account starts at zero.
       const other = await world.createUser(1000)
       await world.store.settleTurn(settling(await begun(world, other), 99_999))
       expect(await world.balance(other)).toBe(1000)
@@ -103,7 +103,7 @@ export function describeCarried(contractTest: ContractTest): void {
     await world.store.settleTurn(settling(left.turnId, 0, 'failed'))
     await world.store.settleTurn(settling(await begun(world, userId), 20_000, 'failed'))
     expect(await receipts(world, userId)).toHaveLength(1)
-    // One that fails and is charged has a receipt.
+    // A failed but charged turn has a receipt.
     await world.store.settleTurn(settling(await begun(world, userId), 40_000, 'failed'))
     await world.store.settleTurn(settling(await begun(world, userId), 0))
     expect((await receipts(world, userId)).slice(1)).toEqual([

@@ -8,7 +8,7 @@ const response = { text: '{}', payloadId: null }
 const connectorIds = ['con_1']
 const dayMs = 86_400_000
 
-/** Tasks whose runs may hand their answer to a connector of their user. */
+/** Tasks whose runs may pass their answer to the user's connector. */
 export function describeConnectorTasks(contractTest: ContractTest): void {
   const cancel = (world: StoreWorld, of: { userId: string; taskId: string }) =>
     world.store.cancelTask({ ...of, error: canceled, mayStopWork: true })
@@ -25,7 +25,7 @@ export function describeConnectorTasks(contractTest: ContractTest): void {
     expect(before.tasks).toMatchObject([{ status: 'processing', cancelableUntil: now }])
     expect(await cancel(world, { userId, taskId })).toEqual({ outcome: 'too-late' })
     expect(await world.everything(userId)).toEqual(before)
-    // Not even while it waits for its next attempt.
+    // Nor while it waits for its next attempt.
     expect(await world.store.interruptTask({ ...attempt, error: interrupted, retries: 1 })).toBe('requeued')
     expect(await cancel(world, { userId, taskId })).toEqual({ outcome: 'too-late' })
     expect(await world.store.claimTask(taskId)).toMatchObject({ attempt: 2, cancelableUntil: now })
@@ -80,7 +80,7 @@ export function describeConnectorTasks(contractTest: ContractTest): void {
       })
       expect(await world.store.claimTask(queued)).toBeUndefined()
       expect(await world.balance(userId)).toBe(1000)
-      // Others go on, as do tasks without connectors.
+      // Other users continue, as do tasks without connectors.
       for (const ids of [null, []]) expect(await world.processing(userId, { connectorIds: ids })).toBeTruthy()
       expect(await world.processing(await world.createUser(), { connectorIds })).toBeTruthy()
       world.clock.advance(dayMs - 1)
@@ -128,7 +128,7 @@ export function describeConnectorTasks(contractTest: ContractTest): void {
       expect(await world.store.claimTask(third)).toBe('at-limit')
       await world.processing(userId)
       await world.processing(userId, { connectorIds: [] })
-      // What waits for its next attempt is one of those at work.
+      // A task that waits for its next attempt counts as running.
       await world.store.interruptTask({ taskId: retried.id, attempt: 1, error: interrupted, retries: 1 })
       expect(await world.store.claimTask(third)).toBe('at-limit')
       expect(await world.store.claimTask(retried.id)).toMatchObject({ attempt: 2, isLimited: true })

@@ -29,7 +29,6 @@ async function lease(world: StoreWorld, target: string, count = 100): Promise<Le
   return await world.store.webhooks.lease({ wanted: [{ target, count }], leaseMs })
 }
 
-/** All of them, a page at a time. */
 async function targets(world: StoreWorld, { limit = 10, perWebhook = 10 } = {}): Promise<DueTarget[]> {
   const seen: DueTarget[] = []
   const cursors = new Map<string, string>()
@@ -104,7 +103,7 @@ export function describeDeliveries(contractTest: ContractTest): void {
       world.clock.advance(1)
       const second = await lease(world, webhookId)
       expect(second.map(({ attempt }) => attempt)).toEqual(Array<number>(20).fill(2))
-      // The bodies are the same, and what the first attempts come to does not matter any more.
+      // The bodies are the same, and the first attempts' results no longer matter.
       const bodies = new Map(taken.map(({ body, eventId }) => [eventId, body]))
       for (const { body, eventId } of second) expect(body).toBe(bodies.get(eventId))
       await end(world, taken, { kind: 'succeeded', httpStatus: 200 })
@@ -192,7 +191,7 @@ export function describeDeliveries(contractTest: ContractTest): void {
     await end(world, [first!], succeeded)
     await end(world, [second!], again)
     expect(await world.store.webhooks.getDelivery(of)).toMatchObject({ status: 'pending', httpStatus: 500 })
-    // What was put back and leased again is another lease, too.
+    // Work that was returned and leased again is another lease.
     world.clock.advance(5000)
     const [third] = await lease(world, webhookId)
     await end(world, [third!], { kind: 'unsent' })

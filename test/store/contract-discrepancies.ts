@@ -8,9 +8,8 @@ import { moneyDamages } from './money-damages.ts'
 import { recordDamages } from './record-damages.ts'
 import type { ContractTest } from './store-contract.ts'
 
-// Each kind of damage is injected into the account of a user who has some of everything, behind the store's back. The check
-// that proves the opposite has to name that user, by its own words. So the test fails if a check is removed, and if no damage
-// is injected for one.
+// Injects each kind of damage, behind the store's back, into the account of a user who has some of everything. The
+// matching check has to name that user. So the test fails if a check is removed, or if a check has no damage.
 
 const damages = [...moneyDamages, ...limitDamages, ...eventDamages, ...recordDamages]
 

@@ -124,7 +124,7 @@ export function describeEvents(contractTest: ContractTest): void {
       await world.store.credit(credit).catch(() => undefined)
     }
     const { id: taskId } = await world.processing(userId)
-    // Its payload's id is taken, so that the statement fails after the end was written.
+    // The payload's id is taken, so the statement fails after the end was written.
     const payloadId = newId('pay', world.clock.now())
     const taken = await world.processing(userId)
     await world.store.completeTask({ taskId: taken.id, attempt: 1, response: { text: '{', payloadId } })
@@ -195,7 +195,7 @@ export function describeEvents(contractTest: ContractTest): void {
     world.clock.advance(1)
     await world.purge()
     expect((await eventsOf(world, userId)).map(({ data }) => data.taskId)).toEqual([late.id])
-    // What was removed is missed by nobody, and what came later still is.
+    // Purged events are not missed; later ones still are.
     expect(await world.verify()).toMatchObject({ ok: true })
   })
 

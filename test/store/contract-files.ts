@@ -6,7 +6,6 @@ import type { ContractTest } from './store-contract.ts'
 
 const all = { limit: 100, offset: 0 }
 
-/** What every engine of the store does with the files of messages. */
 export function describeFiles(contractTest: ContractTest): void {
   contractTest(
     'files of a message are found while its turn is open, kept with it in the history, and gone with a turn that failed or a session that is deleted',

@@ -22,7 +22,7 @@ function begin(world: StoreWorld, connector: ConnectorRecord, stateHash: string)
   return world.store.grants.begin({ ...of(connector), stateHash, sealed: 'v1.key.state', lifeMs: 60_000, ifUpdatedAt })
 }
 
-/** A connector that was signed in, with the version of its tokens. */
+/** A signed-in connector, with the version of its tokens. */
 async function granted(world: StoreWorld) {
   const needing = await signsIn(world, await world.createUser())
   const kept = { ...of(needing), ...tokens, issuer: 'https://issuer.example.com', ifUpdatedAt: needing.updatedAt }
@@ -31,7 +31,6 @@ async function granted(world: StoreWorld) {
   return { connector: await read(world, needing), version }
 }
 
-/** What every engine of the store does with what signing in at connectors gave. */
 export function describeGrants(contractTest: ContractTest): void {
   describeSignIns(contractTest)
   describeRefreshes(contractTest)
@@ -69,7 +68,7 @@ function describeSignIns(contractTest: ContractTest): void {
   contractTest('of all that take a sign-in at one moment one has it, time and again', async (world) => {
     const { grants } = world.store
     const connector = await signsIn(world, await world.createUser())
-    // The first of them find fewer connections open than there are askers.
+    // At first there are fewer open connections than callers.
     for (let round = 0; round < 20; round++) {
       await begin(world, connector, `round ${round}`)
       const taken = await Promise.all(Array.from({ length: 6 }, () => grants.take(`round ${round}`)))
@@ -130,7 +129,7 @@ function describeRefreshes(contractTest: ContractTest): void {
     const renewed = (await Promise.all([1, 2, 3, 4].map(renew))).filter((grant) => grant !== undefined)
     expect(renewed).toMatchObject([{ version: version + 1, expiresAt: world.clock.now() + 1000 }])
     expect(await grants.get(of(connector))).toEqual(renewed[0])
-    // Renewing is no change of the connector.
+    // Renewal does not change the connector.
     expect(await read(world, connector)).toEqual(connector)
     expect(await grants.claim({ ...of(connector), version, forMs })).toBe(false)
     expect(await grants.claim({ ...of(connector), version: version + 1, forMs })).toBe(true)

@@ -158,7 +158,7 @@ export function describeInvitations(contractTest: ContractTest): void {
     await world.store.createLogin({ ...login, userId, tokenHash: 'a later login' })
     const before = must(await world.store.getUser(userId), 'a user')
     expect(await accept(world, draft, 'new')).toEqual({ outcome: 'accepted', userId, kind: 'password' })
-    // Neither rights nor money come with a new password.
+    // A new password changes neither rights nor money.
     expect(await world.store.getUser(userId)).toEqual({ ...before, passwordHash: 'new' })
     expect(await world.store.findLogin('a later login')).toBeUndefined()
     expect(await world.store.findLogin('login of another')).toMatchObject({ userId: otherId })
@@ -167,7 +167,7 @@ export function describeInvitations(contractTest: ContractTest): void {
 
   contractTest('invitations are listed newest first, in pages, with their total', async (world) => {
     const ids: string[] = []
-    // Two of each millisecond.
+    // Two per millisecond.
     for (let index = 0; index < 6; index++) {
       ids.unshift((await invite(world, draftInvitation(world, { email: `p${index}@example.com` }))).id)
       world.clock.advance(index % 2)

@@ -48,7 +48,7 @@ async function sessionOf(world: StoreWorld, userId: string, agentId = 'text'): P
   return draft.sessionId
 }
 
-/** What every engine of the store does with the limits of plans, users and keys; those on what is spent are in contract-windows. */
+/** Contract of the limits of plans, users and keys. Spend limits are in contract-windows. */
 export function describeLimits(contractTest: ContractTest): void {
   describePlans(contractTest)
   describeRates(contractTest)
@@ -144,7 +144,7 @@ function describeRates(contractTest: ContractTest): void {
       await world.expectRefused(world.draft(userId), { reason: 'rate', rate: { limit: 5, used: 5, oldestAt: start } })
       await change(null)
       await world.expectRefused(world.draft(userId), { reason: 'rate', rate: { limit: 3, used: 3 } })
-      // Of more than are allowed now, the next is free when so many have left that fewer than those are there.
+      // If the window holds more than is now allowed, a slot frees up when enough executions have left it.
       await change('slow')
       expect(await world.rate(userId)).toMatchObject({ limit: 2, used: 2, oldestAt: start + 3000 })
       world.clock.advance(minute - 3000)
@@ -188,7 +188,7 @@ function describeRates(contractTest: ContractTest): void {
       await world.expectRefused(world.draft(userId, { limits }), full)
       const sessionId = await sessionOf(world, userId)
       expect(await openTurn(world, userId, sessionId, limits)).toMatchObject(full)
-      // Of another key, and without one.
+      // With another key, and without one.
       await world.pending(userId, { limits: keyed('key_b', 1) })
       await world.pending(userId)
       world.clock.advance(1)
@@ -230,7 +230,7 @@ function describeWaiting(contractTest: ContractTest): void {
       await world.store.cancelTask({ userId, taskId: taken[1]!.taskId, error, mayStopWork: true })
       await world.pending(userId)
       await world.expectRefused(world.draft(userId), full)
-      // Chats wait for nobody.
+      // Chats do not count as waiting tasks.
       expect(await openTurn(world, userId, await sessionOf(world, userId))).toMatchObject({ outcome: 'opened' })
       await world.store.changeAccountLimits({ userId, changes: { tasksWaiting: 4 } })
       await world.pending(userId)
@@ -293,11 +293,11 @@ function describeKeyLimits(contractTest: ContractTest): void {
     const full = { reason: 'limit', window: { ownerId: first.id, charged: 300 } }
     for (const key of [draft, last])
       expect(await world.admit(userId, { limits: await limitsOf(key) })).toMatchObject(full)
-    // What is changed of one holds for those that still work, too.
+    // A changed limit also applies to the keys still in their overlap.
     await store.updateKey({ userId, keyId, changes: { spendLimit: 400 } })
     await world.pending(userId, { limits: await limitsOf(draft) })
     expect(await world.admit(userId, { limits: await limitsOf(last) })).toMatchObject({ reason: 'limit' })
-    // Both limits that were reached are told of as those of the key that can be changed.
+    // Both events name the key whose limit can be changed.
     const events = (await world.events(userId)).filter(({ type }) => type === 'key.limit_reached')
     expect(events.map(({ body }) => (JSON.parse(body) as { data: { keyId: string } }).data.keyId)).toEqual([
       keyId,

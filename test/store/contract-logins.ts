@@ -115,7 +115,7 @@ function describeLives(contractTest: ContractTest): void {
     })
     await world.store.endLogin({ userId, loginId: second.id })
     expect(await ids()).toEqual([third.id, first.id])
-    // Not used for a week: the one whose week is over is left out.
+    // Logins unused for a week are omitted.
     world.clock.advance(loginIdleMs - 2)
     expect(await ids()).toEqual([third.id, first.id])
     world.clock.advance(1)
@@ -127,7 +127,7 @@ function describeLives(contractTest: ContractTest): void {
     }
     world.clock.advance(third.expiresAt - world.clock.now() - 1)
     expect(await ids()).toEqual([third.id])
-    // However much it is used, it ends.
+    // It ends regardless of use.
     world.clock.advance(1)
     expect(await ids()).toEqual([])
   })
@@ -222,7 +222,7 @@ function describeThrottle(contractTest: ContractTest): void {
       )
       const until = world.clock.now() + 15 * minuteMs
       expect(tries.filter(({ outcome }) => outcome === 'admitted')).toHaveLength(10)
-      // Of those that come at once, which are the last is the database's to say.
+      // The database decides which of several parallel tries come last.
       const refused = tries.filter(({ outcome }) => outcome === 'refused')
       expect(refused).toEqual([1, 2, 3].map(() => ({ outcome: 'refused', until })))
       expect(await world.store.admitLogin(attempt('ada@example.com', '192.0.2.2'))).toMatchObject({
@@ -231,7 +231,7 @@ function describeThrottle(contractTest: ContractTest): void {
       expect(await world.store.admitLogin(attempt('bob@example.com', '192.0.2.1'))).toMatchObject({
         outcome: 'admitted',
       })
-      // Refused tries count for nothing, so the wait ends when it was said to.
+      // Rejected tries do not count, so the wait ends as announced.
       world.clock.advance(15 * minuteMs - 1)
       expect(await world.store.admitLogin(attempt('ada@example.com', '192.0.2.1'))).toEqual({
         outcome: 'refused',
@@ -253,7 +253,7 @@ function describeThrottle(contractTest: ContractTest): void {
     const numbers = Array.from({ length: 120 }, (_, index) => index)
     expect(await outcomes(numbers.map((n) => attempt('ada@example.com', `192.0.2.${n}`)))).toBe(50)
     expect(await outcomes(numbers.map((n) => attempt(`p${n}@example.com`, '198.51.100.1')))).toBe(100)
-    // Behind a proxy on this machine is everybody, who is not one client.
+    // Everyone behind a local proxy shares it, so it is not one client.
     expect(await outcomes(numbers.map((n) => attempt(`q${n}@example.com`, null)))).toBe(120)
   })
 
@@ -326,11 +326,11 @@ function describeIdentities(contractTest: ContractTest): void {
     const linked = await world.store.openIdentity({ ...identity, email: 'Ada@Example.com' })
     expect(linked).toEqual({ outcome: 'linked', userId })
     await world.reopen()
-    // The address may change or go, the subject says who it is.
+    // The email may change or disappear; the subject identifies the user.
     for (const email of ['other@example.com', null, 'ada@example.com']) {
       expect(await world.store.openIdentity({ ...identity, email })).toEqual({ outcome: 'known', userId })
     }
-    // Another issuer's person of the same name is somebody else.
+    // The same subject from another issuer is another person.
     const elsewhere = { ...identity, issuer: 'https://other.example', email: null }
     expect(await world.store.openIdentity(elsewhere)).toEqual({ outcome: 'refused', reason: 'unverified' })
     expect((await world.store.listUsers(everyone)).total).toBe(1)

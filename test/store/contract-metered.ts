@@ -4,7 +4,7 @@ import type { ContractTest } from './store-contract.ts'
 import { agentError, interrupted, type StoreWorld } from './store-world.ts'
 
 const meters = { page: 20, figure: 300 }
-/** What a metered task is admitted with; its cost is the most that it may come to. */
+/** Input of a metered task; its cost is the maximum. */
 const metered: Partial<AdmitTask> = { cost: 1000, meters }
 const response = { text: '{}', payloadId: null }
 

@@ -7,7 +7,7 @@ const credit = (userId: string, amount: number, changes: Partial<Credit> = {}): 
   return { userId, amount, description: 'Top-up', idempotencyKey: null, ...changes }
 }
 
-/** The most that one credit can state on the command line: 99,999,999,999.9999 USD. */
+/** The maximum single credit on the command line: 99,999,999,999.9999 USD. */
 const mostAtOnce = 999_999_999_999_999
 
 export function describeMoney(contractTest: ContractTest): void {

@@ -5,11 +5,9 @@ import type { ContractTest } from './store-contract.ts'
 import type { StoreWorld } from './store-world.ts'
 import { begun, day, draftTurn } from './window-calls.ts'
 
-// The limit on bytes of payloads that are stored for an account on a day.
-
 const limits = { payloadBytesPerDay: 1000 }
 
-/** JSON that is stored apart, of so many bytes. */
+/** Separately stored JSON of this many bytes. */
 function stored(world: StoreWorld, bytes: number): StoredJson {
   return { text: '{', payloadId: newId('pay', world.clock.now()), digest: { bytes, sha256: 'sha' } }
 }
@@ -72,7 +70,7 @@ export function describePayloadBytes(contractTest: ContractTest): void {
       const { attempt, id: taskId } = await world.processing(userId)
       await complete(world, userId, 5000)
       expect(await world.admit(userId)).toMatchObject({ reason: 'payloads', payloads: { stored: 5900 } })
-      // One that was admitted before ends as it would have.
+      // Tasks admitted before end normally.
       expect(await world.store.completeTask({ taskId, attempt, response: stored(world, 7) })).toBe(true)
       expect(await world.store.completeTask({ taskId, attempt, response: stored(world, 7) })).toBe(false)
       expect(await storedToday(world, userId)).toBe(5907)

@@ -15,7 +15,7 @@ async function told(world: StoreWorld, userId: string) {
   return rows.map(({ body, type }) => ({ type, ...(JSON.parse(body) as { data: object }).data }))
 }
 
-/** A user whose one top-up is paid, and who has spent so much of it. */
+/** A user with one paid top-up who has spent this much of it. */
 async function spent(world: StoreWorld, cost: number) {
   const userId = await world.createUser(0)
   const topup = await openTopup(world, userId, whole)
@@ -31,7 +31,7 @@ type Damage = {
 }
 
 const owedWhat = 'what is owed is what was taken back of top-ups and not paid'
-/** Of an account with 9 USD, left of a top-up of 10 of which one was refunded. */
+/** For an account with 9 USD left: a top-up of 10, of which one was refunded. */
 const damages: Damage[] = [
   {
     title: 'a debt that no top-up explains',
@@ -260,7 +260,7 @@ export function describePayments(contractTest: ContractTest): void {
     expect(await lows()).toEqual([])
     await world.completed(userId, { cost: 1 })
     await world.completed(userId, { cost: 1 })
-    // What comes back of a task is no credit.
+    // A task's refund is not a credit.
     await world.failed(userId, { cost: 100 })
     const credit = { userId, description: 'More', idempotencyKey: null }
     await world.store.credit({ ...credit, amount: 1 })

@@ -121,7 +121,7 @@ export function describePeople(contractTest: ContractTest): void {
     expect(await world.store.updateUser({ userId: third, isAdmin: false })).toEqual(refused)
     expect(await world.store.updateUser({ userId: third, isSuspended: true })).toEqual(refused)
     expect(await world.store.getUser(third)).toMatchObject({ isAdmin: true, suspendedAt: null })
-    // One who does not act may lose the rights; then the last one still may not.
+    // A suspended admin may lose the rights. Then the last one still may not.
     expect(await world.store.updateUser({ userId: second, isAdmin: false })).toEqual({ outcome: 'updated' })
     expect(await world.store.updateUser({ userId: third, isAdmin: false })).toEqual(refused)
     expect(await world.store.updateUser({ userId: third, isAdmin: true, isSuspended: false })).toEqual({

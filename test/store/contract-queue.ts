@@ -6,9 +6,9 @@ import { interrupted, type StoreWorld } from './store-world.ts'
 
 const all: Taking = { limit: 100, after: '', passOver: new Set(), claiming: [] }
 
-/** Whose tasks are next, by the name of each task. */
+/** Names of the next tasks. */
 async function taken(world: StoreWorld, names: ReadonlyMap<string, string>, of: Partial<Taking> = {}) {
-  // Leases of the contract last for no time.
+  // The contract's leases expire immediately.
   world.clock.advance(1)
   const found: string[] = []
   const asked = { ...all, ...of }
@@ -22,7 +22,7 @@ async function taken(world: StoreWorld, names: ReadonlyMap<string, string>, of: 
   }
 }
 
-/** Users in the order of their turns, with so many waiting tasks each, which are named `a1` for the first user's first one. */
+/** Users in the order of their turns, with this many waiting tasks each: `a1` is the first user's first one. */
 async function waiting(world: StoreWorld, counts: readonly number[]) {
   const userIds = await Promise.all(counts.map(() => world.createUser()))
   const names = new Map<string, string>()
@@ -32,7 +32,7 @@ async function waiting(world: StoreWorld, counts: readonly number[]) {
     names.set(id, name)
     ids.set(name, id)
   }
-  // Who is first is found out by asking.
+  // Asks the store for the users' order.
   for (const userId of userIds) await add(userId, userId)
   world.clock.advance(1)
   const { tasks } = await world.store.takeTasks(all)
@@ -56,7 +56,7 @@ export function describeQueue(contractTest: ContractTest): void {
       }
       expect(await taken(world, names, { after: users[0]!, limit: 3 })).toEqual(['b1', 'd1', 'a1'])
       expect(await taken(world, names, { after: users[2]!, limit: 2 })).toEqual(['d1', 'a1'])
-      // Behind the last one, and behind one who is there no more.
+      // After the last user, and after one who no longer exists.
       expect(await taken(world, names, { after: users[3]!, limit: 1 })).toEqual(['a1'])
       expect(await taken(world, names, { after: `${users[0]}x`, limit: 1 })).toEqual(['b1'])
     },
@@ -117,12 +117,12 @@ export function describeQueue(contractTest: ContractTest): void {
         const claimed = await world.store.claimTask(ids.get(name)!)
         return typeof claimed === 'object' ? claimed.isLimited : claimed
       }
-      // The first ones, by which users were put in order, are at work.
+      // The first tasks, which determine the users' order, are running.
       expect(await claim('a1')).toBe(true)
       expect(await Promise.all(['a2', 'a3', 'a4'].map(claim))).toEqual(['at-limit', 'at-limit', 'at-limit'])
       expect(await Promise.all(['b1', 'b2', 'b3'].map(claim))).toEqual([false, false, false])
       expect(await world.read(users[0]!, ids.get('a2')!)).toMatchObject({ status: 'pending', attempt: 0 })
-      // It waits as before, for whoever takes it next.
+      // It stays queued for the next taker.
       expect(await taken(world, names)).toEqual(['a2', 'b4', 'a3', 'a4', 'a5', 'a6'])
       expect(await world.store.completeTask({ taskId: ids.get('a1')!, attempt: 1, response })).toBe(true)
       expect(await claim('a2')).toBe(true)
@@ -130,7 +130,7 @@ export function describeQueue(contractTest: ContractTest): void {
       const error = { code: 'CANCELED', message: 'Canceled.', details: '' }
       await world.store.cancelTask({ userId: users[0]!, taskId: ids.get('a2')!, error, mayStopWork: true })
       await world.store.changeAccountLimits({ userId: users[0]!, changes: { tasksAtWork: 3 } })
-      // Which of them come first is open.
+      // Their order is undefined.
       const atOnce = await Promise.all(['a3', 'a4', 'a5'].map(claim))
       expect(atOnce.filter((claimed) => claimed === true)).toHaveLength(2)
       expect(atOnce).toContain('at-limit')
@@ -160,7 +160,7 @@ export function describeQueue(contractTest: ContractTest): void {
   contractTest('one whose claim is under way is not taken a second time', async (world) => {
     const { ids, names } = await waiting(world, [3, 1])
     if (world.store.shared) {
-      // Where nodes share the store, the lease says that.
+      // If nodes share the store, the lease decides.
       world.clock.advance(1)
       expect((await world.store.takeTasks({ ...all, limit: 2 })).tasks.map(({ id }) => names.get(id))).toEqual([
         'a1',

@@ -14,7 +14,7 @@ const prices = { page: 7, figure: 30 }
 const response = { text: '{}', payloadId: null }
 
 const person = fc.nat({ max: 1 })
-/** Which task, among those that the move fits or among all, and which attempt relative to its latest. */
+/** A task (among the matching ones or all), and an attempt relative to its latest. */
 const target = {
   task: fc.nat(),
   isWild: fc.constantFrom(false, false, false, true),
@@ -68,7 +68,7 @@ const command = fc.oneof(
 type Command = typeof command extends fc.Arbitrary<infer Value> ? Value : never
 type History = { world: StoreWorld; model: StoreModel; people: string[] }
 
-/** Carries the command out on both, and expects the same answer. */
+/** Runs the command on store and model, and compares the results. */
 async function step({ world, model, people }: History, input: Command): Promise<void> {
   const { store } = world
   const now = world.clock.now()
@@ -142,7 +142,7 @@ async function moveTask({ world: { clock, store }, model }: History, input: Move
   }
 }
 
-/** As many pages, as far as the charge goes; some of a charge that is at an end pays for a figure. */
+/** As many pages as the charge covers; the rest may cover a figure. */
 function usageWithin({ cost, meters, status }: Pick<ModelTask, 'cost' | 'meters' | 'status'>, pages: number) {
   const page = Math.min(pages, Math.floor(cost / meters!['page']!))
   const left = cost - page * meters!['page']!

@@ -18,7 +18,6 @@ function byDay(days: readonly SpendDay[]): SpendDay[] {
 export function describeSpend(contractTest: ContractTest): void {
   contractTest('charges and refunds are summed by the day of UTC; credits and adjustments are not', async (world) => {
     const [userId, other] = [await world.createUser(1_000_000), await world.createUser()]
-    // The last millisecond of a day.
     world.clock.advance(dayMs - (world.clock.now() % dayMs) - 1)
     const day = dayOf(world)
     await world.completed(userId, { cost: 1 })

@@ -11,7 +11,7 @@ import { aDay, spending, spentOf } from './window-calls.ts'
 
 const all = { limit: 1000, offset: 0 }
 
-/** A turn without a session: the id that it gives for one names none. */
+/** A turn without a session; its session id refers to nothing. */
 function draftTurn(world: StoreWorld, userId: string, changes: Partial<OpenTurn> = {}): OpenTurn {
   const now = world.clock.now()
   const ids = { turnId: newId('turn', now), sessionId: newId('ses', now) }
@@ -28,7 +28,6 @@ function ended(turnId: string, cost: Units, outcome: SettleTurn['outcome'] = 'fi
   return { turnId, outcome, cost, breakdown: nothingUsed, exchange: null }
 }
 
-/** What it leaves of sessions is nothing. */
 async function expectNoSession(world: StoreWorld, { sessionId, userId }: OpenTurn): Promise<void> {
   const { store } = world
   expect(await store.getSession({ userId, sessionId })).toBeUndefined()
@@ -45,7 +44,6 @@ async function expectRefused(world: StoreWorld, draft: OpenTurn, refusal: object
   expect(await world.everything(draft.userId)).toEqual(before)
 }
 
-/** What every engine of the store does with turns that have no session. */
 export function describeStateless(contractTest: ContractTest): void {
   describeMoney(contractTest)
   describeLimits(contractTest)

@@ -6,7 +6,7 @@ import type { StoreWorld } from './store-world.ts'
 
 const charsMax = 1_000_000
 
-/** A piece of the events from `firstSeq` to `lastSeq`, each a line. */
+/** A chunk with the events from `firstSeq` to `lastSeq`, one per line. */
 function pieceOf(turnId: string, firstSeq: number, lastSeq: number, text = ''): TurnEvents {
   const seqs = Array.from({ length: lastSeq - firstSeq + 1 }, (_, n) => firstSeq + n)
   return { turnId, firstSeq, lastSeq, lines: seqs.map((seq) => `${JSON.stringify({ seq, text })}\n`).join('') }
@@ -20,7 +20,6 @@ async function begun(world: StoreWorld) {
   return { session, sessionId: session.id, turnId, userId }
 }
 
-/** What every engine of the store does with the events of turns. */
 export function describeTurnEvents(contractTest: ContractTest): void {
   describePieces(contractTest)
   describeFinding(contractTest)
@@ -150,7 +149,7 @@ function describePurge(contractTest: ContractTest): void {
       return (await world.store.turnEvents.read({ turnId, after: 0, charsMax })).length
     }
     await keep(1)
-    // However long ago they were said: what counts is the end.
+    // Retention counts from the turn's end, not from the events.
     world.clock.advance(3 * eventsKeptMs)
     await keep(2)
     await world.store.settleTurn(finished(ended.turnId, 'hello'))

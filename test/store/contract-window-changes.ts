@@ -10,7 +10,7 @@ import { ofTier } from '../run/tiers.ts'
 import { WindowHistory } from './window-history.ts'
 import { aDay, begun, day, settle, spending, spentOf, threeWaiting } from './window-calls.ts'
 
-/** What every engine of the store does when limits on what is spent are changed, reached or damaged. */
+/** Contract of spend limits that are changed, reached or damaged. */
 export function describeWindowChanges(contractTest: ContractTest): void {
   describeChanges(contractTest)
   describeReached(contractTest)
@@ -45,7 +45,7 @@ function describeChanges(contractTest: ContractTest): void {
     await world.pending(userId, { limits: await limits(), cost: 30 })
     const open = await begun(world, userId, { limits: await limits(), required: 0, hold: 10 })
     await change(null)
-    // What is under way is not limited any more either.
+    // Work in progress is no longer limited either.
     expect(await store.growHold({ turnId: open, by: 700, least: 700 })).toMatchObject({ outcome: 'held' })
     await settle(world, open, 700)
     expect(await limits()).toBeNull()
@@ -89,7 +89,7 @@ function describeChanges(contractTest: ContractTest): void {
       const limits = async () => must(await store.findKey(draft.tokenHash), 'the key exists').limits
       const change = (spendReset: LimitReset) => store.updateKey({ userId, keyId, changes: { spendReset } })
       const spent = async () => spentOf(world, (await limits())!)
-      // Wednesday of a week that lies in one month.
+      // Wednesday of a week within one month.
       const start = Date.UTC(2026, 6, 15, 12)
       world.clock.advance(start - world.clock.now())
       await world.completed(userId, { limits: await limits(), cost: 100 })
@@ -143,7 +143,7 @@ function describeUndone(contractTest: ContractTest): void {
       const draft = world.draft(userId, { limits })
       const results = await Promise.allSettled([
         world.store.admitTask(draft),
-        // Its row cannot be written, which is found when all else is counted.
+        // Its row cannot be written, which fails only after everything else was counted.
         world.admit(userId, { limits, endpointId: null as never }),
         world.admit(userId, { limits }),
       ])
@@ -176,7 +176,7 @@ function describeUndone(contractTest: ContractTest): void {
       const change = (spendLimit: Units) => store.updateKey({ userId, keyId, changes: { spendLimit } })
       const results = await Promise.allSettled([
         world.admit(userId, { limits }),
-        // Another key with that token, for whose user windows are looked through first.
+        // Another key with the same token; its user's windows are checked first.
         store.createKey({ ...draft, userId }),
         world.admit(userId, { limits }),
         change(200),
@@ -184,7 +184,7 @@ function describeUndone(contractTest: ContractTest): void {
       ])
       const statuses = results.map(({ status }) => status)
       expect(statuses).toEqual(['fulfilled', 'rejected', 'fulfilled', 'fulfilled', 'rejected'])
-      // By itself, because PostgreSQL takes parallel commands in any order.
+      // Alone, because PostgreSQL runs parallel commands in any order.
       const lowered = { ...limits!, spend: { ...limits!.spend!, amount: 200 } }
       const refused = await world.admit(userId, { limits: lowered, cost: 1 })
       expect(refused).toMatchObject({ reason: 'limit', window: { charged: 200 } })
@@ -218,7 +218,7 @@ function describeReached(contractTest: ContractTest): void {
     expect(await reached(world, userId)).toEqual([told])
     await world.expectRefused(world.draft(userId, { limits }), { reason: 'limit' })
     world.clock.advance(day)
-    // Nothing is spent yet, and what is asked for is more than a whole day has.
+    // Nothing is spent yet, and the request exceeds a whole day's limit.
     await world.admit(userId, { limits, cost: 151 })
     const next = { ...told, resetsAt: new Date(midnight + day).toISOString() }
     expect(await reached(world, userId)).toEqual([told, next])
@@ -245,7 +245,7 @@ function describeReached(contractTest: ContractTest): void {
     await refuse(151)
     const stale = await limits()
     await change({ spendLimit: 300 })
-    // Refused by the limit that it was authenticated with: the present one is not reached.
+    // The limit at authentication rejects it; the current limit is not reached.
     await world.expectRefused(world.draft(userId, { limits: stale, cost: 151 }), { reason: 'limit' })
     expect(await told()).toEqual(['0.0150'])
     const turnId = await begun(world, userId, { limits: await limits(), hold: 300 })

@@ -6,7 +6,7 @@ import { draftTurn, settle } from './window-calls.ts'
 
 const digest = 'of the request'
 
-/** Opens a turn for a request that was sent that often before. Returns the id of the turn that answers it. */
+/** Opens a turn for a request with this many earlier attempts. Returns the id of the turn that answers it. */
 async function sent(world: StoreWorld, userId: string, retries: number): Promise<string> {
   const turn = await draftTurn(world, userId, { request: { digest, retries } })
   return answeredBy(turn.turnId, await world.store.openTurn(turn))
@@ -21,7 +21,7 @@ function answeredBy(turnId: string, result: OpenTurnResult): string {
 const found = (world: StoreWorld, userId: string, retries: number) =>
   world.store.requests.findTurn({ userId, digest, retries })
 
-/** What every engine does with requests that their clients repeat without an Idempotency-Key. */
+/** Contract of requests that clients repeat without an Idempotency-Key. */
 export function describeWireRequests(contractTest: ContractTest): void {
   contractTest('a repetition is answered with the turn of its request until a minute after its end', async (world) => {
     const userId = await world.createUser()
@@ -58,7 +58,7 @@ export function describeWireRequests(contractTest: ContractTest): void {
     }
     world.clock.advance(5000)
     const third = await sent(world, userId, 0)
-    // Of several the one whose client has left is the one that is repeated.
+    // Of several turns, the one whose client has left is the repeated one.
     await world.store.requests.left({ userId, digest, resourceId: turnIds[0]! })
     expect(await found(world, userId, 3)).toBe(turnIds[0])
     expect(await found(world, userId, 3)).toBe(third)
@@ -88,7 +88,7 @@ export function describeWireRequests(contractTest: ContractTest): void {
       const of = { userId, digest: call.what, resourceId: first }
       const leftAt = await store.requests.left(of)
       expect(await world.admit(userId, { call })).toMatchObject({ outcome: 'replayed', taskId: first })
-      // It is answered, so its node does not cancel it, and the next call has a task of its own.
+      // It was answered, so its node does not cancel it, and the next call creates a new task.
       expect(await store.requests.takeBack({ ...of, leftAt })).toBe(false)
       const third = await world.pending(userId, { call })
       const again = await store.requests.left(of)
@@ -108,7 +108,7 @@ export function describeWireRequests(contractTest: ContractTest): void {
       const userId = await world.createUser(200)
       const call = { what: 'the tool and its arguments', request: 'of one client', keptMs: 60_000 }
       const taskId = await world.pending(userId, { call, cost: 200 })
-      // The same request of one client needs no note, and neither needs a balance.
+      // A client's repeated request needs neither a note nor a balance.
       expect(await store.foreseeAdmission(world.draft(userId, { call, cost: 200 }))).toBeUndefined()
       expect(await world.admit(userId, { call })).toMatchObject({ outcome: 'replayed', taskId })
       await store.requests.leaveAll()

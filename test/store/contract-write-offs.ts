@@ -3,11 +3,9 @@ import { begun, day, draftTurn, settle } from './window-calls.ts'
 import type { ContractTest } from './store-contract.ts'
 import type { StoreWorld } from './store-world.ts'
 
-// The bound on what may be written off of an account's chats on a day.
-
 const limits = { maxWrittenOffUsdPerDay: 1 }
 
-/** A turn that holds as much, and used more by `writtenOff`. */
+/** A turn whose usage exceeds its hold by `writtenOff`. */
 async function writeOff(world: StoreWorld, userId: string, writtenOff: number): Promise<void> {
   const turnId = await begun(world, userId, { required: 10, hold: 10, maxCost: 10 })
   expect(await settle(world, turnId, 10 + writtenOff)).toMatchObject({ charged: 10, writtenOff })
@@ -20,14 +18,14 @@ export function describeWriteOffs(contractTest: ContractTest): void {
       const [userId, other] = [await world.createUser(1000), await world.createUser(1000)]
       await writeOff(world, userId, 9_999)
       await writeOff(world, userId, 1)
-      // Exactly the bound does not exceed it.
+      // Exactly at the bound, which is not exceeded.
       await writeOff(world, userId, 1)
       const now = world.clock.now()
       const until = now - (now % day) + day
       const draft = await draftTurn(world, userId)
       expect(await world.store.openTurn(draft)).toMatchObject({ outcome: 'refused', reason: 'written-off', until })
       expect(await world.store.getAccount(userId)).toMatchObject({ balance: 970, held: 0 })
-      // Neither other accounts nor tasks are concerned.
+      // Other accounts and tasks are unaffected.
       await begun(world, other)
       await world.pending(userId)
       world.clock.advance(until - now - 1)

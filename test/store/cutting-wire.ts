@@ -1,6 +1,6 @@
 import { connect, createServer, type AddressInfo, type Server, type Socket } from 'node:net'
 
-/** Between a store and PostgreSQL: cuts the connection as the nth statement from now on is about to come through, once. */
+/** Proxy between a store and PostgreSQL. Cuts the connection before the nth statement from now on, once. */
 export class CuttingWire {
   left = 0
   hasCut = false
@@ -27,7 +27,7 @@ export class CuttingWire {
       client.on('data', (data) => {
         rest = Buffer.concat([rest, data])
         for (;;) {
-          // The first message has no letter before its length.
+          // The first message has no type byte before its length.
           const head = hasBegun ? 1 : 0
           if (rest.length < head + 4) return
           const length = head + rest.readUInt32BE(head)

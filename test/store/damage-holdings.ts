@@ -6,21 +6,21 @@ import { converse, draftSession } from './session-contract.ts'
 import type { StoreWorld } from './store-world.ts'
 import { begun, settle, spending } from './window-calls.ts'
 
-/** Ids of what a user has, for damage to name. */
+/** Ids of a user's objects, for damage to name. */
 export type Holdings = {
   userId: string
   completedId: string
   failedId: string
   meteredId: string
-  /** Of a task with an idempotency key, a quote and a URL of its own to notify. */
+  /** A task with an idempotency key, a quote and its own webhook URL. */
   namedId: string
   sessionId: string
-  /** Of a session with messages, which has expired. */
+  /** An expired session with messages. */
   idleSessionId: string
   settledId: string
   openId: string
   keyId: string
-  /** Of a key that another took the place of. */
+  /** A key that was rotated. */
   oldKeyId: string
   newKeyId: string
   tokenId: string
@@ -34,7 +34,7 @@ export type Holdings = {
 /** One kind of damage. Each statement has to change something. */
 export type Damage = {
   title: string
-  /** The check that has to find it. */
+  /** Name of the check that has to find it. */
   named: string
   by: (of: Holdings) => string[]
   /** The row names no user, so the difference does not either. */
@@ -46,7 +46,7 @@ export const holdingLimits = { abuseFailures: 10 }
 
 const method = (userId: string) => ({ customerId: `cus_${userId}`, methodId: `pm_${userId}`, methodLabel: 'visa 4242' })
 
-/** A user who has some of everything that a ledger is checked for, `untilExpired` not included. */
+/** A user who has some of everything that the ledger check covers; call `untilExpired` for the rest. */
 export async function holdingsOf(world: StoreWorld, name: string): Promise<Holdings> {
   const { store } = world
   const userId = await world.createUser()
@@ -65,7 +65,7 @@ export async function holdingsOf(world: StoreWorld, name: string): Promise<Holdi
     'a live key is rotated',
   )
   const limits = spending(keyId, key.spendLimit)
-  // More than it ever has.
+  // More than the balance ever is.
   await store.payments.setNotifyBelow({ userId, notifyBelow: 1_000_000_000 })
   const { id: completedId } = await world.completed(userId, { limits })
   const { id: failedId } = await world.failed(userId, { limits })
@@ -97,7 +97,7 @@ export async function holdingsOf(world: StoreWorld, name: string): Promise<Holdi
   return { userId, ...tasks, ...chats, ...keys, topupId, rechargeId, webhookId }
 }
 
-/** Notices sessions that have expired. */
+/** Expires sessions and records it. */
 export async function untilExpired(world: StoreWorld): Promise<void> {
   world.clock.advance(90_000_000)
   while (await world.store.noteExpired()) continue
@@ -105,7 +105,7 @@ export async function untilExpired(world: StoreWorld): Promise<void> {
 
 async function creditByPlatform(world: StoreWorld, { name, userId }: { name: string; userId: string }) {
   const { platform } = world.store
-  // An expired key takes no room from those of other users.
+  // Expired keys do not count against other users.
   const expiresAt = world.clock.now()
   const key = { name, hint: 'a1b2', addresses: null, creditPerDay: 1000, createdBy: null, expiresAt }
   const { id } = await platform.createKey({ ...key, scopes: ['credit'], tokenHash: `platform ${name}` })

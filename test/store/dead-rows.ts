@@ -7,24 +7,23 @@ import { engine, withRaw, type RawDatabase } from '../support/test-engine.ts'
 import { newDataDir, startService, type Person } from '../support/test-service.ts'
 import { callEverything } from './call-everything.ts'
 
-// A service whose tables are full of rows that are over. No time is measured: each engine says in its own way how much a
-// statement reads.
+// A service whose tables are full of dead rows. Nothing is timed: each engine measures how much a statement reads.
 
-/** Tables that a user cannot fill, and why. */
+/** Tables that a user cannot fill, with the reason. */
 const bounded: Record<string, string> = {
   counters: 'a row for each user, endpoint and status',
   platform_keys: 'made by admins, 10,000 at most',
   probes: 'one row',
   session_totals: 'a row for each user and agent',
   settings: 'names of the service',
-  // Of PostgreSQL only.
+  // PostgreSQL only.
   leases: 'a row for each node',
 }
 const day = 86_400_000
 
 type Seeds = Record<string, Record<string, string | number>>
 
-/** Values of each column, in SQL; `n` counts the rows. Most belong to one user. */
+/** SQL values of each column; `n` counts the rows. Most belong to one user. */
 function seedsOf({ userId }: Person, { now, webhookId }: { now: number; webhookId: string }): Seeds {
   const long = now - 10 * day
   const own = `'${userId}'`
@@ -56,7 +55,7 @@ function seedsOf({ userId }: Person, { now, webhookId }: { now: number; webhookI
       created_at: `${long} + n`,
       expires_at: long,
     },
-    // An account has 10,000 keys and 50,000 sessions at most.
+    // An account has at most 10,000 keys and 50,000 sessions.
     api_keys: {
       id: "'key_' || n",
       user_id: `CASE WHEN n <= 9990 THEN ${own} ELSE ${other} END`,
@@ -239,19 +238,18 @@ async function seed(raw: RawDatabase, seeds: Seeds, dead: number): Promise<void>
 
 export type DeadRows = {
   dataDir: string
-  /** Makes each write and list. */
+  /** Runs each write and list. */
   call: () => Promise<void>
   stop: () => Promise<void>
 }
 
 type StartWithDeadRows = {
-  /** Rows of each table that are over. */
+  /** Dead rows per table. */
   dead: number
-  /** Called when they are there. */
   onSeeded?: (raw: RawDatabase) => Promise<unknown>
 }
 
-/** Starts a service on a database in which each table that a user can fill is full of rows that are over. */
+/** Starts a service on a database with every user-fillable table full of dead rows. */
 export async function startWithDeadRows({ dead, onSeeded }: StartWithDeadRows): Promise<DeadRows> {
   const dataDir = newDataDir()
   const stub = await StripeStub.start()

@@ -1,7 +1,5 @@
 import type { Damage } from './damage-holdings.ts'
 
-// Damage to events, and to deliveries.
-
 const eventOf = (id: string) => `WHERE id = 'evt' || substr('${id}', ${id.indexOf('_') + 1})`
 const ofType = (type: string, userId: string) => `WHERE user_id = '${userId}' AND type = '${type}'`
 const asWritten = 'an event says what it said when it was written'

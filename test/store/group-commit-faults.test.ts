@@ -6,13 +6,13 @@ import { GroupCommit } from '../../server/store/sqlite/group-commit.ts'
 import { createNotes, type Notes } from './notes-database.ts'
 import { newFolder } from './sqlite-engine.ts'
 
-// A sync that fails needs a broken disk. Here the statement that would meet it throws in its place; all else is real.
+// A failing sync needs a broken disk. Here the statement that would hit it throws instead; everything else is real.
 
 let dataDir: string
 let notes: Notes
 let other: Database.Database
 let commit: GroupCommit
-/** What the next runs of a statement throw, by its SQL. */
+/** Errors that a statement's next runs throw, by its SQL. */
 let faults: Map<string, unknown[]>
 let fatal: unknown[]
 

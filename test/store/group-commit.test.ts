@@ -10,7 +10,7 @@ import { newFolder } from './sqlite-engine.ts'
 let dataDir: string
 let notes: Notes
 let commit: GroupCommit
-/** Another connection, which sees what is committed and nothing else. */
+/** Another connection, which sees only committed data. */
 let other: Database.Database
 const fatal: unknown[] = []
 
@@ -36,7 +36,7 @@ function groupCommit(options: Omit<GroupCommitOptions, 'onFatal'> = {}): GroupCo
 const visible = () => other.prepare<[], string>('SELECT text FROM notes ORDER BY id').pluck().all()
 const tallied = () => other.prepare<[], number>('SELECT value FROM tally').pluck().get()
 
-/** Whether each promise was resolved, or the code of what it was rejected with. */
+/** Whether each promise resolved, or its rejection's code. */
 async function outcomes(promises: Promise<unknown>[]): Promise<unknown[]> {
   const settled = await Promise.allSettled(promises)
   return settled.map((result) => (result.status === 'fulfilled' ? 'resolved' : (result.reason as ErrandError).code))
@@ -145,7 +145,7 @@ test('settled waits for what was asked before it', async () => {
   expect(order).toEqual(['answered', 'settled'])
 })
 
-/** Turns of the event loop, in which a command that waits tries again a few times. */
+/** Lets a waiting command retry a few times. */
 async function passTurns(): Promise<void> {
   for (let turns = 0; turns < 20; turns++) await new Promise((resolve) => setTimeout(resolve, 1))
 }
@@ -162,7 +162,7 @@ async function isAnswered(promise: Promise<unknown>): Promise<boolean> {
 
 const large = 'x'.repeat(200_000)
 
-/** Leaves the database so many pages to grow by, as a disk does that has almost no room left. */
+/** Limits the database's growth to this many pages, like a nearly full disk. */
 function leaveRoom(pages: number): void {
   const used = notes.db.pragma('page_count', { simple: true }) as number
   notes.db.pragma(`max_page_count = ${used + pages}`)
@@ -200,7 +200,7 @@ test('a full database fails the batch also when only the statement was rolled ba
     commit.run(() => notes.write('small')),
     commit.run(() => {
       try {
-        // Several rows at once have a journal of their own, and SQLite undoes no more than that.
+        // Inserting several rows uses a statement journal, which is all that SQLite rolls back.
         notes.writeMany(large, 3)
       } finally {
         wasOpen = notes.db.inTransaction
@@ -247,7 +247,7 @@ test('a writer that does not end in time gives 503 to those that wait, and their
   const promises = [commit.run(() => notes.write('a')), commit.run(() => notes.write('b'))]
   expect(await outcomes(promises)).toEqual(['SERVICE_UNAVAILABLE', 'SERVICE_UNAVAILABLE'])
   await expect(promises[0]).rejects.toMatchObject({ cause: { code: 'SQLITE_BUSY' } })
-  // The next command has a wait of its own.
+  // The next command waits on its own.
   const later = commit.run(() => notes.write('later'))
   other.exec('COMMIT')
   await later
@@ -256,7 +256,7 @@ test('a writer that does not end in time gives 503 to those that wait, and their
 })
 
 test('a wait that has ended, well or badly, takes nothing from the next one', async () => {
-  // Time stands still but for what the test lets pass, so that only the reckoning can end a wait.
+  // Time only moves when the test advances it, so nothing else can end a wait.
   vi.useFakeTimers({ toFake: ['performance'] })
   try {
     other.exec('BEGIN IMMEDIATE')

@@ -1,7 +1,5 @@
 import type { Damage } from './damage-holdings.ts'
 
-// Damage to what is spent and credited within limits.
-
 const missing = 'every spend window that a task or turn counts in is there'
 
 export const limitDamages: Damage[] = [

@@ -1,7 +1,5 @@
 import type { Damage } from './damage-holdings.ts'
 
-// Damage to balances, transactions, tasks, turns and top-ups.
-
 const transaction = (type: string, of: string) => `WHERE type = '${type}' AND ${of}`
 const ofTask = (id: string) => `task_id = '${id}'`
 

@@ -3,9 +3,9 @@ import type { BatchEnd } from '../../server/store/sqlite/group-commit.ts'
 
 /** Counts the rows that commands wrote and adds them up at the end of each batch, as the store's counters do. */
 export class Tally implements BatchEnd {
-  /** How many batches came to their end. */
+  /** Number of completed batches. */
   writes = 0
-  /** Thrown in the place of the next writes, when set. */
+  /** If set, thrown instead of the next writes. */
   fails: Error | undefined
   #ofCommand = 0
   #ofBatch = 0
@@ -48,13 +48,12 @@ export class Tally implements BatchEnd {
 export type Notes = {
   db: Database.Database
   tally: Tally
-  /** Adds a row and answers its id. */
+  /** Inserts a row and returns its id. */
   write: (text: string) => number
-  /** Adds so many rows in one statement. */
   writeMany: (text: string, rows: number) => void
 }
 
-/** A database as small as a group commit needs: rows to write, a total of them, and the row that a probe changes. */
+/** A minimal database for a group commit: rows to write, their total, and the row that a probe changes. */
 export function createNotes(file: string): Notes {
   const db = new Database(file, { timeout: 2 })
   db.pragma('journal_mode = WAL')

@@ -10,10 +10,9 @@ const { entries } = JSON.parse(readFileSync(join(migrations, 'meta/_journal.json
   entries: { tag: string; when: number }[]
 }
 
-/** How many migrations this version has. */
 export const migrationCount = entries.length
 
-/** A database as the version made it that had only the first migrations. */
+/** A database with only the first migrations, as an older version left it. */
 export function createOlder(dataDir: string, count: number, fill: (raw: Database.Database) => void): void {
   const raw = new Database(databaseFile(dataDir))
   raw.pragma('journal_mode = WAL')

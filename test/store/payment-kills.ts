@@ -3,8 +3,8 @@ import type { PaymentState } from '../../server/store/payments/payment-records.t
 import { failed, moneyOf, openTopup, paid, tell } from './payment-drafts.ts'
 import type { StoreWorld } from './store-world.ts'
 
-// States of a payment while the database fails at one statement: each is applied whole or not at all, and read again it is
-// applied once.
+// Applies payment states while the database fails at one statement. Each is applied completely or not at all, and a
+// retry applies it once.
 
 const whole = 100_000
 
@@ -18,18 +18,17 @@ const history: readonly (Partial<PaymentState> | { cost: number })[] = [
   paid(whole, { refunded: 20_000, disputed: 70_000 }),
   paid(whole, { refunded: 20_000, disputed: 40_000 }),
 ]
-/** 100,000 less 20,000, 70,000 and 40,000. */
+/** 100,000 − 20,000 − 70,000 − 40,000. */
 const end = { balance: 0, owed: 30_000 }
 
-/** Strikes the nth statement from now on, once; `hasStruck` says whether there was one. */
+/** Makes the nth statement from now on fail, once; `hasStruck` says whether it was reached. */
 export type Striker = { strikeAt: (n: number) => void; hasStruck: () => boolean; stride: number }
 
-/** Calls a second time if the first call was struck. */
 function again<Value>(call: () => Promise<Value>): Promise<Value> {
   return call().catch(call)
 }
 
-/** Plays the payment once for each statement of it, or for one of so many; returns how many there were. */
+/** Plays the payment once for each statement, or for every `stride`th; returns the number of statements. */
 export async function killAtEach(world: StoreWorld, { hasStruck, strikeAt, stride }: Striker): Promise<number> {
   const isShared = world.store.shared !== undefined
   for (let n = 1 + Math.floor(Math.random() * stride); ; n += stride) {
@@ -48,9 +47,9 @@ export async function killAtEach(world: StoreWorld, { hasStruck, strikeAt, strid
         () => false,
         () => true,
       )
-      // A shared database may have committed although its answer was lost.
+      // A shared database may have committed although its response was lost.
       if (isLost && !isShared) expect(await moneyOf(world, userId)).toEqual(before)
-      // The provider sends its event again until it is answered, and once more.
+      // The provider resends its event until it is answered, and once more.
       const { outcome } = await again(() => tell(world, topup, change))
       if (!isLost) expect(outcome).toBe('nothing-new')
       expect(await again(() => tell(world, topup, change))).toMatchObject({ outcome: 'nothing-new' })

@@ -3,24 +3,24 @@ import { expect, test } from 'vitest'
 import { engine } from '../support/test-engine.ts'
 import { startWithDeadRows } from './dead-rows.ts'
 
-// Every write and list stays cheap beside the rows that a user leaves behind. PostgreSQL says how many rows each node of a
-// statement's plan reads, so no time is measured.
+// Every write and list stays cheap despite a user's dead rows. PostgreSQL reports the rows read by each plan node, so
+// nothing is timed.
 
 const dead = 20_000
 /** A page of spending sums 4,000 transactions. */
 const readMax = 5000
 const known = [
-  // All users are counted, by the index.
+  // Counts all users by an index.
   /count\(\*\) AS (?:total|users)\b[^]* FROM users/,
-  // Of one account, which makes 50 in a day that are not paid.
+  // For one account, which creates at most 50 unpaid ones per day.
   /count\(\*\) AS count FROM topups/,
-  // Passes other sessions of the account, which has 50,000 at most.
+  // Skips other sessions of the account, at most 50,000.
   /FROM sessions WHERE user_id[^]*is_completed = /,
-  // An account has 10,000 keys.
+  // An account has at most 10,000 keys.
   /UPDATE api_keys SET [^]* WHERE user_id = \S+ AND \(id = /,
-  // Only admins make them.
+  // Only admins create them.
   / FROM invitations\b/,
-  // From a hundred thousand on PostgreSQL looks up the 500 that it deletes.
+  // Above 100,000 rows PostgreSQL uses an index for the 500 that it deletes.
   /DELETE FROM login_attempts /,
 ]
 
@@ -40,14 +40,14 @@ type Pg = {
 
 const pg = createRequire(import.meta.url)('pg') as Pg
 
-/** The statements that are sent while `work` runs, each with the last values that it was sent with. */
+/** The statements sent during `work`, each with its last values. */
 async function statementsOf(work: () => Promise<void>): Promise<Query[]> {
   const { prototype } = pg.Client
   const { query } = prototype
   const sent = new Map<string, Query>()
   prototype.query = function (this: PgClient, ...given: [unknown, unknown?]) {
     const [named] = given
-    // The checks of the ledger, which read everything, are sent as strings.
+    // Ledger checks, which read everything, are sent as strings.
     if (typeof named === 'object') sent.set((named as Query).text, named as Query)
     return query.apply(this, given)
   }
@@ -59,7 +59,7 @@ async function statementsOf(work: () => Promise<void>): Promise<Query[]> {
   return [...sent.values()]
 }
 
-/** The most rows of a table that a node of the plan reads, with its node; undefined for an insert that cannot be repeated. */
+/** The maximum rows of a table that a plan node reads, with the node; undefined for inserts that cannot be repeated. */
 async function readsOf(
   client: PgClient,
   { text, values }: Query,
@@ -90,7 +90,7 @@ test('writes and lists read few rows of what is over', async () => {
   const statements = await statementsOf(world.call)
   const client = new pg.Client({ connectionString: await engine().databaseUrl(world.dataDir) })
   await client.connect()
-  // As every connection of the service.
+  // As on every connection of the service.
   await client.query('SET enable_seqscan = off')
   const large: string[] = []
   let planned = 0

@@ -13,7 +13,7 @@ import {
   type Tampering,
 } from './store-world.ts'
 
-/** Runs a file's tests on the server of the run; a file of another project than that of PostgreSQL starts one of its own. */
+/** Runs a file's tests on the run's server. Outside the PostgreSQL project it starts a new one. */
 export async function describePostgres(what: string, describe: (server: PostgresServer) => void): Promise<void> {
   const url = inject('postgresUrl')
   let server: PostgresServer
@@ -27,7 +27,6 @@ export async function describePostgres(what: string, describe: (server: Postgres
   describe(server)
 }
 
-/** PostgreSQL, with a database of its own for every store. */
 export function postgresEngine(server: PostgresServer): StoreEngine {
   return { name: 'PostgreSQL', open: async (options) => openOn(server, await server.newDatabase(), options) }
 }
@@ -74,7 +73,7 @@ const ofCounter = "AND count = 1 AND part IN ('text', 'credit') AND status IN ('
 
 async function tamper(pool: PgPool, change: Tampering): Promise<void> {
   const [text, values] = statementOf(change)
-  // Neither triggers nor foreign keys look on.
+  // Disables triggers and foreign keys.
   await pool.query('SET session_replication_role = replica')
   await pool.query('ALTER TABLE turns DROP CONSTRAINT IF EXISTS within_cap')
   await pool.query('ALTER TABLE spend_windows DROP CONSTRAINT IF EXISTS spent_within_limit')

@@ -8,14 +8,14 @@ import { describePostgres } from './postgres-engine.ts'
 import { noLimits } from './store-world.ts'
 
 const cuts = ['commit is lost on its way', 'answer to the commit is lost'] as const
-/** Nothing comes through any more, and neither side is told. */
+/** Nothing gets through any more, and neither side is notified. */
 const silences = ['commit goes into silence', 'commit is answered by silence'] as const
 
 await describePostgres('faults and nodes', describeFaults)
 
 type Fault = 'none' | (typeof cuts)[number] | (typeof silences)[number]
 
-/** Stands between a store and its server; a fault strikes the next COMMIT of any connection, once. */
+/** Proxy between a store and its server. A fault hits the next COMMIT of any connection, once. */
 class Wire {
   next: Fault = 'none'
   readonly #server: Server
@@ -83,7 +83,7 @@ function describeFaults({ dropDatabase, newDatabase }: PostgresServer): void {
     return created.userId
   }
 
-  /** Silence takes long to be noticed, and tells nothing new of a second command. */
+  /** Silence takes long to detect, and a second command would add nothing. */
   async function admitThrough(fault: Fault, { cancels }: { cancels: boolean }): Promise<void> {
     const url = new URL(await newDatabase())
     const wire = new Wire(Number(url.port))
@@ -118,7 +118,7 @@ function describeFaults({ dropDatabase, newDatabase }: PostgresServer): void {
       admitThrough(fault, { cancels: true }))
   }
 
-  // Together, because each waits until the store gives the silent connection up.
+  // In parallel, because each waits until the store gives up the silent connection.
   test(`a task is charged once when the ${silences.join(' or the ')}, and the request is answered`, async () => {
     await Promise.all(silences.map((fault) => admitThrough(fault, { cancels: false })))
   })
@@ -146,7 +146,7 @@ function describeFaults({ dropDatabase, newDatabase }: PostgresServer): void {
   for (const code of ['40001', '40P01']) {
     test(`a transaction that the server undoes with ${code} is run again, and written once`, async () => {
       const url = await newDatabase()
-      // What a sequence has counted is not undone with the transaction.
+      // Sequences are not rolled back.
       await withPool(url, (pool) =>
         pool.query(`CREATE SEQUENCE tried;
           CREATE FUNCTION undo_twice() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN

@@ -3,9 +3,9 @@ import { importTables } from '../../server/store/postgres/import/import-tables.t
 import { withPool } from '../support/postgres-server.ts'
 import { describePostgres } from './postgres-engine.ts'
 
-/** What SQLite has in files, each installation has of its own, or triggers count anew. */
+/** Tables specific to SQLite's files or to an installation, or filled by triggers. */
 const ownTables = new Set(['payload_parts', 'probes', 'settings', 'session_totals'])
-/** What only nodes of one database need. */
+/** Needed only if nodes share a database. */
 const ownColumns = new Set(['lease_until'])
 
 await describePostgres('what an installation takes along', (server) => {

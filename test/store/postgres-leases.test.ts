@@ -19,7 +19,6 @@ type Node = { store: Store; shared: SharedStore }
 type Nodes = { clock: FakeClock; url: string; one: Node; two: Node; userId: string }
 
 await describePostgres('leases of nodes that share a database', (server) => {
-  /** Two nodes, and a user with ten dollars. */
   function nodesTest(title: string, body: (nodes: Nodes) => Promise<void>): void {
     test(title, async () => {
       const url = await server.newDatabase()

@@ -10,7 +10,7 @@ import { agentError, noLimits } from './store-world.ts'
 
 await describePostgres('opening', describeOpening)
 
-/** A database as the first version made it, with three sessions, in SQL. */
+/** SQL of a first-version database with three sessions. */
 function firstVersion(): string {
   const folder = new URL('../../server/store/postgres/migrations/', import.meta.url)
   const migration = readFileSync(new URL('0000_initial.sql', folder), 'utf8')

@@ -7,7 +7,7 @@ import { killAtEach } from './payment-kills.ts'
 import { describePostgres } from './postgres-engine.ts'
 import { eventRows, noLimits, StoreWorld, type EventRow } from './store-world.ts'
 
-/** Of each statement when it is 1, in some minutes: a store that lost its connection waits before it makes another. */
+/** 1 tests every statement in some minutes: after losing its connection a store waits before it reconnects. */
 const stride = Number(process.env['ERRAND_PAYMENT_KILLS'] ?? 12)
 
 await describePostgres('payments whose statements fail', ({ dropDatabase, newDatabase }) => {

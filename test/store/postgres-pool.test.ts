@@ -44,7 +44,7 @@ await describePostgres('connections of a node', (server) => {
     }
   })
 
-  /** A store, some users, and a table that somebody else keeps locked until `unlock`. */
+  /** A store, some users, and a table locked by another connection until `unlock`. */
   async function behindLock(statementMsMax: number, table = 'sessions') {
     const url = await server.newDatabase()
     const store = await openPostgresStore({ databaseUrl: url, limits: noLimits, statementMsMax })
@@ -58,7 +58,7 @@ await describePostgres('connections of a node', (server) => {
     )
     const pool = openPool(url, 1)
     const client = await pool.connect()
-    // A pool ends connections that stay in a transaction; this one is to stay.
+    // A pool ends idle transactions, but this one must stay.
     await client.query(
       `SET idle_in_transaction_session_timeout = 0; BEGIN; LOCK TABLE ${table} IN ACCESS EXCLUSIVE MODE`,
     )
@@ -133,7 +133,7 @@ await describePostgres('connections of a node', (server) => {
       const limits = `SELECT name, setting, source FROM pg_settings
         WHERE name IN ('enable_seqscan', 'idle_in_transaction_session_timeout', 'lock_timeout') ORDER BY name`
       expect((await pool.query(limits)).rows).toEqual([
-        // A parameter of the start would have the source "client".
+        // A startup parameter would have the source "client".
         { name: 'enable_seqscan', setting: 'off', source: 'session' },
         { name: 'idle_in_transaction_session_timeout', setting: '5000', source: 'session' },
         { name: 'lock_timeout', setting: '10000', source: 'session' },

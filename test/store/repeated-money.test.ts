@@ -5,8 +5,7 @@ import { newFolder, openIn, withRaw } from './sqlite-engine.ts'
 import { converse, draftSession } from './session-contract.ts'
 import { noLimits, StoreWorld } from './store-world.ts'
 
-// A defect elsewhere, here an ended row that is open again, must not move money twice: the commands of the store fail,
-// and nothing of them is kept.
+// A defect elsewhere (here a reopened row) must not move money twice: the store's commands fail and are rolled back.
 
 async function openWorld() {
   const clock = new FakeClock()

@@ -58,7 +58,7 @@ export function finished(turnId: string, text: string): SettleTurn {
   }
 }
 
-/** A whole turn of the session, which must be admitted. */
+/** A complete turn, which must be admitted. */
 export async function converse(world: StoreWorld, session: SessionRecord, text: string): Promise<void> {
   const turn = draftTurn(world, session)
   expect(await world.store.openTurn(turn)).toMatchObject({ outcome: 'opened' })
@@ -73,7 +73,6 @@ function update(world: StoreWorld, { id: sessionId, userId }: SessionRecord, cha
   return world.store.updateSession({ ...nothing, ...changes, userId, sessionId })
 }
 
-/** What every engine of the store does with sessions. */
 export function describeSessions(contractTest: ContractTest): void {
   describeLives(contractTest)
   describeHistories(contractTest)

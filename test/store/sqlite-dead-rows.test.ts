@@ -4,36 +4,38 @@ import { expect, test } from 'vitest'
 import { startWithDeadRows } from './dead-rows.ts'
 import { watchStatements } from './watch-statements.ts'
 
-// Every write and list stays cheap beside the rows that a user leaves behind. SQLite reads each page of its file by a call of its
-// own, which the kernel counts for each thread, so no time is measured.
+// Every write and list stays cheap despite a user's dead rows. SQLite reads each page with a separate call, which the
+// kernel counts per thread, so nothing is timed.
 
 const dead = 60_000
-/** Pages that one statement may read: a page of spending sums 4,000 transactions. Walking the narrowest index takes 175. */
+/**
+ * Pages that one statement may read: a page of spending sums 4,000 transactions. A scan of the narrowest index takes
+ * 175.
+ */
 const pagesMax = 160
 const known = [
-  // So many rows at a time, each on pages of its own.
+  // A bounded number of rows, each on other pages.
   /^DELETE FROM \w+ WHERE .* LIMIT :rowsMax/,
   /^WITH old AS .* LIMIT :rowsMax .* DELETE FROM wire_requests/,
-  // An account has 10,000 keys.
+  // An account has at most 10,000 keys.
   / api_keys WHERE user_id = :userId/,
   /^UPDATE api_keys SET .* WHERE user_id = :userId AND \(id = :countsAs/,
-  // Of one account, which makes 50 in a day that are not paid.
+  // For one account, which creates at most 50 unpaid ones per day.
   /^SELECT count\(\*\) AS count FROM topups WHERE user_id = :userId/,
-  // Only admins make them.
+  // Only admins create them.
   / FROM invitations\b/,
 ]
 
-/** Read calls of this thread. */
 function readCalls(): number {
   return Number(/^syscr: (\d+)/m.exec(readFileSync('/proc/thread-self/io', 'utf8'))![1])
 }
 
-/** How many of them reading their number takes. */
+/** Read calls made by reading the counter itself. */
 const ownCalls = -readCalls() + readCalls()
 
 type Run = (this: unknown, ...values: unknown[]) => unknown
 
-/** Most pages that each statement reads while it counts. */
+/** Counts the maximum pages that each statement reads. */
 class PageCounter {
   readonly pages = new Map<string, number>()
   isCounting = false
@@ -44,7 +46,7 @@ class PageCounter {
       const run = statement[name]
       const counted: Run = (...values) => {
         if (!this.isCounting) return run.apply(statement, values)
-        // Else it would find pages in memory.
+        // Otherwise it would find pages in memory.
         connection.pragma('shrink_memory')
         const before = readCalls()
         try {

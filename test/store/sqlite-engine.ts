@@ -19,7 +19,6 @@ export function newFolder(): string {
   return temporaryFolder('store')
 }
 
-/** SQLite on a real file in a folder of its own. */
 export const sqliteEngine: StoreEngine = {
   name: 'SQLite',
   open: async (options) => {
@@ -61,7 +60,6 @@ export function throwCause(cause: unknown): never {
   throw cause
 }
 
-/** A connection beside the store's own. */
 export function withRaw<Result>(dataDir: string, use: (raw: Database.Database) => Result): Result {
   const raw = new Database(databaseFile(dataDir))
   try {

@@ -16,7 +16,7 @@ beforeEach(async () => {
   const clock = new FakeClock()
   const dataDir = newFolder()
   const options = { clock: () => clock, limits: { ...noLimits, executionsPerMinute: 10 } }
-  // A limit of pages is a connection's own, so the store's is caught while it prepares its statements.
+  // A page limit applies per connection, so this captures the store's connection while it prepares statements.
   let connection: Database.Database | undefined
   const opened = watchStatements(
     (of) => (connection = of),

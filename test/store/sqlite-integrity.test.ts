@@ -39,7 +39,7 @@ function admit(store: ReturnType<typeof openSqliteStore>, taskId: string): Promi
   return store.admitTask({ userId, taskId, request, ...rest })
 }
 
-/** Changes the bytes of the page at which a table or an index begins. */
+/** Changes the bytes of a table's or index's root page. */
 function damagePage(name: string, change: (page: Buffer) => void): void {
   const [root, pageBytes] = withRaw(dataDir, (raw) => {
     raw.pragma('wal_checkpoint(TRUNCATE)')
@@ -54,10 +54,10 @@ function damagePage(name: string, change: (page: Buffer) => void): void {
   writeFileSync(file, bytes)
 }
 
-/** One entry of an index names another task: the file is well formed, and a task cannot be found. */
+/** Makes one index entry name another task: the file is well-formed, but a task cannot be found. */
 function misleadIndex(): void {
   damagePage('tasks_id_unique', (page) => {
-    // What stands before the first cell may be left from an earlier form of the page.
+    // Bytes before the first cell may be left over from an earlier state of the page.
     const at = page.indexOf('task_0', page.readUInt16BE(page[0] === 2 ? 12 : 8))
     expect(at).toBeGreaterThan(0)
     page[at] = 'u'.charCodeAt(0)
@@ -125,7 +125,7 @@ test('damage that is met while it serves fails the requests that meet it, and no
   const store = openSqliteStore(options)
   const before = await store.getAccount(userId)
   damagePage('tasks_id_unique', (page) => page.fill(0xff, 0, 12))
-  // A commit of another connection makes this one read its pages again.
+  // A commit by another connection makes this one reread its pages.
   withRaw(dataDir, (raw) => raw.exec('UPDATE probes SET value = value + 1'))
   await expect(store.getTask({ userId, taskId: 'task_0001' })).rejects.toMatchObject({ code: 'SQLITE_CORRUPT' })
   const refusal = await admit(store, 'task_new').catch((error: unknown) => error)

@@ -25,7 +25,7 @@ test("changing a key's period after 100,000 executions counts them all and leave
     isOver = true
     return turns
   }
-  // A piece is 1,000 executions, each in a tick of its own.
+  // Each batch of 1,000 executions gets its own tick.
   expect(await change('never')).toBeGreaterThan(90)
   await change('day')
   const periods = Array.from({ length: 16 }, (_, n) => (n % 2 === 0 ? ('never' as const) : ('day' as const)))

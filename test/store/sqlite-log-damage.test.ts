@@ -33,7 +33,7 @@ afterEach(() => {
   rmSync(folder, { recursive: true })
 })
 
-/** One transaction of a few pages; those after the first change pages that it has changed. */
+/** One transaction of a few pages. Later ones change some of the same pages. */
 function commitNote(on: Database.Database = db, rows = 3): void {
   const insert = on.prepare('INSERT INTO notes (text) VALUES (?)')
   on.transaction(() => {
@@ -55,7 +55,7 @@ function put({ database, log }: Crashed): string {
   return dataDir
 }
 
-/** Transactions that SQLite finds there, three rows each; this uses the folder up. */
+/** Number of transactions that SQLite recovers, three rows each. Uses up the folder. */
 function readable(dataDir: string): number {
   const reader = new Database(databaseFile(dataDir))
   try {
@@ -67,7 +67,7 @@ function readable(dataDir: string): number {
   }
 }
 
-/** Where each transaction of the log ends. */
+/** End offsets of the WAL's transactions. */
 function endsOf(log: Buffer): number[] {
   const ends: number[] = []
   for (let at = headerBytes; at + frameBytes <= log.length; at += frameBytes) {
@@ -96,7 +96,7 @@ test('of any flipped bits SQLite loses nothing but the last transaction, or the 
   const before = ends.length - commits
   const last = ends.at(-2)!
   let found = 0
-  // The header, the head of the last commit that has another behind it, heads of earlier ones, and any bytes of pages.
+  // The header, frame headers of the last commit that has a successor and of earlier ones, and any page bytes.
   const headOf = (end: number) => Array.from({ length: 24 }, (_, n) => end - frameBytes + n)
   const heads = ends.slice(before, -2).flatMap(headOf)
   const places = [
@@ -122,7 +122,7 @@ test('a commit whose mark is flipped away does not hide that another follows it'
   for (let n = 0; n < commits * 4; n++) commitNote(db, 1)
   const { database, log } = crashed()
   const ends = endsOf(log)
-  // The mark is the number of pages; when that is a power of two, one bit is the whole of it.
+  // The commit mark is the number of pages. If that is a power of two, it is a single bit.
   const at = ends.findIndex((end, n) => {
     const pages = log.readUInt32BE(end - frameBytes + 4)
     return n > 0 && n + 1 < ends.length && (pages & (pages - 1)) === 0
@@ -134,7 +134,7 @@ test('a commit whose mark is flipped away does not hide that another follows it'
 })
 
 test('what a loss of power leaves of the last transaction is never taken for damage', () => {
-  // A generation that is overwritten in part, so that its frames stand behind those of the next.
+  // A partly overwritten generation: its old frames follow those of the next one.
   for (let n = 0; n < commits * 2; n++) commitNote()
   const older = readFileSync(`${db.name}-wal`)
   db.pragma('wal_checkpoint(RESTART)')
@@ -160,7 +160,7 @@ test('what a loss of power leaves of the last transaction is never taken for dam
 
 const nextSector = (at: number) => (Math.floor(at / sectorBytes) + 1) * sectorBytes
 
-/** The end of the last frame that has the salts of the header. */
+/** End of the last frame with the header's salts. */
 function endOfGeneration(log: Buffer): number {
   let at = headerBytes
   while (at + frameBytes <= log.length && log.subarray(at + 8, at + 16).equals(log.subarray(16, 24))) at += frameBytes
@@ -189,7 +189,7 @@ test('what failed commits have left behind a later one, or behind each other, is
   const { database } = crashed()
   let { log } = crashed()
   for (let failures = 0; failures < 6; failures++) {
-    // The transaction is written, its sync fails, and a short one takes its place.
+    // The transaction is written, its sync fails, and a short one overwrites it.
     const failed = writtenAfter({ database, log }, (writer) => commitNote(writer, 3 * (6 - failures)))
     const probe = writtenAfter({ database, log }, (writer) => writer.exec('UPDATE notes SET id = id WHERE id = 1'))
     expect(failed.end).toBeGreaterThan(probe.end)
@@ -198,7 +198,7 @@ test('what failed commits have left behind a later one, or behind each other, is
   }
 })
 
-/** The log after one more transaction, and where that ends. */
+/** The WAL after one more transaction, and its end offset. */
 function writtenAfter(files: Crashed, write: (writer: Database.Database) => void): { log: Buffer; end: number } {
   const dataDir = put(files)
   const writer = new Database(databaseFile(dataDir))

@@ -55,7 +55,7 @@ test('a database from before browser logins keeps its users, keys and money, and
     ['txn_1', 1000],
   ])
   expect(await store.verifyLedger()).toMatchObject({ ok: true, accounts: 2, transactions: 2 })
-  // And all that is new works in it.
+  // All new features work in it.
   const login = {
     userId,
     tokenHash: 'login',

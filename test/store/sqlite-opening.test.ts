@@ -30,7 +30,7 @@ async function createUser(store: ReturnType<typeof openSqliteStore>): Promise<st
   return created.outcome === 'created' ? created.userId : ''
 }
 
-/** What this process, its threads included, holds open there; nothing where the system has no /proc. */
+/** Files that this process and its threads hold open there; empty without /proc. */
 function openFilesOf(dataFolder: string): string[] {
   if (!existsSync('/proc/self/fd')) return []
   const names = readdirSync('/proc/self/fd').map((fd) => {
@@ -212,7 +212,7 @@ test('a refused opening keeps no connection to the database open', async () => {
   )
   for (const open of [openSqliteStore, openSqliteStoreBeside]) {
     expect(() => open(options)).toThrow(StoreOpenError)
-    // The last connection that closes takes the log with it.
+    // The last connection to close removes the WAL.
     withRaw(dataDir, (raw) => raw.prepare('SELECT count(*) FROM users').get())
     expect(existsSync(`${databaseFile(dataDir)}-wal`)).toBe(false)
   }
@@ -220,7 +220,7 @@ test('a refused opening keeps no connection to the database open', async () => {
 
 let people = 0
 
-/** Opens the store in that many threads at the same moment; each answers `created` or why it could not. */
+/** Opens the store in this many threads simultaneously; each returns `created` or its error. */
 async function openAtOnce(how: OpenThreadData['how'][]): Promise<unknown[]> {
   const gate = new Int32Array(new SharedArrayBuffer(8))
   const threads = how.map((one) => {
@@ -262,7 +262,7 @@ test('commands that make the same data directory at the same moment all work', a
 test('a command that comes while a server creates the database works as soon as it is there', async () => {
   const lock = lockDataDir(dataDir)
   const answers = openAtOnce(['beside', 'beside'])
-  // The commands have opened an empty database, which the server then fills, and goes on holding its lock.
+  // The commands have opened an empty database. The server then fills it and keeps its lock.
   while (!existsSync(databaseFile(dataDir))) await new Promise((resolve) => setImmediate(resolve))
   const connection = openConnection(dataDir, 5000)
   migrateSchema(connection, dataDir)

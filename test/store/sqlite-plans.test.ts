@@ -8,12 +8,12 @@ import { watchStatements } from './watch-statements.ts'
 
 type Planned = { sql: string; plan: string[] }
 
-/** The plans of the statements that the store itself prepares, noted down as it prepares them. */
+/** Plans of all statements that the store prepares, recorded during preparation. */
 async function planStore(): Promise<Planned[]> {
   const dataDir = newFolder()
   const clock = new FakeClock()
   const options = { clock: () => clock, limits: { ...noLimits, executionsPerMinute: 10 } }
-  // A first opening creates the schema; what the second prepares is what a running server uses.
+  // The first opening creates the schema. The second prepares what a running server uses.
   await openIn(dataDir, options).store.close()
   const seen: string[] = []
   const opened = watchStatements(
@@ -28,8 +28,8 @@ async function planStore(): Promise<Planned[]> {
 }
 
 /**
- * Parameters stay unbound: with values in their place SQLite could choose a partial index that it cannot use later. The
- * text is given without quotes, on one line and with `?` for each parameter, which is an expression in the statement.
+ * Parameters stay unbound: with values SQLite could choose a partial index that it cannot use later. The SQL is
+ * normalized: without quotes, on one line, with `?` for each parameter, which is an expression in the statement.
  */
 function planOf(raw: Database.Database, given: string): Planned {
   const text = given.replaceAll(/:[a-z]\w*/gi, '?')
@@ -43,10 +43,12 @@ const planned = await planStore()
 
 test('no statement of a running store walks a whole table, but for those of users and invitations', () => {
   expect(planned.length).toBeGreaterThan(30)
-  // Neither has many: users are people, and what admins have made is kept for 90 days. `rows` is one page of spending, `found` a count with a bound, `old` so many rows to purge, `t` a page of top-ups, `json_each` what a statement is given.
+  // These are small: users are people, and objects created by admins are retained for 90 days. `rows` is one page of
+  // spending, `found` a bounded count, `old` a batch to purge, `t` a page of top-ups, `json_each` a statement's input.
   const small = /^SCAN (?!(?:users|invitations|platform_keys|rows|found|old|t|json_each)\b)/
   const walks = planned.filter(({ sql, plan }) => !sql.includes('LIMIT 1)') && plan.some((step) => small.test(step)))
-  // The indexes of open tasks and turns hold nothing else, however many have ended, nor those of who owes or has a plan; of events the oldest few are looked at. Repeatable requests, which are kept for a minute, are all left at a start.
+  // The indexes of open tasks and turns contain only those, as do the indexes of debtors and plans. Of events only the
+  // oldest few are read. Repeatable requests live for a minute and are all marked as left at a start.
   const known =
     /sqlite_schema|__drizzle_migrations|^update wire_requests set left_at = \? where left_at is null$|from turns where settled_at is null|from events order by id limit \?\)/i
   const ofOpen =
@@ -89,7 +91,7 @@ test('logins are found by their hash, their user or their end, and tries to log 
   const ofAddress = of('login_attempts').filter(({ sql }) => sql.includes('email_hash = ?'))
   expect(ofAddress.length).toBeGreaterThanOrEqual(3)
   expect(ofAddress.filter(({ plan }) => !plan.some((step) => step.includes('login_attempts_email')))).toEqual([])
-  // Which of a user's hundred was used longest ago is the one thing that is sorted.
+  // Only one sort is needed: to find the least recently used of a user's hundred logins.
   const sorted = found.filter(({ plan }) => plan.some((step) => step.includes('TEMP B-TREE FOR ORDER BY')))
   expect(sorted.map(({ sql }) => sql)).toEqual([expect.stringContaining('last_used_at DESC')])
 })
@@ -152,7 +154,7 @@ test('whose turn it is among those who wait is found by one descent of an index,
       plan.filter((step) => /TEMP B-TREE|^(SEARCH|SCAN) tasks/.test(step) && !step.includes('rowid=?)')),
     )
   const byPlace = ['user_id>?', 'user_id<?'].map((place) => `SEARCH tasks USING INDEX tasks_waiting (${place})`)
-  // Of the first user of a walk, and of each next one.
+  // For the first user of a walk, and for each next one.
   expect(searches).toEqual([
     [...byPlace, ...byPlace],
     ['SEARCH tasks USING INDEX tasks_waiting (user_id=? AND rowid>?)'],

@@ -7,14 +7,14 @@ import chatAgents, { say } from '../support/chat-agents.ts'
 import { startService, type TestService } from '../support/test-service.ts'
 import { until } from '../support/until.ts'
 
-// What requests cost, counted instead of timed: statements, B-trees, messages between threads and allocations.
+// Costs of requests, counted instead of timed: statements, B-trees, messages between threads and allocations.
 
 type Run = (this: { source: string }, ...values: unknown[]) => unknown
 
 /** Framing of transactions, and the timed search for due webhook deliveries. */
 const notOfRequests = /^(BEGIN|COMMIT|SAVEPOINT|RELEASE|PRAGMA|WITH RECURSIVE rows \(webhook_id)/i
 
-/** The SQL of every statement that is executed while `work` runs. */
+/** The SQL of every statement executed during `work`. */
 async function executed(work: () => Promise<unknown>): Promise<string[]> {
   const seen: string[] = []
   const prototype = Object.getPrototypeOf(new Database(':memory:').prepare('SELECT 1')) as Record<string, Run>
@@ -94,7 +94,7 @@ test('a session is written without being read back, and a chat reads its turn an
   await service.stop()
 })
 
-/** How often a statement is prepared while `work` runs: better-sqlite3 then makes a function for its rows. */
+/** Number of statements prepared during `work`: better-sqlite3 then creates a function for its rows. */
 async function prepared(work: () => Promise<unknown>): Promise<number> {
   const make = vi.spyOn(globalThis, 'Function')
   try {
@@ -193,7 +193,7 @@ test('a hundred busy replies on two threads take far fewer messages than events'
   } finally {
     spy.mockRestore()
   }
-  // Idle it is one in 200; a busy machine takes longer, and what has come is sent every 8 ms.
+  // An idle machine sends one message per 200 deltas. A busy one is slower, and output is flushed every 8 ms.
   expect(messages).toBeLessThan((chats * deltas) / 10)
   await service.stop()
 })
@@ -220,7 +220,7 @@ test('a read of a task allocates a bounded amount of memory', async () => {
   await service.stop()
 })
 
-/** Bytes allocated by functions of these files and everything that they called. */
+/** Bytes allocated by functions of these files and their callees. */
 function allocatedBy(files: string, node: HeapProfiler.SamplingHeapProfileNode, isInside = false): number {
   const isOurs = isInside || node.callFrame.url.includes(files)
   const own = isOurs ? node.selfSize : 0

@@ -6,7 +6,7 @@ import { newFolder, openIn } from './sqlite-engine.ts'
 import { noLimits, StoreWorld } from './store-world.ts'
 import { FakeClock } from '../support/fake-clock.ts'
 
-// What the database itself refuses, so that no defect of the code above it can do it.
+// Constraints of the database itself, which hold despite defects in the code above it.
 
 let world: StoreWorld
 let raw: Database.Database

@@ -3,7 +3,7 @@ import { sqliteEngine } from './sqlite-engine.ts'
 import { noLimits, openWorld } from './store-world.ts'
 import { WindowHistory } from './window-history.ts'
 
-// What is spent within limits, at length; the contract has shorter histories on every engine.
+// A long history of spend limits; the contract has shorter ones on every engine.
 
 test('after 100,000 operations over limits, refunds and days the windows add up to the ledger', async () => {
   const world = await openWorld(sqliteEngine, noLimits)

@@ -38,7 +38,7 @@ import { describeWindows } from './contract-windows.ts'
 import { describeWireRequests } from './contract-wire-requests.ts'
 import { noLimits, openWorld, type StoreEngine, type StoreWorld } from './store-world.ts'
 
-/** Registers one test of the contract; the body gets a new, empty store. */
+/** Registers one contract test; the body gets a new, empty store. */
 export type ContractTest = (
   title: string,
   body: (world: StoreWorld) => Promise<void>,
@@ -46,15 +46,15 @@ export type ContractTest = (
 ) => void
 
 type ContractOptions = {
-  /** Every limit that is not named is off. */
+  /** Limits not named are off. */
   limits?: Partial<StoreLimits>
-  /** The test damages the ledger on purpose, so that it is not verified at the end. */
+  /** The test damages the ledger on purpose, so it is not verified at the end. */
   tampers?: boolean
 }
 
 /**
- * What every engine of the store must do, whatever database it stands on. After each test the ledger must add up: the
- * money invariants hold at the end of every path, not only of those that look at money.
+ * Contract of every store engine. After each test the ledger must balance, so the money invariants are checked on every
+ * path, not only in tests about money.
  */
 export function describeStoreContract(engine: StoreEngine): void {
   const contractTest: ContractTest = (title, body, { limits = {}, tampers = false } = {}) => {

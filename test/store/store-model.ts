@@ -38,8 +38,8 @@ type Admission = Pick<ModelTask, 'userId' | 'agentId' | 'cost' | 'meters'> & {
 }
 
 /**
- * What a store must answer, in plain lists and loops that a person can check by reading: no index, no counter and no
- * transaction. One command at a time.
+ * Expected results of a store, in plain lists and loops that are easy to verify: no index, counter or transaction. One
+ * command at a time.
  */
 export class StoreModel {
   readonly users = new Map<string, ModelUser>()
@@ -55,7 +55,7 @@ export class StoreModel {
     this.users.set(userId, { balance: 0, transactions: [], ...none })
   }
 
-  /** `accepted`, `replayed`, or the reason of the refusal. */
+  /** Returns `accepted`, `replayed`, or the reason of the rejection. */
   admit({ taskId, userId, agentId, cost, meters, key, bodyHash }: Admission, now: number): string {
     const user = this.users.get(userId)!
     const earlier = key === null ? undefined : user.keys.get(key)

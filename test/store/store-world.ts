@@ -10,12 +10,12 @@ import { FakeClock } from '../support/fake-clock.ts'
 import { openResources } from '../support/resources.ts'
 
 export type OpenOptions = {
-  /** Given the newest time that the store holds. */
+  /** Receives the newest time in the store. */
   clock: (notBefore: EpochMs) => Clock
   limits: StoreLimits
 }
 
-/** A change that no command of the store makes, made behind its back. */
+/** A change behind the store's back that no command makes. */
 export type Tampering =
   | { what: 'hold'; userId: string; held: Units }
   | { what: 'balance'; userId: string; by: Units }
@@ -33,7 +33,7 @@ export type Tampering =
   | { what: 'session-spent'; sessionId: string; by: Units }
   | { what: 'session-cap'; sessionId: string; maxCost: Units }
   | { what: 'turn-cap'; turnId: string; maxCost: Units }
-  /** By how much. */
+  /** Differences, not totals. */
   | { what: 'window'; ownerId: string; charged: Units; held: Units }
   | { what: 'window-limit'; ownerId: string; limit: Units }
   | { what: 'owed'; userId: string; by: Units }
@@ -42,24 +42,21 @@ export type Tampering =
   | { what: 'topup-removed'; topupId: string }
   | { what: 'topup-unpaid'; topupId: string }
 
-/** As it is kept. */
 export type EventRow = { id: string; type: string; body: string }
 
-/** A store that is open, and what a test does to it from outside. */
+/** An open store, and external operations on it. */
 export type OpenedStore = {
   store: Store
-  /** Closes the store and opens what it kept. */
   reopen(): Promise<OpenedStore>
-  /** Closes the store and removes what it kept. */
   close(): Promise<void>
   tamper(change: Tampering): Promise<void>
-  /** Runs statements behind the store's back, with neither triggers nor constraints; each has to change something. */
+  /** Runs statements behind the store's back, without triggers and constraints. Each has to change something. */
   damage(statements: readonly string[]): Promise<void>
-  /** A user's events, in order of what they tell of. */
+  /** A user's events in chronological order. */
   events(userId: string): Promise<EventRow[]>
-  /** Ids of the tasks that wait, in order of admission. */
+  /** Ids of waiting tasks, in order of admission. */
   queued(): Promise<string[]>
-  /** What `verifyLedger` reports, by the quickest way that the engine has. */
+  /** The report of `verifyLedger`, by the engine's quickest method. */
   verify(): Promise<LedgerReport>
 }
 
@@ -76,12 +73,12 @@ export const noLimits: StoreLimits = {
   connectorBlockSeconds: 0,
   connectorTasksAtWork: 0,
   sessionIdleSeconds: 86_400,
-  // What a process was at work on counts as left behind at once.
+  // A closed process's work counts as abandoned immediately.
   leaseSeconds: 0,
 }
 
 export const agentError: TaskFailure = { code: 'AGENT_ERROR', message: 'The agent threw.', details: 'Error: no' }
-/** More users than a test makes. */
+/** More users than any test creates. */
 export const everyone = { limit: 1000, offset: 0 }
 
 export const interrupted: TaskFailure = { code: 'AGENT_INTERRUPTED', message: 'The service stopped.', details: '' }
@@ -104,7 +101,7 @@ export async function openWorld(engine: StoreEngine, limits: StoreLimits): Promi
   return new StoreWorld({ clock, opened, notBefore: () => newest })
 }
 
-/** A store, a clock that stands still until it is moved, and the few steps that most tests begin with. */
+/** A store, a manual clock, and the first steps of most tests. */
 export class StoreWorld {
   readonly clock: FakeClock
   readonly #notBefore: () => EpochMs
@@ -119,7 +116,7 @@ export class StoreWorld {
     openResources.add(this.#name)
   }
 
-  /** The newest time that the engine knew of when it was last opened. */
+  /** The newest time known at the last opening. */
   get notBefore(): EpochMs {
     return this.#notBefore()
   }
@@ -171,7 +168,7 @@ export class StoreWorld {
     return userId
   }
 
-  /** One whose executions have events. Its webhook asks for others, so that nothing is delivered. */
+  /** Creates a user whose executions have events. The webhook subscribes to others, so that nothing is delivered. */
   async createListener(balance?: Units): Promise<string> {
     const userId = await this.createUser(balance)
     const webhookId = newId('hook', this.clock.now())
@@ -180,7 +177,7 @@ export class StoreWorld {
     return userId
   }
 
-  /** The input of an admission that costs a cent, with a new task id. */
+  /** Input for a task that costs a cent, with a new id. */
   draft(userId: string, changes: Partial<AdmitTask> = {}): AdmitTask {
     return {
       taskId: newId('task', this.clock.now()),
@@ -199,14 +196,12 @@ export class StoreWorld {
     return this.store.admitTask(this.draft(userId, changes))
   }
 
-  /** The id of a new task that waits for its run. */
   async pending(userId: string, changes: Partial<AdmitTask> = {}): Promise<string> {
     const draft = this.draft(userId, changes)
     expect(await this.store.admitTask(draft)).toMatchObject({ outcome: 'accepted' })
     return draft.taskId
   }
 
-  /** A new task that was claimed, in its first attempt. */
   async processing(userId: string, changes: Partial<AdmitTask> = {}): Promise<TaskRecord> {
     const claimed = must(await this.store.claimTask(await this.pending(userId, changes)), 'a queued task')
     assert(typeof claimed === 'object', 'the task may start')
@@ -236,13 +231,13 @@ export class StoreWorld {
     return must(await this.store.getAccount(userId), 'the account exists').balance
   }
 
-  /** The rate window, under the plan that a credential of the user would be read with. */
+  /** The rate window under the user's current plan. */
   async rate(userId: string) {
     const user = await this.store.platform.findUser({ userId })
     return await this.store.readRate({ userId, account: user?.account ?? { plan: null, limits: null } })
   }
 
-  /** What the store shows of a user, to be compared with the same at another time. */
+  /** A snapshot of a user's data for comparisons. */
   async everything(userId: string) {
     const { store } = this
     const list = await store.listTasks({ userId, ...allRows })
@@ -258,7 +253,7 @@ export class StoreWorld {
     }
   }
 
-  /** The refusal is foreseen and made, and nothing was written. */
+  /** Expects the predicted and actual rejection, with nothing written. */
   async expectRefused(draft: AdmitTask, refusal: object): Promise<void> {
     const before = await this.everything(draft.userId)
     expect(await this.store.foreseeAdmission(draft)).toMatchObject(refusal)

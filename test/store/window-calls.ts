@@ -10,14 +10,14 @@ import type { StoreWorld } from './store-world.ts'
 
 export const day = 86_400_000
 const nothing = { executionsPerMinute: null, tasksAtWork: null, tasksWaiting: null, spendPerDay: null, agents: null }
-/** A user may spend 5 cents a day. */
+/** A plan with a spend limit of 5 cents per day. */
 export const aDay: Plans = {
   named: new Map([['paid', nothing]]),
   byDefault: { ...nothing, spendPerDay: 500 },
   defaultName: 'free',
 }
 
-/** A user may spend as much, and three tasks of theirs may wait. */
+/** The same, with at most three waiting tasks. */
 export const threeWaiting: Plans = { ...aDay, byDefault: { ...aDay.byDefault, tasksWaiting: 3 } }
 
 export function spending(ownerId: string, amount: Units, reset: LimitReset = 'never'): CredentialLimits {
@@ -28,13 +28,13 @@ async function stateOf(world: StoreWorld, limit: SpendLimit): Promise<SpendState
   return (await world.store.spendStates([limit]))[0]!
 }
 
-/** What is charged and held in a window that may be past, as one that begins anew never sees it. */
+/** Charged and held amounts of a window, which may be past. */
 export async function spentOf(world: StoreWorld, { spend }: CredentialLimits): Promise<[charged: Units, held: Units]> {
   const { charged, held } = await stateOf(world, spend!)
   return [charged, held]
 }
 
-/** A turn of a session of its own. */
+/** A turn in a new session. */
 export async function draftTurn(world: StoreWorld, userId: string, changes: Partial<OpenTurn> = {}): Promise<OpenTurn> {
   const session = draftSession(world, userId)
   await world.store.createSession(session)

@@ -12,14 +12,13 @@ const hour = 3_600_000
 const users = 3
 const inWave = 250
 
-/** What is charged and held in one period. */
 type Sums = { charged: Units; held: Units }
 type Open = { userId: string; id: string; windows: Sums[]; cost: Units; isMetered: boolean; isAtWork: boolean }
 type Spender = { userId: string; isLimited: boolean; keys: { id: string; tokenHash: string }[] }
 
 /**
- * A random history of tasks and chats, many at a time, under limits of keys and users that are changed meanwhile, over days.
- * What it adds up by itself, from answers alone, must be what the windows say; none may be beyond its limit.
+ * A random, concurrent history of tasks and chats over days, with changing limits of keys and users. Totals computed
+ * from the responses alone must match the windows, and none may exceed its limit.
  */
 export class WindowHistory {
   readonly #world: StoreWorld
@@ -28,7 +27,7 @@ export class WindowHistory {
   readonly #sums = new Map<string, Sums>()
   readonly #tasks: Open[] = []
   readonly #turns: Open[] = []
-  /** How often each kind of step did something. */
+  /** Number of effective steps by kind. */
   readonly done: Record<string, number> = {}
 
   constructor(world: StoreWorld, seed: number) {
@@ -59,13 +58,13 @@ export class WindowHistory {
       const key = await store.createKey({ ...draft, spendLimit: this.#limit(), spendReset })
       keys.push({ id: key.id, tokenHash })
     }
-    // A user has such a limit or not from the first: where that changed within a moment, an answer would not tell what counted.
+    // Users keep or lack such a limit throughout. If that changed, a response would not show which windows counted.
     const isLimited = user > 0
     if (isLimited) await this.#setDay(userId)
     this.#spenders.push({ userId, keys, isLimited })
   }
 
-  /** A few tasks' worth, so that limits are reached all the time. */
+  /** A few tasks' worth, so that limits are often reached. */
   #limit(): Units {
     return this.#random.between(0, 3000)
   }
@@ -82,7 +81,7 @@ export class WindowHistory {
     else if (kind === 'user') await this.#changeUser(spender)
   }
 
-  /** Nobody else works on it until it is put back. */
+  /** Takes exclusive use of it until it is put back. */
   #take(open: Open[]): Open {
     return open.splice(this.#random.between(0, open.length - 1), 1)[0]!
   }
@@ -157,7 +156,7 @@ export class WindowHistory {
   }
 
   async #settle(turn: Open): Promise<void> {
-    // Some providers report ten times what they were allowed.
+    // Some providers report ten times the allowed amount.
     const cost = this.#random.between(0, turn.cost) * (this.#random.chance(0.2) ? 10 : 1)
     const settled = await this.#world.store.settleTurn({
       turnId: turn.id,
@@ -202,7 +201,7 @@ export class WindowHistory {
     })
   }
 
-  /** Of the periods that it is in now; those that are past are in the ledger's check. */
+  /** Checks current periods; the ledger check covers past ones. */
   async #check(): Promise<void> {
     const { clock, store } = this.#world
     for (const { keys, userId } of this.#spenders) {
