@@ -6,7 +6,7 @@ import { newDataDir, startService, type Answer, type TestService } from '../supp
 
 const minuteMs = 60_000
 const hourMs = 60 * minuteMs
-// The rate limit would come in the way of ten failures at one instant.
+// The rate limit would interfere with ten failures at one instant.
 const limits = { executionsPerMinute: 0 }
 
 async function failTasks(service: TestService, key: string, count: number): Promise<void> {
@@ -168,7 +168,7 @@ test('abuseFailures 0 never blocks', async () => {
   await service.stop()
 })
 
-/** An endpoint that runs until the gate opens, or fails at once when its params say so. */
+/** An endpoint that runs until the gate opens, or fails immediately if its params say so. */
 function gated() {
   const gate = Promise.withResolvers<void>()
   const config = defineConfig({

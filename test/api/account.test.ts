@@ -113,7 +113,7 @@ test('the rate limit is what the X-RateLimit headers of the same answer say', as
     const { body, headers } = await service.get('/api/account', key)
     const { limit, remaining, resetAt } = body.rateLimit
     const told = ['Limit', 'Remaining', 'Reset'].map((name) => Number(headers.get(`X-RateLimit-${name}`)))
-    // The header has the time of the answer when nothing is counted.
+    // If nothing is counted, the header has the response time.
     const reset = resetAt === null ? clock.now() : Date.parse(resetAt)
     expect(told).toEqual([limit, remaining, Math.ceil(reset / 1000)])
     return body.rateLimit

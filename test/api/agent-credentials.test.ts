@@ -4,7 +4,7 @@ import { startService, type TestService } from '../support/test-service.ts'
 import { sessionAgents } from './session-calls.ts'
 import { expectStatus } from './signed-in.ts'
 
-// `one` and `two` converse for 0.02 USD a message; `job.run` is a task for 0.01 USD.
+// Chats with `one` and `two` cost 0.02 USD per message; `job.run` is a task for 0.01 USD.
 const config = defineConfig({
   agents: [
     ...sessionAgents.agents,

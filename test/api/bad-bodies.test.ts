@@ -169,7 +169,7 @@ test('413 for a body in chunks as soon as it is too large, before its end', asyn
 test('a body of exactly the limit is accepted, one byte more is 413', async () => {
   const { service } = guarded
   const { key } = await service.createPerson()
-  // Two bytes a character: the limit is of bytes.
+  // Two bytes per character: the limit is in bytes.
   const text = JSON.stringify({ endpointId: 'test.free', params: { a: 'é'.repeat(1500) } })
   const exact = text + ' '.repeat(bytesMax - Buffer.byteLength(text))
   expect((await service.post('/api/tasks', exact, { key })).status).toBe(200)

@@ -3,7 +3,7 @@ import { newId } from '../../server/kernel/ids.ts'
 import { expectUnchanged, shareService } from '../support/raw-http.ts'
 import type { Answer, Person } from '../support/test-service.ts'
 
-// What belongs to somebody else answers exactly as what nobody has: a caller cannot even learn that it exists.
+// Other users' objects get the same response as unknown ids, so callers cannot detect them.
 
 const guarded = shareService()
 
@@ -17,7 +17,7 @@ async function createOwner(): Promise<Own> {
   return { person, taskId: id, keyId: body.keys[0].id }
 }
 
-/** Everything that an answer says but what differs between any two: its id and its time. */
+/** The response without fields that always differ: its id and times. */
 function said({ status, headers, body }: Answer): unknown {
   const different = new Set(['x-request-id', 'date', 'x-ratelimit-reset'])
   return { status, headers: [...headers].filter(([name]) => !different.has(name)), body: JSON.stringify(body) }

@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest'
 import { expectRefused, expectRpcRefused, shareService } from '../support/raw-http.ts'
 
-// Valid JSON that holds what cannot be stored, or what careless code trips over.
+// Valid JSON that cannot be stored or trips careless code.
 
 const guarded = shareService()
 
@@ -64,7 +64,7 @@ test('400 for a body that is nothing but brackets', async () => {
   }
 })
 
-/** Params that JSON can say and that come back as they were. */
+/** Valid params that are returned unchanged. */
 const fit: [title: string, params: string][] = [
   ['100 levels', `{"a":${'['.repeat(98)}${']'.repeat(98)}}`],
   ['NUL', '{"a":"\\u0000","\\u0000":"b\\u0000c"}'],

@@ -15,10 +15,10 @@ const valuesMax = 250_000
 const megabyte = 1024 * 1024
 const largest = 10 * megabyte
 const piece = Buffer.alloc(60_000, ' ')
-/** What else is under way in the process. */
+/** Allowance for other work in the process. */
 const room = 8 * megabyte
 
-/** A body that the service counts as that many values: its commas and openings outside of strings, and itself. */
+/** A body that the service counts as this many values: commas and opening brackets outside of strings, plus one. */
 function taskOf(values: number): { endpointId: string; params: object } {
   return { endpointId: 'test.free', params: { items: Array.from({ length: values - 5 }, () => 0), end: '"[,{\\' } }
 }
@@ -61,7 +61,7 @@ test('a long text is one value, whatever stands in it', async () => {
 test('a body of 50,000 different names is taken, and one more is refused over REST and RPC', async () => {
   const { person, service } = guarded
   const named = (names: number) => {
-    // Three stand around those of the params.
+    // The body has three names besides those of the params.
     const params = Object.fromEntries(Array.from({ length: names - 3 }, (_, at) => [`name${at}`, ':']))
     return { endpointId: 'test.free', params, end: '":,' }
   }
@@ -86,7 +86,7 @@ test('names that are repeated count once, however many rows have them', async ()
   expect((await service.get(`/api/tasks/${taken.body.taskId}?wait=20`, key)).body.status).toBe('completed')
   const tooMany = { status: 400, field: '', message: /more than 250000 values/ }
   await expectRefused(guarded, tooMany, () => service.post('/api/tasks', table(21_000), { key: person.key }))
-  // What is no JSON is not read at length either.
+  // Invalid JSON is not parsed at length either.
   for (const text of ['"a":', `"${'a'.repeat(1000)}":`, ':']) {
     const sent = text.repeat(Math.floor(5_000_000 / text.length))
     const status = { status: 400, field: '' }
@@ -103,7 +103,7 @@ test('a large body that is nested too deep is refused before the parser sees it'
   await expectRpcRefused(guarded, expected, () => service.post('/trpc/tasks.create', wrapped, { key: person.key }))
 })
 
-/** Of an unknown endpoint, so that it is read whole and then refused with 404. */
+/** Names an unknown endpoint, so that it is read completely and then rejected with 404. */
 const body = JSON.stringify({ endpointId: 'test.nope', params: {} })
 
 function head(key: string, bytes: number): string {
@@ -111,7 +111,7 @@ function head(key: string, bytes: number): string {
   return [...lines, 'Content-Type: application/json', `Content-Length: ${bytes}`, '', ''].join('\r\n')
 }
 
-/** Sends that many bytes of a body of the largest size, the rest later or never. */
+/** Sends this many bytes of a maximum-size body, and the rest later or never. */
 async function upload(key: string, bytes: number): Promise<RawConnection> {
   const connection = await RawConnection.open(guarded.service.url)
   await connection.send(head(key, largest) + body + ' '.repeat(Math.max(0, bytes - body.length)))
@@ -124,14 +124,14 @@ async function answerTo(key: string, bytes: number): Promise<Answer | undefined>
   return await connection.readAnswer()
 }
 
-/** What is sent arrives in a moment of the service's own. */
+/** The service may receive the bytes a moment later. */
 async function becomes(status: number, key: string, bytes: number): Promise<Answer> {
   let answer: Answer | undefined
   await expect.poll(async () => (answer = await answerTo(key, bytes))?.status).toBe(status)
   return answer!
 }
 
-/** Closes them all, and waits until the service has given back what they held for that user. */
+/** Closes all of them and waits until the service has released the user's memory. */
 async function close(uploads: RawConnection[], key: string): Promise<void> {
   for (const connection of uploads) connection[Symbol.dispose]()
   const most = Array.from({ length: 4 }, () => largest)
@@ -165,7 +165,7 @@ test('one user has room for four of the largest bodies, and takes no more of the
   expectErrorBody(refused, { status: 503, error: 'Service unavailable', message: /Too many of your requests/ })
   expect(refused.headers.get('retry-after')).toBe('1')
   expect((await answerTo(busy.key, 1000))?.status).toBe(404)
-  // Two others send one of the largest each at the same time.
+  // Two others each send a maximum-size body simultaneously.
   const others = [other, await service.createPerson()]
   const theirs = await Promise.all(others.map(({ key }) => upload(key, largest - 1)))
   for (const connection of theirs) {
@@ -190,13 +190,13 @@ test('what many bodies of a user take together stays within the share while they
   const before = held()
   const uploads = await Promise.all(Array.from({ length: 10 }, () => RawConnection.open(service.url)))
   for (const connection of uploads) await connection.send(head(busy.key, largest) + body)
-  // Piece by piece, all of them at the same pace.
+  // Sends all uploads chunk by chunk at the same pace.
   for (let sent = 0; sent < 4.2 * megabyte; sent += piece.length) {
     await Promise.all(uploads.map((connection) => connection.send(piece)))
   }
   const refused = await becomes(503, busy.key, largest)
   expectErrorBody(refused, { status: 503, error: 'Service unavailable', message: /Too many of your requests/ })
-  // What the test has under way itself passes; what is stalled stays.
+  // Memory of the test's own requests is released; that of stalled ones stays.
   await expect.poll(() => held() - before).toBeLessThan(48 * megabyte + room)
   await close(uploads, busy.key)
   await expect.poll(() => held() - before).toBeLessThan(room)
@@ -220,14 +220,14 @@ const requestStart = 'http.server.request.start'
 subscribe(requestStart, onRequest)
 afterAll(() => void unsubscribe(requestStart, onRequest))
 
-/** Uploads that many bytes, and waits until the service has read them. */
+/** Uploads this many bytes and waits until the service has read them. */
 async function uploadAll(key: string, bytes: number): Promise<RawConnection> {
   const connection = await upload(key, bytes)
   await expect.poll(() => latest?.bytesRead).toBeGreaterThanOrEqual(bytes)
   return connection
 }
 
-/** Accounts without balance that send as much as one user may, and then a little from time to time. */
+/** Accounts without balance that send as much as one user may, then a little from time to time. */
 async function hoard(accounts: number[][]): Promise<{ key: string; uploads: RawConnection[] }[]> {
   const hoards = []
   for (const sizes of accounts) {
@@ -267,7 +267,7 @@ test('without room for a large body, the slowest of whoever holds most is given 
   const refused = await most!.uploads.find(isAnswered)!.readAnswer()
   expectErrorBody(refused, { status: 503, error: 'Service unavailable', message: /arrived too slowly/ })
   expect(refused!.headers.get('retry-after')).toBe('1')
-  // What is left of it goes on.
+  // The remaining upload continues.
   const going = most!.uploads.slice(0, 4).findLast((connection) => !isAnswered(connection))!
   await going.send(' ')
   expect((await going.readAnswer())?.status).toBe(404)

@@ -7,7 +7,7 @@ const guarded = shareService()
 
 type Link = { id: string; expires: string; signature: string }
 
-/** The parts of a link that works, to the response of a new task. */
+/** The parts of a valid link to a new task's response. */
 async function createLink({ service }: Guarded = guarded): Promise<Link> {
   const { key } = await service.createPerson()
   const { responseUri } = await service.runTask(key, 'test.large', { chars: 20_000 })
@@ -25,7 +25,6 @@ const target = ({ id, expires, signature }: Link) => `/api/payloads/${id}?expire
 
 const get = (path: string) => sendRaw(guarded.service.url, rawRequest(`GET ${path}`, []))
 
-/** The text with one bit of one character changed. */
 function flip(text: string, at: number, bit: number): string {
   return text.slice(0, at) + String.fromCharCode(text.charCodeAt(at) ^ (1 << bit)) + text.slice(at + 1)
 }

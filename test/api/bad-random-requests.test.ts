@@ -10,11 +10,11 @@ import {
 } from '../support/raw-http.ts'
 import type { Answer, Person } from '../support/test-service.ts'
 
-// Whatever is sent, the answer is a refusal in the one form, nothing is written and the service lives. A failure prints
-// its seed, which `fc.assert(…, { seed, path })` takes to repeat it.
+// Whatever is sent, the response is a regular rejection, nothing is written, and the service survives. A failure prints
+// its seed; `fc.assert(…, { seed, path })` repeats it.
 
 const guarded = shareService()
-/** Has no balance, so that even a request that happens to be right is refused. */
+/** Has no balance, so that even accidentally valid requests are rejected. */
 let poor: Person
 
 beforeAll(async () => {
@@ -187,10 +187,10 @@ test('a good request with random bytes changed in it is answered or refused, nev
     for (const { at, byte } of changes) bytes[at % bytes.length] = byte
     using connection = await RawConnection.open(guarded.service.url)
     await connection.send(bytes)
-    // A length that was made longer would wait for the rest.
+    // With an increased length the server would wait for more bytes.
     connection.finishSending()
     const answer = await connection.readAnswer()
-    // No answer at all: the bytes ended before they made a request.
+    // No response: the bytes ended before a complete request.
     expect(answer?.status ?? 400).toBeLessThan(500)
   })
 })

@@ -3,7 +3,7 @@ import { expect, test } from 'vitest'
 import { envelope } from '../../server/rpc/envelope.ts'
 import { expectRpcError, expectRpcRefused, expectUnchanged, shareService } from '../support/raw-http.ts'
 
-// What the notes of an envelope may be, and that reading them is no more work than they are long.
+// Valid envelope metadata, and the linear cost of reading it.
 
 const guarded = shareService()
 const input = { endpointId: 'test.echo', params: { a: 'x' } }

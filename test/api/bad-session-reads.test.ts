@@ -9,7 +9,7 @@ import {
 } from '../support/raw-http.ts'
 import { sessionAgents, SessionCalls } from './session-calls.ts'
 
-// Ids and queries of the operations on sessions that no client of good will sends.
+// Ids and queries of session operations that no benign client sends.
 
 const guarded = shareService({ config: sessionAgents })
 let sessionId: string
@@ -27,7 +27,7 @@ const query = (name: string, input: unknown) =>
   request('GET', `/trpc/sessions.${name}?input=${encodeURIComponent(JSON.stringify({ json: input }))}`)
 const long = (count: number) => 'x'.repeat(count)
 
-/** Every operation on one session, by the id as it stands in a path. */
+/** Every operation on one session, with the raw id in the path. */
 const operations: [title: string, send: (id: string) => ReturnType<typeof send>][] = [
   ['GET', (id) => send(`GET /api/sessions/${id}`)],
   ['GET messages', (id) => send(`GET /api/sessions/${id}/messages`)],

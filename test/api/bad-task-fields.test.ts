@@ -146,7 +146,7 @@ test('403 a ten-thousandth short of the price states balance and required cost, 
   const { body, status } = await service.createTask(exact.key, 'test.dear')
   expect(status).toBe(200)
   expect((await service.get('/api/account', exact.key)).body.balanceUsd).toBe('0.0000')
-  // Its event would count as a change below.
+  // Otherwise its event would count as a change below.
   await service.get(`/api/tasks/${body.taskId}?wait=20`, exact.key)
   const person = await service.createPerson({ balanceUsd: '0' })
   await expectRefused({ service, person }, { ...expected, message: /0\.0000.*0\.0100/ }, () =>

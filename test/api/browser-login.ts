@@ -1,19 +1,19 @@
 import { must } from '../../server/kernel/assert.ts'
 import type { Answer, TestService } from '../support/test-service.ts'
 
-// What a browser does: it keeps the cookies that it is given, sends them along, and says where a request comes from.
+// Simulates a browser: stores and sends cookies, and sets origin headers.
 
 type BrowserOptions = {
-  /** Of the page that it has opened; that of the service when left out. */
+  /** Origin of the open page; by default the service's. */
   origin?: string
   userAgent?: string
 }
 
 type BrowserRequest = {
   body?: unknown
-  /** In place of what the browser would say itself. */
+  /** Overrides the browser's own headers. */
   headers?: Record<string, string>
-  /** Leaves out the headers that say where the request comes from. */
+  /** Omits the origin headers. */
   isBare?: boolean
 }
 
@@ -33,7 +33,6 @@ export class Browser {
     this.#userAgent = userAgent
   }
 
-  /** A browser with a login of that user. */
   static async loggedIn(service: TestService, credentials: Credentials, options?: BrowserOptions): Promise<Browser> {
     const browser = new Browser(service, options)
     const answer = await browser.logIn(credentials)
@@ -45,7 +44,6 @@ export class Browser {
     return [...this.cookies].map(([name, value]) => `${name}=${value}`).join('; ')
   }
 
-  /** The token of its login. */
   get token(): string {
     return must(this.cookies.get('errand') ?? this.cookies.get('__Host-errand'), 'a login')
   }
@@ -81,17 +79,15 @@ export class Browser {
     return this.post('/api/login', credentials)
   }
 
-  /** The same over typed RPC. */
   logInOverRpc(credentials: Credentials): Promise<Answer> {
     return this.post('/trpc/login.create', { json: credentials })
   }
 
-  /** What an authenticated read answers. */
+  /** Status of an authenticated read. */
   async status(): Promise<number> {
     return (await this.get('/api/account')).status
   }
 
-  /** The logins of its account, as it sees them. */
   async logins(): Promise<any[]> {
     return (await this.get('/api/logins')).body.logins
   }

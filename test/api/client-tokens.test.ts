@@ -7,7 +7,7 @@ import { PlatformCalls } from './platform-calls.ts'
 import { sessionAgents } from './session-calls.ts'
 import { expectStatus, signUp } from './signed-in.ts'
 
-// `one` and `two` converse for 0.02 USD a message; `job.run` is a task for 0.01 USD.
+// Chats with `one` and `two` cost 0.02 USD per message; `job.run` is a task for 0.01 USD.
 const config = defineConfig({
   agents: [
     ...sessionAgents.agents,
@@ -79,7 +79,7 @@ test('a token is made by a key, a login or an acting platform, is shown once, an
   expect(revoked).toEqual({ ...made, revokedAt: expect.any(String) })
   expect(await expectStatus(200, service.request('DELETE', `/api/client-tokens/${made.id}`, { key }))).toEqual(revoked)
   expect(outcomeOf(await service.post('/api/tasks', task, { key: token }))).toEqual([401, 'UNAUTHORIZED'])
-  // Of another user it is as unknown as one that nobody has.
+  // Another user's token gets the same response as an unknown id.
   const other = await service.createPerson()
   const [foreign, nobody] = await Promise.all(
     [acting.id, 'ctok_nobody'].map((id) => service.request('DELETE', `/api/client-tokens/${id}`, { key: other.key })),
@@ -265,7 +265,7 @@ test('a token that admits one execution admits exactly one, however many come at
   const { total: chats } = (await service.get('/api/transactions?type=chat_charge', key)).body
   expect(total + chats).toBe(1)
   expect(outcomeOf(await service.post('/api/tasks', task, { key: token }))).toEqual([403, 'FORBIDDEN'])
-  // What it began it may still follow.
+  // It may still follow the tasks that it created.
   expect((await service.get('/api/tasks', token)).status).toBe(200)
   expect(await service.app.store.verifyLedger()).toMatchObject({ ok: true })
   await service.stop()
@@ -321,7 +321,7 @@ test('what is spent with a token stays within its cap, by 100 tasks at a time an
   expect(outcomeOf(await chat(service, token, sessionId))).toEqual([403, 'LIMIT_REACHED'])
   const { token: talking } = await tokenBy(service, key, { sessionId, maxCostUsd: '0.03' })
   expect((await chat(service, talking, sessionId)).status).toBe(200)
-  // The second reply may cost no more than is left, so it ends there.
+  // The second reply may cost no more than the rest, so it ends there.
   await chat(service, talking, sessionId)
   expect(outcomeOf(await chat(service, talking, sessionId))).toEqual([403, 'LIMIT_REACHED'])
   const { transactions } = (await service.get('/api/transactions?type=chat_charge', key)).body

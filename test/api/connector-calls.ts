@@ -4,11 +4,11 @@ import { errorCatalogue, type ErrorCode } from '../../server/kernel/errors.ts'
 import type { Answer, TestService } from '../support/test-service.ts'
 import { sessionAgents, type Via } from './session-calls.ts'
 
-// The operations on connectors over REST and over typed RPC, with answers in one form, so that a test holds for both.
+// Connector operations over REST and typed RPC with a uniform result, so that one test covers both.
 
 const node = { name: 'Node', command: process.execPath, args: ['--version'] }
 
-/** The agents of the session tests, one of another service, and two MCP servers of the operator's. */
+/** The agents of the session tests, one HTTP agent, and two MCP servers of the operator. */
 export const connectorConfig: ErrandConfig = defineConfig({
   agents: [
     ...sessionAgents.agents,
@@ -78,7 +78,6 @@ export class ConnectorCalls {
     return this.#call('servers', page)
   }
 
-  /** A new connector, which must be created. */
   async add(input: Input = {}): Promise<any> {
     const { body, status } = await this.create({ name: 'Docs', url: 'https://mcp.example.com/mcp', ...input })
     expect(status, JSON.stringify(body)).toBe(200)
@@ -123,7 +122,6 @@ export class ConnectorCalls {
   }
 }
 
-/** An error of typed RPC as REST says it. */
 function restError({ data, message }: { data: any; message: string }): unknown {
   const { error } = errorCatalogue[data.errorCode as ErrorCode]
   const { details, errorCode: code, httpStatus: statusCode } = data

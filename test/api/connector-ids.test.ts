@@ -3,8 +3,6 @@ import { startService, type Person, type TestService } from '../support/test-ser
 import { ConnectorCalls, connectorConfig } from './connector-calls.ts'
 import { SessionCalls, vias } from './session-calls.ts'
 
-// Which connectors a task or a session may name, and what is refused.
-
 const unknown = 'con_00000000000000000000000000'
 const notFound = (id: string) => ({
   error: 'Not found',
@@ -16,7 +14,6 @@ const ids = (count: number, id: string) => Array.from({ length: count }, () => i
 
 type World = { service: TestService; person: Person; id: string; theirs: string }
 
-/** A person with a connector, and the id of another person's. */
 async function startWorld(): Promise<World> {
   const service = await startService({ config: connectorConfig })
   const [person, other] = [await service.createPerson(), await service.createPerson()]
@@ -25,7 +22,7 @@ async function startWorld(): Promise<World> {
   return { service, person, id, theirs }
 }
 
-/** What the person has done and paid so far. */
+/** The person's activity and payments so far. */
 async function stateOf({ person, service }: World): Promise<unknown> {
   const paths = ['account', 'transactions', 'tasks', 'sessions']
   const answers = await Promise.all(paths.map((path) => service.get(`/api/${path}`, person.key)))
@@ -81,7 +78,7 @@ test.each(vias)(
       if (connectorIds?.length) expect(found.connectorIds).toEqual(connectorIds)
       else expect(found).not.toHaveProperty('connectorIds')
     }
-    // A connector that is gone by now was the task's all the same.
+    // A task keeps the id of a deleted connector.
     const task = { endpointId: 'mute.run', params: {}, connectorIds: [id] }
     const { taskId } = (await service.post('/api/tasks', task, { key: person.key })).body
     await new ConnectorCalls(service, person.key, via).delete(id)
@@ -197,7 +194,7 @@ test('a chat after its connector was deleted is 404 and costs nothing, until the
   })
   expect(await stateOf(world)).toEqual(before)
   expect((await calls.messages(sessionId)).body.total).toBe(0)
-  // Nothing else of the session is in the way.
+  // The rest of the session still works.
   expect((await calls.update(sessionId, { metadata: { a: 2 } })).status).toBe(200)
   expect((await calls.chat(sessionId, 'hello')).status).toBe(404)
   expect((await calls.update(sessionId, { metadata: { connectorIds: null } })).body.metadata).toEqual({ a: 2 })

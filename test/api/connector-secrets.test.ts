@@ -50,7 +50,7 @@ test('secrets are in no answer, no line of the log and no file, also when the se
       expect((await call(`PATCH ${at}`, { auth: { type: 'bearer', token: later } })).status).toBe(200)
       await call(`POST ${at}/test`)
       await call(`GET ${at}`)
-      // Refused, with secrets in what is refused.
+      // Rejected requests that contain secrets.
       expect((await call(`PATCH ${at}`, { auth: { type: 'bearer', token: `${token}\n` } })).status).toBe(400)
       expect((await call(`PATCH ${at}`, { auth: { type: token } })).status).toBe(400)
       expect((await call('POST /api/connectors', { name: `${name} ${type}`, url, auth: auth[type] })).status).toBe(409)
@@ -59,7 +59,7 @@ test('secrets are in no answer, no line of the log and no file, also when the se
     }
   }
   await call('GET /api/connectors')
-  // They were sent, so that a server could repeat them.
+  // The secrets were sent, so a server could echo them.
   const sent = [...server.seen, ...rude.seen].flatMap((headers) => [headers.authorization, headers['x-api-key']])
   for (const secret of [`Bearer ${token}`, `Bearer ${later}`, header]) expect(sent).toContain(secret)
 

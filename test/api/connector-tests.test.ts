@@ -5,8 +5,6 @@ import { ConnectorCalls, connectorConfig } from './connector-calls.ts'
 import { vias } from './session-calls.ts'
 import { closedUrl, startStubMcpServer } from './stub-mcp-server.ts'
 
-// What becomes of a connector when it is tested and asked for its tools.
-
 const token = 'hunter2-of-the-user'
 const bearer = { type: 'bearer', token }
 const schema = { type: 'object', properties: { path: { type: 'string' } }, required: ['path'] }
@@ -213,7 +211,7 @@ test('of one user thirty connectors are checked in a minute, the next is 429 and
   await server.stop()
 })
 
-/** A test of a connector that is under way until `release`, as its server does not answer. */
+/** A connector test that stays in progress until `release`, because its server does not respond. */
 async function beginTest() {
   const [service, silent] = [await start(), await startStubMcpServer({ isSilent: true })]
   const { key } = await service.createPerson()

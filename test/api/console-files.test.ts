@@ -9,7 +9,7 @@ import { startService, type TestService } from '../support/test-service.ts'
 const script = 'export const text = "a script of the console"\n'.repeat(20)
 const page = '<!doctype html><meta name="csp-nonce" content="__CSP_NONCE__"><title>Errand</title>'
 
-/** A service with a small console in the form of a built one. */
+/** A service with a minimal built console. */
 async function startWithConsole(): Promise<{ service: TestService; folder: string; stop: () => Promise<void> }> {
   const folder = mkdtempSync(join(tmpdir(), 'errand-console-'))
   mkdirSync(join(folder, 'assets'))
@@ -29,7 +29,7 @@ async function startWithConsole(): Promise<{ service: TestService; folder: strin
 
 type RawAnswer = { status: number; headers: Record<string, unknown>; body: Buffer }
 
-/** Without fetch, which asks for encodings and undoes them by itself. */
+/** Avoids fetch, which requests and decodes compression on its own. */
 async function ask(url: string, headers: Record<string, string> = {}, method = 'GET'): Promise<RawAnswer> {
   const { promise, resolve, reject } = Promise.withResolvers<RawAnswer>()
   request(url, { headers, method }, (response) => {
@@ -138,7 +138,7 @@ test('a person who opens a path of nothing gets the page, with 404; a program ge
     }
     expect((await ask(service.url + path, { Accept: browser }, 'POST')).headers['content-type'], path).toContain('json')
   }
-  // The API and the files of the console stay for programs, whoever asks.
+  // The API and the console's assets never fall back to the page.
   for (const path of ['/api/nowhere', '/api/tasks/', '/trpc/nowhere', '/assets/none.js']) {
     const answer = await ask(service.url + path, { Accept: browser })
     expect(JSON.parse(answer.body.toString()), path).toBeInstanceOf(Object)

@@ -3,7 +3,7 @@ import { defineConfig } from '../../server/agents/config/define-config.ts'
 import { FakeClock } from '../support/fake-clock.ts'
 import { startService, type Answer, type TestService } from '../support/test-service.ts'
 
-/** An endpoint whose runs end when `open` is called, so that a test decides what a task's state is. */
+/** An endpoint whose runs end when `open` is called, so that a test controls the task's state. */
 function gated() {
   const gate = Promise.withResolvers<void>()
   const config = defineConfig({
@@ -29,7 +29,7 @@ function gated() {
   return { config, open: gate.resolve }
 }
 
-/** What is left after a refusal: no task, no transaction but the first credit, and all slots of the rate window. */
+/** State after a rejection: no task, no transaction except the first credit, and a full rate limit. */
 async function expectNothingWritten(service: TestService, key: string, balanceUsd: string): Promise<void> {
   const tasks = await service.get('/api/tasks', key)
   expect(tasks.body).toEqual({ tasks: [], total: 0, limit: 50, offset: 0 })
@@ -103,7 +103,7 @@ test('a balance of exactly the price is enough, and a free endpoint costs 0.0000
 test('of parallel requests exactly those succeed that the balance covers', async () => {
   const service = await startService()
   const { key } = await service.createPerson({ balanceUsd: '0.0399' })
-  // With the connections open, what is sent at one moment arrives at one moment.
+  // With open connections, requests sent simultaneously arrive simultaneously.
   await Promise.all(Array.from({ length: 8 }, () => service.get('/healthz')))
   const answers = await Promise.all(Array.from({ length: 8 }, () => service.createTask(key, 'test.echo')))
   expect(answers.map(({ status }) => status).toSorted()).toEqual([200, 200, 200, 403, 403, 403, 403, 403])

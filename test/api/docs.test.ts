@@ -17,7 +17,7 @@ test('/openapi.json is the committed document, to the byte', async () => {
   await service.stop()
 })
 
-/** The addresses that a page makes a browser load. */
+/** URLs that a page makes a browser load. */
 function addressesOf(page: string): string[] {
   return [...page.matchAll(/(?:src|href|action|url)\s*[=:(]\s*["']?([^"'\s)]+)/g)].map(([, address]) => address!)
 }
@@ -47,7 +47,7 @@ test('/docs is a page whose scripts, style and icon load from this service', asy
     'text/javascript; charset=utf-8',
     'text/javascript; charset=utf-8',
   ])
-  // What the page starts reads the document from here.
+  // The start script reads the document from here.
   expect(addressesOf((await service.get('/docs/start.js')).body)).toContain('/openapi.json')
   await service.stop()
 })
@@ -81,7 +81,7 @@ test('nothing of the page refers to another host, and its policy lets a browser 
   await service.stop()
 })
 
-/** Without fetch, which asks for encodings and undoes them by itself. */
+/** Avoids fetch, which requests and decodes compression on its own. */
 async function ask(url: string, headers: Record<string, string> = {}): Promise<[IncomingMessage, Buffer]> {
   const { promise, resolve, reject } = Promise.withResolvers<IncomingMessage>()
   request(url, { headers }, resolve).on('error', reject).end()
@@ -255,7 +255,7 @@ test('every response has an X-Request-Id of its own, whatever it is and whoever 
   await service.stop()
 })
 
-/** Sends bytes that no client library would, and resolves with all that comes back. */
+/** Sends bytes that no client library would, and resolves with everything received. */
 async function rawRequest(service: TestService, bytes: string): Promise<string> {
   const { hostname, port } = new URL(service.url)
   const socket = connect(Number(port), hostname)

@@ -24,7 +24,7 @@ test('a platform key acts for a user, by either id, over REST and typed RPC, wit
   expect(byRpc.status).toBe(200)
   const listed = await platform.get(`/trpc/tasks.list?input=${encodeURIComponent('{"json":{}}')}`, userId)
   expect(listed.body.result.data.json.total).toBe(2)
-  // Another of its users sees nothing of it.
+  // Another external user sees nothing of it.
   expect((await platform.get(path, other)).status).toBe(404)
   expect((await platform.get('/api/tasks', 'ext:customer-2')).body.total).toBe(0)
   expect((await platform.get('/api/account', userId)).body).toMatchObject({ userId, balanceUsd: '9.9800' })
@@ -67,7 +67,7 @@ test('Errand-User is refused beside a key of a user and a cookie, and without th
   ]) {
     expect([answer.status, answer.body.code]).toEqual([403, 'FORBIDDEN'])
   }
-  // Who has no good credential is told that, and nothing else.
+  // A bad credential gets a 401 and no other information.
   expect((await service.request('GET', '/api/account', { headers: { 'Errand-User': userId } })).status).toBe(401)
   await service.stop()
 })

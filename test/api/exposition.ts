@@ -1,7 +1,7 @@
 import { expect } from 'vitest'
 import type { TestService } from '../support/test-service.ts'
 
-/** The samples of a page of metrics, by name and labels as they stand in the text, such as `errand_tasks{status="pending"}`. */
+/** The samples of a metrics page, by name with labels, such as `errand_tasks{status="pending"}`. */
 export type Samples = ReadonlyMap<string, number>
 
 const namePattern = /^[a-zA-Z_:][a-zA-Z0-9_:]*$/
@@ -9,7 +9,7 @@ const samplePattern =
   /^([a-zA-Z_:][a-zA-Z0-9_:]*)(\{(?:[a-zA-Z_]\w*="(?:[^"\\\n]|\\["\\n])*",?)*\})? (NaN|[+-]Inf|[-+\d.e]+)$/
 const suffixes = /_(?:bucket|sum|count)$/
 
-/** Reads the text format, version 0.0.4, strictly: what stands in the text is a comment of the format or a sample. */
+/** Strict parser for text format 0.0.4: every line must be a comment of the format or a sample. */
 export function readExposition(text: string): Samples {
   const samples = new Map<string, number>()
   const types = new Map<string, string>()
@@ -26,7 +26,7 @@ export function readExposition(text: string): Samples {
       } else {
         expect(['counter', 'gauge', 'histogram']).toContain(rest)
         types.set(name, rest)
-        // The conventions: counters end in _total, and nothing else does.
+        // By convention only counters end in _total.
         expect(name.endsWith('_total'), name).toBe(rest === 'counter')
       }
       continue
@@ -48,7 +48,7 @@ export async function readMetrics(service: TestService): Promise<Samples> {
   return readExposition(body as string)
 }
 
-/** What has moved between two readings, by how much; gauges of the process and of time left out. */
+/** Changes between two readings, without process gauges and remaining times. */
 export function moved(before: Samples, after: Samples, names: RegExp): Record<string, number> {
   const changes = [...after]
     .filter(([series]) => names.test(series))

@@ -1,8 +1,6 @@
 import { expect, test } from 'vitest'
 import { startService } from '../support/test-service.ts'
 
-// Rejections of a queue that is full, and of a user who fills it.
-
 test('a full queue refuses tasks with 503 before anything is charged, and repeats what is done', async () => {
   const service = await startService({ limits: { taskConcurrency: 0, maxQueuedTasks: 2, executionsPerMinute: 0 } })
   const { key } = await service.createPerson({ balanceUsd: '1.0000' })

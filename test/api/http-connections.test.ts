@@ -11,8 +11,6 @@ import {
 import { newDataDir, startService } from '../support/test-service.ts'
 import { runErrand, startProcess } from '../support/test-process.ts'
 
-// Connections that stall, break off or go on after something broken.
-
 const guarded = shareService()
 const json = 'Content-Type: application/json'
 const task = JSON.stringify({ endpointId: 'test.echo', params: {} })
@@ -38,7 +36,7 @@ test.each([
     for (let count = 0; count < 20; count++) {
       using stalled = await RawConnection.open(service.url)
       await stalled.send(bytes())
-      // Every other connection breaks off by a reset.
+      // Every other connection is reset.
       if (count % 2 === 1) stalled.reset()
       expect((await service.get('/api/account', person.key)).status).toBe(200)
     }
@@ -82,7 +80,7 @@ test('what arrives of a refused body is not taken for a request', async () => {
     expectErrorBody(await connection.readAnswer(), { status: 404 })
     await connection.send(hidden)
     await connection.send(rawRequest('GET /api/account', [authorization(), 'Connection: close']))
-    // The connection was ended or goes on with the next request.
+    // The connection was closed or continues with the next request.
     const next = await connection.readAnswer()
     expect([200, undefined]).toContain(next?.status)
   })
@@ -98,7 +96,7 @@ test.each([
   await connection.send(
     Buffer.concat([rawRequest('POST /api/tasks', [authorization(key), json], task), Buffer.from(bytes)]),
   )
-  // The first request may have been accepted and charged, so a 400 would be a lie about it.
+  // The first request may have been accepted and charged, so a 400 would be wrong.
   const answer = await connection.readAnswer()
   expect([200, undefined]).toContain(answer?.status)
 })
@@ -110,10 +108,10 @@ test('what is no HTTP behind a download is not written into the download', async
   using connection = await RawConnection.open(service.url)
   await connection.send(rawRequest(`GET ${responseUri.slice(service.url.length)}`, []))
   await connection.begun()
-  // The kernel holds a few megabytes, so the service is still in the middle of the download.
+  // The kernel buffers a few megabytes, so the download is still in progress.
   connection.pause()
   await connection.send(garbage)
-  // The next answer of the service comes after it has read the garbage.
+  // These responses come after the service has read the garbage.
   for (let count = 0; count < 3; count++) await service.get('/api/account', key)
   connection.resume()
   await connection.ended()
@@ -162,7 +160,7 @@ test('clients that break off at any moment leave no error uncaught and no fault 
       for (let count = 0; count < 10; count++) {
         using connection = await RawConnection.open(server.url)
         await connection.send(bytes)
-        // Half of them break off before the request is looked at, the others while it is.
+        // Half of them break off before the request is examined, the others during it.
         if (count % 2 === 0) expect((await fetch(`${server.url}/healthz`)).status).toBe(200)
         connection.reset()
       }

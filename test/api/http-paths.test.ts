@@ -126,7 +126,7 @@ test('an operation without parameters ignores them all', async () => {
 })
 
 test('404 for what stands beside a path parameter of the query', async () => {
-  // A path parameter is read from the path and nowhere else.
+  // Path parameters come only from the path.
   await expectRefused(guarded, { status: 404 }, () => send('GET /api/tasks/task_1?taskId=task_2'))
 })
 

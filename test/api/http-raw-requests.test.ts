@@ -81,7 +81,7 @@ test('CONNECT is refused in the body of every refusal', async () => {
 
 test.each([
   ['WebSocket', ['Connection: Upgrade', 'Upgrade: websocket', 'Sec-WebSocket-Key: AAAAAAAAAAAAAAAAAAAAAA==']],
-  // What the HTTP client of Java and curl with --http2 add to every plain request.
+  // Added to every plain request by Java's HTTP client and curl --http2.
   ['HTTP/2', ['Connection: Upgrade, HTTP2-Settings', 'Upgrade: h2c', 'HTTP2-Settings: AAMAAABkAARAAAAAAAIAAAAA']],
   ['something unknown', ['Connection: Upgrade', 'Upgrade: x/1']],
 ])('a request that offers an upgrade to %s is served as if it did not', async (_title, lines) => {
@@ -169,7 +169,7 @@ test.each(invalid)('400 for what is no HTTP: %s', async (_title, bytes) => {
     await connection.send(bytes)
     return connection.readAnswer()
   })
-  // What follows cannot be told from the rest of the broken request.
+  // Further bytes are indistinguishable from the rest of the broken request.
   await connection.ended()
 })
 

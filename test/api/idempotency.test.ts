@@ -13,12 +13,12 @@ const conflict = {
   code: 'CONFLICT',
 }
 
-/** Opens as many connections, so that what is then sent at one moment arrives at one moment. */
+/** Opens this many connections, so that requests sent simultaneously arrive simultaneously. */
 async function warmUp(service: TestService, connections: number): Promise<void> {
   await Promise.all(Array.from({ length: connections }, () => service.get('/healthz')))
 }
 
-/** How many tasks the person has, and what is left of the balance. */
+/** The person's number of tasks and remaining balance. */
 async function stateOf(service: TestService, key: string): Promise<[number, string]> {
   const { body } = await service.get('/api/account', key)
   return [(await service.get('/api/tasks', key)).body.total, body.balanceUsd]

@@ -5,8 +5,6 @@ import { startService, type TestService } from '../support/test-service.ts'
 import { Browser, password } from './browser-login.ts'
 import { expectStatus, signIn, signUp, signUpAdmin, type SignedIn } from './signed-in.ts'
 
-// The links by which a user sets a password.
-
 const chosen = 'a wholly new password'
 
 async function prepare() {
@@ -46,7 +44,7 @@ test('a link sets the password, ends the logins that there were, logs in, and wo
   const earlier = [person.browser, await signIn(service, person.userId)]
   const key = await service.createKey(person.userId)
   const token = await linkFor(admin, person.userId)
-  // Until it is used all stays as it was.
+  // Nothing changes until it is used.
   expect(await earlier[1]!.status()).toBe(200)
   const browser = new Browser(service)
   const answer = await browser.post('/api/invitations/accept', { token, password: chosen })

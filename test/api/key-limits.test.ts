@@ -6,7 +6,6 @@ import { expectStatus, signUp } from './signed-in.ts'
 const hour = 3_600_000
 const midnight = '2026-01-16T00:00:00.000Z'
 
-/** A key with those limits, and how it is read and used. */
 async function limited(service: TestService, limits: object, balanceUsd = '10') {
   const { key: owner, userId } = await service.createPerson({ balanceUsd })
   const created = await expectStatus(200, service.post('/api/keys', { name: 'limited', ...limits }, { key: owner }))
@@ -57,7 +56,7 @@ test('a key spends its limit, a refusal says how much and until when, and the ne
     message: refusal.message,
   })
   expect(await read()).toMatchObject({ ...limits, usedUsd: '0.0200' })
-  // The key itself is told by what it may read; others of its user go on.
+  // The key sees its own limits; the user's other keys are unaffected.
   const { credential } = await expectStatus(200, service.get('/api/account', key))
   const { limitReset: _, ...told } = limits
   expect(credential).toEqual({ ...told, usedUsd: '0.0200' })
@@ -109,7 +108,7 @@ test('a key has executions of a minute of its own', async () => {
     'At most 2 agent executions per minute are allowed with this API key; further ones from 2026-01-15T12:01:00.000Z.'
   const refused = await create()
   expectRefused(refused, { code: 'RATE_LIMIT_EXCEEDED', message, retryAfter: '40' })
-  // These are of the user, who has more of them.
+  // These headers describe the user, who has more left.
   expect(refused.headers.get('x-ratelimit-limit')).toBeNull()
   expect((await service.createTask(owner, 'test.echo')).headers.get('x-ratelimit-remaining')).toBe('7')
   expect(await expectStatus(200, service.get('/api/account', key))).toMatchObject({
@@ -135,7 +134,7 @@ test('a key is for its agents: others are refused wherever they would be run, an
     expect([answer.status, answer.body.code]).toEqual([403, 'FORBIDDEN'])
     expect(answer.body.message).toContain('This credential is not for the agent talk')
   }
-  // One that does not exist is not there for it either.
+  // A nonexistent agent is not found, as with any key.
   expect((await service.post('/api/sessions', { agentId: 'ghost' }, { key })).status).toBe(404)
   const { agents } = await expectStatus(200, service.get('/api/agents', key))
   expect(agents.map(({ id }: { id: string }) => id)).toEqual(['test'])
@@ -153,7 +152,7 @@ test('limits are changed one by one, hold for the next request, and null removes
   expect(await expectStatus(200, change({ limitUsd: '0.02', limitReset: 'week' }))).toMatchObject({
     limitUsd: '0.0200',
     limitReset: 'week',
-    // What was spent this week stays.
+    // This week's spending stays.
     usedUsd: '0.0100',
     resetsAt: '2026-01-19T00:00:00.000Z',
     agents: ['test', 'talk'],
@@ -161,7 +160,7 @@ test('limits are changed one by one, hold for the next request, and null removes
   await expectStatus(200, change({ limitReset: 'never' }))
   expect(await read()).toMatchObject({ limitUsd: '0.0200', limitReset: 'never', usedUsd: '0.0100' })
   await expectStatus(200, create())
-  // Below what is spent.
+  // Below the amount already spent.
   await expectStatus(200, change({ limitUsd: '0.005', agents: ['talk'], executionsPerMinute: 3 }))
   expect(await read()).toMatchObject({
     limitUsd: '0.0050',

@@ -271,7 +271,7 @@ test('the overlap is a day unless the body says otherwise, may be nothing, and n
   clock.advance(dayMs)
   const rotated = await service.post(`/api/keys/${short.id}/rotate`, { overlapSeconds: 30 * 86_400 }, { key })
   expect(await expiryOf(short.id)).toBe('2026-01-17T12:00:00.000Z')
-  // The new key lives as long as the old one was meant to.
+  // The new key keeps the old one's expiry.
   expect(rotated.body.expiresAt).toBe('2026-01-18T12:00:00.000Z')
   const bad = await service.post(`/api/keys/${short.id}/rotate`, { overlapSeconds: 30 * 86_400 + 1 }, { key })
   expect([bad.status, bad.body.details[0].path]).toEqual([400, 'overlapSeconds'])

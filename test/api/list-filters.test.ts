@@ -102,7 +102,7 @@ test('400 names after for a cursor that is changed, of another user, of another 
   for (const token of [key, key, other.key, other.key]) {
     const { body, status } = await create(token)
     expect(status).toBe(200)
-    // What is at work would write beside what is refused.
+    // A running task would write next to rejected requests.
     await guarded.service.get(`/api/tasks/${body.taskId}?wait=20`, token)
   }
   const next: string = (await get('/api/tasks?limit=1')).body.next

@@ -7,7 +7,6 @@ const config = sessionAgents
 const dayMs = 24 * 3_600_000
 const empty = { sessions: [], total: 0, limit: 50, offset: 0 }
 
-/** The ids of a list, with its total. */
 async function idsOf(calls: SessionCalls, input: Record<string, unknown> = {}): Promise<[string[], number]> {
   const { body, status } = await calls.list(input)
   expect(status).toBe(200)
@@ -24,7 +23,7 @@ test.each(vias)('items over %s are newest first and have exactly their fields', 
   clock.advance(1000)
   const second = await calls.open('two')
   clock.advance(1000)
-  // What happens to a session later does not move it.
+  // Later changes to a session do not move it.
   await calls.chat(first, 'hello')
   await calls.update(first, { status: 'completed' })
   expect((await calls.list()).body).toEqual({

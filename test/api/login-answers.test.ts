@@ -3,7 +3,7 @@ import { FakeClock } from '../support/fake-clock.ts'
 import { startService, type Answer } from '../support/test-service.ts'
 import { Browser, password } from './browser-login.ts'
 
-// The real hashing, with a note of each comparison.
+// The real hashing, with each comparison recorded.
 const compared = vi.hoisted(() => [] as string[])
 vi.mock('@node-rs/argon2', async (importReal) => {
   const real = await importReal<typeof import('@node-rs/argon2')>()
@@ -23,7 +23,7 @@ const wrong = {
   code: 'UNAUTHORIZED',
 }
 
-/** The parts of a Set-Cookie header after its name and value, in order of the alphabet. */
+/** Set-Cookie attributes after name and value, sorted. */
 const attributes = (line: string) => line.split('; ').slice(1).toSorted()
 
 test('a login answers with who it is and until when, and sets a cookie for this host that scripts cannot read', async () => {

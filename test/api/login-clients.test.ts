@@ -9,7 +9,7 @@ import { countRows, withRaw } from '../support/test-engine.ts'
 import { FakeClock } from '../support/fake-clock.ts'
 import { startService, type TestService } from '../support/test-service.ts'
 
-/** The status of a try to log in from that address, which no test can send from. */
+/** Status of a login attempt from that address, which a test cannot send from. */
 async function statusFrom({ app, url }: TestService, { address, email }: { address: string; email: string }) {
   const request = { headers: { origin: url }, socket: { remoteAddress: address } } as unknown as IncomingMessage
   const input = { email, password: 'wrong horse battery' }
@@ -39,7 +39,7 @@ test('many tries for one address keep another waiting for no more than the hashe
   const service = await startService({ clock: new FakeClock() })
   const { store } = service.app.services
   const { admitLogin } = store
-  // How soon each is admitted depends on connections; from there on they wait for each other.
+  // Connections decide when each is admitted. From there on they wait for each other.
   let admitted = 0
   const all = Promise.withResolvers<void>()
   store.admitLogin = async (of) => {
@@ -68,7 +68,7 @@ test('the throttle tells clients apart by their IPv4 address, or by the network 
     ['2a00::1', 429, ['2a00::2', '2a00:0:0:0:ffff::9', '2a00::1:2:3:4']],
     ['2a00:1:2:3:4:5:6:7', 429, ['2a00:1:2:3::', '2a00:1:2:3:ffff:ffff:ffff:ffff']],
     ['2a00:1:2:3:4:5:6:7', 401, ['2a00:1:2:4:4:5:6:7', '2a00:1::2:3', '2a00::1']],
-    // Whoever comes from a private network or this machine may be a proxy, and counts as one with all the others.
+    // A client on a private network or this machine may be a proxy; all of these count as one client.
     ['127.0.0.1', 429, ['::1', '::ffff:127.0.0.1', '10.0.0.9', '192.168.1.1', 'fe80::1%eth0', 'fd00::1']],
   ]
   for (const [index, [first, status, others]] of table.entries()) {
@@ -90,17 +90,17 @@ test('X-Forwarded-For says who the client is as far as the proxies that the oper
     } as unknown as IncomingMessage)
   const proxies = ['10.0.0.0/8', '127.0.0.1', 'fd00::/8']
   const local = { from: '127.0.0.1' }
-  // Nobody is believed who was not named.
+  // Only configured proxies are trusted.
   expect(of([], { ...local, forwarded: '8.8.8.8' })).toBe(null)
   expect(of(proxies, { from: '8.8.4.4', forwarded: '8.8.8.8' })).toBe('8.8.4.4')
   expect(of(proxies, { from: '192.168.1.1', forwarded: '8.8.8.8' })).toBe(null)
-  // The client itself can write the beginning of the header, never its end.
+  // Clients control the beginning of the header, never its end.
   expect(of(proxies, { ...local, forwarded: '8.8.8.8' })).toBe('8.8.8.8')
   expect(of(proxies, { from: '::ffff:127.0.0.1', forwarded: '1.1.1.1, 8.8.8.8' })).toBe('8.8.8.8')
   expect(of(proxies, { from: 'fd00::1', forwarded: '1.1.1.1, 8.8.8.8, 10.1.2.3' })).toBe('8.8.8.8')
   expect(of(proxies, { ...local, forwarded: ['1.1.1.1', '8.8.8.8'] })).toBe('8.8.8.8')
   expect(of(proxies, { ...local, forwarded: '2a00:1:2:3:4:5:6:7' })).toBe('2a00:1:2:3')
-  // What says nothing of use leaves the client unknown.
+  // Useless values leave the client unknown.
   expect(of(proxies, local)).toBe(null)
   for (const forwarded of ['', ',', 'unknown', '10.0.0.1', '8.8.8.8:1234', '8.8.8.8, x', '<script>', '1e3']) {
     expect(of(proxies, { ...local, forwarded }), forwarded).toBe(null)

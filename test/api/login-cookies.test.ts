@@ -82,7 +82,7 @@ test('an Authorization header decides, even beside a good cookie', async () => {
   }
   const asOther = await withCookie(service, cookie, { Authorization: `Bearer ${other.key}` })
   expect(asOther.body.userId).toBe(other.userId)
-  // A key needs no origin of ours: no other site's page can have it.
+  // A key works from any origin: no other site's page can have it.
   const headers = { Cookie: cookie, Origin: 'https://other.example' }
   expect((await service.createTask(other.key, 'test.echo', {}, headers)).status).toBe(200)
   await service.stop()
@@ -127,7 +127,7 @@ test('a login ends after 30 days to the millisecond, however much it is used', a
   for (let day = 6; day < 30; day += 6) {
     clock.advance(6 * dayMs)
     expect((await withCookie(service, cookie)).status, `day ${day}`).toBe(200)
-    // The end of the process writes when logins were last used.
+    // Shutdown saves the last use of logins.
     await service.stop()
     service = await startService({ clock, dataDir })
   }
@@ -151,7 +151,7 @@ test('a login that is not used for 7 days ends, to the millisecond, and is liste
   expect((await withCookie(service, `errand=${token}`)).status).toBe(200)
   clock.advance(1)
   expect((await service.get('/api/logins', key)).body).toMatchObject({ logins: [], total: 0 })
-  // That use is written within ten seconds, so within those it does not count yet.
+  // Uses are saved within ten seconds; until then they do not count.
   expect((await withCookie(service, `errand=${token}`)).status).toBe(401)
   await service.stop()
 })
@@ -169,7 +169,7 @@ test('each use keeps a login alive: when it was is written in batches, and acts 
   }
   const [login] = (await service.get('/api/logins', key)).body.logins
   expect(login.lastUsedAt).toBe(new Date(clock.now()).toISOString())
-  // An older use, written late, does not set it back.
+  // An older use saved late does not reset it.
   await service.app.store.touchLogins([{ loginId, at: clock.now() - 6 * dayMs }])
   clock.advance(6 * dayMs)
   expect((await withCookie(service, `errand=${token}`)).status).toBe(200)

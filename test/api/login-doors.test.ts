@@ -68,7 +68,7 @@ test('a public name beside or around another opens nothing', async () => {
   ]
   using connection = await RawConnection.open(service.url)
   for (const path of paths) {
-    // As it stands, since a URL of the platform would be tidied first.
+    // Sent unchanged, because URL classes would normalize it.
     await connection.send(`GET ${path} HTTP/1.1\r\nHost: a\r\n\r\n`)
     const answer = (await connection.readAnswer())!
     expect(answer.status, path).toBe(401)

@@ -101,7 +101,7 @@ test('one login of several is ended, and another user’s is unknown, as is one 
   expect(answer.headers.getSetCookie()).toEqual([])
   expect([await first.status(), await second.status(), await third.status()]).toEqual([401, 200, 200])
   expect((await second.delete(`/api/logins/${firstId}`)).status).toBe(404)
-  // A key that may manage the account can end a login too.
+  // A key that may manage the account can end a login, too.
   const ended = await service.request('DELETE', `/api/logins/${await idOf('third')}`, { key })
   expect([ended.status, await third.status(), await second.status()]).toEqual([200, 401, 200])
   await service.stop()
@@ -174,12 +174,12 @@ test('a login over an earlier one takes another token and ends the earlier, whoe
     expect((await browser.get('/api/account')).body.email).toBe(next)
     expect((await service.request('GET', '/api/account', { headers: { Cookie: planted } })).status).toBe(401)
   }
-  // A cookie that somebody else chose is never taken over.
+  // A cookie chosen by someone else is never adopted.
   const browser = new Browser(service)
   browser.cookies.set('errand', 'A'.repeat(43))
   expect((await browser.logIn({ email, password })).status).toBe(200)
   expect(browser.token).not.toBe('A'.repeat(43))
-  // One that fails leaves the earlier as it was.
+  // A failed login leaves the earlier one unchanged.
   expect((await browser.logIn({ email, password: 'wrong horse battery' })).status).toBe(401)
   expect(await browser.status()).toBe(200)
   await service.stop()

@@ -14,7 +14,7 @@ const operations = Object.entries(rootRouter._def.procedures as unknown as Recor
   },
 )
 
-/** What browsers send with requests that no page of the service made, or that nobody vouches for. */
+/** Browser headers of requests from other sites or of unknown origin. */
 function foreignHeaders({ url }: TestService): Headers[] {
   const { port } = new URL(url)
   const foreign = [
@@ -34,7 +34,7 @@ function foreignHeaders({ url }: TestService): Headers[] {
       { 'Sec-Fetch-Site': site, Origin: url },
       { 'Sec-Fetch-Site': site, Origin: 'https://evil.example' },
     ]),
-    // What stands in other headers vouches for nothing.
+    // Other headers prove nothing.
     { Referer: `${url}/`, Host: 'evil.example', 'X-Forwarded-Host': new URL(url).host },
   ]
 }

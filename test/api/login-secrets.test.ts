@@ -55,7 +55,7 @@ test('neither tokens nor passwords nor their hashes are in any answer or log, an
   const hash = must(passwordHash, 'a password')
 
   const onDisk = Buffer.concat([...(await keptBytes(service.dataDir)).values()]).toString('latin1')
-  // The search would find what is there.
+  // Proves that the search works.
   expect([onDisk.includes(hash), onDisk.includes(email)]).toEqual([true, true])
   for (const secret of [...tokens, password, next, 'wrong horse battery']) {
     expect(onDisk.includes(secret), secret).toBe(false)

@@ -3,7 +3,7 @@ import { FakeClock } from '../support/fake-clock.ts'
 import { startService, type Answer } from '../support/test-service.ts'
 import { Browser, password } from './browser-login.ts'
 
-// The real hashing, with a count of its comparisons.
+// The real hashing, with its comparisons counted.
 const comparisons = vi.hoisted(() => ({ count: 0 }))
 vi.mock('@node-rs/argon2', async (importReal) => {
   const real = await importReal<typeof import('@node-rs/argon2')>()
@@ -32,7 +32,7 @@ test('the eleventh try of an address is 429 with when to come back, looks at no 
   const { email } = await service.createPerson({ email: 'ada@example.com', password })
   const browser = new Browser(service)
   for (let tries = 0; tries < 10; tries++) {
-    // However it is written, it is one address.
+    // Different spellings count as one email address.
     const typed = tries % 2 ? ` ${email.toUpperCase()} ` : email
     const input = { email: typed, password: wrongPassword }
     const answer = tries % 3 ? await browser.logIn(input) : await browser.logInOverRpc(input)
@@ -61,7 +61,7 @@ test('the eleventh try of an address is 429 with when to come back, looks at no 
   clock.advance(889_999)
   expect(retryAfter(await browser.logIn({ email, password }))).toEqual([429, '1'])
   clock.advance(1)
-  // One try has left the window: one more goes in, and those that were refused have taken no place in it.
+  // One try has left the window, so one more is allowed. Rejected tries did not count.
   expect((await browser.logIn({ email, password: wrongPassword })).status).toBe(401)
   expect(retryAfter(await browser.logIn({ email, password }))).toEqual([429, '1'])
   clock.advance(1000)
@@ -173,7 +173,7 @@ test('an address is throttled after 50 tries from anywhere, its other clients to
     expect(await outcomes(15, () => ({ email, client: `192.0.2.${client}` }))).toBe(10)
   }
   const browser = new Browser(service)
-  // With 40 tries from elsewhere this client still logs in, and that gives the others nothing back.
+  // After 40 tries from elsewhere this client can still log in, which does not reset the others' count.
   expect((await browser.logIn({ email, password })).status).toBe(200)
   expect(await outcomes(15, () => ({ email: email.toUpperCase(), client: '192.0.2.5' }))).toBe(10)
   expect(
@@ -187,7 +187,7 @@ test('an address is throttled after 50 tries from anywhere, its other clients to
   expect(await outcomes(120, spray)).toBe(100)
   expect(await outcomes(1, () => ({ email: other.email, client: '192.0.2.9' }))).toBe(0)
   expect(await outcomes(1, () => ({ email: other.email, client: '192.0.2.10' }))).toBe(1)
-  // What comes from this machine comes through a proxy, behind which is everybody.
+  // Local requests come through a proxy, which everyone shares.
   const fromHere = Array.from({ length: 120 }, (_, index) =>
     store.admitLogin({ email: `user-${index}@example.org`, client: null }),
   )

@@ -12,7 +12,7 @@ import { moved, readMetrics, type Samples } from './exposition.ts'
 
 type Movement = { service: TestService; before: Samples; series: RegExp }
 
-/** A client has its answer a moment before the service has counted it. */
+/** Polls, because a client gets its response a moment before the service counts it. */
 async function expectMoved({ before, series, service }: Movement, by: Record<string, number>): Promise<void> {
   await expect.poll(async () => moved(before, await readMetrics(service), series), { timeout: 20_000 }).toEqual(by)
 }
@@ -48,7 +48,7 @@ test('runs are counted by how they ended, with their agent, and failures by thei
       errand_task_wait_seconds_count: 7,
     },
   )
-  // The one that timed out ran for a second.
+  // The task that timed out ran for a second.
   const after = await readMetrics(service)
   expect(after.get('errand_run_duration_seconds_sum{kind="task"}')).toBeGreaterThan(0.9)
   await service.stop()
@@ -65,7 +65,7 @@ test('interrupted runs are counted by the process that interrupts them, and thos
   service.app.services.tasks.runner.interrupt()
   const interrupted = 'errand_runs_total{kind="task",end="interrupted",agent="test"}'
   await expect.poll(async () => (await readMetrics(service)).get(interrupted), { timeout: 20_000 }).toBe(1)
-  // What a crash leaves: rows that are processing, and nobody at work on them.
+  // As after a crash: rows in `processing` that no process runs.
   const left = await startService({ limits: { ...free, taskConcurrency: 0 } })
   const person = await left.createPerson()
   const created = await left.createTask(person.key, 'test.echo')
@@ -103,7 +103,7 @@ test('chats are counted with the tokens and tool calls that they were charged fo
     },
   )
   expect((await readMetrics(service)).get('errand_run_duration_seconds_count{kind="chat"}')).toBe(2)
-  // A stream lasts as long as its reader likes: it is counted, and no latency.
+  // A stream lasts as long as its reader likes, so it is counted but not timed.
   await expectMoved(
     { service, before, series: /chat",status|duration_seconds_count\{operation="chat"/ },
     {

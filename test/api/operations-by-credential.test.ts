@@ -7,10 +7,9 @@ import { startService, type TestService } from '../support/test-service.ts'
 import { PlatformCalls } from './platform-calls.ts'
 import { sessionAgents } from './session-calls.ts'
 
-// Every operation of the API by every credential that is no user's own. A new operation is refused by none of these
-// before somebody has decided about it here.
+// Every operation of the API with every credential other than a user's own. A new operation must be listed here.
 
-/** The scope by which a platform key calls an operation itself; what it may call in the name of a user. */
+/** The scope for a platform key's own calls; whether it may act as a user; and the reach for client tokens. */
 type Decision = { platform?: PlatformScope | readonly PlatformScope[]; acting?: true; tokens?: Exclude<Reach, 'none'> }
 
 const actingOnly = { acting: true } as const
@@ -72,7 +71,7 @@ const decisions: Record<string, Decision | 'public'> = {
   'clientTokens.revoke': actingOnly,
   'login.options': 'public',
   'login.create': 'public',
-  // Its permission is there, and a key has no login that could end.
+  // The permission exists, but a key has no login to end.
   'login.end': nobody,
   'logins.list': nobody,
   'logins.end': nobody,
@@ -86,7 +85,7 @@ const decisions: Record<string, Decision | 'public'> = {
   'users.get': { platform: 'users' },
   'users.getByExternalId': { platform: 'users' },
   'users.getOrCreate': { platform: 'users' },
-  // By `limits` plans and limits only, and by `users` the rest.
+  // `limits` allows plans and limits only, `users` the rest.
   'users.update': { platform: ['users', 'limits'] },
   'users.unblock': nobody,
   'users.credit': { platform: 'credit' },
@@ -106,7 +105,7 @@ const decided = Object.entries(decisions).filter((entry): entry is [string, Deci
 
 type Credential = { name: string; key: string; user?: string; may: (decision: Decision) => boolean }
 
-/** Everything that names something names what the user has, so that only permission is in the way. */
+/** All ids are the user's own, so that only permissions can reject the request. */
 function inputOf(operation: string, { sessionId, taskId }: Record<'sessionId' | 'taskId', string>): object {
   if (operation === 'chat.stream') return { sessionId, message: '' }
   if (operation === 'chat.resumeSession') return { sessionId }
@@ -114,7 +113,7 @@ function inputOf(operation: string, { sessionId, taskId }: Record<'sessionId' | 
   if (operation === 'sessions.delete') return { sessionId: 'ses_nobody' }
   if (operation.startsWith('sessions.') && !/create|list/.test(operation)) return { sessionId }
   if (operation.startsWith('tasks.') && !/create|list/.test(operation)) return { taskId }
-  // Refused by its schema, but for one who may not call it.
+  // Invalid input: callers with permission fail validation.
   return { limit: 'x', name: 1, userId: 1, scopes: 1, keyId: 1, externalId: 1, days: 'x', agentId: 1, tokenId: 1 }
 }
 

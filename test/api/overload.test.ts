@@ -12,7 +12,7 @@ import { startService, type Answer, type TestService } from '../support/test-ser
 
 const json = 'Content-Type: application/json'
 
-/** Requests of one sample of the gate, more of them than it lets in. */
+/** More requests within one sample of the gate than it admits. */
 async function readAtOnce(service: TestService, key: string, count: number): Promise<Answer[]> {
   return await Promise.all(Array.from({ length: count }, () => service.get('/api/account', key)))
 }
@@ -45,7 +45,7 @@ test('requests that are too many at a time get 503 with Retry-After, as document
 test('the typed client reads a refusal under overload as SERVICE_UNAVAILABLE', async () => {
   const service = await startService({ limits: { maxReadsInFlight: 1 } })
   const { key } = await service.createPerson()
-  // A client sends calls of one moment together.
+  // The client batches simultaneous calls.
   const clients = Array.from({ length: 20 }, () => createClient({ baseUrl: service.url, apiKey: key }))
   const refused = async () => {
     const calls = clients.map((client) => rejection(client.tasks.get({ taskId: 'task_unknown' })))
@@ -64,7 +64,7 @@ test('reads that ask for a wait are counted like others until they wait, and not
   const held: Promise<unknown>[] = []
   while (held.length < 5) {
     const waiting = fetch(`${service.url}/api/tasks/${taskId}?wait=60`, options)
-    // One that is refused is answered before these reads are.
+    // A rejected request gets its response before these reads do.
     if (await Promise.race([waiting, untilRead(service, key, 3)])) continue
     held.push(waiting)
   }
@@ -121,12 +121,12 @@ test('requests that wait for their turn take nobody room', async () => {
   const service = await startService({ limits: { maxWritesInFlight: writesMax, writesPerMinute: 0 } })
   const { key } = await service.createPerson()
   const many = await service.createPerson()
-  // Of who is known a part of the room is kept for others.
+  // Makes both users known: they cannot use the part reserved for others.
   for (const own of [key, many.key]) expect((await service.get('/api/account', own)).status).toBe(200)
   const body = { endpointId: 'no.such', params: { text: 'x'.repeat(100_000) } }
   const large = Array.from({ length: 10 * writesMax }, () => service.post('/api/tasks', body, { key: many.key }))
   for (let write = 0; write < 5; write++) expect((await service.createTask(key, 'test.free')).status).toBe(200)
-  // One whose turn comes while there is no room is told so.
+  // Requests whose turn comes without free memory get a 503.
   for (const { status } of await Promise.all(large)) expect([404, 503]).toContain(status)
   await service.stop()
 })
@@ -134,7 +134,7 @@ test('requests that wait for their turn take nobody room', async () => {
 const limits = { maxWritesInFlight: 500, maxReadsInFlight: 1000, maxLoopDelayMs: 50 }
 const write = () => ({ method: 'DELETE', url: '/api/keys/x', headers: {} }) as IncomingMessage
 
-/** How many writes a gate lets in, of a user or of whoever it is. */
+/** Number of writes that a gate admits for a user, or without one. */
 function letIn(gate: RequestGate, sender?: Sender): number {
   let count = 0
   while (gate.enter(write(), sender)) count++
@@ -308,7 +308,7 @@ test('beyond the limit of connections one request each is answered: health with 
 
 test.each([
   ['reads', (bearer: string) => rawRequest('GET /api/account', [bearer])],
-  // Node hands these over on a way of their own.
+  // Node handles these on a separate path.
   ['expectations', () => rawRequest('GET /healthz', ['Expect: something'])],
 ])('a client that sends %s without end ahead of its answers is cut off, and others are served', async (_what, of) => {
   const service = await startService()
@@ -329,7 +329,7 @@ test('a client that stops reading its answers is cut off', async () => {
   const service = await startService({ limits: { writeStallSeconds: 1 } })
   const { key } = await service.createPerson()
   const bearer = `Authorization: Bearer ${key}`
-  // Each on a connection of its own that ends with it, so that those that are left can be counted.
+  // Each on its own connection, which ends with it, so that remaining connections can be counted.
   const ask = async (bytes: Buffer) => (await sendRaw(service.url, bytes))!.body
   const params = { text: 'x'.repeat(5_000_000) }
   const body = JSON.stringify({ endpointId: 'test.echo', params })
@@ -338,7 +338,7 @@ test('a client that stops reading its answers is cut off', async () => {
   const { pathname, search } = new URL(requestUri)
   using stopped = await RawConnection.open(service.url)
   stopped.pause()
-  // More than the buffers of both ends take.
+  // More than both ends can buffer.
   await stopped.send(Buffer.concat(Array.from({ length: 60 }, () => rawRequest(`GET ${pathname}${search}`, []))))
   const othersOpen = async () => {
     const text = await ask(Buffer.from('GET /metrics HTTP/1.1\r\nHost: 127.0.0.1\r\n\r\n'))

@@ -3,12 +3,10 @@ import { StripeStub } from '../payments/stripe-stub.ts'
 import { startService } from '../support/test-service.ts'
 import { signIn } from './signed-in.ts'
 
-// A service that takes payments, and the provider that they go through.
-
 export const eventsPath = '/api/payments/stripe/events'
 const opened: { stop(): Promise<void> }[] = []
 
-/** For `afterEach` of a file that starts some. */
+/** Call it in `afterEach`. */
 export async function stopPaying(): Promise<void> {
   for (const one of opened.splice(0).toReversed()) await one.stop()
 }
@@ -23,7 +21,7 @@ export async function startPaying(options: Parameters<typeof startService>[0] = 
     (await service.post('/api/topups', { amountUsd, ...body }, { key: person.key })).body
   const tell = (event: StubEvent | string, send = {}) => stub.deliver(service.url + eventsPath, event, send)
   const account = async () => (await service.get('/api/account', person.key)).body
-  /** What only a browser login may change. */
+  /** Changes that require a browser login. */
   const updateByLogin = async (body: object) => {
     const browser = await signIn(service, person.userId)
     return await browser.request('PATCH', '/api/account', { body })

@@ -7,7 +7,6 @@ import { storedPayloads } from '../support/stored-payloads.ts'
 import { queryRows } from '../support/test-engine.ts'
 import { newDataDir, startService, type TestService } from '../support/test-service.ts'
 
-/** A log whose errors a test can look at. */
 function keepErrors(): { log: Logger; errors: string[] } {
   const errors: string[] = []
   const error: Logger['error'] = (fields, message) => {
@@ -19,7 +18,6 @@ function keepErrors(): { log: Logger; errors: string[] } {
 
 type Stored = { uri: string; id: string; whole: Buffer; replace: (content: Buffer) => Promise<void> }
 
-/** The stored response of a new task. */
 async function storeResponse(service: TestService, key: string, chars: number): Promise<Stored> {
   const { responseUri: uri } = await service.runTask(key, 'test.large', { chars })
   const id = /pay_\w+/.exec(uri)![0]
@@ -141,7 +139,7 @@ test('an agent is not given a request of which one character has changed: the ta
   const stored = storedPayloads(service.dataDir)
   const flipped = flippedAt(await stored.read(id), 10_000)
   await stored.replace(id, flipped)
-  // It is JSON still, and only its digest tells.
+  // Still valid JSON; only the digest differs.
   expect(JSON.parse(flipped.toString()).text).toContain('xyx')
   writeFileSync(files.release, '')
   const task = (await service.get(`/api/tasks/${taskId}?wait=20`, key)).body

@@ -27,7 +27,7 @@ test('beyond the payload bytes of a day a task is refused, and nothing is stored
   expect(Number(refused.headers.get('retry-after'))).toBeGreaterThan(0)
   expect(await account()).toMatchObject({ balanceUsd: before.balanceUsd, limits: { used } })
   expect(await payloads()).toBe(2)
-  // A small request is kept in its row, and may still be admitted.
+  // A small request is stored inline and can still be admitted.
   expect((await create(10)).status).toBe(200)
   await service.stop()
 })

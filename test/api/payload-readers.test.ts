@@ -6,7 +6,7 @@ import { startService } from '../support/test-service.ts'
 test('readers who stop hold 24 downloads of a user at most: more are 503, and other users go on', async () => {
   const service = await startService({ limits: unlimited })
   const [greedy, honest] = [await service.createPerson(), await service.createPerson()]
-  // More than the buffers of both ends take.
+  // More than both ends can buffer.
   const { responseUri } = await service.runTask(greedy.key, 'test.large', { chars: 20_000_000 })
   const { responseUri: other } = await service.runTask(honest.key, 'test.large', { chars: 100_000 })
   const path = responseUri.slice(service.url.length)

@@ -7,7 +7,7 @@ import type { Answer, TestService } from '../support/test-service.ts'
 type Draft = Partial<z.input<typeof CreatePlatformKeyInput>>
 type Call = { body?: unknown; user?: string; headers?: Record<string, string> }
 
-/** The server of a product that is built on the service, with a platform key. */
+/** The server of a product built on the service, with a platform key. */
 export class PlatformCalls {
   readonly service: TestService
   readonly key: string
@@ -19,7 +19,7 @@ export class PlatformCalls {
     this.keyId = id
   }
 
-  /** With all scopes unless they are given. */
+  /** Has all scopes by default. */
   static async open(service: TestService, draft: Draft = {}): Promise<PlatformCalls> {
     const input = CreatePlatformKeyInput.parse({ name: 'shop', scopes: [...platformScopes], ...draft })
     return new PlatformCalls(service, await createPlatformKey(service.app.services.people, { adminId: null, input }))
@@ -42,7 +42,7 @@ export class PlatformCalls {
     return this.call('PUT', `/api/users/by-external-id/${encodeURIComponent(externalId)}`, body ? { body } : {})
   }
 
-  /** A new user of the product with that balance; its id. */
+  /** Creates a user of the product with that balance and returns the id. */
   async newUser(externalId: string, balanceUsd = '10'): Promise<string> {
     const { body, status } = await this.openUser(externalId)
     if (status !== 200) throw new Error(`no user: ${status} ${JSON.stringify(body)}`)

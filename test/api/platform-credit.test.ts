@@ -22,7 +22,7 @@ test('a key credits up to its ceiling in a day of UTC, exactly, and nothing that
   expect((await credit('4.0001')).status).toBe(403)
   const keyed = { 'Idempotency-Key': 'once' }
   expect((await credit('4', keyed)).status).toBe(200)
-  // Repeated, it is answered, and credits nothing more.
+  // A repeat gets the same response and credits nothing.
   expect((await credit('4', keyed)).body.balanceUsd).toBe('4.0000')
   expect((await credit('0.0001')).status).toBe(403)
   expect(await balance()).toBe('4.0000')
@@ -58,7 +58,7 @@ test('a key takes back at most what platform keys credited to that user, whateve
   const none = await change('-0.0001')
   expect([none.status, none.body.code]).toEqual([403, 'FORBIDDEN'])
   expect((await change('3')).status).toBe(200)
-  // A rotated key corrects the credits of its predecessor.
+  // A rotated key can correct its predecessor's credits.
   const successor = await PlatformCalls.open(service)
   const path = `/api/users/${userId}/credit`
   expect((await successor.post(path, { amountUsd: '-1', reason: 'x' })).status).toBe(200)
@@ -83,7 +83,7 @@ test('a key takes back up to its ceiling in a day, over all users together', asy
   const answers = await Promise.all(userIds.map(take))
   expect(answers.filter(({ status }) => status === 200)).toHaveLength(5)
   expect(answers.find(({ status }) => status === 403)!.body).toMatchObject({ code: 'LIMIT_REACHED' })
-  // What is taken back leaves the room for credits as it was.
+  // Debits do not free up the credit ceiling.
   const credited = { amountUsd: '1', reason: 'x' }
   expect((await platform.post(`/api/users/${userIds[0]}/credit`, credited)).status).toBe(200)
   expect(await service.app.store.platform.getKey(platform.keyId)).toMatchObject({

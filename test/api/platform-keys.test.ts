@@ -122,7 +122,7 @@ test('each scope opens its operations and no other, and a second scope switches 
   ] as const) {
     const platform = await PlatformCalls.open(service, { scopes: [...scopes] })
     for (const [index, [scope, call]] of calls.entries()) {
-      // Made by the first key that may.
+      // Created by the first key with permission.
       if (index === 3 && scopes[0] !== 'users') continue
       const isAllowed = (scopes as readonly string[]).includes(scope)
       const { body, status } = await call(platform)
@@ -234,7 +234,7 @@ test('a key is accepted from its addresses only, behind a proxy too', async () =
     ['11.0.0.1', 403],
     ['::ffff:10.1.2.3', 200],
     ['2001:db8::1', 403],
-    // What a client claims stands before what the proxy adds.
+    // The client's claim comes before the proxy's entry.
     ['10.0.0.1, 192.0.2.8', 403],
     ['nonsense', 403],
     ['', 403],
@@ -252,7 +252,7 @@ test('a key is accepted from its addresses only, behind a proxy too', async () =
   }
   const { body } = await from(v6, '10.0.0.1')
   expect(body.message).toContain('address')
-  // Without a proxy nobody is believed, and a key without a list is accepted from anywhere.
+  // Without a proxy the header is not trusted, and a key without a list works from anywhere.
   const bare = await startService()
   const local = await PlatformCalls.open(bare, { addresses: ['127.0.0.1'] })
   expect((await from(local, '192.0.2.7')).status).toBe(200)

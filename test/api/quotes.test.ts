@@ -8,7 +8,7 @@ import { newDataDir, startService, type Answer, type Person, type TestService } 
 const params = { text: 'Hello', n: 1 }
 const lifeMs = 600_000
 
-/** An agent that can be called and talked to, at such prices. Told to think, it does so until it is stopped. */
+/** An agent with a task and chats at these prices. It can be told to think until stopped. */
 function agentAt(priceUsd: string, outputPer1kUsd: string, reasoningPer1kUsd = outputPer1kUsd): ErrandConfig {
   const endpoint = { description: 'Does it.', priceUsd, params: {}, run: () => ({ ok: true }) }
   const chat = {
@@ -61,7 +61,7 @@ function chat(service: TestService, { key }: Person, body: object): Promise<Chat
   return ChatReader.open({ url: service.url, key, body: { message: 'Hello', ...body } })
 }
 
-/** Refused with 400, which names the quote: as for any text that is none. */
+/** Rejected with a 400 that names the quote, as for any invalid string. */
 function expectForeign({ body, status }: Answer): void {
   const message = 'Must be a quote that was made for this request; make a new one'
   expect([status, body.details]).toEqual([400, [{ path: 'quoteId', message }]])
@@ -159,7 +159,7 @@ test('the quote of another user, of another request, or with one changed charact
     return quoteId.slice(0, at) + replaced + quoteId.slice(at + 1)
   })
   const forged = ['quote_', 'x', `${quoteId}A`, `${quoteId}.A`, `${quoteId}=`, quoteId.slice(0, -1), quoteId.slice(6)]
-  // The last character of a signature has bits that mean nothing.
+  // The last character of a signature has unused bits.
   const last = quoteId.at(-1)!.charCodeAt(0)
   forged.push(quoteId.slice(0, -1) + String.fromCharCode(last + 1), `${quoteId.slice(0, 6)} ${quoteId.slice(6)}`)
   for (const text of [...changed, ...forged]) {
@@ -167,7 +167,7 @@ test('the quote of another user, of another request, or with one changed charact
   }
   const { body, status } = await create(service, person, { quoteId: 'q'.repeat(5001) })
   expect([status, body.details]).toMatchObject([400, [{ path: 'quoteId' }]])
-  // The order of keys is no difference, and the quote is still there to be used.
+  // The order of keys does not matter, and the quote is still unused.
   expect((await create(service, person, { quoteId, params: { n: 1, text: 'Hello' } })).status).toBe(200)
   await service.stop()
 })
@@ -184,7 +184,7 @@ test('a quote outlives the secret that signed it, as long as that is the one bef
   secrets = { current: now, previous: [old] }
   expect((await create(other, who, { quoteId })).status).toBe(200)
   for (const foreign of [one, two]) expectForeign(await create(other, who, { quoteId: foreign }))
-  // One that is out of use makes no price any more, in a service that knew it, too.
+  // A quote under a retired secret no longer sets a price, even in a service that knew it.
   const latest = await taskQuote(other, who)
   secrets = { current: 'a third secret of the tests', previous: [] }
   expectForeign(await create(other, who, { quoteId: latest }))
@@ -249,7 +249,7 @@ test('the rates of a quoted chat hold for its hold, its charge and its receipt',
   const sessionId = await sessionOf(service, person)
   const ask = { chat: { sessionId, message: 'Hello' } }
   const { body } = await quoteOf(service, person, ask)
-  // 2,000 tokens are held ahead.
+  // The hold covers 2,000 tokens.
   expect(body).toMatchObject({ holdUsd: '0.2000', priceVersion: expect.stringMatching(/^[0-9a-f]{16}$/) })
   expect(body).not.toHaveProperty('priceUsd')
   expect(body).not.toHaveProperty('worstCaseUsd')
@@ -276,7 +276,7 @@ test('a call of a model that is left is charged by the quoted rates', async () =
   const ask = { sessionId: await sessionOf(service, person), message: 'Think' }
   const { quoteId } = (await quoteOf(service, person, { chat: ask })).body
   await service.stop()
-  // Now a thought costs no more than a word.
+  // Reasoning now costs no more than text.
   const { service: later } = await start({ clock, dataDir })
   const reader = await chat(later, person, { ...ask, quoteId })
   await reader.until('assistant_delta')

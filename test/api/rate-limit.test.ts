@@ -55,7 +55,7 @@ test('exactly ten executions in a minute, over two keys and over REST and RPC; t
 test('of twenty parallel requests exactly ten are accepted, and another user has ten of their own', async () => {
   const service = await startService({ clock: new FakeClock() })
   const [one, other] = [await service.createPerson(), await service.createPerson()]
-  // With the connections open, what is sent at one moment arrives at one moment.
+  // With open connections, requests sent simultaneously arrive simultaneously.
   await Promise.all(Array.from({ length: 20 }, () => service.get('/healthz')))
   const answers = await Promise.all(
     Array.from({ length: 20 }, (_, index) =>
@@ -83,7 +83,7 @@ test('the window slides: each execution frees its slot 60 seconds after it was a
     clock.advance(1000)
   }
   clock.advance(49_999)
-  // The clock stands at 59.999 s after the first.
+  // The clock is at 59.999 s after the first request.
   const full = { status: 429, retryAfter: '1', ...limited('10', '0', noonSeconds + 60) }
   expect(await create()).toEqual(full)
   clock.advance(1)

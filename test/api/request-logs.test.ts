@@ -8,7 +8,7 @@ import { Browser, password } from './browser-login.ts'
 
 type Line = { level: number; time: number; msg: string } & Record<string, any>
 
-/** The log as an operator has it, line by line. */
+/** The log as an operator sees it, line by line. */
 function keepLog(level: string) {
   const texts: string[] = []
   const log = createServiceLog(level, { write: (text: string) => void texts.push(text) })
@@ -75,7 +75,7 @@ test('at debug each request is one line with its id, and its ids lead to its tas
 test('at info there is a line for what failed, and none for what went well', async () => {
   const { log, lines, named, texts } = keepLog('info')
   const service = await startService({ log })
-  // What there is to say about the folder of the data.
+  // Drops messages about the data folder.
   texts.length = 0
   const { key, userId } = await service.createPerson()
   await service.runTask(key, 'test.echo')
@@ -124,7 +124,7 @@ test('who logs in, fails to and logs out is logged by id, and what happens to ke
   await service.stop()
 })
 
-/** Every operation with a secret in each place that one fits; returns all of them. */
+/** Calls every operation with a secret in each possible place, and returns the secrets. */
 async function speakSecrets(service: TestService): Promise<string[]> {
   const told = 'a-text-that-users-wrote'
   const secrets = ['correct horse', 'wrong horse', told, 'connector-secret-value', 'idempotent-secret-key']
@@ -163,7 +163,7 @@ async function speakSecrets(service: TestService): Promise<string[]> {
   await service.post('/api/invitations/check', { token })
   await new Browser(service).post('/api/invitations/accept', { token, password: 'correct horse of ada' })
   await new Browser(service).logIn({ email, password: 'wrong horse battery' })
-  // In the wrong place, by mistake.
+  // Misplaced by mistake.
   await service.get(`/api/tasks/${key}`, key)
   await service.get(`/invitation/${token}`)
   await service.request('GET', '/api/account', { headers: { Authorization: `Basic ${key}`, Cookie: `x=${token}` } })

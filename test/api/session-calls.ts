@@ -2,9 +2,9 @@ import { defineConfig, type CodeAgentConfig, type ErrandConfig } from '../../ser
 import { errorCatalogue, type ErrorCode } from '../../server/kernel/errors.ts'
 import type { Answer, TestService } from '../support/test-service.ts'
 
-// The operations on sessions over REST and over typed RPC, with answers in one form, so that a test holds for both.
+// Session operations over REST and typed RPC with a uniform result, so that one test covers both.
 
-/** What every reply of a test agent costs: 1,000 prompt and 500 completion tokens. */
+/** Cost of a test agent's reply: 1,000 prompt and 500 completion tokens. */
 export const replyCostUsd = '0.0200'
 
 function talker(id: string, changes: Partial<CodeAgentConfig> = {}): CodeAgentConfig {
@@ -24,7 +24,7 @@ function talker(id: string, changes: Partial<CodeAgentConfig> = {}): CodeAgentCo
   }
 }
 
-/** Two agents that converse with everybody, one that does so with a friend only, and one that does not at all. */
+/** Two agents that chat with everyone, one only with a certain user, and one with nobody. */
 export const sessionAgents: ErrandConfig = defineConfig({
   agents: [
     talker('one'),
@@ -80,14 +80,13 @@ export class SessionCalls {
     return this.#call('messages', { sessionId, ...page })
   }
 
-  /** The id of a new session, which must be created. */
   async open(agentId = 'one', metadata?: Input): Promise<string> {
     const { body, status } = await this.create({ agentId, ...(metadata && { metadata }) })
     if (status !== 200) throw new Error(`not created: ${status} ${JSON.stringify(body)}`)
     return body.sessionId
   }
 
-  /** Sends a message over REST; the status and the events of the stream. */
+  /** Sends a message over REST; returns the status and the stream's events. */
   async chat(sessionId: string, message: string): Promise<{ status: number; events: any[] }> {
     const { body, status } = await this.#service.post('/api/chat', { sessionId, message }, { key: this.#key })
     const lines = (body as string).split('\n').filter((line) => line !== '')
@@ -129,7 +128,6 @@ export class SessionCalls {
   }
 }
 
-/** An error of typed RPC as REST says it. */
 function restError({ data, message }: { data: any; message: string }): unknown {
   const { error } = errorCatalogue[data.errorCode as ErrorCode]
   const { details, errorCode: code, httpStatus: statusCode } = data

@@ -210,7 +210,7 @@ test.each(vias)('the names that every object has are keys like others over %s', 
 test.each(vias)('metadata of 16,384 bytes is taken over %s, a byte more is 400 and changes nothing', async (via) => {
   const { calls, clock, service } = await start(via)
   const bytes = (metadata: object) => Buffer.byteLength(JSON.stringify(metadata))
-  // Two bytes a character, and one more to fill up: the limit is of bytes.
+  // Two bytes per character, plus padding: the limit is in bytes.
   const most = { a: 'é'.repeat(4000), b: 'x'.repeat(16_384 - 8000 - 15) }
   expect(bytes(most)).toBe(16_384)
   const over = { ...most, b: `${most.b}x` }
@@ -232,7 +232,7 @@ test.each(vias)('metadata of 16,384 bytes is taken over %s, a byte more is 400 a
   expectTooLarge(await calls.update(sessionId, { metadata: { c: 1 } }))
   expectTooLarge(await calls.update(sessionId, { status: 'completed', metadata: { c: 1 } }))
   expect((await calls.get(sessionId)).body).toEqual(before)
-  // What counts is what is left after the merge.
+  // Only the merged result counts.
   const swapped = await calls.update(sessionId, { metadata: { a: null, c: 'y'.repeat(8000) } })
   expect(swapped.body.metadata).toEqual({ b: most.b, c: 'y'.repeat(8000) })
   await service.stop()

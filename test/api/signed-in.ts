@@ -9,7 +9,7 @@ type Who = { email?: string; isAdmin?: boolean; passwordHash?: string | null }
 
 let people = 0
 
-/** A new user with a browser that has a login, which took no password. */
+/** A new user with a logged-in browser, without using a password. */
 export async function signUp(service: TestService, who: Who = {}): Promise<SignedIn> {
   const { email = `signed-in-${++people}@example.com`, isAdmin = false, passwordHash = null } = who
   const created = await service.app.store.createUser({ email, passwordHash, isAdmin })
@@ -17,7 +17,6 @@ export async function signUp(service: TestService, who: Who = {}): Promise<Signe
   return { browser: await signIn(service, created.userId), userId: created.userId, email: email.toLowerCase() }
 }
 
-/** Another browser of that user. */
 export async function signIn(service: TestService, userId: string): Promise<Browser> {
   const { token, tokenHash } = newSecretToken()
   const login = { userId, tokenHash, method: 'password', provider: null, userAgent: null, forget: null } as const
@@ -31,7 +30,6 @@ export async function signUpAdmin(service: TestService, who: Omit<Who, 'isAdmin'
   return await signUp(service, { ...who, isAdmin: true })
 }
 
-/** The body of an answer, which must have that status. */
 export async function expectStatus(status: number, answer: Answer | Promise<Answer>): Promise<any> {
   const { body, status: given } = await answer
   if (given !== status) throw new Error(`${given} instead of ${status}: ${JSON.stringify(body)}`)

@@ -8,7 +8,7 @@ test('a stream has comments while it is silent', { timeout: 20_000 }, async () =
   const idle = { afterMs: 50, text: ':\n\n' }
   const commented = Promise.withResolvers<void>()
   const lines = ['first\n', 'second\n']
-  // Of two, the second comes when the client has seen that the connection is alive.
+  // The second line comes once the client has seen that the connection is alive.
   const next = async () => {
     if (lines.length === 1) await commented.promise
     return lines.shift()

@@ -17,13 +17,13 @@ test('on a full disk readiness is 503 until there is room again, without anybody
   pages(raw.pragma('page_count', { simple: true }) as number)
   const large = { text: 'x'.repeat(200_000) }
   expect((await service.createTask(key, 'test.echo', large)).status).toBe(503)
-  // A small write still finds room in pages that are there: whether it does is what readiness tells.
+  // A small write may still fit into existing pages, which readiness reports.
   const { canWrite } = service.app.store
   const said = (await service.get('/readyz')).status
   expect(said).toBe(200)
   expect(await canWrite()).toBe(true)
   expect((await readMetrics(service)).get('errand_database_commit_failures_total')).toBe(1)
-  // No write at all: the file is read-only to this connection.
+  // No writes at all: the file is read-only for this connection.
   raw.pragma('query_only = 1')
   expect((await service.createTask(key, 'test.echo')).status).toBe(503)
   const ready = await service.get('/readyz')

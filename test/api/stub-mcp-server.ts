@@ -10,20 +10,20 @@ export type StubMcpServer = {
   url: string
   /** The headers of every request. */
   seen: IncomingHttpHeaders[]
-  /** Ends what is under way too. */
+  /** Also aborts requests in progress. */
   stop(): Promise<void>
 }
 
 type StubOptions = {
-  /** Or what they are for a request with these headers. */
+  /** The tools, or a function of the request headers. */
   tools?: object[] | ((headers: IncomingHttpHeaders) => object[])
-  /** Takes requests and never answers one. */
+  /** Accepts requests and never responds. */
   isSilent?: boolean
-  /** Instead of speaking the protocol. */
+  /** Replaces the protocol handler. */
   refuse?: (request: IncomingMessage, response: ServerResponse) => unknown
 }
 
-/** An MCP server that says which tools it has, and no more. */
+/** An MCP server that only lists its tools. */
 export async function startStubMcpServer(options: StubOptions = {}): Promise<StubMcpServer> {
   const { isSilent = false, refuse } = options
   const seen: IncomingHttpHeaders[] = []
@@ -55,7 +55,6 @@ export async function startStubMcpServer(options: StubOptions = {}): Promise<Stu
   }
 }
 
-/** Where nothing listens any more. */
 export async function closedUrl(): Promise<string> {
   const server = await startStubMcpServer()
   await server.stop()

@@ -6,7 +6,7 @@ import { startPaying, stopPaying } from './paying.ts'
 
 afterEach(stopPaying)
 
-// The search for balances to recharge is asked for here; a service does that every quarter of a minute.
+// Recharges are triggered manually here; a service does it every 15 s.
 
 const recharge = { belowUsd: '5', toUsd: '25', monthlyMaxUsd: '45' }
 
@@ -15,13 +15,12 @@ async function start(limits: { rechargeMonthlyMaxUsd?: number } = {}) {
   const paying = await startPaying({ clock, limits })
   const { begin, person, service, stub, tell, updateByLogin: update } = paying
   stub.now = () => clock.now()
-  /** After the pause of the recharge before, if there was one. */
   const lookLater = () => {
     clock.advance(rechargePauseMs)
     return look()
   }
   const look = () => {
-    // What is made later comes first in the list.
+    // Later top-ups come first in the list.
     clock.advance(1)
     return new AutoRecharge(service.app.services.payments).look()
   }
@@ -57,7 +56,7 @@ test('a balance below its threshold is topped up to its target with what was sav
   expect(await topups()).toHaveLength(1)
   await spend(60_050)
   await Promise.all([look(), look()])
-  // Up to whole cents.
+  // Rounded up to whole cents.
   expect(await account()).toMatchObject({ balanceUsd: '25.0050' })
   expect(await topups()).toMatchObject([{ isAuto: true, status: 'paid', amountUsd: '21.0100' }, { isAuto: false }])
   for (const event of stub.events) await tell(event)
@@ -116,7 +115,7 @@ test('a charge whose answer was lost, or that a crash kept from being asked for,
   await look()
   expect(await account()).toMatchObject({ balanceUsd: '25.0000' })
   expect([...stub.intents.values()].filter(({ metadata }) => metadata['errand_auto'])).toHaveLength(1)
-  // A process that has died between its row and the provider.
+  // A process that died between writing its row and its request to the provider.
   await spend(250_000)
   clock.advance(rechargePauseMs)
   const { payments } = service.app.store
@@ -131,7 +130,7 @@ test('a charge whose answer was lost, or that a crash kept from being asked for,
   clock.advance(61_000)
   await look()
   expect((await topups())[0]).toMatchObject({ id: 'top_crashed', status: 'paid' })
-  // After a day its key is forgotten, and so it is given up where nothing was charged.
+  // After a day the provider forgets the key, so an uncharged recharge is given up.
   clock.advance(31 * 86_400_000)
   await spend(235_000)
   await payments.beginRecharge({ userId: person.userId, topupId: 'top_old', least: 1, most: 1e7, monthlyMax: 1e7 })
@@ -161,7 +160,7 @@ test.each(['switched off', 'the method is taken away', 'suspended'] as const)(
     if (what === 'suspended') await service.app.store.updateUser({ userId: person.userId, isSuspended: true })
     if (what === 'the method is taken away') {
       await service.request('DELETE', '/api/account/payment-method', { key: person.key })
-      // Another card, which nobody has said is for auto-recharge.
+      // Another card, which was not approved for auto-recharge.
       await save()
     }
     clock.advance(61_000)
@@ -170,7 +169,7 @@ test.each(['switched off', 'the method is taken away', 'suspended'] as const)(
     if (what === 'suspended') await service.app.store.updateUser({ userId: person.userId, isSuspended: false })
     const auto = (await topups()).filter(({ isAuto }: { isAuto: boolean }) => isAuto)
     expect(auto).toMatchObject([{ status: 'expired' }])
-    // Then recharging may go on.
+    // Recharging may then resume.
     if (what !== 'suspended') await update({ autoRecharge: recharge })
     if (what === 'the method is taken away') await spend(100_000)
     await look()
@@ -255,7 +254,7 @@ test('an account is recharged up to the ceiling of the service in a month, with 
     const auto = (await topups()).filter(({ isAuto }: { isAuto: boolean }) => isAuto)
     return auto.reduce((sum: number, { amountUsd }: { amountUsd: string }) => sum + Number(amountUsd), 0)
   }
-  // A leaked key that spends as fast as it can, for a minute.
+  // A leaked key that spends as fast as possible for a minute.
   for (let n = 0; n < 4; n++) {
     await drain()
     await look()

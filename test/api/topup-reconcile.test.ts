@@ -43,7 +43,7 @@ test('differences at the provider are named, and taken over only with --apply', 
   })
   expect(await account()).toMatchObject({ balanceUsd: '20.0000' })
   expect((await reconcile(true)).differences).toEqual([])
-  // Named each time, and never applied.
+  // Reported each time, but never applied.
   stub.pay(stub.sessionOf(odd.id))
   stub.intentOf(odd.id).amount_received = 999_999
   expect((await reconcile(true)).differences).toEqual([
@@ -60,7 +60,7 @@ test('a dispute of an old payment is found however long ago its event was', asyn
   clock.advance(60 * dayMs)
   stub.dispute(stub.intentOf(topup.id), 400)
   clock.advance(60 * dayMs)
-  // The provider keeps its events for 30 days.
+  // The provider retains events for 30 days.
   stub.events.splice(0)
   expect((await reconcile(true, 30)).differences).toEqual([])
   expect((await reconcile(true, 121)).differences).toMatchObject([{ topupId: topup.id, isApplied: true }])
@@ -75,7 +75,7 @@ test('a paid top-up that a restored backup lacks is named, and credited once to 
   const unpaid = await before.begin('5.00')
   await before.tell(stub.pay(stub.sessionOf(paying.id)))
   stub.refund(stub.intentOf(paying.id), 100)
-  // The database of `after` has never heard of it, and asks the same provider.
+  // The database of `after` does not know it but uses the same provider.
   for (const name of ['sessions', 'intents', 'refunds', 'disputes'] as const) {
     for (const [id, object] of stub[name]) (after.stub[name] as Map<string, object>).set(id, object)
   }
@@ -97,7 +97,7 @@ test('a paid top-up that a restored backup lacks is named, and credited once to 
   const applied = await Promise.all([after.reconcile(true), after.reconcile(true)])
   expect(applied.flatMap(({ differences }) => differences)).toMatchObject([{ isApplied: true }, { isApplied: true }])
   expect((await after.reconcile(true)).differences).toEqual([])
-  // An event that comes late finds it credited.
+  // A late event finds it already credited.
   await after.tell(stub.event('payment_intent.succeeded', intent))
   expect(await after.account()).toMatchObject({ balanceUsd: '9.0000' })
   const { topups } = (await after.service.get('/api/topups', after.person.key)).body

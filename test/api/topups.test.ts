@@ -130,7 +130,7 @@ test('an event is believed by its signature only, of this body, this secret and 
   expect((await account()).balanceUsd).toBe('0.0000')
   expect(await tell(body)).toBe(200)
   expect((await account()).balanceUsd).toBe('10.0000')
-  // A year later, sent again as it was, and signed anew.
+  // A year later, resent unchanged with a new signature.
   clock.advance(366 * 86_400_000)
   while (await service.app.store.purgeExpired()) continue
   expect(await tell(body, { at: now })).toBe(400)
@@ -184,7 +184,7 @@ test('an event is believed for the top-up it names, and for nothing else that it
 test('a checkout of another product that names a top-up by client_reference_id credits nothing', async () => {
   const { account, begin, person, service, stub, tell } = await startPaying()
   const own = stub.sessionOf((await begin()).id)
-  // A top-up whose page is not known here: nothing else says that the checkout is not its own.
+  // A top-up with an unknown page: nothing else shows that the checkout is not its own.
   stub.failure = 400
   await begin()
   stub.failure = undefined

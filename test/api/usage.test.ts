@@ -23,7 +23,6 @@ async function usage(service: TestService, key: string, query = ''): Promise<Day
   return body.days
 }
 
-/** The days that have something. */
 async function busyDays(service: TestService, key: string, query = ''): Promise<Day[]> {
   return (await usage(service, key, query)).filter(
     ({ executions, failures, refundedUsd, spentUsd }) =>
@@ -31,7 +30,7 @@ async function busyDays(service: TestService, key: string, query = ''): Promise<
   )
 }
 
-/** What the list of transactions says of the same days. */
+/** The same days computed from the list of transactions. */
 async function fromTransactions(service: TestService, key: string, { days, now }: { days: number; now: number }) {
   const sums = new Map<string, { spent: number; refunded: number; executions: number; failures: number }>()
   for (let back = days - 1; back >= 0; back--) {
@@ -85,7 +84,7 @@ test('charges, refunds, executions and failures stand at the day of UTC in which
   await service.runTask(key, 'test.fail')
   await service.runTask(key, 'test.fail')
   await service.runTask(key, 'test.echo')
-  // Neither is spending.
+  // Neither counts as spending.
   const { store } = service.app
   await store.credit({ userId, amount: 70_000, description: 'Top-up', idempotencyKey: null })
   await store.credit({ userId, amount: -30_000, description: 'Correction', idempotencyKey: null })
@@ -179,7 +178,7 @@ test('over random days the sums are those of the list of transactions, however o
   await service.stop()
 })
 
-/** Adds that many charges of the task kind, one ten-thousandth each, spread evenly over the last `days` days. */
+/** Adds this many task charges of one ten-thousandth each, spread evenly over the last `days` days. */
 function addCharges(
   service: TestService,
   { count, days, now, userId }: { count: number; days: number; now: number; userId: string },
@@ -208,7 +207,7 @@ test('more than one page of transactions is summed once, also by parallel reader
     Array.from({ length: 30 }, () => [200, '0.0200']),
   )
   expect(others.map(total)).toEqual([12_000, 12_000, 200, 6000, 12_000])
-  // Exactly one page, and then one more row than a page.
+  // Exactly one page, and one row more.
   for (const count of [4000, 4001]) {
     const before = total(await usage(service, key, '?days=90'))
     await addCharges(service, { ...of(1), count })

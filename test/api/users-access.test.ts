@@ -7,7 +7,7 @@ import { signUp, signUpAdmin } from './signed-in.ts'
 
 type AdminCall = { id: string; method: string; path: string; body?: Record<string, unknown> }
 
-/** Every operation of admins, each of which would work for one. */
+/** Every admin operation, each of which would succeed for an admin. */
 type Ids = { userId: string; invitationId: string; keyId: string; platformKeyId: string }
 
 const callsOn = ({ invitationId, keyId, platformKeyId, userId }: Ids): AdminCall[] => [
@@ -50,7 +50,7 @@ async function everything({ app: { store } }: TestService): Promise<unknown> {
   ]
 }
 
-// Nothing here asks the provider for anything.
+// The provider is never called.
 const payments = { secretKey: 'sk_test_none', webhookSecret: 'whsec_none', returnOrigins: [] }
 
 async function prepare() {
@@ -101,7 +101,7 @@ test("403 for every key, an admin's with all scopes too, and nothing is done", a
         code: 'FORBIDDEN',
       }
       expect([id, answer.status, answer.body]).toEqual([id, 403, error])
-      // Not even beside the cookie of an admin: the header decides.
+      // Not even with an admin's cookie: the header decides.
       const Cookie = admin.browser.cookieHeader
       const both = await service.request(method, path, { body, key, headers: { Cookie, Origin: service.url } })
       expect([id, both.status]).toEqual([id, 403])

@@ -139,7 +139,7 @@ test('an Idempotency-Key credits once, also in parallel; another amount is 409, 
   expect(new Set(bodies.map((body) => JSON.stringify(body))).size).toBe(1)
   expect(bodies[0]).toMatchObject({ balanceUsd: '2.5000' })
   expect(await totalOf(service, person.key)).toBe(1)
-  // Still so after the balance has moved on, and for as long as the transaction stands.
+  // Still the same after the balance has changed, as long as the transaction exists.
   await expectStatus(200, credit('1'))
   expect(await expectStatus(200, credit('2.50', named))).toEqual(bodies[0])
   expect(await expectStatus(409, credit('2.5001', named))).toEqual({

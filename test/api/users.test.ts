@@ -3,7 +3,7 @@ import { FakeClock } from '../support/fake-clock.ts'
 import { startService, type TestService } from '../support/test-service.ts'
 import { expectStatus, signUp, signUpAdmin } from './signed-in.ts'
 
-/** In that order; those of one crowd are created at once and may come in any. */
+/** Creates users in that order; those of one crowd concurrently, in any order. */
 async function createMany({ app: { store } }: TestService, emails: string[], crowd = 1): Promise<void> {
   for (let first = 0; first < emails.length; first += crowd) {
     const some = emails.slice(first, first + crowd)
@@ -142,7 +142,7 @@ test('suspending ends the logins and refuses the keys on the next request; resum
   const suspend = (isSuspended: boolean) =>
     expectStatus(200, admin.browser.request('PATCH', `/api/users/${person.userId}`, { body: { isSuspended } }))
   const withKey = () => service.get('/api/account', key)
-  // Both credentials have been seen, and so remembered, before.
+  // Both credentials are cached by now.
   expect([await person.browser.status(), (await withKey()).status]).toEqual([200, 200])
 
   expect(await suspend(true)).toMatchObject({ id: person.userId, isSuspended: true })
@@ -172,7 +172,7 @@ test('409 when nobody would be left who acts as an admin, and nothing is changed
   const second = await signUpAdmin(service)
   const change = (userId: string, body: object) => last.browser.request('PATCH', `/api/users/${userId}`, { body })
   await expectStatus(200, change(second.userId, { isSuspended: true }))
-  // A suspended admin does not act, so the other one is the last.
+  // Suspended admins do not count, so the other one is the last.
   for (const body of [{ isAdmin: false }, { isSuspended: true }, { isAdmin: false, isSuspended: true }]) {
     expect(await expectStatus(409, change(last.userId, body))).toEqual({
       error: 'Conflict',

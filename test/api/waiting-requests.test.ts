@@ -32,7 +32,7 @@ test('so many requests of an account wait for tasks, the next is answered at onc
   await expect.poll(() => waiting, { timeout: 20_000 }).toBe(waitersMax + 1)
   controller.abort()
   await Promise.all(all)
-  // Then there is room to wait again.
+  // Then a slot is free again.
   const again = async () => {
     expect((await service.get(`/api/tasks/${taskId}?wait=1`, person.key)).status).toBe(200)
     return waiting
