@@ -4,7 +4,7 @@ import { expectOneEnd, soon, Talker, textOf, unitsOf } from '../chat/chat-checks
 import { reply, replyThen, type ModelRequest, type Script } from '../support/model-provider.ts'
 import { onlyCharge, startModels } from './model-checks.ts'
 
-// Agent `model`: cached prompt tokens cost a tenth. Its provider caches what it was sent before.
+// Agent `model`: cached prompt tokens cost a tenth. Its provider caches earlier prompts.
 
 const long = 'All the words that a long document has. '.repeat(500)
 
@@ -56,7 +56,7 @@ test('a stopped reply pays the full rate for a prompt that nobody reported as ca
   world.provider.play(hanging)
   expect((await stopped(talker, 'And now?')).breakdown).toMatchObject({ cachedPromptTokens: 0, isEstimated: true })
 
-  // A first message is sent for the first time, whatever other sessions sent.
+  // A session's first message is uncached, regardless of other sessions.
   const other = await talker.another('model')
   await stopped(other, long)
   expect((await onlyCharge(other)).breakdown).toMatchObject({ cachedPromptTokens: 0, isEstimated: true })
@@ -72,7 +72,7 @@ test('a stopped reply pays the full rate for a new document', async () => {
   world.provider.play(hanging)
   const { breakdown } = await stopped(talker, long)
   expect(breakdown.promptTokens - breakdown.cachedPromptTokens).toBeGreaterThanOrEqual(await countTokens([long]))
-  // The tools, the instructions and the first message.
+  // Tools, instructions and first message.
   expect(breakdown.cachedPromptTokens).toBeLessThan(400)
   await world.stop()
 })

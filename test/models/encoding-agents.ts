@@ -4,7 +4,7 @@ import { defineConfig } from '../../server/agents/config/define-config.ts'
 import chatAgents from '../support/chat-agents.ts'
 import { modelAgents } from './model-agents.ts'
 
-// A configuration file of agent threads that notes when its thread loads the encoding of tokens.
+// Configuration for agent threads that records when a thread loads the token encoding.
 
 const { TEST_ENCODING_KIND: kind, TEST_ENCODING_NOTES: notes } = process.env
 

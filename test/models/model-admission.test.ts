@@ -5,7 +5,7 @@ import { hang, reply } from '../support/model-provider.ts'
 import { startModels, type ModelWorld } from './model-checks.ts'
 
 const modes = [{ inThreads: false }, { inThreads: true }]
-/** Of about 60 KB, close to the maximum. */
+/** About 60 KB, close to the maximum. */
 const schema = { type: 'object', properties: { it: { type: 'string', description: 'x'.repeat(60_000) } } }
 const format = { type: 'json_schema', json_schema: { name: 'large', schema } }
 
@@ -15,7 +15,7 @@ async function quoteOf({ service, sessionId, key }: Talker): Promise<{ holdUsd: 
   return body
 }
 
-/** What is held for a chat whose provider has its request and does not answer. */
+/** The amount held for a chat whose provider has its request and does not respond. */
 async function heldBy({ provider }: ModelWorld, talker: Talker, open: () => Promise<{ leave: () => void }>) {
   provider.play(hang)
   const reader = open()
@@ -27,7 +27,7 @@ async function heldBy({ provider }: ModelWorld, talker: Talker, open: () => Prom
   return { heldUsd, bytes: Buffer.byteLength(JSON.stringify(request!.body)) }
 }
 
-/** A completion whose client leaves when it is told to. */
+/** A completion whose client leaves on demand. */
 async function openCompletion({ service, key }: Talker, body: object): Promise<{ leave: () => void }> {
   const controller = new AbortController()
   void fetch(`${service.url}/v1/chat/completions`, {
@@ -70,7 +70,7 @@ test('what one caller sends to a model changes no admission of others, nor of th
   const before = await admissions()
   expect(new Set(before).size).toBe(1)
   const ownHold = await heldBy(world, first, () => openCompletion(first, { model: 'model', response_format: format }))
-  // A model without schemas is told the schema a second time, in words. A token is a byte at most.
+  // A model without schema support gets the schema again as text. The hold counts each byte as a token.
   expect(unitsOf(ownHold.heldUsd)).toBeGreaterThan(unitsOf('18.0000'))
   const calls = new WireCalls(world.service, first.person)
   world.provider.play(reply({ text: ['{}'] }))
@@ -90,7 +90,7 @@ test('a format of the answer that the balance does not cover is refused before t
   for (const model of ['model', 'strict']) {
     const { body, status } = await calls.complete('Hello', { model, response_format: format })
     const isCovered = model === 'strict'
-    // A provider that takes schemas is sent it once: half as many tokens.
+    // A provider with schema support gets it only once: half as many tokens.
     expect([status, body.error?.code], model).toEqual(isCovered ? [200, undefined] : [402, 'insufficient_quota'])
     expect(world.provider.requests, model).toHaveLength(isCovered ? 1 : 0)
     expect(await quoteOf(other)).toMatchObject({ holdUsd })

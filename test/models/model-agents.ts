@@ -5,13 +5,13 @@ import { tool } from 'ai'
 import { z } from 'zod'
 import { defineConfig, type ErrandConfig, type ModelAgentConfig } from '../../server/agents/config/define-config.ts'
 
-// The warning that a provider takes no schemas would be printed once for each task.
+// Suppresses the warning about missing schema support, which every task would print.
 globalThis.AI_SDK_LOG_WARNINGS = false
 
-/** A key that must appear in no answer of the service. */
+/** A key that must not appear in any response of the service. */
 export const secretKey = 'sk-proj-Zm9vYmFyMTIzNDU2Nzg5MGFiY2RlZg'
 
-/** Rates with so many digits that costs have to be rounded. */
+/** Rates with enough digits to require rounding. */
 export const modelPricing = {
   inputPer1kUsd: '0.150005',
   cachedInputPer1kUsd: '0.015003',
@@ -42,7 +42,7 @@ const tools = {
       throw new Error('The tool is broken.')
     },
   }),
-  /** Reports how far it is before it has its result. */
+  /** Reports progress before its result. */
   slow: tool({
     description: 'Takes its time.',
     inputSchema: anything,
@@ -59,7 +59,6 @@ const subject = z.object({ subject: z.string() })
 const ask = (params: { subject: string }) => `Write about ${params.subject}.`
 const endpoint = { description: 'Asks the model.', priceUsd: '0.0100' }
 
-/** Agents of models of that provider. */
 export function modelAgents(url: string): ErrandConfig {
   const compatible = (isStrict = false) =>
     createOpenAICompatible({
@@ -117,10 +116,10 @@ export function modelAgents(url: string): ErrandConfig {
     agents: [
       model,
       { ...bare, id: 'thinker', name: 'Thinker', reasoning: true },
-      // What they write is all that they cost, by the token one or seven ten-thousandths.
+      // Only output costs money: one or seven ten-thousandths per token.
       { ...bare, id: 'even', name: 'Even', pricing: { inputPer1kUsd: '0', outputPer1kUsd: '0.1' } },
       { ...bare, id: 'odd', name: 'Odd', pricing: { inputPer1kUsd: '0', outputPer1kUsd: '0.7' } },
-      // A token costs one ten-thousandth, whatever it is.
+      // Every token costs one ten-thousandth.
       { ...bare, id: 'flat', name: 'Flat', pricing: flatPricing },
       { ...bare, id: 'hidden', name: 'Hidden', pricing: flatPricing, hiddenReasoning: true },
       {
@@ -144,5 +143,5 @@ export function modelAgents(url: string): ErrandConfig {
   }
 }
 
-/** As a configuration file: agent threads load it, and find the provider in their environment. */
+/** As a configuration file: agent threads load it and find the provider in their environment. */
 export default defineConfig(modelAgents(process.env['TEST_MODEL_URL'] ?? 'http://127.0.0.1:9'))

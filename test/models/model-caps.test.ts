@@ -7,7 +7,7 @@ import { onlyCharge, startModels } from './model-checks.ts'
 
 const modes = [{ inThreads: false }, { inThreads: true }]
 
-/** Writes as much as it may, a token a byte. */
+/** Writes the maximum, one token per byte. */
 const longest: Script = (response, request) => {
   const text = '7'.repeat(request.body.max_tokens)
   return reply({ text: [text], finish: 'length', usage: { prompt_tokens: 12, completion_tokens: text.length } })(
@@ -35,7 +35,7 @@ test.for(modes)(
     expect(textOf(events)).toHaveLength(123)
     expect(await onlyCharge(talker)).toMatchObject({ amountUsd: '-0.0123' })
     expect((await talker.messages())[1]).toMatchObject({ content: '7'.repeat(123), truncated: true })
-    // Whole replies are no shorter for a cap that allows them.
+    // A cap does not shorten replies that it covers.
     const whole = await (await chat(talker, { maxCostUsd: '0.0500' })).all()
     expect(expectOneEnd(whole, 'done').costUsd).toBe('0.0500')
     expect(world.provider.bodies.at(-1)).toMatchObject({ max_tokens: maxOutputTokens })
@@ -46,7 +46,7 @@ test.for(modes)(
 test('where a token costs more than the ten-thousandth, a chat ends less than one token below its cap', async () => {
   const world = await startModels()
   world.provider.play(longest)
-  // Seven ten-thousandths a token.
+  // Seven ten-thousandths per token.
   const talker = await Talker.create(world.service, { agentId: 'odd' })
   const end = expectOneEnd(await (await chat(talker, { maxCostUsd: '0.1000' })).all(), 'error')
   expect(end).toMatchObject({ error: { code: 'BUDGET_REACHED' }, costUsd: '0.0994' })

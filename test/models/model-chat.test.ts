@@ -275,7 +275,7 @@ test('a text without end is stopped when the balance is used up: the provider is
   const [{ amountUsd, breakdown }] = await talker.charges()
   expect(-unitsOf(amountUsd)).toBeLessThanOrEqual(5000)
   expect(unitsOf((await talker.account()).balanceUsd)).toBe(5000 + unitsOf(amountUsd))
-  // A model that ignores how much it may write is the operator's loss.
+  // If a model ignores its output limit, the operator bears the loss.
   expect(priceOf(breakdown)).toBe(-unitsOf(amountUsd))
   await world.stop()
 })

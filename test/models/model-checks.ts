@@ -10,7 +10,7 @@ const agentsFile = fileURLToPath(new URL('./model-agents.ts', import.meta.url))
 
 export type ModelWorld = { provider: ModelProvider; service: TestService; stop: () => Promise<void> }
 
-/** A provider, and a service whose agents are models of it: in this thread, or in agent threads. */
+/** A provider, and a service with agents on its models: inline or in agent threads. */
 export async function startModels({
   inThreads = false,
   limits = {},
@@ -29,16 +29,16 @@ export async function startModels({
   return { provider, service, stop }
 }
 
-/** What no answer may contain: the key, an address, a frame of a stack. */
+/** Must not appear in responses: the key, URLs, stack frames. */
 export const internals = new RegExp(`${secretKey}|Zm9vYmFy|https?://|127\\.0\\.0\\.1|localhost|\\n\\s+at `)
 
-/** One line that ends as a sentence does. */
+/** One line that ends like a sentence. */
 export function expectSentence(message: string): void {
   expect(message).not.toMatch(internals)
   expect(message).toMatch(/^\S[^\n]{8,520}[.!?…]$/)
 }
 
-/** A chat that fails by one AGENT_ERROR, and leaves balance, session and ledger as they were. Returns its events. */
+/** A chat that fails with one AGENT_ERROR and leaves balance, session and ledger unchanged. Returns its events. */
 export async function expectFailedChat(talker: Talker, message: RegExp, text = 'Hello'): Promise<any[]> {
   const before = await talker.state()
   const events = await talker.chat(text)
@@ -51,7 +51,7 @@ export async function expectFailedChat(talker: Talker, message: RegExp, text = '
   return events
 }
 
-/** A task that fails by one AGENT_ERROR and is refunded. Returns its error. */
+/** A task that fails with one AGENT_ERROR and is refunded. Returns its error. */
 export async function expectFailedTask(
   service: TestService,
   { key }: Person,
@@ -71,7 +71,7 @@ export async function expectFailedTask(
   return task.error
 }
 
-/** The provider answers again, the session goes on, and the money adds up. */
+/** The provider responds again, the session continues, and the money adds up. */
 export async function expectSound({ provider, service }: ModelWorld, talker: Talker, answer?: Script): Promise<void> {
   await talker.settled()
   provider.play(answer ?? reply({ text: ['Still here.'] }))
@@ -81,7 +81,7 @@ export async function expectSound({ provider, service }: ModelWorld, talker: Tal
   expect(await service.app.store.verifyLedger()).toMatchObject({ ok: true, differences: [] })
 }
 
-/** The one charge of the session so far, which must be what its breakdown comes to. */
+/** The session's only charge, which must equal its breakdown. */
 export async function onlyCharge(talker: Talker): Promise<any> {
   const [charge, ...more] = await talker.charges()
   expect(more).toEqual([])

@@ -8,7 +8,7 @@ type Failure = {
   what: string
   script: Script
   message: RegExp
-  /** How often the model is called, its retries included. */
+  /** Number of model calls, including retries. */
   calls?: number
 }
 
@@ -16,7 +16,7 @@ const badKey =
   `Incorrect API key provided: ${secretKey}. ` +
   'You can find your API key at https://platform.openai.com/account/api-keys.'
 
-/** What fails the same way in a chat and in a task. */
+/** Failures with the same result in a chat and a task. */
 const both: Failure[] = [
   {
     what: '429 again and again',

@@ -9,7 +9,7 @@ import { onlyCharge, startModels, type ModelWorld } from './model-checks.ts'
 const modes = [{ inThreads: false }, { inThreads: true }]
 const none = { cachedPromptTokens: 0, reasoningTokens: 0, toolCalls: 0, rates: { ...modelPricing } }
 
-/** A model that takes a token for each byte that it is sent and writes, and writes as much as it may. */
+/** A model that counts one token per byte and writes the maximum. */
 const dense: Script = (response, request) => {
   const text = '7'.repeat(request.body.max_tokens)
   const usage = { prompt_tokens: promptBytes(request), completion_tokens: text.length }
@@ -21,7 +21,7 @@ function promptBytes({ body }: ModelRequest): number {
   return Buffer.byteLength(said) + Buffer.byteLength(JSON.stringify(body.tools ?? []))
 }
 
-/** The provider's price of everything that it was asked together. */
+/** The provider's price of all requests together. */
 function providersUnits({ provider }: ModelWorld): number {
   const sum = { ...none, promptTokens: 0, completionTokens: 0 }
   for (const request of provider.requests) {
@@ -72,7 +72,7 @@ test('a balance that pays for a shorter text than is asked for: the model is tol
 test('a prompt that the balance does not cover is refused, and the provider hears nothing of it', async () => {
   const world = await startModels()
   const talker = await Talker.create(world.service, { agentId: 'model', balanceUsd: '0.5000' })
-  // 4,000 tokens of which each is a byte cost 0.6.
+  // 4,000 single-byte tokens cost 0.6.
   const refused = await talker.open('7'.repeat(4000))
   expect(refused.status).toBe(403)
   expect((await refused.end()).error.code).toBe('INSUFFICIENT_BALANCE')

@@ -9,7 +9,7 @@ import { newDataDir } from '../support/test-service.ts'
 
 const config = fileURLToPath(new URL('../../examples/quickstart/errand.config.ts', import.meta.url))
 
-/** Whatever the machine that runs the tests has set. */
+/** Overrides the machine's own settings. */
 const none = {
   ERRAND_MODEL_BASE_URL: '',
   ERRAND_MODEL_NAME: '',
@@ -29,7 +29,7 @@ async function createKey(dataDir: string): Promise<string> {
   return (JSON.parse(created) as { key: string }).key
 }
 
-/** The quickstart as a process of its own in that environment, with a client of its API. */
+/** Runs the quickstart in a separate process with that environment; returns an API client. */
 async function startQuickstart(env: Record<string, string>) {
   const dataDir = newDataDir()
   const server: ServerProcess = await startProcess({ dataDir, config, env: { ...none, ...env } })
@@ -121,7 +121,8 @@ test("a task and a chat of the quickstart's model use a tool of a server that th
   const { sessionId } = await call('/api/sessions', { agentId: 'model', connectorIds })
   const events = await (await ChatReader.open({ url: server.url, key, body: { sessionId, message: 'Sum?' } })).all()
   expect(events.map(({ type }) => type)).toEqual(['tool_call', 'tool_result', 'assistant_delta', 'done'])
-  // 200 prompt tokens at 0.001 and 40 completion tokens at 0.004 a thousand, and a call at 0.001: 0.00136, of which 0.00006 is carried on.
+  // 200 prompt tokens at 0.001 and 40 completion tokens at 0.004 per thousand, and a call at 0.001: 0.00136, of which
+  // 0.00006 is carried forward.
   expect(events.at(-1)).toMatchObject({ usage: { toolCalls: 1 }, costUsd: '0.0013' })
 
   const listed = { endpointId: 'services.call', params: { tool: 'get-sum', arguments: { a: 1, b: 1 } }, connectorIds }

@@ -9,7 +9,7 @@ import { modelAgents } from './model-agents.ts'
 
 const configFile = fileURLToPath(new URL('./encoding-agents.ts', import.meta.url))
 
-/** A service with agent threads, and the file in which they note that they load the encoding of tokens. */
+/** A service with agent threads, and the file in which they record loading the token encoding. */
 async function start(kind: 'models' | 'code') {
   const dataDir = newDataDir()
   const notes = join(dataDir, 'notes')

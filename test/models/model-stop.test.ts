@@ -7,8 +7,8 @@ import { eventText, plainChunk, type ModelRequest, type Script } from '../suppor
 import { onlyCharge, startModels } from './model-checks.ts'
 import { ofTier } from '../run/tiers.ts'
 
-// Agents `flat` and `hidden`: a token costs 0.0001 USD. Their provider writes a token a word, at a steady pace, and reports
-// its usage at the end of a call.
+// Agents `flat` and `hidden`: a token costs 0.0001 USD. Their provider writes one token per word at a steady pace, and
+// reports usage at the end of a call.
 
 type Bill = { prompt: number; words: number; thoughts: number; isOver: boolean }
 type Pace = { words: number; everyMs: number; thoughts?: number }
@@ -16,13 +16,13 @@ type Pace = { words: number; everyMs: number; thoughts?: number }
 const aroundMessage = 4
 const modes = [{ inThreads: false }, { inThreads: true }]
 
-/** What a provider counts of a request: each message with a little around it. */
+/** The provider's count for a request: each message with some overhead. */
 async function promptTokens({ body }: ModelRequest): Promise<number> {
   const texts = (body.messages as { content: string }[]).map(({ content }) => content)
   return (await countTokens(texts)) + aroundMessage * texts.length
 }
 
-/** Thinks unseen, a token a pace, then writes a word a pace, and bills what it did until it was left. */
+/** Generates hidden reasoning, then words, one token per interval. Bills everything until the client left. */
 function steady({ everyMs, thoughts = 0, words }: Pace, bills: Map<string, Bill> = new Map()): Script {
   return async (response, request) => {
     const bill: Bill = { prompt: await promptTokens(request), words: 0, thoughts: 0, isOver: false }
@@ -147,7 +147,7 @@ test.for(paces)(
       for (const [n, talker] of talkers.entries()) {
         const bill = bills.get(messages[n]!)
         const charges = await talker.charges()
-        // One that is stopped before its provider is called is free.
+        // A chat stopped before its provider is called is free.
         const isCharged = charges.length > (chargesOf.get(talker) ?? 0)
         chargesOf.set(talker, charges.length)
         const cost = isCharged ? -unitsOf(charges[0].amountUsd) : 0

@@ -34,7 +34,7 @@ test('a chat with tools, a task and their failures in agent threads are as in th
   await world.stop()
 })
 
-/** Answers each chat with its own message, a character at a time. */
+/** Echoes each chat's message, one character at a time. */
 const echo: Script = (response, request) => {
   const said = request.body.messages.at(-1).content as string
   return reply({ text: [...said], usage: { prompt_tokens: said.length, completion_tokens: said.length } })(

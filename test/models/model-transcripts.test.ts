@@ -5,11 +5,11 @@ import { sendBytes, type Script } from '../support/model-provider.ts'
 import { secretKey } from './model-agents.ts'
 import { expectFailedChat, onlyCharge, startModels } from './model-checks.ts'
 
-// Streams in the form of real providers, read by the AI SDK's own package for each; see transcripts/README.md.
+// Streams in the format of real providers, read with the AI SDK's package for each; see transcripts/README.md.
 
 const read = (name: string) => readFileSync(new URL(`./transcripts/${name}.sse`, import.meta.url))
 
-/** The transcript in chunks of that many bytes, whatever they split. */
+/** The transcript in chunks of this many bytes, wherever they split it. */
 function play(name: string, chunkBytes = 37): Script {
   const bytes = read(name)
   const count = Math.ceil(bytes.length / chunkBytes)

@@ -9,7 +9,7 @@ import { refuse, reply } from '../support/model-provider.ts'
 import { instructions, maxOutputTokens, maxSteps } from './model-agents.ts'
 import { startModels, type ModelWorld } from './model-checks.ts'
 
-// Models behind /v1, called by the AI SDK as they would be anywhere else.
+// Models behind /v1, called with the AI SDK like any other provider.
 
 async function callsOf({ service }: ModelWorld, supportsStructuredOutputs = false) {
   const mine = new WireCalls(service, await service.createPerson())
@@ -71,7 +71,7 @@ test("sampling parameters reach the provider, and max_tokens above the agent's m
   await world.stop()
 })
 
-/** What vLLM, llama.cpp and OpenRouter take besides. */
+/** Extra parameters of vLLM, llama.cpp and OpenRouter. */
 const ofServers = { top_k: 40, min_p: 0.05, top_a: 0.1, repetition_penalty: 1.1, mirostat: 2, mirostat_tau: 5 }
 const biased = { logit_bias: { 50256: -100, 7: 1.5 } }
 
@@ -201,7 +201,7 @@ test('an object is generated, by a schema that reaches the provider where it tak
       const [{ messages, response_format: format }] = world.provider.bodies
       const isSent = isStrict && agent === 'strict'
       expect(format.type, `${agent} ${isStrict}`).toBe(isSent ? 'json_schema' : 'json_object')
-      // A client that takes no schemas does not send it; a provider that takes none is told in words.
+      // A client without schema support does not send it; a provider without it gets it as text.
       if (isStrict && !isSent) expect(messages[0].content).toContain('"pages"')
     }
     expect(await mine.charges()).toHaveLength(2)
