@@ -1,12 +1,12 @@
 import { connect, createServer, type Socket } from 'node:net'
 import { openResources } from '../support/resources.ts'
 
-/** The type of the message by which PostgreSQL delivers a notification. */
+/** Type byte of PostgreSQL's NotificationResponse message. */
 const notification = 'A'.charCodeAt(0)
 
 /**
- * Stands before a PostgreSQL server and delivers everything but notifications, as a pooler in transaction mode does:
- * LISTEN is answered as ever.
+ * A proxy to a PostgreSQL server that drops only notifications, like a pooler in transaction mode: LISTEN succeeds as
+ * usual.
  */
 export async function startDeafProxy(databaseUrl: string): Promise<{ url: string; stop: () => Promise<void> }> {
   const url = new URL(databaseUrl)

@@ -11,10 +11,10 @@ test('a node of a new version does not start while an older node runs, which goe
   const dataDir = newDataDir()
   const databaseUrl = (await engine().databaseUrl(dataDir))!
   const { key } = await openAccount(dataDir)
-  // Longer than any start takes, so that the lease of a killed node is still there.
+  // Longer than any start, so that a killed node's lease still exists.
   const env = { ERRAND_LEASE_SECONDS: '600' }
   const older = await startProcess({ dataDir, config: rogueFile, env })
-  // With the last migration unknown to the database, what starts now is a newer version than what runs.
+  // Removing the last migration's record makes the next start a newer version than the running one.
   const [last] = await withPool(databaseUrl, async (pool) => {
     const newest = '(SELECT id FROM drizzle.__drizzle_migrations ORDER BY created_at DESC LIMIT 1)'
     return (await pool.query(`DELETE FROM drizzle.__drizzle_migrations WHERE id = ${newest} RETURNING *`)).rows
@@ -31,7 +31,7 @@ test('a node of a new version does not start while an older node runs, which goe
   expect(await start()).toMatch(/leased to a node, for \d+ s/)
   expect(await client.runTask('rogue.echo', { n: 1 })).toMatchObject({ status: 'completed' })
 
-  // A node that was killed keeps its lease until it has passed, and no connection.
+  // A killed node keeps its lease until it expires, but no connection.
   await older.end('SIGKILL')
   expect(await start()).toMatch(/still uses\. Tasks or chats are leased to a node, for \d+ s/)
   await withPool(databaseUrl, async (pool) => {

@@ -32,7 +32,7 @@ test('where no signal arrives, the renewal of leases stops the agent of a cancel
   const { key, userId } = await asked!.createPerson()
   const { taskId } = (await asked!.createTask(key, 'work.slow')).body
   await expect.poll(() => watched.atWork.has(taskId), soon).toBe(true)
-  // As the node does that is gone before it sends its signal.
+  // Like a node that dies before it sends its signal.
   const error = { code: 'CANCELED', message: 'Canceled.', details: '' }
   await asked!.app.store.cancelTask({ userId, taskId, error, mayStopWork: true })
   await expect.poll(() => watched.stopped.has(taskId), soon).toBe(true)

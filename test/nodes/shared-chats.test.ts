@@ -18,7 +18,7 @@ async function startTwo(options: Parameters<typeof startNodes>[0] = noRate) {
 
 const newFile = () => join(temporaryFolder('nodes'), 'release')
 
-/** Runs `before` each time before the node's own store does its work. */
+/** Runs `before` before each call of this method of the node's store. */
 function beforeEach(
   { app: { store } }: TestService,
   name: 'openTurn' | 'growHold',
@@ -93,7 +93,7 @@ test('a message that another node ends while this one admits the next is in the 
   const file = newFile()
   const earlier = await talker.do({ do: 'text', delta: 'The reply before' }, { do: 'await-file', file })
   await earlier.until('assistant_delta')
-  // The next has looked at the history by the time that it is opened.
+  // The next turn has read the history by the time it is opened.
   beforeEach(second, 'openTurn', async () => {
     writeFileSync(file, '')
     await earlier.all()
@@ -114,9 +114,9 @@ test('a turn that another node has closed ends AGENT_INTERRUPTED at no cost, how
   await Promise.all(readers.map((reader) => reader.until('assistant_delta')))
   const raw = await engine().openRaw(databaseOf)
   const closed = async () => {
-    // The node that answers may renew its leases just then.
+    // The responding node may renew its leases just then.
     await raw.query('UPDATE turns SET lease_until = 0 WHERE settled_at IS NULL')
-    // Of both, whichever node does it.
+    // Covers both nodes' turns, on whichever node it runs.
     await second.app.store.closeAbandonedTurns()
     return await raw.query('SELECT id FROM turns WHERE settled_at IS NULL')
   }
@@ -181,7 +181,7 @@ test('a chat that outgrows what is free waits for what another node holds, and g
   await holding.until('assistant_delta')
   let attempts = 0
   beforeEach(first, 'growHold', () => void attempts++)
-  // A token for each word.
+  // One token per word.
   const large = ' a'.repeat(2600)
   const reader = await talker.do({ do: 'await-file', file: grown }, { do: 'text', delta: large })
   writeFileSync(grown, '')

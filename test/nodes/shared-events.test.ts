@@ -15,7 +15,7 @@ test('who follows a task at one node is told its start, progress and end by the 
   expect(await reader.until('state')).toMatchObject({ status: 'pending', attempt: 0 })
   await start({ config, limits: unlimited })
   await untilBegun(files)
-  // Its begin and what it told first are told together, or one after the other.
+  // Start and first progress arrive together or one after the other.
   await expect.poll(() => reader.text, soon).toContain('Step 4')
   writeFileSync(files.release, '')
   const events = await reader.all()

@@ -10,7 +10,7 @@ import { startProcess } from '../support/test-process.ts'
 import type { Person, TestService } from '../support/test-service.ts'
 import { startNodes } from './start-nodes.ts'
 
-// OpenAI's own client, whose repetitions reach another node than the request did.
+// OpenAI's own client, whose retries reach another node than the original request.
 
 const chatFile = fileURLToPath(new URL('../support/chat-agents.ts', import.meta.url))
 const options = { config: chatAgents, limits: { executionsPerMinute: 0, leaseSeconds: 3 } }

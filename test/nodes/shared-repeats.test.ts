@@ -24,7 +24,7 @@ test('a repetition at another node has the reply of the first, under way or over
     expect(again.headers.get('errand-turn-id')).toBe(first.headers.get('errand-turn-id'))
     expect(again.body.usage).toEqual(first.body.usage)
     expect(await mine.charges()).toHaveLength(before + 1)
-    // The same sent anew is another request.
+    // The same content without a retry mark is a new request.
     await second[ask]('Hello', {}, retry(0))
     expect(await mine.charges()).toHaveLength(before + 2)
   }

@@ -14,7 +14,7 @@ async function startTwo() {
   return { first, second, ...more }
 }
 
-/** The same sequence each time. */
+/** A deterministic sequence. */
 function numbers(seed: number): (below: number) => number {
   let state = seed
   return (below) => {
@@ -23,7 +23,7 @@ function numbers(seed: number): (below: number) => number {
   }
 }
 
-/** A reply of several kinds of events, some of them of one moment, some large. */
+/** A reply with several kinds of events, some simultaneous, some large. */
 function replyOf(seed: number): Step[] {
   const next = numbers(seed)
   const steps: Step[] = []
@@ -59,12 +59,12 @@ test('wherever a reply was cut off, what was read and what is read then are the 
     const body = { sessionId: talker.sessionId, message, onDisconnect: 'continue' }
     const reader = await ChatReader.open({ url: first.url, key: talker.key, body })
     const turnId = String(reader.headers['errand-turn-id'])
-    // One in two loses its reader in the middle; the others are read to their end and looked for afterwards.
+    // Every other reply loses its reader in the middle. The others are read to the end and looked up afterwards.
     if (seed % 2 === 0) {
       await reader.until('assistant_delta').catch(() => undefined)
       reader.leave()
     }
-    // Both while it goes on, and from the beginning.
+    // Both read from the beginning while the turn continues.
     const [here, elsewhere] = await Promise.all([read(talker, turnId, 0, false), read(there, turnId, 0, false)])
     expect(elsewhere).toBe(here)
     const lines = here.split(/(?<=\n)/)
@@ -123,7 +123,7 @@ test('a reader at another node is told of a reply whose node is lost as the ledg
   const turnId = String(reader.headers['errand-turn-id'])
   const follower = await ChatReader.open({ url: second.url, key: talker.key, path: `/api/chat/${turnId}/events` })
   await follower.until('assistant_delta')
-  // As another node closes what a lost one has left, while the lost one says nothing any more.
+  // Closes the turn as another node would after a loss, while the lost node stays silent.
   const breakdown = { promptTokens: 0, cachedPromptTokens: 0, completionTokens: 0, reasoningTokens: 0, toolCalls: 0 }
   const rates = {
     inputPer1kUsd: '0',

@@ -13,7 +13,7 @@ test('nodes exchange a refresh token once, however many of their runs meet its e
   const [one, two] = [nodes[0]!, nodes[1]!]
   const owner = await createOwner(one)
   const connectorIds = await Promise.all([1, 2, 3].map(() => createConnector({ mcp, service: one }, owner)))
-  // Begun at one node, each, and finished at it; the other one knows of it at once.
+  // Sign-ins start and finish on one node; the other knows immediately.
   for (const connectorId of connectorIds) await signIn(one, owner, connectorId)
   expect(await check(two, owner, connectorIds[0]!)).toMatchObject({ status: 'ok' })
   const goodOnes = async () => {
@@ -22,15 +22,15 @@ test('nodes exchange a refresh token once, however many of their runs meet its e
   }
   await expect.poll(goodOnes, { timeout: 10_000, interval: 100 }).toBe(0)
   const before = oauth.grants.length
-  // On a busy machine the checks take longer than the first tokens last.
+  // On a busy machine the checks take longer than the first tokens live.
   oauth.tokenSeconds = 600
-  // As slow as a server may be, so that all come while it is asked.
+  // As slow as a server may be, so that all requests come during the refresh.
   oauth.hold = () => new Promise((resolve) => setTimeout(resolve, 300))
   const found = await Promise.all(
     connectorIds.flatMap((connectorId) => [one, two].map((node) => check(node, owner, connectorId))),
   )
   expect(found.map(({ status }) => status)).toEqual(Array.from({ length: 6 }, () => 'ok'))
-  // A second exchange of the same token would have ended the grant.
+  // A second exchange of the same token would have revoked the grant.
   expect(oauth.grants.slice(before)).toEqual(['refresh_token 200', 'refresh_token 200', 'refresh_token 200'])
   oauth.hold = undefined
   await stop()

@@ -39,7 +39,7 @@ test('with an idempotency key a client comes back to another node: one charge', 
   const again = callTool(second!, 'desk_wait', { gate: 'keyed' }, sent)
   controller.abort()
   await expect(left).rejects.toThrow('abort')
-  // Longer than a task waits whose client left without a key.
+  // Longer than a task without a key waits after its client left.
   await new Promise((resolve) => setTimeout(resolve, 1200))
   openGate('keyed')
   expect((await again).body.result.structuredContent).toEqual({ passed: 'keyed' })
@@ -55,7 +55,7 @@ test('a client that gives up and calls again at another node gets the task of it
   const { key } = await first.createPerson({ balanceUsd: '1.0000' })
   const gate = newGate()
   const call = await startCall(first, 'desk_wait', { gate, key })
-  // Two clients that both wait are two tasks.
+  // Two waiting clients are two tasks.
   const other = await startCall(second, 'desk_wait', { gate, key })
   await call.leave()
   await expect.poll(() => leftRows(), soon).toBe(1)
@@ -68,7 +68,7 @@ test('a client that gives up and calls again at another node gets the task of it
     expect((await answer).body.result.structuredContent).toEqual({ passed: gate })
   }
   expect(await moneyOf(first, key)).toEqual([charge, charge])
-  // It was delivered: the same once more is another call.
+  // It was delivered, so the same request again is another call.
   await callTool(first, 'desk_wait', { gate }, { key })
   expect(await moneyOf(first, key)).toEqual([charge, charge, charge])
   await expectClean(first)

@@ -27,7 +27,7 @@ function open(url: string, options: Partial<PgSignalsOptions> = {}): Part {
   return { signals, pool, gaps: () => gaps, warnings, close }
 }
 
-/** Resolves when messages arrive: then nobody is told of gaps any more. */
+/** Resolves once messages arrive, after which no gaps are reported. */
 async function untilLive({ gaps }: Part): Promise<void> {
   await expect
     .poll(async () => {
@@ -64,7 +64,7 @@ test('messages reach every node, their sender as well, more than fit into one no
     await expect.poll(() => [ended.size, stopped.size], soon).toEqual([3000, 1])
     expect([...ended].toSorted()).toEqual(ids)
   }
-  // Said at one moment, it is said once.
+  // Simultaneous signals are merged into one.
   expect(heard.map(({ queued }) => queued)).toEqual([1, 1])
   const off = first.signals.on('session-stopped', () => expect.unreachable())
   off()
@@ -102,7 +102,7 @@ test('without the database nothing throws and everybody is told to look again an
 })
 
 test('a LISTEN that takes and hears nothing, as behind a pooler, is found out: one warning, and everybody looks', async () => {
-  // Probes go to another database than the one that is listened to.
+  // Probes go to a database other than the listener's.
   const [own, other] = [await databaseUrl(), await databaseUrl()]
   const part = open(own, { databaseUrl: other, probeMsMax: 50 })
   await expect.poll(() => part.warnings.length, soon).toBe(1)

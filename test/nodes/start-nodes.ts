@@ -7,17 +7,16 @@ type NodeOptions = Parameters<typeof startService>[0]
 export type Nodes = {
   nodes: TestService[]
   databaseUrl: string
-  /** Names the database to the engine. */
+  /** The engine's name for the database. */
   databaseOf: string
-  /** Another node on the same database. */
   start(options?: NodeOptions): Promise<TestService>
   stop(): Promise<void>
 }
 
-/** Leases that no node loses because the machine is busy. */
+/** Leases long enough for a busy machine. */
 const limits = { leaseSeconds: 20 }
 
-/** As many nodes of one database in this process, each with a data directory of its own; `options` are those of each. */
+/** Nodes of one database in this process, each with its own data directory and `options`. */
 export async function startNodes(...options: [NodeOptions, ...NodeOptions[]]): Promise<Nodes> {
   const databaseOf = `nodes-${randomUUID()}`
   const databaseUrl = await engine().databaseUrl(databaseOf)
@@ -32,13 +31,13 @@ export async function startNodes(...options: [NodeOptions, ...NodeOptions[]]): P
     await Promise.all(nodes.map((node) => node.stop()))
     await engine().remove(databaseOf)
   }
-  // One after the other would take as long as all of them.
+  // Sequential starts would take as long as their sum.
   const inOrder = await Promise.all(options.map((own) => start(own)))
   nodes.splice(0, nodes.length, ...inOrder)
   return { nodes, databaseUrl, databaseOf, start, stop }
 }
 
-/** The same person, asked about at another node. */
+/** The same object, with its requests sent to another node. */
 export function at<Of extends { service: TestService }>(service: TestService, of: Of): Of {
   return Object.assign(Object.create(Object.getPrototypeOf(of) as object) as Of, of, { service })
 }
