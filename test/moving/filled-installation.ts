@@ -10,7 +10,7 @@ import { ChatReader } from '../support/chat-reader.ts'
 import { startProcess } from '../support/test-process.ts'
 import { startService, type Person, type TestService } from '../support/test-service.ts'
 
-// An installation on SQLite with something of everything, made by its users, and left behind by a kill.
+// A SQLite installation with data of every kind, created by its users and left behind by a kill.
 
 export const secret = 'the secret of the moved installation'
 export const secrets = () => ({ current: secret, previous: [] })
@@ -22,26 +22,26 @@ const environment = {
   ERRAND_TASK_CONCURRENCY: '2',
 }
 
-/** More than fits in a row, and begins with a character that PostgreSQL does not store. */
+/** Too large for a row, with a first character that PostgreSQL cannot store. */
 export const longText = `\0\uffff${'née '.repeat(6000)}`
 
 export type Filled = {
   rich: Person
   blocked: Person
-  /** Whose work was cut off. */
+  /** The person whose work was interrupted. */
   busy: Person
   browser: Browser
   cookies: Map<string, string>
   invitation: string
   connectorId: string
-  /** Of a connector that has tokens by a sign-in. */
+  /** A connector with tokens from a sign-in. */
   signedInId: string
   webhookId: string
   sessionId: string
   keyed: { taskId: string; body: object }
-  /** Path and query of a signed link, and what it gives. */
+  /** Path and query of a signed link, and its content. */
   link: { path: string; content: string }
-  /** Of `busy`: at work, at work and to be run again, and waiting in order. */
+  /** Tasks of `busy`: running, running with retries, and queued in order. */
   cutOff: { processing: string; retried: string; pending: string[]; sessionId: string }
 }
 
@@ -57,7 +57,7 @@ export async function fill(
   const blocked = await service.createPerson({ email: 'blocked@example.com' })
   const busy = await service.createPerson({ email: 'busy@example.com', balanceUsd: '5.0000' })
   const { key } = rich
-  // Where nobody listens, so that what it is told of waits.
+  // Nothing listens there, so its deliveries stay queued.
   const { id: webhookId } = await expectStatus(
     200,
     service.post('/api/webhooks', { url: 'http://127.0.0.1:9/', types: ['task.failed'] }, { key }),
@@ -127,7 +127,7 @@ async function keepGrant(service: TestService, { key, userId }: Person): Promise
   return connectorId
 }
 
-/** Tasks and a chat that are at work, and tasks that wait, when the process is killed. */
+/** Tasks and a chat in progress, and queued tasks, when the process is killed. */
 async function cutOff(dataDir: string, { key }: Person): Promise<Filled['cutOff']> {
   const service = await startProcess({ dataDir, env: environment })
   const post = async (path: string, body: object): Promise<any> => {
@@ -171,7 +171,7 @@ export async function chat(
   return String(answer.body)
 }
 
-/** What users see of everything that has come to its end, but for what goes by the time of day. */
+/** Users' view of everything that has ended, without time-dependent fields. */
 export async function look(
   service: TestService,
   { blocked, rich }: Pick<Filled, 'rich' | 'blocked'>,

@@ -6,9 +6,9 @@ import type { PgClient, PgPool } from '../../server/store/postgres/connection/dr
 
 const main = fileURLToPath(new URL('../../server/main.ts', import.meta.url))
 
-/** Lets inserts into tables wait, so that a process can be killed in the midst of one. */
+/** Blocks inserts into tables, so that a process can be killed during one. */
 export class HeldInserts {
-  /** Its locks are those of one connection. */
+  /** All locks belong to one connection. */
   readonly #client: PgClient
   readonly #tables: readonly string[]
 
@@ -19,20 +19,20 @@ export class HeldInserts {
 
   static async install(pool: PgPool, tables: readonly string[]): Promise<HeldInserts> {
     const client = await pool.connect()
-    // Under the name of nodes it would be taken for one.
+    // With the nodes' application name it would count as a node.
     await client.query(`SET application_name = 'a test'`)
     const wait = 'BEGIN PERFORM pg_advisory_xact_lock_shared(TG_ARGV[0]::bigint); RETURN NULL; END'
     await client.query(`CREATE FUNCTION held() RETURNS trigger LANGUAGE plpgsql AS '${wait}'`)
     for (const [n, table] of tables.entries()) {
       const event = table === 'settings' ? 'AFTER INSERT OR UPDATE' : 'AFTER INSERT'
-      // The last of all that is written says that the rest is there.
+      // The last row written marks the rest as complete.
       const row = table === 'settings' ? `FOR EACH ROW WHEN (NEW.value = 'done')` : 'FOR EACH STATEMENT'
       await client.query(`CREATE TRIGGER held ${event} ON ${table} ${row} EXECUTE FUNCTION held(${n})`)
     }
     return new HeldInserts(client, tables)
   }
 
-  /** Runs a command until it has written to the table, and kills it before that is committed. */
+  /** Runs a command until it has written to the table, and kills it before the commit. */
   async killAt(table: string, run: { args: string[]; env: Record<string, string> }): Promise<void> {
     const key = this.#tables.indexOf(table)
     await this.#client.query('SELECT pg_advisory_lock($1)', [key])

@@ -13,7 +13,7 @@ import { newDataDir, startService } from '../support/test-service.ts'
 import { HeldInserts } from './held-inserts.ts'
 import { chat, fill, keyedHeaders, limits, look, longText, secret, secrets } from './filled-installation.ts'
 
-/** Each table into which the moved installation writes rows, in the order of its writing. */
+/** Tables with rows of the moved installation, in write order. */
 const writtenTables = [
   'payload_parts',
   'users',
@@ -109,7 +109,7 @@ await describePostgres('an installation is moved', (server) => {
     const checked = service.post(`/api/connectors/${filled.connectorId}/test`, {}, { key: rich.key })
     expect(await expectStatus(200, checked)).toMatchObject({ status: 'ok' })
     expect(mcp.seen[0]?.authorization).toBe('Bearer token-of-rich')
-    // What waits for a webhook, and the secret that it is signed with.
+    // Pending webhook deliveries, and their signing secret.
     const ofWebhook = `/api/webhooks/${filled.webhookId}`
     const { deliveries } = (await service.get(`${ofWebhook}/deliveries`, rich.key)).body
     expect(deliveries).toMatchObject([{ type: 'task.failed', status: 'pending' }])
@@ -123,7 +123,7 @@ await describePostgres('an installation is moved', (server) => {
     await expectStatus(200, new Browser(service).post('/api/invitations/accept', accepted))
     expect((await service.createTask(blocked.key, 'test.echo')).status).toBe(403)
 
-    // What was cut off: refunded, run again, or run now; the chat is closed without a charge.
+    // Interrupted work: refunded, retried, or run now. The chat is closed without a charge.
     const ends = async () => {
       const ids = [cutOff.processing, cutOff.retried, ...cutOff.pending]
       const read = ids.map(async (id) => (await service.get(`/api/tasks/${id}`, busy.key)).body)
@@ -138,7 +138,7 @@ await describePostgres('an installation is moved', (server) => {
     expect(charged).toHaveLength(1)
     expect([Number(balanceUsd) - Number(charged[0].amountUsd), heldUsd]).toEqual([4.95, '0.0000'])
 
-    // What is made now follows what was copied.
+    // New rows follow the copied ones.
     await service.runTask(rich.key, 'test.echo', { after: true })
     const [newest] = (await service.get('/api/transactions', rich.key)).body.transactions
     expect(newest.type).toBe('task_charge')

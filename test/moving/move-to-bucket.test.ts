@@ -30,7 +30,7 @@ await describeS3('an installation is moved to a bucket', (server) => void bucket
 for (const s3 of buckets)
   await describePostgres('an installation is moved to a bucket', (server) => movesTo(s3, server))
 
-/** Ends as a message of the command line does: the exit code and one line. */
+/** The exit code and one-line message of a failed command. */
 async function failureOf(ran: Promise<string>): Promise<string> {
   const said = await ran.then(
     (stdout) => `0 ${stdout}`,
@@ -41,7 +41,7 @@ async function failureOf(ran: Promise<string>): Promise<string> {
   return said
 }
 
-/** What is stored of tasks with a request and a response that are too large for a row, by the ids of the payloads. */
+/** Stored payloads of tasks with large requests and responses, by payload id. */
 async function runLarge(service: TestService, { key }: Person, texts: string[]): Promise<Map<string, Buffer>> {
   const stored = new Map<string, Buffer>()
   for (const text of texts) {
@@ -57,7 +57,6 @@ async function download(uri: string): Promise<[id: string, content: Buffer]> {
   return [/pay_\w+/.exec(uri)![0], Buffer.from(await answer.arrayBuffer())]
 }
 
-/** Everything that is stored for a user, as a service gives it. */
 async function downloadAll(url: string, { key }: Person): Promise<Map<string, Buffer>> {
   const read = async (path: string): Promise<any> =>
     await (await fetch(url + path, { headers: { Authorization: `Bearer ${key}` } })).json()
@@ -75,7 +74,7 @@ const filesIn = (dataDir: string) =>
     (name) => /pay_\w+/.exec(name)?.[0] ?? [],
   )
 
-/** Payloads of a user in the files of a data directory, and, when there is a bucket, others that are in that already. */
+/** A user's payloads in a data directory's files and, with a bucket, others already in it. */
 async function newInstallation(payloadBucket?: PayloadBucket, largest = 20_000) {
   const dataDir = newDataDir()
   let person: Person | undefined
@@ -102,7 +101,7 @@ function movesTo(s3: S3Server, server: PostgresServer): void {
     const args = ['migrate-to', databaseUrl, '--data', dataDir, '--json']
     const env = { ERRAND_SECRET: secret, ...bucketVariables(bucketAt(bucket, relay.port)) }
 
-    // Killed while payloads are written: the directory goes on as if nothing had been.
+    // Killed while writing payloads: the directory continues as if nothing had happened.
     let puts = 0
     let moving: ChildProcess | undefined
     relay.spoil((data) => {
@@ -120,7 +119,7 @@ function movesTo(s3: S3Server, server: PostgresServer): void {
     for (const [id, content] of await runLarge(between, person, ['z'.repeat(20_000)])) inFiles.set(id, content)
     await between.stop()
 
-    // Killed in the last transaction, when the directory is left already.
+    // Killed in the last transaction, when the directory is already marked as moved.
     await withPool(databaseUrl, async (pool) => {
       const held = await HeldInserts.install(pool, ['settings'])
       await held.killAt('settings', { args, env })
@@ -176,7 +175,7 @@ function movesTo(s3: S3Server, server: PostgresServer): void {
     )
     await expectNothing()
 
-    // Reached at first, and lost in the midst.
+    // Reachable at first, lost in the middle.
     relay.spoil((data) => {
       if (/^PUT \S*\/pay_/.test(data.toString('latin1'))) relay.cut()
       return data
@@ -196,7 +195,7 @@ function movesTo(s3: S3Server, server: PostgresServer): void {
     expect(await move()).toMatch(/^0 [^]*Done in /)
     expect(await keysOf(bucket)).toEqual(['installation/owner', ...[...inFiles.keys()].map(keyOf)].toSorted())
 
-    // That of another installation.
+    // The mark of another installation.
     const other = await server.newDatabase({ isEmpty: true })
     rmSync(join(dataDir, 'moved.json'))
     const refused = await failureOf(

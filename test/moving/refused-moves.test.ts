@@ -12,7 +12,7 @@ import { newDataDir, startService } from '../support/test-service.ts'
 
 type Failure = { code: number; stderr: string }
 
-/** The exit code and what was said, of a command that has to fail. */
+/** Exit code and output of a command that has to fail. */
 async function refusal(args: readonly string[], env: Record<string, string> = {}): Promise<string> {
   const { code, stderr } = await runErrand(args, env).then(
     (stdout): Failure => ({ code: 0, stderr: stdout }),
@@ -21,7 +21,7 @@ async function refusal(args: readonly string[], env: Record<string, string> = {}
   return `${code} ${stderr}`
 }
 
-/** Everything that a database holds, to be compared. */
+/** Row counts of all tables, for comparison. */
 function countAll(url: string): Promise<unknown> {
   const count = `SELECT count(*) FROM pg_class WHERE relkind = 'r'`
   return withPool(url, async (pool) => {
@@ -136,7 +136,7 @@ await describePostgres('moves are refused', (server: PostgresServer) => {
       /^1 errand: The installation was moved to/,
     )
 
-    // Nodes have the one secret; commands that need none do without.
+    // All nodes share the secret; commands that do not need it work without it.
     const env = { ERRAND_DATABASE_URL: url }
     expect(await runErrand(['users', 'list', '--json'], env)).toContain(userId)
     expect(await refusal(['secret', 'rotate'], env)).toMatch(
@@ -184,7 +184,7 @@ await describePostgres('moves are refused', (server: PostgresServer) => {
     })
     expect(moved.secretFile).toBe(join(dataDir, 'secret'))
 
-    // Where none is left, nodes start all the same, and give nobody what was not written.
+    // Without any payloads left nodes start anyway, and never serve unwritten ones.
     rmSync(join(dataDir, 'moved.json'))
     rmSync(join(dataDir, 'payloads'), { recursive: true })
     const databaseUrl = await server.newDatabase({ isEmpty: true })
