@@ -17,13 +17,13 @@ import {
   type Draft,
 } from './request-drafts.ts'
 
-// For every operation of the document: a good request with one field that its schema does not take is refused with 400,
-// the field is named, and nothing is written.
+// For every operation of the document: a valid request with one invalid field gets a 400 that names the field, and
+// writes nothing.
 
 const runs = ofTier(1, 3)
 const shared = shareWorld()
 
-/** Ways to break a parameter of the address, as the text that stands there. */
+/** Invalid values for a URL parameter, as strings. */
 function textBreaks(schema: Json): fc.Arbitrary<string>[] {
   const { enum: all, maxLength, maximum, minLength, minimum, type } = schema
   const ways: fc.Arbitrary<string>[] = []
@@ -56,7 +56,7 @@ const addressed = operations.flatMap((operation) =>
   (['path', 'query'] as const).flatMap((where) =>
     parametersOf(operation, where).flatMap(({ name, schema }) =>
       textBreaks(schema)
-        // An empty part of a path is another path.
+        // An empty path segment makes a different path.
         .filter((_, index) => where === 'query' || index === 0)
         .map((broken) => ({ operation, where, name, broken })),
     ),
@@ -115,7 +115,6 @@ test.each(withBody.map((operation) => [operation.id, operation] as const))(
   },
 )
 
-/** The input of the procedure: the fields of the path, the query and the body together. */
 function inputSchemaOf(operation: Operation): Json {
   const body = bodySchemaOf(operation) ?? { properties: {}, required: [] }
   const parameters = (['path', 'query'] as const).flatMap((where) => parametersOf(operation, where))
@@ -127,7 +126,7 @@ function inputSchemaOf(operation: Operation): Json {
   }
 }
 
-/** Without an input at all the procedures of these operations do the same. */
+/** The procedures of these operations work without any input. */
 const takesNothing = new Set([
   'getAccount',
   'getSystem',

@@ -20,8 +20,8 @@ import {
   type Draft,
 } from './request-drafts.ts'
 
-// For every operation of the document: a good request that is broken in one place outside of its fields, in its method,
-// path, headers or bytes.
+// For every operation of the document: a valid request broken in its method, path, headers or bytes instead of its
+// fields.
 
 const runs = 12
 const shared = shareWorld()
@@ -37,7 +37,7 @@ const good = (operation: Operation): fc.Arbitrary<Good> =>
     draft: validDraft(shared.world, operation),
   })
 
-/** Refused before an operation is looked up: the document promises nothing of it but the body. */
+/** Rejected before the operation lookup, so the document only promises the body. */
 async function expectRefusedFrame(bytes: Buffer, status: number): Promise<void> {
   expectErrorBody(await sendForNothing(shared.world, { bytes }), { status })
 }
@@ -45,10 +45,10 @@ async function expectRefusedFrame(bytes: Buffer, status: number): Promise<void> 
 const paths = [...Map.groupBy(operations, ({ path }) => path)]
 const methods = ['GET', 'POST', 'PUT', 'PATCH', 'DELETE', 'TRACE', 'PROPFIND', 'M-SEARCH', 'QUERY']
 
-/** Of all templates that the path fits: `/api/invitations/check` is one of `/api/invitations/{invitationId}` too. */
+/** Methods of all matching templates: `/api/invitations/check` also matches `/api/invitations/{invitationId}`. */
 function methodsAt(path: string): string[] {
   const fitting = operations.filter((one) => new RegExp(`^${one.path.replaceAll(/\{\w+\}/g, '[^/]+')}$`).test(path))
-  // A stream has no end that its head could tell of.
+  // A stream has no length that its head could announce.
   const isStream = ({ spec }: Operation) => 'application/x-ndjson' in (spec['responses'][200].content ?? {})
   return fitting.flatMap((one) => (one.method === 'GET' && !isStream(one) ? ['GET', 'HEAD'] : [one.method]))
 }
@@ -75,7 +75,7 @@ test.each(paths)('%s refuses every other method with 405 and names those that it
   }
 })
 
-/** What is no JSON in UTF-8, of the text of a good body. */
+/** Bodies that are not valid JSON in UTF-8, made from a valid one. */
 const spoiled: Record<string, (json: string, at: number) => Buffer> = {
   'cut off': (json, at) => Buffer.from(json.slice(0, 1 + (at % (json.length - 1)))),
   'with more after it': (json, at) => Buffer.from(json + ['}', ',', '1', '{}', '\0', '//', '\u00a0'][at % 7]),
@@ -111,7 +111,7 @@ const spoiled: Record<string, (json: string, at: number) => Buffer> = {
   'of another type': (_json, at) => Buffer.from(['null', '1', '"a"', '[]', 'true', '[{}]', '1e400', ' '][at % 8]!),
 }
 
-/** The document says who may call an operation; from strangers a body may be small only. */
+/** According to the document's security; strangers may only send small bodies. */
 const bytesMaxOf = ({ spec }: Operation): number =>
   spec['security'].length === 0 ? publicBodyBytesMax : resolveLimits({}, {}).maxBodyBytes
 
@@ -156,7 +156,7 @@ test.each(named(withBody))('%s writes nothing when its body does not arrive whol
     const rest = isChunked ? Buffer.from(part.length === 0 ? '' : chunk, 'latin1') : part
     const bytes = Buffer.concat([rawRequest(start, lines), rest])
     const answer = await sendForNothing(shared.world, { bytes, isCut: true })
-    // No answer at all: the client has left.
+    // No response: the client has left.
     if (answer) expectErrorBody(answer, { status: 400 })
   })
 })
@@ -217,7 +217,7 @@ test.each(named(withBody))(
   },
 )
 
-/** Heads that HTTP has not, or that the service does not take, and how they are refused. */
+/** Heads that HTTP or the service does not allow, with the expected status. */
 const oddHeads: readonly [number, ...string[]][] = [
   [400, 'Host: b.example'],
   [400, 'Content-Length: 2', 'Content-Length: 3'],
@@ -276,7 +276,7 @@ test.each(named(withPath))(
     const { name } = parametersOf(operation, 'path')[0]!
     const isPayload = id === 'getPayload'
     const others = text.filter((own) => own !== '' && own !== 'talk' && own !== 'test')
-    // A user is made of any external id that has its form, and the others have tests of their own.
+    // Any well-formed external id creates a user; other ids have their own tests.
     const isExternal = name === 'externalId'
     await always(isExternal ? 0 : runs, fc.tuple(good(operation), others), async ([{ draft, sender }, value]) => {
       const sent = { bytes: restRequest(operation, { ...draft, path: { ...draft.path, [name]: value } }, sender.lines) }
@@ -320,7 +320,7 @@ test('a path that is nearly that of an operation is 404', async () => {
   )
   await always(runs * 20, values, async ([operation, change, who]) => {
     const path = change(operation.path.replaceAll(/\{\w+\}/g, 'x'))
-    // A changed end of what stands in a path is another name.
+    // A changed end may still be a valid path.
     if (methodsAt(path).length > 0) return
     const { lines } = shared.world.senders[who as 'key']
     const bytes = rawRequest(`${operation.method} ${path}`, [...lines, jsonType], bodySchemaOf(operation) ? '{}' : '')

@@ -10,15 +10,15 @@ import { text } from './document-values.ts'
 import { shareWorld, type Sender } from './property-world.ts'
 import { procedureOf, restRequest, rpcRequest, validDraft, type Draft } from './request-drafts.ts'
 
-// For every operation of the document that is not public: a good request whose sender may not make it is refused, over
-// REST and over typed RPC, and nothing is written.
+// For every non-public operation of the document: a valid request from an unauthorized sender is rejected over REST and
+// typed RPC, and writes nothing.
 
 const runs = 8
 const shared = shareWorld()
 const guarded = operations.filter(({ spec }) => spec['security'].length > 0)
 const named = guarded.map((operation) => [operation.id, operation] as const)
 
-/** Credentials of people who may not act any more, or not with these. */
+/** Credentials that are no longer valid, or belong to people who may not act. */
 let ended: Record<'revoked' | 'expired' | 'suspended' | 'adminKey', string>
 let keysWithout: Record<Scope, string>
 
@@ -49,7 +49,7 @@ const bearer = (token: string): string => `Authorization: Bearer ${token}`
 
 type Refusal = { operation: Operation; draft: Draft; lines: readonly string[]; status: number }
 
-/** Refused before the sender is known, so without what is said of a caller's rate. */
+/** Rejected before the sender is known, so without rate limit headers. */
 async function expectStranger({ draft, lines, operation, status }: Refusal): Promise<void> {
   const { world } = shared
   expect(Object.keys(operation.spec['responses'])).toContain(String(status))
@@ -68,7 +68,7 @@ async function expectForbidden({ draft, lines, operation, status }: Refusal): Pr
   if (procedure) await expectRpcRefusal(world, rpcRequest(procedure, input, lines), { status })
 }
 
-/** Of characters that a line of a head can have. */
+/** Only characters that a header line can contain. */
 const visible = text.map((any) => any.replaceAll(/[^\x20-\x7e]/g, ''))
 
 function badCredentials(): fc.Arbitrary<readonly string[]> {
@@ -108,7 +108,7 @@ function badCredentials(): fc.Arbitrary<readonly string[]> {
   return fc.oneof(
     fc.constant([]),
     headers.map((line) => [line]),
-    // A header that is present decides, even beside a good cookie.
+    // A header takes precedence even over a valid cookie.
     headers.map((line) => [line, ...cookie.lines]),
     fc.constant([...key.lines, ...key.lines]),
     badCookies.map((value) => [`Cookie: errand=${value}`, ...cookie.lines.slice(1)]),
@@ -149,7 +149,7 @@ test.each(named)('%s refuses a suspended user, and a browser on another page', a
   await always(1, validDraft(shared.world, operation), (draft) =>
     expectStranger({ operation, draft, lines: [bearer(ended.suspended)], status: 403 }),
   )
-  // Reading is open to a cookie from everywhere: browsers keep the answer from the page.
+  // Reads with a cookie are allowed from everywhere: browsers hide the response from the page.
   if (operation.method === 'GET') return
   const values = fc.tuple(validDraft(shared.world, operation), fc.constantFrom(...elsewhere))
   await always(runs, values, ([draft, lines]) => expectStranger({ operation, draft, lines, status: 403 }))
@@ -167,11 +167,11 @@ test.each(forBrowsers)('%s refuses every key, and a user where it is for admins'
 })
 
 const writes = /^(?:POST|PATCH|DELETE)$/
-// Client tokens are made and ended by who may execute or manage: test/api/operations-by-credential.test.ts.
+// Client tokens are created and revoked with the scopes execute or manage: test/api/operations-by-credential.test.ts.
 const forKeys = named.filter(
   ([id, { spec }]) => !id.endsWith('ClientToken') && spec['security'].some((one: object) => 'apiKey' in one),
 )
-/** By what the document does not say: which one of the scopes each operation needs. */
+/** The scope that each operation needs, which the document does not say. */
 const scopeOf: Record<Scope, RegExp> = {
   read: /^(?:get|followTask|read|list(?!Keys|Logins|ConnectorTools))/,
   execute:

@@ -2,15 +2,12 @@ import fc from 'fast-check'
 import type { Json } from '../pins/documented-answers.ts'
 import { inside, jsonObject, secretMark, text, validValue, type Place } from './document-values.ts'
 
-// Values that a schema of the document refuses, each for one reason.
-
-/** A value that is wrong in one place, and where that is. */
+/** An invalid value, and the path of its invalid part. */
 export type Broken = { value: unknown; at: string }
 
-/** One way to break a value. */
 export type Break = { name: string; broken: fc.Arbitrary<Broken> }
 
-/** As it stands in a JSON text, which JSON.stringify would not write. */
+/** Embeds raw JSON that JSON.stringify would not write. */
 const rawJson = (JSON as unknown as { rawJSON(text: string): unknown }).rawJSON
 
 const halves = fc.constantFrom('\ud800', 'a\udc00', '\udfffb', '\udc00\ud800', '😀\ud83d')
@@ -24,7 +21,6 @@ const typeOf = (value: unknown): string => {
   return typeof value
 }
 
-/** The types of JSON that the schema takes. */
 function typesOf(schema: Json): string[] {
   const variants = (schema['anyOf'] ?? schema['oneOf']) as Json[] | undefined
   if (variants) return variants.flatMap(typesOf)
@@ -46,7 +42,7 @@ export function breaksOf(schema: Json, place: Place): Break[] {
   return [...common, ...specificBreaks(schema, place, own)]
 }
 
-/** What keeps the variant that it is, its discriminating field, stays as it is: another value is another variant. */
+/** The discriminating field stays unchanged: another value would select another variant. */
 function withinVariant(variant: Json, place: Place): Break[] {
   if (variant['type'] === 'null') return []
   const ofWhole = new Set(['of another type', 'beyond a double'].map((way) => `${place.at}: ${way}`))
@@ -165,12 +161,12 @@ function nested(levels: number, isArray: boolean): unknown {
   return value
 }
 
-/** With a key that an object literal could not have. */
+/** Sets keys that an object literal cannot have. */
 function withKey(object: Json, name: string, value: unknown): Json {
   return Object.defineProperty({ ...object }, name, { value, enumerable: true })
 }
 
-/** What no object may hold, whatever its schema says. */
+/** Members that no object may have, whatever its schema. */
 function unfitMembers({ at }: Place, good: fc.Arbitrary<Json>): Break[] {
   const member = (name: string, values: fc.Arbitrary<[string, unknown]>): Break => ({
     name: `${inside(at, '?')}: ${name}`,
@@ -217,7 +213,7 @@ function objectBreaks(schema: Json, place: Place): Break[] {
   return breaks
 }
 
-/** An object whose names and values have a form. */
+/** Breaks an object with schemas for its names and values. */
 function mapBreaks(schema: Json, place: Place): Break[] {
   const { additionalProperties, propertyNames } = schema
   const { at } = place

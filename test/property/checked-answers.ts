@@ -7,9 +7,9 @@ import { engine } from '../support/test-engine.ts'
 import { secretMark } from './document-values.ts'
 import type { World } from './property-world.ts'
 
-// What must hold of every answer, whatever was sent.
+// Properties of every response, whatever was sent.
 
-/** How long a property waits for an answer before it fails, and so prints its seed. */
+/** Timeout of a response, after which the property fails and prints its seed. */
 const answerMsMax = 15_000
 
 class NoAnswer extends Error {}
@@ -23,13 +23,13 @@ async function within<T>(answer: Promise<T>): Promise<T> {
 export type Sent = {
   bytes: Buffer
   isHead?: boolean
-  /** The body was announced to be longer: our side ends after it. */
+  /** The body was announced to be longer, so the client's side closes after it. */
   isCut?: boolean
 }
 
 /**
- * Sends the request, then a good one: on the same connection if it goes on, else on another. So whatever of the first is
- * left unread is not taken for a request, and the service still serves.
+ * Sends the request, then a valid one, on the same connection if possible. So unread bytes of the first are not taken
+ * for a request, and the service still works.
  */
 export async function sendThenRead(
   world: World,
@@ -52,7 +52,7 @@ export async function sendThenRead(
   return answer
 }
 
-/** Sends it, and asserts that nothing was written and that the service saw no fault of its own. */
+/** Asserts that nothing was written and that the service logged no error of its own. */
 export async function sendForNothing(world: World, sent: Sent): Promise<Answer | undefined> {
   const before = await world.digest()
   const answer = await sendThenRead(world, sent)
@@ -73,7 +73,7 @@ function expectNoSecret(world: World, { body, headers }: Answer): void {
 
 export type Refused = { status: number; error?: string; field?: string }
 
-/** A refusal that the document promises for the operation, of which nothing was written. */
+/** Asserts a rejection that the document promises for the operation, with nothing written. */
 export async function expectPromisedRefusal(
   world: World,
   { operation, sent }: { operation: Operation; sent: Sent },
@@ -87,7 +87,6 @@ export async function expectPromisedRefusal(
   return answer!
 }
 
-/** The same over typed RPC. */
 export async function expectRpcRefusal(world: World, bytes: Buffer, { field, status }: Refused): Promise<Answer> {
   const answer = await sendForNothing(world, { bytes })
   expect(answer?.status, JSON.stringify(answer?.body).slice(0, 500)).toBe(status)
@@ -105,10 +104,10 @@ function expectNamed(details: readonly { path: string }[], field: string): void 
   expect(isNamed, `${JSON.stringify(field)} is named in ${JSON.stringify(paths)}`).toBe(true)
 }
 
-/** To repeat a case alone, what its failure printed, as `{ seed: 1663165201, path: '0:0' }`, with `vitest run -t TITLE`. */
+/** To repeat a single case, insert its printed `{ seed: 1663165201, path: '0:0' }` and run `vitest run -t TITLE`. */
 const repeated: Pick<fc.Parameters<unknown>, 'seed' | 'path'> = {}
 
-/** Holds for that many values; a failure prints its seed and the path to the value. */
+/** Checks that many values; a failure prints its seed and the path to the value. */
 export async function always<T>(
   numRuns: number,
   values: fc.Arbitrary<T>,
@@ -116,7 +115,7 @@ export async function always<T>(
 ): Promise<void> {
   let isGivenUp = false
   const property = fc.asyncProperty(values, async (value) => {
-    // To wait for smaller values too would take longer than the test has, and the seed would not be printed.
+    // Shrinking would exceed the test's timeout, and the seed would not be printed.
     if (isGivenUp) return
     try {
       await check(value)
@@ -125,7 +124,7 @@ export async function always<T>(
       throw error
     }
   })
-  // The parsing of requests is the same on every engine, and what is asked of one takes longer elsewhere.
+  // Requests are parsed the same on every engine but run slower on others than SQLite.
   const runs = engine().name === 'SQLite' ? numRuns : Math.ceil(numRuns / 5)
   await fc.assert(property, { numRuns: runs, ...repeated })
 }

@@ -1,17 +1,15 @@
 import fc from 'fast-check'
 import type { Json } from '../pins/documented-answers.ts'
 
-// Values that a schema of the document takes.
-
-/** Values by the path of a field, for what a schema cannot say: ids of things that exist, texts that are looked at. */
+/** Values by field path that a schema cannot describe: ids of existing objects, strings with a format. */
 export type Known = Readonly<Record<string, fc.Arbitrary<unknown>>>
 
 export type Place = { at: string; known: Known }
 
-/** Stands in every secret that is sent, so that an answer that repeats one is seen. */
+/** Part of every secret sent, so that responses that leak one are detected. */
 export const secretMark = 'S3CRET'
 
-/** Any text that UTF-8 can say, names that JavaScript's objects have and NUL included. */
+/** Any Unicode string, including names of JavaScript's object members and NUL. */
 export const text = fc.oneof(
   { weight: 4, arbitrary: fc.string({ unit: 'binary', maxLength: 40 }) },
   {
@@ -22,7 +20,7 @@ export const text = fc.oneof(
 
 const key = text.filter((name) => name !== '__proto__')
 
-/** Any value that JSON can say and the service takes. */
+/** Any JSON value that the service accepts. */
 export const jsonValue: fc.Arbitrary<unknown> = fc.letrec((tie) => ({
   value: fc.oneof(
     { depthSize: 'small', withCrossShrink: true },
@@ -83,7 +81,7 @@ function validArray({ items, maxItems, minItems = 0 }: Json, { at, known }: Plac
   })
 }
 
-/** Every declared field, some of the optional ones left out. */
+/** All declared fields; optional ones may be missing. */
 function validObject(schema: Json, { at, known }: Place): fc.Arbitrary<Json> {
   const { additionalProperties, properties, propertyNames, required = [] } = schema
   if (!properties) {

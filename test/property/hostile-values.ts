@@ -1,13 +1,13 @@
-// Values of JSON that parsers, schemas and filters may look at again and again.
+// JSON values that may cause quadratic work in parsers, schemas and filters.
 
-/** The most of each kind that a text of JSON may hold. */
+/** Maximum number of each kind in a JSON string. */
 export type Limits = { chars: number; values: number; names: number }
 
 export const times = (count: number, share: number) => Math.max(1, Math.floor(count * share))
-/** In no order, so that nothing finds them sorted. */
+/** Unsorted. */
 export const nameAt = (at: number) => `${Math.imul(at + 1, 2_654_435_761) >>> 0}n`
 
-/** The JSON of hostile values, by what is much of it, at a share of the limits. */
+/** JSON of hostile values, by the part that is large, at a share of the limits. */
 export const hostile: Record<string, (limits: Limits, share: number) => string> = {
   letters: ({ chars }, share) => JSON.stringify('a'.repeat(times(chars, share))),
   blanks: ({ chars }, share) => JSON.stringify(`a${' '.repeat(times(chars, share))}a`),
@@ -39,7 +39,7 @@ function membersOf(names: number, share: number): string {
 
 type Schema = { type?: unknown; anyOf?: Schema[] }
 
-/** Those that a field of that schema looks at further than at their type, and some that are refused for it. */
+/** Values that a field with that schema checks beyond their type, and some that it rejects. */
 export function hostileTo(schema: Schema): [string, (limits: Limits, share: number) => string][] {
   const types = new Set([schema, ...(schema.anyOf ?? [])].flatMap(({ type }) => type))
   const isWhole = types.has('array') || types.has('object')

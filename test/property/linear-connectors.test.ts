@@ -9,22 +9,22 @@ import { startMcpServer, type Handle } from '../connectors/run-http-server.ts'
 import { hostile, times, type Limits } from './hostile-values.ts'
 import { expectLinear } from './measured-work.ts'
 
-// Whatever a user's server answers costs time linear in its size, in the thread of connectors that all users share: to the
-// greeting, to the question for its tools and to a call, as JSON and as events, with errors, statuses and headers.
+// Whatever a user's server sends costs time linear in its size in the shared connector thread: responses to
+// `initialize`, `tools/list` and calls, as JSON and as events, with errors, statuses and headers.
 
 afterEach(stopAll)
-// Answers of megabytes, which take the time of others on a busy machine.
+// Responses of several megabytes are slow on a busy machine.
 vi.setConfig({ testTimeout: 300_000 })
 
 const limits: Limits = { chars: 9_900_000, values: 49_000, names: 49_000 }
-/** Nearly in the answer, again and again. */
+/** Occur almost completely in the response, over and over. */
 const secrets = [
   `${'a'.repeat(2000)}b`,
   `${'a '.repeat(50)}b`,
   ...Array.from({ length: 50 }, (_, n) => `a${n}aaaaaaaa`),
 ]
 
-/** A server of which one method answers so, with what is made for the share that is measured. */
+/** A server with one method that responds like this, with a value made for the measured share. */
 type Bad = { method: string; handle: (response: ServerResponse, id: number | undefined, made: string) => unknown }
 
 async function expectLinearAnswer(what: string, { handle, method }: Bad, make: (share: number) => string) {
@@ -43,7 +43,7 @@ async function expectLinearAnswer(what: string, { handle, method }: Bad, make: (
   const work = async () => {
     if (method === 'tools/list') await probeConnector(spec, { signal, bounds })
     const run = await openConnectors([spec], { bounds, reservedNames: [], signal, waitMs: 0 }).catch(() => undefined)
-    // From thread to thread it goes as a copy.
+    // It is copied between threads.
     structuredClone(run?.tools)
     if (method === 'tools/call') structuredClone(await run?.call('use').catch(() => undefined))
     await run?.close()
@@ -71,7 +71,7 @@ const asJson =
   (response, id, made) =>
     void response.writeHead(200, { 'Content-Type': 'application/json' }).end(`${head(id)}${fill(made)}}`)
 
-/** Where in the answer to each method a value may stand. */
+/** Places for a value in the response to each method. */
 const places: Record<string, Record<string, (made: string) => string>> = {
   initialize: {
     capabilities: (made) =>
@@ -99,7 +99,7 @@ const places: Record<string, Record<string, (made: string) => string>> = {
   },
 }
 
-/** The bounds of tools and of a call's answer, within which more is done with them. */
+/** The bounds of tools and call results, within which they are processed further. */
 const inner: Record<string, Limits> = {
   initialize: limits,
   'tools/list': { ...limits, chars: 900_000 },
@@ -114,7 +114,7 @@ test.each(Object.keys(places))('values in the answer to %s', async (method) => {
       )
     }
   }
-  // Beyond those bounds, up to that of an answer.
+  // Beyond those bounds, up to the maximum response size.
   for (const what of ['letters', 'backslashes']) {
     for (const [place, fill] of Object.entries(places[method]!)) {
       await expectLinearAnswer(`${place} of the most ${what}`, { method, handle: asJson(fill) }, (share) =>
@@ -138,7 +138,7 @@ test('tools that are many, or that have one name', async () => {
   }
 })
 
-/** Pieces of a stream of events, again and again before the answer. */
+/** Event stream pieces, repeated before the response. */
 const pieces: Record<string, string> = {
   'ends of lines': '\n',
   returns: '\r',

@@ -6,19 +6,19 @@ import { expectLinearWork } from './measured-work.ts'
 import { shareWorld } from './property-world.ts'
 import { bodySchemaOf, jsonType, parametersOf, procedureOf } from './request-drafts.ts'
 
-// Whatever is sent in a field, a query or a header costs time linear in its size, and stops the loop for under 100 ms at
-// its limit: for each operation, over REST and typed RPC, by strangers and by users.
+// Whatever is sent in a field, query or header costs time linear in its size, and blocks the loop for less than 100 ms
+// at its limit: for each operation, over REST and typed RPC, by strangers and by users.
 
 const shared = shareWorld()
-// Many requests each, which take the time of others on a busy machine.
+// Many requests each, which are slow on a busy machine.
 vi.setConfig({ testTimeout: 300_000 })
 const named = (some: readonly Operation[]) => some.map((operation) => [operation.id, operation] as const)
 
-/** A stranger's body is of 16 KB. */
+/** Strangers may send 16 KB. */
 const ofUsers: Limits = { chars: 10_000_000, values: 249_000, names: 49_000 }
 const ofStrangers: Limits = { chars: 15_000, values: 7000, names: 800 }
 
-/** What each body needs to be looked at further than at one field. */
+/** Fields that make each body pass the first checks. */
 const fields: Json = { endpointId: 'test.free', params: {}, agentId: 'talk', message: 'x', name: 'x' }
 
 const senderOf = (operation: Operation) => shared.world.sendersOf(operation)[0]!
@@ -27,7 +27,7 @@ const filled = ({ path }: Operation) =>
 
 const withBody = operations.filter((operation) => bodySchemaOf(operation))
 
-/** Nothing looks at what a body should not have, so what that is made of matters once. */
+/** Unknown fields are not examined, so their content needs only one test. */
 const unknownTo = (operation: Operation) => (operation === withBody[0] ? { type: 'object' } : {})
 
 test.each(named(withBody))('%s: fields of the body', async (_id, operation) => {
@@ -69,7 +69,7 @@ test.each(['tasks.create', 'login.create'])('inputs of %s over typed RPC, alone 
   }
 })
 
-/** Where what is sent stands in a message of MCP. */
+/** Places for a value in an MCP message. */
 const messages: Record<string, (value: string) => string> = {
   arguments: (value) => `"id":1,"method":"tools/call","params":{"name":"test_free","arguments":${value}}`,
   _meta: (value) => `"id":1,"method":"tools/call","params":{"name":"test_none","_meta":${value}}`,
@@ -89,7 +89,7 @@ test.each(Object.entries(messages))('messages of MCP: %s', async (place, message
   }
 })
 
-/** Notes of an envelope, by what is much of them. */
+/** Envelope metadata, by the part that is large. */
 const notes: Record<string, (chars: number) => string> = {
   'paths that end in a backslash': (chars) => `{"referentialEqualities":{"a":["${'a'.repeat(chars)}\\\\"]},"v":1}`,
   'backslashes in a path': (chars) => `{"referentialEqualities":{"a":["${'\\\\'.repeat(chars / 2)}"]},"v":1}`,
@@ -136,7 +136,7 @@ test.each(Object.entries(notes))('an RPC envelope with %s', async (_what, of) =>
   await expectLinearWork({ what: 'account.get', url, make: input })
 })
 
-/** Texts that expressions and parsers may come back to again and again. */
+/** Fragments that may make expressions and parsers backtrack. */
 const parts = ['a', '%20', '+', '%', '&', 'a=1&', ',', ';', ';q=', 'a,', '/', '.', '-', '"', '(', ':', 'a@', '[]', '0']
 
 test('each parameter of a path or a query, and each input of typed RPC', async () => {

@@ -3,13 +3,13 @@ import { RawConnection } from '../support/raw-http.ts'
 import type { Answer } from '../support/test-service.ts'
 import { threadMs } from '../support/thread-time.ts'
 
-// How much of the service's thread a request takes: of its processor, not of the clock, which others share.
+// CPU time that a request takes of the service's thread. Other processes do not affect it, unlike wall time.
 
-/** What the thread worked, and the longest that its loop stood still, in milliseconds of processor time. */
+/** The thread's work and the longest block of its loop, in milliseconds of CPU time. */
 type Spent = { ms: number; stopMs: number }
 type Work = () => Promise<unknown>
 
-/** Nothing else is to be done meanwhile. */
+/** Nothing else may run meanwhile. */
 async function spentOn(work: Work): Promise<Spent> {
   const began = threadMs()
   let [last, stopMs, isOver] = [began, 0, false]
@@ -28,12 +28,12 @@ async function spentOn(work: Work): Promise<Spent> {
 
 const triesMax = 4
 const loopStopMsMax = 100
-/** On a slower machine the loop may stand still for so many times a known work. */
+/** On slow machines the loop may block for this multiple of a reference computation. */
 const referenceShare = 6
-/** Work that is too little to say how it grows; the system counts in steps of several milliseconds. */
+/** Below this the growth cannot be measured: the system counts in steps of several milliseconds. */
 const measurableMs = 40
 
-/** The least of several runs of a known work: what the parser takes for as many names as a body may have. */
+/** The minimum of several reference runs: parsing the maximum number of names in a body. */
 function referenceMs(): number {
   const text = JSON.stringify(Object.fromEntries(Array.from({ length: 50_000 }, (_, at) => [`name${at * 7919}`, at])))
   const runs = Array.from({ length: 3 }, () => {
@@ -44,7 +44,7 @@ function referenceMs(): number {
   return Math.min(...runs)
 }
 
-/** Asserts that no turn of the loop is too long for a request at its limit, and that it is linear in its size. */
+/** Asserts that a request at its limit has no long tick, and that its cost is linear in its size. */
 export async function expectLinearWork(of: {
   what: string
   url: string
@@ -67,7 +67,7 @@ export async function expectLinearWork(of: {
   await expectGrowth(whole, { what, make: request, most })
 }
 
-/** Asserts that what is made of a share of its limit takes time linear in that. */
+/** Asserts that the work for a share of the limit is linear in that share. */
 export async function expectLinear(of: { what: string; make: (share: number) => Work }): Promise<void> {
   const most = of.make(1)
   await expectGrowth(await least(most, () => true), { ...of, most })

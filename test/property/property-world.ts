@@ -17,12 +17,11 @@ import { openResources } from '../support/resources.ts'
 import { engine, type RawDatabase } from '../support/test-engine.ts'
 import { startService, type Person, type TestService } from '../support/test-service.ts'
 
-/** Who sends a request: the lines of its head that say so. */
 export type Sender = { name: string; lines: readonly string[] }
 
 export type Senders = Record<'key' | 'cookie' | 'admin' | 'page' | 'stranger', Sender>
 
-/** Whether anything in the tables or among the stored payloads has changed. */
+/** Detects changes in tables and stored payloads. */
 class StoreWatch {
   readonly #raw: RawDatabase
   readonly #folder: string
@@ -34,7 +33,7 @@ class StoreWatch {
     this.#folder = join(dataDir, 'payloads')
   }
 
-  /** Of every row of every table, without when a credential was last used, and what became of deliveries meanwhile. */
+  /** Covers every row of every table, except the last use of credentials and the state of deliveries. */
   async digest(): Promise<string> {
     const version = await this.#raw.version()
     if (version !== this.#version) this.#digest = await this.#digestOfRows()
@@ -62,16 +61,16 @@ class StoreWatch {
   }
 }
 
-/** A running service with people, and one of everything that a path or a body can name. */
+/** A running service with people, and one object of every kind that a path or a body can name. */
 export class World {
   readonly service: TestService
   readonly person: Person
   readonly other: Person
   readonly senders: Senders
-  /** By the name of a parameter or field. */
+  /** By parameter or field name. */
   readonly ids: Readonly<Record<string, string>>
   readonly mcpUrl: string
-  /** Of a server whose tools need a sign-in. */
+  /** A server whose tools require a sign-in. */
   readonly signInUrl: string
   readonly checker: Checker
   readonly #watch: StoreWatch
@@ -94,12 +93,12 @@ export class World {
     return this.#watch.digest()
   }
 
-  /** What the service logged as its own failure since the last time. */
+  /** Failures of its own that the service logged since the last call. */
   takeFaults(): unknown[] {
     return this.#faults.splice(0)
   }
 
-  /** Those who may call the operation, as its document says. */
+  /** Senders that may call the operation, according to its document. */
   sendersOf({ spec }: Operation): Sender[] {
     const { admin, cookie, key, page } = this.senders
     const schemes = (spec['security'] as object[]).flatMap(Object.keys)
@@ -119,7 +118,7 @@ type WorldParts = Pick<World, 'service' | 'person' | 'other' | 'senders' | 'ids'
   raw: RawDatabase
 }
 
-/** The generating of values holds up the service, which is in this thread too, and must not be refused for it. */
+/** Generating values blocks the service in the same thread, which must not count as overload. */
 const limits = {
   executionsPerMinute: 1_000_000,
   writesPerMinute: 0,
@@ -138,7 +137,7 @@ async function createWorld({ guarded, mcp, oauth, payer }: Peers): Promise<World
     privateHosts: [mcp.url, guarded.url, oauth.issuer].map((url) => new URL(url).host),
     log: { debug() {}, info() {}, warn: note, error: note },
   })
-  // The leak check looks after every test; these outlive them and are stopped after the last.
+  // The leak check runs after every test, but these are stopped after the last one.
   openResources.delete(`service on ${service.url}`)
   for (const name of [mcp.url, guarded.url, `authorization server on ${oauth.issuer}`]) openResources.delete(name)
   const person = await service.createPerson({ balanceUsd: '1000', password })
@@ -216,7 +215,6 @@ async function createIds(service: TestService, { person, other, mcpUrl }: People
 
 type Invited = { invitationId: string; token: string }
 
-/** An invitation that was not accepted. */
 export async function invite(service: TestService, of: { email: string; createdBy: string }): Promise<Invited> {
   const { token, tokenHash } = newSecretToken()
   const expiresAt = service.app.services.clock.now() + 86_400_000
@@ -226,7 +224,6 @@ export async function invite(service: TestService, of: { email: string; createdB
   return { invitationId: created.invitation.id, token }
 }
 
-/** One world for all tests of a file. */
 export function shareWorld(): { world: World } {
   const shared = {} as Peers & { world: World }
   beforeAll(async () => {

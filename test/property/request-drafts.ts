@@ -8,7 +8,7 @@ import { rawRequest } from '../support/raw-http.ts'
 import { jsonObject, secretMark, text, validValue, type Known } from './document-values.ts'
 import type { World } from './property-world.ts'
 
-// Requests of an operation of the document, before they are bytes.
+// Requests of the document's operations, before serialization.
 
 export type Draft = { path: Record<string, string>; query: Record<string, string | string[]>; body?: unknown }
 
@@ -18,7 +18,7 @@ export function parametersOf({ spec }: Operation, where: Parameter['in']): Param
   return ((spec['parameters'] ?? []) as Parameter[]).filter((parameter) => parameter.in === where)
 }
 
-/** The schema of the body; a POST for which none is documented takes an object without fields, or no body at all. */
+/** Schema of the body. An undocumented POST body may be an empty object or missing. */
 export function bodySchemaOf({ method, spec }: Operation): Json | undefined {
   const content = spec['requestBody']?.content['application/json']
   if (content) return content.schema as Json
@@ -28,23 +28,23 @@ export function bodySchemaOf({ method, spec }: Operation): Json | undefined {
 let names = 0
 const plenty = fc.constantFrom('100', '250.5000')
 
-/** Fields of a request, and of the quote of one. */
+/** Fields of a request, and the same fields within a quote request. */
 function inQuote(kind: 'task' | 'chat', fields: Record<string, fc.Arbitrary<unknown>>): Known {
   const quoted = Object.entries(fields).map(([name, values]) => [`${kind}.${name}`, values])
   return { ...fields, ...Object.fromEntries(quoted) }
 }
 
-/** What the document cannot say of the fields of a body. */
+/** Constraints on body fields that the document cannot express. */
 export function knownOf({ ids, mcpUrl }: World, { id }: Operation): Known {
   const secret = fc.stringMatching(new RegExp(`^${secretMark}[!-~]{0,30}$`))
-  // Blanks at the ends are cut off before the length is looked at.
+  // Blanks are trimmed before the length check.
   const named = text.map((end) => `n${++names} ${end}.`.slice(-60))
   return {
     ...inQuote('task', { endpointId: fc.constantFrom('test.echo', 'test.free') }),
     agentId: fc.constant('talk'),
     'agents[]': fc.constant('talk'),
     'limits.agents[]': fc.constant('talk'),
-    // No plan is configured.
+    // No plans are configured.
     plan: fc.constant(null),
     'connectorIds[]': fc.constant(ids['connectorId']),
     ...inQuote('chat', {
@@ -52,10 +52,10 @@ export function knownOf({ ids, mcpUrl }: World, { id }: Operation): Known {
       message: text.filter((message) => message !== '' && !message.startsWith('[{')),
       'params.maxTokens': fc.integer({ min: 1, max: 1000 }),
     }),
-    // More than these have ever cost.
+    // More than these can cost.
     ...inQuote('task', { maxCostUsd: plenty }),
     'chat.maxCostUsd': plenty,
-    // The time that a task of these endpoints has.
+    // The timeout of these endpoints' tasks.
     timeoutSeconds: fc.integer({ min: 1, max: 300 }),
     name: named,
     reason: named,
@@ -65,7 +65,7 @@ export function knownOf({ ids, mcpUrl }: World, { id }: Operation): Known {
     'auth.token': secret,
     'auth.headers': fc.dictionary(fc.stringMatching(/^x-[a-z]{1,9}$/), secret, { minKeys: 1, maxKeys: 4 }),
     amountUsd: fc.stringMatching(/^[1-9]\d{0,4}(?:\.\d{1,4})?$/),
-    // Of payments, in whole cents and within the limits.
+    // Whole cents within the payment limits.
     ...(id === 'createTopup' && { amountUsd: fc.stringMatching(/^[1-9]\d{1,2}(?:\.\d\d)?$/) }),
     returnUrl: fc.constantFrom('https://app.example.com/', 'https://app.example.com/billing?tab=1#top'),
     token: fc.constant(ids['token']),
@@ -77,30 +77,30 @@ export function knownOf({ ids, mcpUrl }: World, { id }: Operation): Known {
   }
 }
 
-/** What must hold of the fields together. */
+/** Constraints between fields. */
 function together(id: string, body: Json): Json | undefined {
-  // A quote is what an answer gave.
+  // Quotes come only from responses.
   const { quoteId: _quoteId, server: _, ...rest } = body
-  // A secret is that of a client, which has an id.
+  // A secret belongs to a client with an id.
   if (body['auth']?.clientSecret !== undefined && body['auth'].clientId === undefined) {
     return together(id, { ...body, auth: { clientId: 'given', ...body['auth'] } })
   }
   if (id === 'createConnector') return { url: 'https://mcp.example.com/', ...rest }
-  // Nothing is saved to pay with.
+  // No payment method is saved.
   const { autoRecharge: _auto, ...told } = body
   if (id === 'updateAccount') return Object.keys(told).length > 0 ? told : undefined
   if (id === 'updateSession' || id === 'updateConnector' || id === 'updateWebhook' || id === 'updateUser') {
     return Object.keys(body).length > 0 ? body : undefined
   }
   if (id === 'createTask' || id === 'chat') return rest
-  // It says when a limit begins anew that is given with it.
+  // A reset period requires a limit.
   const { limitReset: _reset, ...unlimited } = body
   if (id === 'createKey' || id === 'createUserKey') return body['limitUsd'] === undefined ? unlimited : body
   if (id === 'updateKey') {
     const changes = typeof body['limitUsd'] === 'string' ? body : unlimited
     return Object.keys(changes).length > 0 ? changes : undefined
   }
-  // What is for one task begins nothing, and what is for one session is for no task.
+  // A token for one task cannot start anything, and one for a session is not for a task.
   const { maxCostUsd: _cap, once: _once, taskId: _taskId, ...bound } = body
   if (id === 'createClientToken') {
     if (body['taskId'] !== undefined && body['sessionId'] === undefined) return { ...bound, taskId: body['taskId'] }
@@ -120,18 +120,18 @@ export function validBody(world: World, operation: Operation): fc.Arbitrary<unkn
   return bodies.map((body) => together(operation.id, body)).filter((body) => body !== undefined)
 }
 
-/** Keys are the caller's own but where the operation is about another's, or a platform's. */
+/** Ids of the caller's own keys, unless the operation concerns another user's or a platform's. */
 function keysOf({ ids }: World, { id }: Operation): Record<string, string | undefined> {
   if (id === 'revokeUserKey') return { keyId: ids['othersKeyId'] }
   return id === 'revokePlatformKey' ? { keyId: ids['platformKeyId'] } : {}
 }
 
-/** A request that the operation takes, of the things of that world. */
+/** A valid request for the operation, with objects of that world. */
 export function validDraft(world: World, operation: Operation): fc.Arbitrary<Draft> {
   const named = { ...world.ids, ...keysOf(world, operation) }
   const path = Object.fromEntries(parametersOf(operation, 'path').map(({ name }) => [name, named[name] ?? '']))
   const queries = parametersOf(operation, 'query')
-    // A cursor is what an answer gave.
+    // Cursors come only from responses.
     .filter(({ name }) => name !== 'after')
     .map(({ name, schema }) => [name, validValue(schema, { at: name, known: {} }).map(queryValue)])
   return fc.record({
@@ -167,12 +167,12 @@ type Procedure = { path: string; type: 'query' | 'mutation' }
 const procedures = new Map(
   Object.entries(rootRouter._def.procedures as unknown as Record<string, AnyProcedure>).map(([path, procedure]) => {
     const { meta, type } = procedure._def as unknown as { meta: ProcedureMeta; type: Procedure['type'] }
-    // Of those that answer a stream only this one's refusals over typed RPC are all like REST's.
+    // Of the streams only this one rejects the same over typed RPC as over REST.
     return [meta.openapi?.operationId ?? (path === 'chat.stream' ? 'chat' : path), { path, type }]
   }),
 )
 
-/** The procedure that the operation is over typed RPC; all but the download of a payload have one. */
+/** The operation's typed RPC procedure; only the payload download has none. */
 export function procedureOf({ id }: Operation): Procedure | undefined {
   return procedures.get(id)
 }
