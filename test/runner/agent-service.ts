@@ -12,16 +12,16 @@ export type ServiceAnswer = (response: ServerResponse, request: ServiceRequest) 
 
 export type AgentService = {
   url: string
-  /** What was asked, as soon as it had come whole. */
+  /** Requests received completely. */
   requests: ServiceRequest[]
-  /** Every connection that was made; those that are gone are destroyed. */
+  /** All connections so far; closed ones are destroyed. */
   connections: Socket[]
   stop: () => Promise<void>
 }
 
 type ServiceOptions = { port?: number; tls?: { key: string; cert: string } }
 
-/** A service of an agent that answers each request in that way. */
+/** An HTTP agent's service with this response to each request. */
 export async function startAgentService(answer: ServiceAnswer, options: ServiceOptions = {}): Promise<AgentService> {
   const requests: ServiceRequest[] = []
   const respond = async (incoming: IncomingMessage, response: ServerResponse) => {
@@ -31,14 +31,14 @@ export async function startAgentService(answer: ServiceAnswer, options: ServiceO
     requests.push(request)
     await answer(response, request)
   }
-  // A client that leaves is no error.
+  // A client that leaves early is not an error.
   const listener: RequestListener = (incoming, response) =>
     void respond(incoming, response).catch(() => response.destroy())
   const server = options.tls ? createSecureServer(options.tls, listener) : createServer(listener)
   return await listen(server, { requests, ...options })
 }
 
-/** A service that speaks no HTTP of its own: each connection is given to the test. */
+/** A service without its own HTTP: the test gets each connection. */
 export function startTcpService(onConnection: (socket: Socket) => void): Promise<AgentService> {
   return listen(createTcpServer(onConnection), { requests: [] })
 }
@@ -72,7 +72,7 @@ export function answerWith(status: number, body: string | Buffer, headers: Recor
   return (response) => void response.writeHead(status, { 'Content-Type': 'application/json', ...headers }).end(body)
 }
 
-/** Each piece is a chunk of its own on the wire. */
+/** Each piece is sent as its own chunk. */
 export function replyWith(...pieces: (string | Buffer)[]): ServiceAnswer {
   return async (response) => {
     response.writeHead(200, { 'Content-Type': 'application/x-ndjson' })
@@ -117,7 +117,7 @@ export function chatRun(run: Partial<RunOf<ChatRun>> = {}): RunOf<ChatRun> {
   }
 }
 
-/** The parts until the reply ended, and why it ended if it failed. */
+/** The parts until the reply ended, and its failure, if any. */
 export async function readReply(reply: AsyncIterable<ChatPart>): Promise<{ parts: ChatPart[]; failure: string }> {
   const parts: ChatPart[] = []
   try {

@@ -19,7 +19,7 @@ const inThreads = {
   configFile: rogueFile,
   limits: { ...unlimited, agentThreads: 1, maxResultBytes: 1_000_000 },
 }
-/** A frame of a stack, or a path or address of a file of the service. */
+/** Stack frames, or paths and URLs of the service's files. */
 const internals = /\n\s+at |file:\/\/|node:internal|node_modules|odd-values|\.ts\b/
 
 test('whatever an agent throws fails that run only, with an error of three strings and one refund', async () => {

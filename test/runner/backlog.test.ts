@@ -22,7 +22,7 @@ function numbered(run: (n: number) => unknown) {
 
 type Numbers = { count: number; from?: number }
 
-/** Pending tasks with the numbers `from` to `from + count - 1`, in that order. */
+/** Admits tasks numbered from `from`, in that order. */
 async function admitMany(store: Store, userId: string, { count, from = 0 }: Numbers): Promise<string[]> {
   const ids = Array.from({ length: count }, () => newId('task', Date.now()))
   await Promise.all(
@@ -42,14 +42,13 @@ async function admitMany(store: Store, userId: string, { count, from = 0 }: Numb
   return ids
 }
 
-/** What is open counts the tasks of that user that have not ended. */
 async function countOpen(store: Store, userId: string): Promise<number> {
   const ofStatus = async (status: 'pending' | 'processing') =>
     (await store.listTasks({ userId, status, limit: 1, offset: 0 })).total
   return (await ofStatus('pending')) + (await ofStatus('processing'))
 }
 
-/** Each task is several statements: a server takes ten times as long for them as a file. */
+/** Each task takes several statements, ten times slower on a server than on a file. */
 const [many, some] = engine().name === 'SQLite' ? [2000, 500] : [400, 100]
 
 test('many tasks that are pending at the start run in the order of their admission, with no more in memory than run', async () => {
@@ -70,13 +69,13 @@ test('many tasks that are pending at the start run in the order of their admissi
   const service = await startService({ config, dataDir, limits: { ...unlimited, taskConcurrency } })
   takenCount = () => service.app.services.tasks.runner.takenCount
   const { store } = service.app
-  // New tasks come in while the backlog is worked on, and wait their turn behind it.
+  // New tasks arrive during the backlog and queue behind it.
   const late = await admitMany(store, userId, { count: 50, from: many })
   for (const _ of late) service.app.services.tasks.runner.taskQueued()
   await expect.poll(() => countOpen(store, userId), { timeout: 25_000, interval: 20 }).toBe(0)
   expect(order).toHaveLength(many + 50)
   expect(new Set(order).size).toBe(many + 50)
-  // Claims that go to a server at once, one per slot, may overtake each other.
+  // Concurrent claims, one per slot, may overtake each other on a server.
   const overtaken = engine().name === 'SQLite' ? 0 : taskConcurrency * 4
   expect(Math.max(...order.map((n, at) => Math.abs(n - at)))).toBeLessThanOrEqual(overtaken)
   expect(Math.max(...taken)).toBeLessThanOrEqual(taskConcurrency)
@@ -99,7 +98,7 @@ test('while the store refuses to hand out tasks, a backlog is tried again at a p
   store.claimTask = async (taskId) => {
     if (isWell) return await claimTask(taskId)
     refused++
-    // A disk fails in a later turn of the event loop.
+    // A disk fails in a later tick.
     await new Promise((resolve) => setImmediate(resolve))
     throw new Error('no space left on device')
   }
@@ -107,7 +106,7 @@ test('while the store refuses to hand out tasks, a backlog is tried again at a p
   setTimeout(() => (isWell = true), 2500)
   await expect.poll(() => isWell, soon).toBe(true)
   expect(refused).toBeGreaterThan(0)
-  // About one round of what memory holds per second; without a pause there are tens of thousands.
+  // About one batch per second; without a pause there would be tens of thousands.
   expect(refused).toBeLessThan(1000)
   expect(runner.takenCount).toBeLessThanOrEqual(taskConcurrency)
   await expect.poll(() => countOpen(store, userId), soon).toBe(0)

@@ -8,11 +8,11 @@ import { runErrand, startProcess } from '../support/test-process.ts'
 import { newDataDir } from '../support/test-service.ts'
 import { until, waitMsMax } from '../support/until.ts'
 
-// A start that cannot be served says in one line what happened and what to do; one that can be, but badly, says it in the log.
+// A failed start reports cause and remedy in one line. A degraded start logs them.
 
 const another = 65_534
 const isRoot = process.getuid?.() === 0
-/** Root as somebody who may not do what modes and owners forbid. */
+/** Makes root subject to file modes and owners. */
 const asAnybody = isRoot ? ['setpriv', '--bounding-set=-dac_override,-dac_read_search'] : []
 const failureOf = (options: Parameters<typeof startProcess>[0]) =>
   startProcess(options).then(
@@ -102,7 +102,7 @@ test('a service whose shell of npx was ended ends too', async () => {
   const server = await startProcess({
     dataDir,
     env: { npm_lifecycle_event: 'npx' },
-    // Not replaced by its command, since it has another one after it.
+    // The shell stays, because another command follows.
     under: ['sh', '-c', '"$@"; true', 'sh'],
     onSpawn: (child) => (shell = child),
   })
@@ -114,7 +114,7 @@ test('a service whose shell of npx was ended ends too', async () => {
 
 test('a Node that is too old says so before anything is loaded', async () => {
   const entry = new URL('../../server/errand.cjs', import.meta.url)
-  // What the entry asks Node for; an old one has no other answer.
+  // The entry checks only this value, so faking it simulates an old Node.
   const script = `Object.defineProperty(process.versions, 'node', { value: '16.20.2' }); require(${JSON.stringify(entry.pathname)})`
   const child = spawn(process.execPath, ['-e', script], { stdio: ['ignore', 'ignore', 'pipe'] })
   let said = ''

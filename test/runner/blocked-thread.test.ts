@@ -49,7 +49,7 @@ test('a thread that does not answer when a run is out of time is replaced; runs 
   await Promise.all([untilBegun(beside), untilBegun(retried)])
   const { body: spinning } = await service.createTask(key, 'rogue.spin', { begun: spin.begun })
   await untilBegun(spin)
-  // Sent while the thread is not yet known to be blocked, and so never begun by it.
+  // Sent before the block is detected, so the thread never starts it.
   const { body: behind } = await service.createTask(key, 'rogue.echo', { sent: 'behind' })
 
   const read = async (taskId: string) => (await service.get(`/api/tasks/${taskId}?wait=20`, key)).body
@@ -82,7 +82,7 @@ test('a run with little time that blocks its thread for ever does not take the r
   const { body: behind } = await service.createTask(key, 'rogue.echo', { sent: 'behind' })
   const read = async (taskId: string) => (await service.get(`/api/tasks/${taskId}?wait=20`, key)).body
   expect(await read(spinning.taskId)).toMatchObject({ status: 'failed', error: { code: 'AGENT_TIMEOUT' } })
-  // Both have five minutes of their own.
+  // Both have their own five minutes.
   expect(await read(behind.taskId)).toMatchObject({ status: 'completed', response: { sent: 'behind' } })
   expect(await read(held.taskId)).toMatchObject({ status: 'failed', error: { code: 'AGENT_INTERRUPTED' } })
   await expectSound(service, key)
@@ -96,7 +96,7 @@ test('runs that a blocked thread has not begun go to another thread and are not 
   const holds = [0, 1, 2, 3].map(() => signalFiles(service.dataDir))
   const { body: blocked } = await service.createTask(key, 'rogue.block', block)
   await untilBegun(block)
-  // The blocked thread is not known to be so yet, and has the fewest runs when the second of these is given out.
+  // The block is not detected yet, and the thread has the fewest runs when the second of these is assigned.
   const created = await Promise.all(holds.map((files) => service.createTask(key, 'rogue.hold', files)))
   await Promise.all(holds.map(untilBegun))
   expect((await service.get(`/api/tasks/${blocked.taskId}`, key)).body.status).toBe('processing')

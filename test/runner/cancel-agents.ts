@@ -2,13 +2,13 @@ import { setTimeout as pause } from 'node:timers/promises'
 import { z } from 'zod'
 import { defineConfig, defineEndpoint } from '../../server/agents/config/define-config.ts'
 
-/** What runs of these agents did, by task. */
+/** Task ids by what their runs did. */
 export type Watched = { begun: Set<string>; stopped: Set<string>; atWork: Set<string> }
 
 const priceUsd = '0.0100'
 const params = z.object({ ms: z.number().default(60_000) })
 
-/** Agents of one process that say what they are at; `slow` heeds its signal, `deaf` ends in its own time. */
+/** In-process agents that record their runs: `slow` obeys its signal, `deaf` ignores it. */
 export function cancelAgents() {
   const watched: Watched = { begun: new Set(), stopped: new Set(), atWork: new Set() }
   const slow = async ({

@@ -30,7 +30,6 @@ test('a task at work is canceled: its agent is stopped, all who wait are told on
   for (const { body } of await Promise.all(waiting)) expect(body).toEqual(answer.body)
   await expect.poll(() => watched.stopped.has(taskId), soon).toBe(true)
   expect(await moneyOf(service, key, taskId)).toEqual(refundedOnce)
-  // Once more, it stays as it is.
   expect(await cancel(service, key, taskId)).toMatchObject({ status: 200, body: answer.body })
   expect(await moneyOf(service, key, taskId)).toEqual(refundedOnce)
   expect((await service.app.store.verifyLedger()).differences).toEqual([])
@@ -99,7 +98,7 @@ test('tasks that are canceled at any instant leave no agent at work, no second r
   const { key, userId } = await service.createPerson()
   const endpoints = ['work.slow', 'work.retried']
   const one = async (n: number) => {
-    // Some never end by themselves, and some have ended before.
+    // Some never end on their own, others may have ended already.
     const ms = n % 4 === 0 ? 60_000 : n % 30
     const taskId = await created(service, key, endpoints[n % 2]!, { params: { ms } })
     if (n % 4 === 3) await service.get(`/api/tasks/${taskId}?wait=20`, key)
@@ -195,7 +194,7 @@ test('a request may shorten the time of its run, and not lengthen it', async () 
       message: 'timeoutSeconds: Must be at most 300, the time that tasks of work.slow have',
     })
   }
-  // It would be a way to stop an agent that is not to be stopped.
+  // Otherwise it could stop an agent that must not be stopped.
   const bound = await service.post('/api/tasks', { endpointId: 'work.bound', params: {}, timeoutSeconds: 1 }, { key })
   expect(bound).toMatchObject({ status: 400, body: { details: [{ path: 'timeoutSeconds' }] } })
   for (const [field, value] of [
@@ -246,7 +245,7 @@ test('a thread that an agent blocks is replaced some seconds after the cancel, a
   await untilBegun(files)
   expect((await cancel(service, key, taskId)).body).toMatchObject(canceled)
   expect(await moneyOf(service, key, taskId)).toEqual(refundedOnce)
-  // The only thread is blocked for good: the next task is run by the one that takes its place.
+  // The only thread is blocked for good; its replacement runs the next task.
   expect(await service.runTask(key, 'rogue.echo', { next: true })).toMatchObject({ status: 'completed' })
   await service.stop()
 })
@@ -265,7 +264,7 @@ test('a cancel, or a short time, of a run in a blocked thread does not end the r
   const own = await created(service, impatient.key, 'rogue.block', { params: blocking })
   await untilBegun(blocking)
   expect((await cancel(service, impatient.key, own)).body).toMatchObject(canceled)
-  // Runs that come meanwhile are taken by the thread that takes its place.
+  // The replacement takes new runs meanwhile.
   expect(await service.runTask(impatient.key, 'rogue.echo', {})).toMatchObject({ status: 'completed' })
   writeFileSync(held.release, '')
   writeFileSync(blocking.release, '')

@@ -9,10 +9,10 @@ import { besideServer, openAccount, ProcessClient } from './process-client.ts'
 
 const env = { ERRAND_EXECUTIONS_PER_MINUTE: '0' }
 const text = 'x'.repeat(10_000)
-/** With these the database is many times larger than what a copy step by step takes at once. */
+/** Makes the database many times larger than a backup step. */
 const tasksBefore = 500
 
-/** Tasks that have been admitted and wait for a server. */
+/** Tasks admitted while no server runs. */
 function admitMany(dataDir: string, userId: string): Promise<string[]> {
   const ids = Array.from({ length: tasksBefore }, () => newId('task', Date.now()))
   return besideServer(dataDir, async (store) => {
@@ -40,7 +40,7 @@ test('a backup under load ends, holds what was there when it began, and its ledg
   isLoading = false
   await load
   expect(JSON.parse(written)).toEqual({ file, payloads: `${file}.payloads` })
-  // It holds everybody's data.
+  // It contains all users' data.
   expect(statSync(file).mode & 0o077).toBe(0)
   expect(await server.end('SIGTERM')).toBe(0)
 

@@ -18,7 +18,6 @@ const counts = (reencrypted: number, unchanged: number, unreadable: string[] = [
 
 type Failure = { code: number; stdout: string; stderr: string }
 
-/** The answer of `secret rotate --json`, with the exit code. */
 async function rotate(dataDir: string, own: Record<string, string> = {}): Promise<{ code: number; counts: object }> {
   const args = ['secret', 'rotate', '--data', dataDir, '--json']
   const { code, stdout } = await runErrand(args, own).then(
@@ -35,14 +34,14 @@ function sealedOf(dataDir: string): Promise<ConnectorRecord[]> {
   return besideServer(dataDir, (store) => store.sealedConnectors({ afterId: '', limit: 1000 }))
 }
 
-/** The tokens of all connectors, read with that secret alone. */
+/** Tokens of all connectors that this secret alone decrypts. */
 async function tokensUnder(dataDir: string, current: string): Promise<string[]> {
   const vault = new SecretVault(() => ({ current, previous: [] }))
   const records = await sealedOf(dataDir)
   return records.map(({ id: connectorId, sealed, userId }) => vault.open(sealed!, { userId, connectorId })['token']!)
 }
 
-/** Keeps connectors with the tokens `token-0`, … as a server with that secret would, in order of their ids. */
+/** Stores connectors with tokens `token-0`, … as a server with that secret would, ordered by id. */
 async function keep(dataDir: string, secret: string, { count = 1, from = 0 } = {}): Promise<string[]> {
   const { userId } = await openAccount(dataDir, `person-${from}@example.com`)
   const vault = new SecretVault(() => ({ current: secret, previous: [] }))
@@ -114,7 +113,7 @@ test('what sign-ins gave is encrypted anew, for the same connector, owner and is
   rmSync(dataDir, { recursive: true })
 })
 
-/** Makes connectors of a server process and tests them, at a server that notes which tokens came. */
+/** Creates connectors on a server process and tests them against a server that records tokens. */
 async function startConnecting(service: ServerProcess, key: string) {
   const server = await startStubMcpServer()
   const call = async (method: string, path: string, body?: object): Promise<any> => {
@@ -128,7 +127,7 @@ async function startConnecting(service: ServerProcess, key: string) {
       const auth = { type: 'bearer', token: `token-of-${name}` }
       return (await call('POST', '/api/connectors', { name, url: server.url, auth })).id
     },
-    /** The token that the service sends for that connector. */
+    /** The token that the service sends for this connector. */
     tokenOf: async (id: string): Promise<string | undefined> => {
       server.seen.length = 0
       expect(await call('POST', `/api/connectors/${id}/test`)).toMatchObject({ status: 'ok' })
@@ -146,7 +145,7 @@ test('a server that runs goes on reading and encrypting through rotations, witho
   const ids: string[] = []
   for (const [rounds, name] of names.entries()) {
     ids.push(await connecting.create(name))
-    // What is encrypted after a rotation is under the new secret, though nothing was read since.
+    // New encryptions use the new secret, although it was not reread.
     const current = linesOf(dataDir)[0]!
     expect(await tokensUnder(dataDir, current)).toEqual(names.slice(0, rounds + 1).map((one) => `token-of-${one}`))
     for (const [n, id] of ids.entries()) expect(await connecting.tokenOf(id)).toBe(`token-of-${names[n]}`)
@@ -192,7 +191,7 @@ test('connectors whose secrets cannot be read are named, exit 1, are left as the
   const failure = await runErrand(['secret', 'rotate', '--data', dataDir], change).catch((error: Failure) => error)
   expect(failure).toMatchObject({ code: 1, stdout: expect.stringMatching(/^0 secrets .*, 2 were/) })
   for (const id of lost) expect((failure as Failure).stdout).toContain(`${id} is under a secret that is not known`)
-  // With their secret they are read again.
+  // With their secret they are readable again.
   expect(await rotate(dataDir, { ERRAND_SECRET: given.second, ERRAND_SECRET_PREVIOUS: given.third })).toEqual({
     code: 0,
     counts: counts(2, 2),
@@ -219,7 +218,7 @@ test('a rotation after one that was cut off before it encrypted anything loses n
   const dataDir = newDataDir()
   const [first, second] = ['the-secret-of-the-directory', 'the-one-that-was-to-follow']
   await keep(dataDir, first, { count: 2 })
-  // The new secret is in its place, and everything is under the old one.
+  // The new secret is in the file, but everything is encrypted with the old one.
   writeFileSync(fileOf(dataDir), `${second}\n${first}\n`)
   expect(await rotate(dataDir)).toEqual({ code: 0, counts: counts(2, 0) })
   expect(await tokensUnder(dataDir, linesOf(dataDir)[0]!)).toEqual(['token-0', 'token-1'])

@@ -14,7 +14,7 @@ async function failureOf(args: string[]): Promise<Failure> {
   )
 }
 
-/** Runs two commands at a time, so that a table of them is quick and the machine is not flooded. */
+/** Runs two commands at a time, as a compromise between speed and load. */
 async function failuresOf(commands: string[][]): Promise<Map<string[], Failure>> {
   const failures = new Map<string[], Failure>()
   const left = [...commands]

@@ -8,13 +8,13 @@ import { besideServer, openAccount, ProcessClient } from './process-client.ts'
 import { soon } from './task-checks.ts'
 
 const env = { ERRAND_EXECUTIONS_PER_MINUTE: '0', ERRAND_ABUSE_FAILURES: '0', ERRAND_TASK_CONCURRENCY: '16' }
-/** On a server a round takes longer. */
+/** A server's rounds take longer. */
 const killsAfter = engine().name === 'SQLite' ? [30, 55, 80, 105, 130] : [30, 55, 80]
 const clients = 8
 
 type Created = { taskId: string; endpointId: string }
 
-/** Short and long runs, some that may be repeated, some that fail, some with large payloads. */
+/** Short and long runs: some retryable, some failing, some with large payloads. */
 function work(n: number): [string, object] {
   const kinds: [string, object][] = [
     ['test.echo', { n }],
@@ -26,7 +26,7 @@ function work(n: number): [string, object] {
   return kinds[n % kinds.length]!
 }
 
-/** Creates tasks until the server is gone; resolves with those that it answered 200. */
+/** Creates tasks until the server is gone; resolves with those answered with 200. */
 async function load(server: ServerProcess, key: string, killAfter: number): Promise<Created[]> {
   const client = new ProcessClient(server.url, key)
   const accepted: Created[] = []
@@ -43,7 +43,7 @@ async function load(server: ServerProcess, key: string, killAfter: number): Prom
       if (!answer) return
       expect(answer.status).toBe(200)
       accepted.push({ taskId: answer.body.taskId, endpointId })
-      // In the middle of the load: the other clients have requests under way, and agents are at work.
+      // During the load: other clients have requests in flight, and agents are running.
       if (accepted.length === killAfter) exited = killAtWork()
     }
   }
@@ -90,7 +90,7 @@ test('after kill -9 under load every accepted task is completed and charged once
         if (task?.error?.code === 'AGENT_INTERRUPTED') interrupted.push(task)
       }
     }
-    // The crashes did come in the middle of runs, and what may be run three times was.
+    // The crashes hit running tasks, and retryable ones ran three times.
     expect(interrupted.length).toBeGreaterThan(0)
     for (const task of interrupted) expect(task.attempt).toBe(task.endpointId === 'test.retried' ? 3 : 1)
   })

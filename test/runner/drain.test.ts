@@ -97,7 +97,7 @@ test('a task that is being taken up when the stop begins has its time to finish'
   const stopping = Promise.withResolvers<{ stopped: Promise<void> }>()
   store.claimTask = (taskId) => {
     const claimed = claimTask(taskId)
-    // In the same turn of the event loop: before the claim is committed.
+    // In the same tick, before the claim is committed.
     queueMicrotask(() => stopping.resolve({ stopped: service.stop() }))
     return claimed
   }
@@ -123,7 +123,7 @@ test('an agent that runs inline and never ends does not hold up a stop, whenever
   store.claimTask = async (taskId) => {
     const claimed = await claimTask(taskId)
     const stopped = service.stop()
-    // The drain time is over before the run begins.
+    // The drain time ends before the run starts.
     service.app.hasten()
     stopping.resolve({ stopped })
     return claimed

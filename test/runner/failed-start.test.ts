@@ -21,7 +21,7 @@ test('a start that cannot settle what a crash left behind waits until it can, an
   let isReady = false
   const starting = startProcess({ dataDir, config: rogueFile })
   void starting.then(() => (isReady = true))
-  // That something does not happen cannot be awaited; a start takes a second.
+  // Absence cannot be awaited; a start takes a second.
   await new Promise((resolve) => setTimeout(resolve, 3000))
   expect(isReady).toBe(false)
   db.exec('INSERT INTO counters SELECT * FROM kept; DROP TABLE kept')

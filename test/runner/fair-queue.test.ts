@@ -7,7 +7,7 @@ import { soon, unlimited } from './task-checks.ts'
 
 const flood = 10_000
 
-/** Runs that say whose they are, and last until the test ends them one by one. */
+/** Runs that record their owner and last until the test ends them one by one. */
 function heldRuns() {
   const begun: string[] = []
   const running: (() => void)[] = []
@@ -25,7 +25,7 @@ function heldRuns() {
   return { begun, config, endNext: () => running.shift()!() }
 }
 
-/** Tasks that wait, written at once; of their money nothing is told. */
+/** Inserts waiting tasks in bulk, without their money. */
 async function writeWaiting({ dataDir }: TestService, userId: string, count: number): Promise<void> {
   const raw = await engine().openRaw(dataDir)
   await raw.query(`WITH RECURSIVE numbers (n) AS (SELECT 1 UNION ALL SELECT n + 1 FROM numbers WHERE n < ${count})
@@ -46,7 +46,7 @@ async function flooded(taskConcurrency: number) {
   const submit = async (key: string, of: string) => {
     expect((await service.createTask(key, 'runs.hold', { of })).status).toBe(200)
   }
-  /** One slot becomes free, and the next task takes it. */
+  /** Frees one slot and waits until the next task takes it. */
   const nextSlot = async () => {
     const before = begun.length
     endNext()
@@ -64,7 +64,7 @@ test('a task is begun in one of the next two slots, though another user has 10,0
     expect([await nextSlot(), await nextSlot()]).toContain('light')
     await nextSlot()
   }
-  // Of several, each waits for one task of everybody else.
+  // Each of several waits for one task of every other user.
   for (let n = 0; n < 4; n++) await submit(key, 'light')
   const slots: string[] = []
   for (let slot = 0; slot < 8; slot++) slots.push(await nextSlot())

@@ -9,7 +9,7 @@ import { signalFiles, soon, unlimited, untilBegun } from './task-checks.ts'
 
 const options = { config: rogueAgents, limits: { ...unlimited, taskConcurrency: 1 } }
 
-/** Counts the waits that are open, and keeps the signal of each; the waits themselves are the service's own. */
+/** Counts open long polls and records their signals. */
 function watchWaits(service: TestService): { open: () => number; begun: () => number; listeners: () => number } {
   const { ends } = service.app.services.tasks
   const wait = ends.wait.bind(ends)
@@ -51,7 +51,7 @@ test('a wait is answered when the task ends, by success or by failure, and leave
   expect(second).toEqual(first)
   expect(third).toMatchObject({ status: 'failed', error: { code: 'AGENT_ERROR' } })
   expect([waits.open(), waits.listeners()]).toEqual([0, 0])
-  // A task that has ended is answered without a wait.
+  // An ended task is returned without waiting.
   await service.get(`/api/tasks/${held.taskId}?wait=60`, key)
   expect(waits.begun()).toBe(3)
   await service.stop()

@@ -217,7 +217,7 @@ test('a service is read no faster than its parts are taken', async () => {
     response.writeHead(200, streaming)
     for (; written < total; written += line.length) {
       if (response.write(line)) continue
-      // Nothing has drained though the loop has turned many times: the buffers between the two are full.
+      // Nothing drained during many ticks: all buffers are full.
       const stall = setTimeout(() => hasStalled.resolve(), 500)
       await new Promise((resolve) => response.once('drain', resolve))
       clearTimeout(stall)

@@ -24,7 +24,7 @@ import {
 
 const hello = '{"type":"text","delta":"Hello"}\n'
 
-/** The time that a request was signed at, after the signature has been found right. */
+/** Verifies the signature and returns its time. */
 function verify(request: { headers: NodeJS.Dict<string | string[]>; text: string }): number {
   const { headers, text } = request
   const key = Buffer.from(secret.slice('whsec_'.length), 'base64')
@@ -49,7 +49,6 @@ test('tasks and chats are signed over their id, their time and the bytes of thei
   }
 })
 
-/** An address where nothing listens. */
 async function refusingUrl(): Promise<string> {
   const service = await startTcpService(() => {})
   await service.stop()
@@ -235,7 +234,7 @@ test('a service that takes connections and does not shake hands is tried three t
 
 const opensslTest = testNeeding('openssl', missingCommand('openssl', 'version'))
 
-/** A certificate that nobody has signed but itself, for that name. */
+/** A self-signed certificate for that name. */
 function makeCertificate(name: string): { key: string; cert: string } {
   const folder = mkdtempSync(join(tmpdir(), 'errand-cert-'))
   const [key, cert] = [join(folder, 'key.pem'), join(folder, 'cert.pem')]

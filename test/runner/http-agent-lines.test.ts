@@ -18,7 +18,7 @@ import { moneyOf, soon, unlimited } from './task-checks.ts'
 
 const metering = { prices: { page: 20 }, cap: 100 }
 
-/** What a metered task makes of the answer: its value or failure, and what it told and charged. */
+/** Result of a metered task: value or failure, progress and charges. */
 async function outcomeOf(answer: ServiceAnswer) {
   const service = await startAgentService(answer)
   const told: unknown[] = []
@@ -54,7 +54,7 @@ test('lines tell progress and charge events, and the result among them is the va
   expect(outcome).toMatchObject({
     value: { words: 2 },
     told: [{ fraction: 0.5, message: 'half', data: [1] }],
-    // What comes after the result is not read.
+    // Lines after the result are not read.
     usage: { page: 3 },
   })
   expect(outcome.asked).toMatchObject({ type: 'task', pricing: { events: { page: '0.0020' }, maxUsd: '0.0100' } })
@@ -103,7 +103,7 @@ test('a line that is too long, or has too many values, fails the task before it 
   expect(await outcome(cut, {})).toMatch(/closed the connection before its answer was complete/)
 })
 
-/** A service that has begun to answer with a line and goes on until it is left. */
+/** A service that sends a first line and continues until the client leaves. */
 async function startEndless(): Promise<AgentService & { left: () => number }> {
   let left = 0
   const service = await startAgentService(async (response) => {

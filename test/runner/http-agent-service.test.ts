@@ -9,11 +9,11 @@ const configFile = fileURLToPath(new URL('./remote-agents.ts', import.meta.url))
 
 type World = { remote: AgentService; service: TestService; person: Person; stop: () => Promise<void> }
 
-/** The whole service with its agents in threads, and a service of an agent that answers like that. */
+/** The complete service with agents in threads, and an HTTP agent with this response. */
 async function startWorld(answer: ServiceAnswer): Promise<World> {
   const remote = await startAgentService(answer)
   process.env[remoteUrlVariable] = remote.url
-  // The threads read the address from the environment that they are started with; the catalogue needs none.
+  // The threads read the URL from their environment; the catalogue does not need it.
   const service = await startService({ config: remoteAgents, configFile, limits: { executionsPerMinute: 0 } })
   const person = await service.createPerson({ balanceUsd: '1.0000' })
   const stop = async () => {

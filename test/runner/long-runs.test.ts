@@ -9,7 +9,7 @@ import { openAccount, ProcessClient } from './process-client.ts'
 import { chargedOnce, moneyOf, refundedOnce, soon, unlimited } from './task-checks.ts'
 
 const noted = fileURLToPath(new URL('../faults/noted-agents.ts', import.meta.url))
-/** Which runs began and ended, without by whom and when. */
+/** Starts and ends of runs, without process and time. */
 function linesOf(file: string): string[] {
   const lines = existsSync(file) ? readFileSync(file, 'utf8').split('\n').slice(0, -1) : []
   return lines.map((line) => line.split(' ').slice(0, 2).join(' '))
@@ -23,7 +23,7 @@ test('a run that is longer than every period of the service runs once, beside a 
   })
   const { key } = await service.createPerson()
   const file = join(service.dataDir, 'runs')
-  // The queue is read again every second after a failure, and a thread is asked for a sign of life every two.
+  // The queue is reread a second after a failure, and threads are pinged every two seconds.
   const { body } = await service.createTask(key, 'noted.once', { file, ms: 4500 })
   const short = Array.from({ length: 40 }, () => service.createTask(key, 'noted.again', { file, ms: 20 }))
   const ids = (await Promise.all(short)).map((answer) => answer.body.taskId as string)
@@ -49,7 +49,7 @@ test('a run without retries that was under way at kill -9 is never made again; i
     const client = new ProcessClient(server.url, key)
     const ended = (await client.get(`/api/tasks/${body.taskId}?wait=20`)).body
     expect(ended).toMatchObject({ status: 'failed', error: { code: 'AGENT_INTERRUPTED' } })
-    // What comes after it in the queue has run, so it would have run by now.
+    // A later task has run, so this one would have run by now.
     expect((await client.runTask('test.echo', {})).status).toBe('completed')
     expect((await client.get('/api/account')).body.balanceUsd).toBe(restart === 0 ? '999.9900' : '999.9800')
     await server.end('SIGTERM')

@@ -1,6 +1,5 @@
-// What an agent may throw or return, by name. Every one is met by the service as it comes out of the agent's thread.
+// Values that an agent may throw or return, by name. The service receives each as it leaves the agent's thread.
 
-/** Throws the value of that name. */
 export function throwValue(what: string): never {
   throw thrown[what]!()
 }
@@ -80,7 +79,7 @@ const returned: Record<string, () => unknown> = {
   symbol: () => Symbol('a symbol'),
   circular: () => circular(),
   deep: () => deep(100_000),
-  // An agent thread can still write this one; the thread that serves has less of a stack.
+  // An agent thread can still serialize this one; the main thread has a smaller stack.
   fairlyDeep: () => deep(6000),
   throwingToJson: () => ({ toJSON: () => throwNow() }),
   toJsonOfNothing: () => ({ toJSON: () => undefined }),

@@ -5,7 +5,7 @@ import { unlimited } from './task-checks.ts'
 
 const bytesOf = (value: unknown) => Buffer.byteLength(JSON.stringify(value))
 
-/** Params whose JSON has exactly that many bytes, of characters of one to four bytes. */
+/** Params whose JSON has exactly that many bytes, with characters of one to four bytes. */
 function paramsOf(bytes: number): { text: string } {
   const unit = 'aé€😀'
   const text = unit.repeat(Math.floor((bytes - 11) / Buffer.byteLength(unit)))
@@ -14,7 +14,7 @@ function paramsOf(bytes: number): { text: string } {
   return params
 }
 
-/** A link without the address that it was made for, and its parts. */
+/** Follows a link after checking its prefix. */
 function download(service: TestService, link: string, method = 'GET', headers: Record<string, string> = {}) {
   expect(link.startsWith(`${service.url}/api/payloads/pay_`)).toBe(true)
   return service.request(method, link.slice(service.url.length), { headers })
@@ -41,7 +41,7 @@ test('a request and a response of 16,384 bytes are inline, and of 16,385 bytes p
     expect(JSON.stringify(whole.body)).toBe(json)
   }
   expect(stored.requestUri).not.toBe(stored.responseUri)
-  // An agent is given the whole, whichever way it is kept.
+  // Agents get the complete value however it is stored.
   const value = { value: 'x'.repeat(20_000) }
   const { responseUri } = await service.runTask(key, 'test.value', value)
   expect((await download(service, responseUri)).body).toBe(value.value)
@@ -51,7 +51,7 @@ test('a request and a response of 16,384 bytes are inline, and of 16,385 bytes p
 test('a preview never ends with half a character', async () => {
   const service = await startService({ limits: unlimited })
   const { key } = await service.createPerson()
-  // The 1,024th character begins at each offset of a pair in turn.
+  // The 1,024th character starts at each offset of a surrogate pair.
   for (let before = 0; before < 3; before++) {
     const value = 'b'.repeat(before) + '😀'.repeat(6000)
     const { request, response } = await service.runTask(key, 'test.value', { value })
@@ -59,7 +59,7 @@ test('a preview never ends with half a character', async () => {
     expect(request).toBe([...JSON.stringify({ value })].slice(0, 1024).join(''))
     expect(`${request}${response}`.isWellFormed()).toBe(true)
   }
-  // Characters that JSON writes with six others count as one in the preview of a text.
+  // Characters with JSON escapes count as one in a text preview.
   const { response } = await service.runTask(key, 'test.value', { value: '\u0001"\\'.repeat(3000) })
   expect(response).toBe('\u0001"\\'.repeat(3000).slice(0, 1024))
   await service.stop()
@@ -116,7 +116,7 @@ test('403 when a link has expired or was changed; reading the task again gives o
     change('expires', ''),
     `${task.requestUri}&expires=${expires}`,
     task.requestUri.split('?')[0],
-    // The signature of one payload opens no other.
+    // A payload's signature is invalid for any other.
     task.requestUri.replace(/pay_\w+/, /pay_\w+/.exec(task.responseUri)![0]),
   ]
   for (const each of wrong) {

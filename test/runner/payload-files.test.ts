@@ -27,7 +27,7 @@ test('a refused request and a repeated one leave no payload behind', async () =>
   expect((await service.createTask(key, 'test.typed', large)).status).toBe(400)
   expect(await stored.ids()).toEqual([])
   const repeated = { 'Idempotency-Key': 'once' }
-  // This endpoint answers little, so that the only payloads are those of requests.
+  // This endpoint returns little, so the only payloads are request payloads.
   const first = await service.createTask(key, 'test.free', large, repeated)
   const second = await service.createTask(key, 'test.free', large, repeated)
   expect(second.body).toEqual(first.body)
@@ -37,7 +37,7 @@ test('a refused request and a repeated one leave no payload behind', async () =>
   await service.createTask(key, 'test.free', large)
   expect((await service.createTask(key, 'test.free', large)).status).toBe(429)
   expect(await stored.ids()).toHaveLength(3)
-  // Not even for a moment: a user without balance could fill the disk.
+  // Not even briefly: a user without balance could fill the disk.
   expect(writes).toBe(3)
   await service.stop()
 })
@@ -106,7 +106,7 @@ test('the collection of orphans removes what is old and nothing names, and spare
   expect(left.includes(orphan)).toBe(false)
   expect(await payloads.read(unsettled, digest)).toBe('{"not":"named yet"}')
   expect(await payloads.read(young, null)).toBe('{"young":true}')
-  // Once it will never be named, it goes at once.
+  // A payload that will never be referenced is deleted immediately.
   await payloads.release(unsettled, true)
   expect(await stored.ids()).toHaveLength(3)
   await service.stop()

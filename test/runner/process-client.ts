@@ -5,7 +5,7 @@ import { scopes } from '../../server/store/records.ts'
 import type { Store } from '../../server/store/store.ts'
 import { engine } from '../support/test-engine.ts'
 
-/** Work on the store of a data directory whose server is another process, or is not running. */
+/** Uses the store of a data directory whose server is another process or stopped. */
 export async function besideServer<Result>(dataDir: string, work: (store: Store) => Promise<Result>): Promise<Result> {
   const store = await engine().openBeside(dataDir, resolveLimits({ executionsPerMinute: 0 }, {}))
   try {
@@ -15,7 +15,7 @@ export async function besideServer<Result>(dataDir: string, work: (store: Store)
   }
 }
 
-/** A user with a key and a balance, 1,000 USD when none is said, in that data directory. */
+/** A user with a key and a balance, by default 1,000 USD. */
 export function openAccount(
   dataDir: string,
   email = 'person@example.com',
@@ -34,7 +34,6 @@ export function openAccount(
 
 export type ProcessAnswer = { status: number; headers: Headers; body: any }
 
-/** A user's view of a server process. */
 export class ProcessClient {
   readonly #url: string
   readonly #key: string
@@ -52,7 +51,7 @@ export class ProcessClient {
     return this.#send('/api/tasks', { method: 'POST', body: JSON.stringify({ endpointId, params }) })
   }
 
-  /** Creates a task, which must be accepted, and reads it when it has ended. */
+  /** Creates a task, which must be accepted, and reads it once it has ended. */
   async runTask(endpointId: string, params: unknown = {}): Promise<any> {
     const created = await this.createTask(endpointId, params)
     if (created.status !== 200) throw new Error(`not accepted: ${created.status} ${JSON.stringify(created.body)}`)
@@ -68,7 +67,7 @@ export class ProcessClient {
   }
 }
 
-/** The body of an answer; with a body the request is a POST. */
+/** The response body; with a request body the method is POST. */
 export async function send({ url }: ServerProcess, key: string, path: string, body?: unknown): Promise<any> {
   const response = await fetch(url + path, {
     headers: { Authorization: `Bearer ${key}`, 'Content-Type': 'application/json' },

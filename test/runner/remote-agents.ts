@@ -1,11 +1,11 @@
 import { defineConfig } from '../../server/agents/config/define-config.ts'
 
-/** The address of the service that the test started, which is known only then. */
+/** URL of the test's service, known only at run time. */
 export const remoteUrlVariable = 'TEST_REMOTE_AGENT_URL'
 
 const endpoint = { priceUsd: '0.0100', params: { type: 'object' } }
 
-/** An agent whose service a test is; a configuration file for threads. */
+/** An agent whose service is a test; a configuration file for threads. */
 export default defineConfig({
   agents: [
     {

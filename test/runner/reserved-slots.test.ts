@@ -21,7 +21,7 @@ test('long tasks of one user leave an eighth of the slots to users with fewer', 
   await expect.poll(counts, soon).toEqual([14, 0, 0])
   await submit('few', 5)
   await expect.poll(counts, soon).toEqual([14, 2, 0])
-  // Whatever becomes free goes to a user with fewer.
+  // Free slots go to a user with fewer tasks.
   await submit('third', 1)
   end('many')
   await expect.poll(counts, soon).toEqual([13, 2, 1])
@@ -29,7 +29,7 @@ test('long tasks of one user leave an eighth of the slots to users with fewer', 
   await expect.poll(counts, soon).toEqual([13, 2, 1])
   end('few', 2)
   await expect.poll(counts, soon).toEqual([13, 2, 1])
-  // The other user's tasks have ended, so all but the last slots are open again.
+  // The other user's tasks have ended, so all but the last slots are available again.
   end('few', 2)
   end('third')
   await expect.poll(counts, soon).toEqual([14, 0, 0])

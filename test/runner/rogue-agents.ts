@@ -6,14 +6,14 @@ import { z } from 'zod'
 import { defineConfig, defineEndpoint } from '../../server/agents/config/define-config.ts'
 import { returnValue, throwValue } from './odd-values.ts'
 
-// Agents that misbehave, as a configuration file for threads. Files tell a test how far a run is, and tell a run to go
-// on, because a blocked thread can neither send nor receive.
+// Misbehaving agents, as a configuration file for threads. They communicate through files, because a blocked thread can
+// neither send nor receive.
 
 const priceUsd = '0.0100'
 const anything = z.record(z.string(), z.unknown())
 const what = z.object({ what: z.string() })
 const files = z.object({
-  /** Written when the run has begun. */
+  /** Written when the run starts. */
   begun: z.string(),
   /** The run ends when this file exists. */
   release: z.string(),

@@ -29,7 +29,7 @@ test('AGENT_TIMEOUT and a refund for an agent that ignores its signal; its threa
   })
   expect(await moneyOf(service, key, task.id)).toEqual(refundedOnce)
   await expect.poll(threadOf, { timeout: 20_000, interval: 100 }).not.toBe(first)
-  // The run beside it has gone on where it was.
+  // The other run has continued.
   expect((await service.get(`/api/tasks/${held.taskId}`, key)).body.status).toBe('processing')
   writeFileSync(files.release, '')
   expect((await service.get(`/api/tasks/${held.taskId}?wait=20`, key)).body).toMatchObject({

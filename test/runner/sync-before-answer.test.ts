@@ -9,11 +9,11 @@ import { openAccount, ProcessClient } from './process-client.ts'
 import { rogueFile, signalFiles, untilBegun } from './task-checks.ts'
 
 const main = fileURLToPath(new URL('../../server/main.ts', import.meta.url))
-// Also where the system forbids tracing, as some containers do.
+// Also if the system forbids tracing, as some containers do.
 const missing = missingCommand('strace', '-o', '/dev/null', 'true')
 const created = 20
 
-/** Serves under strace, which writes the reads, writes and syncs of the main thread, with the files they go to. */
+/** Serves under strace, which logs the main thread's reads, writes and syncs with their files. */
 async function startTraced(dataDir: string, trace: string) {
   const calls = 'trace=read,write,writev,fsync,fdatasync'
   const serveArgs = [main, 'serve', '--data', dataDir, '--config', rogueFile, '--port', '0', '--json']
@@ -33,7 +33,7 @@ async function startTraced(dataDir: string, trace: string) {
   return {
     url,
     stop: async () => {
-      // strace itself blocks the signal, so the group gets it.
+      // strace blocks the signal, so the group gets it.
       process.kill(-child.pid!, 'SIGTERM')
       await exited
     },
@@ -48,7 +48,7 @@ testNeeding('strace', missing)(
     const { key } = await openAccount(dataDir)
     const server = await startTraced(dataDir, trace)
     const client = new ProcessClient(server.url, key)
-    // One run takes the only slot, so that nothing but the requests below is written.
+    // One run occupies the only slot, so that only the requests below are written.
     const files = signalFiles(dataDir)
     await client.createTask('rogue.hold', files)
     await untilBegun(files)

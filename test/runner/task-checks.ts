@@ -7,10 +7,10 @@ import type { TestService } from '../support/test-service.ts'
 
 export const rogueFile = fileURLToPath(new URL('./rogue-agents.ts', import.meta.url))
 
-/** For `expect.poll`: what is awaited comes quickly, or on a busy machine a little later. */
+/** For `expect.poll`: long enough for a busy machine. */
 export const soon = { timeout: 20_000, interval: 5 }
 
-/** The limits of accounts are not what these tests are about. */
+/** Disables account limits, which these tests do not cover. */
 export const unlimited = {
   executionsPerMinute: 0,
   abuseFailures: 0,
@@ -18,7 +18,7 @@ export const unlimited = {
   connectorTasksAtWork: 0,
 } as const
 
-/** Files through which a test and a run of a rogue agent speak, in the data directory of the service. */
+/** Files through which a test and a rogue agent's run communicate, in the service's data directory. */
 export function signalFiles(dataDir: string): { begun: string; release: string } {
   const folder = mkdtempSync(join(existsSync(dataDir) ? dataDir : tmpdir(), 'run-'))
   return { begun: join(folder, 'begun'), release: join(folder, 'release') }
@@ -28,7 +28,7 @@ export async function untilBegun({ begun }: { begun: string }): Promise<void> {
   await expect.poll(() => existsSync(begun), soon).toBe(true)
 }
 
-/** The types and amounts of a task's transactions, oldest first. */
+/** Types and amounts of a task's transactions, oldest first. */
 export async function moneyOf(service: TestService, key: string, taskId: string): Promise<[string, string][]> {
   const { body } = await service.get(`/api/transactions?taskId=${taskId}`, key)
   return body.transactions
@@ -42,7 +42,7 @@ export const refundedOnce = [
   ['task_refund', '0.0100'],
 ]
 
-/** Proves that the money adds up, and that the service still runs tasks. */
+/** Proves that the money adds up and that the service still runs tasks. */
 export async function expectSound(service: TestService, key: string, endpointId = 'rogue.echo'): Promise<void> {
   expect(await service.runTask(key, endpointId, { still: 'here' })).toMatchObject({
     status: 'completed',

@@ -11,7 +11,7 @@ const collectGarbage = runInNewContext('gc') as () => void
 const batch = 500
 let total = 0
 
-/** Admits that many tasks, a batch at a time, and waits until they have run. */
+/** Admits tasks in batches and waits until they have run. */
 async function runMany({ app }: TestService, userId: string, count: number): Promise<void> {
   const { runner, store } = app.services.tasks
   const request = { text: '{}', payloadId: null }
@@ -38,7 +38,7 @@ test('a task that has ended leaves nothing in memory', async () => {
   const before = heapBytes()
   const count = 8000
   await runMany(service, userId, count)
-  // One kept promise of a task is about 300 bytes.
+  // One retained promise per task is about 300 bytes.
   expect((heapBytes() - before) / count).toBeLessThan(100)
   await service.stop()
 })

@@ -33,7 +33,7 @@ test.each([
     await untilBegun(files)
     const second = { fraction: 0.2, message: 'Step 2', data: { step: 2 }, at: time }
     await expect.poll(async () => (await read(service, key, taskId)).progress, soon).toEqual(second)
-    // What a restart, or another node, would find.
+    // The state that a restart or another node would find.
     const kept = async () => (await service.app.store.getTask({ userId, taskId }))?.progress
     await expect.poll(async () => JSON.parse((await kept()) ?? 'null'), soon).toEqual(second)
     writeFileSync(files.release, '')
@@ -79,7 +79,7 @@ test('progress a million times in a loop that blocks its thread becomes a few me
   const task = (await service.get(`/api/tasks/${taskId}?wait=60`, key)).body
   const seconds = (performance.now() - startedAt) / 1000
   expect(task).toMatchObject({ status: 'completed', progress: { fraction: 1, data: { at: 1_000_000 } } })
-  // Ten a second, the first and the last.
+  // Ten per second, plus the first and the last.
   expect(told).toBeLessThanOrEqual(10 * seconds + 2)
   expect(writes).toBeLessThanOrEqual(seconds + 1)
   await expectSound(service, key, 'tell.echo')
@@ -137,7 +137,7 @@ test('the latest of many is told, the first at once and then ten a second', asyn
   paced.note('1000')
   paced.note('999')
   paced.flush()
-  // The same again is no news.
+  // Repeated progress is not reported.
   expect(told).toEqual(['0', '999'])
 })
 

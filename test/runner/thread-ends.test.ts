@@ -5,7 +5,7 @@ import rogueAgents from './rogue-agents.ts'
 import { openAccount, ProcessClient } from './process-client.ts'
 import { expectSound, moneyOf, refundedOnce, rogueFile, unlimited } from './task-checks.ts'
 
-// process.kill(process.pid) is not among these: nothing inside a process can be kept from ending it by a signal.
+// process.kill(process.pid) is missing: a process cannot prevent code inside it from sending it a signal.
 
 const inThreads = {
   config: rogueAgents,
@@ -80,6 +80,6 @@ test('a flood of the log, of standard output or of rejections from a run leaves 
     { taskId: ids[0], msg: expect.stringContaining('19000 log lines of this run') },
     { taskId: ids[1], msg: expect.stringContaining('19000 log lines of this run') },
   ])
-  // With --json the server's standard output is one object, which has been read.
+  // With --json standard output is one object, already read.
   expect(printed).toBe('')
 })
