@@ -11,7 +11,7 @@ import { until } from '../support/until.ts'
 import { completeTask, connect, createTask, endOf, expectSound, startWorld } from './run-checks.ts'
 import { beginEvents, startMcpServer } from './run-http-server.ts'
 
-// What an answer of a connector's server takes while it is under way, and when it is parsed.
+// Memory of a connector response in transit, and its parsing.
 
 afterEach(stopAll)
 
@@ -70,7 +70,7 @@ test('events come out as they went in, with a line feed for each end of a line, 
         left = left.subarray(cut)
       }
       const given = Buffer.concat(pieces).toString()
-      // A return and a feed of two ends that stand together are one.
+      // CRLF counts as one line end.
       expect(given).toBe(text.replaceAll(/\r\n|\r/g, '\n'))
       let held = 0
       for (const line of given.split(/(?<=\n)/)) held = line === '\n' ? 0 : held + Buffer.byteLength(line)
@@ -90,7 +90,7 @@ test('the values of an answer, or of one event, are counted before they are pars
   const event = `data: [${'1,'.repeat(30_000)}1]\n\n`
   const meter = new AnswerMeter({ isEvents: true })
   for (let n = 0; n < 5; n++) expect(meter.take(Buffer.from(event)).length).toBe(event.length)
-  // A comment with a quote does not hide what comes in the next line.
+  // A quote in a comment does not hide the next line.
   const hidden = Buffer.from(`:"\ndata: ${many}\n\n`)
   expect(() => new AnswerMeter({ isEvents: true }).take(hidden)).toThrow('more than 50000 values')
 })
@@ -122,7 +122,7 @@ test('a stream of events has so many lines, whatever they are and however many e
 test('a server that asks thousands of times has few answers on their way to it, and its own answer is read', async () => {
   const replies: ServerResponse[] = []
   const server = await startMcpServer({
-    // What has no method is an answer, which this server leaves waiting.
+    // A message without a method is a response, which this server leaves waiting.
     undefined: (response) => replies.push(response),
     'tools/call': async (response, { id }) => {
       const event = (message: object) => `data: ${JSON.stringify({ jsonrpc: '2.0', ...message })}\n\n`

@@ -5,7 +5,7 @@ import { stopAll } from './guarded-server.ts'
 import { completeTask, connect, expectSound, startWorld, type World } from './run-checks.ts'
 import { result, say, startEverything, startMcpServer } from './run-http-server.ts'
 
-// Many runs of several users use one MCP server at the same time: each gets the answers to its own calls.
+// Runs of several users share one MCP server concurrently: each gets the responses to its own calls.
 
 afterEach(stopAll)
 
@@ -34,14 +34,14 @@ async function connectAll(world: World, target: { url: string } | { server: stri
 }
 
 test('answers of one MCP server over HTTP, given out of order, never cross between runs or users', async () => {
-  // It numbers its answers by what it was asked, and answers the later call first.
+  // Echoes the request ids, and responds to the later call first.
   const mcp = await startMcpServer({
     'tools/call': async (response, message) => {
       const { a, b } = message.params.arguments
       await delay(((a / 1000 + b) % 5) * 10)
       say(response, message, `The sum is ${a + b}`)
     },
-    // Every client is given the same session, as a server that keeps none does.
+    // Every client gets the same session, as from a server without sessions.
     initialize: (response, message) => {
       const serverInfo = { name: 'stub', version: '1' }
       result(response, message, { protocolVersion: '2025-06-18', capabilities: { tools: {} }, serverInfo })

@@ -9,7 +9,7 @@ import config from './free-agents.ts'
 import { stopAll } from './guarded-server.ts'
 import { startMcpServer, say, type Handle } from './run-http-server.ts'
 
-// A user whose own connector is handed the answer of a run must not get the charge back for it.
+// A user whose connector received a run's answer must not get a refund for it.
 
 afterEach(stopAll)
 
@@ -20,7 +20,7 @@ const waitSeconds = 40
 type Taken = { service: TestService; person: Person; connectorIds: string[]; calls: number; stop: () => Promise<void> }
 type Start = Parameters<typeof startService>[0] & { onCall?: Handle }
 
-/** A service, and a user with a connector of the user's own that counts the answers it was handed. */
+/** A service, and a user's own connector that counts the answers it received. */
 async function start({ onCall = (response, message) => say(response, message, 'thanks'), ...options }: Start = {}) {
   const server = await startMcpServer({
     'tools/call': (response, message) => {
@@ -116,7 +116,7 @@ test('a run that was canceled while it asked for its first call makes none', asy
   expect(await cancel(world, taskId)).toMatchObject({ status: 200, body: { error: { code: 'CANCELED' } } })
   isCanceled.resolve()
   store.forbidCancel = forbid
-  // The next run has made its call, and the canceled one none.
+  // The next run has made its call, the canceled one none.
   const next = (await create(world, { connectorIds: world.connectorIds })).body.taskId
   expect(await endOf(world, next)).toMatchObject({ status: 'completed' })
   expect(world.calls).toBe(1)
@@ -224,7 +224,7 @@ test('of fifty tasks at once one answer is gained, and then tasks with connector
     body: { code: 'ACCOUNT_BLOCKED', message: expect.stringContaining(connectorsBlockedUntil) },
   })
   expect(refused.headers.get('retry-after')).toBe('86400')
-  // Others, and tasks without connectors, go on.
+  // Other users, and tasks without connectors, continue.
   expect(await endOf(world, (await create(world, {})).body.taskId)).toMatchObject({ status: 'completed' })
   clock.advance(86_400_001)
   expect((await create(world, { connectorIds })).status).toBe(200)

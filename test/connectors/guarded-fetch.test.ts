@@ -28,7 +28,7 @@ const isPrivate =
 const noHttps = 'The address of this connector has to begin with https://.'
 const echo: Answer = (response, { body }) => response.setHeader('Content-Type', 'application/json').end(body)
 
-/** In IPv6's unicast space, but given to nobody, so no packet arrives anywhere. */
+/** Unassigned IPv6 unicast space: packets arrive nowhere. */
 const unrouted = '2d00::1'
 const noConnection =
   /^(No secure connection to the connector could be made|The connector took no connection within 0.1 seconds)\.$/
@@ -343,7 +343,7 @@ opensslTest(`a trusted certificate is asked over one connection of TLS`, async (
   try {
     const guard = openGuard({ lookup: answering('127.0.0.1'), privateHosts: ['mcp.internal', '127.0.0.1'] })
     for (const body of ['1', '2']) {
-      // The dot of an absolute name is no part of a certificate's.
+      // Certificates do not contain the trailing dot of an absolute name.
       for (const host of ['mcp.internal', '127.0.0.1']) {
         expect(await (await guard.fetch(`https://${host}:${server.port}/`, post(body))).text()).toBe(body)
       }

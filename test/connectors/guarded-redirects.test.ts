@@ -42,7 +42,7 @@ async function failureOf(request: Promise<Response>): Promise<string> {
 const isPrivate =
   'The address that this connector redirects to leads to no public host that can be found, and the operator allows no other.'
 
-/** All private, at ports that nobody allows. */
+/** All private, on ports that are not allowed. */
 const forbidden = (server: TestServer) => [
   server.origin,
   server.origin.replace('http:', 'https:'),

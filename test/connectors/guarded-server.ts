@@ -21,11 +21,10 @@ type SeenRequest = { method: string; url: string; headers: IncomingHttpHeaders; 
 export type Answer = (response: ServerResponse, request: SeenRequest) => unknown
 
 export type TestServer = {
-  /** Without a path. */
   origin: string
   port: number
   requests: SeenRequest[]
-  /** Every connection that was made; those that are gone are destroyed. */
+  /** All connections so far; closed ones are destroyed. */
   connections: Socket[]
 }
 
@@ -40,7 +39,7 @@ export async function stopAll(): Promise<void> {
 export function startServer(answer: Answer, options: ServerOptions = {}): Promise<TestServer> {
   const requests: SeenRequest[] = []
   const listener = async (incoming: IncomingMessage, response: ServerResponse) => {
-    // A client that leaves is no error.
+    // A client that leaves early is not an error.
     const body = await text(incoming).catch(() => '')
     const { headers, method = '', url = '' } = incoming
     const request = { method, url, headers, body }
@@ -52,7 +51,7 @@ export function startServer(answer: Answer, options: ServerOptions = {}): Promis
   return listen(server, { ...options, requests })
 }
 
-/** A server that speaks no HTTP of its own: each connection is given to the test. */
+/** A server without its own HTTP: the test gets each connection. */
 export function startTcpServer(onConnection: (socket: Socket) => void): Promise<TestServer> {
   return listen(createTcpServer(onConnection), { requests: [] })
 }
@@ -84,7 +83,7 @@ export const megabyte = 1024 * 1024
 
 type GuardOptions = Partial<GuardedFetchOptions> & { lookup?: typeof lookUpHost }
 
-/** A guard that allows nothing private unless told, and is closed with the test. */
+/** A guard that allows no private hosts by default, closed after the test. */
 export function openGuard({ lookup = lookUpHost, ...options }: GuardOptions = {}): GuardedFetch {
   const lookups = { userId: 'user_1', places: new FairPlaces({ perUser: lookupsPerUserMax }), lookUp: lookup }
   const guard = createGuardedFetch({ privateHosts: [], bytesMax: megabyte, connectMs: 10_000, lookups, ...options })
@@ -92,12 +91,12 @@ export function openGuard({ lookup = lookUpHost, ...options }: GuardOptions = {}
   return guard
 }
 
-/** A guard that allows those servers, each with its port only. */
+/** A guard that allows these servers, each on its port only. */
 export function openGuardFor(servers: TestServer[], options: GuardOptions = {}): GuardedFetch {
   return openGuard({ privateHosts: servers.map(({ origin }) => new URL(origin).host), ...options })
 }
 
-/** A look-up that answers with those addresses, and counts. */
+/** A counting lookup that returns these addresses. */
 export function answering(...addresses: string[]): typeof lookUpHost & { names: string[] } {
   const names: string[] = []
   const lookup = async (name: string) => {
@@ -113,7 +112,7 @@ export const post = (body = '{}', headers: Record<string, string> = {}): Request
   body,
 })
 
-/** Resolves once the server sees that the connection is gone. */
+/** Resolves once the server sees the connection closed. */
 export function gone(socket: Socket): Promise<unknown> {
   if (socket.destroyed) return Promise.resolve()
   return new Promise((resolve) => socket.once('close', resolve).resume())
@@ -121,7 +120,7 @@ export function gone(socket: Socket): Promise<unknown> {
 
 export type Certificate = { key: string; cert: string }
 
-/** A certificate that nobody has signed but itself, for that name. */
+/** A self-signed certificate for that name. */
 export function makeCertificate(name: string): Certificate {
   const folder = mkdtempSync(join(tmpdir(), 'errand-cert-'))
   const [key, cert] = [join(folder, 'key.pem'), join(folder, 'cert.pem')]

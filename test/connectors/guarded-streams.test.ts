@@ -34,7 +34,7 @@ async function messageOf(promise: Promise<unknown>): Promise<string> {
   return (error as ConnectorError).message
 }
 
-/** What the server answers comes from the test, piece by piece. */
+/** The test writes the server's response piece by piece. */
 async function startHeldServer(): Promise<{ server: TestServer; answered: Promise<ServerResponse> }> {
   const { promise, resolve } = Promise.withResolvers<ServerResponse>()
   return { server: await startServer(resolve), answered: promise }
@@ -72,7 +72,7 @@ test('a body is read from the connection only as it is taken', async () => {
   expect((await response.arrayBuffer()).byteLength).toBe(32 * megabyte)
 })
 
-/** Enough turns of the loop for far more to pass over loopback than buffers hold. */
+/** Enough ticks for more loopback traffic than buffers hold. */
 async function settle(): Promise<void> {
   for (let turn = 0; turn < 200; turn++) await new Promise((resolve) => setImmediate(resolve))
 }
@@ -98,7 +98,7 @@ test('consecutive requests use one connection, also when bodies are left unread 
     expect(response.status).toBe(status)
     for (const controller of controllers) controller.abort()
     controllers.push(controller)
-    // The answer is at its end before the next request, though nobody reads it.
+    // The response ends before the next request, although it is not read.
     await settle()
   }
   expect(server.connections).toHaveLength(1)
@@ -237,7 +237,7 @@ test('a body that its reader leaves closes the connection', async () => {
 
 test('a body of as many bytes as allowed is whole, and one of more fails and closes the connection', async () => {
   const server = await startServer((response, { url }) => {
-    // In pieces, so that no length is announced.
+    // In chunks, so that no length is announced.
     response.write(Buffer.alloc(megabyte))
     if (url === '/more') response.write('x')
     else response.end()
@@ -310,7 +310,7 @@ test.each([
   expect(await messageOf(response.text())).toBe('The connector closed the connection before its answer was complete.')
 })
 
-/** Less than a connection may idle, so that it is `close` that ends it. */
+/** Shorter than the idle timeout of connections, so that `close` ends it. */
 const timeout = 3000
 
 test('close fails what is under way and what comes later, and leaves no connection', { timeout }, async () => {

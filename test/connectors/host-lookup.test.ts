@@ -71,7 +71,7 @@ test('a look-up ends with its signal, whatever the name servers do', async () =>
   await expect(looking).rejects.toBe(reason)
 })
 
-/** Looks names up at that server, where the others of the user do too. */
+/** Looks names up on that server, together with the user's other lookups. */
 function lookupsAt(server: NameServer, { places = new FairPlaces({ perUser: 8 }), userId = 'one' } = {}): Lookups {
   const lookUp: typeof lookUpHost = (host, options) => lookUpHost(host, { ...options, nameServers: [server.address] })
   return { userId, places, lookUp }
@@ -89,7 +89,7 @@ test('a user has eight look-ups at a time, and neither another user nor the proc
   await expect.poll(() => server.names.size).toBe(8)
   const other = openGuard({ lookups: lookupsAt(server, { places, userId: 'two' }) })
   await expect(other.fetch('https://alive.example/', post())).rejects.toThrow('no public host')
-  // Of the threads of the process, which names of the system and files are looked up in, none is taken.
+  // No libuv threads are occupied, which system lookups and files need.
   await Promise.all([lookup('localhost'), lookup('localhost'), lookup('localhost'), lookup('localhost'), stat('.')])
   expect(server.names).toEqual(new Set([...Array.from({ length: 8 }, (_, n) => `dead${n}.example`), 'alive.example']))
   for (const guard of guards) guard.close()

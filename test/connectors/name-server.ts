@@ -3,20 +3,20 @@ import { once } from 'node:events'
 import { isIPv4 } from 'node:net'
 import { openResources } from '../support/resources.ts'
 
-/** The addresses of a name, what the server says instead, or that it stays silent. */
+/** A name's addresses, an error, or no response. */
 type Zone = (name: string) => string[] | 'unknown' | 'refused' | 'silent'
 
 export type NameServer = {
-  /** As a resolver is told of it. */
+  /** The address as configured in a resolver. */
   address: string
-  /** Every name that was asked for, once. */
+  /** Distinct names that were looked up. */
   names: Set<string>
   stop: () => Promise<void>
 }
 
 const codes = { unknown: 3, refused: 5 }
 
-/** A name server over UDP for addresses of both families. */
+/** A name server over UDP for both address families. */
 export async function startNameServer(zone: Zone): Promise<NameServer> {
   const socket = createSocket('udp4')
   const names = new Set<string>()

@@ -64,7 +64,7 @@ test('whatever tools are called, each has one name that providers accept and nob
   )
 })
 
-// Looking for a free number from the first each time took ten seconds.
+// A search from the first number each time took ten seconds.
 test('ten thousand tools whose names come down to one are each given a name of their own, soon', () => {
   const tools = Array.from({ length: 10_000 }, (_, n) => tool(`${letters(60, 'é')}${n % 20}`, 'x'))
   const before = threadMs()

@@ -2,7 +2,7 @@ import fc from 'fast-check'
 import { expect, test } from 'vitest'
 import { isPrivateHost, isPublicAddress } from '../../server/outbound/private-address.ts'
 
-// The first and the last address of each block, and its neighbours where they are public.
+// First and last address of each block, and its public neighbors.
 test.each([
   ['0.0.0.0', '0.255.255.255', null, '1.0.0.0'],
   ['10.0.0.0', '10.255.255.255', '9.255.255.255', '11.0.0.0'],
@@ -84,7 +84,7 @@ test.each([
   expect(isPublicAddress(text)).toBe(false)
 })
 
-/** The rule of IPv4 once more, with numbers instead of a list of blocks. */
+/** The IPv4 rule again, with numbers instead of a list of blocks. */
 function isSpelledOutPublic([a, b, c]: readonly number[]): boolean {
   if (a === 0 || a === 10 || a === 127 || a! >= 224) return false
   if (a === 100) return b! < 64 || b! > 127

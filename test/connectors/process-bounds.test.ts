@@ -15,11 +15,11 @@ import {
   type World,
 } from './run-checks.ts'
 
-// How many processes of the operator's servers users' runs may start.
+// The number of server processes that users' runs may start.
 
 type Owner = Parameters<typeof connect>[1]
 
-/** Connectors to one server, each with a token of its own, so that each needs a process of its own. */
+/** Connectors to one server with different tokens, so that each needs its own process. */
 const tokens = (world: World, person: Owner, count: number) =>
   Promise.all(
     Array.from({ length: count }, (_, n) =>
@@ -78,7 +78,7 @@ test.for([false, true])(
       params: {},
       connectorIds: ids.slice(2),
     })
-    // Another user has places of their own, and who comes later has what is left when the first has given up.
+    // Another user has a separate share. Latecomers get slots when the first user gives up.
     const other = await world.service.createPerson()
     const [theirs] = await tokens(world, other, 1)
     for (const [owner, connectorId] of [
@@ -99,7 +99,7 @@ test.for([false, true])(
     expect(serverPids().length).toBeLessThanOrEqual(3)
     writeFileSync(file, '')
     expect((await endOf(world, person, held)).status).toBe('completed')
-    // All places are free again.
+    // All slots are free again.
     await completeTask(world, person, { endpointId: 'code.call', params: {}, connectorIds: ids.slice(0, 3) })
     await expectSound(world)
     await world.stop()

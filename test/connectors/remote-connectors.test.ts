@@ -36,7 +36,7 @@ const spec: ConnectorSpec = {
   secrets: [],
 }
 
-/** Runs whose connectors are served as another thread serves them. */
+/** Runs whose connectors are served from another thread. */
 function start(processesMax = 8) {
   const ends: MessagePort[] = []
   const bounds = new ConnectorBounds({ processesMax, processesPerUserMax: processesMax })
@@ -133,7 +133,7 @@ test('a task whose connectors were lost is interrupted, whatever its agent makes
 
 type Reply = NonNullable<CodeAgentConfig['chat']>['reply']
 
-/** A chat with one tool, which its agent uses as it is told to. */
+/** A chat with one tool, which its agent uses as instructed. */
 function chatWith(reply: Reply, signal: AbortSignal, connect?: Connect) {
   const pricing = { inputPer1kUsd: '0.001', outputPer1kUsd: '0.001' }
   const catalogue = new Catalogue({
@@ -256,7 +256,7 @@ test(
     expect(await host.probe(missing, signal)).toMatchObject({ kind: 'failed' })
     const port = host.connect()
     const closed = new Promise((resolve) => port.once('close', resolve))
-    // It looks for those of one server, which takes it far longer than it may.
+    // It searches one server's tools, which takes far too long.
     const specs = Array.from({ length: 300_000 }, () => missing)
     const begunAt = performance.now()
     port.postMessage({ type: 'open', run: 1, specs, reservedNames: [], waitMs: 1000 } satisfies ToConnectors)

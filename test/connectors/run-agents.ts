@@ -13,26 +13,26 @@ import {
 import { modelPricing } from '../models/model-agents.ts'
 import { blockThread } from '../support/block-thread.ts'
 
-/** Among the arguments of every server that this process starts, by which one that is left behind is found. */
+/** In the arguments of every server started by this process, to find leftover ones. */
 export const mark = `errand-test-${process.pid}`
 
 export const everything = fileURLToPath(import.meta.resolve('@modelcontextprotocol/server-everything/dist/index.js'))
 const rogue = fileURLToPath(new URL('./run-rogue-server.ts', import.meta.url))
 
-/** Of the operator's environment of a server, which its user must not learn. */
+/** An operator's environment variable of a server, hidden from its users. */
 export const operatorKey = 'operator-key-5f0e1d2c'
-/** Has a name that says nothing of secrets. */
+/** Has an innocuous variable name. */
 export const operatorPlace = 'operator-place'
 
 export type ToolUse = { name: string; args?: Record<string, unknown> }
 
 export const params = z.object({
   calls: z.array(z.object({ name: z.string(), args: z.looseObject({}).optional() })).default([]),
-  /** Told what has happened so far, a word a line. */
+  /** Receives the events so far, one word per line. */
   file: z.string().optional(),
-  /** Whether all calls are made together, not one after the other. */
+  /** Whether all calls are made in parallel. */
   atOnce: z.boolean().default(false),
-  /** How long the thread is blocked after the calls. */
+  /** How long the thread blocks after the calls. */
   blockMs: z.number().default(0),
 })
 
@@ -51,13 +51,13 @@ async function useAll({ connectors, params: of, signal }: TaskRun<z.output<typeo
   return { tools: connectors.tools, answers }
 }
 
-/** Keeps its place among the tasks that run until the file is there. */
+/** Occupies its slot until the file exists. */
 async function waitForFile({ params: { file }, signal }: TaskRun<z.output<typeof params>>): Promise<object> {
   while (!existsSync(file!) && !signal.aborted) await sleep(20)
   return {}
 }
 
-/** Agents that call what they are told to, and the servers that users may connect. */
+/** Agents that make the requested calls, and the servers that users may connect. */
 export function runAgents(url: string): ErrandConfig {
   const ask = (of: z.output<typeof params>) => JSON.stringify(of.calls)
   const model: ModelAgentConfig = {
@@ -123,5 +123,5 @@ export function runAgents(url: string): ErrandConfig {
   }
 }
 
-/** As a configuration file: agent threads load it, and find the provider in their environment. */
+/** As a configuration file: agent threads load it and find the provider in their environment. */
 export default defineConfig(runAgents(process.env['TEST_MODEL_URL'] ?? 'http://127.0.0.1:9'))

@@ -15,7 +15,7 @@ import {
 } from './run-checks.ts'
 import { beginEvents, say, startMcpServer, status, type Handle } from './run-http-server.ts'
 
-// Servers over HTTP that fail their runs, beside a run whose server is well.
+// HTTP servers that fail their runs, next to a run with a healthy server.
 
 afterEach(stopAll)
 

@@ -14,8 +14,8 @@ import {
   type World,
 } from './run-checks.ts'
 
-// Servers over standard input and output that fail their runs: tasks and chats of both kinds of agents, all at once,
-// beside a run whose server is well.
+// Stdio servers that fail their runs: concurrent tasks and chats of both kinds of agents, next to a run with a healthy
+// server.
 
 type Fault = { server: string; calls?: ToolUse[]; message: RegExp }
 

@@ -14,7 +14,7 @@ export type World = { provider: ModelProvider; service: TestService; stop: () =>
 
 type WorldOptions = Parameters<typeof startService>[0] & { inThreads?: boolean }
 
-/** A service with agents that use connectors, and a provider whose model calls what it is told to. */
+/** A service with agents that use connectors, and a provider whose model makes the requested calls. */
 export async function startWorld({ inThreads = false, limits, ...options }: WorldOptions = {}): Promise<World> {
   const provider = await ModelProvider.start()
   provider.play(obedient)
@@ -33,7 +33,7 @@ export async function startWorld({ inThreads = false, limits, ...options }: Worl
   return { provider, service, stop }
 }
 
-/** Calls what the prompt names, all in one step, and then says what the tools answered. */
+/** Makes all calls named in the prompt in one step, then repeats the tools' results. */
 const obedient: Script = (response, request) => {
   const messages: { role: string; content: string }[] = request.body.messages
   const { content, role } = messages.at(-1)!
@@ -51,7 +51,6 @@ type Connect = { name?: string; url?: string; server?: string; auth?: object; al
 
 let connectors = 0
 
-/** The id of a new connector of the person's. */
 export async function connect({ service }: World, { key }: Person, connector: Connect): Promise<string> {
   const named = { name: `Connector ${++connectors}`, ...connector }
   const { body, status } = await service.post('/api/connectors', named, { key })
@@ -59,7 +58,6 @@ export async function connect({ service }: World, { key }: Person, connector: Co
   return body.id
 }
 
-/** A person's session of that agent with those connectors. */
 export async function talkWith(
   { service }: World,
   { agentId, connectorIds, person }: { agentId: string; connectorIds: string[]; person: Person },
@@ -73,7 +71,6 @@ export async function talkWith(
 
 export type TaskOf = { endpointId: string; params: object; connectorIds: string[] }
 
-/** The id of a task that was accepted. */
 export async function createTask({ service }: World, { key }: Person, task: TaskOf): Promise<string> {
   const { body, status } = await service.post('/api/tasks', task, { key })
   expect(status, JSON.stringify(body)).toBe(200)
@@ -84,7 +81,7 @@ export async function endOf({ service }: World, { key }: Person, taskId: string)
   return (await service.get(`/api/tasks/${taskId}?wait=40`, key)).body
 }
 
-/** A task that must be completed, and charged its endpoint's price once. Returns its response. */
+/** A task that must complete and be charged once. Returns its response. */
 export async function completeTask(world: World, person: Person, task: TaskOf): Promise<any> {
   const taskId = await createTask(world, person, task)
   const ended = await endOf(world, person, taskId)
@@ -93,7 +90,7 @@ export async function completeTask(world: World, person: Person, task: TaskOf): 
   return ended.response
 }
 
-/** The task failed by one AGENT_ERROR with that message, and was refunded once. */
+/** The task failed with one AGENT_ERROR and that message, and was refunded once. */
 export async function expectTaskFailed(
   world: World,
   person: Person,
@@ -106,7 +103,7 @@ export async function expectTaskFailed(
   expect(await moneyOf(world.service, person.key, taskId)).toEqual(refundedOnce)
 }
 
-/** The task went on after a call that its server gave no answer to, was told why by each such call, and was charged once. */
+/** The task continued after a call without a response, received the reason for each such call, and was charged once. */
 export async function expectToldOnly(
   world: World,
   person: Person,
@@ -125,7 +122,10 @@ function toldIn(response: { text: string }): string {
   return response.text.replace('Told: ', '')
 }
 
-/** A chat that one of the caller's connectors ended: what it used is charged, and kept as far as it came. Returns its events. */
+/**
+ * A chat ended by one of the caller's own connectors: its usage is charged, and the partial reply is stored. Returns
+ * its events.
+ */
 export async function expectOwnFailure(talker: Talker, message: RegExp, text: string): Promise<any[]> {
   const events = await talker.chat(text)
   const end = expectOneEnd(events, 'error')
@@ -145,20 +145,20 @@ export async function expectPaidFor(talker: Talker, { costUsd }: { costUsd: stri
   expect((await talker.messages())[1]).toMatchObject({ role: 'assistant', truncated: true })
 }
 
-/** Process ids of the servers of connectors that run, and of what those have started. */
+/** Process ids of running connector servers and their children. */
 export function serverPids(): number[] {
   const lines = execFileSync('ps', ['-A', '-o', 'pid=,args='], { encoding: 'utf8', maxBuffer: 64 * 1024 * 1024 })
   const found = lines.split('\n').filter((line) => line.includes(` ${mark}`))
   return found.map((line) => Number.parseInt(line, 10))
 }
 
-// A test that fails may leave some behind.
+// A failed test may leave some behind.
 process.once('exit', () => {
   for (const pid of serverPids()) {
     try {
       process.kill(pid, 'SIGKILL')
     } catch {
-      // It has ended by itself.
+      // It has already exited.
     }
   }
 })

@@ -18,7 +18,7 @@ import { json, startMcpServer } from './run-http-server.ts'
 
 afterEach(stopAll)
 
-// 1. For run-bad-stdio.test.ts / run-secrets.test.ts (server/connectors/thread/mcp-connection.ts, listTools)
+// 1. Belongs to run-bad-stdio.test.ts / run-secrets.test.ts (server/connectors/thread/mcp-connection.ts, listTools)
 test.for(['code', 'model'])(
   'an error to the request for the tools fails the run of a %s agent, and tells no secret',
   async (agentId) => {
@@ -41,7 +41,7 @@ test.for(['code', 'model'])(
   },
 )
 
-// 2.-3. For run-secrets.test.ts (server/connectors/thread/tool-answer.ts, withoutSecrets)
+// 2.-3. Belongs to run-secrets.test.ts (server/connectors/thread/tool-answer.ts, withoutSecrets)
 const oddSecrets = [
   {
     what: 'with quotes, in a text that is JSON',
@@ -90,7 +90,7 @@ test('of two secrets that begin alike nothing is left', async () => {
   await world.stop()
 })
 
-// 4.-5. For run-bad-stdio.test.ts (server/connectors/thread/tool-answer.ts, answerError and toToolAnswer)
+// 4.-5. Belongs to run-bad-stdio.test.ts (server/connectors/thread/tool-answer.ts, answerError and toToolAnswer)
 const largeAnswers = [
   { name: 'refuse', args: { chars: 9_000_000 }, text: /^a must be a number!{3000,}$/ },
   { name: 'nest', args: { levels: 501 }, text: /nested deeper than \d+ levels\.$/ },
@@ -110,7 +110,7 @@ test.for(largeAnswers)('what $name answers with is bounded, and an answer', asyn
   await world.stop()
 })
 
-// 6. For run-bad-http.test.ts (server/connectors/thread/mcp-connection.ts, fetch of #transport)
+// 6. Belongs to run-bad-http.test.ts (server/connectors/thread/mcp-connection.ts, fetch of #transport)
 const refusals = [
   { method: 'initialize', code: 401, says: 'The server refused the credentials \\(HTTP 401\\)\\.' },
   { method: 'tools/call', code: 401, says: 'The server refused the credentials \\(HTTP 401\\)\\.' },

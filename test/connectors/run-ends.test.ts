@@ -24,7 +24,7 @@ import {
 } from './run-checks.ts'
 import { startEverything } from './run-http-server.ts'
 
-// Runs that end, or whose servers end, while a tool is at work.
+// Runs or servers that end during a tool call.
 
 const long = [{ name: 'trigger-long-running-operation', args: { duration: 60, steps: 1 } }]
 const agents = ['code', 'model']
@@ -133,7 +133,7 @@ test.for(places)(
     const person = await world.service.createPerson()
     const wellIds = [await connect(world, person, { server: 'everything' })]
     const silentIds = [await connect(world, person, { server: 'no-answer' })]
-    // What an agent loads at its first run keeps a busy thread from answering, which ends all of its runs.
+    // Loading code for an agent's first run keeps a busy thread from responding, which would end all its runs.
     for (const agentId of agents) {
       await completeTask(world, person, { endpointId: `${agentId}.call`, params: {}, connectorIds: wellIds })
     }
@@ -200,14 +200,14 @@ test.for(ofTier([true], [false, true]))(
   },
 )
 
-/** With one task at a time: a first one, which runs until it is let go, and one that waits behind it and names that connector. */
+/** With one slot: a task that runs until released, and a queued one that names that connector. */
 async function queue(world: World, auth: object = { type: 'none' }) {
   const person = await world.service.createPerson()
   const waitedFor = await connect(world, person, { name: 'Waited for', server: 'keyed', auth })
   const file = join(world.service.dataDir, 'go')
   const first = await createTask(world, person, { endpointId: 'code.wait', params: { file }, connectorIds: [] })
   const status = async () => (await world.service.get(`/api/tasks/${first}`, person.key)).body.status
-  // One that nobody has taken up yet would be run by the next start, and wait there for ever.
+  // If it had not started yet, the next start would run it and wait there forever.
   await expect.poll(status, soon).toBe('processing')
   const taskId = await createTask(world, person, { endpointId: 'code.call', params: {}, connectorIds: [waitedFor] })
   return { person, taskId, waitedFor, letGo: () => writeFileSync(file, '') }
@@ -229,7 +229,7 @@ test('runs whose secrets cannot be decrypted any more fail and say so', async ()
   const first = await startWorld({ dataDir, limits: { taskConcurrency: 1, drainSeconds: 0 } })
   const { person, taskId, waitedFor } = await queue(first, { type: 'bearer', token: 'users-token-8a7b6c5d' })
   await first.stop()
-  // A start with another secret is refused, as long as one is noted.
+  // A start with another secret is rejected while one is recorded.
   await queryRows(dataDir, 'DELETE FROM settings')
 
   const second = await startWorld({

@@ -4,7 +4,7 @@ import { ofTier } from '../run/tiers.ts'
 import { completeTask, connect, expectSound, startWorld, talkWith } from './run-checks.ts'
 import { startEverything } from './run-http-server.ts'
 
-// A server that speaks all of the protocol, over both of its transports, and agents of both kinds, in both places.
+// A server with the complete protocol, over both transports, with agents of both kinds, inline and in threads.
 
 const each = [
   { transport: 'stdio', inThreads: true },

@@ -6,7 +6,7 @@ import { openResources } from '../support/resources.ts'
 import { startServer, type Answer, type TestServer } from './guarded-server.ts'
 import { everything } from './run-agents.ts'
 
-/** A message of the client's, and the request that it came in. */
+/** A client's message, with its request's headers. */
 export type Message = { id?: number; method: string; params?: any; headers: Record<string, unknown> }
 export type Handle = (response: ServerResponse, message: Message) => unknown
 
@@ -16,14 +16,14 @@ export const json = (response: ServerResponse, body: unknown, status = 200) =>
 export const result = (response: ServerResponse, { id }: Message, of: object) =>
   json(response, { jsonrpc: '2.0', id, result: of })
 
-/** The result of a call, as text. */
+/** A text result of a call. */
 export const say = (response: ServerResponse, message: Message, text: string) =>
   result(response, message, { content: [{ type: 'text', text }] })
 
 export const beginEvents = (response: ServerResponse) =>
   response.writeHead(200, { 'Content-Type': 'text/event-stream' })
 
-/** An answer of HTTP alone. */
+/** A plain HTTP response. */
 export const status =
   (code: number, body = '', type = 'text/plain'): Handle =>
   (response) =>
@@ -42,7 +42,7 @@ const handlers: Record<string, Handle> = {
   'tools/call': (response, message) => say(response, message, `used ${message.params.name}`),
 }
 
-/** An MCP server over HTTP that answers some methods in ways of its own, and is stopped by `stopAll`. */
+/** An MCP server over HTTP with custom handlers for some methods; `stopAll` stops it. */
 export function startMcpServer(own: Record<string, Handle> = {}): Promise<TestServer & { host: string }> {
   const answer: Answer = (response, { body, headers, method }) => {
     if (method !== 'POST') return void response.writeHead(method === 'DELETE' ? 200 : 405).end()
@@ -56,7 +56,7 @@ export function startMcpServer(own: Record<string, Handle> = {}): Promise<TestSe
   return startServer(answer).then((server) => ({ ...server, host: `127.0.0.1:${server.port}` }))
 }
 
-/** A server that speaks all of the protocol, as a process on a port of its own. */
+/** A server with the complete protocol, as a process on its own port. */
 export async function startEverything(): Promise<{ url: string; host: string; stop: () => Promise<unknown> }> {
   const probe = createServer().listen(0, '127.0.0.1')
   await once(probe, 'listening')

@@ -6,7 +6,7 @@ import { McpConnection } from '../../server/connectors/thread/mcp-connection.ts'
 import { mark } from './run-agents.ts'
 import { expectNoServers } from './run-checks.ts'
 
-// Servers that answer nothing, with limits that are short; the service's own are 15 seconds, and 60 for a call.
+// Silent servers with short timeouts; the service's own are 15 seconds, and 60 for a call.
 
 const bounds = new ConnectorBounds({ processesMax: 64, processesPerUserMax: 8 })
 const rogue = fileURLToPath(new URL('./run-rogue-server.ts', import.meta.url))

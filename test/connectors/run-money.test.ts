@@ -15,7 +15,7 @@ import {
 } from './run-checks.ts'
 import { result, say, startMcpServer, type Handle } from './run-http-server.ts'
 
-// What users' own servers make a model read is paid for, and bounded.
+// Tokens that users' own servers make a model read are paid for and bounded.
 
 afterEach(stopAll)
 
@@ -80,7 +80,7 @@ test('descriptions of tools are held before the provider is sent them', async ()
   const connectorIds = [await connect(world, person, { name: 'Wordy', url: server.origin })]
   const talker = await talkWith(world, { agentId: 'model', connectorIds, person })
   world.provider.play(reply({ text: ['Hello.'] }))
-  // 250,000 tokens at a byte each cost 37.5.
+  // 250,000 tokens at one byte each cost 37.5.
   const end = expectOneEnd(await talker.chat('Hello'), 'error')
   expect([end.error.code, end.costUsd]).toEqual(['INSUFFICIENT_BALANCE', '0.0000'])
   expect(world.provider.requests).toEqual([])
@@ -93,7 +93,7 @@ test('descriptions of tools are held before the provider is sent them', async ()
   await leaving.until('assistant_delta')
   leaving.leave()
   await talker.settled()
-  // A prompt that was sent is charged, by the count of its tokens.
+  // A prompt that was sent is charged by its counted tokens.
   const [charge] = await talker.charges()
   expect(charge.breakdown).toMatchObject({ isEstimated: true })
   expect(charge.breakdown.promptTokens).toBeGreaterThan(250_000 / 10)
@@ -149,7 +149,7 @@ test("what a task's model is sent of connectors again and again is bounded over 
   world.provider.play(reply({ calls: [call] }), reply({ text: ['Done.'] }))
   expect(await completeTask(world, person, task)).toEqual({ text: 'Done.' })
   expect(choices()).toEqual(['auto', 'none'])
-  // A model that calls one all the same is not called again.
+  // A model that still calls one is not called again.
   world.provider.play(reply({ calls: [call] }), reply({ calls: [call] }), reply({ text: ['Done.'] }))
   const taskId = await createTask(world, person, task)
   expect(await endOf(world, person, taskId)).toMatchObject({ status: 'failed', error: { code: 'AGENT_ERROR' } })
@@ -206,12 +206,12 @@ test.for([{ inThreads: false }, { inThreads: true }])(
     const made = existsSync(file) ? readFileSync(file, 'utf8').trimEnd().split('\n').length : 0
     const [{ amountUsd, breakdown }] = await talker.charges()
     expect(breakdown.toolCalls).toBe(made)
-    // The provider says last what it has used: the call that is not paid for may end the reply before it has.
+    // Usage is reported last, so an unaffordable call may end the reply before it.
     expect(breakdown.completionTokens).toBeLessThanOrEqual(1000)
     if (breakdown.completionTokens === 1000) expect(made).toBeLessThanOrEqual(39)
     expect(breakdown).not.toHaveProperty('writtenOffUsd')
     expect(-unitsOf(amountUsd)).toBe(priceOf(breakdown))
-    // With a balance that covers them all of them are made.
+    // With sufficient balance all of them are made.
     const { userId } = person
     await world.service.app.store.credit({ userId, amount: 900_000, description: 'More', idempotencyKey: null })
     world.provider.play(reply({ calls: calls.slice(0, 3) }), reply({ text: ['Seen.'] }))
@@ -234,7 +234,7 @@ test.for([{ inThreads: false }, { inThreads: true }])(
       },
     })
     const world = await startWorld({ inThreads, privateHosts: [server.host] })
-    // The step costs 0.3000, and leaves less than a hundred calls cost.
+    // The step costs 0.3000, and the rest does not cover a hundred calls.
     const person = await world.service.createPerson({ balanceUsd: '0.4000' })
     const connectorIds = [await connect(world, person, { name: 'Paid', url: server.origin })]
     const calls = Array.from({ length: 100 }, (_, n) => ({ ...call, id: `call-${n}` }))

@@ -1,5 +1,5 @@
-// An MCP server over standard input and output that misbehaves, started by tests: from its beginning as its first
-// argument says, or when one of its tools is called.
+// A misbehaving MCP server over stdio, started by tests. It misbehaves from its start as its first argument says, or
+// when one of its tools is called.
 import { spawn } from 'node:child_process'
 import { createInterface } from 'node:readline'
 
@@ -13,7 +13,7 @@ const print = (message: object) => void process.stdout.write(`${JSON.stringify({
 const answer = (id: Message['id'], text: string, more: object = {}) =>
   print({ id, result: { content: [{ type: 'text', text }], ...more } })
 
-/** What the client answered to requests of ours. */
+/** The client's responses to this server's requests. */
 const told: object[] = []
 let asker: Message['id']
 

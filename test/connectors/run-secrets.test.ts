@@ -10,14 +10,14 @@ import { operatorKey, operatorPlace, type ToolUse } from './run-agents.ts'
 import { connect, createTask, endOf, expectSound, startWorld, talkWith, type World } from './run-checks.ts'
 import { json, result, say, startMcpServer, status, type Handle } from './run-http-server.ts'
 
-// A server knows its user's secrets, and the operator's, and may repeat them in whatever it answers.
+// A server knows its user's and the operator's secrets, and may repeat them in any response.
 
 afterEach(stopAll)
 
 const token = 'users-token-8a7b6c5d'
 const bearer = { type: 'bearer', token }
 
-/** All that the service tells of runs with these calls, keeps of them and sends to the model's provider. */
+/** Everything that the service reports, stores and sends to the model provider for runs with these calls. */
 async function tellAll(world: World, person: Person, { calls, id }: { calls: ToolUse[]; id: string }): Promise<string> {
   const { provider, service } = world
   const told: unknown[] = []

@@ -4,11 +4,10 @@ import { stopAll } from './guarded-server.ts'
 import { completeTask, connect, createTask, endOf, expectSound, startWorld, talkWith } from './run-checks.ts'
 import { say, startMcpServer } from './run-http-server.ts'
 
-// Which tools an agent is offered, under which names, and what becomes of calls of others.
+// Tools offered to an agent, their names, and calls of other tools.
 
 afterEach(stopAll)
 
-/** A world with a stub over HTTP, which offers `use` and `get-sum`. */
 async function startWithStub(privateHosts: string[] = []) {
   const stub = await startMcpServer()
   const world = await startWorld({ privateHosts: [stub.host, ...privateHosts] })

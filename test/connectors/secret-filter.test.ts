@@ -4,7 +4,7 @@ import { SecretFilter } from '../../server/connectors/secret-filter.ts'
 import { answerError, toToolAnswer } from '../../server/connectors/thread/tool-answer.ts'
 import { threadMs } from '../support/thread-time.ts'
 
-/** Few characters, so that secrets overlap, hold each other and nearly match. */
+/** Few characters, so that secrets overlap, contain each other and nearly match. */
 const letters = fc.string({ unit: fc.constantFrom('a', 'b', 'c', '"', '\\', 'é'), minLength: 6, maxLength: 12 })
 
 test('no secret is left in a text, and nothing else is taken from it', () => {
@@ -13,7 +13,7 @@ test('no secret is left in a text, and nothing else is taken from it', () => {
       const text = parts.join('')
       const clean = new SecretFilter(secrets).cleanText(text)
       for (const secret of secrets) expect(clean).not.toContain(secret)
-      // What is kept stands in the text in that order.
+      // The remaining pieces occur in the text in that order.
       let from = 0
       for (const kept of clean.split('…')) {
         const at = text.indexOf(kept, from)
@@ -39,7 +39,7 @@ test('a text that is cut shows no beginning of a secret, also where earlier ones
   )
 })
 
-// Ten headers of 8 KB were eleven thousand words, each of them looked for by itself in each string of an answer.
+// Ten headers of 8 KB had 11,000 words, each formerly searched for separately in each string of a response.
 test('thousands of secrets, or long ones that nearly match everywhere, cost one pass', () => {
   const words = Array.from({ length: 11_000 }, (_, n) => `word${n}`)
   const nearly = ['a', 'ba', 'ab'].map((around) => `${'a'.repeat(4000)}${around}${'a'.repeat(4000)}b`)

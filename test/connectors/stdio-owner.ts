@@ -1,5 +1,5 @@
-// Begins a server over standard input and output, has it start a process of its own, and says which they are. It is a
-// process or a thread that tests end without any warning.
+// Starts a stdio server, makes it start a child process, and reports both. Tests terminate it, as a process or a
+// thread, without warning.
 import { isMainThread, parentPort, workerData } from 'node:worker_threads'
 import { createMCPClient } from '@ai-sdk/mcp'
 import { StdioTransport } from '../../server/connectors/thread/stdio-transport.ts'

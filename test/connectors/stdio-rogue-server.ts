@@ -1,4 +1,4 @@
-// An MCP server over standard input and output that misbehaves as its first argument says, started by tests.
+// An MCP server over stdio that misbehaves as its first argument says, started by tests.
 import { spawn } from 'node:child_process'
 import { closeSync, writeSync } from 'node:fs'
 import { createInterface } from 'node:readline'
@@ -9,7 +9,7 @@ const stay = () => void setInterval(() => {}, 60_000)
 const print = (message: object) => void process.stdout.write(`${JSON.stringify({ jsonrpc: '2.0', ...message })}\n`)
 const flood = (text: string) => void process.stdout.write(text, () => flood(text))
 
-/** Holds our standard output open and can be ended by SIGKILL only. */
+/** A child that keeps our standard output open and ends only by SIGKILL. */
 function spawnStubborn(isOfTheGroup: boolean): number {
   const script = 'process.on("SIGTERM", () => {}); setInterval(() => {}, 60_000); process.send("up")'
   const stubborn = spawn(process.execPath, ['-e', script], {

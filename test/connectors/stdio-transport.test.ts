@@ -18,7 +18,7 @@ const ownerFile = fileURLToPath(new URL('./stdio-owner.ts', import.meta.url))
 const PATH = process.env['PATH'] ?? ''
 const megabyte = 1024 * 1024
 
-/** A transport whose process counts as left behind until it is gone. */
+/** A transport whose process counts as left over until it is gone. */
 function transportFor(target: Partial<StdioTarget>, options: Partial<StdioOptions> = {}) {
   const pids: number[] = []
   const transport = new StdioTransport(
@@ -47,7 +47,7 @@ async function call(client: MCPClient, name: string, args: Record<string, unknow
   return content.map(({ text }) => text).join('')
 }
 
-/** One that has ended and only waits for the system's first process to take note is not alive. */
+/** A zombie that init has not reaped yet is not alive. */
 function isAlive(pid: number): boolean {
   try {
     process.kill(pid, 0)
@@ -176,7 +176,7 @@ test.each([
   expect(transport.failure).toEqual(new ConnectorError(`The connector's server ${ending}`))
   await expect(call(client, 'hang')).rejects.toThrow()
   await expect(transport.send({ jsonrpc: '2.0', id: 1, method: 'ping' })).rejects.toBe(transport.failure)
-  // Gone without being closed.
+  // It exited without `close`.
   await expectGone(pids[0]!)
   await transport.close()
 })
@@ -305,7 +305,6 @@ test('a server and what it has started end with the thread that began it', async
   for (const pid of pids) await expectGone(pid)
 })
 
-/** Of a process, on Linux. */
 const parentOf = (pid: number) => Number(/\) \w (\d+)/.exec(readFileSync(`/proc/${pid}/stat`, 'utf8'))![1])
 
 test.runIf(process.platform === 'linux')(

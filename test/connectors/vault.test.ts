@@ -151,7 +151,7 @@ test('a vault that runs on reads what a new secret sealed, and seals under it, w
   expect(reads, 'known keys are kept').toBe(readsBefore)
   secrets = { current: third, previous: [second] }
   expect(only(third).open(vault.seal({ token: 'z' }, owner), owner)).toEqual({ token: 'z' })
-  // The oldest has gone with the secrets that were read for that.
+  // The oldest was dropped together with its secrets.
   expectRefused(vault, old)
 })
 
