@@ -13,7 +13,7 @@ export async function startWorld(limits: object = {}, balanceUsd = '1.0000') {
 let gates = 0
 export const newGate = () => `gate ${process.pid} ${++gates}`
 
-/** A call whose run is at work, and how its client leaves. */
+/** A call with a running task, and a way for its client to leave. */
 export async function startCall(service: TestService, tool: string, { gate, key, isCurrent = false, keyed }: Begun) {
   const controller = new AbortController()
   const headers = keyed === undefined ? {} : { 'Idempotency-Key': btoa(keyed) }
@@ -28,9 +28,8 @@ export async function startCall(service: TestService, tool: string, { gate, key,
   await expect.poll(() => runsOf(gate), soon).toBe(before + 1)
   return {
     answer,
-    /** Of its request. */
     id: sent.id,
-    /** Resolves when the service knows of it. */
+    /** Resolves once the service has noticed. */
     leave: async () => {
       const ended = await requestsEnded(service)
       controller.abort()

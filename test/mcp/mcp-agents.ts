@@ -1,9 +1,9 @@
 import { z } from 'zod'
 import { defineConfig, defineEndpoint } from '../../server/agents/config/define-config.ts'
 
-/** Runs wait until the gate of the name in their params is opened, or they are told to stop. */
+/** Runs wait until the gate named in their params opens, or until they are canceled. */
 const gates = new Map<string, PromiseWithResolvers<void>>()
-/** How often the runs of a gate have begun. */
+/** Number of runs started per gate. */
 const begun = new Map<string, number>()
 
 function gateOf(name: string): PromiseWithResolvers<void> {
@@ -98,7 +98,7 @@ export default defineConfig({
         }),
       },
     },
-    // Their ids come down to the same name.
+    // Their tool names would be the same.
     { kind: 'code', id: 'a_b', name: 'One', endpoints: { c: endpoint } },
     { kind: 'code', id: 'a', name: 'Other', endpoints: { b_c: endpoint } },
     { kind: 'code', id: 'private', name: 'Private', visibility: ['vip@example.com'], endpoints: { echo: endpoint } },

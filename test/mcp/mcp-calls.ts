@@ -9,7 +9,7 @@ export type McpAnswer = { status: number; headers: Headers; body: any; messages:
 
 const accept = 'application/json, text/event-stream'
 
-/** Sends one text as a message of MCP, and reads the answer: the last message, and with a stream all of them. */
+/** Sends one string as an MCP message and reads the response: the last message, and all messages of a stream. */
 export async function sendText(service: TestService, text: string, { key, headers, signal }: Sent): Promise<McpAnswer> {
   const response = await fetch(`${service.url}/mcp`, {
     method: 'POST',
@@ -27,14 +27,14 @@ export async function sendText(service: TestService, text: string, { key, header
   return { status: response.status, headers: response.headers, body: messages.at(-1), messages }
 }
 
-/** A request of a client that has shaken hands. */
+/** A request of a client after its handshake. */
 export function send(service: TestService, method: string, params: object, sent: Sent): Promise<McpAnswer> {
   const id = sent.id === undefined ? 1 : sent.id
   const message = { jsonrpc: '2.0', ...(id !== null && { id }), method, params }
   return sendText(service, JSON.stringify(message), sent)
 }
 
-/** A request of the current revision, with what stands in each of them. */
+/** A request of the current revision, with its mandatory fields. */
 export function sendCurrent(
   service: TestService,
   method: string,
@@ -61,7 +61,7 @@ export function callTool(service: TestService, tool: string, args: object, sent:
   return send(service, 'tools/call', { name: tool, arguments: args }, sent)
 }
 
-/** The types and amounts of all transactions of the caller but the first credit, oldest first. */
+/** Types and amounts of the caller's transactions without the first credit, oldest first. */
 export async function moneyOf(service: TestService, key: string): Promise<[string, string][]> {
   const { body } = await service.get('/api/transactions?limit=100', key)
   const all: [string, string][] = body.transactions.map(({ amountUsd, type }: Record<string, string>) => [

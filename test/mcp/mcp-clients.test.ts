@@ -8,8 +8,6 @@ import { startService, type TestService } from '../support/test-service.ts'
 import config, { openGate, runsOf } from './mcp-agents.ts'
 import { charge, expectClean, moneyOf, refund } from './mcp-calls.ts'
 
-// The client of the protocol's own SDK, as programs and models use it.
-
 async function startWorld(limits: object = {}) {
   const service = await startService({ config, limits: { ...unlimited, ...limits } })
   const { key } = await service.createPerson({ balanceUsd: '1.0000' })

@@ -3,7 +3,7 @@ import { expectUnchanged, shareService } from '../support/raw-http.ts'
 import config from './mcp-agents.ts'
 import { callTool, currentRevision, send, sendCurrent, sendText } from './mcp-calls.ts'
 
-// What is no message, or one of another revision: each is answered as the protocol says, and nothing is charged.
+// Invalid messages, and messages of other revisions: the response follows the protocol, and nothing is charged.
 
 const guarded = shareService({ config })
 const key = () => guarded.person.key
@@ -104,7 +104,7 @@ test('the header with the name of the tool is compared, in plain and in Base64',
   const sent = (header: string) =>
     sendCurrent(guarded.service, 'tools/call', call, { key: key(), headers: { 'Mcp-Name': header } })
   expect((await sent('desk_fail')).body.error.code).toBe(-32_020)
-  // Past the headers: there is no such tool.
+  // The headers pass, but the tool does not exist.
   expect((await sent(`=?base64?${btoa('desk_none')}?=`)).body.error.code).toBe(-32_602)
 })
 

@@ -6,7 +6,7 @@ import { newGate, startCall, startWorld, statuses } from './begun-calls.ts'
 import { openGate, runsOf } from './mcp-agents.ts'
 import { callTool, charge, expectClean, moneyOf, refund, send } from './mcp-calls.ts'
 
-// One call is one charge, whatever becomes of its client, and what fails or is given up is refunded.
+// One call is one charge, whatever happens to its client. Failed and abandoned calls are refunded.
 
 test('what an admission refuses is the result of the tool, says what to do, and charges nothing', async () => {
   const { key, service } = await startWorld({ executionsPerMinute: 2 }, '0.0150')
@@ -82,7 +82,7 @@ test('a client that gives up and calls again gets the task of its first call, at
   })
   expect(runsOf(next)).toBe(1)
   expect(await moneyOf(service, key)).toEqual([charge, charge])
-  // It was delivered: the same once more is another call.
+  // It was delivered, so the same request again is another call.
   await callTool(service, 'desk_wait', { gate: next }, { key })
   expect(await moneyOf(service, key)).toEqual([charge, charge, charge])
   await expectClean(service)
@@ -112,7 +112,7 @@ test('a request that a client sends again while it waits is the same call: of on
   const first = call()
   await expect.poll(() => runsOf(gate), soon).toBe(1)
   const second = call()
-  // Its task is another one, since these are of another client.
+  // Another client's call is a separate task.
   const other = await startCall(service, 'desk_wait', { gate, key })
   openGate(gate)
   expect((await second).body.result).toEqual((await first).body.result)
@@ -128,7 +128,7 @@ test('a task whose client does not come back is canceled and refunded', async ()
   await leave()
   await expect.poll(() => moneyOf(service, key), soon).toEqual([charge, refund])
   expect(await statuses(service, key)).toEqual(['failed'])
-  // What comes after that is a call of its own.
+  // Later calls are separate.
   openGate(gate)
   expect((await callTool(service, 'desk_wait', { gate }, { key })).body.result.structuredContent).toEqual({
     passed: gate,
@@ -152,9 +152,9 @@ test('a canceled call that cannot be stopped goes on, and the same call gets its
   const gate = newGate()
   const { answer, id } = await startCall(service, 'desk_keep', { gate, key })
   await send(service, 'notifications/cancelled', { requestId: id }, { key, id: null })
-  // Its stream ends without an answer, which nobody waits for.
+  // Its stream ends without a response.
   expect((await answer).messages).toEqual([])
-  // Longer than it is kept where it can be canceled.
+  // Longer than a cancelable task is kept.
   await pause(1200)
   expect(await statuses(service, key)).toEqual(['processing'])
   const again = callTool(service, 'desk_keep', { gate }, { key })

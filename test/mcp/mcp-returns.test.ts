@@ -5,7 +5,7 @@ import { newGate, requestsEnded, startCall, startWorld, statuses } from './begun
 import { openGate, runsOf } from './mcp-agents.ts'
 import { callTool, charge, expectClean, moneyOf, sendCurrent } from './mcp-calls.ts'
 
-// Calls whose clients leave and come back, at the edges of what mcp-money has.
+// Edge cases of clients that leave and come back; mcp-money has the normal ones.
 
 test('a call that came back is not canceled by the time after which its first client was given up', async () => {
   const { key, service } = await startWorld({ mcpReturnSeconds: 4 })
@@ -52,7 +52,7 @@ test('of two requests that wait for one task the first may leave: it goes on for
   await expect.poll(() => runsOf(gate), soon).toBe(1)
   const ended = await requestsEnded(service)
   const second = call()
-  // It is known to wait by then: what comes of one connection is served in its order.
+  // By then it is known to wait, because a connection's requests are served in order.
   await pause(300)
   leaving.abort()
   await first

@@ -4,7 +4,7 @@ import { startService, type TestService } from '../support/test-service.ts'
 import config, { openGate, runsOf } from './mcp-agents.ts'
 import { callTool, charge, expectClean, moneyOf, refund, send, sendCurrent } from './mcp-calls.ts'
 
-// Tasks of the protocol, of its revision 2025-11-25 and of the extension of the current one, are tasks of ours.
+// MCP tasks, of revision 2025-11-25 and of the current one's extension, are tasks of the service.
 
 async function startWorld() {
   const service = await startService({ config, limits: { ...unlimited } })
@@ -17,13 +17,13 @@ const newGate = () => `task gate ${process.pid} ${++gates}`
 const time = expect.stringMatching(/^\d{4}-\d\d-\d\dT/)
 const knowsTasks = { extensions: { 'io.modelcontextprotocol/tasks': {} } }
 
-/** Of 2025-11-25. */
+/** For revision 2025-11-25. */
 async function begin(service: TestService, key: string, tool: string, args: object) {
   const { body } = await send(service, 'tools/call', { name: tool, arguments: args, task: { ttl: 60_000 } }, { key })
   return body.result.task
 }
 
-/** Of the current revision. */
+/** For the current revision. */
 async function beginCurrent(service: TestService, key: string, tool: string, args: object) {
   const call = { name: tool, arguments: args }
   return (await sendCurrent(service, 'tools/call', call, { key, capabilities: knowsTasks })).body.result
@@ -41,7 +41,7 @@ test('a call with a task is answered at once; its result is waited for, also aga
     lastUpdatedAt: time,
   })
   await expect.poll(() => runsOf(gate), soon).toBe(1)
-  // A client that waits and leaves ends nothing.
+  // A waiting client that leaves does not cancel anything.
   const controller = new AbortController()
   const left = send(service, 'tasks/result', { taskId }, { key, signal: controller.signal })
   controller.abort()
@@ -106,7 +106,8 @@ test('of the current revision who knows tasks gets one for a call, and its resul
     structuredContent: { passed: gate },
     _meta: { taskId, costUsd: '0.0100' },
   })
-  // A tool that fails is a task that is completed there, with the failure for its result; before, it is a failed one.
+  // In the current revision a failed tool is a completed task with a failure as its result; in the earlier one it is a
+  // failed task.
   const { taskId: failed } = await beginCurrent(service, key, 'desk_fail', {})
   const getFailed = async () => (await sendCurrent(service, 'tasks/get', { taskId: failed }, { key })).body.result
   await expect.poll(async () => (await getFailed()).status, soon).toBe('completed')
@@ -133,7 +134,7 @@ test("another user's task is as one that is not there, and reading one needs the
   }
   const caller = await service.createKey(userId, ['execute'])
   expect((await send(service, 'tasks/get', { taskId }, { key: caller })).body.error).toMatchObject({ code: 403 })
-  // Such a key gets no task that it could not read, and pays for none.
+  // A key that could not read the task does not get or pay for one.
   const call = { name: 'desk_fail', arguments: {}, task: {} }
   expect((await send(service, 'tools/call', call, { key: caller })).body.result).toMatchObject({
     isError: true,
@@ -154,7 +155,7 @@ test('a request that a client sends twice at once is one task', async () => {
   const gate = newGate()
   const calls = Array.from({ length: 5 }, () => callTool(service, 'desk_wait', { gate }, sent))
   await expect.poll(() => runsOf(gate), soon).toBeGreaterThan(0)
-  // All are there when later ones have been answered: one that comes after the end is another request.
+  // All are waiting once later requests were answered; a request after the end would be a new one.
   for (let n = 0; n < 5; n++) await send(service, 'tools/list', {}, { key })
   openGate(gate)
   const ids = (await Promise.all(calls)).map(({ body }) => body.result['_meta'].taskId)
