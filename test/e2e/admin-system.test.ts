@@ -25,7 +25,7 @@ testConsole(
     await page.getByText('see whether taskConcurrency is 0').waitFor()
     await opened.check('admin-system-problem')
 
-    // What no healthy service says: the real answer with a thread that hangs and a ledger that differs.
+    // No healthy service reports this, so the real response gets a hanging thread and a ledger difference.
     await page.route('**/trpc/system.get*', async (route) => {
       const response = await route.fetch()
       const sick = (await response.text())
@@ -81,7 +81,7 @@ testConsole(
       const env = { ...process.env, ERRAND_PASSWORD: opened.visitor.password }
       const { stdout } = await run('sh', ['-c', `set -e\n${must(curl, 'a text')}`], { cwd: folder, env })
       expect(stdout).toContain('"balanceUsd":"4.0000"')
-      // The package as the checkout has it: its sources, which lie outside of node_modules.
+      // Links the package's sources, which are outside of node_modules.
       const installed = join(folder, 'node_modules', 'errand-client')
       mkdirSync(installed, { recursive: true })
       writeFileSync(join(installed, 'package.json'), '{ "type": "module", "exports": "./client/client.ts" }')
@@ -89,7 +89,7 @@ testConsole(
       const file = join(folder, 'snippet.ts')
       writeFileSync(file, must(program, 'a text'))
       const ran = await run(process.execPath, [file], { cwd: folder, env })
-      // The same Idempotency-Key: it is booked once.
+      // Same Idempotency-Key: booked once.
       expect(ran.stdout).toContain("balanceUsd: '4.0000'")
     } finally {
       rmSync(folder, { recursive: true, force: true })

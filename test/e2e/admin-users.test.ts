@@ -10,7 +10,6 @@ async function afterIt(page: Page): Promise<string> {
   return must(await page.getByTestId('balance-after').textContent(), 'a text')
 }
 
-/** Tab until the focus is on what has that name. */
 async function tabTo(page: Page, name: string): Promise<void> {
   for (let presses = 0; presses < 60; presses++) {
     await page.keyboard.press('Tab')
@@ -97,7 +96,7 @@ testConsole(
   { isAdmin: true },
 )
 
-/** A chat that used $2.3456 more than the $10 that there are. */
+/** A chat whose usage exceeds its user's $10 by $2.3456. */
 async function writeOff(service: TestService, { key, userId }: Pick<Person, 'key' | 'userId'>): Promise<void> {
   const { body } = await service.post('/api/sessions', { agentId: 'assistant' }, { key })
   const { store } = service.app
@@ -132,7 +131,7 @@ testConsole(
     await page.keyboard.press('Tab')
     await page.keyboard.type('Wrong credit')
 
-    // Somebody else takes from it at the same moment.
+    // Another admin debits the balance concurrently.
     await store.credit({ userId, amount: -50_000, description: 'Meanwhile', idempotencyKey: null })
     await page.keyboard.press('Enter')
     await takeIt(page)
@@ -141,7 +140,7 @@ testConsole(
     expect(await afterIt(page)).toBe('−$3.0000')
     await opened.check('admin-user-too-much')
 
-    // The service books it, and its answer is lost on the way.
+    // The service books it, but its response is lost.
     await page.route('**/trpc/users.credit*', async (route) => {
       const headers = { ...(await route.request().allHeaders()), origin: opened.service.url }
       const response = await route.fetch({ headers })
@@ -196,7 +195,7 @@ testConsole(
     await page.getByText(most).first().waitFor()
     expect(sent).toEqual([])
 
-    // All of it can be taken.
+    // The whole balance can be taken.
     await page.getByText('Take away', { exact: true }).click()
     await page.getByLabel('Amount in USD').fill('1007.5')
     expect(await afterIt(page)).toBe('$0.0000')
@@ -208,7 +207,7 @@ testConsole(
   { isAdmin: true },
 )
 
-/** Taking asks first; the keyboard goes on from the button that takes nothing. */
+/** Debits ask for confirmation; the focus starts on the cancel button. */
 async function takeIt(page: Page): Promise<void> {
   await page.getByRole('dialog').getByRole('button', { name: 'Cancel' }).and(page.locator(':focus')).waitFor()
   await page.keyboard.press('Tab')

@@ -7,7 +7,7 @@ function file(name: string, content: string | Buffer) {
   return { name, mimeType: 'application/octet-stream', buffer: Buffer.from(content) }
 }
 
-/** The form of an endpoint that takes a long text, and how many tasks were asked for. */
+/** The form of an endpoint with a long text, and the number of tasks created. */
 async function openForm(opened: OpenConsole) {
   const page = await opened.open('/agents/text?endpoint=text.summarize')
   const sent: string[] = []
@@ -16,7 +16,6 @@ async function openForm(opened: OpenConsole) {
   })
   const box = page.getByRole('textbox', { name: 'Text' })
   const choose = (chosen: ReturnType<typeof file>) => page.getByLabel('File for Text').setInputFiles(chosen)
-  /** Drops the files upon the input. */
   const drop = async (files: readonly { name: string; text: string }[]) => {
     const dataTransfer = await page.evaluateHandle((given) => {
       const transfer = new DataTransfer()

@@ -174,7 +174,7 @@ testConsole(
     await opened.check('form-json')
     await json.fill(JSON.stringify({ ...written, title: 5, size: 'large', extra: { kept: true } }))
     await switchTo(page, 'Form')
-    // What does not fit its input is shown as it is.
+    // Values that do not fit their input are shown unchanged.
     expect(await field(page, 'Title').inputValue()).toBe('5')
     expect(await field(page, 'Other fields').inputValue()).toContain('"kept": true')
     await field(page, 'Title').fill('"Nova"')
@@ -195,7 +195,7 @@ testConsole(
     const names = page.getByRole('group', { name: 'Names *', exact: true })
     await page.getByRole('button', { name: 'Add to Names' }).focus()
     await page.keyboard.press('Enter')
-    // The focus goes to the row that was added.
+    // The focus moves to the new row.
     await page.keyboard.type('y')
     await page.getByRole('button', { name: 'Add to Names' }).focus()
     await page.keyboard.press('Enter')
@@ -262,12 +262,11 @@ testConsole(
   { config },
 )
 
-/** The input itself is hidden behind its label. */
+/** Clicks the label, because the input itself is hidden. */
 async function switchTo(page: Page, mode: string): Promise<void> {
   await page.getByRole('radiogroup', { name: 'How to write the params' }).getByText(mode, { exact: true }).click()
 }
 
-/** Opens a select and takes one of its options. */
 async function choose(page: Page, label: string, option: string): Promise<void> {
   await page.getByRole('textbox', { name: label }).click()
   await page.getByRole('option', { name: option, exact: true }).click()

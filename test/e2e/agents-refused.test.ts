@@ -90,7 +90,7 @@ testConsole('a run whose answer was lost is charged once when it is tried again'
   const page = await opened.open('/agents/demo?endpoint=demo.wait')
   await page.getByLabel('Seconds').fill('0')
   await page.route(/tasks\.create/, async (route) => {
-    // Sent from here with what the browser would add; its answer never reaches the page.
+    // Sent from here with the browser's headers; the response never reaches the page.
     const request = route.request()
     const cookies = await page.context().cookies()
     const headers = new Headers(request.headers())

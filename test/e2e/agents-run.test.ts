@@ -18,10 +18,10 @@ testConsole('by mouse, from the catalogue to a task with its result, at the pric
   await page.getByRole('link', { name: 'summarize' }).click()
   await page.waitForURL('**/agents/text?endpoint=text.summarize')
   await page.getByText('Costs $0.0100; $24.9900 will be left').waitFor()
-  // The default is filled in, and what is required is marked.
+  // The default is filled in, and required fields are marked.
   expect(await page.getByLabel('Sentences').inputValue()).toBe('3')
   await opened.check('agent')
-  // Credit that comes meanwhile is there when the page has the focus again.
+  // Credit added meanwhile appears when the page regains focus.
   const { userId } = opened.visitor
   await opened.service.app.store.credit({ userId, amount: 10_000, description: 'More', idempotencyKey: null })
   await page.evaluate(() => dispatchEvent(new Event('focus')))
@@ -70,7 +70,7 @@ testConsole('by keyboard alone, with the focus on the first mistake and Enter sp
   await page.keyboard.press('ControlOrMeta+a')
   await page.keyboard.type('0.1')
   await page.keyboard.press('Enter')
-  // A number input puts its caret once more after the last key, which would take the selection away.
+  // A number input resets its caret after the last key, which would clear the selection.
   await page.evaluate(() => new Promise((resolve) => setTimeout(resolve)))
   await page.keyboard.press('ControlOrMeta+a')
   await page.keyboard.type('0.2')
@@ -107,7 +107,7 @@ testConsole(
       return ((await answer.json()) as { id: string }).id
     })
     await opened.open('/agents/services?endpoint=services.call')
-    // It stands before what is to be filled in.
+    // It comes before the inputs.
     await page.getByRole('textbox', { name: 'Connectors' }).waitFor()
     const inputs = page.getByRole('form').getByRole('textbox')
     expect(
@@ -128,7 +128,7 @@ testConsole(
     expect(await page.getByRole('group', { name: 'the curl command' }).textContent()).toContain(connectorId)
     await runButton(page).click()
     await page.waitForURL('**/tasks/task_*')
-    // Nothing listens there, so that the failure shows that the connector was used.
+    // Nothing listens there, so the failure proves that the connector was used.
     await page.getByText('The charge was refunded in full.').waitFor()
     await page.getByText(/Docs/).first().waitFor()
   },
@@ -145,7 +145,6 @@ testConsole('an agent or an endpoint that does not exist is told, with a way on'
   await runButton(page).waitFor()
 })
 
-/** Presses Tab until what has the focus is called so. */
 async function tabTo(page: Page, name: string): Promise<void> {
   for (let presses = 0; presses < 60; presses++) {
     await page.keyboard.press('Tab')

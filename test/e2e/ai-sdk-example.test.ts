@@ -8,7 +8,7 @@ import { say, type Step } from '../support/chat-agents.ts'
 import { openResources } from '../support/resources.ts'
 import { openBrowser } from './open-browser.ts'
 
-// The example app in a browser, by its transport and by the routes of its server.
+// The example app in a browser, with its transport and its server's routes.
 
 const timeoutMs = 180_000
 
@@ -53,13 +53,11 @@ class ChatTab {
     await this.page.getByRole('status').getByText(status, { exact: true }).waitFor()
   }
 
-  /** What the replies say that they cost. */
   costs(): Promise<(string | null)[]> {
     const replies = this.page.locator('article.assistant')
     return replies.evaluateAll((all) => all.map((reply) => reply.getAttribute('data-cost-usd')))
   }
 
-  /** Resolves when the latest reply shows its cost. */
   async hasEnded(): Promise<void> {
     await expect.poll(async () => (await this.costs()).at(-1)).toMatch(/^\d+\.\d{4}$/)
   }

@@ -6,7 +6,6 @@ import { testConsole } from './open-console.ts'
 
 let open = (): void => {}
 const gate = new Promise<void>((resolve) => (open = resolve))
-/** A task that runs until its test lets it fail. */
 const gated = {
   kind: 'code' as const,
   id: 'gated',

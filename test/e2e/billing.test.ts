@@ -6,7 +6,7 @@ import { testConsole, type OpenConsole } from './open-console.ts'
 
 const read = async (download: Download) => await readFile(await download.path(), 'utf8')
 
-/** A task that failed, one that did not, and a chat. */
+/** A failed task, a successful one, and a chat. */
 async function spend({ service, visitor }: OpenConsole) {
   const key = await service.createKey(visitor.userId)
   const failed = await service.runTask(key, 'demo.fail')
@@ -75,7 +75,7 @@ testConsole('the keyboard alone filters, exports all pages of what matches, and 
   await page.keyboard.press('Enter')
   await page.getByText('101–121 of 121').waitFor()
 
-  // Held back, so that the export is under way.
+  // Delayed, so that the export stays in progress.
   let release = (): void => {}
   const held = new Promise<void>((resolve) => (release = resolve))
   await page.route(/transactions\.list.*%22offset%22%3A100|"offset":100/, async (route) => {

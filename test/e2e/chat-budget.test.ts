@@ -6,7 +6,7 @@ testConsole(
   'a session gets a cap, its next message is refused there, and goes through once the cap is raised',
   async (opened) => {
     const { page } = opened
-    // A cap that is none, one below what was spent, and a message beyond it.
+    // An invalid cap, one below the amount spent, and a message beyond it.
     opened.allow(/status of (400|403|409)/)
     await opened.open('/')
     const sessionId = await createChat(page, 'writer', ['Hello'])

@@ -4,14 +4,12 @@ import type { ErrandConfig } from '../../server/agents/config/define-config.ts'
 import chatAgents, { say, talk, type Step } from '../support/chat-agents.ts'
 import type { OpenConsole } from './open-console.ts'
 
-// What the tests of the chat's pages share.
-
-/** What the agent `writer` does for a message, by its text. */
+/** Scripts of the agent `writer`, by message. */
 const scripts = new Map<string, readonly Step[]>()
 
 const rates = { inputPer1kUsd: '0.15', outputPer1kUsd: '0.6', reasoningPer1kUsd: '0.9', toolCallUsd: '0.0013' }
 
-/** The agents of chats, one of which may write very much at a price that a balance can pay. */
+/** Chat agents, one of which can write long replies at an affordable price. */
 export const chatConfig: ErrandConfig = {
   agents: [
     {
@@ -33,7 +31,7 @@ export const chatConfig: ErrandConfig = {
 
 const echo = (message: string): Step => ({ do: 'text', delta: `You said: ${message}` })
 
-/** As the user who is logged in, without the pages. */
+/** Calls the API as the logged-in user, without the pages. */
 export async function callApi(page: Page, method: string, path: string, body?: unknown): Promise<any> {
   return await page.evaluate(
     async ([method, path, body]) => {
@@ -63,24 +61,22 @@ export function messageBox(page: Page) {
   return page.getByRole('textbox', { name: /^Message to/ })
 }
 
-/** What the agent `writer` does for that message, from now on. */
 export function scriptReply(message: string, ...steps: Step[]): void {
   scripts.set(message, steps)
 }
 
-/** Writes a message, which the agent answers with those steps. */
+/** Sends a message, which the agent answers with these steps. */
 export async function send(page: Page, message: string, ...steps: Step[]): Promise<void> {
   if (steps.length > 0) scriptReply(message, ...steps)
   await messageBox(page).fill(message)
   await page.getByRole('button', { name: 'Send', exact: true }).click()
 }
 
-/** Until the page says that a reply has ended, with the text that it announces. */
+/** Waits until the page announces the end of a reply with that text. */
 export async function announced(page: Page, text: RegExp | string): Promise<void> {
   await page.getByRole('status').filter({ hasText: text }).waitFor({ state: 'attached' })
 }
 
-/** A chat of the account's own in another tab. */
 export async function secondTab({ page }: OpenConsole, path: string): Promise<Page> {
   const tab = await page.context().newPage()
   await tab.goto(path)

@@ -76,12 +76,12 @@ testConsole(
 
     await send(page, 'Take your time', { do: 'text', delta: 'Slowly' }, { do: 'await-abort' })
     await page.getByText('Slowly', { exact: true }).waitFor()
-    // A second tab reads along.
+    // A second tab follows along.
     const other = await secondTab(opened, `/chat/${sessionId}`)
     await other.getByText('Slowly', { exact: true }).waitFor()
     await other.getByRole('button', { name: 'Stop' }).waitFor()
 
-    // The reply goes on while another page of the console is open, and is found again.
+    // The reply continues while another page of the console is open, and reappears afterwards.
     await page.getByRole('link', { name: 'Details' }).click()
     await page.getByRole('link', { name: 'Tasks' }).click()
     await page.getByRole('heading', { name: 'Tasks', level: 1 }).waitFor()
@@ -90,7 +90,7 @@ testConsole(
     await page.getByText('Slowly', { exact: true }).waitFor()
     await page.getByRole('button', { name: 'Stop' }).waitFor()
 
-    // So it does over a reload.
+    // It also continues across a reload.
     await page.reload()
     await page.getByText('Slowly', { exact: true }).waitFor()
     await page.getByText('Take your time').waitFor()

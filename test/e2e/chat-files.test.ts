@@ -65,7 +65,7 @@ testConsole(
     await page.getByRole('button', { name: 'Remove notes.txt' }).click()
     expect(await page.getByText('notes.txt').count()).toBe(0)
 
-    // What a person pastes and drops comes as events with files.
+    // Pasting and dropping fire events with files.
     for (const [kind, name] of [
       ['paste', 'pasted.png'],
       ['drop', 'dropped.png'],

@@ -8,7 +8,6 @@ testConsole(
     const page = await opened.open('/chat')
     const { keyboard } = page
     const focused = () => page.evaluate(() => document.activeElement?.textContent?.trim() ?? '')
-    /** Moves on until something is focused that is called so. */
     const tabTo = async (name: string, key = 'Tab') => {
       for (let presses = 0; presses < 40; presses++) {
         await keyboard.press(key)
@@ -36,7 +35,7 @@ testConsole(
     await keyboard.press('Shift+Enter')
     await keyboard.type('lines')
     expect(await messageBox(page).inputValue()).toBe('Two\nlines')
-    // Enter of a composition, as when Japanese is typed, sends nothing.
+    // Enter during IME composition, as in Japanese, does not send.
     await messageBox(page).dispatchEvent('keydown', { key: 'Enter', isComposing: true })
     expect(await messageBox(page).inputValue()).toBe('Two\nlines')
 

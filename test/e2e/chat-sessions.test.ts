@@ -33,7 +33,7 @@ testConsole(
     await opened.open('/chat')
     await page.getByRole('link', { name: 'Which region grew most?' }).waitFor()
     expect(await page.getByRole('row').count()).toBe(4)
-    // What goes on is told from what has ended by colour and by shape.
+    // Active and completed differ in color and shape.
     const [active, completed] = [await badgeLook(page, 'Active'), await badgeLook(page, 'Completed')]
     expect([active.color === completed.color, active.icon === completed.icon]).toEqual([false, false])
     await opened.check('chat-list')
@@ -93,7 +93,6 @@ testConsole(
   { config: chatConfig },
 )
 
-/** How the badge of a row looks that says this. */
 async function badgeLook(page: Page, says: string): Promise<{ color: string; icon: string | null | undefined }> {
   const label = page.getByRole('cell').getByText(says, { exact: true }).first()
   return await label.evaluate((element) => {

@@ -9,7 +9,7 @@ import { testConsole } from './open-console.ts'
 const folder = mkdtempSync(join(tmpdir(), 'errand-tabs-'))
 afterAll(() => rmSync(folder, { recursive: true, force: true }))
 
-/** The money that the page shows: the balance, the sum of the session, and the price of each reply. */
+/** Money shown on the page: the balance, the session's total, and each reply's price. */
 async function moneyOf(page: Page) {
   return await page.evaluate(() => {
     const amounts = (element: Element | null) => element?.textContent.match(/\$[\d.,]+/g) ?? []
@@ -21,7 +21,7 @@ async function moneyOf(page: Page) {
   })
 }
 
-/** Each is read anew some time after the reply. */
+/** Polls, because each amount is refetched some time after the reply. */
 async function expectSameMoney(page: Page, other: Page): Promise<void> {
   const differ = async () => {
     const [here, there] = await Promise.all([moneyOf(page), moneyOf(other)])
@@ -59,7 +59,7 @@ testConsole(
     expect(after.prices.at(-1)).toMatch(/^\$\d/)
     expect([after.balance, after.total]).not.toEqual([before.balance, before.total])
 
-    // Also without having asked for anything.
+    // Even without own messages.
     await send(other, 'Me too')
     await announced(other, 'The reply is complete')
     await page.getByText('You said: Me too', { exact: true }).waitFor()
@@ -85,7 +85,7 @@ testConsole(
     opened.allow(/status of 409/)
     await send(page, 'And from here')
     await page.getByText('This session is busy').waitFor()
-    // Too early, so that it has nothing to show yet.
+    // Too early, so that there is nothing to show yet.
     await page.getByRole('button', { name: 'Load its messages' }).click()
     await page.getByText('This session is busy').waitFor({ state: 'detached' })
     writeFileSync(go, '')

@@ -113,7 +113,7 @@ testConsole('too many wrong passwords say how long to wait, and hold the button 
     .toMatch(/^Try again in \d+ minutes$/)
   await opened.check('login-throttled', page)
 
-  // The wait is of that email only.
+  // Only this email has to wait.
   await page.getByLabel('Email').fill('grace@example.com')
   expect(await button.textContent()).toBe('Log in')
   expect(await button.isEnabled()).toBe(true)

@@ -4,10 +4,10 @@ import { chromium, type Browser } from 'playwright-core'
 import { CannotRun } from '../support/test-parts.ts'
 import { packagedChromium } from './unpack-browser.ts'
 
-/** One Chromium for all tests of a worker, with which it ends. */
+/** One Chromium for all tests of a worker, closed with it. */
 let opening: Promise<Browser> | undefined
 
-/** Throws CannotRun where the machine cannot start any. */
+/** Throws CannotRun if no browser can start. */
 export async function openBrowser(): Promise<Browser> {
   const browser = await (opening ??= launch())
   if (browser.isConnected()) return browser
@@ -45,13 +45,13 @@ function candidates(): { executablePath: string; args: string[] }[] {
   return packagedChromium ? [{ executablePath: packagedChromium, args: packagedArgs() }, ...local] : local
 }
 
-/** What the package recommends, but for what makes it unlike the browsers of users. */
+/** The package's recommended arguments, except those that make it unlike users' browsers. */
 function packagedArgs(): string[] {
   const unwanted = new Set([
-    // Everything in one process saves memory, and falls with the first page that closes.
+    // Saves memory, but the browser dies with the first closed page.
     '--single-process',
     '--no-zygote',
-    // Without these a page of one origin reads what belongs to another.
+    // These let a page read data of other origins.
     '--disable-web-security',
     '--disable-site-isolation-trials',
     '--allow-running-insecure-content',

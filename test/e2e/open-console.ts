@@ -20,8 +20,8 @@ const timeoutMs = 180_000
 const password = 'correct horse battery'
 
 /**
- * A test of the console in a real browser, on the real service with the agents of the quickstart, logged in as a user
- * with a balance. An error in the browser's log, an uncaught error or a violation of the content security policy fails it.
+ * A test of the console in a real browser, on the real service with the quickstart's agents, logged in as a user with a
+ * balance. Fails on logged errors, uncaught errors and violations of the content security policy.
  */
 export function testConsole(
   title: string,
@@ -59,7 +59,7 @@ async function createVisitor(
 
 export class OpenConsole {
   readonly service: TestService
-  /** What went wrong in the browser; the test fails unless it is empty at the end. */
+  /** Problems in the browser; the test fails if any remain at the end. */
   readonly problems: string[] = []
   readonly #browser: Browser
   readonly #allowed: RegExp[] = []
@@ -72,12 +72,10 @@ export class OpenConsole {
     this.#browser = browser
   }
 
-  /** The page of the user who is logged in. */
   get page(): Page {
     return must(this.#page, 'an open console')
   }
 
-  /** The user who is logged in. */
   get visitor(): Visitor {
     return must(this.#visitor, 'an open console')
   }
@@ -100,7 +98,7 @@ export class OpenConsole {
     expect(status, 'the answer to the login').toBe(200)
   }
 
-  /** A page of a browser that is not logged in. */
+  /** A page in a new browser context without a login. */
   async newVisit(): Promise<Page> {
     const context = await this.#browser.newContext({
       baseURL: this.service.url,
@@ -126,19 +124,18 @@ export class OpenConsole {
     return await context.newPage()
   }
 
-  /** Errors that the test provokes, such as /status of 404/ for a task that does not exist. */
+  /** Expects errors that the test provokes, such as /status of 404/ for an unknown task. */
   allow(problem: RegExp): void {
     this.#allowed.push(problem)
   }
 
-  /** Goes to a page of the console and waits until it shows its content. */
+  /** Opens a page of the console and waits for its content. */
   async open(path: string, page: Page = this.page): Promise<Page> {
     await page.goto(path)
     await settle(page)
     return page
   }
 
-  /** As `checkPage` of the page that is open. */
   async check(name: string, page: Page = this.page): Promise<void> {
     await checkPage(page, name)
   }

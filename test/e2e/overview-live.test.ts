@@ -8,7 +8,6 @@ import { testConsole } from './open-console.ts'
 
 let open = (): void => {}
 const gate = new Promise<void>((resolve) => (open = resolve))
-/** A task that runs until its test lets it go. */
 const gated = {
   kind: 'code' as const,
   id: 'gated',
@@ -94,7 +93,7 @@ testConsole('nothing is asked for while the tab is hidden, and everything when i
       Object.defineProperty(document, 'visibilityState', { value, configurable: true })
       document.dispatchEvent(new Event('visibilitychange', { bubbles: true }))
     }, state)
-  // The interval works at all.
+  // Proves that the polling works.
   const polled = page.waitForRequest(/tasks\.list/)
   await page.clock.runFor(5000)
   await polled

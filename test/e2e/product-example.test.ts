@@ -32,7 +32,7 @@ async function withProduct(
 
 type Handed = { token: string; sessionId: string; errandUrl: string }
 
-/** A person with a browser of their own, who has signed up with the product. */
+/** A person who has signed up with the product, with a separate browser. */
 class Visitor {
   readonly page: Page
   readonly problems: string[] = []
@@ -74,7 +74,7 @@ class Visitor {
     return this.page.locator(`p.${role}`).allTextContents()
   }
 
-  /** What the product's server hands the page. */
+  /** The product server's response to the page. */
   token(): Promise<Handed> {
     return this.page.evaluate(async () => (await (await fetch('/token', { method: 'POST' })).json()) as Handed)
   }
@@ -99,7 +99,7 @@ test(
         await ada.page.locator('p.assistant[data-cost-usd]').waitFor()
         const [reply = ''] = await ada.texts('assistant')
         expect(reply.length).toBeGreaterThan(0)
-        // Bob has no credit yet, and is told so.
+        // Bob has no credit yet, and the page says so.
         await bob.say('Hello')
         await bob.page.getByRole('status').filter({ hasText: 'Balance' }).waitFor()
         bob.problems.length = 0
@@ -108,7 +108,7 @@ test(
         await bob.page.locator('p.assistant[data-cost-usd]').waitFor()
         expect((await bob.texts('assistant')).join()).not.toContain('juniper')
 
-        // A page that is opened anew shows its user's messages, and the cost is of its user's credit.
+        // A reopened page shows its user's messages, and the cost is charged to that user.
         const costUsd = (await ada.page.locator('p.assistant').getAttribute('data-cost-usd')) ?? ''
         expect(Number(await ada.balance())).toBeCloseTo(5 - Number(costUsd), 4)
         await ada.page.locator('p.assistant').waitFor()

@@ -9,7 +9,7 @@ import { testConsole, type OpenConsole } from './open-console.ts'
 
 declare const Errand: typeof ClientModule
 
-/** An empty page of another origin with the client in it, in the browser that is logged in to the console. */
+/** An empty page of another origin with the client, in the browser that is logged in to the console. */
 async function openElsewhere(
   { page }: OpenConsole,
   run: (elsewhere: Page, origin: string) => Promise<void>,
@@ -96,7 +96,7 @@ testConsole(
             '/api/tasks',
             { credentials: 'include', method: 'POST', body: task, headers: { 'Content-Type': 'application/json' } },
           ],
-          // What a form sends needs no preflight.
+          // Form submissions need no preflight.
           ['/api/tasks', { credentials: 'include', method: 'POST', body: task, mode: 'no-cors' }],
           ['/api/logout', { credentials: 'include', method: 'POST', mode: 'no-cors' }],
           [
@@ -117,7 +117,7 @@ testConsole(
       }, service.url)
       expect(outcomes).toEqual(['refused by the browser', 'refused by the browser', 'opaque 0', 'opaque 0', 'opaque 0'])
     })
-    // The visitor is still logged in, and nothing was made.
+    // The visitor is still logged in, and nothing was created.
     const own = await opened.page.evaluate(async () => ({
       tasks: (await (await fetch('/api/tasks')).json()).total as number,
       keys: (await (await fetch('/api/keys')).json()).keys.length as number,

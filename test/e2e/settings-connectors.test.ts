@@ -73,7 +73,7 @@ testConsole(
     await page.getByText('The choice of tools is saved.').waitFor()
     expect((await kept(opened))[0]).toMatchObject({ allowedTools: ['look'], authType: 'headers' })
 
-    // Secrets stay unless they are entered anew.
+    // Secrets stay unless they are reentered.
     await page.getByLabel('Name', { exact: true }).fill('Documents')
     await page.getByRole('button', { name: 'Save the connection' }).click()
     await page.getByRole('heading', { name: 'Documents', level: 1 }).waitFor()
@@ -89,7 +89,7 @@ testConsole(
     await page.getByRole('link', { name: 'Connectors', exact: true }).last().click()
     const row = page.getByRole('row', { name: 'Documents' })
     await row.getByText('Working').waitFor()
-    // What the page had read of the server may be read again from now on.
+    // From now on the page may reload the server's tools.
     opened.allow(/status of 424/)
     await mcp.stop()
     await row.getByRole('button', { name: 'Test the connector Documents' }).click()

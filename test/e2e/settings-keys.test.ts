@@ -42,7 +42,7 @@ testConsole('a key is created, works, is revoked in the browser, and works no mo
   expect(await page.evaluate(() => navigator.clipboard.readText())).toBe(token)
   expect((await opened.service.get('/api/account', token)).status).toBe(200)
 
-  // Neither Escape, nor the outside, nor the browser's back button loses the key.
+  // Escape, outside clicks and the browser's back button all keep the key visible.
   await page.keyboard.press('Escape')
   await dialog.getByText('Have you stored the key?').waitFor()
   await opened.check('key-leaving')
@@ -120,7 +120,7 @@ testConsole('scopes and expiry are those that were chosen, and wrong days are to
   await dialog.getByLabel('Days').fill('45')
   await dialog.getByRole('button', { name: 'Create the key' }).click()
   const token = (await dialog.getByLabel('The new key', { exact: true }).textContent()) ?? ''
-  // A key that may not read is tried by what it may do.
+  // For a key without read access, the example uses a permitted operation.
   const command = (await dialog.getByLabel('A command with the new key', { exact: true }).textContent()) ?? ''
   const agentId = /"agentId":"([^"]+)"/.exec(command)?.[1]
   expect((await opened.service.post('/api/sessions', { agentId }, { key: token })).status).toBe(200)
@@ -175,7 +175,7 @@ async function add({ service, visitor }: OpenConsole, name: string, expiresAt: n
   await service.app.store.createKey(key)
 }
 
-/** As if the key had been created that long ago, which no operation can do. */
+/** Backdates a key's creation, which no operation can do. */
 function age(dataDir: string, { id, days }: { id: string; days: number }): void {
   const database = new Database(join(dataDir, 'errand.db'))
   database.prepare('UPDATE api_keys SET created_at = created_at - ? WHERE id = ?').run(days * 86_400_000, id)

@@ -33,7 +33,7 @@ testConsole(
     await page.getByRole('dialog', { name: 'Store the secret' }).waitFor()
     const secret = await dialog.getByRole('group', { name: 'The secret' }).textContent()
     expect(secret).toMatch(/^whsec_[\w+/=]+$/)
-    // No accident closes it.
+    // It cannot be closed by accident.
     await page.keyboard.press('Escape')
     await opened.check('webhook-secret')
     await dialog.getByRole('button', { name: 'Copy the secret' }).click()
@@ -101,7 +101,7 @@ testConsole(
     await page.getByRole('button', { name: 'Delete' }).click()
     await dialog.getByRole('button', { name: 'Delete it' }).click()
     await page.getByText('No webhooks yet').waitFor()
-    // The answer of the service for a webhook that is gone.
+    // The response for a deleted webhook.
     opened.allow(/status of 404/)
     await opened.open(`/settings/webhooks/${id}`)
     await page.getByText('This webhook is not here').waitFor()

@@ -24,7 +24,7 @@ testConsole('the keyboard alone reaches the page past the navigation, and the co
   await page.getByRole('menuitemradio', { name: 'As the system', checked: true }).waitFor()
   await page.getByRole('menuitemradio', { name: 'Dark', checked: false }).waitFor()
   await opened.check('account-menu')
-  // The first item has the focus as soon as the menu is open.
+  // The first item gets the focus when the menu opens.
   await page.waitForFunction(() => document.activeElement?.closest('[role="menu"]'))
   for (let presses = 0; presses < 2; presses++) await page.keyboard.press('ArrowDown')
   await page.keyboard.press('Enter')

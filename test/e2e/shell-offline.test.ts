@@ -7,7 +7,7 @@ testConsole(
     opened.allow(/ERR_INTERNET_DISCONNECTED|ERR_FAILED/)
     const { page } = opened
     const nav = page.getByRole('navigation', { name: 'Main' })
-    // The other pages' code is not loaded beforehand.
+    // Prevents preloading of the other pages' code.
     await page.addInitScript(() => {
       Object.defineProperty(navigator, 'connection', { value: { saveData: true } })
     })

@@ -9,7 +9,6 @@ const server = { command: process.execPath, args: [everything, 'stdio'] }
 const config = { ...quickstart, connectors: { servers: { everything: { ...server, name: 'Everything' } } } }
 const params = { tool: 'echo', arguments: { message: 'Good day' } }
 
-/** A task that called a tool of a connector, once it has ended. */
 async function runTask({ service, visitor }: OpenConsole) {
   const key = await service.createKey(visitor.userId)
   const { body: connector } = await service.post(

@@ -3,7 +3,7 @@ import { expect } from 'vitest'
 import { z } from 'zod'
 import { testConsole, type OpenConsole } from './open-console.ts'
 
-/** Whether the run of `long.wait` was told to stop; agents run in this process. */
+/** Whether the run of `long.wait` was aborted; agents run in this process. */
 let wasStopped = false
 let release: () => void = () => {}
 
@@ -23,7 +23,7 @@ const wait = (cancel: 'always' | 'pending') =>
       }),
   })
 
-/** Goes on with the run of `long.read`. */
+/** Continues the run of `long.read`. */
 let turnPage: () => void = () => {}
 const read = defineEndpoint({
   description: 'Reads pages, and is charged for each.',
@@ -67,7 +67,7 @@ testConsole(
     await dialog.getByText(/\$0\.0100, is given back/).waitFor()
     await dialog.getByText(/it is stopped where it is/).waitFor()
     await opened.check('task-cancel')
-    // The focus is on what changes nothing.
+    // The focus is on the button that changes nothing.
     await page.keyboard.press('Enter')
     await dialog.waitFor({ state: 'detached' })
     expect(wasStopped).toBe(false)
@@ -111,7 +111,7 @@ testConsole(
     await page.getByRole('button', { name: 'Cancel the task' }).click()
     const dialog = page.getByRole('dialog', { name: 'Cancel this task?' })
     await dialog.getByText('No agent has begun it yet, and none will.').waitFor()
-    // It is begun meanwhile: the service refuses, and says why.
+    // The task starts meanwhile: the service rejects the cancel with a reason.
     release()
     await page.getByText('can be canceled only before').or(dialog).first().waitFor()
     await opened.open(`/tasks/${atWork}`)

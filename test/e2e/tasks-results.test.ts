@@ -38,7 +38,7 @@ const config = defineConfig({
   ],
 })
 
-/** Buttons that lie over a line of a text beside them, and numbers that stand in more than one line. */
+/** Buttons that cover an adjacent line of text, and numbers that wrap. */
 async function flaws(page: Page): Promise<string[]> {
   return await page.evaluate(() => {
     const found: string[] = []
@@ -49,7 +49,7 @@ async function flaws(page: Page): Promise<string[]> {
     }
     const buttons = Array.from(document.querySelectorAll('main button[aria-label^="Copy"]'))
     for (const text of document.querySelectorAll('main pre')) {
-      // What is scrolled out of the text's own window is not seen.
+      // Text scrolled out of its own viewport is invisible.
       const window = text.getBoundingClientRect()
       const seen = lines(text).filter(({ top, bottom }) => bottom > window.top && top < window.bottom)
       for (const button of buttons) {

@@ -86,7 +86,7 @@ testConsole(
     await opened.open('/tasks')
     const range = page.getByRole('navigation', { name: 'Pages of tasks' })
     await range.getByText('1–25 of 10,000').waitFor()
-    // A header, and no more rows than a page has.
+    // A header and the maximum rows of a page.
     expect(await page.getByRole('row').count()).toBe(26)
     await opened.check('tasks')
     await page.getByRole('button', { name: 'Next' }).click()
@@ -103,7 +103,7 @@ testConsole(
     await opened.check('tasks-filtered')
     await page.getByRole('button', { name: 'Clear filters' }).first().click()
     await range.getByText('1–25 of 10,000').waitFor()
-    // Also of an agent that is not configured any more.
+    // Includes agents that are no longer configured.
     await opened.open('/tasks?agent=bench&status=completed')
     await range.getByText('1–25 of 10,000').waitFor()
     expect(await page.getByRole('group', { name: 'the curl command' }).textContent()).toContain(
@@ -134,7 +134,7 @@ testConsole(
       .waitFor()
     await opened.check('task-processing')
 
-    // Leaving the page ends its wait.
+    // Leaving the page ends its long poll.
     const waiting = page.waitForRequest((request) => decodeURIComponent(request.url()).includes('"wait":25'))
     await page.reload()
     const request = await waiting
@@ -232,7 +232,7 @@ testConsole(
     })
     await page.goto('/tasks')
     await page.getByText('This could not be loaded').waitFor()
-    // The first try and its repetitions.
+    // The first try and its retries.
     await expect.poll(() => refused, { timeout: 20_000 }).toBeGreaterThanOrEqual(3)
     isAway = false
     await page.getByRole('row', { name: /Gate Processing/ }).waitFor()
