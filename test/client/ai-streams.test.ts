@@ -23,7 +23,7 @@ import {
 } from './chat-answers.ts'
 import { answer, result, startStub, type StubAnswer } from './stub-server.ts'
 
-// What a reply becomes for a page with `useChat`, as a stream and as the answer of a route.
+// Conversion of a reply for a `useChat` page, as a stream and as a route's response.
 
 const turnId = 'turn_1'
 
@@ -32,7 +32,7 @@ function reply(...events: ChatEvent[]): StubAnswer {
   return (response) => void startStream(response, { 'Errand-Turn-Id': turnId }).end(lines.join(''))
 }
 
-/** The events of the answer, as the page parses them. */
+/** The response's events as the page parses them. */
 async function chunksOf(response: Response): Promise<unknown[]> {
   const messages = (await response.text()).split('\n\n')
   expect(messages.splice(-2)).toEqual(['data: [DONE]', ''])

@@ -16,12 +16,12 @@ import { say, type Step } from '../support/chat-agents.ts'
 
 type Told = UIMessage<ErrandMetadata>
 
-/** What `useChat` has instead is React's. */
+/** Replaces the React state of `useChat`. */
 class PlainState implements ChatState<Told> {
   status: ChatStatus = 'ready'
   error: Error | undefined = undefined
   messages: Told[]
-  /** How often a message was written. */
+  /** Number of message updates. */
   writes = 0
   pushMessage = (message: Told) => {
     this.writes++
@@ -70,7 +70,7 @@ async function open({ balanceUsd = '10' }: { balanceUsd?: string } = {}) {
   const talker = await Talker.create(service, { balanceUsd })
   const client = createClient({ baseUrl: service.url, apiKey: talker.key })
   const ends: ChatEnd[] = []
-  /** A page with the chat: what a reload makes anew. */
+  /** A page with the chat; a reload creates a new one. */
   const openPage = (options: Partial<ErrandChatTransportOptions> = {}, init: ChatInit<Told> = {}) => {
     const transport = new ErrandChatTransport({ client, onEnd: (end) => ends.push(end), ...options })
     return new PlainChat({ id: talker.sessionId, transport, ...init })
@@ -111,11 +111,11 @@ test('a message is sent by itself, and its reply has text, reasoning, tool calls
   expect({ turnId, amountUsd: `-${costUsd}` }).toEqual({ turnId: latest.turnId, amountUsd: latest.amountUsd })
   expect(usage).toMatchObject({ promptTokens: 100, completionTokens: 10, toolCalls: 2 })
   expect(ends.at(-1)).toEqual({ chatId: talker.sessionId, turnId, costUsd, usage })
-  // The service's history has what the page shows.
+  // The service's history matches the page.
   const { messages } = await client.sessions.messages({ sessionId: talker.sessionId })
   const { transactions } = await client.transactions.list({ sessionId: talker.sessionId, type: 'chat_charge' })
   const again = toUIMessages(messages, { transactions })
-  // After a reload each reply still says what it cost.
+  // Each reply still shows its cost after a reload.
   expect(again.map(({ metadata }) => metadata?.costUsd)).toEqual(chat.messages.map(({ metadata }) => metadata?.costUsd))
   expect(again.map(({ id, role }) => [role, role === 'assistant' && id])).toEqual(
     chat.messages.map(({ id, role }) => [role, role === 'assistant' && id]),
@@ -218,7 +218,7 @@ test('after a reload, and in a second tab, the reply goes on from its beginning,
   const pages = [openPage({}, { messages: [question] }), openPage({}, { messages: [question] })]
   const resumed = pages.map((page) => page.resumeStream())
   for (const page of pages) await page.showing('One. ')
-  // Twice mounted, or asked for twice: the reader before goes, and the reply stays.
+  // Mounted or resumed twice: the earlier reader is dropped, and the reply stays.
   resumed.push(pages[0]!.resumeStream())
   await pages[0]!.showing('One. ')
   writeFileSync(file, '')

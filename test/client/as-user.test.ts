@@ -21,7 +21,7 @@ test('a platform makes users, credits them, acts for them, and hands a browser a
   expect(task).toMatchObject({ userId: ada.id, status: 'completed' })
   const { sessionId } = await asAda.sessions.create({ agentId: 'one' })
   const asBob = errand.asUser({ userId: bob.id })
-  // Reads of one moment share a request, and never with those of another user.
+  // Simultaneous reads share a request, but never with another user's.
   const [ofAda, ofBob] = await Promise.all([asAda.account.get(), asBob.account.get()])
   expect([ofAda.userId, ofBob.userId]).toEqual([ada.id, bob.id])
   expect(await asBob.tasks.get({ taskId: task.id }).catch((error: unknown) => error)).toMatchObject({

@@ -45,7 +45,7 @@ test('wait gives up at its deadline, and tells the last failure', async () => {
   const error = await rejection(client.tasks.wait('task_1', { timeoutMs: 500 }))
   expect(error).toMatchObject({ code: 'TIMEOUT', taskId: 'task_1', cause: { code: 'SERVICE_UNAVAILABLE' } })
   expect(error.message).toMatch(/not ended after 500 ms; .* The last failure was: Refused\.$/)
-  // The service asked for an hour, so it was not asked again.
+  // The service asked for an hour, so the client did not retry.
   expect(sent).toHaveLength(1)
 })
 
@@ -64,7 +64,7 @@ test('wait asks for a long poll, and pauses only between answers that came too s
   let now = 0
   const pauses: number[] = []
   const waits: number[] = []
-  // How long each answer is held, in seconds.
+  // Duration of each long poll in seconds.
   const held = [30, 29, 0, 0, 0, 30, 1]
   const task = await waitForTask(
     {

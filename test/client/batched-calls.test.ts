@@ -38,7 +38,7 @@ test('a call that is aborted leaves the others of its batch alone', async () => 
     apiKey: key,
     fetch: (url, init) => {
       const response = fetch(url, init)
-      // Between the request and its answer.
+      // Between the request and its response.
       controller.abort('enough')
       return response
     },

@@ -10,8 +10,8 @@ const simpleResponseHeaders = new Set([
 ])
 
 /**
- * Fetches as a browser does for a page of another origin: a preflight first, a refusal of whatever the server did not
- * allow, and only the exposed headers in the answer.
+ * Fetches like a browser for a page of another origin: sends a preflight, rejects whatever the server did not allow,
+ * and exposes only permitted response headers.
  */
 export function createBrowserFetch(origin: string): { fetch: ClientFetch; preflights: string[] } {
   const preflights: string[] = []

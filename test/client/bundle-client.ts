@@ -3,7 +3,7 @@ import { build, type Rollup } from 'vite'
 
 const entry = fileURLToPath(new URL('../../client/client.ts', import.meta.url))
 
-/** The client as a bundler makes it for a page that has no modules: one script that sets a global. */
+/** Bundles the client for a page without modules: one script that sets a global. */
 export async function bundleClient(): Promise<{ code: string; modules: string[] }> {
   const built = await build({
     configFile: false,

@@ -57,7 +57,7 @@ test('a task, a session and a credit are created once, by the key that the clien
     fetch: async (url, init) => {
       keys.push(new Headers(init.headers).get('idempotency-key'))
       const response = await fetch(url, init)
-      // The service has done it, and nobody hears of it.
+      // The service has done it, but its response is lost.
       if (isCut && init.method === 'POST') {
         isCut = false
         await response.body?.cancel()

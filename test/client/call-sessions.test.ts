@@ -33,7 +33,7 @@ const priced = defineConfig({
         async *reply({ message }) {
           for (const delta of message.match(/.{100}/g)!) {
             yield { type: 'text', delta }
-            // What comes at once is held at once.
+            // Deltas that arrive together are held together, so pause after each.
             await delay(5)
           }
         },

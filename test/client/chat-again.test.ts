@@ -15,7 +15,7 @@ test('a chat that is left and begun again at once goes through, with two message
   for (let mounts = 0; mounts < 3; mounts++) {
     const controller = new AbortController()
     const left = collect(client.chat.stream({ sessionId, message: 'hello' }, { signal: controller.signal }))
-    // Long enough for the service to have begun.
+    // Long enough for the service to have started.
     if (mounts > 0) await new Promise((resolve) => setTimeout(resolve, 20 * mounts))
     controller.abort('unmounted')
     await left.catch((reason: unknown) => expect(reason).toBe('unmounted'))

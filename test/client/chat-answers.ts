@@ -2,12 +2,10 @@ import type { ServerResponse } from 'node:http'
 import { createClient, type ChatEvent, type ErrandClient } from '../../client/client.ts'
 import { answer, startStub, type StubAnswer, type StubServer } from './stub-server.ts'
 
-// What a stub says in place of the service's chat.
-
 const timestamp = '2026-01-01T00:00:00.000Z'
 export const usage = { promptTokens: 10, completionTokens: 5, totalTokens: 15, reasoningTokens: 0, toolCalls: 0 }
 
-/** Of a service that does not number its events. */
+/** An event of a service that does not number its events. */
 function event(fields: object): ChatEvent {
   return { timestamp, ...fields } as ChatEvent
 }
@@ -35,12 +33,11 @@ export function startStream(response: ServerResponse, headers: Record<string, st
   return response.writeHead(200, { 'Content-Type': 'application/x-ndjson', 'X-Request-Id': 'req_1', ...headers })
 }
 
-/** A whole stream at once. */
 export function streamOf(...events: readonly unknown[]): StubAnswer {
   return (response) => void startStream(response).end(events.map(toLine).join(''))
 }
 
-/** A refusal as the service writes it for who reads streams. */
+/** An error as the service sends it to stream readers. */
 export function streamRefusal(status: number, code: string, headers: Record<string, string> = {}): StubAnswer {
   const event = { type: 'error', timestamp, error: { code, message: 'No.' }, message: 'No.', statusCode: status }
   return answer(status, toLine(event), { 'Content-Type': 'application/x-ndjson', 'X-Request-Id': 'req_1', ...headers })

@@ -3,9 +3,9 @@ import { createClient, type ClientFetch } from '../../client/client.ts'
 import { collect, delta, done, hello, startChatStub, startStream, toLine } from './chat-answers.ts'
 import { startStub, type StubAnswer } from './stub-server.ts'
 
-// A caller that stops reading: the service learns of it at once, because what it goes on writing is charged.
+// Callers that stop reading. The service must notice immediately, because further output is charged.
 
-/** Streams that many events and then nothing; `ended` when the client has gone, before the answer was whole. */
+/** Streams that many events and then stalls; `ended` resolves when the client has left early. */
 function endless(count: number): { given: StubAnswer; ended: Promise<void> } {
   const ended = Promise.withResolvers<void>()
   const given: StubAnswer = (response) => {
@@ -184,7 +184,7 @@ test('a caller that does not read holds up the service instead of filling its ow
   })
   const stream = createClient({ baseUrl: stub.url, apiKey: 'key' }).chat.stream(hello)
   await stream.next()
-  // In the time of these requests, a client that reads ahead is at the end of the stream.
+  // During these requests, a client that reads ahead would reach the end of the stream.
   for (let count = 0; count < 300; count++) await (await fetch(`${stub.url}/other`)).text()
   expect(written).toBeLessThan(lines / 2)
   expect(await collect(stream)).toHaveLength(lines)

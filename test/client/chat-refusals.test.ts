@@ -5,7 +5,7 @@ import { collect, done, failed, hello as anyHello, startChatStub, streamRefusal,
 import { rejection } from './rejection.ts'
 import { answer, type StubAnswer } from './stub-server.ts'
 
-/** Of a session that no other test has left: the client sits that out for some seconds. */
+/** A session that no other test has left early: after that the client retries for some seconds. */
 const hello = { ...anyHello, sessionId: 'ses_refused' }
 
 const refusals: [status: number, code: string][] = [
@@ -39,7 +39,7 @@ for (const [status, code] of refusals) {
   })
 }
 
-/** What a body that names no code can say: of several codes with one status and text, the one for all of them. */
+/** The code derived from a body without a code: several codes with the same status and text share one. */
 function codeFromBody(code: ErrorCode): ErrorCode {
   if (code === 'ACCOUNT_BLOCKED') return 'FORBIDDEN'
   if (code === 'CONNECTOR_NOT_FOUND') return 'NOT_FOUND'

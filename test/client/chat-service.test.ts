@@ -6,9 +6,9 @@ import { createBrowserFetch } from './browser-fetch.ts'
 import { collect } from './chat-answers.ts'
 import { rejection } from './rejection.ts'
 
-// The client and the service together; what each does by itself has its own tests.
+// The client and the service together; each also has separate tests.
 
-/** Replies by what the message says. */
+/** Replies depend on the message. */
 const config = defineConfig({
   agents: [
     {
@@ -96,7 +96,7 @@ test('leaving early ends the reply at the service, which keeps what was used', a
   for await (const event of client.chat.stream({ sessionId, message: 'hang' })) {
     if (event.type === 'assistant_delta') break
   }
-  // The session takes the next message as soon as the reply that was left has been settled.
+  // The session accepts the next message once the abandoned reply is settled.
   let messages: unknown[] = []
   while (messages.length === 0) messages = (await client.sessions.messages({ sessionId })).messages
   expect(messages).toMatchObject([
@@ -164,7 +164,7 @@ test('a page of another origin may chat, and sees all of a refusal', async () =>
   await service.stop()
 })
 
-/** Deltas of one kind that follow each other as one: how a text is cut is the service's business. */
+/** Merges successive deltas of one kind, because the service may split text anywhere. */
 function merge(events: readonly ChatEvent[]): ChatEvent[] {
   const merged: ChatEvent[] = []
   for (const event of events) {

@@ -54,7 +54,7 @@ test('each event is there before the next is sent, however its bytes are cut and
   const { client, stub } = await startChatStub(async (response) => {
     startStream(response)
     for (const [index, event] of whole.entries()) {
-      // The next one goes only when this one was received.
+      // The next event is sent only after this one was received.
       const bytes = Buffer.from(`\r\n${JSON.stringify(event)}${event === done ? '' : '\r\n'}`)
       for (const byte of bytes) await write(response, Uint8Array.of(byte))
       if (event === done) response.end()
@@ -130,7 +130,7 @@ test('the connection of a reply that ended serves the next message, though the c
   for (let count = 0; count < 5; count++) {
     for await (const event of client.chat.stream(hello)) if (event.type === 'done') break
     leave()
-    // In the time of these, the end of the answer is read; they need a second connection at most.
+    // During these calls, the end of the response is read. They need at most a second connection.
     for (let other = 0; other < 5; other++) await rejection(client.account.get())
   }
   expect(ports).toHaveLength(5)

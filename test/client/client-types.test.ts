@@ -28,7 +28,7 @@ import type { ChatEvent as ServerChatEvent } from '../../server/chat/chat-schema
 import type { ErrorCode } from '../../server/kernel/errors.ts'
 import type { AppRouter } from '../../server/rpc/root-router.ts'
 
-// The compiler is what fails here; these run so that the file is known to be one of the tests.
+// The compiler finds the errors; these calls only make the file a test.
 
 const client = createClient({ baseUrl: 'http://127.0.0.1', apiKey: 'key' })
 
@@ -54,7 +54,7 @@ test('inputs are those of the operations', () => {
   expectTypeOf(client.keys.rotate).parameter(0).toEqualTypeOf<{ keyId: string; overlapSeconds?: number | undefined }>()
   expectTypeOf(client.tasks.wait).parameter(0).toBeString()
   expectTypeOf(client.tasks.run).parameter(0).toEqualTypeOf<Parameters<typeof client.tasks.create>[0]>()
-  // Nothing has to be given where everything has a default.
+  // If every field has a default, no input is required.
   expectTypeOf<[]>().toExtend<Parameters<typeof client.tasks.list>>()
   expectTypeOf<[]>().not.toExtend<Parameters<typeof client.tasks.get>>()
 

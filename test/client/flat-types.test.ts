@@ -17,12 +17,12 @@ import type { ErrorCode as ServerErrorCode, ErrorDetail as ServerErrorDetail } f
 import type { TaskEvent as ServerTaskEvent } from '../../server/tasks/task-schema.ts'
 import type { AppRouter } from '../../server/rpc/root-router.ts'
 
-// The compiler is what fails here: the client's own types say what the server's schemas do, each of them both ways.
+// The compiler finds the errors: the client's types and the server's schemas must match in both directions.
 
 type In = inferRouterInputs<AppRouter>
 type Out = inferRouterOutputs<AppRouter>
 
-/** As the generated file has them: by path, without those that answer a stream. */
+/** By path as in the generated file, without streams. */
 type Paths = {
   [Slice in keyof In]: `${Slice}.${Extract<keyof In[Slice], string>}`
 }[keyof In]
@@ -37,7 +37,7 @@ type At<Types, Path extends string> = Path extends `${infer Slice}.${infer Name}
   : never
 
 type Same<A, B> = [A] extends [B] ? ([B] extends [A] ? true : false) : false
-/** Of an operation without input, `{}`, which the client sends. */
+/** For operations without input, the client sends `{}`. */
 type Inferred<Path extends string> =
   At<In, Path> extends void | Record<string, never> ? Record<string, unknown> : At<In, Path>
 

@@ -17,7 +17,7 @@ test('a response of more than 16 KB is a string, and fetchResponse and fullRespo
   expect(await client.tasks.fetchResponse(task)).toEqual({ text })
   const { init, url } = sent.at(-1)!
   expect(url.href).toBe(task.responseUri)
-  // The address is signed, and may be a bucket's.
+  // The URL is signed, and may be a bucket's.
   expect(new Headers(init.headers).get('authorization')).toBeNull()
   expect((await client.tasks.wait(task.id, { fullResponse: true })).response).toEqual({ text })
   const whole = await client.tasks.run({ endpointId: 'test.echo', params: { text } }, { fullResponse: true })

@@ -8,7 +8,7 @@ import { rejection } from './rejection.ts'
 
 type Item = { id: string }
 
-/** A list that changes before each of its pages is read, newest first. */
+/** A list that changes before each page is read, newest first. */
 function listOf(items: string[], change: (page: number, items: string[]) => void = () => {}, bytesMax = Infinity) {
   const asked: PageInput[] = []
   const read = (input: PageInput) => {

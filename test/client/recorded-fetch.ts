@@ -1,6 +1,5 @@
 import type { ClientFetch } from '../../client/client.ts'
 
-/** The global fetch, and what was asked of it. */
 export function recordedFetch(): { fetch: ClientFetch; sent: { url: URL; init: RequestInit }[] } {
   const sent: { url: URL; init: RequestInit }[] = []
   const fetch: ClientFetch = (url, init) => {

@@ -10,7 +10,7 @@ export async function rejection(call: Promise<unknown>): Promise<ErrandClientErr
   throw outcome
 }
 
-/** The same for calls that are under way together. */
+/** The same for concurrent calls. */
 export function rejections(calls: readonly Promise<unknown>[]): Promise<ErrandClientError[]> {
   return Promise.all(calls.map(rejection))
 }

@@ -3,7 +3,7 @@ import { createClient, type ChatEvent, type ClientFetch } from '../../client/cli
 import { say, type Step } from '../support/chat-agents.ts'
 import { startTalk } from '../chat/chat-checks.ts'
 
-/** Breaks the streams that are answered, or those of that method, after so many bytes, and notes the requests. */
+/** Cuts streamed responses (or those to that method) after this many bytes, and records the requests. */
 function cutting(bytes: number, method = /./): { fetch: ClientFetch; paths: string[] } {
   const paths: string[] = []
   const fetch: ClientFetch = async (url, init) => {
@@ -95,7 +95,7 @@ test('a reply that is left before its answer begins is stopped', async () => {
   const { key } = await service.createPerson()
   const admitted = Promise.withResolvers<void>()
   const told = Promise.withResolvers<void>()
-  // The answer reaches the client only after it has left.
+  // The response arrives only after the client has left.
   const fetch: ClientFetch = async (url, init) => {
     const response = await globalThis.fetch(url, init)
     if (!url.endsWith('/api/chat')) return response
@@ -130,7 +130,7 @@ test('a reply that is stopped by its turn ends for whoever reads it, and one tha
   expect(end.value).toMatchObject({ type: 'error', error: { message: 'The reply was stopped.' } })
   expect((await second).at(-1)).toEqual(end.value)
   expect(await client.chat.stop({ turnId: stream.turnId! })).toMatchObject({ stopped: false })
-  // With onDisconnect 'stop' the service stops what is cut, and the client is told so instead of an odd end.
+  // With onDisconnect 'stop' the service stops replies that are cut, and reports that to the client.
   const cut = createClient({ baseUrl: service.url, apiKey: key, fetch: cutting(60, /POST/).fetch })
   const events = await collect(cut.chat.stream({ sessionId, message, onDisconnect: 'stop' }))
   const [charge] = (await client.transactions.list({ type: 'chat_charge' })).transactions

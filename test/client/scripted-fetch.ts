@@ -1,16 +1,16 @@
 import type { ClientFetch } from '../../client/client.ts'
 
-// Answers that need no connection: on a busy machine a real request may not even be sent within the short time of a test.
+// Responses without a connection: on a busy machine a real request may not even be sent within a test's short timeout.
 
 type FetchAnswer = (signal: AbortSignal) => Response
 
-/** A result as the service's RPC writes it for a call that goes alone. */
+/** A result of typed RPC for a single call. */
 export const rpcResult =
   (value: unknown): FetchAnswer =>
   () =>
     Response.json({ result: { data: { json: value } } })
 
-/** An error as the service's RPC writes it for a call that goes alone. */
+/** An error of typed RPC for a single call. */
 export const rpcRefusal =
   (errorCode: string, httpStatus: number, retryAfterSeconds: number): FetchAnswer =>
   () => {
@@ -18,7 +18,7 @@ export const rpcRefusal =
     return Response.json({ error: { json: { code: -32600, message: 'Refused.', data } } }, { status: httpStatus })
   }
 
-/** The beginning of a body whose end never comes. */
+/** A response whose body never ends. */
 export const unfinished =
   (status: number, text: string): FetchAnswer =>
   (signal) => {
@@ -31,7 +31,7 @@ export const unfinished =
     return new Response(body, { status, headers: { 'Content-Type': 'application/json' } })
   }
 
-/** Gives each request the next of the answers, and none from then on. `ended` resolves when one of them is aborted. */
+/** Gives each request the next answer, and further requests none. `ended` resolves when one is aborted. */
 export function scriptedFetch(...answers: FetchAnswer[]) {
   const sent: Headers[] = []
   const { promise: ended, resolve } = Promise.withResolvers<void>()

@@ -8,12 +8,11 @@ export type StubAnswer = (response: ServerResponse, request: StubRequest) => voi
 
 export type StubServer = {
   url: string
-  /** Everything that was asked, in order. */
   requests: StubRequest[]
   stop: () => Promise<void>
 }
 
-/** A server that gives each request the next of the answers, and the last one from then on. */
+/** A server that gives each request the next answer, then repeats the last one. */
 export async function startStub(...answers: [StubAnswer, ...StubAnswer[]]): Promise<StubServer> {
   const requests: StubRequest[] = []
   const respond = async (incoming: IncomingMessage, response: ServerResponse) => {
@@ -23,7 +22,7 @@ export async function startStub(...answers: [StubAnswer, ...StubAnswer[]]): Prom
     await answers[Math.min(requests.length, answers.length) - 1]!(response, request)
   }
   const server = createServer((incoming, response) => {
-    // A client that leaves inside its request is no error.
+    // A client that leaves during its request is not an error.
     respond(incoming, response).catch(() => response.destroy())
   })
   await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
@@ -46,21 +45,19 @@ export function answer(status: number, body: string, headers: Record<string, str
   return (response) => void response.writeHead(status, { 'Content-Type': 'application/json', ...headers }).end(body)
 }
 
-/** A result as the service's RPC writes it for a call that goes alone. */
+/** A result of typed RPC for a single call. */
 export function result(value: unknown): StubAnswer {
   return answer(200, JSON.stringify({ result: { data: { json: value } } }))
 }
 
-/** An error as the service's RPC writes it for a call that goes alone. */
+/** An error of typed RPC for a single call. */
 export function refusal(errorCode: string, httpStatus: number, retryAfterSeconds?: number): StubAnswer {
   const data = { code: 'BAD_REQUEST', httpStatus, errorCode, retryAfterSeconds }
   return answer(httpStatus, JSON.stringify({ error: { json: { code: -32600, message: 'Refused.', data } } }))
 }
 
-/** Ends the connection without an answer. */
 export const cut: StubAnswer = (response) => void response.socket?.destroy()
 
-/** Never answers. */
 export const silence: StubAnswer = () => {}
 
 export const pendingTask = { id: 'task_1', status: 'processing', response: null, error: null }

@@ -7,7 +7,7 @@ import { collect, delta, done, hello, startStream, streamOf, streamRefusal, toLi
 import { rejection } from './rejection.ts'
 import { answer, completedTask, cut, result, startStub } from './stub-server.ts'
 
-// A service that is older or newer than the client, one that restarts, and proxies that cut what it says.
+// A service older or newer than the client, restarts, and proxies that cut responses.
 
 test('fields, states, events and codes of a newer service are passed through', async () => {
   const task = {
@@ -78,7 +78,7 @@ test('a proxy that cuts a stream: NETWORK_ERROR with what to do, after the event
   await stub.stop()
 })
 
-/** The same address for services that come after each other. */
+/** One URL for successive services. */
 function clientOf(key: string, url: () => string): ErrandClient {
   const base = 'http://errand.test'
   return createClient({ baseUrl: base, apiKey: key, fetch: (asked, init) => fetch(asked.replace(base, url()), init) })

@@ -3,7 +3,7 @@ import { afterEach, beforeEach, expect, test, vi } from 'vitest'
 import { unwrap, webhooks } from '../../client/webhooks.ts'
 import { rejection } from './rejection.ts'
 
-// The vector of the Standard Webhooks specification, which all its libraries share.
+// The test vector of the Standard Webhooks specification, which all its libraries share.
 const secret = 'whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw'
 const id = 'msg_p5jXN8AQM9LWM0D4loKWxJek'
 const sentAt = 1_614_265_330
@@ -16,7 +16,7 @@ const event = { test: 2432232314 }
 beforeEach(() => void vi.useFakeTimers({ now: sentAt * 1000, toFake: ['Date'] }))
 afterEach(() => void vi.useRealTimers())
 
-/** The same by another implementation, for whatever is signed. */
+/** An independent implementation that signs any string. */
 function sign(text: string, { at = sentAt, key = secret } = {}): string {
   const bytes = Buffer.from(key.replace(/^whsec_/, ''), 'base64')
   return `v1,${createHmac('sha256', bytes).update(`${id}.${at}.${text}`).digest('base64')}`
