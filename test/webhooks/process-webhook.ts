@@ -1,7 +1,7 @@
 import { expect } from 'vitest'
 import type { Receiver } from './receiver.ts'
 
-/** A webhook of a service that is a process, for the ends of tasks; its secret. */
+/** Creates a webhook for task ends on a service process and returns its secret. */
 export async function createWebhook(url: string, key: string, receiver: Receiver): Promise<string> {
   const headers = { Authorization: `Bearer ${key}`, 'Content-Type': 'application/json' }
   const body = JSON.stringify({ url: receiver.url, types: ['task.completed', 'task.failed'] })

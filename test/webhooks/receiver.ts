@@ -8,14 +8,13 @@ export type Received = { path: string; headers: IncomingHttpHeaders; body: strin
 
 type Answer = number | ((request: IncomingMessage, response: ServerResponse) => unknown)
 
-/** A real endpoint on this machine, which keeps what it is sent. */
+/** A real local endpoint that records its requests. */
 export type Receiver = {
   url: string
   host: string
   received: Received[]
-  /** By path; 200 for others. */
+  /** Responses by path; 200 by default. */
   answers: Map<string, Answer>
-  /** Connections that were made. */
   connections: () => number
   of: (path: string) => Received[]
   waitFor: (count: number, path?: string) => Promise<Received[]>

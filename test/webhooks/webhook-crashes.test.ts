@@ -8,7 +8,7 @@ import { until, waitMsMax } from '../support/until.ts'
 import { createWebhook } from './process-webhook.ts'
 import { startReceiver } from './receiver.ts'
 
-// A service that is killed, and what its users are told in spite of that.
+// Events sent despite a kill of the service.
 
 test('the refund of a task that was at work when the service was killed is told after the restart', async () => {
   const dataDir = newDataDir()

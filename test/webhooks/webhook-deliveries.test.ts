@@ -6,7 +6,7 @@ import { startService, type Person, type TestService } from '../support/test-ser
 import { until, waitMsMax } from '../support/until.ts'
 import { startReceiver, type Received, type Receiver } from './receiver.ts'
 
-// Events that arrive at real endpoints, and what their receivers do to that.
+// Deliveries to real endpoints, and reactions to their responses.
 
 let clock: FakeClock
 let receiver: Receiver
@@ -127,7 +127,7 @@ test('the address of a task is told of its end, signed by the one secret of the 
   })
   await ended(id)
   expect(await deliveries(id)).toMatchObject([{ url: at('/task'), status: 'succeeded' }])
-  // A task without one is told to nobody.
+  // A task without a webhook URL sends nothing.
   await service.runTask(person.key, 'test.echo')
   expect(await deliveries(id)).toHaveLength(1)
 })
@@ -140,7 +140,7 @@ test('what fails is tried again with the same id and bytes, nine times in all, a
   for (const [n, pause] of pauses.entries()) {
     await receiver.waitFor(n + 1, '/down')
     let one = (await deliveries(id))[0]
-    // Until its outcome is kept, what is due is the end of its lease.
+    // Until the outcome is stored, the end of the lease is due.
     await until('the outcome is kept', waitMsMax, async () => {
       one = (await deliveries(id))[0]
       return one.attempts === n + 1 && one.error !== null && Date.parse(one.nextAttemptAt) - clock.now() !== leaseMs
@@ -228,7 +228,7 @@ test('three days without one success disable a webhook, and a success begins the
   const since = (await webhook()).failingSince
   clock.advance(2 * day)
   receiver.answers.set('/flaky', 200)
-  // The one that waited comes with it.
+  // The waiting event comes with it.
   await service.runTask(person.key, 'test.free')
   await ended(id, 2)
   expect(await webhook()).toMatchObject({ failingSince: null, isEnabled: true })

@@ -8,7 +8,7 @@ import { startService, type Person, type TestService } from '../support/test-ser
 import { until, waitMsMax } from '../support/until.ts'
 import { startReceiver, type Receiver } from './receiver.ts'
 
-// Endpoints of one user that are dead, slow or many, and how long another user's events take.
+// Dead, slow or many endpoints of one user, and the delay of another user's events.
 
 const origins = Array.from({ length: ofTier(300, 600) }, (_, n) => `127.1.${n >> 8}.${n & 255}`)
 const soonMs = 5000
@@ -53,7 +53,7 @@ const sendTest = (webhookId: string, signal?: AbortSignal) =>
     ...(signal && { signal }),
   })
 
-/** Tasks of these users, in turn, name each of the origins, which answer so. */
+/** Tasks of these users, in turn, name each origin; all origins give this response. */
 async function taskOfEach(answer: RequestListener, owners = [other]): Promise<void> {
   const server = createServer(answer).listen(0, '0.0.0.0')
   await once(server, 'listening')

@@ -7,7 +7,7 @@ import { newDataDir } from '../support/test-service.ts'
 import { createWebhook } from './process-webhook.ts'
 import { startReceiver } from './receiver.ts'
 
-// The second attempt waits for the end of the lease of the first.
+// The second attempt waits until the first one's lease expires.
 test('a service that is killed between sending an event and keeping that sends it again, with the same id and bytes', async () => {
   const dataDir = newDataDir()
   const receiver = await startReceiver()
@@ -16,7 +16,7 @@ test('a service that is killed between sending an event and keeping that sends i
   const secret = await createWebhook(killed.url, key, receiver)
   let ended: Promise<unknown> | undefined
   receiver.answers.set('/', (_, response) => {
-    // The first has arrived whole; its sender hears nothing of it.
+    // The first has arrived completely, but its sender gets no response.
     if (ended === undefined) ended = killed.end('SIGKILL')
     else response.writeHead(204).end()
   })

@@ -6,8 +6,6 @@ import { shareService } from '../support/raw-http.ts'
 import type { Person, TestService } from '../support/test-service.ts'
 import { startReceiver } from './receiver.ts'
 
-// Which addresses are taken, and whose webhooks they are.
-
 const guarded = shareService({
   privateHosts: ['127.0.0.1:4000', 'hooks.internal'],
   limits: { executionsPerMinute: 0 },
@@ -125,7 +123,7 @@ test('a name that leads to a public address when it is looked at and to a privat
   for (const host of ['rebinding.example.com', 'nowhere.example.com', '127.0.0.1', '[::ffff:127.0.0.1]']) {
     const url = `http://${host}:${port}/`
     const sent = posts.send({ target: 'hook_1', userId: 'user_1', url, body: '{}', headers, signal })
-    // In the same words, wherever it leads: else it could be tried which names there are inside.
+    // The message is the same wherever the URL leads; otherwise internal names could be probed.
     await expect(sent).rejects.toThrow('The address leads to no public host that can be found.')
     const again = posts.send({ target: 'hook_1', userId: 'user_1', url, body: '{}', headers, signal })
     await expect(again).rejects.toThrow('The address leads to no public host that can be found.')
