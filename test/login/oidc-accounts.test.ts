@@ -62,7 +62,7 @@ test('what only resembles an address, or turns into another one in lower case, l
   const on = await startSignOn({ login: { createAccounts: true } })
   const { provider, service } = on
   await service.createPerson({ email: 'kim@example.com' })
-  // The first begins with the Kelvin sign, whose lower case is a plain k.
+  // The first starts with the Kelvin sign, whose lower case is a plain k.
   const addresses = [
     '\u212Aim@example.com',
     ' kim@example.com',

@@ -18,7 +18,7 @@ async function startWithAda(options: Parameters<typeof startSignOn>[0] = {}): Pr
   return on
 }
 
-/** Nobody was logged in, and the provider was not even asked about the code. */
+/** No login was created, and the provider received no request for the code. */
 async function expectNotAsked(on: SignOn, browser: TestBrowser): Promise<void> {
   expect(await whoIs(on, browser)).toBeUndefined()
   expect([...on.provider.asked, ...on.other.asked]).not.toContain('/token')
@@ -63,7 +63,7 @@ test('an answer that is sent to another browser logs nobody in there', async () 
   const victim = new TestBrowser({ person: 'subject-ada' })
   expectRefused(await victim.step(answer), 'expired')
   await expectNotAsked(on, victim)
-  // Not even while the victim is logging in too.
+  // Not even during the victim's own login.
   await comeBack(on, victim)
   expectRefused(await victim.step(answer), 'oidc-failed')
   await expectNotAsked(on, victim)

@@ -1,20 +1,20 @@
 import { request } from 'node:http'
 
 export type Page = {
-  /** The address that was opened last. */
+  /** The last URL opened. */
   url: URL
   status: number
   headers: Record<string, string | string[] | undefined>
   text: string
   setCookies: string[]
-  /** Where the page sends the browser, when that was not followed. */
+  /** Target of a redirect that was not followed. */
   next: URL | undefined
 }
 
 type BrowserOptions = {
-  /** Whom the provider takes the browser's user for. */
+  /** The user as seen by the provider. */
   person?: string
-  /** Which port of this machine serves an origin that is none, such as `https://errand.example`. */
+  /** Local port that serves a fictional origin such as `https://errand.example`. */
   ports?: Record<string, string>
 }
 
@@ -23,7 +23,7 @@ type Cookie = { name: string; value: string; host: string; path: string; isSecur
 
 const redirectsMax = 20
 
-/** A browser without a window: it keeps cookies as one does, by host, path and scheme, and follows redirects. */
+/** A headless browser that stores cookies by host, path and scheme, and follows redirects. */
 export class TestBrowser {
   cookies: Cookie[] = []
   readonly #options: BrowserOptions
@@ -32,7 +32,7 @@ export class TestBrowser {
     this.#options = options
   }
 
-  /** Opens an address and follows where it leads, except to an address that `until` names. */
+  /** Opens a URL and follows redirects until one matches `until`. */
   async visit(address: string | URL, { until = () => false, ...options }: Visit = {}): Promise<Page> {
     let page = await this.#open(new URL(address), options)
     for (let hops = 0; page.next && !until(page.next); hops++) {
@@ -42,7 +42,7 @@ export class TestBrowser {
     return page
   }
 
-  /** Opens one address and follows nothing. */
+  /** Opens one URL and does not follow redirects. */
   step(address: string | URL, options: Visit = {}): Promise<Page> {
     return this.visit(address, { ...options, until: () => true })
   }
@@ -51,7 +51,6 @@ export class TestBrowser {
     return this.cookies.find((cookie) => cookie.name === name)?.value
   }
 
-  /** Puts another value in the place of a cookie's. */
   alter(name: string, change: (value: string) => string): void {
     for (const cookie of this.cookies) if (cookie.name === name) cookie.value = change(cookie.value)
   }

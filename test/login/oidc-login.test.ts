@@ -135,7 +135,7 @@ test('a provider that is down fails the login, and the next one works when it is
   }
   provider.downAt = undefined
   expect(await signOnAs(on, 'subject-ada')).toMatchObject({ userId })
-  // What was discovered is kept.
+  // The discovery document is cached.
   provider.asked.length = 0
   await signOnAs(on, 'subject-ada')
   expect(provider.asked.filter((path) => path.startsWith('/.well-known'))).toEqual([])

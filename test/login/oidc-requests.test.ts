@@ -147,7 +147,7 @@ test('under an https base URL all addresses begin with it, and both cookies have
   expect(page.setCookies[0]).toMatch(/^__Host-errand-oidc=; .*; Max-Age=0; Secure$/)
   expect(page.setCookies[1]).toMatch(/^__Host-errand=[\w-]+; .*; Secure$/)
   expect(JSON.parse((await browser.step(`${baseUrl}/api/account`)).text)).toMatchObject({ email: ada.email })
-  // A cookie with the plain name, which a neighbour under the same domain can set, is none.
+  // A cookie with the plain name, which a sibling domain could set, is ignored.
   const planted = new TestBrowser({ person: 'subject-ada', ports })
   const { next: answer } = await planted.visit(`${baseUrl}/login/oidc/corp`, {
     until: (url) => url.pathname.endsWith('/callback'),

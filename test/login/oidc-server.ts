@@ -8,35 +8,35 @@ import { createProviderMemory } from './provider-memory.ts'
 const { privateKey } = generateKeyPairSync('rsa', { modulusLength: 2048 })
 const jwks = { keys: [{ ...privateKey.export({ format: 'jwk' }), use: 'sig', alg: 'RS256', kid: 'first' }] }
 
-/** What the provider says about somebody; none of it need be there. */
+/** The provider's claims about a user, all optional. */
 export type Claims = { email?: string; email_verified?: unknown }
 
 type ProviderOptions = {
   redirectUris: readonly string[]
   client?: Partial<ClientMetadata>
-  /** How clients may say who they are; in the discovery document too. */
+  /** Client authentication methods, also in the discovery document. */
   authMethods?: readonly ('client_secret_basic' | 'client_secret_post' | 'none')[]
-  /** The ID token tells the address too; only the userinfo endpoint does when false. */
+  /** Whether the ID token contains the email, too. Otherwise only the userinfo endpoint does. */
   tellsInIdToken?: boolean
 }
 
 export const clientId = 'errand'
-/** With characters that the form encoding of Basic changes. */
+/** Contains characters that Basic's form encoding changes. */
 export const clientSecret = 'a+secret/of the:client%20&='
 
 /**
- * A real provider of OpenID Connect on a port of its own. It logs in whoever the header `X-Person` names, without asking,
- * and denies access to a browser without it.
+ * A real OpenID Connect provider on its own port. It logs in the user named by the header `X-Person` without asking,
+ * and denies access without it.
  */
 export class OidcServer {
   /** By subject. */
   readonly people = new Map<string, Claims>()
-  /** The paths that it was asked for, with their queries. */
+  /** Requested paths with their queries. */
   readonly asked: string[] = []
-  /** The Authorization headers that its token endpoint was sent. */
+  /** Authorization headers received by the token endpoint. */
   readonly tokenAuthorizations: (string | undefined)[] = []
   readonly tokenBodies: URLSearchParams[] = []
-  /** The access tokens that its userinfo endpoint was sent. */
+  /** Access tokens received by the userinfo endpoint. */
   readonly accessTokens = new Set<string>()
   /** Paths for which it drops the connection. */
   downAt: RegExp | undefined
@@ -58,7 +58,7 @@ export class OidcServer {
     })
   }
 
-  /** Listens; every connection is dropped until `open`. */
+  /** Listens; drops every connection until `open`. */
   static async listen(): Promise<OidcServer> {
     const server = createServer()
     await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
@@ -118,7 +118,7 @@ export class OidcServer {
     }
   }
 
-  /** Sends everybody away with an error of its own choice, as its answer to the authorization request. */
+  /** Answers every authorization request with this error. */
   answerWith(error: string): void {
     const serve = this.#answer!
     this.#answer = (request, response) => {

@@ -1,6 +1,6 @@
 import type { Adapter, AdapterPayload } from 'oidc-provider'
 
-/** What the provider of the tests keeps, in memory; its own such adapter warns at every start. */
+/** In-memory storage for the test provider; its own in-memory adapter warns at every start. */
 export function createProviderMemory(): (model: string) => Adapter {
   const kept = new Map<string, AdapterPayload>()
   return (model) => {

@@ -7,7 +7,7 @@ type Json = Record<string, unknown>
 
 const newKey = () => generateKeyPairSync('rsa', { modulusLength: 2048 })
 const own = newKey()
-/** Of another key than the one that the provider publishes. */
+/** A key other than the one that the provider publishes. */
 export const strangersKey: KeyObject = newKey().privateKey
 
 const encode = (value: object) => Buffer.from(JSON.stringify(value)).toString('base64url')
@@ -31,20 +31,15 @@ export function unsigned(claims: Json): string {
 
 export const publicPem = (): string => own.publicKey.export({ type: 'spki', format: 'pem' }) as string
 
-/**
- * A provider that says what a test makes it say. As it is, it is an honest one: what a test changes is then the only
- * reason for which a login is refused.
- */
+/** An honest provider whose responses a test can change. So the change is the only reason for a rejection. */
 export class RogueProvider {
   readonly issuer: string
-  /** Changes the discovery document. */
   document: (document: Json) => Json = (document) => document
-  /** Makes the ID token of the claims that an honest one has. */
+  /** Creates the ID token from an honest provider's claims. */
   idToken: (claims: Json) => unknown = (claims) => signRs256(claims)
-  /** Changes the answer of the token endpoint. */
   tokens: (tokens: Json) => Json = (tokens) => tokens
   userinfo: Json | undefined
-  /** Changes the parameters that the browser is sent back with. */
+  /** Changes the parameters of the redirect back. */
   answer: (parameters: URLSearchParams) => void = () => {}
   readonly #server: Server
   readonly #nonces = new Map<string, string>()

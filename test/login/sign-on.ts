@@ -17,15 +17,14 @@ type SignOnOptions = {
 }
 
 export type SignOn = {
-  /** What the service calls `corp`. */
+  /** Named `corp` in the service. */
   provider: OidcServer
-  /** A second provider, which it calls `other`. */
+  /** A second provider, named `other`. */
   other: OidcServer
   service: TestService
   stop(): Promise<void>
 }
 
-/** The service beside two real providers. */
 export async function startSignOn({ login, provider: opened, service: options }: SignOnOptions = {}): Promise<SignOn> {
   const [provider, other] = [await OidcServer.listen(), await OidcServer.listen()]
   const providers = [
@@ -46,7 +45,7 @@ export async function startSignOn({ login, provider: opened, service: options }:
   return { provider, other, service, stop }
 }
 
-/** Logs in at the provider, up to the page of the service where that ends. */
+/** Logs in at the provider and continues to the final page of the service. */
 export async function signOn(
   { service }: { service: TestService },
   person: string,
@@ -57,14 +56,14 @@ export async function signOn(
   return { browser, page }
 }
 
-/** Logs in at the provider, and returns who that is at the service; fails when it is nobody. */
+/** Logs in at the provider and returns the service's user; fails without one. */
 export async function signOnAs(on: SignOn, person: string, providerId = 'corp'): Promise<any> {
   const { browser, page } = await signOn(on, person, providerId)
   expect(page.next?.href).toBe(`${on.service.url}/`)
   return must(await whoIs(on, browser), 'logged in')
 }
 
-/** Logs in at the provider, and returns the address that it sends the browser back to, not opened yet. */
+/** Logs in at the provider and returns the redirect URL, unopened. */
 export async function comeBack(
   { service }: { service: TestService },
   browser: TestBrowser,
@@ -76,22 +75,21 @@ export async function comeBack(
 }
 
 const isCallback = (url: URL) => url.pathname.endsWith('/callback')
-/** Where a single sign-on leads at its end: a page of the console. */
+/** The final page of a single sign-on, in the console. */
 const isPage = (url: URL) => /^\/(?:$|login$|tasks)/.test(url.pathname)
 
-/** Who the browser is logged in as; undefined when it is not. */
+/** The browser's user; undefined without a login. */
 export async function whoIs({ service }: { service: TestService }, browser: TestBrowser): Promise<any> {
   const { status, text } = await browser.step(`${service.url}/api/account`)
   return status === 200 ? JSON.parse(text) : undefined
 }
 
-/** The single sign-on was refused for that reason, and nobody is logged in by it. */
+/** The single sign-on was rejected for that reason, without a login. */
 export function expectRefused({ next, setCookies, status }: Page, reason: string): void {
   expect({ status, next: next && next.pathname + next.search }).toEqual({ status: 303, next: `/login?error=${reason}` })
   expect(setCookies.filter((line) => /^(?:__Host-)?errand=/.test(line))).toEqual([])
 }
 
-/** A whole single sign-on that is refused for that reason. */
 export async function expectRefusal(on: SignOn, person: string, reason: string): Promise<void> {
   const { browser, page } = await signOn(on, person)
   expectRefused(page, reason)
