@@ -1,7 +1,7 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 
-// What the protocol's suite takes for a client: a user of a service, who adds the suite's server as a connector, signs in to
-// it with a browser, and has a task call its first tool; once more after each sign-in that the server asks for anew.
+// The client under test in the protocol's suite: a user of a service, who adds the suite's server as a connector, signs
+// in with a browser, and runs a task that calls its first tool. It signs in again whenever the server requires it.
 
 const { ERRAND_URL: service = '', ERRAND_KEY: key, ERRAND_LOGIN: login } = process.env
 const scenario = process.env['MCP_CONFORMANCE_SCENARIO'] ?? ''
@@ -13,13 +13,13 @@ async function ask(method: string, path: string, body?: object): Promise<any> {
   const sent = { method, headers, ...(body && { body: JSON.stringify(body) }) }
   const answer = await fetch(`${service}/api${path}`, sent)
   const json: any = await answer.json()
-  // So many connectors of a user's are checked at once, and the suite tries all that it has.
+  // The number of concurrent checks per user is limited, and the suite tries all its cases.
   if (answer.status === 409) return await sleep(200).then(() => ask(method, path, body))
   if (!answer.ok) throw new Error(`${method} ${path}: ${answer.status} ${json.message}`)
   return json
 }
 
-/** The browser is shown how a sign-in ended. */
+/** The browser shows the result of a sign-in. */
 async function signIn(connectorId: string): Promise<void> {
   const { authorizationUrl } = await ask('POST', `/connectors/${connectorId}/sign-in`, {})
   let next = new URL(authorizationUrl)

@@ -9,8 +9,8 @@ const root = fileURLToPath(new URL('../../', import.meta.url))
 const installMsMax = 900_000
 
 /**
- * The `node_modules` with the packages of a folder of `tools`, which are too many for everybody who starts the service to
- * install. They are kept from one run to the next, by the lock file; what cannot be installed rejects with npm's words.
+ * Installs the packages of a folder in `tools` and returns their `node_modules`. They are too many to install with the
+ * service. They stay installed across runs, keyed by the lock file. Failures reject with npm's output.
  */
 export async function installTools(name: string): Promise<string> {
   const tools = join(root, 'test/reach/tools', name)

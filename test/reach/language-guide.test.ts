@@ -13,7 +13,7 @@ import { missingCommand, testNeeding } from '../support/test-needing.ts'
 import type { TestPart } from '../support/test-parts.ts'
 import { startService, type TestService } from '../support/test-service.ts'
 
-// The programs of the guide as their text is, behind a proxy that loses the first answer and refuses the next request.
+// The guide's programs, unchanged, behind a proxy that loses the first response and rejects the next request.
 
 const guide = readFileSync(fileURLToPath(new URL('../../docs/guides/languages.md', import.meta.url)), 'utf8')
 const programMsMax = 200_000
@@ -29,7 +29,7 @@ const programs: [TestPart, Program][] = [
   ['go', { language: 'go', file: 'main.go', command: 'go', args: ['run'], version: ['go', 'version'] }],
 ]
 
-/** The last block of that language, which is the whole program. */
+/** The last block of that language, which is the complete program. */
 function programOf(language: string): string {
   const blocks = Array.from(guide.matchAll(/^```(\w+)\n([\s\S]*?)^```$/gm)).filter(([, own]) => own === language)
   return must(blocks.at(-1)?.[2], `the guide has a program in ${language}`)
@@ -37,7 +37,7 @@ function programOf(language: string): string {
 
 type Proxy = { url: string; stop: () => Promise<void>; created: () => number }
 
-/** Hands everything on, but lets the answer to the first task be lost, and answers the try after that with 503. */
+/** Forwards everything, but drops the response to the first task and answers the next try with 503. */
 async function startProxy(service: TestService): Promise<Proxy> {
   const { hostname, port } = new URL(service.url)
   let created = 0

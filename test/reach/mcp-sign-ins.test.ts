@@ -7,7 +7,7 @@ import { expectSound, startWorld } from '../connectors/run-checks.ts'
 import { createOwner } from '../sign-ins/sign-in-world.ts'
 import { installTools } from './install-tools.ts'
 
-// The protocol's own suite is a connector's server and its authorization server, and looks at how it is signed in to.
+// The protocol's own suite acts as connector and authorization server, and checks the sign-in.
 
 const suiteMsMax = 240_000
 const baseline = fileURLToPath(new URL('tools/sign-ins/sign-ins-baseline.yml', import.meta.url))

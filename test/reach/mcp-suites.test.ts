@@ -13,7 +13,7 @@ import { openResources } from '../support/resources.ts'
 import { startService, type TestService } from '../support/test-service.ts'
 import { installTools } from './install-tools.ts'
 
-// Others' clients of the Model Context Protocol call our tools, and the protocol's own suite looks at what it is answered.
+// Third-party MCP clients call our tools, and the protocol's own suite checks our responses.
 
 const suiteMsMax = 240_000
 const baseline = fileURLToPath(new URL('tools/mcp/conformance-baseline.yml', import.meta.url))
@@ -25,7 +25,7 @@ const resource = { type: 'resource', resource: { uri: 'test://one', mimeType: 't
 const contentEndpoint = (content: object[]) =>
   defineEndpoint({ description: 'Returns content.', priceUsd, params: {}, run: () => ({ content }) })
 
-/** Its tools have the names that the suite calls. */
+/** The suite calls tools by these names. */
 const config = defineConfig({
   agents: [
     {
@@ -58,7 +58,7 @@ const config = defineConfig({
           run: async ({ progress }) => {
             for (const fraction of [0, 0.5, 1]) {
               progress({ fraction })
-              // As the suite asks for.
+              // As the suite requires.
               await new Promise((resolve) => setTimeout(resolve, 50))
             }
             return {}
@@ -102,7 +102,7 @@ async function startWorld() {
   return { service, key, bin: join(await installTools('mcp'), '.bin') }
 }
 
-/** The suite sends no key. A client that has one gives it to no other host, and so do we. */
+/** Adds the key, because the suite sends none. Like a real client, it sends the key to no other host. */
 async function startProxy(service: TestService, key: string) {
   const { hostname, port } = new URL(service.url)
   const server = createServer((asked, response) => {

@@ -9,8 +9,8 @@ import { pdf, png } from '../support/sample-files.ts'
 import type { Person, TestService } from '../support/test-service.ts'
 import { installTools } from './install-tools.ts'
 
-// OpenAI's own client against /v1, with nothing changed but the base URL and the key. Each of its calls has a number, so that
-// one which is left out is seen.
+// OpenAI's own client against /v1, with only the base URL and the key changed. Calls are numbered, so that a missing
+// one is noticed.
 
 const callsMax = 29
 
@@ -46,7 +46,6 @@ async function expectSound({ app, get }: Pick<TestService, 'app' | 'get'>, { key
   expect(await app.store.verifyLedger()).toMatchObject({ ok: true, differences: [] })
 }
 
-/** What a call is refused with. */
 async function refusal(make: () => Promise<unknown>): Promise<any> {
   return await make().then(
     () => expect.unreachable('the call is refused'),

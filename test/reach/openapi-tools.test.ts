@@ -11,13 +11,12 @@ import { startService, type TestService } from '../support/test-service.ts'
 import { cleanEnvironment } from './clean-environment.ts'
 import { installTools } from './install-tools.ts'
 
-// The document as users of it meet it: generators make clients of it, strict TypeScript takes these, and they call the
-// service. What is installed and generated lies outside of the checkout's own packages.
+// The document as its users see it: generators create clients, which must compile under strict TypeScript, and call the
+// service. Installed and generated files are outside of the checkout's own packages.
 
 const tools = fileURLToPath(new URL('./tools/openapi/', import.meta.url))
 const commandMsMax = 240_000
 
-/** The command of each generator, with its arguments. */
 const generators: Record<string, [script: string, ...args: string[]]> = {
   'openapi-fetch': ['openapi-typescript/bin/cli.js', 'openapi.json', '-o', 'openapi-fetch/api.ts'],
   'hey-api': ['@hey-api/openapi-ts/bin/run.js', '-i', 'openapi.json', '-o', 'hey-api', '--silent'],
@@ -31,7 +30,7 @@ let folder: string
 beforeAll(async () => {
   const modules = await installTools('openapi')
   service = await startService({ config: quickstart })
-  // The leak check looks after every test; this service outlives them and is stopped below.
+  // The leak check runs after every test, but this service outlives them and is stopped below.
   openResources.delete(`service on ${service.url}`)
   folder = temporaryFolder('languages')
   cpSync(tools, folder, { recursive: true })
@@ -41,7 +40,7 @@ beforeAll(async () => {
 
 afterAll(() => service.stop())
 
-/** Runs a script in the folder and resolves with what it printed; rejects with that when it fails. */
+/** Runs a script in the folder and resolves with its output; rejects with that on failure. */
 async function run(script: string, args: readonly string[] = [], env: Record<string, string> = {}): Promise<string> {
   const options = {
     cwd: folder,

@@ -13,7 +13,7 @@ import type { TestPart } from '../support/test-parts.ts'
 import { startService } from '../support/test-service.ts'
 import { until, waitMsMax } from '../support/until.ts'
 
-// The receivers of the guide as their text is, which are sent real events, and forged ones.
+// The guide's receivers, unchanged, which receive real and forged events.
 
 const root = fileURLToPath(new URL('../../', import.meta.url))
 const guide = readFileSync(join(root, 'docs/guides/webhooks.md'), 'utf8')
@@ -37,7 +37,7 @@ async function freePort(): Promise<number> {
   return port
 }
 
-/** A project with that program, in which the client is found by its name. */
+/** A project with that program, in which the client can be imported by name. */
 function projectOf(file: string, text: string): string {
   const cwd = temporaryFolder('receiver')
   mkdirSync(join(cwd, 'node_modules/errand-client'), { recursive: true })
@@ -85,7 +85,7 @@ for (const [part, { command, file, language }] of programs) {
         body: '{"type":"forged","data":{}}',
       })
       expect(forged.status).toBe(400)
-      // What is sent again is not printed again.
+      // Resent events are not printed again.
       const of = `/api/webhooks/${created.body.id}/deliveries`
       const { deliveries } = (await service.get(of, key)).body
       for (const { eventId } of deliveries) await service.post(`${of}/${eventId}/redeliver`, {}, { key })

@@ -7,7 +7,7 @@ import { startService } from '../support/test-service.ts'
 import { startReceiver, type Received } from '../webhooks/receiver.ts'
 import { installTools } from './install-tools.ts'
 
-// What is delivered is verified by others' libraries as well as by ours, and so is refused by all of them what was changed.
+// Third-party libraries and ours accept every delivery, and all reject a changed one.
 
 type Verifier = new (secret: string) => { verify(body: string, headers: Record<string, string>): unknown }
 type Signed = { body: string; headers: Record<string, string> }
@@ -19,7 +19,7 @@ function signedOf({ body, headers }: Received): Signed {
   return { body, headers: Object.fromEntries(names.map((name) => [name, String(headers[name])])) }
 }
 
-/** One character of the body, of the id, the time or the signature is another one. */
+/** Changes one character of the body, id, time or signature. */
 function mutate({ body, headers }: Signed, n: number): Signed {
   const change = (text: string) => {
     const at = randomInt(text.length)
@@ -31,7 +31,7 @@ function mutate({ body, headers }: Signed, n: number): Signed {
   const part = parts[n % parts.length]!
   if (part === 'body') return { headers, body: change(body) }
   if (part !== 'webhook-signature') return { body, headers: { ...headers, [part]: change(headers[part]!) } }
-  // Of its last character but the padding, some bits say nothing.
+  // The last character before the padding has unused bits.
   const [version, signature = ''] = headers[part]!.split(',')
   return { body, headers: { ...headers, [part]: `${version},${change(signature.slice(0, -2))}${signature.slice(-2)}` } }
 }
@@ -55,7 +55,7 @@ test('deliveries are verified by standardwebhooks, svix and the client, and 1,00
   ] as const) {
     for (const secret of secrets) {
       const event = JSON.parse(signed.body)
-      // One of them answers the event, the other nothing.
+      // Some return the event, others nothing.
       for (const library of verifiers(secret)) library.verify(signed.body, signed.headers)
       expect(await unwrap(signed.body, signed.headers, secret)).toEqual(event)
     }
@@ -69,7 +69,7 @@ test('deliveries are verified by standardwebhooks, svix and the client, and 1,00
         library.verify(forged.body, forged.headers)
         accepted.push(forged)
       } catch {
-        // As it has to be.
+        // As expected.
       }
     }
     const outcome = await unwrap(forged.body, forged.headers, webhook.secret).catch(

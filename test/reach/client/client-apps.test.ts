@@ -5,7 +5,7 @@ import { startService } from '../../support/test-service.ts'
 import { installedProject, run } from './client-package.ts'
 import { journeyProgram, journeyResult, journeySettings } from './journey.ts'
 
-// Apps in empty folders outside of the checkout, with the package and what such an app has, against a running service.
+// Apps in empty folders outside of the checkout, with the package and usual dependencies, against a running service.
 
 const runMsMax = 180_000
 const tsc = join(import.meta.dirname, '../../../node_modules/typescript/bin/tsc')

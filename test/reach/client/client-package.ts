@@ -13,7 +13,7 @@ const lockMsMax = 300_000
 
 type Ran = { stdout: string; stderr: string }
 
-/** Runs a command to its end; throws with everything that it said when it fails or takes too long. */
+/** Runs a command to its end. On failure or timeout throws its complete output. */
 export async function run(
   command: string,
   args: readonly string[],
@@ -32,15 +32,15 @@ export async function run(
 
 let packed: Promise<string> | undefined
 
-/** The tarball of the package as it is published, built from this checkout once for all tests of a file. */
+/** The tarball of the package as published, built from this checkout once per test file. */
 export async function packClient(): Promise<string> {
-  // The files of a worker share this module, and a folder goes with its file.
+  // A worker's files share this module, but folders are removed after each file.
   if (packed && existsSync(await packed)) return await packed
   packed = pack('errand-client', 'scripts/build-client.ts')
   return await packed
 }
 
-/** Builds a package and makes its tarball; one at a time, as each build takes the place of the one before. */
+/** Builds and packs a package, one at a time, because each build replaces the previous one. */
 export async function pack(name: string, build: string): Promise<string> {
   mkdirSync(join(root, 'dist'), { recursive: true })
   const lock = join(root, 'dist', '.packing')
@@ -56,7 +56,7 @@ export async function pack(name: string, build: string): Promise<string> {
   }
 }
 
-/** Takes a lock, also one whose owner is gone. */
+/** Takes the lock, even over from a dead owner. */
 function isLocked(lock: string): boolean {
   try {
     writeFileSync(lock, String(process.pid), { flag: 'wx' })
@@ -71,7 +71,7 @@ function isLocked(lock: string): boolean {
   }
 }
 
-/** An empty project outside of the checkout with the package installed, and nothing else. */
+/** An empty project outside of the checkout with only the package installed. */
 export async function installedProject(files: Record<string, string> = {}, manifest: object = {}): Promise<string> {
   const tarball = await packClient()
   const folder = temporaryFolder('client-project')

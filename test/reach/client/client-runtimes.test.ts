@@ -10,7 +10,7 @@ import { installTools } from '../install-tools.ts'
 import { installedProject, run } from './client-package.ts'
 import { journeyProgram, journeyResult, journeySettings, journeyText, type JourneySettings } from './journey.ts'
 
-// Every runtime makes the same journey with the package as it is published, from an empty folder.
+// Every runtime makes the same journey with the published package, from an empty folder.
 
 const setUpMsMax = 600_000
 const runMsMax = 120_000
@@ -22,7 +22,7 @@ beforeAll(async () => {
   project = await installedProject({ 'journey.mjs': journeyProgram('esm'), 'journey.cjs': journeyProgram('cjs') })
 }, setUpMsMax)
 
-/** A journey against a service of its own. */
+/** A journey against a new service. */
 function runtimeTest(name: string, travel: (settings: JourneySettings) => Promise<unknown>): void {
   test(`create, wait, stream, abort, verify a webhook: ${name}`, { timeout: runMsMax }, async () => {
     const service = await startService()
@@ -73,7 +73,7 @@ runtimeTest(
   ),
 )
 
-/** The journey and the package as one script, as bundlers for the edge make it. */
+/** Journey and package as one script, as edge bundlers create it. */
 async function bundled(entry: string, format: 'es' | 'iife'): Promise<string> {
   const id = join(project, `entry-${format}.mjs`)
   const built = (await build({
@@ -97,7 +97,6 @@ async function bundled(entry: string, format: 'es' | 'iife'): Promise<string> {
 
 const imports = `import { createClient, isErrandError } from 'errand-client'\nimport { unwrap } from 'errand-client/webhooks'\n${journeyText}`
 
-/** What a tool's package exports. */
 function load(name: string): unknown {
   return createRequire(join(tools, 'any.js'))(name)
 }
@@ -147,7 +146,7 @@ runtimeTest('a bundle by Metro', async (settings) => {
   )
 })
 
-/** A build by Metro without React Native: its own settings, but for where its runtime is. */
+/** Builds with Metro without React Native: default settings, except for the runtime's path. */
 const metroBuild = `
 const modules = process.argv[2]
 const metro = require('node:module').createRequire(modules + '/any.js')('metro')
@@ -167,7 +166,7 @@ async function build() {
 build().then(() => process.exit(0), (error) => { console.error(error); process.exit(1) })
 `
 
-/** What a program without Node's modules has. */
+/** Globals of a program without Node's modules. */
 function webGlobals(): Record<string, unknown> {
   const names =
     'AbortController AbortSignal Headers Request Response TextDecoder TextEncoder URL atob clearTimeout console crypto fetch performance queueMicrotask setTimeout'

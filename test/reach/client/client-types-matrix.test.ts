@@ -6,14 +6,14 @@ import { beforeAll, expect, test } from 'vitest'
 import { installTools } from '../install-tools.ts'
 import { installedProject, packClient, run } from './client-package.ts'
 
-// What the package looks like to compilers, bundlers and linters of packages.
+// The package as compilers, bundlers and package linters see it.
 
 const setUpMsMax = 600_000
 const runMsMax = 180_000
 let tools = ''
 let project = ''
 
-/** Uses the whole of the types, with an endpoint that is declared and one that is not. */
+/** Uses all types, with a declared and an undeclared endpoint. */
 const app = `
 import { createClient, isErrandError, type ChatEvent, type EndpointTypes, type Task } from 'errand-client'
 import { ErrandChatTransport, toUIMessages, toUIMessageStreamResponse, type ErrandUIMessage } from 'errand-client/ai-sdk'

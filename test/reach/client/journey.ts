@@ -1,9 +1,9 @@
 import { createHmac } from 'node:crypto'
 import type { TestService } from '../../support/test-service.ts'
 
-// What an app does with the client, as the text of a program: create, wait, stream, abort, verify a webhook.
+// An app's use of the client as program text: create, wait, stream, abort, verify a webhook.
 
-/** A function of the package's exports and its settings, which answers what `journeyResult` says. */
+/** A function of the package's exports and the settings; returns the value of `journeyResult`. */
 export const journeyText = `
 async function journey({ createClient, isErrandError, unwrap }, { baseUrl, apiKey, webhook }) {
   const client = createClient({ baseUrl, apiKey })
@@ -53,7 +53,7 @@ export type JourneySettings = {
   webhook: { body: string; headers: Record<string, string>; secret: string }
 }
 
-/** The settings of a journey by a person of their own, with a webhook that is signed now. */
+/** Settings of a new user's journey, with a webhook signed now. */
 export async function journeySettings(service: TestService): Promise<JourneySettings> {
   const { key } = await service.createPerson()
   const secret = Buffer.alloc(24, 7).toString('base64')

@@ -5,11 +5,12 @@ import { temporaryFolder } from '../../support/resources.ts'
 import { run } from '../client/client-package.ts'
 import { addressOf, root, runTask, start } from './server-package.ts'
 
-// The scripts of a clone: signals that npm gets reach the service, and what is installed and built counts by what it is.
+// Scripts of a clone: signals to npm reach the service, and installed or built files are judged by content, not by
+// time.
 
 const runMsMax = 300_000
 
-/** A copy of the checkout, whose times are those of the copying. */
+/** A copy of the checkout with new file times. */
 function copyCheckout(): string {
   const folder = temporaryFolder('clone')
   const left = new Set(['.errand', '.git', 'coverage', 'dist', 'node_modules'])
@@ -19,7 +20,7 @@ function copyCheckout(): string {
   return folder
 }
 
-/** Packages that are there already, by links to them; npm's note of them is a copy. */
+/** Links installed packages, and copies npm's record of them. */
 function linkPackages(folder: string): void {
   const modules = join(folder, 'node_modules')
   mkdirSync(modules)

@@ -12,8 +12,8 @@ import { run } from '../client/client-package.ts'
 import { installTools } from '../install-tools.ts'
 import { installedServer, root, start } from './server-package.ts'
 
-// The image, the compose files and the unit. No image is built here: the file is checked, and what its last stage says is
-// done with a folder.
+// The image, the compose files and the systemd unit. No image is built: the Containerfile is checked, and its last
+// stage is replayed in a folder.
 
 const runMsMax = 600_000
 const read = (name: string) => readFileSync(join(root, name), 'utf8')
@@ -33,7 +33,7 @@ test(
   runMsMax,
 )
 
-/** What the last stage of a Containerfile sets. */
+/** The settings in a Containerfile's last stage. */
 function lastStage(file: string) {
   const stage = read(file)
     .replaceAll(/^#.*\n/gm, '')
@@ -80,7 +80,7 @@ test(
     const [data, config] = [join(outside, 'data'), join(outside, 'config')]
     for (const folder of [data, config]) mkdirSync(folder)
     writeFileSync(join(config, 'errand.config.ts'), 'export default { agents: [] }')
-    // As the image's own user where this is root; else as whoever runs the tests.
+    // If root, runs as the image's user; otherwise as the current user.
     const isRoot = process.getuid?.() === 0
     const as = isRoot ? ['setpriv', '--reuid=1000', '--regid=1000', '--clear-groups', '--no-new-privs'] : []
     const port = await freePort()
@@ -138,7 +138,7 @@ testNeeding('systemd', missingCommand('systemd-analyze', '--version'))(
   async () => {
     const folder = temporaryFolder('unit')
     const file = join(folder, 'errand.service')
-    // Node lies elsewhere on this machine.
+    // Node has another path on this machine.
     writeFileSync(file, read('deploy/errand.service').replace('/usr/bin/node', process.execPath))
     const verified = await run('systemd-analyze', ['verify', file], folder)
     expect(verified.stdout + verified.stderr).toBe('')

@@ -9,11 +9,11 @@ import { packClient, run } from '../client/client-package.ts'
 import { installTools } from '../install-tools.ts'
 import { addressOf, demoOf, install, installedServer, packServer, root, runTask, start } from './server-package.ts'
 
-// What users do with the packed package, in folders outside of the checkout.
+// Users' steps with the packed package, in folders outside of the checkout.
 
 const setUpMsMax = 600_000
 const runMsMax = 300_000
-/** Megabytes that an installation may have, and seconds from nothing to the first billed task that are aimed at. */
+/** Maximum installed size, and target time from nothing to the first billed task. */
 const installedMbMax = 120
 const firstTaskSeconds = 25
 let project = ''
@@ -191,7 +191,7 @@ test(
     }
     await page.goto(`${url}/docs`)
     await page.getByText('/api/tasks').first().waitFor()
-    // Before the login, the page asks who it is.
+    // Before the login, the page asks for the current user.
     expect(wrong.filter((line) => !line.startsWith('401 '))).toEqual([])
     await context.close()
     await service.end('SIGTERM')
@@ -204,7 +204,7 @@ test(
   async () => {
     const mains = [join(project, 'node_modules/errand/server/errand.cjs'), join(root, 'server/main.ts')]
     const times = mains.map((): number[] => [])
-    // In turns, so that what else the machine does is beside both.
+    // Alternates, so that other load affects both equally.
     for (let round = 0; round < 5; round++) {
       for (const [n, main] of mains.entries()) {
         const startedAt = performance.now()

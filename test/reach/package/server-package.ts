@@ -15,14 +15,16 @@ const endMsMax = 60_000
 
 let packed: Promise<string> | undefined
 
-/** The tarball of the package `errand` as it is published, built from this checkout once for all tests of a file. */
+/** The tarball of the package `errand` as published, built from this checkout once per test file. */
 export async function packServer(): Promise<string> {
   if (packed && existsSync(await packed)) return await packed
   packed = pack('errand', 'scripts/build-server.ts')
   return await packed
 }
 
-/** An empty folder outside of the checkout with the package installed as a user does it, without anything for development. */
+/**
+ * An empty folder outside of the checkout with the package installed as by a user, without development dependencies.
+ */
 export async function installedServer({ withClient = false } = {}): Promise<string> {
   const tarballs = [await packServer(), ...(withClient ? [await packClient()] : [])]
   const folder = temporaryFolder('server-project')
@@ -31,20 +33,23 @@ export async function installedServer({ withClient = false } = {}): Promise<stri
   return folder
 }
 
-/** Registries answer slowly, some packages after a minute; what npm has it takes from its cache. */
+/** Registries are slow, for some packages over a minute, so npm prefers its cache. */
 export async function install(folder: string, ...what: string[]): Promise<void> {
   await run('npm', ['install', '--prefer-offline', '--no-audit', '--no-fund', ...what], folder, {}, installMsMax)
 }
 
 export type Started = {
   child: ChildProcess
-  /** What the process has written so far, to both of its streams. */
+  /** Output so far, of both streams. */
   output: () => string
-  /** Sends the signal to the process alone; resolves with its exit code, or the signal that ended it, and when all it started has ended. */
+  /**
+   * Sends the signal to the process alone. Resolves with its exit code or fatal signal once its children have exited,
+   * too.
+   */
   end: (signal: NodeJS.Signals) => Promise<number | NodeJS.Signals | null>
 }
 
-/** Starts a command as users do; what is left of its process group is killed with the test. */
+/** Starts a command as users do. The test kills the remains of its process group. */
 export function start(command: string, args: readonly string[], cwd: string, env: NodeJS.ProcessEnv = {}): Started {
   const child = spawn(command, args, {
     cwd,
@@ -61,7 +66,7 @@ export function start(command: string, args: readonly string[], cwd: string, env
     try {
       process.kill(-child.pid!, 'SIGKILL')
     } catch {
-      // All of it has ended.
+      // All processes have exited.
     }
   }
   process.once('exit', killGroup)
@@ -92,7 +97,7 @@ function isGroupAlive(pid: number): boolean {
   }
 }
 
-/** The address that a starting service prints. */
+/** The URL printed by a starting service. */
 export async function addressOf(started: Started): Promise<string> {
   const address = () => /"url":"(http:\/\/127\.0\.0\.1:\d+)"/.exec(started.output())?.[1]
   const isOver = () => address() !== undefined || started.child.exitCode !== null
@@ -102,14 +107,14 @@ export async function addressOf(started: Started): Promise<string> {
   return url
 }
 
-/** Who the demo of a folder is for, once that is written. */
+/** The demo's user in a folder, once that file exists. */
 export async function demoOf(folder: string): Promise<{ email: string; key: string; password: string }> {
   const file = join(folder, '.errand/demo.json')
   await until(`${file} is there`, listenMsMax, () => existsSync(file) && readFileSync(file, 'utf8').endsWith('}'))
   return JSON.parse(readFileSync(file, 'utf8')) as { email: string; key: string; password: string }
 }
 
-/** Runs a task of the quickstart with the key that the demo keeps; its end. */
+/** Runs a task of the quickstart with the demo's key, to its end. */
 export async function runTask(folder: string, url: string): Promise<{ status: string; costUsd: string }> {
   const { key } = await demoOf(folder)
   const headers = { Authorization: `Bearer ${key}`, 'Content-Type': 'application/json' }

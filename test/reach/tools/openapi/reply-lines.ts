@@ -1,4 +1,4 @@
-/** The lines of a chat's reply as they come; each is an event as JSON. */
+/** The lines of a chat reply as they arrive, each a JSON event. */
 export async function* linesOf(body: ReadableStream<Uint8Array>): AsyncGenerator<string> {
   const decoder = new TextDecoder()
   let rest = ''

@@ -1,6 +1,6 @@
 import { deepEqual, equal, match, ok } from 'node:assert/strict'
 
-// What the ten calls of each tool must have shown, and the one that is refused.
+// Expected results of each tool's ten calls and the rejected one.
 
 export const summarize = {
   endpointId: 'text.summarize',
@@ -24,7 +24,7 @@ export type Seen = {
   refused: { status: number; code: string }
 }
 
-/** Throws unless the calls did what they say, and tells the test so. */
+/** Throws unless the results match, and reports to the test. */
 export function checkSeen(seen: Seen): void {
   ok(seen.agentIds.includes('text'), 'the agents are listed')
   equal(seen.created.status, 'pending')
