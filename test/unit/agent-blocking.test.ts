@@ -5,14 +5,14 @@ import { CreditWindow } from '../../server/agents/run/credit-window.ts'
 import { executeChat } from '../../server/agents/run/execute-chat.ts'
 
 const parts = 100
-/** So long that the reply lets others run after each part. */
+/** Long enough for the reply to yield after each part. */
 const delta = 'x'.repeat(20_000)
 
 function block(ms: number): void {
   for (const until = performance.now() + ms; performance.now() < until;) continue
 }
 
-/** One that is read as fast as it is written. */
+/** A window that is read as fast as it is written. */
 function openWindow(): CreditWindow {
   const window = new CreditWindow()
   window.sent = () => {}

@@ -10,7 +10,7 @@ import { rawRequest, RawConnection } from '../support/raw-http.ts'
 
 const bytesMax = 1_000_000
 
-// To count objects takes seconds of a worker whose heap is large.
+// Counting objects takes seconds in a worker with a large heap.
 test.each(ofTier([1], [1, 3, 1000]))(
   'a body that comes in pieces of %i bytes is kept as its bytes, not as an object each',
   async (size) => {

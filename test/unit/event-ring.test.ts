@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest'
 import { EventRing } from '../../server/chat/events/event-ring.ts'
 
-/** As many lines as it says, from that number on. */
+/** Lines numbered from `from` to `to`. */
 const linesOf = (from: number, to: number, chars = 10) =>
   Array.from({ length: to - from + 1 }, (_, n) => `${`${from + n} `.padEnd(chars - 1, 'x')}\n`).join('')
 

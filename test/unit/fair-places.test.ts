@@ -5,7 +5,7 @@ import { FairPlaces, type Place } from '../../server/kernel/fair-places.ts'
 
 const { signal } = new AbortController()
 
-/** Slots of which `taken` belong to as many other users. */
+/** Slots, `taken` of which belong to that many other users. */
 async function slots({ perUser, taken, total }: { perUser: number; taken: number; total: number }) {
   const places = new FairPlaces({ perUser, total })
   for (let n = 0; n < taken; n++) await places.take(`other ${n}`, { signal })
@@ -53,7 +53,7 @@ test('for a user within an eighth the slowest place of whoever holds most is giv
   const small = ['a', 'b'].map((userId) => open(userId, userId))
   for (const place of small) expect(place.hold(10)).toBeUndefined()
   expect(places.taken).toBe(80)
-  // A user beyond an eighth gets nothing from others.
+  // A user with more than an eighth cannot displace others.
   expect(open('large', 'large').hold(11)).toBe('full')
   expect(givenUp).toEqual([])
   // 20 in two seconds are slower than 15 in one.
@@ -62,7 +62,7 @@ test('for a user within an eighth the slowest place of whoever holds most is giv
   expect(givenUp).toEqual(['slow'])
   expect([slow.amount, fast.amount, places.taken]).toEqual([0, 15, 70])
   expect(open('filler', 'filler').hold(10)).toBeUndefined()
-  // What was kept is not given up.
+  // Kept slots are not given up.
   middling.keep()
   expect(open('next', 'next').hold(10)).toBeUndefined()
   expect(givenUp).toEqual(['slow', 'fast'])

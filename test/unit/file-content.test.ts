@@ -16,7 +16,6 @@ function gif(width: number, height: number): Buffer {
   return content
 }
 
-/** One of the three kinds of WebP. */
 function webp(kind: 'VP8 ' | 'VP8L' | 'VP8X', width: number, height: number): Buffer {
   const content = Buffer.alloc(40)
   content.write(`RIFF\0\0\0\0WEBP${kind}`, 'latin1')
@@ -46,7 +45,7 @@ test('width and height of every kind of image are read from its header', () => {
   for (const [content, mediaType] of images) {
     expect(knownContent(content)).toEqual({ mediaType, image: { width: 640, height: 480 } })
     expect(contentFault(mediaType, content)).toBeUndefined()
-    // Cut anywhere, or made of anything, it is at worst no image.
+    // Truncated or random content is at worst not an image.
     for (let end = 0; end < content.length; end++) knownContent(content.subarray(0, end))
     for (let at = 0; at < Math.min(content.length, 60); at++) {
       const broken = Buffer.from(content)

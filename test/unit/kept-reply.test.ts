@@ -21,7 +21,7 @@ test('a reply within the bound is kept whole', () => {
   expect(keptText(reply.text)).toEqual({ text: text + text, isCut: false })
 })
 
-/** Calls with arguments of so many characters, then their results in the opposite order. */
+/** Calls with arguments of this many characters, then their results in reverse order. */
 function steps({ argsChars, count, outputChars }: Record<'argsChars' | 'count' | 'outputChars', number>) {
   const ids = Array.from({ length: count }, (_, n) => `call-${n}`)
   const calls = ids.map((id): ToolCallStep => ({

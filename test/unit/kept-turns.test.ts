@@ -10,7 +10,7 @@ const charsMax = 67_108_864
 const line = `${'x'.repeat(65_535)}\n`
 const linesOfOne = 15
 
-/** Says as many lines as it is asked for. */
+/** Emits as many lines as requested. */
 function sayer(turnId: string): ChatTurn {
   const said = { turnId, lastSeq: 0, isEnding: false, stop: () => {}, next: () => Promise.resolve(line) }
   said.next = () => Promise.resolve((said.lastSeq++, line))
@@ -27,12 +27,12 @@ test('what turns that were begun together say afterwards is kept within the boun
   const held = await Promise.all(turnIds.map((turnId) => kept.find({ turnId, userId: 'u' })))
   const lines = held.map((one) => one!.feed.ring.lastSeq - one!.feed.ring.firstSeq + 1)
   expect(lines.reduce((sum, one) => sum + one, 0) * line.length).toBeLessThanOrEqual(charsMax)
-  // The newest of each stays.
+  // The newest line of each stays.
   expect(Math.min(...lines)).toBeGreaterThanOrEqual(1)
   await kept.close()
 })
 
-/** Begins a detached reply of so many lines, and answers its pieces that are in the store when it has ended. */
+/** Runs a detached reply of this many lines, and returns its stored chunks. */
 async function storedOf(lines: number): Promise<Kept[]> {
   let stored: (Kept & { lines: string })[] = []
   const keep: Store['turnEvents']['keep'] = async (events, dropped = []) => {
@@ -74,7 +74,7 @@ test('of a longer reply that nobody reads the newest events are kept, as many as
 
 type Kept = { firstSeq: number; lastSeq: number }
 
-/** Turns whose events go to a store that fails as often as it is told. */
+/** Turns whose events are written to a store that fails this often. */
 function startWriting({ failures = 0 } = {}) {
   const written: Kept[] = []
   const logged: string[] = []
@@ -99,7 +99,7 @@ function expectWhole(written: readonly Kept[], lastSeq: number): void {
   expect(written.at(-1)!.lastSeq).toBe(lastSeq)
 }
 
-/** Says so many lines and ends. */
+/** Emits this many lines and ends. */
 function sayerOf(turnId: string, lines: number, text = line): ChatTurn {
   const said = sayer(turnId) as unknown as { lastSeq: number; next: () => Promise<string | undefined> }
   said.next = () => Promise.resolve(said.lastSeq < lines ? (said.lastSeq++, text) : undefined)
@@ -139,7 +139,7 @@ test('where room is needed, what has ended and is not written yet stays until it
   for (const reader of others) while ((await reader.next()) !== undefined);
   const held = await kept.find({ turnId: 'turn_0', userId: 'u' })
   expect([held!.endedAt, held!.feed.ring.lastSeq]).toEqual([expect.any(Number), 2])
-  // The oldest of those that nothing is to be written of has given way.
+  // The oldest turn without pending writes was evicted.
   expect(await kept.find({ turnId: 'turn_1', userId: 'u' })).toBeUndefined()
   told.isHeld = false
   told.release()
@@ -154,7 +154,7 @@ test('where room is needed, a user within an eighth keeps all, and one beyond it
   const readAll = async (reader: TurnReader) => {
     while ((await reader.next()) !== undefined);
   }
-  // The honest replies are the oldest: one has ended, the other goes on.
+  // The honest replies are the oldest: one has ended, the other continues.
   await readAll(add('turn_ended', { lines: linesOfOne, userId: 'honest' }))
   const open = add('turn_open', { lines: linesOfOne + 1, userId: 'honest' })
   for (let n = 0; n < linesOfOne; n++) await open.next()
@@ -231,7 +231,7 @@ test('the last event is written though its turn ends while earlier events are be
   end.resolve()
   const held = await kept.find({ turnId: 'turn_0', userId: 'u' })
   await expect.poll(() => held!.endedAt).toBeDefined()
-  // The timer of the end was set for now, so it comes before this one.
+  // The end's timer is due now, before this one.
   await new Promise((resolve) => setTimeout(resolve, 10))
   told.isHeld = false
   told.release()

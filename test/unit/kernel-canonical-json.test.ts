@@ -2,7 +2,6 @@ import fc from 'fast-check'
 import { expect, test } from 'vitest'
 import { canonicalJson } from '../../server/kernel/canonical-json.ts'
 
-/** The same value with the keys of every object in another order. */
 function reorder(value: unknown): unknown {
   if (Array.isArray(value)) return value.map(reorder)
   if (typeof value !== 'object' || value === null) return value

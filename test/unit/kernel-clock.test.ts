@@ -2,14 +2,14 @@ import fc from 'fast-check'
 import { afterEach, beforeEach, expect, test, vi } from 'vitest'
 import { isoTime, SystemClock } from '../../server/kernel/clock.ts'
 
-// The machine's clocks are moved by hand: Date as an operator sets it, performance as time really passes.
+// The machine's clocks are moved by hand: Date as set by an operator, performance by real time.
 beforeEach(() => vi.useFakeTimers({ toFake: ['Date', 'performance'], now: start }))
 afterEach(() => vi.useRealTimers())
 
 const start = Date.UTC(2026, 0, 15, 12)
 const hour = 3_600_000
 
-/** Lets time pass, during which the system's clock is also set by so much. */
+/** Passes time and sets the system clock by `setBy`. */
 function pass(ms: number, setBy = 0): void {
   vi.advanceTimersByTime(ms)
   vi.setSystemTime(Date.now() + setBy)

@@ -18,7 +18,7 @@ test('a stored object is written as its text, wherever it stands, and the rest a
   })
   const written = writeJson(answer(storedObject))
   expect(written).toBe(JSON.stringify(answer((text) => JSON.parse(text) as unknown)))
-  // Whatever writes JSON otherwise, as tRPC does for a batch.
+  // Other serializers, such as tRPC's for a batch.
   expect(JSON.stringify(answer(storedObject))).toBe(written)
 })
 

@@ -6,7 +6,7 @@ const leaseSeconds = 1
 const leaseMs = leaseSeconds * 1000
 const silent = { debug() {}, info() {}, warn() {}, error() {} }
 
-/** A database that a node reaches, until `trouble` says otherwise. */
+/** A reachable database, until `trouble` is set. */
 class Reached {
   trouble: (() => Promise<void>) | undefined
   clockStepMs = 0
@@ -55,7 +55,7 @@ test('a node that starts leaves alone for a lease what others have', async () =>
   await reached.keeper.stop()
 })
 
-// Each ends with a renewal, after which the others may need as long as a lease to renew theirs.
+// Each ends with a renewal, after which the others may take up to a lease to renew theirs.
 const breaks: [string, (reached: Reached) => Promise<number>][] = [
   [
     'an outage of the database',

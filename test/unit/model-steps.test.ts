@@ -50,7 +50,7 @@ test('a file without a bound of its own takes what the rest of the prompt leaves
   const bounded = await maxOf([50, 50])
   expect(await maxOf([null, 50])).toBe(bounded - 50 + (1000 - 100 - 2))
   expect(await maxOf([null, null])).toBe(bounded - 100 + (1000 - 100))
-  // A prompt that fills the context leaves it the estimate.
+  // In a prompt that fills the context, a file counts only its estimate.
   expect(await maxOf([null], 'x'.repeat(8000))).toBe((await maxOf([0], 'x'.repeat(8000))) + 2)
 })
 

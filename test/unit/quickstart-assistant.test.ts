@@ -8,7 +8,7 @@ const documents = new URL('../../examples/quickstart/documents/', import.meta.ur
 const weather = readFileSync(new URL('seattle-weather.csv', documents), 'utf8')
 const freedoms = readFileSync(new URL('four-freedoms.txt', documents), 'utf8')
 
-// By hand: North 0.1 - 5.5 + 100 = 94.6; South 0.2; all 94.8.
+// Computed by hand: North 0.1 - 5.5 + 100 = 94.6; South 0.2; all 94.8.
 const sales = `order_id,region,product,unit_price,amount,order_date
 1,North,Apple,1.10,0.1,2024-01-05
 2,South,Pear,2.20,0.2,2024-01-17
@@ -26,7 +26,7 @@ function openRun({ before = [], message }: { before?: readonly string[]; message
   return assistantChat.reply({ message, history, params: {}, ...ids, signal, log: () => {} })
 }
 
-/** Asks after messages of the user, and checks that a call is followed by its result and then by the text. */
+/** Asks after earlier user messages, and checks that a call is followed by its result and then by the text. */
 async function ask(asked: { before?: readonly string[]; message: string }) {
   const calls: Record<string, unknown>[] = []
   const outputs: unknown[] = []

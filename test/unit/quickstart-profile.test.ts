@@ -278,7 +278,7 @@ test('any integers have the figures of exact arithmetic', async () => {
       expect(column).toMatchObject({ min: sorted[0]! + 0, max: sorted.at(-1)! + 0, distinct: new Set(values).size })
       expect(column.median).toBe((sorted[(values.length - 1) >> 1]! + sorted[values.length >> 1]!) / 2)
       expect(Math.abs(column.mean - Number(sum) / values.length)).toBeLessThanOrEqual(1e-6)
-      // n·Σx² − (Σx)², divided by n(n − 1), is the sample's variance.
+      // n·Σx² − (Σx)², divided by n(n − 1), is the sample variance.
       const variance = Number(count * squares - sum ** 2n) / Number(count * (count - 1n))
       if (values.length === 1) expect(column.standardDeviation).toBeNull()
       else expect(column.standardDeviation! / Math.sqrt(variance) || 1).toBeCloseTo(1, 9)

@@ -10,10 +10,10 @@ import type { TurnRecord } from '../../server/store/turns/turn-records.ts'
 const line = '{"type":"assistant_delta"}\n'
 const owner = { userId: 'user_1', agents: null, token: null }
 
-/** As a client token that is bound to that session. */
+/** A client token bound to that session. */
 const boundTo = (sessionId: string) => ({ userId: 'user_1', agents: null, token: { sessionId } as Caller['token'] })
 
-/** A turn of `owner` in memory that says one line and goes on, or ends; and one in the store that is at work elsewhere. */
+/** A turn of `owner` in memory that emits one line and continues or ends, and a stored one that runs elsewhere. */
 function start({ ends = false } = {}) {
   const stopped: string[] = []
   const elsewhere: TurnRecord = {

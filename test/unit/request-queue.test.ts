@@ -3,7 +3,7 @@ import { setImmediate as nextTick, setTimeout as delay } from 'node:timers/promi
 import { expect, test } from 'vitest'
 import { RequestQueue } from '../../server/http/limits/request-queue.ts'
 
-/** A queue whose requests take so long each, with who was served in each tick. */
+/** A queue whose requests each take this long, with the callers served in each tick. */
 function newQueue(requestMs: number, hasBacklog = () => false) {
   const ticks: string[][] = [[]]
   const turnedAway: string[] = []
@@ -41,7 +41,7 @@ test('requests that arrive together are begun over several ticks, each user’s 
   take('one')
   await served(31)
   expect(turnedAway).toEqual([])
-  // Three fit into eight milliseconds, before the first tick's end and after it.
+  // Three fit into 8 ms, before the first tick's end and after it.
   for (const tick of ticks) expect(tick.length).toBeLessThanOrEqual(8)
   expect(ticks.flat().indexOf('one')).toBeLessThanOrEqual(8)
 })
@@ -81,7 +81,7 @@ test('once half of the queue is taken, a user has an eighth of it', async () => 
   const { know, served, take, ticks, turnedAway } = newQueue(0)
   const users = ['first', 'second', 'third', 'fourth', 'fifth', 'sixth']
   for (const user of users) know(user, user)
-  // One request takes all time of this tick, so that those after it wait.
+  // One request uses up this tick, so the later ones wait.
   take('first', { isSlow: true })
   const begun = ticks.flat().length
   for (const user of users) for (let n = 0; n < 1100; n++) take(user)
@@ -119,7 +119,7 @@ test('a user with many credentials has nobody forgotten, and one key is one, how
   take('bEARER    key')
   take('gone')
   await served(32)
-  // Behind the strangers that were begun at once, and one for each turn.
+  // Behind the strangers admitted immediately, and one per turn.
   const places = ['bEARER    key', 'gone'].map((written) => ticks.flat().indexOf(written))
   expect(Math.max(...places)).toBeLessThanOrEqual(12)
 })

@@ -7,7 +7,7 @@ import { afterEach, beforeEach, expect, test } from 'vitest'
 
 const setup = join(dirname(fileURLToPath(import.meta.url)), '../../scripts/setup.mjs')
 
-/** Installs as npm does, slowly: what is there goes first, what says that all is there comes last. */
+/** Simulates a slow npm install: removes old packages first, and writes the completion marker last. */
 const slowNpm = `
   import { appendFileSync, mkdirSync, rmSync, writeFileSync } from 'node:fs'
   appendFileSync('npm.log', 'begin\\n')
@@ -30,7 +30,6 @@ beforeEach(() => {
 })
 afterEach(() => rmSync(checkout, { recursive: true, force: true }))
 
-/** Its exit code. */
 async function runSetup(): Promise<number | null> {
   const env = { ...process.env, npm_execpath: join(checkout, 'npm.mjs'), npm_node_execpath: process.execPath }
   const child = spawn(process.execPath, [join(checkout, 'scripts/setup.mjs')], { env, stdio: 'ignore' })

@@ -21,7 +21,7 @@ test('a shell gives curl exactly the values, and only the key comes from the env
     { method: 'POST', path: "/api/tasks?a=it's", body, headers: { 'Idempotency-Key': 'a b' } },
     baseUrl,
   )
-  // The shell runs this in the place of curl: it prints its arguments, one each in JSON.
+  // The shell runs this instead of curl: it prints its arguments as JSON.
   const shown = execFileSync(
     'sh',
     ['-c', `curl() { "$NODE" -p 'JSON.stringify(process.argv.slice(1))' -- "$@"; }\n${command}`],

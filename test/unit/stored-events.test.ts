@@ -27,7 +27,6 @@ const settled: TurnRecord = {
 }
 const gone = { code: 'EVENTS_EXPIRED' }
 
-/** Reads a turn of which these pieces are kept. */
 function open(kept: readonly TurnEvents[], { after = 0, turn = settled }: { after?: number; turn?: TurnRecord } = {}) {
   const turnEvents: Partial<Store['turnEvents']> = {
     read: async ({ after: behind }) => kept.filter(({ lastSeq }) => lastSeq > behind),

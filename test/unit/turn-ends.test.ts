@@ -2,7 +2,7 @@ import { expect, test } from 'vitest'
 import { chatHold, chatUse, type ChatUsed } from '../../server/billing/chat-price.ts'
 import { describeEnd, readOnMsOf, withCallsMade, withinHold, type StopCause } from '../../server/chat/turn-ends.ts'
 
-// Of tokens that are written a thought costs 0.0009 USD and any other 0.0006, a token of a prompt 0.0001, a call 0.0100.
+// Output costs 0.0009 USD per reasoning token and 0.0006 per other token, a prompt token 0.0001, and a call 0.0100.
 const rates = { input: 100_000, cachedInput: 100_000, output: 600_000, reasoning: 900_000, toolCall: 10_000 }
 
 const summaryOf = (used: Partial<ChatUsed>) => ({
@@ -16,7 +16,7 @@ const summaryOf = (used: Partial<ChatUsed>) => ({
 test('what was counted is charged as far as it is held', () => {
   const left = summaryOf({ promptTokens: 20, completionTokens: 5000, reasoningTokens: 40, toolCalls: 1 })
   const { isEstimated, used } = withinHold(left, { held: 1000, rates })
-  // 880 are left beside the prompt and the call, at 9 a thought.
+  // Besides prompt and call, 880 are left, at 9 per reasoning token.
   expect(used).toMatchObject({ promptTokens: 20, completionTokens: 97, reasoningTokens: 40, toolCalls: 1 })
   expect(chatHold(used, rates)).toBeLessThanOrEqual(1000)
   expect(isEstimated).toBe(true)

@@ -12,7 +12,7 @@ import type { OwnedPayload } from '../../server/store/records.ts'
 
 const limits = { fileBytesMax: 1000, messageFileBytesMax: 3000 }
 
-/** A store of files in memory, which notes what is asked of it. */
+/** An in-memory file store that records its calls. */
 function startFiles({ balance = 1000 } = {}) {
   const rows = new Map<string, Partial<OwnedPayload>>()
   const contents = new Map<string, Buffer>()
@@ -61,7 +61,7 @@ test('no file is written for a message that the balance would not do for', async
 test('files take 512 MB of memory at most: 128 MB of one user, and 64 MB each once half is taken', () => {
   const { files } = startFiles()
   const megabyte = 1024 * 1024
-  /** How much of their files are in memory, by messages of 16 MB. */
+  /** Reserves memory for 16 MB files until rejected, and returns the reservations. */
   const fill = (userId: string): Place[] => {
     const places: Place[] = []
     for (;;) {

@@ -9,7 +9,7 @@ const rates = { input: 100_000, cachedInput: 100_000, output: 100_000, reasoning
 
 type Begin = { free: number; heldOf?: () => Promise<number>; away?: unknown[]; cap?: number }
 
-/** A turn that holds 100 of an account that has `free` besides, and may hold `cap` in all. */
+/** A turn that holds 100 of an account with `free` left, and may hold `cap` in total. */
 function beginTurn({ away = [], cap = Infinity, free, heldOf }: Begin) {
   const users = new UserTurns(heldOf)
   const faults: unknown[] = []
@@ -51,7 +51,7 @@ test('a turn that took a part of what it wanted waits no longer', async () => {
 
 test('a hold that a cap keeps from growing says so, and waits for no other turn', async () => {
   const { growths, hold, users } = beginTurn({ free: 500, cap: 130 })
-  // Another turn runs, for whose end it would wait if the balance were short.
+  // Another turn runs. With a short balance this one would wait for its end.
   users.join('user_1', { held: 10, most: 1000 })
   expect(await hold.cover(chatUse({ completionTokens: 120 }))).toBe(true)
   expect(hold.held).toBe(120)
@@ -102,7 +102,7 @@ test('a hold waits for a database that is away, and what fails for another reaso
 
 test('of turns that all wait for each other the last one to have come gives up, in whatever order they ask again', async () => {
   const users = new UserTurns()
-  // Asking takes its time, one after another.
+  // Checks take time and run one after another.
   let line: Promise<unknown> = Promise.resolve()
   let asked = 0
   const ask = () => {
@@ -136,6 +136,6 @@ test('a hold grows in proportion, so that a long reply takes few commits, by at 
   expect(await poor.hold.cover(chatUse({ completionTokens: 110 }))).toBe(true)
   expect(poor.hold.held).toBe(110)
   expect(await poor.hold.cover(chatUse({ completionTokens: 111 }))).toBe(true)
-  // An eighth of the 90 that are free is 11.
+  // An eighth of the free 90 is 11.
   expect(poor.hold.held).toBe(121)
 })
