@@ -3,7 +3,7 @@ import { join } from 'node:path'
 import { expect, test } from 'vitest'
 import { builtConsole } from '../support/console-folder.ts'
 
-// What a browser loads before it can show a page, as it travels: compressed with brotli.
+// Transfer size of a browser's first load, compressed with brotli.
 
 type Chunk = { file: string; imports?: string[]; dynamicImports?: string[] }
 type Manifest = Record<string, Chunk>
@@ -14,7 +14,7 @@ function readManifest(): Manifest {
   return JSON.parse(readFileSync(join(folder, '.vite/manifest.json'), 'utf8')) as Manifest
 }
 
-/** The entry and those lazy chunks, with everything that they import. */
+/** The entry and those lazy chunks, with all their imports. */
 function bytesOf(manifest: Manifest, lazy: readonly string[]): number {
   const seen = new Set<string>()
   const visit = (name: string) => {

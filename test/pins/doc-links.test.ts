@@ -21,7 +21,7 @@ function linksOf(file: string): Link[] {
   )
 }
 
-/** The anchors that a reader of the page can link to, as GitHub makes them of its headings. */
+/** The page's anchors, as GitHub derives them from headings. */
 function anchorsOf(path: string): string[] {
   const headings = withoutCode(readFileSync(path, 'utf8')).matchAll(/^#+ (.+)$/gm)
   return Array.from(headings, ([, heading]) =>

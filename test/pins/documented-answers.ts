@@ -12,7 +12,7 @@ export const document = JSON.parse(source) as Json
 
 export type Operation = { method: string; path: string; id: string; spec: Json }
 
-/** With every reference replaced by what it names, over which what stands beside it goes; the document has no cycles. */
+/** Replaces every reference with its target, overridden by sibling fields; the document has no cycles. */
 function dereference(value: unknown): unknown {
   if (typeof value !== 'object' || value === null) return value
   if (Array.isArray(value)) return value.map(dereference)
@@ -33,7 +33,7 @@ export const operations: Operation[] = Object.entries(dereference(document['path
     })),
 )
 
-/** A copy that takes no field which the schema does not name: the document leaves room for fields to come. */
+/** A copy that rejects unknown fields: the document itself allows future ones. */
 function closed(schema: unknown): unknown {
   if (typeof schema !== 'object' || schema === null) return schema
   if (Array.isArray(schema)) return schema.map(closed)
@@ -45,7 +45,7 @@ function validatorOf(schema: unknown): z.ZodType {
   return z.fromJSONSchema(schema as Parameters<typeof z.fromJSONSchema>[0])
 }
 
-/** Of an answer, which has nothing but what its schema names. */
+/** Validates a response, which may have only the fields of its schema. */
 export function answerValidatorOf(content: Json, type = 'application/json'): z.ZodType {
   const { schema } = content[type]
   return validatorOf(closed(schema.contentSchema ?? schema))
@@ -68,7 +68,7 @@ export function operationAt(method: string, target: string): Operation {
 const rateHeaders = ['X-RateLimit-Limit', 'X-RateLimit-Remaining', 'X-RateLimit-Reset']
 const knownHeaders = ['X-Request-Id', 'WWW-Authenticate', 'Set-Cookie', ...rateHeaders]
 
-/** Throws unless the answer is one that the document promises for that operation. */
+/** Throws unless the document promises this response for the operation. */
 function checkAnswer({ id, spec }: Operation, { body, headers, status }: Answer): void {
   const what = `${id} ${status}`
   const documented = must<Json>(spec['responses'][status], `${what} is documented`)
@@ -90,7 +90,7 @@ function checkAnswer({ id, spec }: Operation, { body, headers, status }: Answer)
 
 type Options = { key?: string | null; body?: unknown; headers?: Record<string, string> }
 
-/** Sends requests, checks each answer against the document, and notes which answers of which operation were seen. */
+/** Sends requests, checks each response against the document, and records the statuses seen per operation. */
 export class Checker {
   readonly seen = new Map<string, Set<number>>()
   readonly service: TestService
@@ -107,7 +107,7 @@ export class Checker {
     return this.note(status, request, { answer, body: options.body })
   }
 
-  /** Checks an answer that was got in another way. */
+  /** Checks a response obtained elsewhere. */
   note(status: number, request: string, { answer, body }: { answer: Answer; body?: unknown }): Answer {
     const [method, path] = request.split(' ') as [string, string]
     const operation = operationAt(method, path)

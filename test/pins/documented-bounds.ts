@@ -1,7 +1,7 @@
 import type { Checker } from './documented-answers.ts'
 import { checkFullAccount } from './documented-people.ts'
 
-/** What an account may have, and change in a minute, is used up. */
+/** Exhausts an account's maximums and its changes per minute. */
 export async function checkBounds(checker: Checker, userId: string): Promise<void> {
   const { service } = checker
   const { writeRate } = service.app.services
@@ -10,7 +10,7 @@ export async function checkBounds(checker: Checker, userId: string): Promise<voi
   try {
     for (;;) writeRate.count(userId)
   } catch {
-    // As much was changed in this minute as may be.
+    // The minute's maximum of changes is reached.
   }
   const own = {
     'POST /api/sessions': { agentId: 'gate' },

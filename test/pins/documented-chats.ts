@@ -4,7 +4,7 @@ import type { Checker } from './documented-answers.ts'
 
 const long = 'x'.repeat(201)
 
-/** Replies that are read again and stopped, of a person of their own. */
+/** Replies of a new user that are reread and stopped. */
 export async function checkChats(checker: Checker): Promise<void> {
   const { service } = checker
   const { key, userId } = await service.createPerson()
@@ -38,7 +38,7 @@ export async function checkChats(checker: Checker): Promise<void> {
   await check(400, `POST /api/chat/${long}/stop`, {})
   await check(413, `POST ${turn}/stop`, { name: 'x'.repeat(20_000) })
   await checker.check(415, `POST ${turn}/stop`, { body: '{}', headers: { 'Content-Type': 'text/plain' }, key })
-  // As one that ran before a start, and said much.
+  // Like a long reply from before a restart.
   const { store } = service.app
   const lost = 'turn_of_before'
   await store.openTurn({ turnId: lost, sessionId, userId, idempotency: null, required: 0, hold: 0, leaving: 0 })

@@ -6,7 +6,7 @@ const long = 'x'.repeat(201)
 const large = 'x'.repeat(25_000)
 const text = { 'content-type': 'text/plain' }
 
-/** Top-ups, with each answer of their operations; those of a service that takes none are another one's. */
+/** Top-ups, with each response of their operations. Responses without payments come from another service. */
 export async function checkPayments(checker: Checker): Promise<void> {
   const { service } = checker
   const create = (status: number, body: unknown, headers: Record<string, string> = {}) =>

@@ -7,8 +7,6 @@ import { signIn, signUp, signUpAdmin } from '../api/signed-in.ts'
 import type { Answer } from '../support/test-service.ts'
 import type { Checker } from './documented-answers.ts'
 
-// The answers of what people do with a browser, and what admins do.
-
 const text = { 'Content-Type': 'text/plain' }
 const long = 'x'.repeat(201)
 const large = { large: 'x'.repeat(20_000) }
@@ -16,7 +14,7 @@ const large = { large: 'x'.repeat(20_000) }
 type Headers = Record<string, string>
 type Check = (status: number, request: string, body?: unknown, headers?: Headers) => Promise<Answer>
 
-/** Checks what a page of the service gets with that browser's login. */
+/** Checks responses to a page of the service with that browser's login. */
 function checkAs({ service, ...checker }: CheckerOf, browser: Browser): Check {
   return (status, request, body, headers = {}) => {
     const own = { Cookie: browser.cookieHeader, Origin: service.url, 'Sec-Fetch-Site': 'same-origin' }
@@ -37,7 +35,7 @@ async function checkBodies(check: Check, requests: string[]): Promise<void> {
   }
 }
 
-/** A request that no operation is looked up for: it names two hosts. */
+/** A request rejected before the operation lookup: it names two hosts. */
 async function askTwoHosts(url: string): Promise<Answer> {
   const { promise, reject, resolve } = Promise.withResolvers<Answer>()
   get(url, { headers: { Host: 'a.example, b.example' } }, (response) => {
@@ -140,7 +138,7 @@ export async function checkUsers(checker: Checker): Promise<void> {
   await check(400, `POST ${at}/credit`, { ...top, amountUsd: '-99' })
   await check(200, `PATCH ${at}`, { isSuspended: true })
   await check(400, `PATCH ${at}`, {})
-  // Of all admins that the service has, all but this one are suspended.
+  // Suspends all admins but this one.
   const { users } = (await check(200, 'GET /api/users?limit=100')).body
   const own = (await check(200, 'GET /api/account')).body.userId
   for (const { id, isAdmin } of users) {
@@ -212,7 +210,7 @@ export async function checkPlatformKeys(checker: Checker): Promise<void> {
   await check(409, 'POST /api/platform-keys', draft)
 }
 
-/** Of a user who has as many keys as there may be. */
+/** For a user with the maximum number of keys. */
 export async function checkFullAccount(checker: Checker, userId: string): Promise<void> {
   const { browser } = await signUpAdmin(checker.service)
   await checkAs(partsOf(checker), browser)(409, `POST /api/users/${userId}/keys`, { name: 'more' })

@@ -5,7 +5,7 @@ import type { Checker } from './documented-answers.ts'
 
 type Rest = { other: string; task: object }
 
-/** Two sign-ins are begun, of which one cannot be; the rest is asked when the user may begin no more. */
+/** Starts two sign-ins, one of which fails. The rest is checked once the user may not start more. */
 export async function checkSignIns(checker: Checker) {
   const oauth = await OAuthServer.start()
   const mcp = await startProtectedServer({ issuer: () => oauth.issuer })

@@ -7,7 +7,6 @@ const long = 'x'.repeat(201)
 const large = 'x'.repeat(25_000)
 const text = { 'content-type': 'text/plain' }
 
-/** Webhooks, with each answer of their operations. */
 export async function checkWebhooks(checker: Checker): Promise<void> {
   const receiver = await startReceiver()
   const create = (status: number, body: unknown) => checker.check(status, 'POST /api/webhooks', { body })

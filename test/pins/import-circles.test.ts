@@ -1,9 +1,9 @@
 import { expect, test } from 'vitest'
 import { imports, type Import } from './read-imports.ts'
 
-// Files that import each other, of types only as well, can be read, moved and understood only together.
+// Files that import each other, even types only, can be read, moved and understood only together.
 
-/** The files of a circle, each importing the next; undefined when there is none. */
+/** The files of a cycle, each importing the next; undefined if there is none. */
 function circleIn(of: readonly Pick<Import, 'from' | 'to'>[]): string | undefined {
   const targets = new Map<string, string[]>()
   for (const { from, to } of of) targets.set(from, [...(targets.get(from) ?? []), to])

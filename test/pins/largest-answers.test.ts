@@ -14,12 +14,12 @@ import { signUpAdmin } from '../api/signed-in.ts'
 import { startStubMcpServer } from '../api/stub-mcp-server.ts'
 import { startService, type Person, type TestService } from '../support/test-service.ts'
 
-// How large the answer of each operation can be, by what its input and its rows can hold. What grows with what a user
-// does is a page; of a list the largest page is made here, and of a single thing the largest of its kind.
+// Maximum response size of each operation, from its input and its rows. Growing lists are paged. Builds the largest
+// page of each list, and the largest object of each kind.
 
 const kb = 1024
 
-/** Of the lists of the operator's configuration, which is as large as its operator writes it. */
+/** For lists from the operator's configuration, which determines their size. */
 const configured = 'the configuration'
 
 const bounds: Record<string, number | typeof configured> = {
@@ -104,7 +104,7 @@ const bounds: Record<string, number | typeof configured> = {
 
 type World = { admin: Browser; person: Person; service: TestService; ids: Record<string, string> }
 
-/** A character that takes six bytes of JSON. */
+/** A character that takes six bytes in JSON. */
 const wide = (count: number) => '\u0001'.repeat(count)
 const limit = 'limit=100'
 /** The longest external id. */
@@ -179,7 +179,7 @@ test('the largest answer of each list and of each kind of thing is within its bo
   }
   const over = Object.entries(sizes).filter(([operation, bytes]) => bytes > Number(bounds[operation]))
   expect(over).toEqual([])
-  // What the pages are said to hold, they hold.
+  // Pages contain as much as they should.
   for (const list of ['sessions.messages', 'connectors.list']) expect(sizes[list]).toBeGreaterThan(pageBytesMax / 2)
   for (const list of ['transactions.list', 'connectors.tools']) expect(sizes[list]).toBeGreaterThan(100 * kb)
   await service.stop()
@@ -275,7 +275,7 @@ async function fill(service: TestService, url: string): Promise<World> {
   const { body } = await service.createTask(key, 'mute.run', params)
   ids['task'] = body.taskId
   await service.get(`/api/tasks/${body.taskId}?wait=20`, key)
-  // Where nobody listens.
+  // Nothing listens there.
   const told = { endpointId: 'mute.run', params: {}, webhookUrl: `http://127.0.0.1:9/${'u'.repeat(2020)}` }
   for (let n = 0; n < 99; n++) await service.post('/api/tasks', told, { key })
   const credit = { userId, amount: 1, description: wide(500), idempotencyKey: null }

@@ -3,7 +3,7 @@ import { dirname, join } from 'node:path'
 import { expect, test } from 'vitest'
 import { describeImport as describe, files, imports, root } from './read-imports.ts'
 
-// The architecture as tests: which room may know of which.
+// The architecture as tests: which part may import which.
 
 const slices = [
   'tasks',
@@ -32,7 +32,7 @@ test('the kernel imports nothing of ours', () => {
   expect(bad.filter(({ to }) => !to.startsWith('node:') && to !== 'zod').map(describe)).toEqual([])
 })
 
-/** The folders of the server from the ground up; above them all are the files of `server/` itself and the command line. */
+/** Server folders from the bottom up. The files of `server/` itself and the command line are on top. */
 const floors = [
   ['kernel'],
   ['outbound', 'store', 'payloads'],
@@ -44,7 +44,7 @@ const floors = [
   ['http', 'mcp', 'openai', 'rpc'],
 ]
 
-/** Undefined for what is not the server's. The procedures of a slice, in its router, stand at the edge. */
+/** Undefined for files outside the server. A slice's router belongs to the edge. */
 function floorOf(file: string): number | undefined {
   if (/^openapi\/|^server\/.*-router\.ts$/.test(file)) return floors.length - 1
   const [isOurs, folder = ''] = /^server\/(?:(.+?)\/)?/.exec(file) ?? []
@@ -160,7 +160,7 @@ test("the client imports the server's types only", () => {
     ({ from, isTypeOnly, to }) => from.startsWith('client/') && /^(?:server|openapi)\//.test(to) && !isTypeOnly,
   )
   expect(bad.map(describe)).toEqual([])
-  // But for its command.
+  // Except for its command.
   const ofNode = imports.filter(({ from, to }) => from.startsWith('client/') && to.startsWith('node:'))
   expect(ofNode.map(describe)).toEqual(['client/bin/errand-client.ts → node:process'])
 })
@@ -169,7 +169,7 @@ test('the console knows the client, and of the server only how money is written'
   const ofConsole = imports.filter(({ from }) => from.startsWith('console/'))
   expect(ofConsole.map(describe)).toContain('console/app/api-client.ts → client/client.ts')
   const bad = ofConsole.filter(({ from, isTypeOnly, to }) => {
-    // What builds the console runs in Node.
+    // The console's build runs in Node.
     if (isTypeOnly || /^console\/(?:precompress|vite\.config)\.ts$/.test(from)) return false
     const isOurs = /^(?:server|openapi|client|test|bench|examples|scripts)\//.test(to)
     return to.startsWith('node:') || (isOurs && to !== 'client/client.ts' && to !== 'server/kernel/money.ts')

@@ -30,7 +30,7 @@ const byExternalId = /ambiguous paths: `\/api\/users\/by-external-id\/\{external
 async function lint(text: string): Promise<string[]> {
   const config = await createConfig({ extends: ['recommended-strict'] })
   const problems = await lintFromString({ source: text, absoluteRef: documentFile, config })
-  // No user has the id `by-external-id`, which has another form.
+  // No user has the id `by-external-id`, which does not match the id format.
   const meant = problems.filter(
     ({ message, ruleId }) => !(ruleId === 'no-ambiguous-paths' && byExternalId.test(message)),
   )
@@ -96,7 +96,7 @@ const text = { 'Content-Type': 'text/plain' }
 const long = 'x'.repeat(201)
 const large = 'x'.repeat(20_000)
 
-/** Three executions, one of which goes on until the gate opens. Resolves with the link of a stored payload. */
+/** Three executions, one of which continues until the gate opens. Resolves with the link of a stored payload. */
 async function checkTasks(checker: Checker): Promise<string> {
   const named = { 'Idempotency-Key': 'once' }
   const create = (status: number, body: unknown, headers: Record<string, string> = {}) =>
@@ -155,7 +155,7 @@ async function checkReads(checker: Checker): Promise<void> {
   await checker.check(404, 'GET /api/agents/nothing')
 }
 
-/** Two executions, one of which goes on until the gate opens. */
+/** Two executions, one of which continues until the gate opens. */
 async function checkSessions(checker: Checker, clock: FakeClock): Promise<void> {
   const named = { 'Idempotency-Key': 'session' }
   const create = (status: number, body: unknown, headers: Record<string, string> = {}) =>
@@ -229,7 +229,7 @@ async function checkKeys(checker: Checker): Promise<void> {
   }
 }
 
-/** The connectors of one user, four of which are being checked by a server that never answers. */
+/** The connectors of one user; a server that never responds is checking four of them. */
 async function checkConnectors(checker: Checker): Promise<void> {
   const create = (status: number, body: unknown) => checker.check(status, 'POST /api/connectors', { body })
   const server = await startStubMcpServer({ tools: [{ name: 'look', inputSchema: { type: 'object' } }] })
@@ -253,7 +253,7 @@ async function checkConnectors(checker: Checker): Promise<void> {
   await signIns.checkBusy()
   await silent.stop()
   await Promise.all(held)
-  // Ten of this minute with those of the sign-ins, as many as may be.
+  // With those of the sign-ins ten in this minute, the maximum.
   await checker.check(429, `GET ${at}/tools`)
   await signIns.checkRest({ other: at, task: task() })
   for (const request of [`GET ${at}`, 'GET /api/connectors', 'GET /api/connector-servers']) {
@@ -277,7 +277,7 @@ async function checkConnectors(checker: Checker): Promise<void> {
   }
 }
 
-/** What operations have in common: 401 for a stranger and 403 for a key without the scope, or for any key. */
+/** Shared responses of operations: 401 for a stranger, and 403 for a key without the scope, or for any key. */
 async function checkAccess(checker: Checker, userId: string): Promise<void> {
   const [execute, read] = [
     await checker.service.createKey(userId, ['execute']),
@@ -304,7 +304,7 @@ async function checkAccess(checker: Checker, userId: string): Promise<void> {
     }
     const body = own[method as keyof typeof own]
     await checker.check(401, request, { body, key: null })
-    // Asking a server for its tools uses the user's secrets.
+    // Listing a server's tools uses the user's secrets.
     const isRead = method === 'GET' && id !== 'listConnectorTools'
     await checker.check(403, request, { body, key: isRead ? execute : read })
   }

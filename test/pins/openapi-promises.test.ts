@@ -2,7 +2,7 @@ import { readFileSync } from 'node:fs'
 import { expect, test } from 'vitest'
 import { document, operations } from './documented-answers.ts'
 
-// What the document says of each operation; that a running service does so is proved beside the linter's rules.
+// Promises of the document about each operation. The linter's test proves that a running service keeps them.
 
 test('it is OpenAPI 3.1 and says of each operation which credentials it takes', () => {
   expect(document['openapi']).toMatch(/^3\.1\./)
@@ -113,7 +113,7 @@ test('too many tries to log in have an error of their own', () => {
 })
 
 test('every operation documents each status that it answers', () => {
-  // Not among them: what the HTTP server refuses before it knows an operation (405, 408, 417, 431).
+  // Excluded: responses sent before the operation is known (405, 408, 417, 431).
   const shared = [200, 401, 403, 500, 503]
   const body = [400, 413, 415]
   expect(

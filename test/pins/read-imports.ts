@@ -6,14 +6,14 @@ export const root = fileURLToPath(new URL('../../', import.meta.url))
 
 export type Import = { from: string; to: string; isTypeOnly: boolean }
 
-/** Of ours, from the root of the checkout. */
+/** Our files, relative to the root of the checkout. */
 export const files = ['server', 'openapi', 'client', 'bench', 'examples', 'test', 'scripts', 'console'].flatMap(
   (folder) =>
     readdirSync(join(root, folder), { recursive: true, encoding: 'utf8' })
       .filter((name) => /\.(?:ts|tsx|mjs)$/.test(name))
       .map((name) => `${folder}/${name}`),
 )
-/** All that they import; a file of ours is named like those. */
+/** All their imports; our own files are named the same way. */
 export const imports = files.flatMap(importsOf)
 
 function importsOf(file: string): Import[] {

@@ -31,7 +31,7 @@ test('a file name says which file is meant: none stands twice', () => {
   expect(twice).toEqual([])
 })
 
-/** The engines of the store mirror each other, file by file. */
+/** The two store engines mirror each other file by file. */
 function isEnginePair(same: readonly string[]): boolean {
   return same.every((file) => file.startsWith('server/store/'))
 }

@@ -15,7 +15,7 @@ import {
   transactionTypes,
 } from '../../server/store/records.ts'
 
-// What clients compare, store and match on. A change here breaks them, so it must be made twice.
+// Values that clients compare, store and match. Changes break clients, so they must be made twice.
 
 const server = fileURLToPath(new URL('../../server', import.meta.url))
 

@@ -3,7 +3,7 @@ import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { expect, test } from 'vitest'
 
-// How comments and docs are worded, as far as patterns can tell. Prose that passes may still need a second reading.
+// Wording of comments and docs, as far as patterns can judge it. Prose that passes may still need a second reading.
 
 const root = fileURLToPath(new URL('../../', import.meta.url))
 
