@@ -85,7 +85,7 @@ test('a service without a bucket loads no client of one', () => {
   const importers = (what: RegExp) => files.filter((name) => what.test(readFileSync(join(root, name), 'utf8')))
   const clients = importers(/^import [^;]*?from '@aws-sdk\//m)
   expect(clients.toSorted()).toEqual(['payloads/s3-payload-store.ts', 'payloads/s3-probe.ts'])
-  // Whoever names them does it in an import that is run when there is a bucket.
+  // Their importers load them dynamically, only if there is a bucket.
   expect(importers(/from '[^']*\/s3-(?:payload-store|probe)\.ts'/).toSorted()).toEqual(['payloads/s3-probe.ts'])
   expect(importers(/await import\('[^']*\/s3-(?:payload-store|probe)\.ts'\)/)).toEqual(['open-payloads.ts'])
 })

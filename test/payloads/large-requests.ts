@@ -1,7 +1,7 @@
 import { expect } from 'vitest'
 import type { TestService } from '../support/test-service.ts'
 
-/** A task with a megabyte each way: read, downloaded by its links, and by nobody whose link is not the one that was signed. */
+/** A task with a megabyte each way: read, and downloaded with its signed links but not with altered ones. */
 export async function expectLargeTask(service: TestService): Promise<{ ids: string[] }> {
   const { key } = await service.createPerson()
   const params = { text: 'aé€😀'.repeat(105_000) }

@@ -1,7 +1,7 @@
 import { connect, createServer, type AddressInfo, type Server, type Socket } from 'node:net'
 import { openResources } from '../support/resources.ts'
 
-/** Stands between a client and a server on this machine. */
+/** Proxy between a client and a local server. */
 export class LinkRelay {
   readonly #server: Server
   readonly #sockets = new Set<Socket>()
@@ -10,9 +10,9 @@ export class LinkRelay {
   #losesAnswer = false
   #spoils: ((data: Buffer) => Buffer) | undefined
   #wasSending = false
-  /** What the server has sent. */
+  /** Bytes sent by the server. */
   bytesReceived = 0
-  /** How often the client sent something after it had an answer. */
+  /** Number of times that the client sent data after a response. */
   roundTrips = 0
 
   private constructor(port: number) {
@@ -69,7 +69,7 @@ export class LinkRelay {
     return `relay on ${this.port}`
   }
 
-  /** Ends what is open and refuses what comes, until `heal`. */
+  /** Closes open connections and rejects new ones, until `heal`. */
   cut(): void {
     this.#isCut = true
     for (const socket of this.#sockets) socket.destroy()
@@ -79,17 +79,16 @@ export class LinkRelay {
     this.#isCut = false
   }
 
-  /** Nothing more comes through what is open, and neither side is told. */
+  /** Silently blocks all open connections; neither side is notified. */
   silence(): void {
     this.#silenced = new Set(this.#sockets)
   }
 
-  /** The next answer does not arrive, and its connection ends. */
+  /** Drops the next response and closes its connection. */
   loseNextAnswer(): void {
     this.#losesAnswer = true
   }
 
-  /** Changes what the client sends. */
   spoil(change: ((data: Buffer) => Buffer) | undefined): void {
     this.#spoils = change
   }

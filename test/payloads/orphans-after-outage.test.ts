@@ -33,11 +33,11 @@ test('after the database was away the first round collects nothing, for what wai
     isAway = false
     vi.advanceTimersByTime(roundMs)
     await expect.poll(() => answered).toBe(1)
-    // What the round does with the answer is done by the next turn of the event loop.
+    // The round handles the response in the next tick.
     await new Promise((resolve) => setImmediate(resolve))
     vi.advanceTimersByTime(roundMs)
     await expect.poll(() => stored.ids()).toEqual([])
-    // Only the third round asked for what it was about to remove.
+    // Only the third round asked about an object that it was about to delete.
     expect(asked).toEqual(['', '', '', id])
   } finally {
     upkeep.stop()

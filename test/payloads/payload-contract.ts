@@ -9,17 +9,16 @@ import type { LinkRelay } from './link-relay.ts'
 
 export type PayloadPlace = {
   store: PayloadStore
-  /** Another node's. */
+  /** Another node's store. */
   other: PayloadStore
-  /** Ids of what is there. */
   stored(): Promise<string[]>
-  /** Changes what is stored behind the store's back. */
+  /** Changes stored content behind the store's back. */
   change(payloadId: string, change: (content: Buffer) => Buffer): Promise<void>
   remove(payloadId: string): Promise<void>
-  /** Until `heal` the place cannot be reached. */
+  /** Makes the storage unreachable until `heal`. */
   cut(): Promise<void>
   heal(): Promise<void>
-  /** What the first store talks through; undefined where that is no network. */
+  /** The first store's network proxy; undefined without a network. */
   relay?: LinkRelay
   close(): Promise<void>
 }
@@ -27,7 +26,7 @@ export type PayloadPlace = {
 export type PayloadEngine = { name: string; open(): Promise<PayloadPlace> }
 
 const hourMs = 3_600_000
-/** Older than what is yet to come: a bucket rounds its times. */
+/** Even in the future, because buckets round times. */
 const anyAge = -5000
 const mebibyte = 1_048_576
 
@@ -44,7 +43,7 @@ async function streamed(store: PayloadStore, payloadId: string, digest: PayloadD
   return content.toString()
 }
 
-/** What every place for payloads promises. */
+/** Contract of every payload store. */
 export function testPayloadStore({ name, open }: PayloadEngine): void {
   const promises = (what: string, run: (place: PayloadPlace) => Promise<void>, timeoutMs = 60_000) =>
     test(
@@ -82,9 +81,9 @@ export function testPayloadStore({ name, open }: PayloadEngine): void {
     const texts = [
       '{}',
       JSON.stringify({ text: 'x'.repeat(20_000) }),
-      // A byte order mark is a character of the text.
+      // A byte order mark is part of the text.
       `\uFEFF${'y'.repeat(20_000)}`,
-      // What takes one to four bytes lies across the ends of parts.
+      // Characters of one to four bytes straddle part boundaries.
       ...[mebibyte - 1, mebibyte].flatMap((bytes) =>
         ['', '😀', '€😀é'.repeat(150_000)].map((end) => 'x'.repeat(bytes) + end),
       ),
@@ -167,7 +166,7 @@ export function testPayloadStore({ name, open }: PayloadEngine): void {
       for (const { id } of rest) await store.release(id)
       for (const { id } of rest.slice(0, 5)) named.add(id)
       const kept = [unsettled!, ...rest.slice(0, 5)].map(({ id }) => id)
-      // Of all that is there nothing is an hour old, whichever node wrote it.
+      // Nothing is an hour old, whichever node wrote it.
       expect(await store.collectOrphans(hourMs, hasRow)).toBe(0)
       expect(await stored()).toHaveLength(12)
       named.add(ofOther!.id)
@@ -175,7 +174,7 @@ export function testPayloadStore({ name, open }: PayloadEngine): void {
       expect(await store.collectOrphans(anyAge, hasRow)).toBe(0)
       expect(new Set(await stored())).toEqual(new Set([...kept, ofOther!.id]))
       expect(await store.read(unsettled!.id, unsettled!.digest)).toBe(texts[0])
-      // One that was spared because it was being named is not forgotten.
+      // A payload spared because it was being referenced is not forgotten.
       await store.release(unsettled!.id)
       const { id: later } = await store.write('y'.repeat(20_000))
       await store.release(later)
@@ -196,7 +195,7 @@ export function testPayloadStore({ name, open }: PayloadEngine): void {
       expect(refused).toMatchObject({ code: 'SERVICE_UNAVAILABLE', retryAfterSeconds: 5 })
     }
     await expect(store.read(id, digest)).rejects.toThrow()
-    // Nobody ever waits for it.
+    // The caller does not wait for the storage.
     await store.release(id)
     await place.heal()
     expect(await store.read(id, digest)).toBe(text)
@@ -218,7 +217,7 @@ export function testPayloadStore({ name, open }: PayloadEngine): void {
     for await (const chunk of found.stream() as AsyncIterable<Buffer>) {
       sha256.update(chunk)
       if (isFirst && relay) {
-        // The reader rests while others are served by the same connection.
+        // The reader pauses while others use the same connection.
         const { digest: small, id: smallId } = await store.write('x'.repeat(20_000))
         for (let n = 0; n < 20; n++) await store.read(smallId, small)
         expect(relay.bytesReceived - before).toBeLessThan(20_000_000)
@@ -234,14 +233,14 @@ export function testPayloadStore({ name, open }: PayloadEngine): void {
       const chunks = checkedChunks((await store.openStream(id))!.stream(), { payloadId: id, digest })
       await chunks.next()
       await chunks.return()
-      // Not even begun.
+      // Not even started.
       ;(await store.openStream(id))!.stream().destroy()
     }
     expect(await store.read(id, digest)).toHaveLength(12_000_000)
   })
 }
 
-/** What those promise that are reached by a network. */
+/** Additional contract of stores on a network. */
 export function testFarPayloads({ name, open }: PayloadEngine): void {
   test(`${name}: what was written stays when the answer is lost on its way`, async () => {
     const place = await open()
@@ -250,7 +249,7 @@ export function testFarPayloads({ name, open }: PayloadEngine): void {
     try {
       const texts = ['x'.repeat(20_000), 'y'.repeat(3_000_000)]
       for (const text of texts) {
-        // Connections are there already, so that the answer that is lost is that to the write.
+        // Opens connections first, so that the lost response is the write's.
         const { id: first } = await store.write(text)
         await store.release(first, true)
         relay.loseNextAnswer()

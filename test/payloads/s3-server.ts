@@ -24,7 +24,7 @@ export type S3Server = {
   stop(): Promise<void>
 }
 
-/** Runs tests on a real server of S3's protocol; where there is none, one test stands for them that says why. */
+/** Runs tests on a real S3 server. Without one, a single placeholder test states the reason. */
 export async function describeS3(what: string, describe: (server: S3Server) => void): Promise<void> {
   let server: S3Server
   try {
@@ -57,7 +57,7 @@ async function startS3(): Promise<S3Server> {
   const [line] = (await within('OpenStack Swift listens', startMsMax, answered).catch(() => [''])) as [string]
   if (line === '') {
     await stop()
-    // It is there, so that is no machine without it.
+    // It is installed, so this is not a machine without it.
     throw new Error(`OpenStack Swift does not start: ${log}`)
   }
   const port = Number(line)
@@ -81,12 +81,10 @@ async function startS3(): Promise<S3Server> {
   }
 }
 
-/** The same bucket, reached through that port. */
 export function bucketAt(bucket: PayloadBucket, port: number): PayloadBucket {
   return { ...bucket, endpoint: `http://127.0.0.1:${port}` }
 }
 
-/** The settings that name it to a process. */
 export function bucketVariables({ bucket, credentials, endpoint, prefix }: PayloadBucket): Record<string, string> {
   return {
     ERRAND_PAYLOADS_S3_BUCKET: bucket,
@@ -97,7 +95,6 @@ export function bucketVariables({ bucket, credentials, endpoint, prefix }: Paylo
   }
 }
 
-/** All that is in it, sorted. */
 export async function keysOf(bucket: PayloadBucket): Promise<string[]> {
   const client = newS3Client(bucket)
   const { Contents: found = [] } = await client.send(new ListObjectsV2Command({ Bucket: bucket.bucket }))

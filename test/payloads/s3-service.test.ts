@@ -54,7 +54,7 @@ function describeService(server: S3Server): void {
     expect(refused.headers.get('retry-after')).toBe('5')
     expect((await fetch(responseUri)).status).toBe(503)
     expect((await service.runTask(key, 'test.echo', { text: 'small' })).status).toBe('completed')
-    // A task whose result waits for the bucket is completed when that is back.
+    // A task whose result waits for the bucket completes once it is back.
     const { taskId } = (await service.createTask(key, 'test.large', { chars: 20_000 })).body
     relay.heal()
     expect((await service.get(`/api/tasks/${taskId}?wait=20`, key)).body.status).toBe('completed')
@@ -159,7 +159,7 @@ function describeService(server: S3Server): void {
     expect(await store.collectOrphans(-5000, hasRow)).toBe(6)
     expect(asked.toSorted()).toEqual(ids.toSorted())
     expect(await keysOf(bucket)).toHaveLength(named.size + 1)
-    // What is named once is named for good, and is not looked at each time.
+    // Referenced payloads stay referenced and are not rechecked.
     asked.length = 0
     expect(await store.collectOrphans(-5000, hasRow)).toBe(0)
     expect(asked).toEqual([])
