@@ -30,7 +30,7 @@ test('a connector survives the end of its token, which runs at one moment refres
   await expect.poll(() => oauth.isGood(first!, mcp.url), { timeout: 10_000, interval: 100 }).toBe(false)
   const before = oauth.grants.length
   await Promise.all(Array.from({ length: 6 }, () => completeTask(world, owner, task(connectorId))))
-  // Each token lasts for two seconds, in which all of them begin.
+  // Each token lives for two seconds, in which all of them start.
   expect(oauth.grants.slice(before).filter((grant) => !grant.endsWith('200'))).toEqual([])
   expect(oauth.grants.slice(before).length).toBeLessThanOrEqual(3)
   expect(new Set(oauth.tokenBodies.slice(before).map((body) => body.get('resource')))).toEqual(new Set([mcp.url]))
@@ -49,7 +49,7 @@ test.for([false, true])(
     let calls = 0
     const refused = new Set<string>()
     mcp.check = async (token) => {
-      // Nothing told the service that it would be: it was taken at the beginning.
+      // The service had no warning: the token was accepted at first.
       if (++calls === 5) refused.add(token)
       return !refused.has(token) && (await isGood(token))
     }
@@ -57,7 +57,7 @@ test.for([false, true])(
     expect(done.answers.map(({ text }: { text: string }) => text)).toEqual(['used use', 'used use'])
     expect(oauth.grants).toEqual(['authorization_code 200', 'refresh_token 200'])
     expect(mcp.shown.filter((shown) => shown.endsWith('401'))).toHaveLength(1)
-    // A server that takes no token at all is asked twice, and the run fails.
+    // A server that rejects every token gets two tries, then the run fails.
     mcp.check = () => false
     const taskId = await createTask(world, owner, task(connectorId))
     await expectTaskFailed(world, owner, { message: /refused the credentials \(HTTP 401\)/, taskId })
@@ -90,7 +90,7 @@ test('a refresh that is denied ends the sign-in: what waits fails and is refunde
   })
   expect(now.statusMessage.length).toBeLessThan(400)
   await expectStatus(424, service.post('/api/tasks', task(connectorId), { key: owner.key }))
-  // The next one needs no other client.
+  // The next one needs no new client.
   oauth.rogue.clear()
   isRefused = false
   await signIn(service, owner, connectorId)
@@ -134,7 +134,7 @@ test('tokens that come when the connector has gone elsewhere are given back, and
   const world = await startSignInWorld()
   const { mcp, oauth, service } = world
   const owner = await createOwner(service)
-  // It says that it has, and has not: so those that are being refreshed are still taken.
+  // The server claims to have revoked tokens but has not, so those in refresh are still valid.
   oauth.rogue.set('/token/revocation', (_request, response) => response.writeHead(200).end())
   for (const end of ['url', 'delete']) {
     const connectorId = await createConnector(world, owner)
@@ -159,7 +159,7 @@ test('tokens that come when the connector has gone elsewhere are given back, and
     oauth.hold = undefined
     expect((await checked).status).toBe(end === 'delete' ? 404 : 200)
     expect(await service.app.store.grants.get({ userId: owner.userId, connectorId })).toBeUndefined()
-    // Those that it had, and those that came.
+    // The earlier tokens and the new ones.
     expect(oauth.asked.filter((one) => one === 'POST /token/revocation')).toHaveLength(revoked + 2)
     if (end === 'url') expect(await read(service, owner, connectorId)).toMatchObject({ status: 'needs_sign_in' })
     mcp.check = isGood

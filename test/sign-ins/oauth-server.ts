@@ -11,24 +11,24 @@ const jwks = { keys: [{ ...privateKey.export({ format: 'jwk' }), use: 'sig', alg
 type Rogue = (request: IncomingMessage, response: ServerResponse) => unknown
 type Options = {
   clients?: Configuration['clients']
-  /** None takes no clients but those. */
+  /** False: accepts only these clients. */
   registers?: boolean
-  /** Of access tokens, until it is changed. */
+  /** Lifetime of access tokens; can be changed later. */
   tokenSeconds?: number
 }
 
-/** A real authorization server, which asks nobody: it takes whoever comes for the same person, who allows everything. */
+/** A real authorization server without prompts: everyone is the same user, who allows everything. */
 export class OAuthServer {
   readonly issuer: string
-  /** Where it is asked for tokens, by what. */
+  /** Token requests with their grant types and statuses. */
   readonly grants: string[] = []
   readonly tokenBodies: URLSearchParams[] = []
-  /** Answers in its place, by the beginning of the path. */
+  /** Replacement responses, by path prefix. */
   readonly rogue = new Map<string, Rogue>()
   readonly asked: string[] = []
-  /** Puts another answer in the place of good tokens. */
+  /** Replaces successful token responses. */
   change: ((text: string) => [type: string, body: string, status?: number]) | undefined
-  /** What requests for tokens wait for. */
+  /** Delays token requests. */
   hold: (() => Promise<void>) | undefined
   tokenSeconds: number
   readonly #server: Server
@@ -60,7 +60,6 @@ export class OAuthServer {
     return new OAuthServer(server, options)
   }
 
-  /** It has lost everything: clients, codes and tokens. */
   forget(): void {
     const { clients = [], registers = true } = this.#options
     const provider = new Provider(this.issuer, {
@@ -70,7 +69,7 @@ export class OAuthServer {
       cookies: { keys: ['a key of the tests only'] },
       scopes: ['tools', 'write', 'offline_access'],
       pkce: { required: () => true },
-      // Each refresh token is worth one exchange, and a second one ends the grant.
+      // Each refresh token is valid for one exchange; a second one revokes the grant.
       rotateRefreshToken: true,
       ...(this.#authMethods && { clientAuthMethods: this.#authMethods }),
       features: {
@@ -120,13 +119,13 @@ export class OAuthServer {
     }
   }
 
-  /** Whether that is a token which it gave, for that resource, and which has not ended. */
+  /** Whether this is one of its unexpired tokens, for that resource. */
   async isGood(token: string, resource: string): Promise<boolean> {
     const found = await this.#provider.AccessToken.find(token)
     return found !== undefined && !found.isExpired && [found.aud].flat().includes(resource)
   }
 
-  /** From now on clients say in these ways only who they are. */
+  /** From now on allows only these client authentication methods. */
   offer(authMethods: ('client_secret_basic' | 'client_secret_post' | 'none')[]): void {
     this.#authMethods = authMethods
     this.forget()

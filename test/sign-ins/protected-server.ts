@@ -8,25 +8,25 @@ type Message = { id?: number; method: string; params?: { name?: string } }
 
 export type ProtectedServer = {
   url: string
-  /** The tokens that it was shown, in order, each with how it was taken. */
+  /** Received tokens in order, each with its result. */
   shown: string[]
   asked: string[]
-  /** Whether it takes a token. */
+  /** Whether it accepts a token. */
   check: (token: string) => boolean | Promise<boolean>
-  /** A scope that calls of its tool are refused for, whatever the token. */
+  /** Rejects calls of its tool for lack of this scope, whatever the token. */
   callScope: string | undefined
   stop: () => Promise<void>
 }
 
 type Options = {
   issuer: () => string
-  /** In place of what it says about itself; null for nothing. */
+  /** Replaces its metadata; null for none. */
   metadata?: (url: string) => object | null
-  /** The header that says where that is. */
+  /** Whether it sends the header with the metadata's URL. */
   challenges?: boolean
 }
 
-/** An MCP server whose tools are for those who show a token. */
+/** An MCP server whose tools require a token. */
 export async function startProtectedServer({ challenges = true, issuer, metadata }: Options): Promise<ProtectedServer> {
   const server = createServer((request, response) => void answer(request, response))
   server.listen(0, '127.0.0.1')

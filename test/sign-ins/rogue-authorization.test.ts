@@ -14,9 +14,9 @@ import {
   type SignInWorld,
 } from './sign-in-world.ts'
 
-// Authorization servers that are of a user's choice, and answer whatever they like.
+// Authorization servers chosen by a user, which may send anything.
 
-/** Its token endpoint answers as it should, in another form. */
+/** Changes the format of the token endpoint's valid responses. */
 function alter(
   { oauth }: SignInWorld,
   change: (tokens: Record<string, unknown>) => [type: string, body: string, status?: number],
@@ -214,7 +214,7 @@ test('a server that describes nothing is its own authorization server', async ()
   const { mcp, service } = world
   const owner = await createOwner(service)
   const connectorId = await createConnector(world, owner)
-  // It does not register clients: it is asked where the first revision of the protocol had it.
+  // It does not register clients, not even at the path of the protocol's first revision.
   const refused = await expectStatus(424, owner.browser.post(`/api/connectors/${connectorId}/sign-in`, {}))
   expect(refused.message).toMatch(/not as it has to be/)
   expect(mcp.asked).toEqual(

@@ -8,7 +8,7 @@ import { OAuthServer } from './oauth-server.ts'
 import { startProtectedServer, type ProtectedServer } from './protected-server.ts'
 
 export type SignInWorld = World & { oauth: OAuthServer; mcp: ProtectedServer }
-/** Somebody with a key, who has logged in with a browser too. */
+/** A user with a key and a browser login. */
 export type Owner = Person & SignedIn & { tab: TestBrowser }
 
 type Options = {
@@ -17,7 +17,7 @@ type Options = {
   mcp?: Partial<Parameters<typeof startProtectedServer>[0]>
 }
 
-/** A service, an MCP server whose tools need a sign-in, and the authorization server where that is. */
+/** A service, an MCP server whose tools require a sign-in, and its authorization server. */
 export async function startSignInWorld(options: Options = {}): Promise<SignInWorld> {
   const oauth = await OAuthServer.start(options.oauth)
   const mcp = await startProtectedServer({ issuer: () => oauth.issuer, ...options.mcp })
@@ -39,7 +39,6 @@ export async function createOwner(service: TestService): Promise<Owner> {
   return { ...signedIn, key: await service.createKey(userId), tab: tabOf(signedIn) }
 }
 
-/** A window of a browser, with its login. */
 export function tabOf({ browser }: Pick<SignedIn, 'browser'>): TestBrowser {
   const tab = new TestBrowser()
   tab.cookies.push({ name: 'errand', value: browser.token, host: '127.0.0.1', path: '/', isSecure: false })
@@ -48,7 +47,6 @@ export function tabOf({ browser }: Pick<SignedIn, 'browser'>): TestBrowser {
 
 let connectors = 0
 
-/** The id of a connector that needs a sign-in. */
 export async function createConnector(
   { mcp, service }: Pick<SignInWorld, 'mcp' | 'service'>,
   { key }: Person,
@@ -58,21 +56,21 @@ export async function createConnector(
   return (await expectStatus(200, service.post('/api/connectors', connector, { key }))).id
 }
 
-/** Where the browser of the owner is sent. */
+/** Starts a sign-in and returns the URL that the owner's browser is sent to. */
 export async function begin(service: TestService, { browser }: Owner, connectorId: string): Promise<URL> {
   const begun = await expectStatus(200, browser.post(`/api/connectors/${connectorId}/sign-in`, {}))
   expect(Date.parse(begun.expiresAt)).toBeGreaterThan(Date.now())
   return new URL(begun.authorizationUrl)
 }
 
-/** The address of the service at which the browser comes back, before it is opened. */
+/** The URL at which the browser returns to the service, unopened. */
 export async function comeBack({ tab }: Pick<Owner, 'tab'>, address: URL, service: TestService): Promise<URL> {
   const page = await tab.visit(address, { until: ({ origin }) => origin === service.url })
   if (!page.next) throw new Error(`not sent back: ${page.status} ${page.text}`)
   return page.next
 }
 
-/** How it ended, by the address of the page that the browser is shown. */
+/** The sign-in's result, from the URL of the final page. */
 export async function endOf({ tab }: Pick<Owner, 'tab'>, address: URL): Promise<string | null> {
   const page: Page = await tab.step(address)
   expect(page.next?.pathname).toBe('/settings/connectors')
@@ -84,7 +82,6 @@ export async function signIn(service: TestService, owner: Owner, connectorId: st
   expect(await endOf(owner, back)).toBe('done')
 }
 
-/** A new owner with a connector that is signed in. */
 export async function signedIn(world: SignInWorld): Promise<{ owner: Owner; connectorId: string }> {
   const owner = await createOwner(world.service)
   const connectorId = await createConnector(world, owner)
@@ -96,7 +93,6 @@ export async function read(service: TestService, { key }: Person, connectorId: s
   return await expectStatus(200, service.get(`/api/connectors/${connectorId}`, key))
 }
 
-/** As a check finds it. */
 export async function check(service: TestService, { key }: Person, connectorId: string): Promise<any> {
   return await expectStatus(200, service.post(`/api/connectors/${connectorId}/test`, {}, { key }))
 }

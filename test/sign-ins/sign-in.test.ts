@@ -146,7 +146,7 @@ test('a client is registered once, and again where the server has forgotten it',
   await signIn(service, owner, connectorId)
   expect(registered()).toBe(1)
   oauth.forget()
-  // Only the browser sees that the client is not known.
+  // Only the browser sees that the client is unknown.
   const lost = await owner.tab.visit(await begin(service, owner, connectorId))
   expect([lost.status, lost.next]).toEqual([400, undefined])
   expect(registered()).toBe(1)
