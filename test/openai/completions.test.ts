@@ -3,7 +3,6 @@ import { say } from '../support/chat-agents.ts'
 import { startTalk } from '../chat/chat-checks.ts'
 import { readSse, user, WireCalls } from './wire-calls.ts'
 
-/** One person, and others of the same service. */
 async function start() {
   const service = await startTalk()
   const calls = async (balanceUsd = '10') => new WireCalls(service, await service.createPerson({ balanceUsd }))

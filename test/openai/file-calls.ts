@@ -32,7 +32,7 @@ export class FileCalls extends WireCalls {
     return this.post('/responses', { model, input: [user(input)], ...more })
   }
 
-  /** Of payloads, in rows and where they are kept. */
+  /** Ids of payloads, in rows and in storage. */
   async payloads(): Promise<string[][]> {
     const { app, dataDir } = this.service
     const rows = await app.store.listPayloads({ afterId: '', limit: 100 })
@@ -43,7 +43,6 @@ export class FileCalls extends WireCalls {
     await expect.poll(() => this.payloads(), soon).toEqual([[], []])
   }
 
-  /** Money, turns, sessions and payloads. */
   async state(): Promise<string> {
     const { body } = await this.service.get('/api/account', this.person.key)
     const { balanceUsd, heldUsd } = body

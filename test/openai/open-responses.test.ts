@@ -6,8 +6,8 @@ import { png } from '../support/sample-files.ts'
 import { image, start, urlOf } from './file-calls.ts'
 import { readSse, WireCalls } from './wire-calls.ts'
 
-// The requests of Open Responses' compliance tests over HTTP, and the fields that its specification demands of an answer.
-// What needs tools of the client is refused by name; docs/guides/openai.md says what else of them is not served.
+// Requests of Open Responses' compliance tests over HTTP, and the response fields that its specification requires.
+// Requests with client tools are rejected by name; docs/guides/openai.md lists other unsupported parts.
 
 const index = z.number().int()
 const text = z.object({

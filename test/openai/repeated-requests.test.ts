@@ -23,7 +23,7 @@ test('a request that its client repeats by itself has the first answer, and is p
       const data = ({ body }: any) => (stream ? readSse(body).length : body.usage)
       expect(data(again)).toEqual(data(first))
       expect(await mine.charges()).toHaveLength(before + 1)
-      // Another request, or the same one sent anew, is paid for.
+      // Another request, or the same one without a retry mark, is charged.
       await ask('Hello you', { stream }, retry(1))
       await ask('Hello', { stream }, retry(0))
       await ask('Hello', { stream })
@@ -33,7 +33,7 @@ test('a request that its client repeats by itself has the first answer, and is p
   const stranger = new WireCalls(service, await service.createPerson())
   expect((await stranger.complete('Hello', { stream: false }, retry(1))).status).toBe(200)
   expect(await stranger.charges()).toHaveLength(1)
-  // What another session is asked is another request.
+  // The same content in another session is another request.
   const asked = async (sessionId: string) =>
     (await mine.complete('Hello', { stream: false }, { ...retry(1), 'Errand-Session': sessionId })).headers
   const turnIds = (await mine.sessions()).slice(0, 2).map(async ({ id }) => (await asked(id)).get('errand-turn-id'))
@@ -55,7 +55,7 @@ test('of requests with one Idempotency-Key one is paid, whenever they come, and 
   expect(await mine.charges()).toHaveLength(2)
   const [session, ...others] = await mine.sessions()
   expect(others).toEqual([])
-  // Each names the conversation that there is, and not one of its own that was given up.
+  // Each names the existing conversation, and not an abandoned one.
   expect(new Set(answers.map(({ body }) => body.conversation.id))).toEqual(new Set([session.id]))
   await mine.expectSound()
   await service.stop()
@@ -69,7 +69,7 @@ type Sent = {
   stream?: boolean
 }
 
-/** Sends a request that is cut when the agent has begun. */
+/** Sends a request that is cut once the agent has started. */
 async function cut({ headers = {}, message, mine, service, stream = false }: Sent, hasBegun: () => boolean) {
   const leaving = new AbortController()
   const sent = fetch(`${service.url}/v1/chat/completions`, {
@@ -135,7 +135,7 @@ test('after a restart a repetition has the end of its request, and is not paid a
   const interrupted = await there.complete(message, {}, retry(1))
   expect(interrupted.status).toBe(500)
   expect(interrupted.headers.get('x-should-retry')).toBe('false')
-  // Its reply was told, and is no longer kept.
+  // Its reply was delivered and is no longer stored.
   const over = await there.complete('Hello', {}, retry(1))
   expect([over.status, over.headers.get('x-should-retry')]).toEqual([410, 'false'])
   expect(await there.charges()).toHaveLength(1)

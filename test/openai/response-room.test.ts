@@ -15,7 +15,7 @@ async function start() {
   return { clock, service, mine, create }
 }
 
-/** Makes the store count so many sessions more of the user than there are. */
+/** Raises the user's session count in the store by this many. */
 async function count(service: TestService, userId: string, more: number): Promise<void> {
   await withRaw(service.dataDir, (raw) =>
     raw.query(`UPDATE session_totals SET open = open + ${more} WHERE user_id = '${userId}'`),
@@ -41,7 +41,7 @@ test('where an account has its most sessions, the response conversation used lon
   const next = await mine.respond('Two more', { previous_response_id: second.id })
   expect([next.status, next.body.error.param]).toEqual([404, 'previous_response_id'])
 
-  // A session of the user makes room in the same way, and is never removed.
+  // One of the user's own sessions makes room in the same way, and is never evicted.
   const other = (await create()).body.sessionId
   expect((await mine.get(`/responses/${continued.id}`)).status).toBe(404)
   const recent = await mine.respond('Three more', { previous_response_id: third.id })

@@ -3,7 +3,6 @@ import { soon, startTalk } from '../chat/chat-checks.ts'
 import { say } from '../support/chat-agents.ts'
 import { readSse, user, WireCalls } from './wire-calls.ts'
 
-/** One person, and others of the same service. */
 async function start() {
   const service = await startTalk()
   const calls = async (balanceUsd = '10') => new WireCalls(service, await service.createPerson({ balanceUsd }))
@@ -120,7 +119,7 @@ test('a stream is typed events in order, and is the same from any of its events 
     { type: 'message', content: [{ type: 'output_text', text: 'a"b"' }] },
   ])
   const uncut = readSse((await mine.get(`/responses/${response.id}?stream=true`)).body).slice(0, -1)
-  // What is known of the request is less then.
+  // A stored response has fewer fields of the request.
   const said = (all: typeof events) => all.filter(({ data }) => data.response === undefined)
   expect(said(uncut)).toEqual(said(typed))
   for (let after = 0; after < typed.length; after++) {
@@ -181,7 +180,7 @@ test('a response that is refused leaves no session, and one that fails says why'
   const written = vi.spyOn(service.app.store, 'createSession')
   const refused = await poor.respond('Hello')
   expect([refused.status, refused.body.error.code]).toEqual([402, 'insufficient_quota'])
-  // Not even one that is deleted again, of which there could be any number.
+  // Not even a temporary one, of which there could be any number.
   expect(written).not.toHaveBeenCalled()
   expect(await poor.sessions()).toEqual([])
   const steps = say({ do: 'text', delta: 'Well' }, { do: 'throw', message: 'It broke.' })

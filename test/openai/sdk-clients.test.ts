@@ -8,7 +8,7 @@ import { pdf, png } from '../support/sample-files.ts'
 import { start, text } from './file-calls.ts'
 import { WireCalls } from './wire-calls.ts'
 
-// The AI SDK's own providers against /v1, with nothing changed but the base URL and the key.
+// The AI SDK's own providers against /v1, with only the base URL and the key changed.
 
 const asked: ModelMessage[] = [
   {
@@ -91,7 +91,7 @@ test('the OpenAI provider of the AI SDK goes on in its default mode, which names
   expect(await turn(history)).toBe('You said: Four')
   // One conversation is one session.
   expect((await mine.sessions()).map(({ messageCount }) => messageCount)).toEqual([8])
-  // A conversation that was changed is told as it was sent, and goes on as well.
+  // An edited conversation is used as sent, and can be continued, too.
   expect(await turn(history, fork)).toBe('You said: Other')
   expect(told(await turn(history, fork))).toEqual([first, 'Two', 'Other', 'You said: Other'])
   expect(told(await turn('End', fork)).slice(0, 5)).toEqual([first, 'Two', 'Other', 'You said: Other', history])

@@ -14,7 +14,7 @@ test('an image of a completion arrives at the provider as it was sent, is charge
   const content = [text('What is'), image(url), text('this '), text('one?')]
   const { body, status } = await mine.completeWith(content)
   expect([status, body.choices[0].message.content]).toEqual([200, 'A grey field.'])
-  // 1,234 tokens for 0.1 and 5 for 0.2 a thousand.
+  // 1,234 tokens at 0.1 and 5 at 0.2 per thousand.
   expect(body.usage).toMatchObject({ prompt_tokens: 1234, cost_usd: '0.1244' })
   const sent = { type: 'image_url', image_url: { url } }
   expect(provider.bodies[0].messages).toEqual([{ role: 'user', content: [text('What is'), sent, text('this one?')] }])
@@ -86,7 +86,7 @@ test('a stored response keeps its file in its session, the next one has it again
   expect(second.status, JSON.stringify(second.body)).toBe(200)
   expect(provider.bodies[0].messages[0].content[1]).toEqual({ type: 'image_url', image_url: { url } })
 
-  // Of the messages that a session is sent only the last counts.
+  // In a session only the last message counts.
   const headers = { 'Errand-Session': sessionId }
   const sent = [user([image(urlOf(png(9, 9)))]), user([image(urlOf(png(8, 8)))])]
   const third = await mine.post('/chat/completions', { model: 'sees', messages: sent }, headers)
@@ -162,7 +162,7 @@ test('a client that leaves before the end leaves no file either', async () => {
   left.abort()
   await mine.expectNoPayload()
   await mine.expectSound()
-  // What was used is charged.
+  // The usage is charged.
   expect(await mine.charges()).toHaveLength(1)
   await stop()
 })
@@ -195,7 +195,7 @@ test('an http agent is given links that work while it replies, and no longer', a
 const remoteUrl = 'https://example.com/a.png'
 const many = Array.from({ length: 11 }, () => urlOf('x', 'text/plain'))
 
-/** What a part of a chat completion is refused with, and what of a response. */
+/** Invalid parts with the error in a chat completion and in a response. */
 const bad: [string, object, object, string, RegExp, string?][] = [
   [
     'a remote image',
@@ -333,7 +333,7 @@ test('what is no file that the agent takes is refused by the name of its field, 
   expect(
     (await refused('/chat/completions', { model: 'tells', messages: two }, 'messages[0].content')).message,
   ).toMatch(/6000 bytes/)
-  // An agent that takes none says so of the part.
+  // An agent without file support names the part.
   const blind = { model: 'blind', messages: [user([text('?'), image(urlOf(png()))])] }
   expect((await refused('/chat/completions', blind, 'messages[0].content[1]')).code).toBe('unsupported_value')
   expect(provider.requests).toEqual([])
@@ -348,7 +348,7 @@ test('with a balance below what its image may cost a completion is refused, and 
     expect([refused.status, refused.body.error.code]).toEqual([402, 'insufficient_quota'])
     expect(await mine.state()).toBe(before)
   }
-  // A byte of a text may be a token.
+  // Each byte of a text may be a token.
   const large = [text('Read.'), image(urlOf('x'.repeat(3000), 'text/plain'))]
   const earlier = await mine.post('/chat/completions', { model: 'sees', messages: [user(large), user('Well?')] })
   expect([earlier.status, earlier.body.error?.code]).toEqual([402, 'insufficient_quota'])
