@@ -1,5 +1,5 @@
-// A preload library: the system's clock is ahead by the seconds that the file $CLOCK_OFFSET_FILE says, read at every look.
-// The monotonic clock, which no operator sets, goes on as it is.
+// A preload library that adds the seconds in the file $CLOCK_OFFSET_FILE to the system clock, rereading it on every call.
+// The monotonic clock stays unchanged.
 #define _GNU_SOURCE
 #include <dlfcn.h>
 #include <fcntl.h>

@@ -1,11 +1,11 @@
-// A preload library that keeps a mirror of a folder as its disk would hold it after a loss of power: what was synced and
-// nothing else. A file's content is there from its own sync on, its name from a sync of its folder on.
+// A preload library that mirrors a folder as its disk would be after a power loss: synced data only. A file's content
+// appears with its own sync, its name with a sync of its folder.
 //
 //   MIRROR_FROM/…        ──fsync(file)────▶ MIRROR_TO.contents/<inode>
-//   MIRROR_FROM/folder   ──fsync(folder)──▶ MIRROR_TO/folder/<name>, a link to the content of each file there now
+//   MIRROR_FROM/folder   ──fsync(folder)──▶ MIRROR_TO/folder/<name>, a link to the content of each current file
 //
-// The mirror is brought up to date before the sync is reported done, over what is there already: a process that is
-// killed in between leaves a torn tail, as a disk does.
+// The mirror is overwritten in place before the sync returns. A process killed in between leaves a torn tail, as on a
+// real disk.
 #define _GNU_SOURCE
 #include <dirent.h>
 #include <dlfcn.h>
@@ -36,7 +36,7 @@ static void mirror_file(int fd, const struct stat *from) {
   char path[PATH_MAX], source[64];
   snprintf(source, sizeof source, "/proc/self/fd/%d", fd);
   content_path(path, from->st_ino);
-  // The descriptor may be open for writing only.
+  // The descriptor may be write-only.
   int in = open(source, O_RDONLY | O_CLOEXEC);
   int out = open(path, O_WRONLY | O_CREAT | O_CLOEXEC, 0600);
   if (in < 0 || out < 0) fail("power-loss: open");
@@ -65,7 +65,7 @@ static void mirror_names(const char *folder, const char *mirrored) {
       continue;
     }
     content_path(content, found.st_ino);
-    // A name whose file was never synced comes back empty.
+    // A file that was never synced is empty.
     int out = open(content, O_WRONLY | O_CREAT | O_CLOEXEC, 0600);
     if (out < 0) fail("power-loss: open");
     close(out);

@@ -1,6 +1,6 @@
-# A real server of S3's protocol for tests: OpenStack Swift with its s3api, from the Debian package python3-swift. All of
-# it is in this one process, on free ports of the loopback address and in a folder that the caller gives and removes.
-# Prints its port when it listens, and ends when its standard input does.
+# A real S3 server for tests: OpenStack Swift with its s3api, from the Debian package python3-swift. Runs in this one
+# process, on free loopback ports and in a folder that the caller provides and removes. Prints its port when it listens,
+# and exits when its standard input closes.
 import eventlet
 
 eventlet.monkey_patch()
@@ -12,7 +12,7 @@ import eventlet.wsgi
 from swift.common import utils
 
 folder, access_key, secret_key = sys.argv[1:]
-# Read before the first import of what hashes paths; there is no /etc/swift here.
+# Must be set before importing modules that hash paths; there is no /etc/swift here.
 utils.SWIFT_CONF_FILE = os.path.join(folder, "swift.conf")
 with open(utils.SWIFT_CONF_FILE, "w") as conf:
     conf.write("[swift-hash]\nswift_hash_path_suffix = tests\n")
