@@ -8,7 +8,7 @@ import { endWork, leaveConsole } from './leave-console.ts'
 import { useAccount } from './use-account.ts'
 
 const schemes = [
-  { scheme: 'auto', label: 'As the system', Icon: DesktopIcon },
+  { scheme: 'auto', label: 'System', Icon: DesktopIcon },
   { scheme: 'light', label: 'Light', Icon: SunIcon },
   { scheme: 'dark', label: 'Dark', Icon: MoonIcon },
 ] as const
@@ -22,7 +22,7 @@ export function AccountMenu() {
       await client.login.end()
     },
     onSuccess: () => leaveConsole(),
-    onError: (error) => notifyError('You are still logged in', error),
+    onError: (error) => notifyError('Could not log out', error),
   })
   return (
     // Stays in the header landmark, which a portal would leave. No focus placeholder, because a menu may contain only
@@ -41,8 +41,8 @@ export function AccountMenu() {
           </Text>
         </Menu.Label>
         <Menu.Divider />
-        <Menu.Label aria-hidden>Colours</Menu.Label>
-        <div role="group" aria-label="Colours">
+        <Menu.Label aria-hidden>Theme</Menu.Label>
+        <div role="group" aria-label="Theme">
           {schemes.map(({ scheme, label, Icon }) => (
             <Menu.Item
               key={scheme}

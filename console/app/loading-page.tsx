@@ -4,7 +4,7 @@ import { useIsUnreached } from './load-part.ts'
 
 export function LoadingPage() {
   if (useIsUnreached()) return <NoConnection />
-  return <Loader size="sm" aria-label="Loading the page" />
+  return <Loader size="sm" aria-label="Loading page" />
 }
 
 function NoConnection() {
@@ -12,10 +12,7 @@ function NoConnection() {
   return (
     <Stack align="flex-start" gap="sm" p="md" maw={560} role="alert">
       <Title order={1}>No connection</Title>
-      <Text c="dimmed">
-        The service cannot be reached, and this page was not loaded before. It appears here by itself when the
-        connection is back.
-      </Text>
+      <Text c="dimmed">Could not reach the service. This page loads automatically when the connection is back.</Text>
     </Stack>
   )
 }

@@ -6,9 +6,9 @@ import { RouterLink } from '../parts/router-link.tsx'
 export function NotFoundPage() {
   return (
     <>
-      <PageHeader title="Page not found" description="The address may be mistyped, or the page was removed." />
+      <PageHeader title="Page not found" description="Check the URL. The page may have been removed." />
       <Button component={RouterLink} href="/">
-        Go to the overview
+        Go to overview
       </Button>
     </>
   )

@@ -7,7 +7,7 @@ export class PageBoundary extends Component<{ children: ReactNode }, { error: un
   override readonly state: { error: unknown } = { error: undefined }
 
   static getDerivedStateFromError(error: unknown): { error: unknown } {
-    return { error: error ?? new Error('Nothing was said about the error.') }
+    return { error: error ?? new Error('Unknown error') }
   }
 
   override render(): ReactNode {
@@ -20,13 +20,12 @@ function BrokenPage({ error }: { error: unknown }) {
   usePageTitle('Error')
   return (
     <Stack align="flex-start" gap="sm" p="md" maw={560} role="alert">
-      <Title order={1}>This page cannot be shown</Title>
+      <Title order={1}>This page failed to load</Title>
       <Text c="dimmed">
-        The console may have been updated since the page was opened, or the connection was lost while its code was on
-        its way. Load it again; if that does not help, this is what went wrong:{' '}
-        {error instanceof Error ? error.message : String(error)}
+        The console may have been updated, or the connection was lost. Reload the page. If the problem persists, report
+        this error: {error instanceof Error ? error.message : String(error)}
       </Text>
-      <Button onClick={() => location.reload()}>Load again</Button>
+      <Button onClick={() => location.reload()}>Reload page</Button>
     </Stack>
   )
 }

@@ -31,7 +31,7 @@ export function Shell() {
       padding={{ base: 'md', sm: 'xl' }}
     >
       <a href="#main" className={classes.skip}>
-        Skip to the page
+        Skip to content
       </a>
       <AppShell.Header className={classes.header}>
         <Group h="100%" px="md" gap="sm" wrap="nowrap">
@@ -99,7 +99,7 @@ function InSection({ section, children }: { section: Section | undefined; childr
   if (section === undefined) return children
   if (section === 'admin' && !account.data?.isAdmin) {
     if (account.isError) return <ErrorNotice error={account.error} onRetry={() => void account.refetch()} />
-    return account.isPending ? <Loader size="sm" aria-label="Loading the page" /> : <AdminsOnlyPage />
+    return account.isPending ? <Loader size="sm" aria-label="Loading page" /> : <AdminsOnlyPage />
   }
   return (
     <>

@@ -19,7 +19,7 @@ export function DownloadButton({ label, fileName, content, type, buttonProps }: 
       const text = typeof content === 'function' ? await content() : content
       saveFile(new Blob([text], { type: type ?? 'application/json' }), fileName)
     },
-    onError: (error) => notifyError('The file could not be made', error),
+    onError: (error) => notifyError('Could not create the file', error),
   })
   return (
     <Button

@@ -11,7 +11,7 @@ export function PasswordField(props: PasswordInputProps) {
       visible={isVisible}
       onVisibilityChange={setVisible}
       visibilityToggleButtonProps={{
-        'aria-label': 'Show the password',
+        'aria-label': 'Show password',
         tabIndex: 0,
         onKeyDown: (event: KeyboardEvent) => {
           if (event.key !== 'Enter') return

@@ -24,8 +24,8 @@ export function QueryState<Data>({ query, isEmpty, empty, skeleton, isAside, chi
   const isSaid = error !== null && (!isUnreachable || isSpeaker)
   const notice = isSaid && (
     <ErrorNotice
-      title={isPending || data === undefined ? 'This could not be loaded' : 'This may be out of date'}
-      error={isUnreachable ? new Error('The service could not be reached. Trying again…') : error}
+      title={isPending || data === undefined ? 'Could not load this data' : 'This data may be out of date'}
+      error={isUnreachable ? new Error('Could not reach the service. Retrying…') : error}
       onRetry={() => void refetch()}
       isRetrying={isFetching}
     />

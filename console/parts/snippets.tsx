@@ -12,22 +12,22 @@ export function SnippetTabs({ curl, typeScript }: { curl: string; typeScript: st
   return (
     <>
       <Tabs defaultValue="curl" keepMounted={false} variant="default">
-        <Tabs.List aria-label="The same from code" mb="sm">
+        <Tabs.List aria-label="Code examples" mb="sm">
           <Tabs.Tab value="curl">curl</Tabs.Tab>
           <Tabs.Tab value="typescript">TypeScript</Tabs.Tab>
         </Tabs.List>
         <Tabs.Panel value="curl" tabIndex={-1}>
-          <CodeBlock code={curl} label="the curl command" />
+          <CodeBlock code={curl} label="curl command" />
         </Tabs.Panel>
         <Tabs.Panel value="typescript" tabIndex={-1}>
-          <CodeBlock code={typeScript} label="the TypeScript code" />
+          <CodeBlock code={typeScript} label="TypeScript code" />
         </Tabs.Panel>
       </Tabs>
       {curl.includes('ERRAND_API_KEY') && (
         <Text size="sm" c="dimmed" mt={6}>
           Set <code>ERRAND_API_KEY</code> to{' '}
           <PageLink href="/settings/keys" inherit underline="always">
-            a key of yours
+            one of your API keys
           </PageLink>
           .
         </Text>

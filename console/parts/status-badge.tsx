@@ -25,7 +25,7 @@ const looks = {
   blocked: { color: 'yellow', Icon: ExclamationTriangleIcon, label: 'Blocked' },
   untested: { color: 'gray', Icon: QuestionMarkCircledIcon, label: 'Not tested' },
   ok: { color: 'green', Icon: CheckCircledIcon, label: 'Working' },
-  needs_sign_in: { color: 'yellow', Icon: ExclamationTriangleIcon, label: 'Needs a sign-in' },
+  needs_sign_in: { color: 'yellow', Icon: ExclamationTriangleIcon, label: 'Sign-in required' },
   warning: { color: 'yellow', Icon: ExclamationTriangleIcon, label: 'Attention' },
   accepted: { color: 'green', Icon: CheckCircledIcon, label: 'Accepted' },
 } as const

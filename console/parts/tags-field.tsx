@@ -13,7 +13,7 @@ type TagsFieldProps = {
 }
 
 const form = /^[A-Za-z0-9][A-Za-z0-9_.-]{0,63}:.{1,256}$/su
-const rule = 'Write name:value; the name has letters, digits, dots, _ and - only'
+const rule = 'Use name:value. Names can have letters, digits, dots, _ and -'
 
 /** Input for tags. Rejects invalid entries and explains why. */
 export function TagsField({ label, description, value, onChange, maxTags, error, w }: TagsFieldProps) {
@@ -38,7 +38,7 @@ export function TagsField({ label, description, value, onChange, maxTags, error,
       // A value may contain commas.
       splitChars={[]}
       acceptValueOnBlur
-      error={wrong === undefined ? error : `"${wrong}" is no tag. ${rule}.`}
+      error={wrong === undefined ? error : `"${wrong}" is not a valid tag. ${rule}.`}
       {...(w !== undefined && { w })}
     />
   )

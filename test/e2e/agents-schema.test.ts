@@ -80,7 +80,7 @@ test('defaults are filled in, what may be left out is left out, and what may be 
   const value = initialValue(form, true)
   const json = toJson(form, value)
   expect(json).toEqual({ count: 3, note: null, on: false, tags: [], inner: { kind: 'a' }, target: { type: 'x' } })
-  expect(checkValue(form, value)).toEqual([{ path: 'text', message: 'Fill this in' }])
+  expect(checkValue(form, value)).toEqual([{ path: 'text', message: 'Required' }])
   expect(schema.safeParse({ ...(json as object), text: '' }).success).toBe(true)
 })
 
@@ -98,10 +98,10 @@ test('keys are sent in the order of the schema, those it does not know last, and
 
 const mistakes: readonly [unknown, unknown, string | undefined][] = [
   [{ type: 'string', minLength: 2 }, 'a', 'Must have at least 2 characters'],
-  [{ type: 'string', maxLength: 2 }, 'abc', 'Must have at most 2 characters; these are 3'],
+  [{ type: 'string', maxLength: 2 }, 'abc', 'Must have at most 2 characters, not 3'],
   [{ type: 'string', pattern: '^a+$' }, 'b', 'Must match the pattern ^a+$'],
   [{ type: 'string', pattern: '(' }, 'b', undefined],
-  [{ type: 'string', format: 'uri' }, 'example', 'Must be a whole URL, for example https://example.com'],
+  [{ type: 'string', format: 'uri' }, 'example', 'Must be a full URL, for example https://example.com'],
   [{ type: 'string', format: 'strange' }, 'b', undefined],
   [{ type: 'integer' }, 1.5, 'Must be a whole number'],
   [{ type: 'number', exclusiveMinimum: 0 }, 0, 'Must be more than 0'],
@@ -110,10 +110,10 @@ const mistakes: readonly [unknown, unknown, string | undefined][] = [
   [{ type: 'number', multipleOf: 5 }, 6, 'Must be a multiple of 5'],
   [{ type: 'number', multipleOf: 0.1 }, 0.3, undefined],
   [{ type: 'number' }, new Unfinished('-', 'Must be a number'), 'Must be a number'],
-  [{ type: 'array', items: { type: 'number' }, maxItems: 1 }, [1, 2], 'Give at most 1; these are 2'],
-  [{ type: 'array', items: { type: 'number' }, uniqueItems: true }, [1, 1], 'Each one may be given once only'],
+  [{ type: 'array', items: { type: 'number' }, maxItems: 1 }, [1, 2], 'Add at most 1, not 2'],
+  [{ type: 'array', items: { type: 'number' }, uniqueItems: true }, [1, 1], 'Items must be unique'],
   [{ enum: ['a', 'b'] }, 'c', 'Must be one of a, b'],
-  [{ type: 'object', additionalProperties: true }, [], 'Must be an object in braces'],
+  [{ type: 'object', additionalProperties: true }, [], 'Must be a JSON object'],
   [
     {
       anyOf: [

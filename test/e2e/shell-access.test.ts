@@ -16,12 +16,12 @@ testConsole('the shell is accessible in light, dark and on a phone, and leads to
 testConsole('the keyboard alone reaches the page past the navigation, and the colours', async (opened) => {
   const page = await opened.open('/tasks')
   await page.keyboard.press('Tab')
-  expect(await page.evaluate(() => document.activeElement?.textContent)).toBe('Skip to the page')
+  expect(await page.evaluate(() => document.activeElement?.textContent)).toBe('Skip to content')
   await page.keyboard.press('Enter')
   expect(new URL(page.url()).hash).toBe('#main')
   await page.getByRole('button', { name: 'Account' }).focus()
   await page.keyboard.press('Enter')
-  await page.getByRole('menuitemradio', { name: 'As the system', checked: true }).waitFor()
+  await page.getByRole('menuitemradio', { name: 'System', checked: true }).waitFor()
   await page.getByRole('menuitemradio', { name: 'Dark', checked: false }).waitFor()
   await opened.check('account-menu')
   // The first item gets the focus when the menu opens.

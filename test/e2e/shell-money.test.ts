@@ -54,7 +54,7 @@ testConsole(
       expect(await oddAmounts(page), path).toEqual([])
     }
     await opened.open('/agents/text?endpoint=text.summarize')
-    await page.getByText(/^Costs \$0\.0100; \$12,34\d\.\d{4} will be left/).waitFor()
+    await page.getByText(/^Costs \$0\.0100; balance after: \$12,34\d\.\d{4}/).waitFor()
     await page.getByRole('button', { name: 'Run for $0.0100' }).waitFor()
     await opened.open('/agents')
     await page.getByText('Per 1,000 tokens: input $0.15, output $0.6').first().waitFor()
@@ -85,8 +85,8 @@ testConsole(
   async (opened) => {
     opened.allow(/status of 403/)
     const page = await opened.open('/agents/text?endpoint=text.summarize')
-    await page.getByText('Costs $0.0100; $0.0050 is missing').waitFor()
-    await page.getByText('It is $0.0050. Ask an administrator to add credit.').waitFor()
+    await page.getByText('Costs $0.0100; $0.0050 short').waitFor()
+    await page.getByText('Your balance is $0.0050. Ask an admin to add credit.').waitFor()
     await page.getByRole('textbox', { name: 'Text' }).fill('Some words about words.')
     await page.getByRole('button', { name: 'Run for $0.0100' }).click()
     await page.getByText('Balance $0.0050 is lower than the required $0.0100.').waitFor()

@@ -24,7 +24,7 @@ testConsole(
     await page.getByRole('heading', { name: 'API keys', level: 1 }).waitFor()
     await nav.getByRole('link', { name: 'Billing' }).click()
     await page.getByRole('heading', { name: 'Billing', level: 1 }).waitFor()
-    await page.getByText('Free to spend').first().waitFor()
+    await page.getByText('Available').first().waitFor()
   },
 )
 
@@ -43,7 +43,7 @@ testConsole(
     await page.context().setOffline(true)
     await page.getByRole('navigation', { name: 'Main' }).getByRole('link', { name: 'Billing' }).click()
     await page.getByRole('heading', { name: 'Billing', level: 1 }).waitFor()
-    await page.getByText('The service could not be reached').first().waitFor()
+    await page.getByText('Could not reach the service').first().waitFor()
     expect(await page.getByText('No connection').count()).toBe(0)
   },
 )

@@ -10,11 +10,11 @@ testConsole('a mistyped address says so within the console, and a slash at its e
     await page.getByRole('heading', { name: 'Page not found' }).waitFor()
   }
   await opened.check('no-such-page')
-  await page.getByRole('link', { name: 'Go to the overview' }).click()
+  await page.getByRole('link', { name: 'Go to overview' }).click()
   await page.waitForURL((url) => url.pathname === '/')
 
   const answer = await page.goto('/tasks/?status=failed')
   expect(answer?.status()).toBe(200)
-  await page.getByText('No task matches these filters').waitFor()
+  await page.getByText('No tasks match these filters').waitFor()
   expect(page.url()).toMatch(/\/tasks\?status=failed$/)
 })

@@ -3,7 +3,7 @@ import { testConsole } from './open-console.ts'
 
 testConsole('Admin is there for an admin only', async (opened) => {
   const page = await opened.open('/admin/users')
-  expect(await page.locator('h1').textContent()).toBe('For admins only')
+  expect(await page.locator('h1').textContent()).toBe('Admins only')
   await opened.check('admins-only')
 })
 

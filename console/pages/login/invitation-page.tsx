@@ -24,10 +24,10 @@ export function InvitationPage() {
   })
   if (token === '' || isGone(invitation.error)) {
     return (
-      <LoginFrame title="This link does not work" lead="It has expired, was used already, or is incomplete.">
+      <LoginFrame title="This link does not work" lead="It has expired, was already used, or is incomplete.">
         <Stack align="center" ta="center">
-          Ask the operator for a new one.
-          <PageLink href="/login">Go to the login</PageLink>
+          Ask an admin for a new one.
+          <PageLink href="/login">Go to login</PageLink>
         </Stack>
       </LoginFrame>
     )
@@ -36,7 +36,7 @@ export function InvitationPage() {
     return (
       <LoginFrame title="Invitation">
         <ErrorNotice
-          title="The link could not be checked"
+          title="Could not check the link"
           error={invitation.error}
           onRetry={() => void invitation.refetch()}
           isRetrying={invitation.isFetching}
@@ -48,7 +48,7 @@ export function InvitationPage() {
     return (
       <LoginFrame title="Invitation">
         <Center>
-          <Loader size="sm" aria-label="Checking the link" />
+          <Loader size="sm" aria-label="Checking link" />
         </Center>
       </LoginFrame>
     )
@@ -58,10 +58,10 @@ export function InvitationPage() {
   return (
     <LoginFrame
       title={isNew ? 'Welcome to Errand' : 'Choose a new password'}
-      lead={isNew ? 'Choose a password for your account.' : 'You are logged in with it at once.'}
+      lead={isNew ? 'Choose a password for your account.' : 'You will be logged in right away.'}
     >
       <CredentialsForm
-        submitLabel={isNew ? 'Create the account' : 'Set the password'}
+        submitLabel={isNew ? 'Create account' : 'Set password'}
         isNewPassword
         passwordHint="At least 10 characters"
         email={email}

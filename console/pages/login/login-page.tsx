@@ -45,7 +45,7 @@ export function LoginPage() {
         <Text ta="center" size="sm" c="dimmed">
           Forgot your password? An admin can send you a link.
           <br />
-          New accounts need an invitation from the operator.
+          New accounts need an invitation from an admin.
         </Text>
       </Stack>
     </LoginFrame>

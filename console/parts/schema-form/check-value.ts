@@ -60,13 +60,13 @@ export function join(path: string, name: string): string {
 
 function missingText(field: FormField): string {
   if (field.kind === 'choice' || field.kind === 'variants' || field.kind === 'boolean') return 'Choose one'
-  return 'Fill this in'
+  return 'Required'
 }
 
 function expected(field: FormField): string {
   switch (field.kind) {
     case 'text':
-      return 'a text in one line'
+      return 'a single line of text'
     case 'number':
       return field.isInteger ? 'a whole number' : 'a number'
     case 'boolean':
@@ -79,20 +79,20 @@ function expected(field: FormField): string {
     case 'list':
       return 'a list'
     case 'json':
-      return field.expects === 'array' ? 'a list in square brackets' : 'an object in braces'
+      return field.expects === 'array' ? 'a JSON array' : 'a JSON object'
     default:
-      return 'an object in braces'
+      return 'a JSON object'
   }
 }
 
 const formats: Record<string, { isValid: (text: string) => boolean; example: string }> = {
   email: { isValid: (text) => /^[^\s@]+@[^\s@]+$/.test(text), example: 'an email address' },
-  uri: { isValid: (text) => URL.canParse(text), example: 'a whole URL, for example https://example.com' },
-  url: { isValid: (text) => URL.canParse(text), example: 'a whole URL, for example https://example.com' },
+  uri: { isValid: (text) => URL.canParse(text), example: 'a full URL, for example https://example.com' },
+  url: { isValid: (text) => URL.canParse(text), example: 'a full URL, for example https://example.com' },
   date: { isValid: (text) => /^\d{4}-\d\d-\d\d$/.test(text), example: 'a date, for example 2026-11-21' },
   'date-time': {
     isValid: (text) => /^\d{4}-\d\d-\d\dT\d\d:\d\d/.test(text),
-    example: 'a time, for example 2026-11-21T09:30:00Z',
+    example: 'a date and time, for example 2026-11-21T09:30:00Z',
   },
   uuid: {
     isValid: (text) => /^[\da-f]{8}(?:-[\da-f]{4}){3}-[\da-f]{12}$/i.test(text),
@@ -103,7 +103,7 @@ const formats: Record<string, { isValid: (text: string) => boolean; example: str
 function checkText({ format, maxLength, minLength, pattern }: TextField, text: string): string[] {
   if (minLength !== undefined && text.length < minLength) return [`Must have at least ${characters(minLength)}`]
   if (maxLength !== undefined && text.length > maxLength) {
-    return [`Must have at most ${characters(maxLength)}; these are ${text.length}`]
+    return [`Must have at most ${characters(maxLength)}, not ${text.length}`]
   }
   const known = format !== undefined && Object.hasOwn(formats, format) ? formats[format] : undefined
   if (known && (!known.isValid(text) || pattern?.test(text) === false)) return [`Must be ${known.example}`]
@@ -133,10 +133,10 @@ function checkNumber(field: NumberField, value: number): string[] {
 type Counted = Extract<FormField, { kind: 'tags' | 'list' }>
 
 function checkCount({ isUnique, item, maxItems, minItems }: Counted, items: readonly unknown[]): string[] {
-  if (minItems !== undefined && items.length < minItems) return [`Give at least ${minItems}`]
-  if (maxItems !== undefined && items.length > maxItems) return [`Give at most ${maxItems}; these are ${items.length}`]
+  if (minItems !== undefined && items.length < minItems) return [`Add at least ${minItems}`]
+  if (maxItems !== undefined && items.length > maxItems) return [`Add at most ${maxItems}, not ${items.length}`]
   const written = items.map((one) => JSON.stringify(toJson(item, one)))
-  return isUnique && new Set(written).size < written.length ? ['Each one may be given once only'] : []
+  return isUnique && new Set(written).size < written.length ? ['Items must be unique'] : []
 }
 
 /** Assigns each problem to its own field, or to the nearest visible field around it. */

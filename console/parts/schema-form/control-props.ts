@@ -65,6 +65,6 @@ function rangeText(
 
 export function emptyText({ initial, isNullable }: FormField, isRequired: boolean): string {
   if (typeof initial === 'string' || typeof initial === 'number') return String(initial)
-  if (!isRequired) return 'Left out'
-  return isNullable ? 'Null when empty' : ''
+  if (!isRequired) return 'Not set'
+  return isNullable ? 'Null if empty' : ''
 }

@@ -42,7 +42,10 @@ function NumberControl(props: ControlProps<Field<NumberField>>) {
   const read = (next: number | string) => {
     if (next === '') onChange(undefined)
     else if (typeof next === 'number') onChange(next)
-    else onChange(new Unfinished(next, /^-?$/.test(next) ? 'Must be a number' : 'This number cannot be held exactly'))
+    else
+      onChange(
+        new Unfinished(next, /^-?$/.test(next) ? 'Must be a number' : 'This number cannot be represented exactly'),
+      )
   }
   return (
     <NumberInput
@@ -81,7 +84,7 @@ function BooleanControl(props: ControlProps) {
       <Group gap="md" mt={6}>
         <Radio value="true" label="Yes" />
         <Radio value="false" label="No" />
-        {!required && <Radio value="" label="Left out" />}
+        {!required && <Radio value="" label="Not set" />}
       </Group>
     </Radio.Group>
   )
@@ -97,10 +100,10 @@ function ChoiceControl(props: ControlProps<Field<ChoiceField>>) {
       data={options.map(({ label }, index) => ({ value: String(index), label }))}
       value={chosen < 0 ? null : String(chosen)}
       onChange={(next) => onChange(next === null ? undefined : options[Number(next)]?.value)}
-      placeholder={isRequired && !field.isNullable ? 'Choose one' : 'Left out'}
+      placeholder={isRequired && !field.isNullable ? 'Choose one' : 'Not set'}
       allowDeselect={!isRequired || field.isNullable}
       searchable={options.length > 8}
-      nothingFoundMessage="Nothing is called so"
+      nothingFoundMessage="No matches"
       inputContainer={(input) => <Box maw={360}>{input}</Box>}
     />
   )

@@ -5,7 +5,7 @@ import { Unfinished } from './form-value.ts'
 import { readJson } from './read-json.ts'
 import classes from '../../pages/agents/agent.module.css'
 
-const hints = { object: 'A JSON object, in braces.', array: 'A JSON list, in square brackets.' }
+const hints = { object: 'A JSON object.', array: 'A JSON array.' }
 
 /** JSON input for values that a form cannot express, or that their input cannot show. */
 export function JsonControl({ isMisfit = false, ...props }: ControlProps & { isMisfit?: boolean }) {
@@ -13,8 +13,8 @@ export function JsonControl({ isMisfit = false, ...props }: ControlProps & { isM
   const [text, setText] = useState(() => toText(value))
   const { description, error, ...texts } = labelProps(props)
   const hint =
-    (field.kind === 'json' && field.expects && hints[field.expects]) || 'A JSON value; texts in double quotes.'
-  const note = isMisfit ? 'This value does not fit here; mend or empty it.' : hint
+    (field.kind === 'json' && field.expects && hints[field.expects]) || 'Any JSON value. Put strings in double quotes.'
+  const note = isMisfit ? 'Invalid value. Fix it or clear the field.' : hint
   const commit = (given: string) => {
     if (given.trim() === '') return onChange(undefined)
     const read = readJson(given)

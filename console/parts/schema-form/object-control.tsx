@@ -28,10 +28,10 @@ export function ObjectControl(props: ControlProps<Field<ObjectField>>) {
           variant="default"
           mt={isThere ? 'sm' : 0}
           leftSection={isThere ? <TrashIcon aria-hidden /> : <PlusIcon aria-hidden />}
-          aria-label={isThere ? `Leave ${label} out` : `Add ${label}`}
+          aria-label={isThere ? `Remove ${label}` : `Add ${label}`}
           onClick={() => onChange(isThere ? undefined : initialValue({ ...field, isNullable: false }, true))}
         >
-          {isThere ? 'Leave out' : 'Add'}
+          {isThere ? 'Remove' : 'Add'}
         </Button>
       )}
     </ControlFrame>
@@ -54,7 +54,7 @@ export function ObjectFields({ Part, field, onChange, path, problems, value }: C
     onChange(Object.fromEntries([...own, ...(isObject(next) ? Object.entries(next) : [])]))
   }
   if (names.length === 0 && others.length === 0 && !field.takesOthers) {
-    return <Text c="dimmed">{path === '' ? 'This endpoint takes no params.' : 'There is nothing to fill in.'}</Text>
+    return <Text c="dimmed">{path === '' ? 'This endpoint takes no params.' : 'No fields.'}</Text>
   }
   return (
     <Stack gap="md">
@@ -91,7 +91,7 @@ const otherKeys: FormField = {
   kind: 'json',
   expects: 'object',
   label: 'Other fields',
-  description: 'Whatever else is to be sent, as an object.',
+  description: 'Additional fields to send, as a JSON object.',
   isNullable: false,
   initial: undefined,
 }

@@ -11,20 +11,20 @@ export async function readTextFile(
   const { name, size } = file
   const most = bytesMax === undefined ? Infinity : bytesMax - envelopeBytes
   const tooLarge = (bytes: string) => ({
-    problem: `${name} has ${bytes}; a run takes at most ${sizeText(bytesMax ?? 0)}.`,
+    problem: `${name} is ${bytes}. The maximum per run is ${sizeText(bytesMax ?? 0)}.`,
   })
   if (size > most) return tooLarge(sizeText(size))
   const bytes = await file.arrayBuffer().catch(() => undefined)
-  if (!bytes) return { problem: `${name} could not be read. Choose a file, not a folder.` }
+  if (!bytes) return { problem: `Could not read ${name}. Choose a file, not a folder.` }
   const text = decodeText(bytes)
   if (text === undefined) {
     return {
-      problem: `${name} is not a text in UTF-8. Save it as plain text, Markdown, CSV or JSON in UTF-8, and choose that.`,
+      problem: `${name} is not UTF-8 text. Save it as plain text, Markdown, CSV or JSON in UTF-8 and try again.`,
     }
   }
   if (text.trim() === '') return { problem: `${name} is empty.` }
   const sent = bytesOf(text)
-  if (sent > most) return tooLarge(`${sizeText(size)}, which are ${sizeText(sent)} when they are sent`)
+  if (sent > most) return tooLarge(`${sizeText(size)} (${sizeText(sent)} when sent)`)
   return { text }
 }
 

@@ -35,7 +35,7 @@ export function TagsControl(props: ControlProps<Field<TagsField>>) {
       allowDuplicates={!field.isUnique}
       // A string value may contain commas.
       splitChars={item.kind === 'number' ? [',', ';', ' '] : []}
-      placeholder={items.length === 0 && !isRequired ? 'Left out' : undefined}
+      placeholder={items.length === 0 && !isRequired ? 'Not set' : undefined}
     />
   )
 }

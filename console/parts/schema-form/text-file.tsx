@@ -37,7 +37,7 @@ export function TextFile({ label, text, onText, children }: TextFileProps) {
     if (!hasFiles(event)) return
     event.preventDefault()
     const { files } = event.dataTransfer
-    if (files.length > 1) return setFound({ of: text, problem: 'These are several files; this takes one.' })
+    if (files.length > 1) return setFound({ of: text, problem: 'Choose only one file.' })
     if (files[0]) void take(files[0])
   }
   return (
@@ -67,9 +67,9 @@ export function TextFile({ label, text, onText, children }: TextFileProps) {
               size="compact-xs"
               variant="subtle"
               leftSection={<UploadIcon aria-hidden />}
-              aria-label={`Fill from a file: ${label}`}
+              aria-label={`Fill from file: ${label}`}
             >
-              Fill from a file
+              Fill from file
             </Button>
           )}
         </FileButton>

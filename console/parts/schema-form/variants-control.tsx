@@ -40,7 +40,7 @@ export function VariantsControl(props: ControlProps<Field<VariantsField>>) {
           data={variants.map((one, at) => ({ value: String(at), label: nameOf(variants, one, at) }))}
           value={variant ? String(index) : null}
           onChange={choose}
-          placeholder={canBeLeftOut ? 'Left out' : 'Choose one'}
+          placeholder={canBeLeftOut ? 'Not set' : 'Choose one'}
           allowDeselect={canBeLeftOut}
           error={variant ? undefined : error}
           inputContainer={(input) => <Box maw={360}>{input}</Box>}

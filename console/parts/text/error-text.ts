@@ -3,7 +3,7 @@ import { withUsdTexts } from './usd-text.ts'
 
 export function errorText(error: unknown): string {
   if (!(error instanceof ErrandClientError)) return error instanceof Error ? error.message : String(error)
-  if (error.code === 'NETWORK_ERROR') return 'The service could not be reached. Check the connection and try again.'
+  if (error.code === 'NETWORK_ERROR') return 'Could not reach the service. Check your connection and try again.'
   if (error.code === 'RATE_LIMIT_EXCEEDED' && error.retryAfterSeconds !== undefined) {
     return `${withUsdTexts(error.message)} Try again in ${waitText(error.retryAfterSeconds)}.`
   }
