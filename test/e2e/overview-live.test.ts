@@ -25,12 +25,12 @@ testConsole(
     const started = page.getByRole('region', { name: 'Getting started' })
     for (const [link, path] of [
       ['Choose an agent', '/agents'],
-      ['Open a chat', '/chat'],
-      ['Make a key', '/settings/keys'],
+      ['Start a chat', '/chat'],
+      ['Create API key', '/settings/keys'],
     ] as const) {
       expect(await started.getByRole('link', { name: link }).getAttribute('href')).toBe(path)
     }
-    expect(await page.getByText('You have one').count()).toBe(0)
+    expect(await page.getByText('Key created').count()).toBe(0)
     await opened.check('overview-new')
 
     const key = await opened.service.createKey(opened.visitor.userId)
@@ -40,13 +40,13 @@ testConsole(
     await page.getByText('1 processing, 0 pending').waitFor()
     await started.waitFor({ state: 'detached' })
     await tile(page, 'Balance').getByText('$24.9900').waitFor()
-    await tile(page, 'Rate limit left').getByText('9 of 10').waitFor()
-    expect(await tile(page, 'Rate limit left').textContent()).toMatch(/Next resets in \d+ s, at \d\d:\d\d:\d\d/)
+    await tile(page, 'Rate limit remaining').getByText('9 of 10').waitFor()
+    expect(await tile(page, 'Rate limit remaining').textContent()).toMatch(/Next available in \d+ s, at \d\d:\d\d:\d\d/)
 
     open()
-    await page.getByText('Nothing is running at the moment.').waitFor()
-    await page.getByRole('table', { name: 'Newest tasks' }).getByText('Completed').waitFor()
-    await page.getByRole('table', { name: 'Newest tasks' }).getByRole('link').click()
+    await page.getByText('No running tasks.').waitFor()
+    await page.getByRole('table', { name: 'Recent tasks' }).getByText('Completed').waitFor()
+    await page.getByRole('table', { name: 'Recent tasks' }).getByRole('link').click()
     await page.waitForURL(`**/tasks/${body.taskId}`)
   },
   { config },
@@ -73,7 +73,7 @@ testConsole(
       .getByRole('row', { name: /demo\.fail.*refunded \$0\.0100/ })
       .first()
       .waitFor()
-    expect(await tile(page, 'Balance').textContent()).toMatch(/\$\d\.\d{4} held by chats, \$2\d\.\d{4} free/)
+    expect(await tile(page, 'Balance').textContent()).toMatch(/\$\d\.\d{4} reserved by chats, \$2\d\.\d{4} available/)
     await opened.check('overview-blocked')
     writeFileSync(file, '')
     await chat

@@ -51,7 +51,7 @@ testConsole('the days are drawn and written down, for the period that is chosen'
   ])
   await opened.check('overview-table')
 
-  const newest = page.getByRole('table', { name: 'Newest transactions' })
+  const newest = page.getByRole('table', { name: 'Recent transactions' })
   await newest.getByRole('link', { name: /Refund of task demo.fail/ }).click()
   await page.waitForURL('**/billing/receipt?taskId=*')
 })
@@ -81,7 +81,7 @@ testConsole('a service that cannot be reached is told once, with a way to try ag
   await page.route('**/trpc/**', (route) => route.abort())
   await page.goto('/')
   const alert = page.getByRole('alert')
-  await alert.getByText('The overview could not be read').waitFor()
+  await alert.getByText('Could not load the overview').waitFor()
   expect(await alert.count()).toBe(1)
   await askAgain(page)
   await page.unroute('**/trpc/**')

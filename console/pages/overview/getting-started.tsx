@@ -9,25 +9,25 @@ const steps = [
   {
     id: 'task',
     title: 'Run a task',
-    text: 'Choose an agent and fill in its form. The price is shown before, and a task that fails is refunded in full.',
+    text: 'Choose an agent and fill in its form. You see the price first, and failed tasks are refunded in full.',
     href: '/agents',
     label: 'Choose an agent',
     Icon: LightningBoltIcon,
   },
   {
     id: 'chat',
-    title: 'Open a chat',
-    text: 'Converse with an agent that remembers what was said. Each message is charged by what it used.',
+    title: 'Start a chat',
+    text: 'Talk to an agent that remembers the conversation. Each message is charged by usage.',
     href: '/chat',
-    label: 'Open a chat',
+    label: 'Start a chat',
     Icon: ChatBubbleIcon,
   },
   {
     id: 'key',
-    title: 'Make an API key',
-    text: 'Do the same from your own code, with curl or the typed client.',
+    title: 'Create an API key',
+    text: 'Run tasks and chats from your code, with curl or the typed client.',
     href: '/settings/keys',
-    label: 'Make a key',
+    label: 'Create API key',
     Icon: CodeIcon,
   },
 ] as const
@@ -57,7 +57,7 @@ export function GettingStarted() {
                 <Group gap={4} c="green">
                   <CheckCircledIcon aria-hidden />
                   <Text size="sm" inherit>
-                    You have one
+                    Key created
                   </Text>
                 </Group>
               )}

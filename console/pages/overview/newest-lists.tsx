@@ -14,7 +14,7 @@ import type { LiveOverview } from './use-live-overview.ts'
 const transactionColumns: readonly Column<Transaction>[] = [
   { id: 'transaction', label: 'Transaction', cell: (transaction) => <TransactionName transaction={transaction} /> },
   { id: 'amount', label: 'Amount', align: 'right', cell: ({ amountUsd }) => <Money usd={amountUsd} withPlus /> },
-  { id: 'created', label: 'When', align: 'right', cell: ({ createdAt }) => <TimeText at={createdAt} /> },
+  { id: 'created', label: 'Date', align: 'right', cell: ({ createdAt }) => <TimeText at={createdAt} /> },
 ]
 
 function TransactionName({ transaction }: { transaction: Transaction }) {
@@ -30,9 +30,9 @@ function NewestList({ count, empty, children }: { count: number | undefined; emp
 
 export function NewestTasks({ tasks: { data } }: Pick<LiveOverview, 'tasks'>) {
   return (
-    <OverviewSection title="Newest tasks" more={{ href: '/tasks', label: 'All tasks' }}>
-      <NewestList count={data?.tasks.length} empty="No task has been created yet.">
-        <DataTable caption="Newest tasks" columns={taskColumns} rows={data?.tasks ?? []} rowKey={({ id }) => id} />
+    <OverviewSection title="Recent tasks" more={{ href: '/tasks', label: 'All tasks' }}>
+      <NewestList count={data?.tasks.length} empty="No tasks yet.">
+        <DataTable caption="Recent tasks" columns={taskColumns} rows={data?.tasks ?? []} rowKey={({ id }) => id} />
       </NewestList>
     </OverviewSection>
   )
@@ -40,10 +40,10 @@ export function NewestTasks({ tasks: { data } }: Pick<LiveOverview, 'tasks'>) {
 
 export function NewestTransactions({ transactions: { data } }: Pick<LiveOverview, 'transactions'>) {
   return (
-    <OverviewSection title="Newest transactions" more={{ href: '/billing', label: 'All transactions' }}>
-      <NewestList count={data?.transactions.length} empty="Nothing was credited or charged yet.">
+    <OverviewSection title="Recent transactions" more={{ href: '/billing', label: 'All transactions' }}>
+      <NewestList count={data?.transactions.length} empty="No transactions yet.">
         <DataTable
-          caption="Newest transactions"
+          caption="Recent transactions"
           columns={transactionColumns}
           rows={data?.transactions ?? []}
           rowKey={({ id }) => id}

@@ -48,7 +48,7 @@ export function OverviewPage() {
             <OverviewBody overview={overview} />
           </>
         )}
-        <Panel title="From code">
+        <Panel title="Code examples">
           <SimpleGrid cols={{ base: 1, md: 2 }} spacing="lg">
             <Stack gap="xs" miw={0}>
               <Title order={3}>Balance and rate limit</Title>
@@ -79,7 +79,7 @@ function LiveError({ overview: { account, pending, processing, tasks, transactio
   return (
     <ErrorNotice
       error={failed.error}
-      title={failed.data === undefined ? 'The overview could not be read' : 'The overview may be out of date'}
+      title={failed.data === undefined ? 'Could not load the overview' : 'The overview may be out of date'}
       onRetry={() => void Promise.all(live.map(({ refetch }) => refetch()))}
       isRetrying={failed.isFetching}
     />
@@ -113,9 +113,8 @@ function OverviewBody({ overview }: { overview: LiveOverview }) {
 function BlockedNotice({ until }: { until: string }) {
   return (
     <Alert color="yellow" variant="light" title="New tasks are blocked" icon={<ExclamationTriangleIcon aria-hidden />}>
-      Too many tasks failed in a short time. Tasks can be created again <TimeText at={until} />; chats and reading go
-      on. Look at the <PageLink href="/tasks?status=failed">tasks that failed</PageLink>, or ask an administrator to
-      lift the block.
+      Too many tasks failed in a short time. You can create tasks again <TimeText at={until} />; chats still work. Check
+      your <PageLink href="/tasks?status=failed">failed tasks</PageLink>, or ask an admin to lift the block.
     </Alert>
   )
 }
@@ -128,8 +127,8 @@ function ConnectorsBlockedNotice({ until }: { until: string }) {
       title="Tasks with connectors are blocked"
       icon={<ExclamationTriangleIcon aria-hidden />}
     >
-      A task failed after it had called a connector. Tasks with connectors can be created again <TimeText at={until} />;
-      other tasks and chats go on. Ask an administrator to lift the block.
+      A task failed after calling a connector. You can create tasks with connectors again <TimeText at={until} />; other
+      tasks and chats still work. To continue sooner, ask an admin to lift the block.
     </Alert>
   )
 }

@@ -43,25 +43,25 @@ function BalanceNote({ account: { balanceUsd, heldUsd, payments } }: { account: 
   if (usdUnits(heldUsd) > 0) {
     return (
       <>
-        <Money usd={heldUsd} /> held by chats, <Money usd={subtractUsd(balanceUsd, heldUsd)} /> free
+        <Money usd={heldUsd} /> reserved by chats, <Money usd={subtractUsd(balanceUsd, heldUsd)} /> available
       </>
     )
   }
   if (usdUnits(balanceUsd) > 0) return 'Available now'
-  return payments ? <PageLink href="/billing">Add credit</PageLink> : 'An administrator can add credit'
+  return payments ? <PageLink href="/billing">Add credit</PageLink> : 'Ask an admin to add credit'
 }
 
 function RefundNote({ refundedUsd }: { refundedUsd: string }) {
-  if (usdUnits(refundedUsd) === 0) return 'Nothing was refunded'
+  if (usdUnits(refundedUsd) === 0) return 'No refunds'
   return (
     <>
-      After <Money usd={refundedUsd} /> refunded
+      After <Money usd={refundedUsd} /> in refunds
     </>
   )
 }
 
 function failureNote({ executions, failures, failureRate }: ReturnType<typeof usageTotals>): string {
-  if (executions === 0 && failures === 0) return 'Nothing was run'
-  if (failures === 0) return 'None failed'
+  if (executions === 0 && failures === 0) return 'No runs'
+  if (failures === 0) return 'No failures'
   return `${count.format(failures)} failed${failureRate === undefined ? '' : `, ${failureRate}`}`
 }

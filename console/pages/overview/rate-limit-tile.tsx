@@ -6,12 +6,12 @@ import { countText } from '../../parts/text/count-text.ts'
 /** Remaining task and chat starts, and when the next one is allowed. */
 export function RateLimitTile({ account, isLoading }: { account: Account | undefined; isLoading: boolean }) {
   const rate = account?.rateLimit
-  const label = 'Rate limit left'
+  const label = 'Rate limit remaining'
   if (!rate) return <StatTile label={label} value={undefined} isLoading={isLoading} />
-  if (rate.limit === 0) return <StatTile label={label} value="No limit" note="Start as many as you like" />
+  if (rate.limit === 0) return <StatTile label={label} value="No limit" note="Unlimited executions" />
   const note =
     rate.resetAt === null || rate.remaining === rate.limit ? (
-      'Executions in any 60 seconds'
+      'Executions per 60 seconds'
     ) : (
       <FreeAgain resetAt={rate.resetAt} />
     )
@@ -26,7 +26,7 @@ function FreeAgain({ resetAt }: { resetAt: string }) {
   const at = exact.format(new Date(resetAt))
   return (
     <>
-      Next resets{' '}
+      Next available{' '}
       <time dateTime={resetAt} title={at}>
         {seconds > 0 ? `in ${seconds} s, at ${at}` : 'now'}
       </time>

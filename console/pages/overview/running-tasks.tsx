@@ -20,7 +20,7 @@ export function RunningTasks({ processing, pending }: Pick<LiveOverview, 'proces
   return (
     <OverviewSection
       title="Running now"
-      more={{ href: '/tasks?status=processing', label: 'All that are processing' }}
+      more={{ href: '/tasks?status=processing', label: 'View running tasks' }}
       note={
         <Text size="sm" c="dimmed" className="tabular" aria-live="polite">
           {summary}
@@ -28,7 +28,7 @@ export function RunningTasks({ processing, pending }: Pick<LiveOverview, 'proces
       }
     >
       {!isKnown && <Skeleton height={48} aria-busy="true" />}
-      {isKnown && shown.length === 0 && <div className={classes.quiet}>Nothing is running at the moment.</div>}
+      {isKnown && shown.length === 0 && <div className={classes.quiet}>No running tasks.</div>}
       {shown.length > 0 && (
         <DataTable caption="Running tasks" columns={taskColumns} rows={shown} rowKey={({ id }) => id} />
       )}

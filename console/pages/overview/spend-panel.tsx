@@ -29,7 +29,7 @@ export function SpendPanel({ usage }: Pick<LiveOverview, 'usage'>) {
   const control = (
     <SegmentedControl
       size="xs"
-      aria-label="Spend per day as"
+      aria-label="View spend per day as"
       data={[
         { value: 'chart', label: 'Chart' },
         { value: 'table', label: 'Table' },
@@ -60,11 +60,11 @@ function DaysChart({ days }: { days: readonly UsageDay[] }) {
   if (days.every(({ spentUsd, refundedUsd: back }) => !/[1-9]/.test(spentUsd + back))) {
     return (
       <Text className={classes.nothing} c="dimmed">
-        Nothing was charged in the last {days.length} days.
+        No charges in the last {days.length} days.
       </Text>
     )
   }
-  const summary = `Bar chart of the last ${days.length} days: ${usdText(chargedUsd)} charged, ${usdText(refundedUsd)} refunded. The table has the figures of each day.`
+  const summary = `Bar chart of the last ${days.length} days: ${usdText(chargedUsd)} charged, ${usdText(refundedUsd)} refunded. See the table for daily figures.`
   return (
     <div className={classes.box} role="img" aria-label={summary}>
       <Suspense fallback={<div aria-busy="true">{chartSkeleton}</div>}>
