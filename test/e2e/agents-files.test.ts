@@ -35,11 +35,11 @@ testConsole(
     await box.fill('What was there before.')
     const binary = Buffer.from(Array.from({ length: 300_000 }, (_, index) => (index * 7919) % 256))
     for (const [name, content, said] of [
-      ['photo.png', binary, 'photo.png is not a text in UTF-8'],
-      ['latin.csv', Buffer.from('Grüße', 'latin1'), 'latin.csv is not a text in UTF-8'],
-      ['wide.txt', Buffer.from('Hello', 'utf16le'), 'wide.txt is not a text in UTF-8'],
-      ['large.txt', 'a word '.repeat(1_800_000), 'large.txt has 12.0 MB; a run takes at most 10.0 MB.'],
-      ['quotes.txt', '"'.repeat(6_000_000), 'quotes.txt has 5.7 MB, which are 11.4 MB when they are sent; a run'],
+      ['photo.png', binary, 'photo.png is not UTF-8 text'],
+      ['latin.csv', Buffer.from('Grüße', 'latin1'), 'latin.csv is not UTF-8 text'],
+      ['wide.txt', Buffer.from('Hello', 'utf16le'), 'wide.txt is not UTF-8 text'],
+      ['large.txt', 'a word '.repeat(1_800_000), 'large.txt is 12.0 MB. The maximum per run is 10.0 MB.'],
+      ['quotes.txt', '"'.repeat(6_000_000), 'quotes.txt is 5.7 MB (11.4 MB when sent). The maximum per run'],
       ['blank.txt', ' \n', 'blank.txt is empty.'],
     ] as const) {
       await choose(file(name, content))
@@ -65,7 +65,7 @@ testConsole('a file is taken by the button or by dropping it, and runs', async (
     { name: 'a.txt', text: 'One.' },
     { name: 'b.txt', text: 'Two.' },
   ])
-  await page.getByText('These are several files; this takes one.').waitFor()
+  await page.getByText('Choose only one file.').waitFor()
   expect(await box.inputValue()).toBe(words)
   await drop([{ name: 'dropped.txt', text: `Dropped. ${words}` }])
   await page.getByText('Filled from dropped.txt').waitFor()
@@ -82,7 +82,7 @@ testConsole(
     const { box, page, sent } = await openForm(opened)
     await box.fill('a word '.repeat(4000))
     await page.getByRole('button', { name: /^Run for/ }).click()
-    await page.getByText('This run has 28.4 KB; one takes at most 19.5 KB. Shorten its texts.').waitFor()
+    await page.getByText('This run is 28.4 KB. The maximum is 19.5 KB. Shorten the input.').waitFor()
     await opened.check('agent-run-too-large')
     expect(sent).toEqual([])
   },

@@ -96,7 +96,7 @@ testConsole(
     await field(page, 'Code').fill('ABC-1')
     await page.getByLabel('Ratio').fill('0.5')
     await page.getByLabel('Is urgent').uncheck()
-    await page.getByRole('radiogroup', { name: 'Is public' }).getByLabel('No').check()
+    await page.getByRole('radiogroup', { name: 'Is public' }).getByLabel('No', { exact: true }).check()
     await choose(page, 'Size', 'medium')
     await page.getByRole('textbox', { name: 'Colours' }).click()
     await page.getByRole('option', { name: 'red' }).click()
@@ -170,7 +170,7 @@ testConsole(
     expect(written).toMatchObject({ title: 'Nova', note: null, count: 4, contacts: [{ isMain: false }] })
     await json.fill('{ "title": ')
     await switchTo(page, 'Form')
-    await page.getByText(/^This is not JSON/).waitFor()
+    await page.getByText(/^Invalid JSON/).waitFor()
     await opened.check('form-json')
     await json.fill(JSON.stringify({ ...written, title: 5, size: 'large', extra: { kept: true } }))
     await switchTo(page, 'Form')
@@ -191,7 +191,7 @@ testConsole(
   async (opened) => {
     opened.allow(/status of 400/)
     const page = await opened.open('/agents/form?endpoint=form.picky')
-    await page.getByText('Costs nothing; $25.0000 will be left').waitFor()
+    await page.getByText('Free; balance after: $25.0000').waitFor()
     const names = page.getByRole('group', { name: 'Names *', exact: true })
     await page.getByRole('button', { name: 'Add to Names' }).focus()
     await page.keyboard.press('Enter')
@@ -264,7 +264,7 @@ testConsole(
 
 /** Clicks the label, because the input itself is hidden. */
 async function switchTo(page: Page, mode: string): Promise<void> {
-  await page.getByRole('radiogroup', { name: 'How to write the params' }).getByText(mode, { exact: true }).click()
+  await page.getByRole('radiogroup', { name: 'Params format' }).getByText(mode, { exact: true }).click()
 }
 
 async function choose(page: Page, label: string, option: string): Promise<void> {

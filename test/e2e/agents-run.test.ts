@@ -17,20 +17,20 @@ testConsole('by mouse, from the catalogue to a task with its result, at the pric
   await opened.check('agents')
   await page.getByRole('link', { name: 'summarize' }).click()
   await page.waitForURL('**/agents/text?endpoint=text.summarize')
-  await page.getByText('Costs $0.0100; $24.9900 will be left').waitFor()
-  // The default is filled in, and required fields are marked.
+  await page.getByText('Costs $0.0100; balance after: $24.9900').waitFor()
+  // The default is filled in, and what is required is marked.
   expect(await page.getByLabel('Sentences').inputValue()).toBe('3')
   await opened.check('agent')
   // Credit added meanwhile appears when the page regains focus.
   const { userId } = opened.visitor
   await opened.service.app.store.credit({ userId, amount: 10_000, description: 'More', idempotencyKey: null })
   await page.evaluate(() => dispatchEvent(new Event('focus')))
-  await page.getByText('Costs $0.0100; $25.9900 will be left').waitFor()
+  await page.getByText('Costs $0.0100; balance after: $25.9900').waitFor()
 
   await runButton(page).click()
   const field = page.getByLabel('Text', { exact: false }).first()
   expect(await field.getAttribute('aria-invalid')).toBe('true')
-  await page.getByText('Fill this in').waitFor()
+  await page.getByText('Required').waitFor()
   await opened.check('agent-missing')
   expect(await balanceOf(opened), 'nothing was sent').toBe(260_000)
 
@@ -39,7 +39,7 @@ testConsole('by mouse, from the catalogue to a task with its result, at the pric
   await page.getByRole('button', { name: 'Options' }).click()
   await page.getByRole('textbox', { name: 'Tags' }).fill('team:blue')
   await page.keyboard.press('Enter')
-  expect(await page.getByRole('group', { name: 'the curl command' }).textContent()).toContain(text)
+  expect(await page.getByRole('group', { name: 'curl command' }).textContent()).toContain(text)
   await page.getByRole('button', { name: 'Run for $0.0100' }).click()
   await page.waitForURL('**/tasks/task_*')
   await page.getByRole('heading', { name: 'Result' }).waitFor()
@@ -48,11 +48,11 @@ testConsole('by mouse, from the catalogue to a task with its result, at the pric
 
   await page.getByRole('link', { name: 'Run again' }).click()
   await page.waitForURL('**/agents/text?endpoint=text.summarize&from=task_*')
-  await page.getByText('Filled in from').waitFor()
+  await page.getByText('Prefilled from').waitFor()
   expect(await page.getByLabel('Sentences').inputValue()).toBe('2')
-  expect(await page.getByRole('group', { name: 'the curl command' }).textContent()).toContain('"team": "blue"')
+  expect(await page.getByRole('group', { name: 'curl command' }).textContent()).toContain('"team": "blue"')
   await page.getByRole('button', { name: 'Start over' }).click()
-  await page.getByText('Filled in from').waitFor({ state: 'detached' })
+  await page.getByText('Prefilled from').waitFor({ state: 'detached' })
   expect(await page.getByLabel('Sentences').inputValue()).toBe('3')
 })
 
@@ -82,9 +82,9 @@ testConsole('by keyboard alone, with the focus on the first mistake and Enter sp
   expect(await page.getByText('0.2', { exact: true }).count(), 'in the params and in the result').toBe(2)
 })
 
-testConsole('Open a chat creates a session with the agent and goes to its page', async (opened) => {
+testConsole('Start chat creates a session with the agent and goes to its page', async (opened) => {
   const page = await opened.open('/agents')
-  await page.getByRole('button', { name: 'Open a chat with Assistant' }).click()
+  await page.getByRole('button', { name: 'Start a chat with Assistant' }).click()
   await page.waitForURL('**/chat/*')
   const sessionId = decodeURIComponent(new URL(page.url()).pathname.split('/').at(-1)!)
   const { userId } = opened.visitor
@@ -117,7 +117,7 @@ testConsole(
     await runButton(page).click()
     await page.waitForURL('**/tasks/task_*')
     await page.getByText('No connector of this run has a tool named "search".').waitFor()
-    await page.getByText('A task has only the tools of the connectors that were chosen').waitFor()
+    await page.getByText('A task can only call tools of its selected connectors').waitFor()
     expect(await page.getByText('Details:').count(), 'nothing but the name of a class').toBe(0)
     await opened.check('task-no-tool')
     await opened.open('/agents/services?endpoint=services.tools')
@@ -125,7 +125,7 @@ testConsole(
     await page.getByRole('option', { name: 'Docs (not tested)' }).click()
     await page.keyboard.press('Escape')
     await opened.check('agent-connectors')
-    expect(await page.getByRole('group', { name: 'the curl command' }).textContent()).toContain(connectorId)
+    expect(await page.getByRole('group', { name: 'curl command' }).textContent()).toContain(connectorId)
     await runButton(page).click()
     await page.waitForURL('**/tasks/task_*')
     // Nothing listens there, so the failure proves that the connector was used.
@@ -138,7 +138,7 @@ testConsole(
 testConsole('an agent or an endpoint that does not exist is told, with a way on', async (opened) => {
   opened.allow(/status of 404/)
   const page = await opened.open('/agents/nobody')
-  await page.getByText('This agent is not here for you').waitFor()
+  await page.getByText('You do not have access to this agent').waitFor()
   await opened.check('agent-missing-page')
   await opened.open('/agents/text?endpoint=text.gone')
   await page.getByText('Endpoint text.gone not found').waitFor()

@@ -4,7 +4,7 @@ import { LockClosedIcon } from '@radix-ui/react-icons'
 export function NotInPlan() {
   return (
     <Alert color="gray" title="Not in your plan" icon={<LockClosedIcon aria-hidden />} mb="sm">
-      Ask an administrator for a plan with this agent.
+      Ask an admin for a plan that includes this agent.
     </Alert>
   )
 }

@@ -43,8 +43,11 @@ export function AgentPage() {
         }
       />
       {isMissing ? (
-        <EmptyState title="This agent is not here for you" action={<PageLink href="/agents">See all agents</PageLink>}>
-          It was removed from the configuration, or is visible to other accounts only.
+        <EmptyState
+          title="You do not have access to this agent"
+          action={<PageLink href="/agents">View all agents</PageLink>}
+        >
+          It was removed, or is only visible to other accounts.
         </EmptyState>
       ) : (
         <QueryState query={agent} skeleton={<Skeleton height={320} />}>
@@ -80,15 +83,15 @@ function AgentContent({ agent }: { agent: Agent }) {
           />
         </div>
       ) : (
-        <EmptyState title="This agent only converses">Open a chat to talk to it; it runs no tasks.</EmptyState>
+        <EmptyState title="Chat only">This agent does not run tasks. Start a chat to use it.</EmptyState>
       )}
       {chat && (
         <Panel title="Chat" actions={agent.inPlan && <OpenChatButton agentId={agent.id} agentName={agent.name} />}>
           <Stack gap={4} mb="md">
             <ChatPrices chat={chat} />
             <Text size="sm" c="dimmed">
-              A reply has at most {chat.maxOutputTokens.toLocaleString('en')} tokens; message and history together at
-              most {chat.contextTokens.toLocaleString('en')}.
+              Up to {chat.maxOutputTokens.toLocaleString('en')} tokens per reply,{' '}
+              {chat.contextTokens.toLocaleString('en')} for messages and history.
             </Text>
           </Stack>
           <Snippets
@@ -134,7 +137,7 @@ function EndpointContent({ agent, endpoint, from, onStartOver }: EndpointContent
   return (
     <Stack gap="lg" miw={0}>
       <Box>
-        <CopyText value={endpoint.id} what="the endpoint id" />
+        <CopyText value={endpoint.id} what="endpoint ID" />
         <Text mt={4} maw={720}>
           {endpoint.description}
         </Text>
@@ -156,7 +159,7 @@ function EndpointContent({ agent, endpoint, from, onStartOver }: EndpointContent
               note={
                 <Group gap={6} mb="md">
                   <Text size="sm" c="dimmed">
-                    Filled in from{' '}
+                    Prefilled from{' '}
                     <PageLink href={`/tasks/${encodeURIComponent(from)}`} underline="always">
                       an earlier task
                     </PageLink>

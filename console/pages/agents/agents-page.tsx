@@ -32,15 +32,15 @@ export function AgentsPage() {
     <>
       <PageHeader
         title="Agents"
-        description="Run one of their endpoints as a task at a fixed price, or open a chat. A task that fails is refunded in full."
+        description="Run an endpoint as a task at a fixed price, or start a chat. Failed tasks are refunded in full."
       />
       <Stack gap="lg">
         <QueryState
           query={agents}
           isEmpty={({ total }) => total === 0}
           empty={
-            <EmptyState title="No agents for you yet">
-              Agents stand in the configuration of this service. Ask whoever operates it to make one visible to you.
+            <EmptyState title="No agents available">
+              Agents are defined in the service configuration. Ask an admin to make one visible to you.
             </EmptyState>
           }
           skeleton={
@@ -63,7 +63,7 @@ export function AgentsPage() {
             </Box>
           )}
         </QueryState>
-        <Panel title="From code">
+        <Panel title="Code examples">
           <Snippets
             request={{ method: 'GET', path: `/api/agents?${query}` }}
             call={{ method: 'agents.list', input, result: 'page' }}
@@ -83,7 +83,7 @@ function AgentCard({ agent }: { agent: Agent }) {
         </PageLink>
       </Title>
       <Text c="dimmed" mt={2} mb="sm">
-        {agent.description || 'This agent has no description.'}
+        {agent.description || 'No description'}
       </Text>
       {!agent.inPlan && <NotInPlan />}
       <ul className={classes.prices} aria-label={`What ${agent.name} can do`}>

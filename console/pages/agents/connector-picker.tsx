@@ -8,7 +8,7 @@ const statusTexts: Record<Connector['status'], string> = {
   ok: '',
   untested: ' (not tested)',
   failed: ' (failed its last test)',
-  needs_sign_in: ' (needs a sign-in)',
+  needs_sign_in: ' (sign-in required)',
 }
 
 /** Label of a deleted connector, with the end of its id. */
@@ -35,7 +35,7 @@ export function ConnectorPicker({ value, onChange, error }: ConnectorPickerProps
   return (
     <MultiSelect
       label="Connectors"
-      description="The connected services whose tools the agent may call. They cost nothing extra."
+      description="Services whose tools the agent can call, at no extra cost."
       placeholder={value.length === 0 ? 'None' : ''}
       data={[
         ...data.connectors.map(({ id, name, status }) => ({ value: id, label: name + statusTexts[status] })),
@@ -46,7 +46,7 @@ export function ConnectorPicker({ value, onChange, error }: ConnectorPickerProps
       maxValues={connectorsMax}
       searchable={data.connectors.length > 8}
       hidePickedOptions
-      error={error ?? (gone.length > 0 ? 'Take out what was deleted; a run cannot have it.' : undefined)}
+      error={error ?? (gone.length > 0 ? 'Remove deleted connectors before you run this.' : undefined)}
     />
   )
 }

@@ -23,7 +23,7 @@ export function OpenChatButton({ agentId, agentName }: { agentId: string; agentN
       void queries.invalidateQueries({ queryKey: ['sessions'] })
       navigate(`/chat/${encodeURIComponent(sessionId)}`)
     },
-    onError: (error) => notifyError('The chat could not be opened', error),
+    onError: (error) => notifyError('Could not start the chat', error),
   })
   return (
     <Button
@@ -31,10 +31,10 @@ export function OpenChatButton({ agentId, agentName }: { agentId: string; agentN
       size="xs"
       leftSection={<ChatBubbleIcon aria-hidden />}
       loading={open.isPending}
-      aria-label={`Open a chat with ${agentName}`}
+      aria-label={`Start a chat with ${agentName}`}
       onClick={() => open.mutate()}
     >
-      Open a chat
+      Start chat
     </Button>
   )
 }

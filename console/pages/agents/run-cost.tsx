@@ -24,16 +24,16 @@ export function RunCost({ account, isMetered, priceUsd }: RunCostProps) {
   const left = leftAfter(account, priceUsd)
   const isHeld = account !== undefined && parseUsd(account.heldUsd) !== 0
   const cost = !/[1-9]/.test(priceUsd)
-    ? 'Costs nothing'
+    ? 'Free'
     : isMetered
-      ? `Costs at most ${usdText(priceUsd)}; what it does not use is given back`
+      ? `Costs up to ${usdText(priceUsd)}; the unused part is refunded`
       : `Costs ${usdText(priceUsd)}`
   return (
     <Text className="tabular" aria-live="polite">
       {cost}
-      {left !== undefined && left >= 0 && `; ${usdText(formatUsd(left))} will be left`}
-      {left !== undefined && left < 0 && `; ${usdText(formatUsd(-left))} is missing`}
-      {isHeld && ` (${usdText(account.heldUsd)} is held by chats that are running)`}
+      {left !== undefined && left >= 0 && `; balance after: ${usdText(formatUsd(left))}`}
+      {left !== undefined && left < 0 && `; ${usdText(formatUsd(-left))} short`}
+      {isHeld && ` (${usdText(account.heldUsd)} reserved by chats)`}
     </Text>
   )
 }
@@ -43,21 +43,21 @@ export function RunObstacle({ account, priceUsd }: { account: Account | undefine
   const blockedUntil = account?.blockedUntil
   if (blockedUntil && Date.parse(blockedUntil) > Date.now()) {
     return (
-      <WaitNotice title="Tasks are blocked for now" until={Date.parse(blockedUntil)}>
+      <WaitNotice title="Tasks are temporarily blocked" until={Date.parse(blockedUntil)}>
         {blockReason}
       </WaitNotice>
     )
   }
   if (left === undefined || left >= 0) return null
   return (
-    <Alert color="yellow" title="The balance is too low for this">
-      It is {usdText(account?.balanceUsd ?? '')}.{' '}
+    <Alert color="yellow" title="Insufficient balance">
+      Your balance is {usdText(account?.balanceUsd ?? '')}.{' '}
       {account?.payments ? (
         <PageLink href="/billing" underline="always">
           Add credit
         </PageLink>
       ) : (
-        'Ask an administrator to add credit.'
+        'Ask an admin to add credit.'
       )}
     </Alert>
   )

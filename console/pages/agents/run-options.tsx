@@ -11,11 +11,11 @@ export const optionFields = ['maxCostUsd', 'expiresInSeconds', 'timeoutSeconds',
 
 const tagsMax = 16
 const waits = [
-  { value: '', label: 'However long it waits' },
-  { value: '60', label: 'A minute' },
+  { value: '', label: 'No limit' },
+  { value: '60', label: '1 minute' },
   { value: '600', label: '10 minutes' },
-  { value: '3600', label: 'An hour' },
-  { value: '86400', label: 'A day' },
+  { value: '3600', label: '1 hour' },
+  { value: '86400', label: '1 day' },
 ]
 
 /** Converts options for the request and omits empty ones. The service validates them. */
@@ -45,8 +45,8 @@ export function RunOptions({ errors, onChange, timeoutSeconds, value }: RunOptio
         <Stack gap="md">
           <SimpleGrid cols={{ base: 1, sm: 3 }}>
             <TextInput
-              label="Cost at most"
-              description="In USD; refused above it"
+              label="Max cost"
+              description="In USD. Rejected if it would cost more."
               placeholder="No limit"
               inputMode="decimal"
               autoComplete="off"
@@ -55,16 +55,16 @@ export function RunOptions({ errors, onChange, timeoutSeconds, value }: RunOptio
               error={errors.maxCostUsd}
             />
             <NativeSelect
-              label="Begin within"
-              description="Else it is refunded"
+              label="Start within"
+              description="Otherwise refunded."
               data={waits}
               value={value.expiresInSeconds}
               onChange={(event) => set({ expiresInSeconds: event.currentTarget.value })}
               error={errors.expiresInSeconds}
             />
             <TextInput
-              label="Seconds of work at most"
-              description="Else it fails, refunded"
+              label="Timeout in seconds"
+              description="Refunded if exceeded."
               placeholder={String(timeoutSeconds)}
               inputMode="decimal"
               autoComplete="off"
@@ -75,7 +75,7 @@ export function RunOptions({ errors, onChange, timeoutSeconds, value }: RunOptio
           </SimpleGrid>
           <TagsField
             label="Tags"
-            description="To find the task by, such as order:1234. Press Enter after each one."
+            description="For finding the task later, such as order:1234. Press Enter after each one."
             value={value.tags}
             onChange={(tags) => set({ tags })}
             maxTags={tagsMax}

@@ -70,7 +70,7 @@ export function RunPanel({ agent, endpoint, start, connectorIds = [], tags = {},
           actions={
             <SegmentedControl
               size="xs"
-              aria-label="How to write the params"
+              aria-label="Params format"
               data={[
                 { value: 'form', label: 'Form' },
                 { value: 'json', label: 'JSON' },
@@ -88,7 +88,7 @@ export function RunPanel({ agent, endpoint, start, connectorIds = [], tags = {},
             {form.mode === 'json' ? (
               <Textarea
                 label="Params"
-                description="The params as a JSON object."
+                description="A JSON object."
                 value={form.json.text}
                 error={form.json.problem}
                 onChange={(event) => form.setJson(event.currentTarget.value)}
@@ -118,7 +118,7 @@ export function RunPanel({ agent, endpoint, start, connectorIds = [], tags = {},
             />
             {form.problems.rest.length > 0 && (
               <ErrorNotice
-                title="These params are not accepted"
+                title="Invalid params"
                 error={
                   new Error(
                     form.problems.rest
@@ -141,7 +141,7 @@ export function RunPanel({ agent, endpoint, start, connectorIds = [], tags = {},
                 </Button>
               )}
               <Button type="submit" loading={run.isPending}>
-                {/[1-9]/.test(price) ? `Run for ${isMetered ? 'at most ' : ''}${usdText(price)}` : 'Run free of charge'}
+                {/[1-9]/.test(price) ? `Run for ${isMetered ? 'up to ' : ''}${usdText(price)}` : 'Run for free'}
               </Button>
             </Group>
           </div>
@@ -173,7 +173,7 @@ function RunSnippets({ endpointId, params, connectorIds, options }: RunSnippetsP
   const { value, isShortened } = shortened(deferred)
   const input = { endpointId, params: value, ...(connectorIds.length > 0 && { connectorIds }), ...toOptions(options) }
   return (
-    <Panel title={isShortened ? 'From code (long texts are cut)' : 'From code'}>
+    <Panel title={isShortened ? 'Code examples (long strings truncated)' : 'Code examples'}>
       <Snippets
         request={{ method: 'POST', path: '/api/tasks', body: input }}
         call={{ method: 'tasks.run', input, result: 'task' }}

@@ -23,36 +23,36 @@ export function RunRefusal({ error, receivedAt }: { error: unknown; receivedAt: 
   const account = useAccount()
   if (code === 'INSUFFICIENT_BALANCE' && error instanceof ErrandClientError) {
     return (
-      <Alert role="alert" color="red" title="The balance is too low" icon={<ExclamationTriangleIcon aria-hidden />}>
+      <Alert role="alert" color="red" title="Insufficient balance" icon={<ExclamationTriangleIcon aria-hidden />}>
         {errorText(error)} Nothing was charged.{' '}
         {account.data?.payments ? (
           <PageLink href="/billing" underline="always">
             Add credit
           </PageLink>
         ) : (
-          'Ask an administrator to add credit.'
+          'Ask an admin to add credit.'
         )}
       </Alert>
     )
   }
   if (until !== undefined && error instanceof ErrandClientError) {
     const titles: Partial<Record<string, string>> = {
-      RATE_LIMIT_EXCEEDED: 'Too many runs in a minute',
-      ACCOUNT_BLOCKED: 'Tasks are blocked for now',
+      RATE_LIMIT_EXCEEDED: 'Rate limit reached',
+      ACCOUNT_BLOCKED: 'Tasks are temporarily blocked',
     }
     return (
-      <WaitNotice title={titles[error.code] ?? 'The service cannot take the task now'} until={until} isAlert>
+      <WaitNotice title={titles[error.code] ?? 'The service is not accepting tasks'} until={until} isAlert>
         {error.code === 'ACCOUNT_BLOCKED' ? reasonOf(error.message) : error.message} Nothing was charged.
       </WaitNotice>
     )
   }
   const isUnknown = code === 'NETWORK_ERROR' || code === 'TIMEOUT' || code === 'BAD_RESPONSE'
-  if (!isUnknown) return <ErrorNotice title="The task was not created" error={error} />
+  if (!isUnknown) return <ErrorNotice title="Could not create the task" error={error} />
   return (
     <>
-      <ErrorNotice title="It is not known whether the task was created" error={error} />
+      <ErrorNotice title="The task may not have been created" error={error} />
       <Text size="sm" c="dimmed">
-        Run it again as it is: the same run is charged once, however often it is sent.
+        Run it again without changes. You are charged only once.
       </Text>
     </>
   )
@@ -61,7 +61,7 @@ export function RunRefusal({ error, receivedAt }: { error: unknown; receivedAt: 
 /** Omits the time, which the notice shows in the user's time zone. */
 function reasonOf(message: string): string {
   if (!message.includes('connectorIds')) return blockReason
-  return 'A task of this account failed after it had called a connector. You can still run this without connectors.'
+  return 'A task failed after calling a connector. You can still run this without connectors.'
 }
 
 type WaitNoticeProps = { title: string; until: number; isAlert?: boolean; children: React.ReactNode }
@@ -71,11 +71,11 @@ export function WaitNotice({ title, until, isAlert = false, children }: WaitNoti
   return (
     <Alert color="yellow" title={title} icon={<ClockIcon aria-hidden />}>
       <Text inherit role={isAlert ? 'alert' : undefined}>
-        {children} You can go on at <TimeText at={new Date(until).toISOString()} isExact />.
+        {children} You can run it at <TimeText at={new Date(until).toISOString()} isExact />.
       </Text>
       {/* Not part of the alert, which would be announced every second. */}
       <Text inherit fw={600} mt={4} role="timer">
-        {left > 0 ? `${secondsText(left)} left` : 'You can go on now.'}
+        {left > 0 ? `${secondsText(left)} left` : 'You can run it now.'}
       </Text>
     </Alert>
   )

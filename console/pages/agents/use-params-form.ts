@@ -170,5 +170,5 @@ function valueAt(value: unknown, path: string): unknown {
 function readParams(text: string): { value: Record<string, unknown> } | { problem: string } {
   const read = readJson(text)
   if ('problem' in read) return read
-  return isObject(read.value) ? { value: read.value } : { problem: 'The params are an object in braces' }
+  return isObject(read.value) ? { value: read.value } : { problem: 'Params must be a JSON object' }
 }

@@ -34,7 +34,7 @@ export function useRun({ endpointId, form, connectorIds: first, tags }: RunOptio
       const body = JSON.stringify(input)
       const bytes = bytesOf(input) + envelopeBytes
       if (bytesMax !== undefined && bytes > bytesMax) {
-        throw new Error(`This run has ${sizeText(bytes)}; one takes at most ${sizeText(bytesMax)}. Shorten its texts.`)
+        throw new Error(`This run is ${sizeText(bytes)}. The maximum is ${sizeText(bytesMax)}. Shorten the input.`)
       }
       if (intent.current.body !== body) intent.current = { body, key: newIdempotencyKey() }
       return client.tasks.create(input, { idempotencyKey: intent.current.key })
