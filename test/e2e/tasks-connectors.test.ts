@@ -32,12 +32,12 @@ testConsole(
     const details = page.getByRole('region', { name: 'Details' })
     await details.getByRole('link', { name: 'Everything' }).waitFor()
     await page.getByText('Run it again', { exact: true }).click()
-    const snippet = page.getByRole('group', { name: 'the curl command', exact: true })
+    const snippet = page.getByRole('group', { name: 'curl command', exact: true })
     expect(await snippet.textContent()).toContain(`"connectorIds": [\n    "${connectorId}"`)
     await opened.check('task-with-connectors')
 
     await page.getByRole('link', { name: 'Run again' }).click()
-    await page.getByText('Filled in from').waitFor()
+    await page.getByText('Prefilled from').waitFor()
     const form = page.getByRole('form', { name: /^Run / })
     await form.getByText(/^Everything/).waitFor()
     await form.getByRole('button', { name: /^Run/ }).click()
@@ -61,7 +61,7 @@ testConsole(
     await page.getByRole('link', { name: 'Run again' }).click()
     const form = page.getByRole('form', { name: /^Run / })
     await form.getByText(gone).waitFor()
-    await form.getByText('Take out what was deleted').waitFor()
+    await form.getByText('Remove deleted connectors').waitFor()
     await opened.check('run-again-deleted-connector')
   },
   { config },

@@ -98,7 +98,7 @@ testConsole(
 
     await page.getByRole('textbox', { name: 'Status' }).click()
     await page.getByRole('option', { name: 'Failed' }).click()
-    await page.getByText('No task matches these filters').waitFor()
+    await page.getByText('No tasks match these filters').waitFor()
     expect(new URL(page.url()).search).toBe('?status=failed')
     await opened.check('tasks-filtered')
     await page.getByRole('button', { name: 'Clear filters' }).first().click()
@@ -106,7 +106,7 @@ testConsole(
     // Includes agents that are no longer configured.
     await opened.open('/tasks?agent=bench&status=completed')
     await range.getByText('1–25 of 10,000').waitFor()
-    expect(await page.getByRole('group', { name: 'the curl command' }).textContent()).toContain(
+    expect(await page.getByRole('group', { name: 'curl command' }).textContent()).toContain(
       'status=completed&agentId=bench',
     )
   },
@@ -127,7 +127,7 @@ testConsole(
     const { taskId, ended } = await createTask(opened, 'gate.wait')
     await opened.open('/tasks')
     await page.getByRole('link', { name: `gate.wait …${taskId.slice(-8)}` }).click()
-    await page.getByText('The agent is at work').waitFor()
+    await page.getByText('Running').waitFor()
     await page
       .getByRole('timer')
       .getByText(/^\d+ s$/)
@@ -142,7 +142,7 @@ testConsole(
     await page.getByRole('link', { name: 'Tasks' }).first().click()
     await left
     await page.goBack()
-    await page.getByText('The agent is at work').waitFor()
+    await page.getByText('Running').waitFor()
 
     release()
     await page.getByText('At last.').waitFor()
@@ -162,13 +162,13 @@ testConsole(
     await ended()
     await opened.open(`/tasks/${taskId}`)
     await page
-      .getByText(/only its beginning is/)
+      .getByText(/Only the beginning is/)
       .first()
       .waitFor()
     await opened.check('task-large')
     await page.getByText('Run it again').click()
-    await page.getByText('Load the whole params above to see them here.').waitFor()
-    await page.getByRole('button', { name: 'Load the whole' }).first().click()
+    await page.getByText('Load all params above to see them here.').waitFor()
+    await page.getByRole('button', { name: 'Load all' }).first().click()
     await page.getByRole('button', { name: /^Show more of 72,024 characters/ }).waitFor()
 
     const downloading = page.waitForEvent('download')
@@ -177,9 +177,9 @@ testConsole(
     expect(JSON.parse(readFileSync(file, 'utf8'))).toEqual({ text: text.repeat(3) })
 
     await page.getByRole('link', { name: 'Run again' }).click()
-    await page.getByText('Filled in from').waitFor()
+    await page.getByText('Prefilled from').waitFor()
     expect(await page.getByRole('textbox', { name: 'Text' }).inputValue()).toBe(text)
-    await page.getByText('From code (long texts are cut)').waitFor()
+    await page.getByText('Code examples (long strings truncated)').waitFor()
   },
   { config },
 )
@@ -211,7 +211,7 @@ testConsole(
     await page.getByText('2.5', { exact: true }).waitFor()
     expect(await page.getByRole('group', { name: 'quote of the result' }).textContent()).toBe(report.quote)
     await opened.check('task-readable')
-    await page.getByRole('radiogroup', { name: 'How to show the result' }).getByText('JSON').click()
+    await page.getByRole('radiogroup', { name: 'Format of the result' }).getByText('JSON').click()
     await page.getByText('notes: ').waitFor()
   },
   { config },
@@ -231,8 +231,8 @@ testConsole(
       return route.abort()
     })
     await page.goto('/tasks')
-    await page.getByText('This could not be loaded').waitFor()
-    // The first try and its retries.
+    await page.getByText('Could not load this data').waitFor()
+    // The first try and its repetitions.
     await expect.poll(() => refused, { timeout: 20_000 }).toBeGreaterThanOrEqual(3)
     isAway = false
     await page.getByRole('row', { name: /Gate Processing/ }).waitFor()
@@ -241,12 +241,12 @@ testConsole(
     await page.route(/tasks\.get/, (route) => (isAway && ++reads > 1 ? route.abort() : route.continue()))
     isAway = true
     await page.goto(`/tasks/${taskId}`)
-    await page.getByText('The agent is at work').waitFor()
-    const notice = page.getByText('This may be out of date')
+    await page.getByText('Running').waitFor()
+    const notice = page.getByText('This data may be out of date')
     await notice.waitFor()
     isAway = false
     await notice.waitFor({ state: 'detached' })
-    expect(await page.getByText('The agent is at work').count(), 'the task goes on').toBe(1)
+    expect(await page.getByText('Running').count(), 'the task goes on').toBe(1)
     release()
     await page.getByText('At last.').waitFor()
     expect((await ended()).status).toBe('completed')
@@ -269,12 +269,12 @@ testConsole(
     await page.keyboard.press('Enter')
     await page.waitForURL(`**/tasks/${taskId}`)
     await page.getByText('ho ho ho').waitFor()
-    await page.getByRole('radiogroup', { name: 'How to show the result' }).getByRole('radio').first().focus()
+    await page.getByRole('radiogroup', { name: 'Format of the result' }).getByRole('radio').first().focus()
     await page.keyboard.press('ArrowRight')
     await page.getByText('"ho ho ho "').waitFor()
-    await page.getByRole('radiogroup', { name: 'What to do from code' }).getByRole('radio').first().focus()
+    await page.getByRole('radiogroup', { name: 'Code example' }).getByRole('radio').first().focus()
     await page.keyboard.press('ArrowRight')
-    expect(await page.getByRole('group', { name: 'the curl command' }).textContent()).toContain(
+    expect(await page.getByRole('group', { name: 'curl command' }).textContent()).toContain(
       '"endpointId": "gate.repeat"',
     )
   },
@@ -287,12 +287,12 @@ testConsole('a task of nobody or of somebody else, and a service that does not a
   const other = await service.createPerson()
   const { id } = await service.runTask(other.key, 'demo.wait', { seconds: 0 })
   await opened.open(`/tasks/${id}`)
-  await page.getByText('This task is not here').waitFor()
+  await page.getByText('No task with this ID').waitFor()
   await opened.check('task-missing')
 
   await page.route(/tasks\.list/, (route) => route.abort())
   await opened.page.goto('/tasks')
-  await page.getByText('This could not be loaded').waitFor()
+  await page.getByText('Could not load this data').waitFor()
   await askAgain(page)
   await page.unroute(/tasks\.list/)
   await page.getByText('No tasks yet').waitFor()

@@ -23,13 +23,13 @@ export function CancelTask({ task, endpoint }: CancelTaskProps) {
       throw error
     })
     queries.setQueryData(key, ended)
-    if (!isOpen(ended)) notifyDone(ended.error?.code === 'CANCELED' ? 'The task is canceled.' : 'The task had ended.')
+    if (!isOpen(ended)) notifyDone(ended.error?.code === 'CANCELED' ? 'Task canceled.' : 'The task had already ended.')
   }
   if (reason !== undefined) {
     return (
       <>
         <Button size="xs" variant="default" disabled>
-          Cancel the task
+          Cancel task
         </Button>
         <Text component="span" size="sm" c="dimmed" maw={260}>
           {reason}
@@ -39,26 +39,26 @@ export function CancelTask({ task, endpoint }: CancelTaskProps) {
   }
   return (
     <ConfirmButton
-      label="Cancel the task"
+      label="Cancel task"
       title="Cancel this task?"
-      confirmLabel="Cancel the task"
-      dismissLabel="Let it go on"
+      confirmLabel="Cancel task"
+      dismissLabel="Keep task"
       onConfirm={cancel}
     >
       <Stack gap="xs">
         <Text>
           {isCharged ? (
             <>
-              All of what it was charged, <Money usd={task.costUsd} fw={600} />, is given back.
+              The charge of <Money usd={task.costUsd} fw={600} /> is refunded in full.
             </>
           ) : (
-            'Nothing was charged for it.'
+            'Nothing was charged.'
           )}
         </Text>
         <Text>
           {isAtWork
-            ? 'The agent is at work: it is stopped where it is, and what it has done by then elsewhere stays done. A task that is canceled at work counts as one that failed, of which ten within ten minutes block an account for a while.'
-            : 'No agent has begun it yet, and none will.'}
+            ? 'The task stops now. Anything it already did in other systems is not undone. Canceling a running task counts as a failure: ten within ten minutes block the account temporarily.'
+            : 'It has not started and will not run.'}
         </Text>
       </Stack>
     </ConfirmButton>
@@ -74,5 +74,5 @@ function reasonAgainst(
     return 'The agent has called a connector or charged an event, so the task can no longer be canceled.'
   }
   if (status !== 'processing' || endpoint?.cancel !== 'pending') return undefined
-  return 'The agent is at work: tasks of this endpoint can be canceled only before.'
+  return 'The task has started. Tasks of this endpoint can only be canceled before that.'
 }

@@ -27,6 +27,6 @@ async function readPayloadText(task: Task, part: PayloadPart, signal?: AbortSign
   // The service writes links with its public URL, but this page may use another host name.
   const { pathname, search } = new URL(uri)
   const answer = await fetch(pathname + search, signal ? { signal } : {})
-  if (!answer.ok) throw new Error(`The ${part} could not be downloaded: the service answered ${answer.status}.`)
+  if (!answer.ok) throw new Error(`Could not download the ${part}: the service responded with status ${answer.status}.`)
   return await answer.text()
 }

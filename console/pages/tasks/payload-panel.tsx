@@ -34,7 +34,7 @@ export function PayloadPanel({ title, what, taskId, part, value, isPreview, whol
           {isWhole && isObject && (
             <SegmentedControl
               size="xs"
-              aria-label={`How to show ${what}`}
+              aria-label={`Format of ${what}`}
               data={[
                 { value: 'readable', label: 'Readable' },
                 { value: 'json', label: 'JSON' },
@@ -54,15 +54,14 @@ export function PayloadPanel({ title, what, taskId, part, value, isPreview, whol
       {!isWhole && (
         <Stack gap="sm" align="flex-start">
           <Text size="sm" c="dimmed">
-            This is larger than a task holds (16 KB, unless the operator chose another limit), so only its beginning is
-            shown.
+            Only the beginning is shown, because this is larger than the inline limit (16 KB by default).
           </Text>
-          <pre className={classes.preview} tabIndex={0} role="group" aria-label={`The beginning of ${what}`}>
+          <pre className={classes.preview} tabIndex={0} role="group" aria-label={`Beginning of ${what}`}>
             {String(value)}…
           </pre>
-          {whole.error && <ErrorNotice title="It could not be loaded" error={whole.error} />}
+          {whole.error && <ErrorNotice title="Could not load the data" error={whole.error} />}
           <Button size="xs" variant="default" loading={whole.isFetching} onClick={() => void whole.refetch()}>
-            Load the whole
+            Load all
           </Button>
         </Stack>
       )}

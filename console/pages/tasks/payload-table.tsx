@@ -28,7 +28,7 @@ export function PayloadTable({ list, columns, what }: PayloadTableProps) {
   return (
     <>
       {isWide ? (
-        <Box className={classes.wide} tabIndex={0} role="group" aria-label={`${what}, which scrolls sideways`}>
+        <Box className={classes.wide} tabIndex={0} role="group" aria-label={`${what}, scrolls horizontally`}>
           {table}
         </Box>
       ) : (
@@ -70,7 +70,7 @@ export function ScalarText({ value, isCell = false }: { value: unknown; isCell?:
   if (typeof value === 'boolean') return value ? 'Yes' : 'No'
   if (typeof value === 'number') return <span className={classes.number}>{String(value)}</span>
   if (typeof value === 'string' && value !== '') return <span className={classes.inline}>{value}</span>
-  const text = value === '' ? 'Empty text' : 'None'
+  const text = value === '' ? 'Empty string' : 'None'
   return (
     <Text component="span" inherit c="dimmed" aria-label={isCell ? text : undefined} role={isCell ? 'img' : undefined}>
       {isCell ? '–' : text}

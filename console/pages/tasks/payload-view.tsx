@@ -21,8 +21,8 @@ export function PayloadView({ value, what }: { value: unknown; what: string }) {
 }
 
 function emptyText(value: unknown): string {
-  if (value === '') return 'Empty text'
-  return Array.isArray(value) ? 'An empty list' : 'No fields'
+  if (value === '') return 'Empty string'
+  return Array.isArray(value) ? 'Empty list' : 'No fields'
 }
 
 function PartView({ value, what, depth }: PartProps) {

@@ -66,8 +66,8 @@ export function TaskContent({ task, agent, endpoint }: TaskContentProps) {
         </div>
       </div>
       {agent.data && !endpoint && (
-        <Alert color="yellow" title="This endpoint is gone">
-          The agent no longer has it, so the task cannot be run again.
+        <Alert color="yellow" title="Endpoint removed">
+          The agent no longer has this endpoint, so you cannot run the task again.
         </Alert>
       )}
       <TaskSnippets task={task} request={task.requestUri === undefined ? task.request : request.data} />
@@ -91,7 +91,7 @@ function TaskDetails({ task, agent, hasEndpoint }: TaskDetailsProps) {
   return (
     <KeyValueList
       rows={[
-        ['Task', <CopyText key="task" value={task.id} what="the task id" />],
+        ['Task', <CopyText key="task" value={task.id} what="task ID" />],
         [
           'Agent',
           agent ? (

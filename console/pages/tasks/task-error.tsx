@@ -9,14 +9,14 @@ import classes from './task.module.css'
 
 const meanings: Readonly<Record<string, string>> = {
   AGENT_ERROR: 'The agent reported an error.',
-  AGENT_TIMEOUT: 'The agent took longer than its endpoint allows.',
+  AGENT_TIMEOUT: 'The agent exceeded its time limit.',
   CANCELED: 'You canceled this task.',
-  EXPIRED: 'No agent started this task in time.',
+  EXPIRED: 'The task did not start in time.',
   CONNECTORS_BLOCKED: 'Tasks with connectors are blocked for this account.',
-  AGENT_INTERRUPTED: 'The service stopped the run; it is safe to run it again.',
-  AGENT_UNAVAILABLE: 'The endpoint was removed before the task had its turn.',
+  AGENT_INTERRUPTED: 'The service stopped the run. It is safe to run it again.',
+  AGENT_UNAVAILABLE: 'The endpoint was removed before the task started.',
   AGENT_OUTPUT_INVALID: 'The agent returned an invalid result.',
-  AGENT_OUTPUT_TOO_LARGE: 'The result was larger than this service stores.',
+  AGENT_OUTPUT_TOO_LARGE: 'The result exceeded the size limit.',
 }
 
 /** Error details that are only a class name carry no information. */
@@ -43,11 +43,11 @@ export function TaskError({ task, error }: TaskErrorProps) {
       )}
       {noSuchTool.test(error.message) && (
         <Text size="sm" mt={4}>
-          A task has only the tools of the connectors that were chosen for it.{' '}
+          A task can only call tools of its selected connectors.{' '}
           <PageLink href={agentPath(task.agentId, task.endpointId, task.id)} underline="always" inherit>
             Run it again
           </PageLink>{' '}
-          with the right connectors, or look at{' '}
+          with the right connectors, or check{' '}
           <PageLink href="/settings/connectors" underline="always" inherit>
             your connectors and their tools
           </PageLink>

@@ -10,10 +10,10 @@ const tagsMax = 3
 const hourMs = 3_600_000
 
 const spans: Readonly<Record<string, { label: string; ms: number }>> = {
-  hour: { label: 'The last hour', ms: hourMs },
-  day: { label: 'The last 24 hours', ms: 24 * hourMs },
-  week: { label: 'The last 7 days', ms: 168 * hourMs },
-  month: { label: 'The last 30 days', ms: 720 * hourMs },
+  hour: { label: 'Last hour', ms: hourMs },
+  day: { label: 'Last 24 hours', ms: 24 * hourMs },
+  week: { label: 'Last 7 days', ms: 168 * hourMs },
+  month: { label: 'Last 30 days', ms: 720 * hourMs },
 }
 const ofDays = 'days'
 
@@ -116,9 +116,9 @@ export function TaskFilters({ filters: { clear, fields, isFiltered }, names }: T
       <Select
         label="Created"
         data={[
-          { value: '', label: 'At any time' },
+          { value: '', label: 'Any time' },
           ...Object.entries(spans).map(([value, { label }]) => ({ value, label })),
-          { value: ofDays, label: 'On certain days' },
+          { value: ofDays, label: 'Custom range' },
         ]}
         value={time === ofDays || Object.hasOwn(spans, time) ? time : ''}
         onChange={(next) => fields.setTime(next ?? '')}

@@ -12,7 +12,7 @@ import { useTaskTransactions } from './use-task-transactions.ts'
 const names: Partial<Record<Transaction['type'], string>> = {
   task_charge: 'Charged',
   task_refund: 'Refunded',
-  adjustment: 'Given back',
+  adjustment: 'Refunded (unused)',
 }
 
 export function TaskMoney({ task }: { task: Task }) {
@@ -30,7 +30,7 @@ export function TaskMoney({ task }: { task: Task }) {
       {error && (
         <Box mt="sm">
           <ErrorNotice
-            title="The transactions could not be loaded"
+            title="Could not load the transactions"
             error={error}
             onRetry={() => void refetch()}
             isRetrying={isFetching}
@@ -66,7 +66,7 @@ function ledgerRows(transactions: readonly Transaction[] | undefined) {
   if (!transactions) {
     return [
       ['Charged', '…'],
-      ['Balance after it', '…'],
+      ['Balance after', '…'],
     ] as const
   }
   const [newest] = transactions
@@ -76,6 +76,6 @@ function ledgerRows(transactions: readonly Transaction[] | undefined) {
     ...transactions
       .toReversed()
       .map(({ id, amountUsd, type }) => [names[type] ?? type, <Money key={id} usd={amountUsd} withPlus />] as const),
-    ['Balance after it', <Money key="after" usd={newest.balanceAfterUsd} />] as const,
+    ['Balance after', <Money key="after" usd={newest.balanceAfterUsd} />] as const,
   ]
 }

@@ -109,8 +109,8 @@ export function TaskPage() {
         }
       />
       {isMissing ? (
-        <EmptyState title="This task is not here" action={<PageLink href="/tasks">See all tasks</PageLink>}>
-          The address may be mistyped, or the task belongs to another account.
+        <EmptyState title="No task with this ID" action={<PageLink href="/tasks">View all tasks</PageLink>}>
+          Check the URL. The task may belong to another account.
         </EmptyState>
       ) : (
         <QueryState query={task} skeleton={<Skeleton height={360} />}>

@@ -13,15 +13,15 @@ export function TaskProgress({ task, limitSeconds }: { task: OpenTask; limitSeco
     <Alert
       color={isProcessing ? 'blue' : 'gray'}
       icon={isProcessing ? <UpdateIcon aria-hidden /> : <ClockIcon aria-hidden />}
-      title={isProcessing ? 'The agent is at work' : 'Waiting for its turn'}
+      title={isProcessing ? 'Running' : 'Queued'}
     >
       <Text inherit component="span" role="timer" className="tabular" fw={600}>
         {secondsText((now - since) / 1000)}
       </Text>
-      {isProcessing && limitSeconds !== undefined && ` of at most ${secondsText(limitSeconds)}`}
+      {isProcessing && limitSeconds !== undefined && ` of up to ${secondsText(limitSeconds)}`}
       {isProcessing && task.progress && <AgentProgress progress={task.progress} />}
       <Text inherit c="dimmed">
-        The result appears here by itself. You may leave this page; the task goes on.
+        The result will appear here. You can leave this page.
       </Text>
     </Alert>
   )
@@ -36,7 +36,7 @@ function AgentProgress({ progress: { fraction, message } }: { progress: NonNulla
       </Text>
       {percent !== undefined && (
         <Progress.Root size="lg" my={6}>
-          <Progress.Section value={percent} aria-label="How far the agent has come" />
+          <Progress.Section value={percent} aria-label="Task progress" />
         </Progress.Root>
       )}
     </>

@@ -13,11 +13,11 @@ export function TaskSnippets({ task, request }: { task: Task; request: unknown }
   const input = { endpointId, params: value, ...(connectorIds && { connectorIds }) }
   return (
     <Panel
-      title="From code"
+      title="Code examples"
       actions={
         <SegmentedControl
           size="xs"
-          aria-label="What to do from code"
+          aria-label="Code example"
           data={[
             { value: 'get', label: 'Get this task' },
             { value: 'create', label: 'Run it again' },
@@ -33,12 +33,12 @@ export function TaskSnippets({ task, request }: { task: Task; request: unknown }
           call={{ method: 'tasks.get', input: { taskId: task.id }, result: 'task' }}
         />
       ) : request === undefined ? (
-        <Text c="dimmed">Load the whole params above to see them here.</Text>
+        <Text c="dimmed">Load all params above to see them here.</Text>
       ) : (
         <>
           {isShortened && (
             <Text size="sm" c="dimmed" mb="xs">
-              Long texts are cut here.
+              Long strings are truncated.
             </Text>
           )}
           <Snippets

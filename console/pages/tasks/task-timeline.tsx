@@ -42,7 +42,7 @@ export function TaskTimeline({ task }: { task: Task }) {
   )
 }
 
-const ends: Readonly<Record<string, string>> = { CANCELED: 'Canceled', EXPIRED: 'Expired before it was begun' }
+const ends: Readonly<Record<string, string>> = { CANCELED: 'Canceled', EXPIRED: 'Expired before starting' }
 
 const looks: Partial<Record<BadgeStatus, 'good' | 'bad'>> = { completed: 'good', failed: 'bad' }
 
@@ -51,14 +51,14 @@ function momentsOf(task: Task, transactions: readonly Transaction[]): Moment[] {
   const between = (from: string, to: string) => durationText(Date.parse(to) - Date.parse(from))
   const moments: Moment[] = [{ key: 'created', at: createdAt, what: 'Created' }]
   if (startedAt !== undefined) {
-    const what = attempt > 1 ? `Begun, attempt ${attempt}` : 'Begun'
-    moments.push({ key: 'begun', at: startedAt, what, more: `after ${between(createdAt, startedAt)}` })
+    const what = attempt > 1 ? `Started, attempt ${attempt}` : 'Started'
+    moments.push({ key: 'begun', at: startedAt, what, more: `queued ${between(createdAt, startedAt)}` })
   }
   if (progress) moments.push({ key: 'progress', at: progress.at, what: progressText(progress) })
   if (completedAt !== undefined) {
     const what = status === 'completed' ? 'Completed' : (ends[error?.code ?? ''] ?? 'Failed')
     const look = looks[taskLook(status, error?.code)]
-    const more = startedAt === undefined ? undefined : `after ${between(startedAt, completedAt)} of work`
+    const more = startedAt === undefined ? undefined : `ran ${between(startedAt, completedAt)}`
     moments.push({ key: 'ended', at: completedAt, what, more, ...(look && { look }) })
   }
   // The service lists newest first. A task's charge belongs to its creation, its refund to its end.
@@ -67,7 +67,7 @@ function momentsOf(task: Task, transactions: readonly Transaction[]): Moment[] {
   }
   const sorted = moments.toSorted((a, b) => Date.parse(a.at) - Date.parse(b.at))
   if (isOpen(task) && startedAt === undefined && expiresAt !== undefined) {
-    sorted.push({ key: 'expiry', at: expiresAt, what: 'Given up if not begun by', look: 'ahead' })
+    sorted.push({ key: 'expiry', at: expiresAt, what: 'Expires if not started', look: 'ahead' })
   }
   return sorted
 }
@@ -80,5 +80,5 @@ function progressText({ fraction, message }: NonNullable<Task['progress']>): str
 const amounts: Partial<Record<Transaction['type'], string>> = {
   task_charge: 'Charged',
   task_refund: 'Refunded in full',
-  adjustment: 'Given back',
+  adjustment: 'Refunded (unused)',
 }

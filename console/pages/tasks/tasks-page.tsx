@@ -48,7 +48,7 @@ export function TasksPage() {
     <>
       <PageHeader
         title="Tasks"
-        description="Everything that agents ran for this account. A failed task is refunded in full."
+        description="Agent runs of this account. Failed tasks are refunded in full."
         actions={
           <Button component={RouterLink} href="/agents">
             Run an agent
@@ -81,7 +81,7 @@ export function TasksPage() {
             )}
           </QueryState>
         </Box>
-        <Panel title="From code">
+        <Panel title="Code examples">
           <Snippets
             request={{ method: 'GET', path: `/api/tasks?${queryText(input)}` }}
             call={{ method: 'tasks.list', input, result: 'page' }}
@@ -106,7 +106,7 @@ function columns(names: ReadonlyMap<string, string>): Column<TaskListItem>[] {
       cell: ({ errorCode, status }) => <StatusBadge status={taskLook(status, errorCode)} />,
     },
     { id: 'created', label: 'Created', cell: ({ createdAt }) => <TimeText at={createdAt} /> },
-    { id: 'completed', label: 'Completed after', align: 'right', cell: completedAfter },
+    { id: 'completed', label: 'Duration', align: 'right', cell: completedAfter },
     { id: 'cost', label: 'Cost', align: 'right', cell: (task) => <TaskCost task={task} /> },
   ]
 }
@@ -114,7 +114,7 @@ function columns(names: ReadonlyMap<string, string>): Column<TaskListItem>[] {
 function completedAfter({ completedAt, createdAt }: TaskListItem) {
   if (completedAt === undefined)
     return (
-      <Text component="span" c="dimmed" inherit aria-label="Not yet">
+      <Text component="span" c="dimmed" inherit aria-label="Not completed">
         –
       </Text>
     )
@@ -145,12 +145,10 @@ type NoTasksProps = { isFiltered: boolean; isBeyond: boolean; onClear: () => voi
 
 function NoTasks({ isFiltered, isBeyond, onClear, onFirst }: NoTasksProps) {
   if (isBeyond) {
-    return <EmptyState title="No tasks on this page" action={<Button onClick={onFirst}>To the first page</Button>} />
+    return <EmptyState title="No tasks on this page" action={<Button onClick={onFirst}>Go to first page</Button>} />
   }
   if (isFiltered) {
-    return (
-      <EmptyState title="No task matches these filters" action={<Button onClick={onClear}>Clear filters</Button>} />
-    )
+    return <EmptyState title="No tasks match these filters" action={<Button onClick={onClear}>Clear filters</Button>} />
   }
   return (
     <EmptyState
@@ -161,7 +159,7 @@ function NoTasks({ isFiltered, isBeyond, onClear, onFirst }: NoTasksProps) {
         </Button>
       }
     >
-      A task is one run of an agent's endpoint. Run one here, or create it from code as shown below.
+      A task is one run of an agent's endpoint. Run one here, or create one with the API as shown below.
     </EmptyState>
   )
 }
