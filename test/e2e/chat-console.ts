@@ -58,7 +58,7 @@ export async function createChat(page: Page, agentId: string, messages: readonly
 }
 
 export function messageBox(page: Page) {
-  return page.getByRole('textbox', { name: /^Message to/ })
+  return page.getByRole('textbox', { name: /^Message / })
 }
 
 export function scriptReply(message: string, ...steps: Step[]): void {

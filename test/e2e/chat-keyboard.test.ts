@@ -24,12 +24,12 @@ testConsole(
     await page.getByRole('radio', { name: 'Writer' }).waitFor()
     expect(await focused()).toBe('New chat')
     await page.waitForFunction(() => document.activeElement?.tagName === 'H1')
-    await tabTo('Start the chat')
+    await tabTo('Start chat')
     await keyboard.press('Enter')
     await page.getByText('Write the first message').waitFor()
     expect(await focused()).toBe('Writer')
 
-    await tabTo('Message to Writer')
+    await tabTo('Message Writer')
     scriptReply('Two\nlines', { do: 'tell', what: 'params' }, { do: 'call', id: 'a', name: 'look_up' })
     await keyboard.type('Two')
     await keyboard.press('Shift+Enter')
@@ -52,7 +52,7 @@ testConsole(
     await keyboard.press('Escape')
     await page.getByRole('button', { name: 'Options (1)' }).waitFor()
     expect(await page.evaluate(() => document.activeElement?.getAttribute('aria-label'))).toBe('Options (1)')
-    await tabTo('Message to Writer', 'Shift+Tab')
+    await tabTo('Message Writer', 'Shift+Tab')
     await keyboard.press('Enter')
     await announced(page, 'The reply is complete')
     await page.getByText('{"temperature":0.5}', { exact: true }).waitFor()
@@ -60,7 +60,7 @@ testConsole(
 
     await tabTo('look_up', 'Shift+Tab')
     await keyboard.press('Enter')
-    await page.getByRole('group', { name: 'the arguments of look_up' }).waitFor()
+    await page.getByRole('group', { name: 'arguments of look_up' }).waitFor()
     await page.getByText('No result').waitFor()
 
     await messageBox(page).focus()
@@ -89,7 +89,7 @@ testConsole(
     await page.getByRole('button', { name: 'Send', exact: true }).click()
     await announced(page, /The reply is complete and cost \$.*west.*8/s)
     await page.getByRole('button', { name: /^Tool/ }).first().click()
-    await page.getByRole('group', { name: /^the output of/ }).waitFor()
+    await page.getByRole('group', { name: /^output of/ }).waitFor()
     await opened.check('chat-assistant')
 
     await page.setViewportSize({ width: 360, height: 740 })

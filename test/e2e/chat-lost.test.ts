@@ -47,7 +47,7 @@ testConsole(
     await page.getByText('So far', { exact: true }).waitFor()
     for (const path of ['**/trpc/**', '**/api/chat/**']) await page.unroute(path)
     await page.getByRole('button', { name: 'Stop' }).click()
-    await page.getByText(/The part that was written is kept and marked as cut off\. \$\d/).waitFor()
+    await page.getByText(/The partial reply was saved\. You were charged \$\d/).waitFor()
     expect(await messages()).toMatchObject([{ content: 'Talk on' }, { content: 'So far', truncated: true }])
   },
   { config: chatConfig },
@@ -59,10 +59,12 @@ testConsole(
     const { keys, messages, page } = await openChat(opened)
     for (const path of ['**/trpc/**', '**/api/chat']) await page.route(path, (route) => route.abort())
     await send(page, 'Hello there')
-    await page.getByText('No connection to the service').waitFor()
+    await page.getByText('Could not reach the service').waitFor()
     await page.reload().catch(() => {})
     for (const path of ['**/trpc/**', '**/api/chat']) await page.unroute(path)
-    await page.getByText('Nothing was stored and nothing was charged. Your message is in the box again.').waitFor()
+    await page
+      .getByText('The reply was not saved, and you were not charged. Your message is back in the message box.')
+      .waitFor()
     expect(await messageBox(page).inputValue()).toBe('Hello there')
     await opened.check('chat-not-stored')
     await page.getByRole('button', { name: 'Send', exact: true }).click()
@@ -89,7 +91,9 @@ testConsole(
       await route.abort()
     })
     await send(page, 'Try it', { do: 'throw', message: 'The model went away.' })
-    await page.getByText('Nothing was stored and nothing was charged. Your message is in the box again.').waitFor()
+    await page
+      .getByText('The reply was not saved, and you were not charged. Your message is back in the message box.')
+      .waitFor()
     await page.unroute('**/api/chat')
     scriptReply('Try it', { do: 'text', delta: 'Now it works' })
     await page.getByRole('button', { name: 'Send', exact: true }).click()

@@ -12,21 +12,21 @@ testConsole(
     await opened.open(`/chat/${first}`)
     await page.getByRole('link', { name: 'Details' }).click()
     await page.getByRole('heading', { name: 'Metadata' }).waitFor()
-    expect(await page.getByRole('group', { name: 'the curl command' }).textContent()).toMatch(/^curl -N -X POST/)
+    expect(await page.getByRole('group', { name: 'curl command' }).textContent()).toMatch(/^curl -N -X POST/)
     await page.getByRole('tab', { name: 'TypeScript' }).click()
-    expect(await page.getByRole('group', { name: 'the TypeScript code' }).textContent()).toContain(
+    expect(await page.getByRole('group', { name: 'TypeScript code' }).textContent()).toContain(
       `for await (const event of client.chat.stream({ sessionId: '${first}', message: 'Hello' })) {`,
     )
     await opened.check('chat-details')
-    await page.getByRole('button', { name: 'End the session' }).click()
-    await page.getByRole('dialog').getByRole('button', { name: 'End it' }).waitFor()
+    await page.getByRole('button', { name: 'End chat' }).click()
+    await page.getByRole('dialog').getByRole('button', { name: 'End chat' }).waitFor()
     await opened.check('chat-end-dialog')
-    await page.getByRole('dialog').getByRole('button', { name: 'End it' }).click()
+    await page.getByRole('dialog').getByRole('button', { name: 'End chat' }).click()
     await page.getByRole('link', { name: 'Conversation' }).click()
-    await page.getByText('This session is completed and takes').waitFor()
+    await page.getByText('This chat has ended. Start a new chat').waitFor()
     expect(await messageBox(page).count()).toBe(0)
     await opened.check('chat-completed')
-    await page.getByRole('button', { name: 'Start a new chat with this agent' }).click()
+    await page.getByRole('button', { name: 'Start new chat' }).click()
     await page.getByText('Write the first message').waitFor()
     expect(await page.locator('h1').textContent()).toBe('Writer')
 
@@ -44,15 +44,15 @@ testConsole(
     await page.getByRole('link', { name: 'Which region grew most?' }).click()
     await page.waitForURL(`**/chat/${first}?status=completed`)
     await page.getByRole('link', { name: 'Details' }).click()
-    await page.getByRole('button', { name: 'Delete the session' }).click()
-    await page.getByRole('dialog').getByRole('button', { name: 'Delete it' }).click()
+    await page.getByRole('button', { name: 'Delete chat' }).click()
+    await page.getByRole('dialog').getByRole('button', { name: 'Delete chat' }).click()
     await page.waitForURL('**/chat')
     await page.waitForFunction(() => document.querySelectorAll('tbody tr').length === 2)
     expect((await callApi(page, 'GET', '/api/sessions')).total).toBe(2)
 
     opened.allow(/status of 404/)
     await opened.open(`/chat/${first}`)
-    await page.getByText('Session not found').waitFor()
+    await page.getByText('Chat not found').waitFor()
     await opened.check('chat-missing')
   },
   { config: chatConfig },
@@ -72,7 +72,7 @@ testConsole(
     await page.getByRole('textbox', { name: 'Connectors' }).click()
     await page.getByRole('option', { name: 'Weather' }).click()
     await page.keyboard.press('Escape')
-    await page.getByRole('button', { name: 'Start the chat' }).click()
+    await page.getByRole('button', { name: 'Start chat' }).click()
     await page.getByText('Write the first message').waitFor()
     const sessionId = new URL(page.url()).pathname.split('/').at(-1)!
     expect((await callApi(page, 'GET', `/api/sessions/${sessionId}`)).metadata).toEqual({

@@ -19,9 +19,9 @@ testConsole(
     await page.getByRole('radio', { name: 'Writer' }).waitFor()
     await page.getByText('Writes whatever it is told to').click()
     expect(await page.getByRole('radio', { name: 'Writer' }).isChecked()).toBe(true)
-    expect(await page.getByRole('group', { name: 'the curl command' }).textContent()).toContain('"agentId": "writer"')
+    expect(await page.getByRole('group', { name: 'curl command' }).textContent()).toContain('"agentId": "writer"')
     await opened.check('chat-new')
-    await page.getByRole('button', { name: 'Start the chat' }).click()
+    await page.getByRole('button', { name: 'Start chat' }).click()
     await page.getByText('Write the first message').waitFor()
     await opened.check('chat-first')
 
@@ -44,16 +44,16 @@ testConsole(
     expect(await page.locator('main li img[src]').count()).toBe(0)
     expect(await page.getByRole('link', { name: 'a local link' }).count()).toBe(0)
     await page.getByRole('paragraph').getByText('<b>No markup</b>').waitFor()
-    await page.getByRole('button', { name: 'Copy the ts code' }).click()
+    await page.getByRole('button', { name: 'Copy ts code' }).click()
     expect(await page.evaluate(() => navigator.clipboard.readText())).toBe('const total = rows.length')
 
     await page.getByRole('button', { name: /query_table/ }).click()
-    await page.getByRole('group', { name: 'the arguments of query_table' }).getByText('select sum(amount)').waitFor()
-    await page.getByRole('group', { name: 'the output of query_table' }).getByText('rows').waitFor()
+    await page.getByRole('group', { name: 'arguments of query_table' }).getByText('select sum(amount)').waitFor()
+    await page.getByRole('group', { name: 'output of query_table' }).getByText('rows').waitFor()
     await page.getByRole('button', { name: /^Reasoning/ }).click()
     await page.getByText('Which table is meant?').waitFor()
     await page.getByRole('button', { name: 'Tokens' }).click()
-    await page.getByText('of it reasoning').waitFor()
+    await page.getByText('of which reasoning').waitFor()
     await opened.check('chat-reply')
 
     const sessionId = new URL(page.url()).pathname.split('/').at(-1)!

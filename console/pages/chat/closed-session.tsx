@@ -15,32 +15,32 @@ export function ClosedSession({ session }: { session: Session }) {
   const { agentId, status } = session
   return (
     <div className={classes.closed}>
-      {create.error && <ErrorNotice title="The chat was not started" error={create.error} />}
+      {create.error && <ErrorNotice title="Could not start the chat" error={create.error} />}
       {text.trim() !== '' && (
         <Group gap="xs" mb="sm" align="flex-end" wrap="nowrap">
           <Textarea
-            label="Not sent"
-            description="A new chat with this agent begins with it in its box."
+            label="Unsent message"
+            description="It is copied to the message box of a new chat."
             readOnly
             rows={3}
             flex={1}
             value={text}
           />
-          <CopyButton value={text} what="what was not sent" />
+          <CopyButton value={text} what="unsent message" />
         </Group>
       )}
       <Group justify="space-between" gap="xs">
         <Text c="dimmed" maw={360}>
           {status === 'expired'
-            ? 'This session has expired, because nobody wrote for too long. It takes no more messages.'
-            : 'This session is completed and takes no more messages.'}
+            ? 'This chat expired after a long time without messages. Start a new chat to continue.'
+            : 'This chat has ended. Start a new chat to continue.'}
         </Text>
         <Button
           size="sm"
           loading={create.isPending}
           onClick={() => create.mutate({ agentId, ...(connectorIds.length > 0 && { connectorIds }) })}
         >
-          Start a new chat with this agent
+          Start new chat
         </Button>
       </Group>
     </div>

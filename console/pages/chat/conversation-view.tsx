@@ -122,7 +122,7 @@ function Earlier({ from, sessionId }: { from: number; sessionId: string }) {
   const [said, setSaid] = useState('')
   const load = useMutation({
     mutationFn: () => readEarlier(sessionId),
-    onSuccess: () => setSaid('Earlier messages are shown.'),
+    onSuccess: () => setSaid('Earlier messages loaded.'),
   })
   return (
     <>

@@ -37,11 +37,11 @@ export function Conversation({ sessionId }: { sessionId: string }) {
       <div className={classes.main} data-scrolls={areDetailsOpen || undefined}>
         {isMissing ? (
           <>
-            <PageHeader title="Session not found" back={back} />
-            <EmptyState title="This session does not exist">
-              It was deleted, or it belongs to another account.{' '}
+            <PageHeader title="Chat not found" back={back} />
+            <EmptyState title="No chat with this ID">
+              It was deleted, or belongs to another account.{' '}
               <PageLink href="/chat" inherit underline="always">
-                See your chats
+                View your chats
               </PageLink>
               .
             </EmptyState>

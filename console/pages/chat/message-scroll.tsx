@@ -84,7 +84,7 @@ export function MessageScroll({ children, firstKey, label, sentKey }: MessageScr
             outer.current?.focus({ preventScroll: true })
           }}
         >
-          Jump to the newest
+          Jump to latest
         </Button>
       )}
     </div>

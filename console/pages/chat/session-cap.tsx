@@ -17,7 +17,7 @@ export function SessionCap({ session: { maxCostUsd, spentUsd } }: { session: Cap
   if (maxCostUsd === undefined) return 'None'
   return (
     <>
-      <Money usd={spentUsd} /> of at most <Money usd={maxCostUsd} fw={600} />
+      <Money usd={spentUsd} /> of <Money usd={maxCostUsd} fw={600} />
     </>
   )
 }
@@ -35,9 +35,9 @@ export function CapButton({ sessionId, label, ...rest }: CapButtonProps) {
   return (
     <>
       <Button size="xs" variant="default" {...rest} onClick={open} disabled={!session}>
-        {label ?? (session?.maxCostUsd === undefined ? 'Set a cap' : 'Change the cap')}
+        {label ?? (session?.maxCostUsd === undefined ? 'Set cap' : 'Change cap')}
       </Button>
-      <Modal opened={isOpen} onClose={close} title="What this session may cost">
+      <Modal opened={isOpen} onClose={close} title="Chat cap">
         {session && <CapForm session={session} onDone={close} />}
       </Modal>
     </>
@@ -51,7 +51,7 @@ function CapForm({ session, onDone }: { session: Session; onDone: () => void }) 
     mutationFn: (cap: string | null) => client.sessions.update({ sessionId, maxCostUsd: cap }),
     onSuccess: (changed) => {
       queryClient.setQueryData(['session', sessionId], changed)
-      notifyDone(changed.maxCostUsd === undefined ? 'The session has no cap.' : 'The cap is set.')
+      notifyDone(changed.maxCostUsd === undefined ? 'Cap removed.' : 'Cap saved.')
       onDone()
     },
   })
@@ -69,12 +69,12 @@ function CapForm({ session, onDone }: { session: Session; onDone: () => void }) 
     >
       <Stack gap="md">
         <Text>
-          All its chats together are charged this at most, <Money usd={spentUsd} /> of which they have been. A reply
-          that comes to it ends there, and what was written is kept.
+          Maximum total cost of this chat, of which <Money usd={spentUsd} /> is spent. A reply that reaches the cap is
+          cut off and saved.
         </Text>
-        {rest !== undefined && <ErrorNotice title="The cap was not changed" error={save.error} />}
+        {rest !== undefined && <ErrorNotice title="Could not save the cap" error={save.error} />}
         <TextInput
-          label="At most, in USD"
+          label="Cap in USD"
           inputMode="decimal"
           autoComplete="off"
           data-autofocus
@@ -89,7 +89,7 @@ function CapForm({ session, onDone }: { session: Session; onDone: () => void }) 
         <Group justify="flex-end" gap="xs">
           {maxCostUsd !== undefined && (
             <Button variant="subtle" color="gray" disabled={save.isPending} onClick={() => save.mutate(null)}>
-              Remove the cap
+              Remove cap
             </Button>
           )}
           <Button type="submit" loading={save.isPending}>

@@ -26,10 +26,10 @@ export function SessionDetails({ agent, session }: SessionDetailsProps) {
   const { text, params } = draftOf(id)
   return (
     <Stack gap="md">
-      <Panel title="Session">
+      <Panel title="Chat">
         <KeyValueList
           rows={[
-            ['Session id', <CopyText key="id" value={id} what="the session id" />],
+            ['Session ID', <CopyText key="id" value={id} what="session ID" />],
             [
               'Agent',
               <PageLink key="agent" href={`/agents/${encodeURIComponent(agentId)}`}>
@@ -40,7 +40,7 @@ export function SessionDetails({ agent, session }: SessionDetailsProps) {
             ['Messages', messageCount.toLocaleString('en')],
             ['Cost', <SessionTotal key="cost" sessionId={id} />],
             ['Cap', <SessionCap key="cap" session={session} />],
-            ['Started', <TimeText key="started" at={createdAt} isExact />],
+            ['Created', <TimeText key="started" at={createdAt} isExact />],
             ['Last activity', <TimeText key="last" at={updatedAt} isExact />],
             ['Connectors', <SessionConnectors key="connectors" session={session} />],
             [
@@ -56,12 +56,12 @@ export function SessionDetails({ agent, session }: SessionDetailsProps) {
       </Panel>
       <Panel title="Metadata">
         {Object.keys(metadata).length === 0 ? (
-          <Text c="dimmed">None. Code can keep its own data here, with PATCH /api/sessions.</Text>
+          <Text c="dimmed">No metadata. Set it with PATCH /api/sessions.</Text>
         ) : (
-          <JsonTree value={metadata} what="the metadata" />
+          <JsonTree value={metadata} what="metadata" />
         )}
       </Panel>
-      <Panel title="From code">
+      <Panel title="Code examples">
         <ChatSnippets sessionId={id} message={text.trim() === '' ? 'Hello' : text} params={params} />
       </Panel>
       <EndPanel session={session} />
@@ -85,7 +85,7 @@ function EndPanel({ session: { id: sessionId, status } }: { session: Session }) 
     const session = await client.sessions.update({ sessionId, status: 'completed' })
     queryClient.setQueryData(['session', sessionId], session)
     await queryClient.invalidateQueries({ queryKey: ['sessions'] })
-    notifyDone('The session is completed.')
+    notifyDone('Chat ended.')
   }
   const remove = async () => {
     await client.sessions.delete({ sessionId })
@@ -94,30 +94,29 @@ function EndPanel({ session: { id: sessionId, status } }: { session: Session }) 
     for (const name of ['session', 'messages', 'first-message'])
       queryClient.removeQueries({ queryKey: [name, sessionId] })
     await queryClient.invalidateQueries({ queryKey: ['sessions'] })
-    notifyDone('The session is deleted.')
+    notifyDone('Chat deleted.')
   }
   return (
     <Panel title={status === 'active' ? 'End or delete' : 'Delete'}>
       <Text c="dimmed" mb="sm">
-        {status === 'active' && 'A session that is ended can still be read. '}Deleting removes the messages for good;
-        the charges stay among the transactions.
+        {status === 'active' && 'You can still read a chat after it has ended. '}Deleting removes the messages
+        permanently. Its transactions are kept.
       </Text>
       <Group gap="xs">
         {status === 'active' && (
-          <ConfirmButton label="End the session" title="End this session?" confirmLabel="End it" onConfirm={complete}>
-            It takes no more messages from then on, here or from code. This cannot be undone. A reply that is being
-            written is finished first.
+          <ConfirmButton label="End chat" title="End this chat?" confirmLabel="End chat" onConfirm={complete}>
+            It will accept no more messages, here or through the API. A reply in progress finishes first. This cannot be
+            undone.
           </ConfirmButton>
         )}
         <ConfirmButton
-          label="Delete the session"
-          title="Delete this session?"
-          confirmLabel="Delete it"
+          label="Delete chat"
+          title="Delete this chat?"
+          confirmLabel="Delete chat"
           onConfirm={remove}
           buttonProps={{ color: 'red', variant: 'light' }}
         >
-          All its messages are removed, which cannot be undone. A reply that is being written is stopped and charged for
-          what it used.
+          All its messages are removed. A reply in progress is stopped and charged for its usage. This cannot be undone.
         </ConfirmButton>
       </Group>
     </Panel>

@@ -28,10 +28,10 @@ export function chooseFiles(
       )
     } else if (file.size === 0) errors.push(`${name} is empty.`)
     else if (attached.length + chosen.length >= filesMax)
-      errors.push(`${name}: a message has at most ${filesMax} files.`)
+      errors.push(`${name}: a message can have at most ${filesMax} files.`)
     else if (bytes + encodedBytes(file) > bodyBytesMax) {
       const most = sizeText(Math.floor(((bodyBytesMax - restBytes) / 4) * 3))
-      errors.push(`${name} has ${sizeText(file.size)}. The files of a message have at most ${most} together.`)
+      errors.push(`${name} is ${sizeText(file.size)}. The files of a message can total at most ${most}.`)
     } else {
       bytes += encodedBytes(file)
       const preview = mediaType.startsWith('image/') ? URL.createObjectURL(file) : undefined

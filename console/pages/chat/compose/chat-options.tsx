@@ -43,11 +43,11 @@ export function ChatOptions({ chat, params, sessionId }: ChatOptionsProps) {
           )}
         </Button>
       </Popover.Target>
-      <Popover.Dropdown aria-label="Options of the next messages">
+      <Popover.Dropdown aria-label="Message options">
         <Stack gap="sm">
           <ParamInput
             label="Temperature"
-            description="From 0, the same each time, to 2, the most varied."
+            description="0 is focused, 2 is varied."
             min={0}
             max={2}
             step={0.1}
@@ -57,7 +57,7 @@ export function ChatOptions({ chat, params, sessionId }: ChatOptionsProps) {
             error={errors.temperature}
           />
           <ParamInput
-            label="Most output tokens"
+            label="Max output tokens"
             description={chat ? `At most ${chat.maxOutputTokens.toLocaleString('en')}.` : undefined}
             min={1}
             allowDecimal={false}
@@ -68,7 +68,7 @@ export function ChatOptions({ chat, params, sessionId }: ChatOptionsProps) {
           />
           <Group justify="space-between" wrap="nowrap">
             <Text size="sm" c="dimmed">
-              For the messages sent from here.
+              Applies to messages you send here.
             </Text>
             <Button
               size="compact-sm"
@@ -96,7 +96,7 @@ function ParamInput({ onChange, value, ...rest }: ParamInputProps) {
   const shown = toNumber(typed) === value ? typed : (value ?? '')
   return (
     <NumberInput
-      placeholder="The agent's own"
+      placeholder="Agent default"
       clampBehavior="none"
       {...rest}
       value={shown}

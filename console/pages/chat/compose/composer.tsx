@@ -94,8 +94,8 @@ export function Composer(props: ComposerProps) {
       )}
       <Textarea
         ref={box}
-        aria-label={`Message to ${agentName}`}
-        placeholder={`Message to ${agentName}`}
+        aria-label={`Message ${agentName}`}
+        placeholder={`Message ${agentName}`}
         aria-describedby="composer-hint"
         rows={1}
         enterKeyHint="send"
@@ -108,7 +108,7 @@ export function Composer(props: ComposerProps) {
       />
       <Group justify="space-between" wrap="nowrap" gap="xs">
         <Text id="composer-hint" size="sm" c="dimmed" className={classes.hint}>
-          {canStop ? 'Stopping charges what is written so far.' : <Hint chat={chat} />}
+          {canStop ? 'If you stop, you pay for the text written so far.' : <Hint chat={chat} />}
         </Text>
         <Group gap="xs" wrap="nowrap">
           {accepts.length > 0 && <AttachButton accepts={accepts} onFiles={attach} />}
@@ -141,7 +141,7 @@ function allowFiles(event: DragEvent): void {
 function Hint({ chat }: { chat: Agent['chat'] | undefined }) {
   return (
     <>
-      <span className={classes.keys}>Enter sends, Shift+Enter starts a new line.</span>
+      <span className={classes.keys}>Enter to send, Shift+Enter for a new line.</span>
       {chat &&
         `${usdText(chat.pricing.inputPer1kUsd)} in, ${usdText(chat.pricing.outputPer1kUsd)} out per 1,000 tokens`}
     </>

@@ -31,17 +31,17 @@ export function NewChat() {
     <>
       <PageHeader
         title="New chat"
-        description="A session is free. It ends after 24 hours without a message, or when you end it."
+        description="Starting a chat is free. It expires after 24 hours without messages."
         back={{ href: '/chat', label: 'All chats' }}
       />
       <QueryState
         query={agents}
         isEmpty={(all) => !all.some(isOffered)}
         empty={
-          <EmptyState title="No agent converses">
-            None of the agents that you may use takes messages. Their endpoints run as tasks:{' '}
+          <EmptyState title="No chat agents">
+            None of your agents support chat. Run their endpoints as tasks:{' '}
             <PageLink href="/agents" inherit underline="always">
-              see the agents
+              view agents
             </PageLink>
             .
           </EmptyState>
@@ -75,7 +75,7 @@ function NewChatForm({ agents }: { agents: readonly Agent[] }) {
       >
         <Stack gap="md" maw={680}>
           {rest !== undefined && (
-            <Alert color="red" variant="light" title="The chat was not started" role="alert">
+            <Alert color="red" variant="light" title="Could not start the chat" role="alert">
               {rest}
             </Alert>
           )}
@@ -84,8 +84,8 @@ function NewChatForm({ agents }: { agents: readonly Agent[] }) {
           <Disclosure label="Options" mustBeOpen={fields['maxCostUsd'] !== undefined}>
             {() => (
               <TextInput
-                label="All messages cost at most"
-                description="In USD; the session takes no more from then on, until you raise it"
+                label="Max cost"
+                description="In USD, for all messages of this chat. You can raise it later."
                 placeholder="No limit"
                 inputMode="decimal"
                 autoComplete="off"
@@ -98,12 +98,12 @@ function NewChatForm({ agents }: { agents: readonly Agent[] }) {
           </Disclosure>
           <Group>
             <Button type="submit" loading={create.isPending}>
-              Start the chat
+              Start chat
             </Button>
           </Group>
         </Stack>
       </form>
-      <Panel title="From code">
+      <Panel title="Code examples">
         <Snippets
           request={{ method: 'POST', path: '/api/sessions', body: input }}
           call={{ method: 'sessions.create', input, result: 'session' }}
@@ -156,7 +156,7 @@ function AgentChoice({ agents, error, onChange, value }: ChoiceProps<string> & {
           ))}
         </Stack>
       </Radio.Group>
-      {shown.length === 0 && <Text c="dimmed">No agent matches.</Text>}
+      {shown.length === 0 && <Text c="dimmed">No agents match.</Text>}
     </Stack>
   )
 }
@@ -169,7 +169,7 @@ function ConnectorChoice({ error, onChange, value }: ChoiceProps<string[]>) {
   if (failure) {
     return (
       <Text size="sm" c="dimmed">
-        Your connectors could not be loaded; the chat starts without them.
+        Could not load your connectors. The chat starts without them.
       </Text>
     )
   }
@@ -177,9 +177,9 @@ function ConnectorChoice({ error, onChange, value }: ChoiceProps<string[]>) {
   if (data.total === 0) {
     return (
       <Text size="sm" c="dimmed">
-        The agent can use tools of your own services once you{' '}
+        To let the agent use tools of your own services,{' '}
         <PageLink href="/settings/connectors" inherit underline="always">
-          connect one
+          add a connector
         </PageLink>
         .
       </Text>
@@ -188,7 +188,7 @@ function ConnectorChoice({ error, onChange, value }: ChoiceProps<string[]>) {
   return (
     <MultiSelect
       label="Connectors"
-      description="Services whose tools the agent may call in this session."
+      description="Services whose tools the agent can call in this chat."
       placeholder={value.length === 0 ? 'None' : ''}
       data={data.connectors.map(({ id, name }) => ({ value: id, label: name }))}
       value={value}

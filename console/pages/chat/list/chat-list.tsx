@@ -33,7 +33,7 @@ export function ChatList() {
     <>
       <PageHeader
         title="Chat"
-        description="Conversations with agents. A session is free, each message is charged by what it uses."
+        description="Conversations with agents. Starting a chat is free; messages are charged by usage."
         actions={newButton}
       />
       <Stack gap="lg">
@@ -47,12 +47,12 @@ export function ChatList() {
             {({ sessions, total, limit, offset }) => (
               <>
                 <SessionTable sessions={sessions} />
-                <Pager total={total} limit={limit} offset={offset} onChange={setOffset} what="sessions" />
+                <Pager total={total} limit={limit} offset={offset} onChange={setOffset} what="chats" />
               </>
             )}
           </QueryState>
         </div>
-        <Panel title="From code">
+        <Panel title="Code examples">
           <Snippets request={{ method: 'GET', path }} call={{ method: 'sessions.list', input, result: 'page' }} />
         </Panel>
       </Stack>
@@ -92,7 +92,7 @@ function Filters() {
         clearable
         searchable
         placeholder="Any agent"
-        nothingFoundMessage="No such agent"
+        nothingFoundMessage="No matching agent"
         data={options}
         clearButtonProps={{ 'aria-label': 'Any agent' }}
         value={agentId || null}
@@ -121,28 +121,27 @@ function SessionTable({ sessions }: { sessions: readonly SessionListItem[] }) {
     { id: 'messages', label: 'Messages', align: 'right', cell: ({ messageCount }) => countText(messageCount) },
     { id: 'created', label: 'Started', align: 'right', cell: ({ createdAt }) => <TimeText at={createdAt} /> },
   ]
-  return <DataTable caption="Sessions" columns={columns} rows={sessions} rowKey={({ id }) => id} />
+  return <DataTable caption="Chats" columns={columns} rows={sessions} rowKey={({ id }) => id} />
 }
 
 function NoChats({ action, isFiltered }: { isFiltered: boolean; action: React.ReactNode }) {
   if (isFiltered) {
     return (
       <EmptyState
-        title="No session matches"
+        title="No matching chats"
         action={
           <Button component={RouterLink} href="/chat" variant="default" size="sm">
-            Show all sessions
+            Show all chats
           </Button>
         }
       >
-        No session has this status and agent.
+        No chats have this status and agent.
       </EmptyState>
     )
   }
   return (
     <EmptyState title="No chats yet" action={action}>
-      Pick an agent, see what a message costs, and write to it. The conversation stays here, with the cost of each
-      reply.
+      Choose an agent, see its prices and send a message. Your conversations appear here with the cost of each reply.
     </EmptyState>
   )
 }

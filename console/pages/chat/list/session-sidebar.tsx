@@ -27,7 +27,7 @@ export function SessionSidebar({ openId }: { openId: string }) {
         {({ sessions }) => <Rows sessions={sessions} openId={openId} search={search} />}
       </QueryState>
       <PageLink href={`/chat${search}`} size="sm" mt="xs" px={10}>
-        All chats{search && ' of this list'}
+        All chats{search && ' in this list'}
       </PageLink>
     </nav>
   )

@@ -46,7 +46,7 @@ export function ExchangeFooter({ at, charge, extras, isTruncated, text, turnId }
             Tokens
           </Button>
         )}
-        <CopyButton value={text} what="the reply" />
+        <CopyButton value={text} what="reply" />
         {at !== undefined && <TimeText at={at} />}
       </div>
       {tokens && (
@@ -69,10 +69,10 @@ function tokensOf(usage: ChatUsage | undefined, charge: Transaction | undefined)
   const isEstimated = charge?.breakdown?.isEstimated === true
   const tokens: [string, number][] = [
     [isEstimated ? 'Input (estimated)' : 'Input', used.promptTokens],
-    ['of it cached', used.cachedPromptTokens ?? 0],
+    ['of which cached', used.cachedPromptTokens ?? 0],
     [isEstimated ? 'Output (estimated)' : 'Output', used.completionTokens],
-    ['of it reasoning', used.reasoningTokens],
+    ['of which reasoning', used.reasoningTokens],
     ['Tool calls', used.toolCalls],
   ]
-  return tokens.filter(([name, value]) => value > 0 || !name.startsWith('of it'))
+  return tokens.filter(([name, value]) => value > 0 || !name.startsWith('of which'))
 }

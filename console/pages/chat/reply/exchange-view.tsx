@@ -48,7 +48,7 @@ export const ExchangeView = memo(function ExchangeView(props: ExchangeViewProps)
         </Text>
         <ReplyParts parts={parts} isOpen={isUnderWay} />
         {isUnderWay && <Progress phase={live.phase} hasParts={parts.length > 0} />}
-        {!isUnderWay && !note && parts.length === 0 && <Text c="dimmed">The reply has no text.</Text>}
+        {!isUnderWay && !note && parts.length === 0 && <Text c="dimmed">Empty reply.</Text>}
         {note && (
           <ReplyNotice
             note={note}
@@ -74,7 +74,7 @@ export const ExchangeView = memo(function ExchangeView(props: ExchangeViewProps)
 
 function Progress({ phase, hasParts }: { phase: LiveExchange['phase']; hasParts: boolean }) {
   const text =
-    phase === 'settling' ? 'Looking up what was stored and charged…' : hasParts ? 'Writing…' : 'Waiting for the reply…'
+    phase === 'settling' ? 'Checking what was stored and charged…' : hasParts ? 'Writing…' : 'Waiting for the reply…'
   return (
     <div className={classes.progress}>
       <Loader size={12} type="dots" aria-hidden />

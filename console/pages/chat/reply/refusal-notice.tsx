@@ -18,14 +18,14 @@ type RefusalNoticeProps = {
 const clock = new Intl.DateTimeFormat('en', { timeStyle: 'medium', hourCycle: 'h23' })
 
 const titles: Record<string, string> = {
-  RATE_LIMIT_EXCEEDED: 'Too many messages in a minute',
-  INSUFFICIENT_BALANCE: 'The balance is too low',
-  BUDGET_REACHED: 'The cap of this session is reached',
-  LIMIT_REACHED: 'A spend limit is reached',
-  ACCOUNT_BLOCKED: 'Chats are blocked for today',
-  SESSION_BUSY: 'This session is busy',
-  SESSION_EXPIRED: 'This session has expired',
-  SESSION_COMPLETED: 'This session is completed',
+  RATE_LIMIT_EXCEEDED: 'Rate limit reached',
+  INSUFFICIENT_BALANCE: 'Insufficient balance',
+  BUDGET_REACHED: 'Chat cap reached',
+  LIMIT_REACHED: 'Spend limit reached',
+  ACCOUNT_BLOCKED: 'Chats are blocked today',
+  SESSION_BUSY: 'Another reply is in progress',
+  SESSION_EXPIRED: 'This chat has expired',
+  SESSION_COMPLETED: 'This chat has ended',
 }
 
 /** Why the service rejected a message. The message is back in the composer, and nothing was charged. */
@@ -41,13 +41,13 @@ export function RefusalNotice({ refusal: { at, error }, sessionId, onDismiss, on
       color={code === 'SESSION_BUSY' || code === 'RATE_LIMIT_EXCEEDED' ? 'yellow' : 'red'}
       variant="light"
       py="xs"
-      title={titles[code] ?? 'The message was not sent'}
+      title={titles[code] ?? 'Could not send the message'}
       icon={<ExclamationTriangleIcon aria-hidden />}
     >
       <div role="alert">
         <Text inherit style={{ overflowWrap: 'anywhere' }}>
           {code === 'SESSION_BUSY'
-            ? 'Another message of this session is being answered, from another tab or from code. One at a time: wait for that reply, then send yours.'
+            ? 'This chat is answering a message from another tab or the API. Wait for that reply, then send yours.'
             : code === 'RATE_LIMIT_EXCEEDED' && error instanceof ErrandClientError
               ? withUsdTexts(error.message)
               : errorText(error)}{' '}
@@ -66,15 +66,15 @@ export function RefusalNotice({ refusal: { at, error }, sessionId, onDismiss, on
             Go to billing
           </PageLink>
         )}
-        {code === 'BUDGET_REACHED' && <CapButton sessionId={sessionId} label="Raise the cap" size="compact-sm" />}
+        {code === 'BUDGET_REACHED' && <CapButton sessionId={sessionId} label="Raise cap" size="compact-sm" />}
         {code === 'SESSION_BUSY' && (
           <Button size="compact-sm" variant="default" onClick={onReload}>
-            Load its messages
+            Load messages
           </Button>
         )}
         {requestId !== undefined && titles[code] === undefined && (
           <Text size="sm" style={{ overflowWrap: 'anywhere' }}>
-            Request id: <Code>{requestId}</Code>
+            Request ID: <Code>{requestId}</Code>
           </Text>
         )}
         <Button size="compact-sm" variant="subtle" color="gray" onClick={onDismiss}>

@@ -26,7 +26,7 @@ const components: Components = {
   pre: ({ node }) => {
     const code = node?.children[0]
     const text = code?.type === 'element' && code.children[0]?.type === 'text' ? code.children[0].value : ''
-    return <CodeBlock code={text.replace(/\n$/, '')} label="the code" />
+    return <CodeBlock code={text.replace(/\n$/, '')} label="code" />
   },
   table: ({ children }) => (
     <div className={classes.table} tabIndex={0} role="group" aria-label="Table">

@@ -15,16 +15,16 @@ type ReplyNoticeProps = {
 
 const titles: Record<string, string> = {
   STOPPED: 'Stopped',
-  BROKEN: 'The connection broke',
-  RELOADED: 'The page was loaded anew',
-  REFUSED: 'The message was not sent',
-  LOOKING_UP: 'No connection to the service',
-  UNKNOWN: 'The service could not be asked',
-  INSUFFICIENT_BALANCE: 'The balance ran out',
-  BUDGET_REACHED: 'The cap was reached',
-  LIMIT_REACHED: 'A spend limit was reached',
+  BROKEN: 'Connection lost',
+  RELOADED: 'Page reloaded',
+  REFUSED: 'Could not send the message',
+  LOOKING_UP: 'Could not reach the service',
+  UNKNOWN: 'Outcome unknown',
+  INSUFFICIENT_BALANCE: 'Balance used up',
+  BUDGET_REACHED: 'Chat cap reached',
+  LIMIT_REACHED: 'Spend limit reached',
   AGENT_ERROR: 'The agent failed',
-  AGENT_TIMEOUT: 'The reply took too long',
+  AGENT_TIMEOUT: 'The reply timed out',
   AGENT_INTERRUPTED: 'The reply was interrupted',
 }
 
@@ -46,21 +46,26 @@ export function ReplyNotice({ note, sessionId, isStored, charge }: ReplyNoticePr
       role="alert"
     >
       <Text inherit style={{ overflowWrap: 'anywhere' }}>
-        {withUsdTexts(message)} {whatFollows({ note, costUsd, isStored })}
+        {asSentence(withUsdTexts(message))} {whatFollows({ note, costUsd, isStored })}
       </Text>
       {code === 'INSUFFICIENT_BALANCE' && (
         <PageLink href="/billing" size="sm">
           Go to billing
         </PageLink>
       )}
-      {code === 'BUDGET_REACHED' && <CapButton sessionId={sessionId} label="Raise the cap" mt={6} />}
+      {code === 'BUDGET_REACHED' && <CapButton sessionId={sessionId} label="Raise cap" mt={6} />}
       {requestId !== undefined && !isMild && (
         <Text size="sm" mt={4} style={{ overflowWrap: 'anywhere' }}>
-          Request id: <Code>{requestId}</Code>
+          Request ID: <Code>{requestId}</Code>
         </Text>
       )}
     </Alert>
   )
+}
+
+/** Messages of agents and providers may lack the period. */
+function asSentence(text: string): string {
+  return /[.!?…]$/.test(text) ? text : `${text}.`
 }
 
 type Follows = { note: ReplyNote; costUsd: string | undefined; isStored: boolean }
@@ -68,14 +73,12 @@ type Follows = { note: ReplyNote; costUsd: string | undefined; isStored: boolean
 function whatFollows({ note: { code, isBack }, costUsd, isStored }: Follows) {
   const isCharged = costUsd !== undefined && /[1-9]/.test(costUsd)
   if (isStored) {
-    const price =
-      costUsd === undefined ? 'What was written until then was charged' : `${usdText(costUsd)} was charged for it`
-    return `The part that was written is kept and marked as cut off. ${price}.`
+    const price = costUsd === undefined ? 'You were charged for that part' : `You were charged ${usdText(costUsd)}`
+    return `The partial reply was saved. ${price}.`
   }
-  if (code === 'LOOKING_UP')
-    return 'That is looked up as soon as the service answers; there is nothing to do until then.'
-  const where = isBack ? 'Your message is in the box again.' : 'The box has what you wrote since.'
-  if (isCharged) return `${usdText(costUsd)} was charged for what was used; nothing was stored. ${where}`
-  if (code === 'UNKNOWN') return `Load the page again when the connection is back. ${where}`
-  return `Nothing was stored and nothing was charged. ${where}`
+  if (code === 'LOOKING_UP') return 'This page checks again automatically.'
+  const where = isBack ? 'Your message is back in the message box.' : 'The message box has your newer text.'
+  if (isCharged) return `You were charged ${usdText(costUsd)} for usage; the reply was not saved. ${where}`
+  if (code === 'UNKNOWN') return `Reload the page when the connection is back. ${where}`
+  return `The reply was not saved, and you were not charged. ${where}`
 }

@@ -33,14 +33,14 @@ function ReasoningFold({ text, isGrowing }: { text: string; isGrowing: boolean }
   return (
     <ReplyFold title="Reasoning" aside={`${count.format(text.length)} characters`} isRunning={isGrowing}>
       <Text size="sm" c="dimmed">
-        Shown during this visit only: reasoning is charged and not stored.
+        Reasoning is charged but not stored. It disappears when you leave this page.
       </Text>
       <Text component="div" size="sm">
         <PlainText text={text.slice(0, reasoningCharsMax)} />
       </Text>
       {text.length > reasoningCharsMax && (
         <Text size="sm" c="dimmed">
-          The first {count.format(reasoningCharsMax)} characters are shown.
+          Only the first {count.format(reasoningCharsMax)} characters are shown.
         </Text>
       )}
     </ReplyFold>
@@ -62,13 +62,13 @@ function ToolFold({ use: { name, arguments: args, output } }: { use: ToolUse }) 
       <Text size="sm" fw={600}>
         Arguments
       </Text>
-      <JsonTree value={args} what={`the arguments of ${name}`} />
+      <JsonTree value={args} what={`arguments of ${name}`} />
       {output && (
         <>
           <Text size="sm" fw={600}>
             Output
           </Text>
-          <JsonTree value={output} what={`the output of ${name}`} />
+          <JsonTree value={output} what={`output of ${name}`} />
         </>
       )}
     </ReplyFold>

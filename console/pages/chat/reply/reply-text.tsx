@@ -43,7 +43,7 @@ export const ReplyText = memo(function ReplyText({ text }: { text: string }) {
 
 function Block({ block }: { block: MarkdownBlock }) {
   if (block.kind === 'code') {
-    return <CodeBlock code={block.text} label={block.language ? `the ${block.language} code` : 'the code'} />
+    return <CodeBlock code={block.text} label={block.language ? `${block.language} code` : 'code'} />
   }
   if (block.kind === 'plain') return <PlainText text={block.text} />
   return (

@@ -212,7 +212,7 @@ export class LiveChat {
 
   #refuse({ files, message }: Sent, error: unknown): void {
     rememberSent(this.sessionId, undefined)
-    const note = { code: 'REFUSED', message: 'It was not taken.', costUsd: undefined, requestId: undefined }
+    const note = { code: 'REFUSED', message: 'The service rejected it.', costUsd: undefined, requestId: undefined }
     const isBack = putBack(this.sessionId, message, files)
     if (isBack) this.#set({ exchange: undefined })
     else this.#change({ phase: 'failed', note })
@@ -229,7 +229,7 @@ export class LiveChat {
     this.#following = undefined
     renewSession(this.sessionId)
     if (!isBusyRefusal(this.#state.refusal)) return
-    this.#set({ refusal: undefined, announcement: 'The other message was answered. You can send yours.' })
+    this.#set({ refusal: undefined, announcement: 'The other reply is complete. You can send yours.' })
   }
 
   /** Polls until a message of the session that is answered elsewhere is done. */
@@ -335,7 +335,7 @@ export class LiveChat {
   }
 
   #unknownNote(code: 'LOOKING_UP' | 'UNKNOWN', { requestId }: StreamEnd): ReplyNote {
-    const message = 'The service does not answer, so it is not known yet whether this message was stored and charged.'
+    const message = 'The service does not respond. This message may have been stored and charged.'
     return { code, message, costUsd: undefined, requestId }
   }
 
@@ -344,7 +344,7 @@ export class LiveChat {
     if (this.#isStopped) return { code: 'STOPPED', message: 'You stopped this reply.', costUsd, requestId }
     if (event?.type === 'error') return { ...event.error, costUsd, requestId }
     return thrown === undefined
-      ? { code: 'RELOADED', message: 'This page was left during the reply.', costUsd: undefined, requestId }
+      ? { code: 'RELOADED', message: 'You left this page during the reply.', costUsd: undefined, requestId }
       : { code: 'BROKEN', message: 'The connection was lost during the reply.', costUsd: undefined, requestId }
   }
 

@@ -9,7 +9,7 @@ export async function messageOf(text: string, files: readonly AttachedFile[]): P
       try {
         return await filePart(file, { mediaType })
       } catch {
-        const message = `${file.name} could not be read; take it off, and attach it again.`
+        const message = `Could not read ${file.name}. Remove it and attach it again.`
         throw new ErrandClientError('INVALID_ARGUMENT', message)
       }
     }),
