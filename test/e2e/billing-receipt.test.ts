@@ -40,7 +40,7 @@ testConsole(
     await service.post('/api/chat', { sessionId: body.sessionId, message }, { key })
     const [charge] = (await service.get('/api/transactions?type=chat_charge', key)).body.transactions
     const { page } = opened
-    const lines = page.getByRole('table', { name: 'What was bought' })
+    const lines = page.getByRole('table', { name: 'Items' })
     await opened.open(`/billing/receipt?turnId=${charge.turnId}`)
     const amounts = await lines.locator('tr td:last-child').allTextContents()
     expect(amounts).toEqual([
@@ -95,18 +95,18 @@ testConsole(
     const key = await service.createKey(visitor.userId)
     const running = (await service.createTask(key, 'gated.fail')).body.taskId
     await opened.open(`/billing/receipt?taskId=${running}`)
-    const lines = page.getByRole('table', { name: 'What was bought' })
+    const lines = page.getByRole('table', { name: 'Items' })
     expect(await lines.locator('tfoot tr').allTextContents()).toEqual(['Paid$0.0100'])
     open()
-    await page.getByText('Refunded in full, as the task failed').waitFor()
+    await page.getByText('Refunded in full (task failed)').waitFor()
     await page.getByText('AGENT_ERROR: It failed.').waitFor()
     expect(await lines.locator('tfoot tr').allTextContents()).toEqual([
       'Charged$0.0100',
-      'Refunded in full, as the task failed\u2212$0.0100',
+      'Refunded in full (task failed)\u2212$0.0100',
       'Paid$0.0000',
     ])
     await page.getByText('Balance after the refund').waitFor()
-    await page.getByRole('link', { name: 'Open the task' }).click()
+    await page.getByRole('link', { name: 'Open task' }).click()
     await page.waitForURL(`**/tasks/${running}`)
   },
   { config },
@@ -115,11 +115,11 @@ testConsole(
 testConsole('an unknown receipt leads back to billing', async (opened) => {
   const { page } = opened
   await opened.open('/billing/receipt')
-  await page.getByText('Which receipt?').waitFor()
+  await page.getByText('No receipt selected').waitFor()
   opened.allow(/status of 404|status of 207/)
   await opened.open('/billing/receipt?taskId=task_none')
   await page.getByText('Receipt not found').waitFor()
   await opened.check('receipt-none')
-  await page.getByRole('link', { name: 'To billing' }).click()
+  await page.getByRole('link', { name: 'Go to billing' }).click()
   await page.waitForURL('**/billing')
 })

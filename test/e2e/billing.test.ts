@@ -99,7 +99,7 @@ testConsole('the keyboard alone filters, exports all pages of what matches, and 
   const lines = (await read(file)).split('\r\n')
   expect(lines.length).toBe(123)
   expect(lines[1]).toContain(`,credit,"'=Credit, ""120""",0.0120,`)
-  await page.getByText('The transactions were exported.').waitFor()
+  await page.getByText('Transactions exported.').waitFor()
   await dialog.waitFor({ state: 'hidden' })
 })
 
@@ -109,7 +109,7 @@ testConsole('an export that breaks says so and goes on, and so does the list', a
   await page.route('**/trpc/transactions.list**', (route) => route.abort())
   await page.getByRole('button', { name: 'Export CSV' }).click()
   const dialog = page.getByRole('dialog')
-  await dialog.getByText('The export stopped').waitFor()
+  await dialog.getByText('Export failed').waitFor()
   await page.unrouteAll()
   const [file] = await Promise.all([
     page.waitForEvent('download'),
@@ -119,10 +119,10 @@ testConsole('an export that breaks says so and goes on, and so does the list', a
 
   await page.route('**/trpc/**', (route) => route.abort())
   await page.getByLabel('Type', { exact: true }).selectOption('Chat charges')
-  await page.getByText('This could not be loaded').or(page.getByText('This may be out of date')).first().waitFor()
+  await page.getByText('Could not load this data').or(page.getByText('This data may be out of date')).first().waitFor()
   await askAgain(page)
   await page.unrouteAll()
-  await page.getByText('No such transactions').waitFor()
+  await page.getByText('No matching transactions').waitFor()
   await page.getByRole('link', { name: 'Show all' }).click()
   await page.getByText('1–1 of 1').waitFor()
 })
@@ -135,7 +135,7 @@ testConsole(
     expect(await page.getByRole('button', { name: 'Export CSV' }).isDisabled()).toBe(true)
     await opened.check('billing-empty')
     await opened.open('/billing?offset=50')
-    await page.getByRole('button', { name: 'To the first page' }).click()
+    await page.getByRole('button', { name: 'Go to first page' }).click()
     await page.waitForURL('**/billing')
   },
   { balanceUsd: '0.0000' },

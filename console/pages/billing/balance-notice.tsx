@@ -10,16 +10,16 @@ export function BalanceNotice({ account }: { account: Account | undefined }) {
   const { balanceUsd, notifyBelowUsd, owedUsd } = account
   if (owedUsd !== '0.0000') {
     return (
-      <Alert color="red" title="Something is owed" icon={<ExclamationTriangleIcon aria-hidden />} variant="light">
-        A payment was taken back, and <Money usd={owedUsd} fw={500} /> of it was spent. Tasks and chats begin again once
-        credit has paid it.
+      <Alert color="red" title="Outstanding debt" icon={<ExclamationTriangleIcon aria-hidden />} variant="light">
+        A payment was refunded or disputed after <Money usd={owedUsd} fw={500} /> of it was spent. Add credit to resume
+        tasks and chats.
       </Alert>
     )
   }
   if (notifyBelowUsd === null || usdUnits(balanceUsd) >= usdUnits(notifyBelowUsd)) return null
   return (
-    <Alert color="yellow" title="The balance is low" icon={<ExclamationTriangleIcon aria-hidden />} variant="light">
-      <Money usd={balanceUsd} fw={500} /> is left, which is below <Money usd={notifyBelowUsd} />.
+    <Alert color="yellow" title="Your balance is low" icon={<ExclamationTriangleIcon aria-hidden />} variant="light">
+      <Money usd={balanceUsd} fw={500} /> left, below your threshold of <Money usd={notifyBelowUsd} />.
     </Alert>
   )
 }

@@ -11,19 +11,19 @@ export function BalanceTiles({ account: { data, isPending } }: { account: UseQue
         label="Balance"
         isLoading={isPending}
         value={data && <Money usd={data.balanceUsd} />}
-        note="The sum of all transactions"
+        note="Total credit"
       />
       <StatTile
-        label="Held"
+        label="Reserved"
         isLoading={isPending}
         value={data && <Money usd={data.heldUsd} />}
-        note="By chats that are replying now"
+        note="For replies in progress"
       />
       <StatTile
-        label="Free to spend"
+        label="Available"
         isLoading={isPending}
         value={data && <Money usd={subtractUsd(data.balanceUsd, data.heldUsd)} />}
-        note="The balance without what is held"
+        note="Balance minus reserved"
       />
     </StatTiles>
   )

@@ -55,7 +55,7 @@ export function BillingPage() {
         {account.error && (
           <ErrorNotice
             error={account.error}
-            title="The balance could not be read"
+            title="Could not load the balance"
             onRetry={() => void account.refetch()}
           />
         )}
@@ -92,7 +92,7 @@ export function BillingPage() {
             )}
           </QueryState>
         </div>
-        <Panel title="From code">
+        <Panel title="Code examples">
           <Snippets
             key={search.toString()}
             request={{ method: 'GET', path: `/api/transactions?${search}` }}
@@ -108,7 +108,7 @@ function SessionFilter({ sessionId, onClear }: { sessionId: string; onClear: () 
   return (
     <Group gap="xs" mih={36}>
       <Text size="sm" style={{ overflowWrap: 'anywhere' }}>
-        Only of the chat{' '}
+        Transactions of chat{' '}
         <Text component="span" inherit ff="monospace">
           {sessionId}
         </Text>
@@ -126,28 +126,28 @@ function NoTransactions({ isFiltered, offset, onFirst }: NoTransactionsProps) {
   if (offset > 0) {
     return (
       <EmptyState
-        title="This page has no transactions"
+        title="No transactions on this page"
         action={
           <Button variant="default" onClick={onFirst}>
-            To the first page
+            Go to first page
           </Button>
         }
       >
-        The list is shorter than this.
+        The list has fewer pages.
       </EmptyState>
     )
   }
   if (isFiltered) {
     return (
       <EmptyState
-        title="No such transactions"
+        title="No matching transactions"
         action={
           <Button component={RouterLink} href="/billing" variant="default">
             Show all
           </Button>
         }
       >
-        Nothing that was credited or charged matches the filter.
+        Choose another type, or show all transactions.
       </EmptyState>
     )
   }
@@ -156,7 +156,7 @@ function NoTransactions({ isFiltered, offset, onFirst }: NoTransactionsProps) {
       title="No transactions yet"
       action={
         <Button component={RouterLink} href="/agents" variant="default">
-          See agents and prices
+          View agents and prices
         </Button>
       }
     >

@@ -24,7 +24,7 @@ export function ExportButton({ filter, isDisabled }: { filter: TransactionFilter
       if (abort.signal.aborted) return
       saveFile(new Blob([text], { type: 'text/csv;charset=utf-8' }), fileName(filter))
       close()
-      notifyDone('The transactions were exported.')
+      notifyDone('Transactions exported.')
     },
   })
   useEffect(() => () => running.current?.abort.abort(), [])
@@ -42,7 +42,7 @@ export function ExportButton({ filter, isDisabled }: { filter: TransactionFilter
     close()
   }
   const percent = progress ? Math.floor((100 * progress.done) / Math.max(1, progress.total)) : 0
-  const text = progress ? `${count.format(progress.done)} of ${count.format(progress.total)}` : 'Reading the first page'
+  const text = progress ? `${count.format(progress.done)} of ${count.format(progress.total)}` : 'Loading transactions'
   return (
     <>
       <Button
@@ -59,14 +59,14 @@ export function ExportButton({ filter, isDisabled }: { filter: TransactionFilter
           {action.error && isOpen ? (
             <ErrorNotice
               error={action.error}
-              title="The export stopped"
+              title="Export failed"
               onRetry={() => running.current && run(running.current.work)}
             />
           ) : (
-            <Text c="dimmed">The file is saved when all of them are read. Nothing is saved if you cancel.</Text>
+            <Text c="dimmed">The file is saved when all transactions are loaded. If you cancel, nothing is saved.</Text>
           )}
           <Progress.Root size="lg">
-            <Progress.Section value={percent} aria-label="Transactions read" aria-valuetext={text} />
+            <Progress.Section value={percent} aria-label="Transactions loaded" aria-valuetext={text} />
           </Progress.Root>
           <Text size="sm" className="tabular">
             {text}

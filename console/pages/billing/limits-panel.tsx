@@ -16,9 +16,9 @@ export function LimitsPanel({ account: { limits } }: { account: Account }) {
       <KeyValueList
         rows={[
           ['Plan', plan],
-          ['Executions a minute', executionsPerMinute === 0 ? 'No limit' : countText(executionsPerMinute)],
-          ['Tasks at work', tasksAtWork !== null && ofAll(used.tasksAtWork, tasksAtWork)],
-          ['Tasks waiting', tasksWaiting !== null && ofAll(used.tasksWaiting, tasksWaiting)],
+          ['Executions per minute', executionsPerMinute === 0 ? 'No limit' : countText(executionsPerMinute)],
+          ['Running tasks', tasksAtWork !== null && ofAll(used.tasksAtWork, tasksAtWork)],
+          ['Queued tasks', tasksWaiting !== null && ofAll(used.tasksWaiting, tasksWaiting)],
           [
             'Spent today',
             spendPerDayUsd !== null && (
@@ -26,7 +26,7 @@ export function LimitsPanel({ account: { limits } }: { account: Account }) {
                 {usdText(used.spentTodayUsd ?? '0.0000')} of {usdText(spendPerDayUsd)}
                 {spendResetsAt !== null && (
                   <>
-                    , anew <TimeText at={spendResetsAt} isExact />
+                    , resets <TimeText at={spendResetsAt} isExact />
                   </>
                 )}
               </>

@@ -10,7 +10,7 @@ const count = new Intl.NumberFormat('en')
 export function ReceiptLines({ receipt }: { receipt: Receipt }) {
   const { charge, chargedUsd, chat, paidUsd, refund } = receipt
   return (
-    <table className={classes.lines} aria-label="What was bought">
+    <table className={classes.lines} aria-label="Items">
       <thead>
         <tr>
           <th scope="col">Item</th>
@@ -44,20 +44,20 @@ export function ReceiptLines({ receipt }: { receipt: Receipt }) {
       <tfoot>
         {chat && (
           <>
-            <Sum name="Sum, exactly" usd={chat.exactUsd} />
+            <Sum name="Exact total" usd={chat.exactUsd} />
             {chat.adjustments.map(
               ({ amountUsd, name }) =>
                 /[1-9]/.test(amountUsd) && <Sum key={name} name={name} usd={amountUsd} withPlus />,
             )}
             {chat.writtenOffUsd !== undefined && (
-              <Sum name="Written off, as neither balance nor cap allowed it" usd={`-${chat.writtenOffUsd}`} />
+              <Sum name="Written off (over balance or cap)" usd={`-${chat.writtenOffUsd}`} />
             )}
           </>
         )}
         {refund && (
           <>
             <Sum name="Charged" usd={chargedUsd} />
-            <Sum name="Refunded in full, as the task failed" usd={`-${refund.amountUsd}`} />
+            <Sum name="Refunded in full (task failed)" usd={`-${refund.amountUsd}`} />
           </>
         )}
         <Sum name="Paid" usd={paidUsd} isTotal />

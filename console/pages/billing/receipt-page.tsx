@@ -28,7 +28,7 @@ export function ReceiptPage() {
   ) : (
     <>
       <PageHeader title="Receipt" back={{ href: '/billing', label: 'Billing' }} />
-      <NoReceipt title="Which receipt?">Billing lists every charge with the link to its receipt.</NoReceipt>
+      <NoReceipt title="No receipt selected">Open a receipt from the transactions in Billing.</NoReceipt>
     </>
   )
 }
@@ -82,8 +82,8 @@ function ReceiptOf({ subject }: { subject: Subject }) {
           empty={
             <NoReceipt title="Receipt not found">
               {taskId === undefined
-                ? 'No charge belongs to this chat turn: it is not yours, or it has not ended, or it failed and was free.'
-                : 'No charge belongs to this task: it is not yours, or it does not exist.'}
+                ? 'This chat turn has no charge. It may be in progress, have failed at no cost, or belong to another account.'
+                : 'This task has no charge. It may not exist, or belong to another account.'}
             </NoReceipt>
           }
           skeleton={<Skeleton height={420} />}
@@ -92,7 +92,7 @@ function ReceiptOf({ subject }: { subject: Subject }) {
         </QueryState>
         {receipt && (
           <div className={classes.screen}>
-            <Panel title="From code">
+            <Panel title="Code examples">
               <Snippets
                 request={{ method: 'GET', path: `/api/transactions?${search}` }}
                 call={{ method: 'transactions.list', input: subject, result: 'page' }}
@@ -116,7 +116,7 @@ function NoReceipt({ title, children }: { title: string; children: string }) {
       action={
         <Group>
           <Button component={RouterLink} href="/billing" variant="default">
-            To billing
+            Go to billing
           </Button>
         </Group>
       }

@@ -38,36 +38,34 @@ export function ReceiptPaper({ receipt, task, account }: ReceiptPaperProps) {
             ['Account', account?.email],
             [
               'Task',
-              taskId !== undefined && (
-                <IdLink id={taskId} href={`/tasks/${taskId}`} what="the task id" label="Open the task" />
-              ),
+              taskId !== undefined && <IdLink id={taskId} href={`/tasks/${taskId}`} what="task ID" label="Open task" />,
             ],
             ['Endpoint', task?.endpointId],
             [
-              'Session',
+              'Session ID',
               sessionId !== undefined && (
-                <IdLink id={sessionId} href={`/chat/${sessionId}`} what="the session id" label="Open the chat" />
+                <IdLink id={sessionId} href={`/chat/${sessionId}`} what="session ID" label="Open chat" />
               ),
             ],
-            ['Chat turn', turnId !== undefined && <CopyText value={turnId} what="the turn id" />],
-            ['Cause of the failure', task?.error && `${task.error.code}: ${task.error.message}`],
+            ['Chat turn', turnId !== undefined && <CopyText value={turnId} what="turn ID" />],
+            ['Failure reason', task?.error && `${task.error.code}: ${task.error.message}`],
           ]}
         />
         <ReceiptLines receipt={receipt} />
         {isEstimated && (
           <Text size="sm" c="dimmed">
-            The tokens are an estimate, counted from the texts: the agent or its model did not report all of them.
+            Token counts are estimates, because the agent or its model did not report all of them.
           </Text>
         )}
         {chat && !chat.addsUp && (
           <Alert
             color="red"
             variant="light"
-            title="The components do not lead to the charge"
+            title="The items do not add up to the charge"
             icon={<InfoCircledIcon aria-hidden />}
           >
-            They come to {usdText(chat.costUsd)}, and {usdText(chat.chargedUsd)} was charged. Please report this with
-            the ids above.
+            They add up to {usdText(chat.costUsd)}, but {usdText(chat.chargedUsd)} was charged. Report this with the IDs
+            above.
           </Alert>
         )}
         <Stack gap="sm">
@@ -109,11 +107,11 @@ function TransactionEntry({ transaction }: { transaction: Transaction }) {
           <Money usd={amountUsd} withPlus />
           <Text component="span" inherit c="dimmed">
             {' '}
-            to a balance of <Money usd={balanceAfterUsd} />
+            (balance <Money usd={balanceAfterUsd} />)
           </Text>
         </Text>
       </Group>
-      <CopyText value={id} what={`the id of the ${transactionTypes[type].label.toLowerCase()}`} />
+      <CopyText value={id} what={`${transactionTypes[type].label.toLowerCase()} ID`} />
     </Box>
   )
 }

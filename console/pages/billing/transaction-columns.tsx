@@ -48,7 +48,7 @@ function ReceiptLink({ transaction }: { transaction: Transaction }) {
   const path = receiptPath(transaction)
   if (path === undefined) return null
   return (
-    <PageLink href={path} aria-label={`Receipt of ${transaction.id}`}>
+    <PageLink href={path} aria-label={`Receipt for ${transaction.id}`}>
       Receipt
     </PageLink>
   )

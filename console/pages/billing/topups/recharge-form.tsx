@@ -14,9 +14,9 @@ import { useOwnErrors } from '../../settings/use-own-errors.ts'
 import type { Payments } from './topup-form.tsx'
 
 const amounts = [
-  { name: 'belowUsd', label: 'Below', placeholder: '5.00' },
-  { name: 'toUsd', label: 'Recharge to', placeholder: '25.00' },
-  { name: 'monthlyMaxUsd', label: 'At most in a month', placeholder: '100.00' },
+  { name: 'belowUsd', label: 'When balance falls below', placeholder: '5.00' },
+  { name: 'toUsd', label: 'Top up to', placeholder: '25.00' },
+  { name: 'monthlyMaxUsd', label: 'Monthly maximum', placeholder: '100.00' },
 ] as const
 type Amounts = Record<(typeof amounts)[number]['name'], string>
 
@@ -32,24 +32,24 @@ function useUpdate(done: string) {
 
 export function NotifyForm({ account }: { account: Account }) {
   const [amount, setAmount] = useState(short(account.notifyBelowUsd))
-  const save = useUpdate('The threshold is saved.')
+  const save = useUpdate('Threshold saved.')
   const { form, own, accept, clear } = useOwnErrors(save.error)
   const { fields, rest } = fieldErrors(save.error, ['notifyBelowUsd'])
   const submit = (event: FormEvent) => {
     event.preventDefault()
     const text = amount.trim()
     const isFine = text === '' || parseUsd(text) !== undefined
-    if (accept(isFine ? {} : { notifyBelowUsd: 'Enter an amount of USD, or nothing' }))
+    if (accept(isFine ? {} : { notifyBelowUsd: 'Enter an amount in USD, or leave empty' }))
       save.mutate({ notifyBelowUsd: text === '' ? null : text })
   }
   return (
     <form ref={form} onSubmit={submit} noValidate aria-label="Low balance">
       <Stack gap="sm">
-        {rest && <ErrorNotice title="The threshold was not saved" error={save.error} />}
+        {rest && <ErrorNotice title="Could not save the threshold" error={save.error} />}
         <Group align="flex-end" gap="sm">
           <TextInput
-            label="Tell me when the balance falls below"
-            description="Here, and by a webhook with the event balance.low; empty for never"
+            label="Notify me when balance falls below"
+            description="Shows a banner and sends the webhook event balance.low. Leave empty to turn off."
             inputMode="decimal"
             autoComplete="off"
             leftSection="$"
@@ -62,7 +62,7 @@ export function NotifyForm({ account }: { account: Account }) {
             error={own['notifyBelowUsd'] ?? fields['notifyBelowUsd']}
           />
           <Button type="submit" variant="default" loading={save.isPending}>
-            Save the threshold
+            Save threshold
           </Button>
         </Group>
       </Stack>
@@ -78,7 +78,7 @@ export function RechargeForm({ payments }: { payments: Payments }) {
     toUsd: short(autoRecharge?.toUsd),
     monthlyMaxUsd: short(autoRecharge?.monthlyMaxUsd),
   })
-  const save = useUpdate('Auto-recharge is saved.')
+  const save = useUpdate('Auto-recharge saved.')
   const { form, own, accept, clear } = useOwnErrors(save.error)
   const { fields, rest } = fieldErrors(
     save.error,
@@ -87,11 +87,11 @@ export function RechargeForm({ payments }: { payments: Payments }) {
   const submit = (event: FormEvent) => {
     event.preventDefault()
     const wrong = isOn ? amounts.filter(({ name }) => parseUsd(draft[name].trim()) === undefined) : []
-    const errors = Object.fromEntries(wrong.map(({ name }) => [name, 'Enter an amount of USD']))
+    const errors = Object.fromEntries(wrong.map(({ name }) => [name, 'Enter an amount in USD']))
     if (accept(errors)) save.mutate({ autoRecharge: isOn ? draft : null })
   }
   if (savedMethod === null) {
-    return <Text>Nothing is saved to pay with. Add credit with “Save what I pay with” to recharge automatically.</Text>
+    return <Text>No saved payment method. To use auto-recharge, select “Save payment method” when you add credit.</Text>
   }
   return (
     <Stack gap="md">
@@ -107,11 +107,11 @@ export function RechargeForm({ payments }: { payments: Payments }) {
       <form ref={form} onSubmit={submit} noValidate aria-label="Auto-recharge">
         <Stack gap="sm">
           {autoRechargeOffReason !== null && (
-            <Text c="red">Auto-recharge was switched off, because of a payment: {autoRechargeOffReason}.</Text>
+            <Text c="red">Auto-recharge was turned off: {autoRechargeOffReason}.</Text>
           )}
-          {rest && <ErrorNotice title="Auto-recharge was not saved" error={save.error} />}
+          {rest && <ErrorNotice title="Could not save auto-recharge" error={save.error} />}
           <Switch
-            label="Recharge automatically"
+            label="Enable auto-recharge"
             checked={isOn}
             onChange={(event) => setOn(event.currentTarget.checked)}
           />
@@ -139,8 +139,8 @@ export function RechargeForm({ payments }: { payments: Payments }) {
           )}
           {isOn && (
             <Text size="sm" c="dimmed">
-              Recharge to at most ${short(maxUsd)}, at most ${short(rechargeMonthlyMaxUsd)} in a month. Two payments are
-              at least 10 minutes apart.
+              Top up to at most ${short(maxUsd)}, up to ${short(rechargeMonthlyMaxUsd)} per month. Payments are at least
+              10 minutes apart.
             </Text>
           )}
           <Group>
@@ -158,7 +158,7 @@ function RemoveMethod({ savedMethod }: { savedMethod: string }) {
   const remove = useMutation({
     mutationFn: () => client.topups.removeMethod(),
     onSuccess: () => {
-      notifyDone(`${savedMethod} is removed.`)
+      notifyDone(`${savedMethod} removed.`)
       void queryClient.invalidateQueries({ queryKey: accountKey })
     },
   })
@@ -169,7 +169,7 @@ function RemoveMethod({ savedMethod }: { savedMethod: string }) {
       confirmLabel="Remove"
       onConfirm={() => remove.mutateAsync()}
     >
-      Auto-recharge ends. You can save it again with the next payment.
+      This turns off auto-recharge. You can save a payment method again with your next payment.
     </ConfirmButton>
   )
 }

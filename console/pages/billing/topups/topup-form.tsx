@@ -34,12 +34,12 @@ export function TopupForm({ payments: { maxUsd, minUsd } }: { payments: Payments
   const submit = (event: FormEvent) => {
     event.preventDefault()
     const isAmount = parseUsd(amount.trim()) !== undefined
-    if (accept(isAmount ? {} : { amountUsd: 'Enter an amount of USD' }) && !pay.isPending) pay.mutate()
+    if (accept(isAmount ? {} : { amountUsd: 'Enter an amount in USD' }) && !pay.isPending) pay.mutate()
   }
   return (
     <form ref={form} onSubmit={submit} noValidate aria-label="Add credit">
       <Stack gap="sm">
-        {rest && <ErrorNotice title="The payment page could not be opened" error={pay.error} />}
+        {rest && <ErrorNotice title="Could not open the payment page" error={pay.error} />}
         <Group align="flex-end" gap="sm">
           <TextInput
             label="Amount in USD"
@@ -58,12 +58,12 @@ export function TopupForm({ payments: { maxUsd, minUsd } }: { payments: Payments
           />
           {/* Keeps loading until the browser has left the page. */}
           <Button type="submit" loading={pay.isPending || pay.isSuccess}>
-            Go to payment
+            Continue to payment
           </Button>
         </Group>
         <Checkbox
-          label="Save what I pay with"
-          description="So that the balance can be recharged automatically"
+          label="Save payment method"
+          description="Required for auto-recharge"
           checked={savesMethod}
           onChange={(event) => {
             const { checked } = event.currentTarget
@@ -71,7 +71,7 @@ export function TopupForm({ payments: { maxUsd, minUsd } }: { payments: Payments
           }}
         />
         <Text size="sm" c="dimmed">
-          Between {usdText(minUsd)} and {usdText(maxUsd)}. You pay on a page of Stripe; your card is not seen here.
+          Between {usdText(minUsd)} and {usdText(maxUsd)}. You pay on Stripe; we never see your card.
         </Text>
       </Stack>
     </form>

@@ -25,7 +25,7 @@ export function TopupList() {
     <QueryState
       query={topups}
       isEmpty={({ total }) => total === 0}
-      empty={<EmptyState title="No top-ups yet">What you pay stands here, with its receipt.</EmptyState>}
+      empty={<EmptyState title="No top-ups yet">Your payments and receipts will appear here.</EmptyState>}
     >
       {(page) => (
         <>
@@ -43,10 +43,10 @@ export function TopupList() {
 }
 
 const looks: Record<Topup['status'], { status: BadgeStatus; label: string }> = {
-  open: { status: 'pending', label: 'Not paid yet' },
+  open: { status: 'pending', label: 'Unpaid' },
   paid: { status: 'ok', label: 'Paid' },
   failed: { status: 'failed', label: 'Failed' },
-  expired: { status: 'expired', label: 'Not paid' },
+  expired: { status: 'expired', label: 'Expired' },
 }
 
 function TopupState({ topup: { disputedUsd, refundedUsd, status } }: { topup: Topup }) {
@@ -64,16 +64,16 @@ function TakenBack({ topup: { disputedUsd, refundedUsd } }: { topup: Topup }) {
 }
 
 export const topupColumns: readonly Column<Topup>[] = [
-  { id: 'created', label: 'Begun', cell: ({ createdAt }) => <TimeText at={createdAt} /> },
-  { id: 'state', label: 'State', cell: (topup) => <TopupState topup={topup} /> },
-  { id: 'kind', label: 'By', cell: ({ isAuto }) => (isAuto ? 'Auto-recharge' : 'You') },
+  { id: 'created', label: 'Date', cell: ({ createdAt }) => <TimeText at={createdAt} /> },
+  { id: 'state', label: 'Status', cell: (topup) => <TopupState topup={topup} /> },
+  { id: 'kind', label: 'Source', cell: ({ isAuto }) => (isAuto ? 'Auto-recharge' : 'Manual') },
   { id: 'amount', label: 'Amount', align: 'right', cell: ({ amountUsd }) => <Money usd={amountUsd} /> },
-  { id: 'back', label: 'Taken back', align: 'right', cell: (topup) => <TakenBack topup={topup} /> },
+  { id: 'back', label: 'Refunded or disputed', align: 'right', cell: (topup) => <TakenBack topup={topup} /> },
   {
     id: 'receipt',
     label: 'Receipt',
     cell: ({ amountUsd, checkoutUrl, receiptUrl }) => {
-      if (receiptUrl !== null) return <Outside href={receiptUrl} what={`Receipt of ${amountUsd} USD`} text="Receipt" />
+      if (receiptUrl !== null) return <Outside href={receiptUrl} what={`Receipt for ${amountUsd} USD`} text="Receipt" />
       return checkoutUrl === null ? '–' : <Outside href={checkoutUrl} what={`Pay ${amountUsd} USD`} text="Pay" />
     },
   },

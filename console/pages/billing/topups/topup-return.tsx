@@ -45,7 +45,7 @@ export function TopupReturn() {
       <Group mt="sm" gap="xs">
         {status === 'open' && isCanceled && topup.data.checkoutUrl !== null && (
           <Button size="xs" component="a" href={topup.data.checkoutUrl}>
-            Back to the payment
+            Continue to payment
           </Button>
         )}
         <Button size="xs" variant="default" onClick={close}>
@@ -58,22 +58,22 @@ export function TopupReturn() {
   function look() {
     switch (status) {
       case 'paid':
-        return { color: 'green', title: `${amount} paid`, text: 'It is in your balance.' }
+        return { color: 'green', title: `${amount} added to your balance`, text: 'Your payment succeeded.' }
       case 'failed':
         return {
           color: 'red',
-          title: `${amount} could not be paid`,
-          text: 'Nothing was charged; try another way to pay.',
+          title: `Payment of ${amount} failed`,
+          text: 'Nothing was charged. Try another payment method.',
         }
       case 'expired':
-        return { color: 'gray', title: `${amount} not paid`, text: 'The payment page was closed.' }
+        return { color: 'gray', title: `Payment of ${amount} expired`, text: 'Nothing was charged.' }
       default:
         return isCanceled
-          ? { color: 'gray', title: `${amount} not paid`, text: 'You came back without paying.' }
+          ? { color: 'gray', title: `Payment of ${amount} canceled`, text: 'Nothing was charged.' }
           : {
               color: 'blue',
-              title: `${amount} on its way`,
-              text: 'It is credited when the payment is confirmed: in a moment with a card, in some days with a bank debit.',
+              title: `Payment of ${amount} in progress`,
+              text: 'Credit is added when the payment is confirmed: within moments for cards, within days for bank debits.',
             }
     }
   }
