@@ -3,5 +3,5 @@ import { Disclosure } from '../../parts/disclosure.tsx'
 import { Snippets } from '../../parts/snippets.tsx'
 
 export function FormSnippets(props: ComponentProps<typeof Snippets>) {
-  return <Disclosure label="The same from code">{() => <Snippets {...props} />}</Disclosure>
+  return <Disclosure label="Show code">{() => <Snippets {...props} />}</Disclosure>
 }

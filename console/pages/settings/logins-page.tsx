@@ -38,7 +38,7 @@ export function LoginsPage() {
     <>
       <PageHeader
         title="Browser logins"
-        description="Where this account is logged in. A login ends by itself after 7 days without use, and 30 days after it began."
+        description="Browsers logged in to this account. A login expires after 7 days without use, or 30 days in total."
         actions={
           <ConfirmButton
             label="Log out everywhere"
@@ -47,7 +47,7 @@ export function LoginsPage() {
             onConfirm={logOutEverywhere}
             buttonProps={{ size: 'sm' }}
           >
-            All logins of this account end with their next request, this one too. API keys go on working.
+            This logs out all browsers, including this one. API keys keep working.
           </ConfirmButton>
         }
       />
@@ -55,7 +55,7 @@ export function LoginsPage() {
         <QueryState
           query={logins}
           isEmpty={({ logins: rows }) => rows.length === 0}
-          empty={<EmptyState title="No logins here">Go back to the first page to see them.</EmptyState>}
+          empty={<EmptyState title="No logins on this page">Go to the first page to see all logins.</EmptyState>}
         >
           {({ logins: rows, total }) => (
             <div>
@@ -69,7 +69,7 @@ export function LoginsPage() {
             </div>
           )}
         </QueryState>
-        <Panel title="From code">
+        <Panel title="Code examples">
           <Snippets
             request={{ method: 'GET', path }}
             call={{ method: 'logins.list', input: { limit, ...(offset > 0 && { offset }) }, result: 'page' }}
@@ -101,7 +101,7 @@ function columnsOf(providerName: (id: string) => string): Column<Login>[] {
     { id: 'method', label: 'Method', cell: (login) => methodOf(login, providerName) },
     { id: 'created', label: 'Logged in', cell: ({ createdAt }) => <TimeText at={createdAt} /> },
     { id: 'used', label: 'Last used', cell: ({ lastUsedAt }) => <TimeText at={lastUsedAt} /> },
-    { id: 'ends', label: 'Ends', cell: ({ expiresAt }) => <TimeText at={expiresAt} /> },
+    { id: 'ends', label: 'Expires', cell: ({ expiresAt }) => <TimeText at={expiresAt} /> },
     {
       id: 'actions',
       label: 'Actions',
@@ -123,8 +123,8 @@ function EndButton({ login: { id, current, userAgent } }: { login: Login }) {
   if (current) {
     return (
       <ConfirmButton
-        label="End"
-        ariaLabel="End this login"
+        label="Log out"
+        ariaLabel="Log out of this browser"
         title="Log out of this browser?"
         confirmLabel="Log out"
         onConfirm={async () => {
@@ -132,24 +132,24 @@ function EndButton({ login: { id, current, userAgent } }: { login: Login }) {
           leaveConsole()
         }}
       >
-        This is the login that you use now.
+        You are using this login now.
       </ConfirmButton>
     )
   }
   return (
     <ConfirmButton
-      label="End"
-      ariaLabel={`End the login of ${name}`}
-      title={`End the login of ${name}?`}
-      confirmLabel="End the login"
+      label="Log out"
+      ariaLabel={`Log out ${name}`}
+      title={`Log out ${name}?`}
+      confirmLabel="Log out"
       onConfirm={async () => {
         await client.logins.end({ loginId: id })
-        notifyDone(`The login of ${name} has ended.`)
+        notifyDone(`${name} logged out.`)
         focusHeading()
         await queryClient.invalidateQueries({ queryKey: ['logins'] })
       }}
     >
-      That browser is logged out with its next request.
+      That browser is logged out immediately.
     </ConfirmButton>
   )
 }

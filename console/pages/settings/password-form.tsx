@@ -24,7 +24,7 @@ export function PasswordForm({ email }: { email: string }) {
     mutationFn: (input: { currentPassword: string; newPassword: string }) => client.account.changePassword(input),
     onSuccess: () => {
       setValues(empty)
-      notifyDone('The password is changed. All other logins have ended.')
+      notifyDone('Password changed. All other browsers are logged out.')
       void queryClient.invalidateQueries({ queryKey: ['logins'] })
     },
   })
@@ -54,31 +54,31 @@ export function PasswordForm({ email }: { email: string }) {
     <form ref={form} method="post" onSubmit={submit} noValidate>
       <Stack gap="md">
         {isThrottled && wait > 0 && (
-          <Alert color="red" variant="light" role="alert" title="The password was wrong too often">
-            Nothing was changed. Wait before the next try.
+          <Alert color="red" variant="light" role="alert" title="Too many wrong passwords">
+            The password was not changed. Wait before you try again.
           </Alert>
         )}
-        {rest && !isThrottled && <ErrorNotice title="The password was not changed" error={change.error} />}
+        {rest && !isThrottled && <ErrorNotice title="Could not change the password" error={change.error} />}
         {/* Tells the password manager which account the password belongs to. */}
         <input type="text" name="username" autoComplete="username" value={email} readOnly hidden />
         <PasswordField label="Current password" autoComplete="current-password" {...field('currentPassword')} />
         <PasswordField
           label="New password"
-          description="At least 10 characters, and not your email address"
+          description="At least 10 characters. Do not use your email address."
           autoComplete="new-password"
           {...field('newPassword')}
         />
-        <PasswordField label="New password again" autoComplete="new-password" {...field('repeated')} />
+        <PasswordField label="Confirm new password" autoComplete="new-password" {...field('repeated')} />
         <Text size="sm" c="dimmed">
           All{' '}
           <PageLink href="/settings/logins" inherit underline="always">
             other logins
           </PageLink>{' '}
-          of this account end when the password changes. This browser stays logged in.
+          end when you change the password. This browser stays logged in.
         </Text>
         <Group>
           <Button type="submit" loading={change.isPending} disabled={wait > 0}>
-            {wait > 0 ? `Try again in ${waitText(wait)}` : 'Change the password'}
+            {wait > 0 ? `Try again in ${waitText(wait)}` : 'Change password'}
           </Button>
         </Group>
       </Stack>
@@ -93,7 +93,7 @@ function check({ currentPassword, newPassword, repeated }: typeof empty, email: 
       : newPassword.length > charsMax
         ? `Enter at most ${charsMax} characters`
         : newPassword.toLowerCase() === email.toLowerCase()
-          ? 'Choose something else than your email address'
+          ? 'Must not be your email address'
           : undefined
   return {
     ...(currentPassword === '' && { currentPassword: 'Enter your current password' }),

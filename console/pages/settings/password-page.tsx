@@ -13,13 +13,13 @@ export function PasswordPage() {
     <>
       <PageHeader
         title="Password"
-        description="You log in to this console with it. API keys go on working when it changes."
+        description="For logging in to this console. API keys keep working when you change it."
       />
       <QueryState query={account}>
         {({ email, hasPassword, isAdmin }) =>
           hasPassword ? (
             <Stack gap="lg" maw={520}>
-              <Panel title="Change the password">
+              <Panel title="Change password">
                 <PasswordForm email={email} />
               </Panel>
             </Stack>
@@ -28,10 +28,10 @@ export function PasswordPage() {
               <Text>
                 You log in through single sign-on.{' '}
                 {isAdmin
-                  ? 'To have a password too, make a link that sets one:'
-                  : 'To have a password too, ask an admin for a link that sets one.'}
+                  ? 'To set a password, create a password link:'
+                  : 'To set a password, ask an admin for a password link.'}
               </Text>
-              {isAdmin && <PageLink href="/admin/users">Go to the users</PageLink>}
+              {isAdmin && <PageLink href="/admin/users">Go to users</PageLink>}
             </EmptyState>
           )
         }

@@ -62,14 +62,14 @@ export function AddConnectorForm({ servers, onAdded, onCancel }: AddConnectorFor
   return (
     <form ref={form} onSubmit={submit} noValidate>
       <Stack gap="md">
-        {rest && <ErrorNotice title="The connector was not added" error={add.error} />}
+        {rest && <ErrorNotice title="Could not add the connector" error={add.error} />}
         {servers.length > 0 && (
           <SegmentedControl
             fullWidth
-            aria-label="Which server"
+            aria-label="Server type"
             data={[
-              { value: 'url', label: 'By its address' },
-              { value: 'server', label: 'Offered here' },
+              { value: 'url', label: 'By URL' },
+              { value: 'server', label: 'Built-in' },
             ]}
             value={isByUrl ? 'url' : 'server'}
             onChange={chooseSource}
@@ -77,8 +77,8 @@ export function AddConnectorForm({ servers, onAdded, onCancel }: AddConnectorFor
         )}
         {isByUrl ? (
           <TextInput
-            label="Address"
-            description="Of an MCP server over streamable HTTP: public, and https"
+            label="URL"
+            description="Public https URL of an MCP server (streamable HTTP)"
             placeholder="https://mcp.example.com/mcp"
             type="url"
             autoComplete="off"
@@ -109,7 +109,7 @@ export function AddConnectorForm({ servers, onAdded, onCancel }: AddConnectorFor
         )}
         <TextInput
           label="Name"
-          description="How you will recognize it; tools of the same name are told apart by it"
+          description="Distinguishes tools with the same name"
           maxLength={60}
           autoComplete="off"
           value={draft.name}

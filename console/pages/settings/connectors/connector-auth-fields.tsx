@@ -48,10 +48,10 @@ export function ConnectorAuthFields({ draft, onChange, errors, isByUrl, kept }: 
           label="Token"
           description={
             isKept
-              ? 'Leave empty to keep the present one'
+              ? 'Leave empty to keep the current one'
               : isByUrl
-                ? 'Encrypted where it is stored, and never shown again'
-                : 'The server gets it when it is started. Encrypted where it is stored, and never shown again'
+                ? 'Stored encrypted and never shown again'
+                : 'Passed to the server when it starts. Stored encrypted and never shown again'
           }
           autoComplete="off"
           value={token}
@@ -62,11 +62,11 @@ export function ConnectorAuthFields({ draft, onChange, errors, isByUrl, kept }: 
       {authType === 'oauth' && (
         <>
           <Text size="sm" c="dimmed">
-            You sign in at its server once the connector is added. Most servers register Errand by themselves: leave the
-            client empty then{isKept ? ', or to keep the present one' : ''}.
+            You sign in after adding the connector. Most servers register Errand automatically: leave the client empty
+            for those{isKept ? ', or to keep the current one' : ''}.
           </Text>
           <TextInput
-            label="Client id"
+            label="Client ID"
             autoComplete="off"
             spellCheck={false}
             value={clientId}
@@ -104,8 +104,8 @@ function HeaderFields({ draft: { headers }, onChange, errors, isKept }: HeaderFi
       <Stack gap="sm">
         <Text size="sm" c="dimmed">
           {isKept
-            ? 'Leave empty to keep the present ones. Those that you enter replace them all.'
-            : 'Sent with every request. Encrypted where they are stored, and never shown again.'}
+            ? 'Leave empty to keep the current ones. New headers replace all of them.'
+            : 'Sent with every request. Stored encrypted and never shown again.'}
         </Text>
         {headers.map(({ id, name, value }, at) => (
           <div key={id} className={classes.header}>
@@ -146,7 +146,7 @@ function HeaderFields({ draft: { headers }, onChange, errors, isKept }: HeaderFi
             disabled={headers.length >= headersMax}
             onClick={() => set([...headers, newHeaderRow()])}
           >
-            Add a header
+            Add header
           </Button>
         </Group>
       </Stack>

@@ -69,18 +69,18 @@ export function checkDraft(
   const { name, url, server, authType, token } = draft
   const errors: Record<string, string> = {}
   if (name.trim() === '') errors['name'] = 'Enter a name'
-  if (isByUrl && url.trim() === '') errors['url'] = 'Enter the address of the server'
+  if (isByUrl && url.trim() === '') errors['url'] = 'Enter the server URL'
   if (!isByUrl && server === '') errors['server'] = 'Choose a server'
   if (authType === kept && isWithoutSecrets(draft)) return errors
   if (authType === 'bearer' && token === '') errors['token'] = 'Enter the token'
   const { clientId, clientSecret } = draft
-  if (authType === 'oauth' && clientSecret !== '' && clientId.trim() === '') errors['clientId'] = 'Enter the client id'
+  if (authType === 'oauth' && clientSecret !== '' && clientId.trim() === '') errors['clientId'] = 'Enter the client ID'
   if (authType !== 'headers') return errors
   const given = givenHeaders(draft)
   for (const row of given.length > 0 ? given : draft.headers.slice(0, 1)) {
     if (row.name.trim() === '') errors[`name-${row.id}`] = 'Enter the name'
     else if (given.some(({ id, name: other }) => id < row.id && sameHeader(other, row.name))) {
-      errors[`name-${row.id}`] = 'This name is given twice'
+      errors[`name-${row.id}`] = 'Duplicate name'
     }
     if (row.value === '') errors[`value-${row.id}`] = 'Enter the value'
   }

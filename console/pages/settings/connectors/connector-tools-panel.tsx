@@ -19,23 +19,22 @@ export function ConnectorTools({ connector, tools }: { connector: Connector; too
 
 function Content({ connector, tools: { data, error, isFetching, refetch } }: Parameters<typeof ConnectorTools>[0]) {
   if (connector.status === 'needs_sign_in') {
-    return <Text c="dimmed">Its tools are listed when you have signed in.</Text>
+    return <Text c="dimmed">Sign in to see the tools.</Text>
   }
   if (error && !isFetching) {
     if (error instanceof ErrandClientError && error.code === 'CONNECTOR_FAILED') {
       return (
         <Text c="dimmed">
-          The server cannot be used at the moment; its tools are listed when a test finds it working. Check the address
-          and the authentication below.
+          The server is not available. Check the URL and authentication below, then test the connector.
         </Text>
       )
     }
-    return <ErrorNotice title="The tools could not be listed" error={error} onRetry={() => void refetch()} />
+    return <ErrorNotice title="Could not load the tools" error={error} onRetry={() => void refetch()} />
   }
   if (data === undefined) {
     return (
       <div aria-busy="true">
-        <VisuallyHidden>Loading the tools</VisuallyHidden>
+        <VisuallyHidden>Loading tools</VisuallyHidden>
         <Stack gap="sm" aria-hidden>
           <Skeleton height={28} width="60%" />
           <Skeleton height={52} />

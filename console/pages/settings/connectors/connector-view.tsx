@@ -34,8 +34,8 @@ export function ConnectorView({ connectorId }: { connectorId: string }) {
     return (
       <>
         <PageHeader title="Connector not found" back={back} />
-        <EmptyState title="It was deleted, or never was yours">
-          <PageLink href={connectorsPath}>See your connectors</PageLink>
+        <EmptyState title="No connector with this ID">
+          <PageLink href={connectorsPath}>View your connectors</PageLink>
         </EmptyState>
       </>
     )
@@ -63,10 +63,10 @@ function Content({ connector }: { connector: Connector }) {
           <ConnectorStatus connector={connector} isTesting={tools.isFetching} />
           <KeyValueList
             rows={[
-              ['Address', url],
+              ['URL', url],
               ['Server', server !== null && (serverName ?? server)],
-              ['Id', <CopyText key="id" value={id} what="the connector id" />],
-              ['Added', <TimeText key="added" at={createdAt} />],
+              ['ID', <CopyText key="id" value={id} what="connector ID" />],
+              ['Created', <TimeText key="added" at={createdAt} />],
             ]}
           />
         </Stack>
@@ -76,7 +76,7 @@ function Content({ connector }: { connector: Connector }) {
       <Panel title="Connection">
         <EditConnectorForm connector={connector} />
       </Panel>
-      <Panel title="From code">
+      <Panel title="Code examples">
         <Snippets
           request={{ method: 'GET', path: `/api/connectors/${id}/tools` }}
           call={{ method: 'connectors.tools', input: { connectorId: id }, result: 'offered' }}
@@ -99,20 +99,20 @@ function DeleteButton({ connector: { id, name } }: { connector: Connector }) {
   return (
     <ConfirmButton
       label="Delete"
-      ariaLabel={`Delete the connector ${name}`}
+      ariaLabel={`Delete connector ${name}`}
       title={`Delete ${name}?`}
-      confirmLabel="Delete the connector"
+      confirmLabel="Delete connector"
       buttonProps={{ size: 'sm' }}
       onConfirm={async () => {
         await client.connectors.delete({ connectorId: id })
-        notifyDone(`${name} is deleted.`)
+        notifyDone(`${name} deleted.`)
         navigate(connectorsPath, { replace: true })
         queryClient.removeQueries({ queryKey: ['connector', id] })
         await queryClient.invalidateQueries({ queryKey: ['connectors'] })
       }}
     >
-      Its secrets are deleted too. Tasks that wait and name it fail and are refunded; sessions that name it take no more
-      messages until they name it no longer.
+      Its secrets are deleted too. Queued tasks that use it fail and are refunded. Chats that use it accept no messages
+      until you remove it from them.
     </ConfirmButton>
   )
 }

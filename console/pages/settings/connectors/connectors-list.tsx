@@ -34,7 +34,7 @@ export function ConnectorsList() {
   })
   const addButton = (
     <Button leftSection={<PlusIcon aria-hidden />} onClick={open}>
-      Add a connector
+      Add connector
     </Button>
   )
   const serverName = (id: string) => servers.find((server) => server.id === id)?.name ?? id
@@ -43,7 +43,7 @@ export function ConnectorsList() {
     <>
       <PageHeader
         title="Connectors"
-        description="Services with tools for your agents, over the Model Context Protocol (MCP). A task or a session names those that its agent may use."
+        description="Services with tools for your agents, over the Model Context Protocol (MCP). You select them for each task or chat."
         actions={addButton}
       />
       <Stack gap="lg">
@@ -52,8 +52,7 @@ export function ConnectorsList() {
           isEmpty={({ total }) => total === 0}
           empty={
             <EmptyState title="No connectors yet" action={addButton}>
-              Connect a server with tools, such as your documents or your issue tracker, and choose which of them agents
-              may call.
+              Connect a server, such as your documents or issue tracker, and choose which tools agents can call.
             </EmptyState>
           }
         >
@@ -64,14 +63,14 @@ export function ConnectorsList() {
             </div>
           )}
         </QueryState>
-        <Panel title="From code">
+        <Panel title="Code examples">
           <Snippets
             request={{ method: 'GET', path }}
             call={{ method: 'connectors.list', input: { limit, ...(offset > 0 && { offset }) }, result: 'page' }}
           />
         </Panel>
       </Stack>
-      <Modal opened={isAdding} onClose={close} title="Add a connector" size="lg" closeOnClickOutside={false}>
+      <Modal opened={isAdding} onClose={close} title="Add connector" size="lg" closeOnClickOutside={false}>
         <AddConnectorForm servers={servers} onCancel={close} onAdded={({ id }) => navigate(connectorPath(id))} />
       </Modal>
     </>
@@ -132,13 +131,13 @@ function TestButton({ connector: { id, name } }: { connector: Connector }) {
       queryClient.setQueryData(['connector', id], await client.connectors.test({ connectorId: id }))
       await queryClient.invalidateQueries({ queryKey: ['connectors'] })
     },
-    onError: (error) => notifyError(`${name} was not tested`, error),
+    onError: (error) => notifyError(`Could not test ${name}`, error),
   })
   return (
     <Button
       size="xs"
       variant="default"
-      aria-label={`Test the connector ${name}`}
+      aria-label={`Test connector ${name}`}
       loading={test.isPending}
       onClick={() => test.mutate()}
     >

@@ -37,7 +37,7 @@ export function EditConnectorForm({ connector }: { connector: Connector }) {
       if (changes.url !== undefined || changes.auth) {
         void queryClient.resetQueries({ queryKey: ['connector-tools', id] })
       }
-      notifyDone('The connector is saved.')
+      notifyDone('Connector saved.')
     },
   })
   const { form, own, accept, clear } = useOwnErrors(save.error)
@@ -58,7 +58,7 @@ export function EditConnectorForm({ connector }: { connector: Connector }) {
   return (
     <form ref={form} onSubmit={submit} noValidate>
       <Stack gap="md" maw={560}>
-        {rest && <ErrorNotice title="The connector was not saved" error={save.error} />}
+        {rest && <ErrorNotice title="Could not save the connector" error={save.error} />}
         <TextInput
           label="Name"
           maxLength={60}
@@ -69,8 +69,8 @@ export function EditConnectorForm({ connector }: { connector: Connector }) {
         />
         {isByUrl && (
           <TextInput
-            label="Address"
-            description={auth.type === 'none' ? undefined : 'At another host the secrets are to be given anew'}
+            label="URL"
+            description={auth.type === 'none' ? undefined : 'Changing the host requires new credentials'}
             type="url"
             autoComplete="off"
             spellCheck={false}
@@ -84,7 +84,7 @@ export function EditConnectorForm({ connector }: { connector: Connector }) {
         )}
         <Group gap="xs">
           <Button type="submit" disabled={isSame} loading={save.isPending}>
-            Save the connection
+            Save connection
           </Button>
           {!isSame && (
             <Button variant="default" onClick={() => setDraft(draftOf(connector))}>

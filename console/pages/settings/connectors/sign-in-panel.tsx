@@ -11,11 +11,11 @@ import { Panel } from '../../../parts/panel.tsx'
 
 /** Outcomes with which the service redirects the browser after a sign-in. */
 const ends: Record<string, string> = {
-  expired: 'It took too long, was begun anew, or the connector was changed meanwhile. Sign in once more.',
-  'no-login': 'There was no login of Errand in the browser that came back. Log in, then sign in once more.',
-  'other-login': 'It was begun by another login than the one that came back. Sign in once more, in one browser.',
-  denied: 'Access was not given at the server.',
-  failed: 'The server did not give access.',
+  expired: 'The sign-in timed out, was restarted, or the connector changed. Sign in again.',
+  'no-login': 'You were not logged in to Errand in that browser. Log in, then sign in again.',
+  'other-login': 'The sign-in started in another browser. Sign in again in one browser.',
+  denied: 'Access was denied.',
+  failed: 'The server did not grant access.',
 }
 
 /** Sign-in status of the connector at its server, with a button to sign in. */
@@ -30,15 +30,15 @@ export function SignInPanel({ connector }: { connector: Connector }) {
   return (
     <Panel title="Sign-in">
       {ends[end] !== undefined && (
-        <Alert color="red" title="You are not signed in by this" role="alert" mb="md">
+        <Alert color="red" title="Sign-in failed" role="alert" mb="md">
           {ends[end]}
         </Alert>
       )}
-      {begin.error && <ErrorNotice title="The sign-in could not begin" error={begin.error} />}
+      {begin.error && <ErrorNotice title="Could not start the sign-in" error={begin.error} />}
       <Text size="sm" c="dimmed" mb="sm">
         {isNeeded
-          ? 'Its server asks who you are. You are sent there, and come back to this page; until then no task or chat can use it.'
-          : 'You are signed in at its server. The access that it gave is renewed by itself, and kept encrypted.'}
+          ? 'Sign in to let tasks and chats use this connector.'
+          : 'You are signed in. Access is renewed automatically and stored encrypted.'}
       </Text>
       <Group gap="xs">
         <Button
@@ -58,13 +58,13 @@ export function SignInPanel({ connector }: { connector: Connector }) {
             buttonProps={{ size: 'xs' }}
             onConfirm={async () => {
               await client.connectors.signOut({ connectorId: id })
-              notifyDone(`You are signed out of ${name}.`)
+              notifyDone(`Signed out of ${name}.`)
               void queryClient.invalidateQueries({ queryKey: ['connectors'] })
               await queryClient.invalidateQueries({ queryKey: ['connector', id] })
             }}
           >
-            Its access is given back. Tasks that wait and name it fail and are refunded; chats of sessions that name it
-            are refused until you sign in again.
+            Its access is revoked. Queued tasks that use it fail and are refunded. Chats that use it accept no messages
+            until you sign in again.
           </ConfirmButton>
         )}
       </Group>

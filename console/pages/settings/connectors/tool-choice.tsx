@@ -28,7 +28,7 @@ export function ToolChoice({ connector, tools }: ToolChoiceProps) {
       queryClient.setQueryData(['connector', id], updated)
       void queryClient.invalidateQueries({ queryKey: ['connectors'] })
       setDraft(undefined)
-      notifyDone('The choice of tools is saved.')
+      notifyDone('Tools saved.')
     },
   })
   const names = tools.map(({ name }) => name)
@@ -48,20 +48,20 @@ export function ToolChoice({ connector, tools }: ToolChoiceProps) {
     <form onSubmit={submit}>
       <Stack gap="md">
         <Radio.Group
-          label="Agents may call"
+          label="Agents can call"
           value={allowed === null ? 'all' : 'some'}
           onChange={(value) => setDraft(value === 'all' ? null : (kept ?? names))}
         >
           <Group mt={6} gap="lg">
-            <Radio value="all" label="All tools, also those that come later" />
-            <Radio value="some" label="Only the tools that are ticked" />
+            <Radio value="all" label="All tools, including future ones" />
+            <Radio value="some" label="Only selected tools" />
           </Group>
         </Radio.Group>
         {tools.length > searchFrom && (
           <TextInput
             type="search"
-            aria-label="Search the tools"
-            placeholder="Search the tools"
+            aria-label="Search tools"
+            placeholder="Search tools"
             value={search}
             onChange={(event) => setSearch(event.currentTarget.value)}
           />
@@ -83,7 +83,7 @@ export function ToolChoice({ connector, tools }: ToolChoiceProps) {
             {found.length} of {tools.length} tools
           </Text>
         )}
-        {save.error && <ErrorNotice title="The choice was not saved" error={save.error} />}
+        {save.error && <ErrorNotice title="Could not save the tools" error={save.error} />}
         {draft !== undefined && !isSame && (
           <FormSnippets
             request={{ method: 'PATCH', path: `/api/connectors/${id}`, body }}
@@ -92,7 +92,7 @@ export function ToolChoice({ connector, tools }: ToolChoiceProps) {
         )}
         <Group gap="xs">
           <Button type="submit" disabled={isSame} loading={save.isPending}>
-            Save the choice
+            Save tools
           </Button>
           {!isSame && (
             <Button variant="default" onClick={() => setDraft(undefined)}>
@@ -101,7 +101,7 @@ export function ToolChoice({ connector, tools }: ToolChoiceProps) {
           )}
           {allowed !== null && (
             <Text size="sm" c="dimmed">
-              {allowed.length === 0 ? 'No tool is ticked: agents get none.' : `${allowed.length} ticked`}
+              {allowed.length === 0 ? 'No tools selected' : `${allowed.length} selected`}
             </Text>
           )}
         </Group>

@@ -38,7 +38,7 @@ export function ToolItem({ tool, isAllowed, onToggle }: ToolItemProps) {
           </>
         ) : (
           <Text size="sm" c="dimmed">
-            The server does not offer it at the moment.
+            Not currently offered by the server.
           </Text>
         )}
       </Box>
@@ -70,7 +70,7 @@ function Arguments({ name, schema }: { name: string; schema: ConnectorTool['inpu
   return (
     <Box mt={4}>
       <Disclosure label={count === 1 ? '1 argument' : `${count} arguments`} ariaLabel={`Arguments of ${name}`}>
-        {() => <JsonTree value={schema} what={`the schema of ${name}`} openLevels={3} />}
+        {() => <JsonTree value={schema} what={`schema of ${name}`} openLevels={3} />}
       </Disclosure>
     </Box>
   )

@@ -42,7 +42,7 @@ export function WebhookDeliveries({ webhook: { id: webhookId } }: { webhook: Web
       actions={
         <Select
           size="xs"
-          aria-label="Which deliveries"
+          aria-label="Delivery status"
           data={[
             { value: '', label: 'All' },
             ...deliveryStatuses.map((value) => ({ value, label: deliveryLook(value).label })),
@@ -57,9 +57,7 @@ export function WebhookDeliveries({ webhook: { id: webhookId } }: { webhook: Web
       <QueryState
         query={deliveries}
         isEmpty={({ pages }) => pages.every((page) => page.deliveries.length === 0)}
-        empty={
-          <EmptyState title={status ? 'No delivery is in this state' : 'Nothing was sent in the last seven days'} />
-        }
+        empty={<EmptyState title={status ? 'No deliveries with this status' : 'No deliveries in the last 7 days'} />}
       >
         {({ pages }) => (
           <Stack gap="sm">
@@ -77,7 +75,7 @@ export function WebhookDeliveries({ webhook: { id: webhookId } }: { webhook: Web
                   loading={deliveries.isFetchingNextPage}
                   onClick={() => void deliveries.fetchNextPage()}
                 >
-                  Show older ones
+                  Load more
                 </Button>
               </Group>
             )}
@@ -104,9 +102,9 @@ function columns(webhookId: string): Column<WebhookDelivery>[] {
         </>
       ),
     },
-    { id: 'at', label: 'Happened', cell: ({ createdAt }) => <TimeText at={createdAt} /> },
-    { id: 'state', label: 'State', cell: ({ status }) => <StatusBadge {...deliveryLook(status)} /> },
-    { id: 'answer', label: 'Last answer', cell: (delivery) => <LastAnswer delivery={delivery} /> },
+    { id: 'at', label: 'Created', cell: ({ createdAt }) => <TimeText at={createdAt} /> },
+    { id: 'state', label: 'Status', cell: ({ status }) => <StatusBadge {...deliveryLook(status)} /> },
+    { id: 'answer', label: 'Last response', cell: (delivery) => <LastAnswer delivery={delivery} /> },
     { id: 'attempts', label: 'Attempts', align: 'right', cell: ({ attempts }) => attempts },
     {
       id: 'again',
@@ -124,7 +122,7 @@ function LastAnswer({ delivery: { attemptedAt, error, httpStatus, nextAttemptAt 
       {attemptedAt === null ? 'None yet' : (error ?? (httpStatus === null ? 'None' : `HTTP ${httpStatus}`))}
       {nextAttemptAt !== null && attemptedAt !== null && (
         <Text size="sm" c="dimmed">
-          Next try <TimeText at={nextAttemptAt} />
+          Next attempt <TimeText at={nextAttemptAt} />
         </Text>
       )}
     </>
@@ -141,7 +139,7 @@ function Redeliver({
 }) {
   const again = useMutation({
     mutationFn: () => client.webhooks.redeliver({ webhookId, eventId }),
-    onSuccess: () => notifyDone('The event is sent again.'),
+    onSuccess: () => notifyDone('Event queued.'),
     onSettled: () => queryClient.invalidateQueries({ queryKey: ['deliveries', webhookId] }),
   })
   if (status === 'pending') return null

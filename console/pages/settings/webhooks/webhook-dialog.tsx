@@ -33,10 +33,10 @@ export function WebhookDialog({ request, isOpen, onClose }: WebhookDialogProps) 
   const title = created
     ? 'Store the secret'
     : request.kind === 'create'
-      ? 'Add a webhook'
+      ? 'Add webhook'
       : request.kind === 'edit'
-        ? 'Change the webhook'
-        : `A new secret for ${webhookName(request.of)}`
+        ? 'Edit webhook'
+        : `Rotate secret of ${webhookName(request.of)}`
   return (
     <Modal
       opened={isOpen}
@@ -78,29 +78,29 @@ function SecretView({ webhook, onStored }: { webhook: CreatedWebhook; onStored: 
   return (
     <Stack gap="md">
       <Text>
-        This is the only time that the secret is shown. Your server needs it to tell events of this service from what
-        anybody else sends.
+        Copy this secret now. You will not see it again. Your server uses it to verify that events come from this
+        service.
       </Text>
-      <SecretBox value={secret} label="The secret" what="the secret" />
+      <SecretBox value={secret} label="Signing secret" what="secret" />
       {previousSecretUntil !== null && (
         <Text>
-          Until <TimeText at={previousSecretUntil} isExact /> events are signed with the old secret, too.
+          Until <TimeText at={previousSecretUntil} isExact />, events are also signed with the old secret.
         </Text>
       )}
       <Box>
-        <Text mb={6}>In your server:</Text>
+        <Text mb={6}>On your server:</Text>
         <CodeBlock
           code={[
             "import { unwrap } from 'errand-client/webhooks'",
             '',
             'const event = await unwrap(body, headers, process.env.ERRAND_WEBHOOK_SECRET)',
           ].join('\n')}
-          label="How a server checks an event"
-          what="the program"
+          label="Code to verify an event"
+          what="code"
         />
       </Box>
       <Group justify="flex-end">
-        <Button onClick={onStored}>I have stored it</Button>
+        <Button onClick={onStored}>I have stored the secret</Button>
       </Group>
     </Stack>
   )
@@ -108,10 +108,10 @@ function SecretView({ webhook, onStored }: { webhook: CreatedWebhook; onStored: 
 
 const day = 86_400
 const overlaps = [
-  { value: '0', label: 'Not at all' },
-  { value: '3600', label: 'For an hour' },
-  { value: String(day), label: 'For a day' },
-  { value: String(7 * day), label: 'For 7 days' },
+  { value: '0', label: 'Expires immediately' },
+  { value: '3600', label: '1 hour' },
+  { value: String(day), label: '1 day' },
+  { value: String(7 * day), label: '7 days' },
 ]
 
 type RotateFormProps = { of: Webhook; onCancel: () => void; onCreated: (webhook: CreatedWebhook) => void }
@@ -130,12 +130,10 @@ function RotateForm({ of, onCancel, onCreated }: RotateFormProps) {
       }}
     >
       <Stack gap="md">
-        {rotate.error && <ErrorNotice title="The secret was not changed" error={rotate.error} />}
-        <Text>
-          Events are signed with a new secret from now on. While both are used, a server that knows either takes them.
-        </Text>
+        {rotate.error && <ErrorNotice title="Could not rotate the secret" error={rotate.error} />}
+        <Text>Events will be signed with a new secret. Until the old secret expires, they are signed with both.</Text>
         <NativeSelect
-          label="How long the old secret is used beside it"
+          label="Old secret expires after"
           data={overlaps}
           data-autofocus
           value={overlap}
@@ -146,7 +144,7 @@ function RotateForm({ of, onCancel, onCreated }: RotateFormProps) {
             Cancel
           </Button>
           <Button type="submit" loading={rotate.isPending}>
-            Make a new secret
+            Rotate secret
           </Button>
         </Group>
       </Stack>

@@ -35,7 +35,7 @@ export function WebhookForm({ of, onCancel, onChanged, onCreated }: WebhookFormP
         ...(address !== null && { url: address, types: isAll ? null : types }),
       }
       onChanged(await client.webhooks.update(changed))
-      notifyDone('The webhook is changed.')
+      notifyDone('Webhook saved.')
     },
   })
   const input = {
@@ -48,8 +48,8 @@ export function WebhookForm({ of, onCancel, onChanged, onCreated }: WebhookFormP
   const submit = (event: FormEvent) => {
     event.preventDefault()
     const errors = {
-      ...(address === '' && { url: 'Enter the address of your server' }),
-      ...(!isAll && !isOfTasks && types.length === 0 && { types: 'Choose at least one' }),
+      ...(address === '' && { url: 'Enter the URL of your server' }),
+      ...(!isAll && !isOfTasks && types.length === 0 && { types: 'Select at least one' }),
     }
     save.reset()
     if (accept(errors)) save.mutate()
@@ -58,28 +58,28 @@ export function WebhookForm({ of, onCancel, onChanged, onCreated }: WebhookFormP
     <form ref={form} onSubmit={submit} noValidate>
       <Stack gap="md">
         {rest && (
-          <ErrorNotice title={of ? 'The webhook was not changed' : 'The webhook was not added'} error={save.error} />
+          <ErrorNotice title={of ? 'Could not save the webhook' : 'Could not add the webhook'} error={save.error} />
         )}
         {!of && (
           <Radio.Group
-            label="What is told"
+            label="Destination"
             value={isOfTasks ? 'tasks' : 'one'}
             onChange={(value) => setOfTasks(value === 'tasks')}
           >
             <Stack gap="xs" mt="xs">
-              <Radio value="one" label="One address" description="Of what happens in this account" />
+              <Radio value="one" label="One endpoint" description="All events of this account" />
               <Radio
                 value="tasks"
-                label="The addresses that tasks name"
-                description="Of the end of each task that was created with a webhookUrl; this makes their secret"
+                label="Task callbacks"
+                description="Calls each task's own webhookUrl. Creates the secret that signs those calls."
               />
             </Stack>
           </Radio.Group>
         )}
         {!isOfTasks && (
           <TextInput
-            label="Address"
-            description="A public https address"
+            label="URL"
+            description="A public https URL"
             placeholder="https://example.com/errand-events"
             type="url"
             autoComplete="off"
@@ -94,7 +94,7 @@ export function WebhookForm({ of, onCancel, onChanged, onCreated }: WebhookFormP
         )}
         <TextInput
           label="Description"
-          description="What it is for; never sent"
+          description="For your reference only"
           maxLength={200}
           autoComplete="off"
           value={description}
@@ -105,7 +105,7 @@ export function WebhookForm({ of, onCancel, onChanged, onCreated }: WebhookFormP
           <>
             <Checkbox
               label="All events"
-              description="Those of kinds that come later, too"
+              description="Includes event types added later"
               checked={isAll}
               onChange={(event) => setAll(event.currentTarget.checked)}
             />
@@ -139,7 +139,7 @@ export function WebhookForm({ of, onCancel, onChanged, onCreated }: WebhookFormP
             Cancel
           </Button>
           <Button type="submit" loading={save.isPending}>
-            {of ? 'Save' : 'Add the webhook'}
+            {of ? 'Save' : 'Add webhook'}
           </Button>
         </Group>
       </Stack>

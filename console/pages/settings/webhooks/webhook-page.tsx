@@ -38,8 +38,8 @@ export function WebhookPage() {
       />
       {isMissing ? (
         <EmptyState
-          title="This webhook is not here"
-          action={<PageLink href="/settings/webhooks">See all webhooks</PageLink>}
+          title="No webhook with this ID"
+          action={<PageLink href="/settings/webhooks">View all webhooks</PageLink>}
         >
           It was deleted, or belongs to another account.
         </EmptyState>
@@ -61,7 +61,7 @@ function WebhookView({ webhook }: { webhook: Webhook }) {
   return (
     <Stack gap="lg">
       {reason !== undefined && (
-        <Alert color="yellow" title={webhook.isEnabled ? 'Deliveries fail' : 'Nothing is sent'}>
+        <Alert color="yellow" title={webhook.isEnabled ? 'Deliveries are failing' : 'Webhook is off'}>
           {reason}
         </Alert>
       )}
@@ -75,16 +75,20 @@ function WebhookView({ webhook }: { webhook: Webhook }) {
       >
         <KeyValueList
           rows={[
-            ['Id', <CopyText key="id" value={webhook.id} what="the webhook id" />],
-            ['Address', webhook.url ?? 'Those that tasks name as their webhookUrl'],
+            ['ID', <CopyText key="id" value={webhook.id} what="webhook ID" />],
+            ['URL', webhook.url ?? 'The webhookUrl of each task'],
             [
               'Events',
-              webhook.types === null ? (webhook.url === null ? 'Ends of tasks' : 'All') : webhook.types.join(', '),
+              webhook.types === null
+                ? webhook.url === null
+                  ? 'Completed and failed tasks'
+                  : 'All'
+                : webhook.types.join(', '),
             ],
-            ['Added', <TimeText key="added" at={webhook.createdAt} isExact />],
+            ['Created', <TimeText key="added" at={webhook.createdAt} isExact />],
             ['Failing since', webhook.failingSince && <TimeText key="failing" at={webhook.failingSince} isExact />],
             [
-              'Old secret until',
+              'Old secret expires',
               webhook.previousSecretUntil && <TimeText key="old" at={webhook.previousSecretUntil} isExact />,
             ],
           ]}
@@ -107,20 +111,20 @@ function Actions({ webhook, onRotate }: { webhook: Webhook; onRotate: () => void
     mutationFn: () => client.webhooks.update({ webhookId, isEnabled: true }),
     onSuccess: (changed) => {
       renewWebhooks(changed)
-      notifyDone('The webhook is on.')
+      notifyDone('Webhook turned on.')
     },
   })
   const disable = async () => {
     renewWebhooks(await client.webhooks.update({ webhookId, isEnabled: false }))
     renewDeliveries(webhookId)
-    notifyDone('The webhook is off.')
+    notifyDone('Webhook turned off.')
   }
   const remove = async () => {
     await client.webhooks.delete({ webhookId })
     navigate('/settings/webhooks', { replace: true })
     queryClient.removeQueries({ queryKey: ['webhook', webhookId] })
     await queryClient.invalidateQueries({ queryKey: ['webhooks'] })
-    notifyDone('The webhook is deleted.')
+    notifyDone('Webhook deleted.')
   }
   return (
     <Stack gap="sm" mt="md">
@@ -128,46 +132,41 @@ function Actions({ webhook, onRotate }: { webhook: Webhook; onRotate: () => void
       <Group gap="xs">
         {url !== null && isEnabled && (
           <Button size="xs" variant="default" loading={test.isPending} onClick={() => test.mutate()}>
-            Send a test
+            Send test event
           </Button>
         )}
         <Button size="xs" variant="default" onClick={onRotate}>
-          New secret
+          Rotate secret
         </Button>
         {isEnabled ? (
-          <ConfirmButton
-            label="Switch off"
-            title="Switch this webhook off?"
-            confirmLabel="Switch it off"
-            onConfirm={disable}
-          >
-            Nothing more is sent, and what waits to be delivered never is, also when it is switched on again.
+          <ConfirmButton label="Turn off" title="Turn off this webhook?" confirmLabel="Turn off" onConfirm={disable}>
+            No more events are sent. Pending deliveries are canceled, and are not sent if you turn it on again.
           </ConfirmButton>
         ) : (
           <Button size="xs" variant="default" loading={enable.isPending} onClick={() => enable.mutate()}>
-            Switch on
+            Turn on
           </Button>
         )}
         <ConfirmButton
           label="Delete"
           title="Delete this webhook?"
-          confirmLabel="Delete it"
+          confirmLabel="Delete webhook"
           onConfirm={remove}
           buttonProps={{ color: 'red', variant: 'light' }}
         >
-          Nothing more is sent there, and its secret is gone. This cannot be undone.
+          No more events are sent, and its secret is deleted. This cannot be undone.
         </ConfirmButton>
       </Group>
       <Text size="sm" role="status" mih={20}>
-        {test.data && `The test: ${testText(test.data)}`}
+        {test.data && `Test event: ${testText(test.data)}`}
       </Text>
     </Stack>
   )
 }
 
 function testText({ error, httpStatus, status }: Awaited<ReturnType<typeof client.webhooks.test>>): string {
-  if (status === 'succeeded') return `delivered, the endpoint answered ${httpStatus}.`
-  const what = error ?? (httpStatus === null ? 'no answer yet' : `the endpoint answered ${httpStatus}`)
+  if (status === 'succeeded') return `delivered, HTTP ${httpStatus}.`
+  const what = error ?? (httpStatus === null ? 'no response yet' : `HTTP ${httpStatus}`)
   return `${deliveryLook(status).label.toLowerCase()}, ${what}.`
 }
 

@@ -31,14 +31,14 @@ export function WebhooksPage() {
   })
   const addButton = (
     <Button leftSection={<PlusIcon aria-hidden />} onClick={() => setOpen(true)}>
-      Add a webhook
+      Add webhook
     </Button>
   )
   return (
     <>
       <PageHeader
         title="Webhooks"
-        description="Your own servers are told when a task has ended, a chat was charged or credit has come, with a signature that they can check."
+        description="Get signed HTTP requests when tasks finish, chats are charged or credit is added."
         actions={addButton}
       />
       <Stack gap="lg">
@@ -47,7 +47,7 @@ export function WebhooksPage() {
           isEmpty={({ total }) => total === 0}
           empty={
             <EmptyState title="No webhooks yet" action={addButton}>
-              With one, no program has to ask again and again whether a task has ended.
+              Stop polling: get notified when a task finishes.
             </EmptyState>
           }
         >
@@ -58,7 +58,7 @@ export function WebhooksPage() {
             </div>
           )}
         </QueryState>
-        <Panel title="From code">
+        <Panel title="Code examples">
           <Snippets
             request={{ method: 'GET', path: '/api/webhooks' }}
             call={{ method: 'webhooks.list', input, result: 'page' }}
@@ -88,8 +88,8 @@ const columns: readonly Column<Webhook>[] = [
   { id: 'events', label: 'Events', cell: ({ types }) => (types === null ? 'All' : types.join(', ')) },
   {
     id: 'state',
-    label: 'State',
+    label: 'Status',
     cell: (webhook) => <StatusBadge {...webhookLook(webhook)} />,
   },
-  { id: 'created', label: 'Added', cell: ({ createdAt }) => <TimeText at={createdAt} /> },
+  { id: 'created', label: 'Created', cell: ({ createdAt }) => <TimeText at={createdAt} /> },
 ]
