@@ -17,12 +17,12 @@ testConsole(
   async (opened) => {
     const { key } = await opened.service.createPerson()
     const page = await opened.open('/admin/system')
-    await page.getByText('Adds up').waitFor()
-    await page.getByText('run in the thread that serves').waitFor()
+    await page.getByText('Balanced').waitFor()
+    await page.getByText('run in the serving thread').waitFor()
     await opened.check('admin-system')
     expect((await opened.service.createTask(key, 'demo.wait', { seconds: 0 })).status).toBe(200)
-    await page.getByRole('heading', { name: 'Problem: Tasks are waiting, and none is processing' }).waitFor()
-    await page.getByText('see whether taskConcurrency is 0').waitFor()
+    await page.getByRole('heading', { name: 'Problem: Tasks are queued, but none are running' }).waitFor()
+    await page.getByText('check that taskConcurrency is not 0').waitFor()
     await opened.check('admin-system-problem')
 
     // No healthy service reports this, so the real response gets a hanging thread and a ledger difference.
@@ -37,7 +37,7 @@ testConsole(
     await page.getByRole('heading', { name: 'Problem: The ledger does not add up: 2 differences' }).waitFor()
     await page.getByRole('heading', { name: 'Problem: Agent thread 1 does not respond' }).waitFor()
     await page.getByRole('row', { name: 'Thread 1 Not responding 3' }).waitFor()
-    await page.getByText('3 things need attention').waitFor()
+    await page.getByText('3 issues need attention').waitFor()
     await opened.check('admin-system-sick')
   },
   { isAdmin: true, limits: { taskConcurrency: 0 } },
@@ -48,7 +48,7 @@ testConsole(
   async (opened) => {
     const page = await opened.open('/admin/agents')
     await page.getByRole('row', { name: /text\.summarize .*\$0\.0100/ }).waitFor()
-    await page.getByText('For 1 person only').waitFor()
+    await page.getByText('1 user only').waitFor()
     await page.getByRole('link', { name: 'grace@example.com' }).waitFor()
     await page
       .getByRole('table', { name: 'Chat rates of Assistant' })
@@ -69,11 +69,11 @@ testConsole(
     const { userId } = await opened.service.createPerson({ email: 'grace@example.com', balanceUsd: '1.0000' })
     const page = await opened.open(`/admin/users/${userId}`)
     await page.getByLabel('Amount in USD').fill('3')
-    await page.getByLabel('Reason, which the user sees').fill("Grace's invoice")
-    await page.getByText('The same from code').first().click()
-    const curl = await page.getByRole('group', { name: 'the curl command' }).first().textContent()
+    await page.getByLabel('Reason (visible to the user)').fill("Grace's invoice")
+    await page.getByText('Show code').first().click()
+    const curl = await page.getByRole('group', { name: 'curl command' }).first().textContent()
     await page.getByRole('tab', { name: 'TypeScript' }).first().click()
-    const program = await page.getByRole('group', { name: 'the TypeScript code' }).first().textContent()
+    const program = await page.getByRole('group', { name: 'TypeScript code' }).first().textContent()
     await opened.check('admin-user-code')
 
     const folder = mkdtempSync(join(checkout, 'test', '.output', 'snippet-'))

@@ -12,7 +12,7 @@ export function toAdminCurl({ idempotencyKey, ...request }: AdminRequest, { base
   const headers = { ...request.headers, ...(idempotencyKey !== undefined && { 'Idempotency-Key': idempotencyKey }) }
   const cookie = `-b ${jar}${request.method === 'GET' ? '' : ` -H 'Origin: ${baseUrl}'`}`
   return [
-    '# API keys are refused here: log in as an admin first.',
+    '# API keys cannot call admin endpoints. Log in as an admin first.',
     `curl -c ${jar} '${baseUrl}/api/login' \\`,
     `  -H 'Origin: ${baseUrl}' \\`,
     "  -H 'Content-Type: application/json' \\",
@@ -33,7 +33,7 @@ export function toAdminTypeScript(
   return [
     "import { createClient } from 'errand-client'",
     '',
-    '// API keys are refused here: log in as an admin first.',
+    '// API keys cannot call admin endpoints. Log in as an admin first.',
     `const origin = '${baseUrl}'`,
     'const login = await fetch(`${origin}/api/login`, {',
     "  method: 'POST',",

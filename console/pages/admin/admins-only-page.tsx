@@ -10,16 +10,16 @@ export function AdminsOnlyPage() {
   return (
     <>
       <PageHeader
-        title="For admins only"
+        title="Admins only"
         description={
           <>
             {email ? `${email} is not an admin.` : 'This account is not an admin.'} If you need this page, ask an admin
-            to make you one: under Admin, Users, your account.
+            to make you an admin.
           </>
         }
       />
       <Button component={RouterLink} href="/">
-        Go to the overview
+        Go to overview
       </Button>
     </>
   )

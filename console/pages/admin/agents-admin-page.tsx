@@ -23,7 +23,7 @@ type Endpoint = Agent['endpoints'][number]
 const kinds: Readonly<Record<Agent['kind'], string>> = {
   code: 'Code in this service',
   model: 'Language model',
-  http: 'Service over HTTP',
+  http: 'HTTP service',
 }
 
 /** All agents of the service with their prices, including those with restricted visibility. */
@@ -34,15 +34,15 @@ export function AgentsAdminPage() {
     <>
       <PageHeader
         title="Agents"
-        description="All agents of the service, also those that only some people see, with what they cost."
+        description="All agents of the service and their prices, including those only some users see."
       />
       <Stack gap="lg">
         <QueryState
           query={system}
           isEmpty={({ agents }) => agents.length === 0}
           empty={
-            <EmptyState title="No agents are configured">
-              Add one to errand.config.ts, as below, and restart the service.
+            <EmptyState title="No agents configured">
+              Add an agent to errand.config.ts and restart the service.
             </EmptyState>
           }
           skeleton={<Skeleton height={480} />}
@@ -56,7 +56,7 @@ export function AgentsAdminPage() {
           )}
         </QueryState>
         {system.data && <HowToChange agent={system.data.agents[0]} />}
-        <Panel title="From code">
+        <Panel title="Code examples">
           <AdminSnippets
             request={{ method: 'GET', path: '/api/system' }}
             call={{ method: 'system.get', result: '{ agents }' }}
@@ -84,7 +84,7 @@ function AgentPanel({ agent }: { agent: Agent }) {
             size="lg"
             fz="sm"
           >
-            {visibility === 'public' ? 'Public' : `For ${people(visibility.length)} only`}
+            {visibility === 'public' ? 'Public' : `${people(visibility.length)} only`}
           </Badge>
           {isVisible && (
             <PageLink href={`/agents/${encodeURIComponent(id)}`} aria-label={`Open ${name}`}>
@@ -97,12 +97,9 @@ function AgentPanel({ agent }: { agent: Agent }) {
       <Stack gap="md">
         <KeyValueList
           rows={[
-            ['Agent id', <CopyText key="id" value={id} what={`the id of ${name}`} />],
+            ['Agent ID', <CopyText key="id" value={id} what={`ID of ${name}`} />],
             ['Kind', kinds[kind]],
-            [
-              'Visible to',
-              visibility === 'public' ? 'Everyone with an account' : <Named key="to" emails={visibility} />,
-            ],
+            ['Visible to', visibility === 'public' ? 'All users' : <Named key="to" emails={visibility} />],
           ]}
         />
         {endpoints.length > 0 && (
@@ -121,11 +118,11 @@ function AgentPanel({ agent }: { agent: Agent }) {
 
 function people(count: number): string {
   if (count === 0) return 'nobody'
-  return count === 1 ? '1 person' : `${count} people`
+  return count === 1 ? '1 user' : `${count} users`
 }
 
 function Named({ emails }: { emails: readonly string[] }) {
-  if (emails.length === 0) return 'Nobody'
+  if (emails.length === 0) return 'No users'
   return (
     <List listStyleType="none" spacing={2}>
       {emails.map((email) => (
@@ -138,14 +135,14 @@ function Named({ emails }: { emails: readonly string[] }) {
 }
 
 const endpointColumns: Column<Endpoint>[] = [
-  { id: 'endpoint', label: 'Endpoint', cell: ({ id }) => <CopyText value={id} what={`the id ${id}`} /> },
-  { id: 'price', label: 'Price of a task', align: 'right', cell: ({ priceUsd }) => <Money usd={priceUsd} /> },
+  { id: 'endpoint', label: 'Endpoint', cell: ({ id }) => <CopyText value={id} what={`ID ${id}`} /> },
+  { id: 'price', label: 'Price per task', align: 'right', cell: ({ priceUsd }) => <Money usd={priceUsd} /> },
 ]
 
 type Rate = { what: string; usd: string; unit: string }
 
 function ChatRates({ name, rates }: { rates: NonNullable<Agent['chatPricing']>; name: string }) {
-  const perTokens = 'each 1,000 tokens'
+  const perTokens = 'per 1,000 tokens'
   const rows: Rate[] = [
     { what: 'Input', usd: rates.inputPer1kUsd, unit: perTokens },
     { what: 'Cached input', usd: rates.cachedInputPer1kUsd, unit: perTokens },
@@ -158,7 +155,7 @@ function ChatRates({ name, rates }: { rates: NonNullable<Agent['chatPricing']>; 
       caption={`Chat rates of ${name}`}
       columns={[
         { id: 'what', label: 'Chat', cell: ({ what }) => what },
-        { id: 'unit', label: 'For', cell: ({ unit }) => unit },
+        { id: 'unit', label: 'Unit', cell: ({ unit }) => unit },
         { id: 'rate', label: 'Rate', align: 'right', cell: ({ usd }) => <Money usd={usd} /> },
       ]}
       rows={rows}
@@ -169,15 +166,14 @@ function ChatRates({ name, rates }: { rates: NonNullable<Agent['chatPricing']>; 
 
 function HowToChange({ agent }: { agent: Agent | undefined }) {
   return (
-    <Panel title="How to change them">
+    <Panel title="Change agents and prices">
       <Stack gap="sm">
         <Text maw={720}>
-          Agents, prices and who sees them stand in <code>errand.config.ts</code>, the file that the service was started
-          with. Change it there, then restart the service: on a stop it takes no new tasks and lets what runs finish.
-          What was charged stays as it was, and new prices hold for what is accepted after the restart.
+          Agents, prices and visibility are set in <code>errand.config.ts</code>. Edit the file, then restart the
+          service. Running tasks finish before it stops. New prices apply to tasks and chats created after the restart.
         </Text>
         {agent && (
-          <CodeBlock code={agentInConfig(agent)} label={`${agent.name} in errand.config.ts`} what="the configuration" />
+          <CodeBlock code={agentInConfig(agent)} label={`${agent.name} in errand.config.ts`} what="configuration" />
         )}
       </Stack>
     </Panel>

@@ -15,13 +15,13 @@ export function LinkOnce({ link: { expiresAt, url }, email, children, onDone }: 
   return (
     <Stack gap="md">
       <Text>
-        Give this link to <b>{email}</b> yourself, in a way that nobody else reads: the service sends no mail, and
-        whoever has the link can use it.
+        Give this link to <b>{email}</b> through a private channel. The service sends no email, and anyone with the link
+        can use it.
       </Text>
-      <SecretBox value={url} label="The link" what="the link" />
+      <SecretBox value={url} label="Link" what="link" />
       <Text>
-        It works once, until <TimeText at={expiresAt} isExact />. It is not shown again: if it is lost, make another,
-        which ends this one. {children}
+        The link works once, until <TimeText at={expiresAt} isExact />. You will not see it again. If you lose it,
+        create another to replace it. {children}
       </Text>
       <Group justify="flex-end">
         <Button onClick={onDone}>Done</Button>

@@ -8,7 +8,7 @@ export function PastEnd({ what, onFirst }: { what: string; onFirst: () => void }
       title={`No ${what} on this page`}
       action={
         <Button size="xs" variant="default" onClick={onFirst}>
-          Go to the first page
+          Go to first page
         </Button>
       }
     />

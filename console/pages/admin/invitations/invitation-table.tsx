@@ -39,7 +39,7 @@ function columnsAt(now: number): Column<Invitation>[] {
     },
     {
       id: 'kind',
-      label: 'Kind',
+      label: 'Type',
       cell: ({ isAdmin, kind }) => (
         <Group gap={6}>
           {kind === 'invitation' ? 'Invitation' : 'Password link'}
@@ -60,7 +60,7 @@ function columnsAt(now: number): Column<Invitation>[] {
           <Money usd={creditUsd} {...(creditUsd === '0.0000' && { c: 'dimmed' })} />
         ),
     },
-    { id: 'state', label: 'State', cell: (invitation) => <State invitation={invitation} now={now} /> },
+    { id: 'state', label: 'Status', cell: (invitation) => <State invitation={invitation} now={now} /> },
     { id: 'created', label: 'Created', cell: ({ createdAt }) => <TimeText at={createdAt} /> },
     {
       id: 'expires',
@@ -95,14 +95,14 @@ function State({ invitation: { acceptedAt, expiresAt, kind }, now }: { invitatio
 function RevokeButton({ invitation, now }: { invitation: Invitation; now: number }) {
   const { acceptedAt, email, expiresAt, id, kind } = invitation
   if (acceptedAt !== null) return null
-  const what = kind === 'password' ? 'the password link' : 'the invitation'
+  const what = kind === 'password' ? 'password link' : 'invitation'
   const isExpired = Date.parse(expiresAt) <= now
   const verb = isExpired ? 'Remove' : 'Revoke'
   return (
     <ConfirmButton
       label={verb}
-      ariaLabel={`${verb} ${what} of ${email}`}
-      title={`${verb} ${what} of ${email}?`}
+      ariaLabel={`${verb} ${what} for ${email}`}
+      title={`${verb} ${what} for ${email}?`}
       confirmLabel={verb}
       onConfirm={async () => {
         await revoke(id)
@@ -111,8 +111,8 @@ function RevokeButton({ invitation, now }: { invitation: Invitation; now: number
       }}
     >
       {isExpired
-        ? 'It has expired and does not work any more; this only takes it off the list.'
-        : 'The link stops working at once. You can make another at any time.'}
+        ? 'It has expired. This only removes it from the list.'
+        : 'The link stops working immediately. You can create another at any time.'}
     </ConfirmButton>
   )
 }
@@ -124,6 +124,6 @@ async function revoke(invitationId: string): Promise<void> {
     notifyDone(message)
   } catch (error) {
     if (!(error instanceof ErrandClientError) || error.status !== 404) throw error
-    notifyError('It was accepted or revoked meanwhile', error)
+    notifyError('It was already accepted or revoked', error)
   }
 }

@@ -30,14 +30,14 @@ export function InvitationsPage() {
   const isStale = invitations.isPlaceholderData
   const inviteButton = (
     <Button leftSection={<PlusIcon aria-hidden />} onClick={() => setDialog('invite')}>
-      Invite a person
+      Invite user
     </Button>
   )
   return (
     <>
       <PageHeader
         title="Invitations"
-        description="Links that make an account or set a password, newest first. The service sends no mail: you pass them on."
+        description="Links for creating an account or setting a password, newest first. You share them yourself: the service sends no email."
         actions={inviteButton}
       />
       <Stack gap="lg">
@@ -46,8 +46,7 @@ export function InvitationsPage() {
           isEmpty={({ total }) => total === 0}
           empty={
             <EmptyState title="No invitations yet" action={inviteButton}>
-              Nobody can sign up on their own. Invite a person, if you like with a starting credit, and pass the link
-              on.
+              New users need an invitation. Create one, optionally with a starting credit, and share the link.
             </EmptyState>
           }
         >
@@ -62,7 +61,7 @@ export function InvitationsPage() {
             </div>
           )}
         </QueryState>
-        <Panel title="From code">
+        <Panel title="Code examples">
           <AdminSnippets
             request={{ method: 'GET', path: `/api/invitations?limit=${limit}${offset > 0 ? `&offset=${offset}` : ''}` }}
             call={{ method: 'invitations.list', input, result: 'page' }}

@@ -30,7 +30,7 @@ export function InviteDialog({ isOpen, onClose }: { isOpen: boolean; onClose: ()
       onExitTransitionEnd={invite.reset}
       closeOnClickOutside={!created}
       closeOnEscape={!created}
-      title={created ? 'Pass on the invitation' : 'Invite a person'}
+      title={created ? 'Share the invitation' : 'Invite user'}
       size="lg"
     >
       {created ? (
@@ -81,8 +81,8 @@ function InviteForm({ error, isPending, onChange, onCancel, onSubmit }: InviteFo
   const submit = (event: FormEvent) => {
     event.preventDefault()
     const errors: Errors = {
-      ...(input.email === '' && { email: 'Enter the email address of the person' }),
-      ...(!isCredit && { creditUsd: 'Enter an amount of USD with at most four decimals, or nothing' }),
+      ...(input.email === '' && { email: 'Enter an email address' }),
+      ...(!isCredit && { creditUsd: 'Enter an amount in USD with at most four decimals, or leave empty' }),
     }
     setOwn(errors)
     if (Object.keys(errors).length === 0 && !isPending) onSubmit(input)
@@ -90,10 +90,10 @@ function InviteForm({ error, isPending, onChange, onCancel, onSubmit }: InviteFo
   return (
     <form ref={form} onSubmit={submit} noValidate>
       <Stack gap="md">
-        {rest && !isTaken && <ErrorNotice title="No invitation was made" error={error} />}
+        {rest && !isTaken && <ErrorNotice title="Could not create the invitation" error={error} />}
         <TextInput
           label="Email"
-          description="An earlier invitation of the same address ends."
+          description="This replaces any earlier invitation to this address."
           name="email"
           type="email"
           maxLength={254}
@@ -110,7 +110,7 @@ function InviteForm({ error, isPending, onChange, onCancel, onSubmit }: InviteFo
         />
         <TextInput
           label="Starting credit in USD"
-          description="What the new account can spend at once; nothing for an empty balance."
+          description="Starting balance of the new account. Leave empty for none."
           name="creditUsd"
           inputMode="decimal"
           autoComplete="off"
@@ -125,8 +125,8 @@ function InviteForm({ error, isPending, onChange, onCancel, onSubmit }: InviteFo
           error={own.creditUsd ?? fields['creditUsd']}
         />
         <Switch
-          label="Make the person an admin"
-          description="Admins see all users, change balances, and invite and suspend people."
+          label="Make this user an admin"
+          description="Admins can see all users, change balances, and invite or suspend users."
           checked={isAdmin}
           onChange={(event) => {
             setAdmin(event.currentTarget.checked)
@@ -135,7 +135,7 @@ function InviteForm({ error, isPending, onChange, onCancel, onSubmit }: InviteFo
           error={fields['isAdmin']}
         />
         <FoldedAdminSnippets
-          summary="The same from code"
+          summary="Show code"
           request={{ method: 'POST', path: '/api/invitations', body: input }}
           call={{ method: 'invitations.create', input, result: 'invitation' }}
         />
@@ -144,7 +144,7 @@ function InviteForm({ error, isPending, onChange, onCancel, onSubmit }: InviteFo
             Cancel
           </Button>
           <Button type="submit" loading={isPending}>
-            Make the invitation
+            Create invite link
           </Button>
         </Group>
       </Stack>

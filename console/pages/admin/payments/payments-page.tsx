@@ -38,25 +38,29 @@ export function PaymentsPage() {
   const search = new URLSearchParams(Object.entries(input).map(([name, value]) => [name, String(value)]))
   return (
     <>
-      <PageHeader title="Payments" description="What users paid for credit, and what was taken back of it." />
+      <PageHeader title="Payments" description="Payments, refunds and disputes." />
       <Stack gap="lg">
         <QueryState query={topups}>
           {({ next, topups: rows, totals }) => (
             <>
-              <Panel title={`The last ${days} days`}>
+              <Panel title={`Last ${days} days`}>
                 <Figures
                   of={[
-                    { name: 'Paid', value: <Money usd={totals.paidUsd} />, note: `${totals.topups} top-ups` },
-                    { name: 'Refunded of it', value: <Money usd={totals.refundedUsd} /> },
-                    { name: 'Disputed of it', value: <Money usd={totals.disputedUsd} /> },
-                    { name: 'Owed by users', value: <Money usd={totals.owedUsd} />, note: 'At present' },
+                    {
+                      name: 'Paid',
+                      value: <Money usd={totals.paidUsd} />,
+                      note: totals.topups === 1 ? '1 top-up' : `${totals.topups} top-ups`,
+                    },
+                    { name: 'Refunded', value: <Money usd={totals.refundedUsd} /> },
+                    { name: 'Disputed', value: <Money usd={totals.disputedUsd} /> },
+                    { name: 'Owed by users', value: <Money usd={totals.owedUsd} />, note: 'Now' },
                   ]}
                 />
               </Panel>
               <div>
                 <Group mb="sm" gap="sm" align="flex-end">
                   <NativeSelect
-                    label="State"
+                    label="Status"
                     data={['', ...statuses].map((value) => ({ value, label: value === '' ? 'All' : value }))}
                     value={known ?? ''}
                     onChange={(event) => {
@@ -71,7 +75,7 @@ export function PaymentsPage() {
                   )}
                 </Group>
                 {rows.length === 0 ? (
-                  <EmptyState title="No payments">Nobody has begun to pay.</EmptyState>
+                  <EmptyState title="No payments">Top-ups of all users appear here.</EmptyState>
                 ) : (
                   <DataTable
                     caption="Top-ups of all users"
@@ -87,21 +91,21 @@ export function PaymentsPage() {
                     disabled={places.length === 0}
                     onClick={() => setPlaces(places.slice(0, -1))}
                   >
-                    Newer
+                    Previous
                   </Button>
                   <Button
                     variant="default"
                     disabled={next === undefined}
                     onClick={() => next !== undefined && setPlaces([...places, next])}
                   >
-                    Older
+                    Next
                   </Button>
                 </Group>
               </div>
             </>
           )}
         </QueryState>
-        <Panel title="From code">
+        <Panel title="Code examples">
           <AdminSnippets
             request={{ method: 'GET', path: `/api/payments?${search}` }}
             call={{ method: 'topups.listAll', input, result: 'page' }}
@@ -126,5 +130,5 @@ const columns: readonly Column<UserTopup>[] = [
 ]
 
 function byWhom({ isAuto }: { isAuto: boolean }) {
-  return isAuto ? 'Auto-recharge' : 'The user'
+  return isAuto ? 'Auto-recharge' : 'Manual'
 }

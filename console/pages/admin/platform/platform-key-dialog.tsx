@@ -23,7 +23,7 @@ export function PlatformKeyDialog({ isOpen, onClose }: { isOpen: boolean; onClos
       closeOnClickOutside={!created}
       closeOnEscape={!created}
       withCloseButton={!created}
-      title={created ? 'Store the platform key' : 'Create a platform key'}
+      title={created ? 'Store the platform key' : 'Create platform key'}
       size="lg"
     >
       {created ? (
@@ -48,20 +48,19 @@ function IssuedPlatformKey({ created, onDone }: { created: CreatedPlatformKey; o
   return (
     <Stack gap="md">
       <Text>
-        This is the only time that the key is shown. It belongs on the server of the product, among its other secrets,
-        and in no page.
+        Copy this key now and store it on your product's server. You will not see it again. Never use it in a browser.
       </Text>
-      <SecretBox value={created.key} label="The platform key" what="the platform key" />
+      <SecretBox value={created.key} label="Platform key" what="platform key" />
       <Box>
-        <Text mb={6}>For the environment of the server:</Text>
+        <Text mb={6}>Environment variables for your server:</Text>
         <CodeBlock
           code={`ERRAND_URL='${location.origin}'\nERRAND_PLATFORM_KEY='${created.key}'`}
-          label="The platform key for an environment"
-          what="the lines for an environment"
+          label="Environment variables"
+          what="environment variables"
         />
       </Box>
       <Group justify="flex-end">
-        <Button onClick={onDone}>I have stored it</Button>
+        <Button onClick={onDone}>I have stored the key</Button>
       </Group>
     </Stack>
   )

@@ -20,8 +20,8 @@ type PlatformKeyFormProps = {
 const never = 'never'
 const lives = [
   { value: never, label: 'Never' },
-  { value: '90', label: 'In 90 days' },
-  { value: '365', label: 'In a year' },
+  { value: '90', label: '90 days' },
+  { value: '365', label: '1 year' },
 ]
 const names = ['name', 'scopes', 'addresses', 'creditPerDayUsd', 'expiresInDays']
 
@@ -48,11 +48,11 @@ export function PlatformKeyForm({ error, isPending, onCancel, onSubmit }: Platfo
     event.preventDefault()
     const units = creditPerDayUsd === '' ? 0 : parseUsd(creditPerDayUsd)
     const errors = {
-      ...(input.name === '' && { name: 'Say what the key is for' }),
-      ...(scopes.length === 0 && { scopes: 'Choose at least one' }),
+      ...(input.name === '' && { name: 'Enter a name' }),
+      ...(scopes.length === 0 && { scopes: 'Select at least one' }),
       ...(hasCredit &&
         (units === undefined || units < 0) && {
-          creditPerDayUsd: 'Enter an amount of USD with at most four decimals, or nothing',
+          creditPerDayUsd: 'Enter an amount in USD with at most four decimals, or leave empty',
         }),
     }
     if (accept(errors) && !isPending) onSubmit(input)
@@ -61,10 +61,10 @@ export function PlatformKeyForm({ error, isPending, onCancel, onSubmit }: Platfo
   return (
     <form ref={form} onSubmit={submit} noValidate>
       <Stack gap="md">
-        {rest && <ErrorNotice title="The platform key was not created" error={error} />}
+        {rest && <ErrorNotice title="Could not create the platform key" error={error} />}
         <TextInput
           label="Name"
-          description="Which product it is for"
+          description="For example, the product that uses the key"
           maxLength={100}
           autoComplete="off"
           data-autofocus
@@ -77,7 +77,7 @@ export function PlatformKeyForm({ error, isPending, onCancel, onSubmit }: Platfo
         />
         <Checkbox.Group
           label="Scopes"
-          description="Give it no more than its product needs"
+          description="Select only what the product needs"
           value={scopes}
           onChange={(values) => {
             setScopes(values as PlatformScope[])
@@ -92,8 +92,8 @@ export function PlatformKeyForm({ error, isPending, onCancel, onSubmit }: Platfo
           </Stack>
         </Checkbox.Group>
         <Textarea
-          label="Accepted from"
-          description="IP addresses and networks of the product's servers, such as 203.0.113.7 or 2001:db8::/32; nothing for anywhere"
+          label="Allowed IP addresses"
+          description="IP addresses and networks of your servers, such as 203.0.113.7 or 2001:db8::/32. Leave empty to allow any."
           autosize
           minRows={1}
           autoComplete="off"
@@ -107,8 +107,8 @@ export function PlatformKeyForm({ error, isPending, onCancel, onSubmit }: Platfo
         />
         {hasCredit && (
           <TextInput
-            label="Credit a day in USD"
-            description="Maximum credit per UTC day, and maximum taken back. Leave empty for no limit."
+            label="Credit per day in USD"
+            description="Maximum the key can add, and remove, per UTC day. Leave empty for no limit."
             inputMode="decimal"
             autoComplete="off"
             leftSection="$"
@@ -129,7 +129,7 @@ export function PlatformKeyForm({ error, isPending, onCancel, onSubmit }: Platfo
           error={fields['expiresInDays']}
         />
         <FoldedAdminSnippets
-          summary="The same from code"
+          summary="Show code"
           request={{ method: 'POST', path: '/api/platform-keys', body: input }}
           call={{ method: 'platformKeys.create', input, result: 'created' }}
         />
@@ -138,7 +138,7 @@ export function PlatformKeyForm({ error, isPending, onCancel, onSubmit }: Platfo
             Cancel
           </Button>
           <Button type="submit" loading={isPending}>
-            Create the platform key
+            Create platform key
           </Button>
         </Group>
       </Stack>

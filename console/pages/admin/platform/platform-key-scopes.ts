@@ -3,13 +3,13 @@ import type { PlatformKey } from '../../../../client/client.ts'
 export type PlatformScope = PlatformKey['scopes'][number]
 
 export const platformScopeTexts: readonly { scope: PlatformScope; label: string; text: string }[] = [
-  { scope: 'users', label: 'Users', text: 'Make, read and suspend users who are no admins, and end their keys.' },
-  { scope: 'credit', label: 'Credit', text: 'Add to their balances, or take from them.' },
+  { scope: 'users', label: 'Users', text: 'Create, read and suspend non-admin users, and revoke their API keys.' },
+  { scope: 'credit', label: 'Credit', text: 'Add to or deduct from their balances.' },
   { scope: 'limits', label: 'Limits', text: 'Set their plans and limits.' },
   {
     scope: 'act',
     label: 'Act',
-    text: 'Read, run tasks and chat in their name, and make keys and client tokens for them.',
+    text: 'Read data, run tasks and chat on their behalf, and create API keys and client tokens for them.',
   },
 ]
 

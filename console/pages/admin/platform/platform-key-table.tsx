@@ -35,9 +35,9 @@ function columnsAt(now: number): Column<PlatformKey>[] {
     { id: 'scopes', label: 'Scopes', cell: ({ scopes }) => describePlatformScopes(scopes) },
     {
       id: 'addresses',
-      label: 'Accepted from',
+      label: 'Allowed IP addresses',
       cell: ({ addresses }) =>
-        addresses === null ? 'Anywhere' : addresses.map((address) => <div key={address}>{address}</div>),
+        addresses === null ? 'Any' : addresses.map((address) => <div key={address}>{address}</div>),
     },
     {
       id: 'credit',
@@ -49,7 +49,7 @@ function columnsAt(now: number): Column<PlatformKey>[] {
         return creditPerDayUsd === null ? credited : `${credited} of ${usdText(creditPerDayUsd)}`
       },
     },
-    { id: 'state', label: 'State', cell: (key) => <StatusBadge status={stateOf(key, now)} /> },
+    { id: 'state', label: 'Status', cell: (key) => <StatusBadge status={stateOf(key, now)} /> },
     { id: 'used', label: 'Last used', cell: ({ lastUsedAt }) => <When at={lastUsedAt} otherwise="Never" /> },
     { id: 'expires', label: 'Expires', cell: ({ expiresAt }) => <When at={expiresAt} otherwise="Never" /> },
     {
@@ -75,18 +75,17 @@ function RevokeButton({ of: { id: keyId, name } }: { of: PlatformKey }) {
   return (
     <ConfirmButton
       label="Revoke"
-      ariaLabel={`Revoke the platform key ${name}`}
+      ariaLabel={`Revoke platform key ${name}`}
       title={`Revoke ${name}?`}
-      confirmLabel="Revoke the platform key"
+      confirmLabel="Revoke platform key"
       onConfirm={async () => {
         await client.platformKeys.revoke({ keyId })
-        notifyDone(`${name} is revoked.`)
+        notifyDone(`${name} revoked.`)
         focusHeading()
         await queryClient.invalidateQueries({ queryKey: ['platform-keys'] })
       }}
     >
-      It stops working with the next request, and the client tokens that were made with it do too. Its users and their
-      balances stay.
+      The key and all client tokens created with it stop working immediately. Its users and their balances are kept.
     </ConfirmButton>
   )
 }

@@ -30,14 +30,14 @@ export function PlatformKeysPage() {
   const isStale = keys.isPlaceholderData
   const createButton = (
     <Button leftSection={<PlusIcon aria-hidden />} onClick={() => setDialog('create')}>
-      Create a platform key
+      Create platform key
     </Button>
   )
   return (
     <>
       <PageHeader
         title="Platform keys"
-        description="For the servers of products that are built on this service: they make users of their own, credit them and act for them."
+        description="For servers of products built on this service. They create users, credit them and act on their behalf."
         actions={createButton}
       />
       <Stack gap="lg">
@@ -46,7 +46,7 @@ export function PlatformKeysPage() {
           isEmpty={({ total }) => total === 0}
           empty={
             <EmptyState title="No platform keys yet" action={createButton}>
-              A product with users of its own needs one. It reaches accounts, and content only in the name of a user.
+              Create one for a product that has its own users.
             </EmptyState>
           }
         >
@@ -61,7 +61,7 @@ export function PlatformKeysPage() {
             </div>
           )}
         </QueryState>
-        <Panel title="From code">
+        <Panel title="Code examples">
           <AdminSnippets
             request={{
               method: 'GET',

@@ -29,9 +29,9 @@ export function SystemDetails({ system }: { system: System }) {
       <Panel title="Work">
         <Figures
           of={[
-            { name: 'Tasks processing', value: count.format(tasks.processing) },
-            { name: 'Tasks pending', value: count.format(tasks.pending), note: 'Waiting for their turn' },
-            { name: 'Chats being answered', value: count.format(openTurns) },
+            { name: 'Running tasks', value: count.format(tasks.processing) },
+            { name: 'Queued tasks', value: count.format(tasks.pending), note: 'Not started yet' },
+            { name: 'Replies in progress', value: count.format(openTurns) },
             {
               name: 'Users',
               value: count.format(users.total),
@@ -44,30 +44,30 @@ export function SystemDetails({ system }: { system: System }) {
         <ServicePanel system={system} />
         <LedgerPanel ledger={system.ledger} />
         <Panel
-          title="Delay of the event loop"
+          title="Event loop delay"
           actions={<StatusBadge status={hasDelay ? 'warning' : 'ok'} label={hasDelay ? 'Late' : 'Normal'} />}
         >
           <Figures
             isPaired
             of={[
-              { name: 'Half of the time below (p50)', value: ms(delay.p50), note: `Normal: below ${lateMs.p50} ms` },
-              { name: 'Nearly always below (p99)', value: ms(delay.p99), note: `Normal: below ${lateMs.p99} ms` },
+              { name: 'Median (p50)', value: ms(delay.p50), note: `Normal: below ${lateMs.p50} ms` },
+              { name: '99th percentile (p99)', value: ms(delay.p99), note: `Normal: below ${lateMs.p99} ms` },
             ]}
           />
           <Text size="sm" c="dimmed" mt="sm">
-            How long whatever the serving thread does has to wait for it, in the last five minutes at most. The first
-            minute after a start is not judged.
+            How long work waits for the serving thread, over the last five minutes. The first minute after a start is
+            not rated.
           </Text>
         </Panel>
         <Panel title="Memory and disk">
           <Figures
             isPaired
             of={[
-              { name: 'Memory of the process', value: sizeText(memory.residentBytes) },
-              { name: 'In JavaScript objects', value: sizeText(memory.heapUsedBytes) },
+              { name: 'Process memory', value: sizeText(memory.residentBytes) },
+              { name: 'JavaScript heap', value: sizeText(memory.heapUsedBytes) },
               { name: 'Database', value: sizeText(database.bytes) },
               {
-                name: 'Log of the database (WAL)',
+                name: 'Database log (WAL)',
                 value: sizeText(database.walBytes),
                 note: `Normal: below ${sizeText(walBytesMax)}`,
               },
@@ -77,7 +77,7 @@ export function SystemDetails({ system }: { system: System }) {
       </div>
       <Panel title="Agent threads">
         {agentThreads.length === 0 ? (
-          <Text c="dimmed">There are none: the {agents} run in the thread that serves.</Text>
+          <Text c="dimmed">No agent threads: the {agents} run in the serving thread.</Text>
         ) : (
           <>
             <DataTable
@@ -87,7 +87,7 @@ export function SystemDetails({ system }: { system: System }) {
               rowKey={({ id }) => String(id)}
             />
             <Text mt="sm" c="dimmed">
-              Each runs all of the {agents}. A thread that is blocked past the time of a task is replaced by itself.
+              Each runs all of the {agents}. A thread blocked past a task's time limit is replaced automatically.
             </Text>
           </>
         )}
@@ -106,9 +106,9 @@ function ServicePanel({ system: { accepting, nodeVersion, startedAt, uptimeSecon
         rows={[
           ['Version', version],
           ['Node', nodeVersion],
-          ['Up for', lengthText(uptimeSeconds)],
+          ['Uptime', lengthText(uptimeSeconds)],
           ['Started', <TimeText key="started" at={startedAt} isExact />],
-          ['New tasks', accepting ? 'Accepted' : 'Refused, because the service is stopping'],
+          ['New tasks', accepting ? 'Accepted' : 'Rejected, because the service is stopping'],
         ]}
       />
     </Panel>
@@ -116,19 +116,21 @@ function ServicePanel({ system: { accepting, nodeVersion, startedAt, uptimeSecon
 }
 
 function LedgerPanel({ ledger }: { ledger: System['ledger'] }) {
-  const badge = ledger && <StatusBadge status={ledger.ok ? 'ok' : 'failed'} label={ledger.ok ? 'Adds up' : 'Differs'} />
+  const badge = ledger && (
+    <StatusBadge status={ledger.ok ? 'ok' : 'failed'} label={ledger.ok ? 'Balanced' : 'Differs'} />
+  )
   return (
-    <Panel title="Ledger" actions={badge ?? <StatusBadge status="pending" label="Being checked" />}>
+    <Panel title="Ledger" actions={badge ?? <StatusBadge status="pending" label="Checking" />}>
       <KeyValueList
         rows={[
-          ['Differences', ledger ? count.format(ledger.differences) : 'Not known yet'],
+          ['Differences', ledger ? count.format(ledger.differences) : 'Unknown'],
           ['Checked', ledger && <TimeText key="at" at={ledger.checkedAt} isExact />],
         ]}
       />
       <Text size="sm" c="dimmed" mt="sm">
-        Every balance is compared with its transactions and tasks when the service starts, and once a day. To check now,
-        run <code className={classes.command}>npm run errand -- ledger verify</code> on the server; it works while the
-        service runs.
+        Balances are checked against transactions and tasks at startup and once a day. To check now, run{' '}
+        <code className={classes.command}>npm run errand -- ledger verify</code> on the server. The service can keep
+        running.
       </Text>
     </Panel>
   )
@@ -138,7 +140,7 @@ const threadColumns: Column<Thread>[] = [
   { id: 'thread', label: 'Thread', cell: ({ id }) => `Thread ${id}` },
   {
     id: 'state',
-    label: 'State',
+    label: 'Status',
     cell: ({ isResponding }) =>
       isResponding ? (
         <StatusBadge status="ok" label="Responding" />
@@ -146,5 +148,5 @@ const threadColumns: Column<Thread>[] = [
         <StatusBadge status="failed" label="Not responding" />
       ),
   },
-  { id: 'running', label: 'Tasks and chats in it', align: 'right', cell: ({ running }) => count.format(running) },
+  { id: 'running', label: 'Tasks and chats', align: 'right', cell: ({ running }) => count.format(running) },
 ]

@@ -35,5 +35,5 @@ export function SystemHealth({ system }: { system: System }) {
 
 function titleOf(problems: readonly Problem[]): string {
   if (problems.length === 0) return 'All is well'
-  return problems.length === 1 ? 'One thing needs attention' : `${problems.length} things need attention`
+  return problems.length === 1 ? '1 issue needs attention' : `${problems.length} issues need attention`
 }

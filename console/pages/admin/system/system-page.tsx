@@ -15,10 +15,7 @@ export function SystemPage() {
   if (isForAdminsOnly(system.error)) return <AdminsOnlyPage />
   return (
     <>
-      <PageHeader
-        title="System"
-        description={`How the service is doing, read again every ${renewMs / 1000} seconds while this page is open.`}
-      />
+      <PageHeader title="System" description={`Service health. Updates every ${renewMs / 1000} seconds.`} />
       <Stack gap="lg">
         <QueryState query={system} skeleton={<Skeleton height={640} />}>
           {(known) => (
@@ -28,7 +25,7 @@ export function SystemPage() {
             </Stack>
           )}
         </QueryState>
-        <Panel title="From code">
+        <Panel title="Code examples">
           <AdminSnippets
             request={{ method: 'GET', path: '/api/system' }}
             call={{ method: 'system.get', result: 'system' }}

@@ -29,8 +29,8 @@ function ledgerProblems({ ledger }: System): Problem[] {
       title: `The ledger does not add up: ${differences} ${differences === 1 ? 'difference' : 'differences'}`,
       isSerious: true,
       whatToDo:
-        'Make a backup, then run “npm run errand -- ledger verify” on the server: it names each balance, transaction or ' +
-        'task that differs. Balances were changed past the service, or the database is damaged.',
+        'Make a backup, then run “npm run errand -- ledger verify” on the server to list each balance, transaction or ' +
+        'task that differs. Balances were changed outside the service, or the database is damaged.',
     },
   ]
 }
@@ -43,9 +43,9 @@ function threadProblems({ agentThreads }: System): Problem[] {
       isSerious: true,
       whatToDo:
         running === 0
-          ? 'It is replaced by itself within seconds. If this comes back, the log of the service says why.'
-          : `An agent computes without a pause and holds up whatever else is in this thread (${running} in all). It is ` +
-            'replaced when one of them runs out of time; find the agent by the tasks that are processing, and have it yield.',
+          ? 'It is replaced automatically within seconds. If this recurs, check the service log.'
+          : `An agent blocks everything else in this thread (${running} in total). The thread is ` +
+            'replaced when one of them times out. Find the agent in the running tasks and make it yield.',
     }))
 }
 
@@ -56,45 +56,44 @@ function loadProblems(system: System): Problem[] {
     problems.push({
       title: 'The service is stopping',
       isSerious: false,
-      whatToDo: 'It takes no new tasks and lets what runs finish. Start it again when it has ended.',
+      whatToDo: 'It accepts no new tasks and lets running ones finish. Start it again after it has stopped.',
     })
   }
   if (agents.length === 0) {
     problems.push({
-      title: 'No agents are configured',
+      title: 'No agents configured',
       isSerious: false,
       whatToDo: 'Add an agent to errand.config.ts and restart the service.',
     })
   }
   if (accepting && tasks.pending > 0 && tasks.processing === 0) {
     problems.push({
-      title: 'Tasks are waiting, and none is processing',
+      title: 'Tasks are queued, but none are running',
       isSerious: true,
-      whatToDo:
-        'If this stays for more than some seconds, see whether taskConcurrency is 0, and read the log of the service.',
+      whatToDo: 'If this lasts more than a few seconds, check that taskConcurrency is not 0 and read the service log.',
     })
   } else if (tasks.pending >= pendingMax) {
     problems.push({
-      title: `${countText(tasks.pending)} tasks are waiting`,
+      title: `${countText(tasks.pending)} tasks are queued`,
       isSerious: false,
       whatToDo:
-        'They come in faster than they end. Raise taskConcurrency if the machine has room, or add agentThreads.',
+        'Tasks arrive faster than they finish. Raise taskConcurrency if the machine has capacity, or add agentThreads.',
     })
   }
   if (isLate(system)) {
     problems.push({
-      title: 'Answers are late',
+      title: 'Responses are slow',
       isSerious: delay.p99 >= lateMs.serious,
       whatToDo:
-        'Something keeps the serving thread from its work. Look at the load of the machine, and whether agents run in ' +
-        'threads of their own.',
+        'Something blocks the serving thread. Check the load of the machine, and whether agents run in ' +
+        'their own threads.',
     })
   }
   if (database.walBytes >= walBytesMax) {
     problems.push({
-      title: 'The log of the database has grown',
+      title: 'The database log has grown',
       isSerious: false,
-      whatToDo: 'Something reads the database for long, such as a backup or another program; the log shrinks after it.',
+      whatToDo: 'A long read, such as a backup or another program, holds the log. It shrinks afterwards.',
     })
   }
   return problems

@@ -9,35 +9,26 @@ type AccessButtonProps = { user: User; isOwn: boolean; onConfirm: () => Promise<
 export function SuspendButton({ user: { email, isSuspended }, isOwn, onConfirm }: AccessButtonProps) {
   if (isSuspended) {
     return (
-      <ConfirmButton
-        label="End the suspension"
-        title={`End the suspension of ${email}?`}
-        confirmLabel="End the suspension"
-        onConfirm={onConfirm}
-      >
-        The person can log in again and the keys of the account work again, all from the next request on. Logins that
-        the suspension ended stay ended.
+      <ConfirmButton label="Unsuspend" title={`Unsuspend ${email}?`} confirmLabel="Unsuspend" onConfirm={onConfirm}>
+        The user can log in again, and the account's API keys work again. Logins from before the suspension stay logged
+        out.
       </ConfirmButton>
     )
   }
   return (
     <ConfirmButton
-      label={isOwn ? 'Suspend your own account' : 'Suspend'}
-      title={isOwn ? 'Suspend your own account?' : `Suspend ${email}?`}
-      confirmLabel={isOwn ? 'Suspend myself' : 'Suspend'}
+      label={isOwn ? 'Suspend my account' : 'Suspend'}
+      title={isOwn ? 'Suspend your account?' : `Suspend ${email}?`}
+      confirmLabel={isOwn ? 'Suspend my account' : 'Suspend'}
       onConfirm={onConfirm}
     >
-      {isOwn && (
-        <OwnWarning>
-          You are logged out at once and cannot undo this yourself: another admin has to end the suspension.
-        </OwnWarning>
-      )}
-      From the next request on:
+      {isOwn && <OwnWarning>You will be logged out immediately. Only another admin can undo this.</OwnWarning>}
+      Effective immediately:
       <List mt={4} spacing={4}>
-        <List.Item>All browser logins of the account end.</List.Item>
-        <List.Item>Its API keys are refused.</List.Item>
-        <List.Item>Tasks and chats that are running go on, and are charged.</List.Item>
-        <List.Item>Invitations that {isOwn ? 'you' : 'the person'} made and that nobody accepted end.</List.Item>
+        <List.Item>All browsers are logged out.</List.Item>
+        <List.Item>API keys are rejected.</List.Item>
+        <List.Item>Running tasks and chats continue and are charged.</List.Item>
+        <List.Item>Pending invitations from {isOwn ? 'you' : 'this user'} are revoked.</List.Item>
       </List>
     </ConfirmButton>
   )
@@ -52,24 +43,22 @@ export function AdminButton({ user: { email, isAdmin }, isOwn, onConfirm }: Acce
         confirmLabel="Make admin"
         onConfirm={onConfirm}
       >
-        An admin sees all users, changes balances, invites and suspends people, and can take away your own rights.
+        Admins can see all users, change balances, invite and suspend users, and remove your admin rights.
       </ConfirmButton>
     )
   }
   return (
     <ConfirmButton
-      label={isOwn ? 'Stop being an admin' : 'Take admin away'}
-      title={isOwn ? 'Stop being an admin?' : `Take admin away from ${email}?`}
-      confirmLabel={isOwn ? 'Stop being an admin' : 'Take admin away'}
+      label={isOwn ? 'Remove my admin rights' : 'Remove admin rights'}
+      title={isOwn ? 'Remove your admin rights?' : `Remove admin rights of ${email}?`}
+      confirmLabel={isOwn ? 'Remove my admin rights' : 'Remove admin rights'}
       onConfirm={onConfirm}
     >
       {isOwn && (
-        <OwnWarning>
-          You lose these pages at once and cannot undo this yourself: another admin has to make you one again.
-        </OwnWarning>
+        <OwnWarning>You will lose access to these pages immediately. Only another admin can undo this.</OwnWarning>
       )}
-      The account itself goes on as before. Invitations and password links that {isOwn ? 'you' : 'the person'} made and
-      that nobody used end.
+      The account is otherwise unchanged. Unused invitations and password links from {isOwn ? 'you' : 'this user'} are
+      revoked.
     </ConfirmButton>
   )
 }

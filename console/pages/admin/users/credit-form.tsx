@@ -36,7 +36,7 @@ export function CreditForm({ user }: { user: User }) {
     onSuccess: ({ balanceUsd }) => {
       const change = input.amountUsd.replace('-', '')
       notifyDone(
-        `${usdText(change)} ${way === 'add' ? 'added' : 'taken away'}. The balance of ${user.email} is ${usdText(balanceUsd)}.`,
+        `${usdText(change)} ${way === 'add' ? 'added' : 'deducted'}. The balance of ${user.email} is ${usdText(balanceUsd)}.`,
       )
       setDraft(newDraft())
       form.current?.querySelector<HTMLInputElement>('input[name="amountUsd"]')?.focus()
@@ -60,9 +60,9 @@ export function CreditForm({ user }: { user: User }) {
   const submit = (event: FormEvent) => {
     event.preventDefault()
     const errors: Errors = {
-      ...(units === undefined && { amountUsd: 'Enter an amount of USD above zero with at most four decimals' }),
+      ...(units === undefined && { amountUsd: 'Enter an amount in USD above zero with at most four decimals' }),
       ...(obstacle !== undefined && { amountUsd: obstacle }),
-      ...(input.reason === '' && { reason: 'Say what it is for' }),
+      ...(input.reason === '' && { reason: 'Enter a reason' }),
     }
     setOwn(errors)
     if (Object.keys(errors).length > 0 || credit.isPending) return
@@ -76,13 +76,13 @@ export function CreditForm({ user }: { user: User }) {
   }
 
   return (
-    <Box component="form" ref={form} onSubmit={submit} noValidate mt="lg" aria-label="Change the balance">
+    <Box component="form" ref={form} onSubmit={submit} noValidate mt="lg" aria-label="Change balance">
       <Stack gap="md">
         <SegmentedControl
-          aria-label="What to do with the balance"
+          aria-label="Type of change"
           data={[
-            { value: 'add', label: 'Credit' },
-            { value: 'take', label: 'Take away' },
+            { value: 'add', label: 'Add' },
+            { value: 'take', label: 'Deduct' },
           ]}
           value={way}
           onChange={(value) => change({ way: value as Way })}
@@ -92,13 +92,11 @@ export function CreditForm({ user }: { user: User }) {
         {rest && (
           <Box>
             <ErrorNotice
-              title={isUnknown ? 'It is not known whether this was booked' : 'The balance was not changed'}
+              title={isUnknown ? 'Could not confirm the change' : 'Could not change the balance'}
               error={credit.error}
             />
             {isUnknown && (
-              <Text mt="xs">
-                See whether it stands among the transactions, or send it again as it is: it is booked once.
-              </Text>
+              <Text mt="xs">Check the transactions, or submit again without changes: it is applied only once.</Text>
             )}
           </Box>
         )}
@@ -119,7 +117,7 @@ export function CreditForm({ user }: { user: User }) {
             error={own.amountUsd ?? (fields['amountUsd'] && (obstacle ?? fields['amountUsd']))}
           />
           <TextInput
-            label="Reason, which the user sees"
+            label="Reason (visible to the user)"
             name="reason"
             autoComplete="off"
             placeholder={way === 'add' ? 'For example: invoice 2041' : 'For example: correction of a credit'}
@@ -135,29 +133,29 @@ export function CreditForm({ user }: { user: User }) {
         <AfterIt user={user} way={way} units={isUnknown ? undefined : units} obstacle={obstacle} />
         <Group justify="flex-end">
           <Button type="submit" loading={credit.isPending}>
-            {way === 'add' ? 'Credit the balance' : 'Take from the balance'}
+            {way === 'add' ? 'Add credit' : 'Deduct credit'}
           </Button>
         </Group>
       </Stack>
       <Modal
         opened={isAsking}
         onClose={() => setAsking(false)}
-        title={`Take ${usdText(input.amountUsd.replace('-', ''))} away?`}
+        title={`Deduct ${usdText(input.amountUsd.replace('-', ''))}?`}
       >
         <Text>
-          It is taken from the balance of {user.email}, who sees it with the reason “{input.reason}”.
+          This reduces the balance of {user.email}, who sees the reason “{input.reason}”.
         </Text>
         <Group justify="flex-end" mt="md" gap="xs">
           <Button variant="default" onClick={() => setAsking(false)} data-autofocus>
             Cancel
           </Button>
           <Button color="red" onClick={take}>
-            Take it away
+            Deduct
           </Button>
         </Group>
       </Modal>
       <FoldedAdminSnippets
-        summary="The same from code"
+        summary="Show code"
         request={{
           method: 'POST',
           path: `/api/users/${encodeURIComponent(user.id)}/credit`,
@@ -178,11 +176,11 @@ function obstacleOf(user: User, units: number): string | undefined {
   const balance = usdUnits(user.balanceUsd)
   const held = usdUnits(user.heldUsd)
   if (balance + units > balanceMax) {
-    return `At most ${usdText(formatUsd(balanceMax - balance))} can be added: a balance holds up to ${usdText(formatUsd(balanceMax))}.`
+    return `You can add at most ${usdText(formatUsd(balanceMax - balance))}: the maximum balance is ${usdText(formatUsd(balanceMax))}.`
   }
   if (balance + units >= held) return undefined
-  const most = `At most ${usdText(formatUsd(balance - held))} can be taken`
-  return held === 0 ? `${most}.` : `${most}: running chats hold ${usdText(user.heldUsd)}.`
+  const most = `You can deduct at most ${usdText(formatUsd(balance - held))}`
+  return held === 0 ? `${most}.` : `${most}: ${usdText(user.heldUsd)} is reserved by chats.`
 }
 
 type AfterItProps = { user: User; way: Way; units: number | undefined; obstacle: string | undefined }
@@ -197,9 +195,9 @@ function AfterIt({ user, way, units, obstacle }: AfterItProps) {
         <dd>
           <Money usd={user.balanceUsd} />
         </dd>
-        <dt>{way === 'add' ? 'Credit' : 'Taken away'}</dt>
+        <dt>{way === 'add' ? 'Credit' : 'Deducted'}</dt>
         <dd>{units === undefined ? '–' : <Money usd={formatUsd(units)} withPlus />}</dd>
-        <dt className={classes.total}>Balance after it</dt>
+        <dt className={classes.total}>Balance after</dt>
         <dd className={classes.total} aria-live="polite" data-testid="balance-after">
           {after === undefined ? '–' : <Money usd={formatUsd(after)} {...(obstacle && { c: 'red' })} />}
         </dd>

@@ -53,7 +53,7 @@ export function EmailSearch({ label }: { label: string }) {
           text !== '' && (
             <CloseButton
               size="sm"
-              aria-label="Clear the search"
+              aria-label="Clear search"
               onClick={() => {
                 sendSoon.cancel()
                 setText('')

@@ -21,36 +21,34 @@ export function PasswordLinkButton({ user: { email, id: userId, isSuspended } }:
   return (
     <>
       <Button size="xs" variant="default" onClick={start}>
-        Make a password link
+        Create password link
       </Button>
       <Modal
         opened={isOpen}
         onClose={close}
         closeOnClickOutside={!make.data}
         closeOnEscape={!make.data}
-        title={make.data ? 'Pass on the link' : `A password link for ${email}`}
+        title={make.data ? 'Share the link' : `Password link for ${email}`}
         size="lg"
       >
         {make.data ? (
           <LinkOnce link={make.data} email={email} onDone={close}>
-            The old password and all browser logins of the account end when the new password is set, not before.
+            The old password and all logins keep working until the new password is set.
           </LinkOnce>
         ) : (
           <Stack gap="md">
             <Text>
-              Whoever opens the link sets a new password for {email} and is logged in. It is valid for a day and works
-              once. An earlier link that was not used ends.
+              Anyone with the link can set a new password for {email} and log in. It works once and expires after a day.
+              It replaces any earlier link.
             </Text>
-            {isSuspended && (
-              <Text>The account is suspended: the link does not work until the suspension has ended.</Text>
-            )}
-            {make.error && <ErrorNotice title="No link was made" error={make.error} />}
+            {isSuspended && <Text>The account is suspended. The link does not work until you unsuspend it.</Text>}
+            {make.error && <ErrorNotice title="Could not create the link" error={make.error} />}
             <Group justify="flex-end" gap="xs">
               <Button variant="default" onClick={close}>
                 Cancel
               </Button>
               <Button loading={make.isPending} onClick={() => make.mutate()} data-autofocus>
-                Make the link
+                Create link
               </Button>
             </Group>
           </Stack>

@@ -20,7 +20,7 @@ export function UserAccess({ user, isOwn }: { user: User; isOwn: boolean }) {
     if (isOwn) navigate('/')
     keepUser(next)
     if (isOwn) void queryClient.invalidateQueries({ queryKey: accountKey })
-    notifyDone(next.isAdmin ? `${email} is an admin.` : `${email} is no longer an admin.`)
+    notifyDone(next.isAdmin ? `${email} is now an admin.` : `${email} is no longer an admin.`)
   }
   const changeSuspension = async () => {
     const next = await client.users.update({ userId, isSuspended: !isSuspended })
@@ -31,25 +31,21 @@ export function UserAccess({ user, isOwn }: { user: User; isOwn: boolean }) {
   return (
     <Panel title="Access">
       <Action title="Password" button={<PasswordLinkButton user={user} />} state="password">
-        A link by which {isOwn ? 'you set' : 'the person sets'} a new password.
+        A link for {isOwn ? 'you' : 'the user'} to set a new password.
       </Action>
       <Action
         title="Admin"
         button={<AdminButton key={String(isAdmin)} {...{ user, isOwn }} onConfirm={changeAdmin} />}
         state={String(isAdmin)}
       >
-        {isAdmin
-          ? 'Manages users and their money, invites people, and sees how the service is doing.'
-          : 'May not manage other users.'}
+        {isAdmin ? 'Can manage users, balances and invitations, and see system health.' : 'Cannot manage other users.'}
       </Action>
       <Action
         title="Suspension"
         button={<SuspendButton key={String(isSuspended)} {...{ user, isOwn }} onConfirm={changeSuspension} />}
         state={String(isSuspended)}
       >
-        {isSuspended
-          ? 'Suspended: nothing works for this account, neither a login nor a key.'
-          : 'Not suspended: logins and keys work.'}
+        {isSuspended ? 'Suspended: logins and API keys do not work.' : 'Not suspended: logins and API keys work.'}
       </Action>
     </Panel>
   )

@@ -12,12 +12,12 @@ export function UserBalance({ user }: { user: User }) {
       <Figures
         of={[
           { name: 'Balance', value: <Money usd={balanceUsd} /> },
-          { name: 'Held by running chats', value: <Money usd={heldUsd} /> },
-          { name: 'Free to spend', value: <Money usd={subtractUsd(balanceUsd, heldUsd)} /> },
+          { name: 'Reserved by chats', value: <Money usd={heldUsd} /> },
+          { name: 'Available', value: <Money usd={subtractUsd(balanceUsd, heldUsd)} /> },
           ...(owedUsd === '0.0000'
             ? []
-            : [{ name: 'Owed', value: <Money usd={owedUsd} c="red" />, note: 'Payments that were taken back' }]),
-          { name: 'Written off ever', value: <Money usd={writtenOffUsd} />, note: 'Used by chats, beyond the balance' },
+            : [{ name: 'Owed', value: <Money usd={owedUsd} c="red" />, note: 'Refunded or disputed payments' }]),
+          { name: 'Total written off', value: <Money usd={writtenOffUsd} />, note: 'Chat usage beyond the balance' },
         ]}
       />
       <CreditForm user={user} />

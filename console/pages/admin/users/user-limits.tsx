@@ -11,9 +11,9 @@ import { FoldedAdminSnippets } from '../admin-snippets.tsx'
 import { keepUser } from './keep-user.ts'
 
 const counts = [
-  ['executionsPerMinute', 'Executions a minute'],
-  ['tasksAtWork', 'Tasks at work'],
-  ['tasksWaiting', 'Tasks waiting'],
+  ['executionsPerMinute', 'Executions per minute'],
+  ['tasksAtWork', 'Running tasks'],
+  ['tasksWaiting', 'Queued tasks'],
 ] as const
 
 type Draft = Record<'plan' | 'spendPerDayUsd' | 'agents' | (typeof counts)[number][0], string>
@@ -27,7 +27,7 @@ export function UserLimits({ user }: { user: User }) {
     onSuccess: (next) => {
       keepUser(next)
       setDraft(draftOf(next))
-      notifyDone(`The limits of ${next.email} are changed.`)
+      notifyDone(`Limits of ${next.email} saved.`)
     },
   })
   const { fields, rest } = fieldErrors(update.error, [
@@ -54,23 +54,21 @@ export function UserLimits({ user }: { user: User }) {
     <Panel title="Plan and limits">
       <form onSubmit={submit} noValidate>
         <Stack gap="md">
-          <Text>
-            A field that is empty leaves the limit of the plan. What is under way goes on within the new ones.
-          </Text>
-          {rest && <ErrorNotice title="The limits were not changed" error={update.error} />}
-          {fieldOf('plan', 'Plan', 'Its name in the configuration; empty for the default plan')}
+          <Text>Leave a field empty to use the plan's limit. Changes take effect immediately.</Text>
+          {rest && <ErrorNotice title="Could not save the limits" error={update.error} />}
+          {fieldOf('plan', 'Plan', 'Plan name from the configuration. Leave empty for the default plan.')}
           {counts.map(([name, label]) => fieldOf(name, label))}
-          {fieldOf('spendPerDayUsd', 'May spend a day, in USD')}
-          {fieldOf('agents', 'Only these agents', 'Their ids with commas between them')}
+          {fieldOf('spendPerDayUsd', 'Spend per day in USD')}
+          {fieldOf('agents', 'Allowed agents', 'Comma-separated agent IDs.')}
           <Group justify="flex-end">
             <Button type="submit" loading={update.isPending}>
-              Change the limits
+              Save limits
             </Button>
           </Group>
         </Stack>
       </form>
       <FoldedAdminSnippets
-        summary="The same from code"
+        summary="Show code"
         request={{ method: 'PATCH', path: `/api/users/${encodeURIComponent(userId)}`, body }}
         call={{ method: 'users.update', input, result: 'user' }}
       />

@@ -58,7 +58,7 @@ export function UserPage() {
                 <Panel title="Account">
                   <KeyValueList
                     rows={[
-                      ['User id', <CopyText key="id" value={known.id} what="the user id" />],
+                      ['User ID', <CopyText key="id" value={known.id} what="user ID" />],
                       ...(known.externalId === null ? [] : [externalIdRow(known.externalId)]),
                       ['Created', <TimeText key="created" at={known.createdAt} isExact />],
                     ]}
@@ -68,7 +68,7 @@ export function UserPage() {
                 <UserAccess user={known} isOwn={known.id === ownId} />
               </Stack>
             </div>
-            <Panel title="From code">
+            <Panel title="Code examples">
               <AdminSnippets
                 request={{ method: 'GET', path: `/api/users/${encodeURIComponent(known.id)}` }}
                 call={{ method: 'users.get', input: { userId: known.id }, result: 'user' }}
@@ -86,9 +86,9 @@ function UnknownUser({ userId }: { userId: string }) {
     <>
       <PageHeader title="User not found" back={back} />
       <Text>
-        Nobody has the id {userId}.{' '}
+        No user has the ID {userId}.{' '}
         <PageLink href="/admin/users" underline="always">
-          Search the users by email
+          Search users by email
         </PageLink>
       </Text>
     </>
@@ -104,7 +104,7 @@ function BlockNotice({ user }: { user: User }) {
     mutationFn: () => client.users.unblock({ userId: user.id }),
     onSuccess: (next) => {
       keepUser(next)
-      notifyDone(`The block of ${next.email} is lifted.`)
+      notifyDone(`${next.email} unblocked.`)
       focusHeading()
     },
   })
@@ -118,13 +118,13 @@ function BlockNotice({ user }: { user: User }) {
     >
       {isBlocked && (
         <Text>
-          New tasks of this account are refused until <TimeText at={blockedUntil!} isExact />; chats and reading go on.
-          Unblocking lets tasks run again at once, and forgets the failures that were counted so far.
+          New tasks of this account are rejected until <TimeText at={blockedUntil!} isExact />. Chats still work.
+          Unblocking allows tasks immediately and resets the failure count.
         </Text>
       )}
       {hasBlockedConnectors && (
         <Text>
-          A task failed after it had called a connector, so new tasks with connectors are refused until{' '}
+          A task failed after calling a connector, so new tasks with connectors are rejected until{' '}
           <TimeText at={connectorsBlockedUntil!} isExact />. Unblocking allows them again.
         </Text>
       )}
@@ -138,11 +138,11 @@ function BlockNotice({ user }: { user: User }) {
       >
         Unblock
       </Button>
-      {unblock.error && <ErrorNotice title="The block stands" error={unblock.error} />}
+      {unblock.error && <ErrorNotice title="Could not unblock the account" error={unblock.error} />}
     </Alert>
   )
 }
 
 function externalIdRow(externalId: string): [string, ReactNode] {
-  return ["The product's id", <CopyText key="external" value={externalId} what="the product's id of the user" />]
+  return ['External ID', <CopyText key="external" value={externalId} what="external ID" />]
 }

@@ -40,21 +40,21 @@ export function UserTransactions({ userId }: { userId: string }) {
       <QueryState
         query={transactions}
         isEmpty={({ total }) => total === 0}
-        empty={<Text c="dimmed">None yet. A credit, and whatever the user runs, is listed here.</Text>}
+        empty={<Text c="dimmed">No transactions yet.</Text>}
       >
         {({ total, transactions: rows }) => (
           <div aria-busy={isStale} className={isStale ? classes.stale : undefined}>
             {rows.length === 0 ? (
               <PastEnd what="transactions" onFirst={() => setOffset(0)} />
             ) : (
-              <DataTable caption="Transactions of the user" columns={columns} rows={rows} rowKey={({ id }) => id} />
+              <DataTable caption="User transactions" columns={columns} rows={rows} rowKey={({ id }) => id} />
             )}
             <Pager what="transactions" total={total} limit={limit} offset={offset} onChange={setOffset} />
           </div>
         )}
       </QueryState>
       <FoldedAdminSnippets
-        summary="The same from code"
+        summary="Show code"
         request={{ method: 'GET', path: `/api/users/${encodeURIComponent(userId)}/transactions?${query}` }}
         call={{ method: 'users.transactions', input, result: 'page' }}
       />
@@ -87,7 +87,7 @@ const columns: Column<Transaction>[] = [
   },
   {
     id: 'when',
-    label: 'When',
+    label: 'Date',
     align: 'right',
     cell: ({ createdAt }) => (
       <span className={classes.nowrap}>

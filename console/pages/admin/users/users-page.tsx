@@ -45,22 +45,22 @@ export function UsersPage() {
             Show all users
           </Button>
           <Button component={RouterLink} href={inviteHref}>
-            Invite a person
+            Invite user
           </Button>
         </Group>
       }
     >
-      Search for any part of the address, or invite the person.
+      Search for any part of the address, or invite the user.
     </EmptyState>
   )
   return (
     <>
       <PageHeader
         title="Users"
-        description="Everyone who has an account here, in the order in which they came."
+        description="All accounts, oldest first."
         actions={
           <Button component={RouterLink} href={inviteHref} leftSection={<PlusIcon aria-hidden />}>
-            Invite a person
+            Invite user
           </Button>
         }
       />
@@ -82,7 +82,7 @@ export function UsersPage() {
             )}
           </QueryState>
         </Box>
-        <Panel title="From code">
+        <Panel title="Code examples">
           <AdminSnippets
             request={{ method: 'GET', path: `/api/users?${new URLSearchParams(toQuery(input))}` }}
             call={{ method: 'users.list', input, result: 'page' }}
@@ -118,11 +118,11 @@ function columnsOf(ownId: string | undefined): Column<User>[] {
         </>
       ),
     },
-    { id: 'state', label: 'State', cell: (user) => <UserStates user={user} isOwn={user.id === ownId} /> },
+    { id: 'state', label: 'Status', cell: (user) => <UserStates user={user} isOwn={user.id === ownId} /> },
     { id: 'balance', label: 'Balance', align: 'right', cell: ({ balanceUsd }) => <Money usd={balanceUsd} /> },
     {
       id: 'held',
-      label: 'Held',
+      label: 'Reserved',
       align: 'right',
       cell: ({ heldUsd }) => <RareMoney usd={heldUsd} />,
     },
