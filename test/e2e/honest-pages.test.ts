@@ -20,15 +20,15 @@ testConsole(
     await page.getByRole('form', { name: 'Add credit' }).waitFor()
     for (const path of ['/', '/billing', '/agents']) {
       await opened.open(path)
-      expect(await page.getByRole('main').innerText(), path).not.toMatch(/administrator/)
+      expect(await page.getByRole('main').innerText(), path).not.toMatch(/\badmin\b/)
     }
     opened.allow(/status of 403/)
     await opened.open('/agents/text?endpoint=text.summarize')
     await page.getByLabel('Text').first().fill('One sentence.')
     await page.getByRole('button', { name: /^Run/ }).click()
-    const notice = page.getByRole('alert').filter({ hasText: 'balance is too low' })
+    const notice = page.getByRole('alert').filter({ hasText: 'Insufficient balance' })
     await notice.getByRole('link', { name: 'Add credit' }).waitFor()
-    expect(await notice.innerText()).not.toMatch(/administrator/)
+    expect(await notice.innerText()).not.toMatch(/\badmin\b/)
   },
   { payments: stub.settings, balanceUsd: '0' },
 )
@@ -100,7 +100,7 @@ testConsole(
     await choose('Canceled')
     await page.getByRole('table').getByText('Canceled').waitFor()
     await opened.open('/')
-    await page.getByText('None failed').waitFor()
+    await page.getByText('No failures').waitFor()
     await opened.check('overview-canceled')
     const { tasks } = (await service.get('/api/tasks', key)).body as { tasks: object[] }
     expect(tasks).toMatchObject([{ id: taskId, status: 'failed', errorCode: 'CANCELED' }])
@@ -120,7 +120,7 @@ testConsole('no cell of the keys lies over another, and no button is cut off', a
   }
   expect((await service.post('/api/keys', draft, { key })).status).toBe(200)
   const page = await opened.open('/settings/keys')
-  await page.getByRole('table', { name: 'Keys that work' }).waitFor()
+  await page.getByRole('table', { name: 'Active API keys' }).waitFor()
   for (const width of [1024, 1280, 1440, 1920]) {
     await page.setViewportSize({ width, height: 900 })
     const faults = await page.evaluate(() => {

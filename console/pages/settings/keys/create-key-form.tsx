@@ -17,11 +17,11 @@ const never = 'never'
 const other = 'other'
 const lives = [
   { value: never, label: 'Never' },
-  { value: '7', label: 'In 7 days' },
-  { value: '30', label: 'In 30 days' },
-  { value: '90', label: 'In 90 days' },
-  { value: '365', label: 'In a year' },
-  { value: other, label: 'In another number of days' },
+  { value: '7', label: '7 days' },
+  { value: '30', label: '30 days' },
+  { value: '90', label: '90 days' },
+  { value: '365', label: '1 year' },
+  { value: other, label: 'Custom' },
 ]
 const daysMax = 3650
 
@@ -48,8 +48,8 @@ export function CreateKeyForm({ onCancel }: { onCancel: () => void }) {
   const submit = (event: FormEvent) => {
     event.preventDefault()
     const errors = {
-      ...(input.name === '' && { name: 'Say what the key is for' }),
-      ...(scopes.length === 0 && { scopes: 'Choose at least one' }),
+      ...(input.name === '' && { name: 'Enter a name' }),
+      ...(scopes.length === 0 && { scopes: 'Select at least one' }),
       ...limitErrors(limits),
       ...(days !== undefined && !isDays(days) && { expiresInDays: `Enter a whole number from 1 to ${daysMax}` }),
     }
@@ -60,10 +60,10 @@ export function CreateKeyForm({ onCancel }: { onCancel: () => void }) {
   return (
     <form ref={form} onSubmit={submit} noValidate>
       <Stack gap="md">
-        {rest && <ErrorNotice title="The key was not created" error={create.error} />}
+        {rest && <ErrorNotice title="Could not create the API key" error={create.error} />}
         <TextInput
           label="Name"
-          description="What the key is for, such as the program that uses it"
+          description="For example, the program that uses the key"
           maxLength={100}
           autoComplete="off"
           data-autofocus
@@ -76,7 +76,7 @@ export function CreateKeyForm({ onCancel }: { onCancel: () => void }) {
         />
         <Checkbox.Group
           label="Scopes"
-          description="Give a key no more than its program needs"
+          description="Select only what the program needs"
           value={scopes}
           onChange={(values) => {
             setScopes(values as KeyScope[])
@@ -135,7 +135,7 @@ export function CreateKeyForm({ onCancel }: { onCancel: () => void }) {
             Cancel
           </Button>
           <Button type="submit" loading={create.isPending}>
-            Create the key
+            Create API key
           </Button>
         </Group>
       </Stack>

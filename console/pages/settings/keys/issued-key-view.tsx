@@ -24,10 +24,10 @@ export function IssuedKeyView({ issued: { created, replaced }, isLeaving, onStay
   return (
     <Stack gap="md">
       <Text>
-        This is the only time that the key is shown. Copy it now, and keep it where your other secrets are: whoever has
-        it acts for your account.
+        Copy this key now and store it securely. You will not see it again. Anyone with the key can act for your
+        account.
       </Text>
-      <SecretBox value={created.key} label="The new key" what="the key" />
+      <SecretBox value={created.key} label="New API key" what="API key" />
       {replaced && (
         <Text>
           {Date.parse(replaced.endsAt) - Date.parse(created.createdAt) < 1000 ? (
@@ -40,17 +40,17 @@ export function IssuedKeyView({ issued: { created, replaced }, isLeaving, onStay
         </Text>
       )}
       <Box>
-        <Text mb={6}>For the commands and programs of the console, set it in your shell:</Text>
+        <Text mb={6}>To run the code examples in this console, set the key in your shell:</Text>
         <CodeBlock
           code={`export ERRAND_API_KEY='${created.key}'`}
-          label="The key for a shell"
-          what="the line for a shell"
+          label="Shell command with the key"
+          what="shell command"
         />
       </Box>
       <TryIt token={created.key} scopes={created.scopes} />
       {created.scopes.includes('execute') && <McpClient token={created.key} />}
       <Group justify="flex-end">
-        <Button onClick={onStored}>I have stored it</Button>
+        <Button onClick={onStored}>I have stored the key</Button>
       </Group>
     </Stack>
   )
@@ -62,14 +62,14 @@ function Leaving({ onStay, onLeave }: { onStay: () => void; onLeave: () => void 
   return (
     <Stack gap="md">
       <Alert color="yellow" variant="light" role="alert" title="Have you stored the key?">
-        Once closed, it cannot be shown again. A key that is lost has to be revoked and replaced.
+        You cannot see the key again. If you lose it, revoke it and create another.
       </Alert>
       <Group justify="flex-end" gap="xs">
         <Button variant="default" onClick={onLeave}>
-          Close without the key
+          Close anyway
         </Button>
         <Button onClick={onStay} ref={stay}>
-          Back to the key
+          Back to key
         </Button>
       </Group>
     </Stack>
@@ -81,11 +81,11 @@ function McpClient({ token }: { token: string }) {
   const server = { url: `${location.origin}/mcp`, headers: { Authorization: `Bearer ${token}` } }
   return (
     <Box>
-      <Text mb={6}>Use it from an MCP client, such as Claude or an editor, where agents are then tools:</Text>
+      <Text mb={6}>To use agents as tools in an MCP client, such as Claude or an editor:</Text>
       <CodeBlock
         code={JSON.stringify({ mcpServers: { errand: server } }, null, 2)}
-        label="The key for an MCP client"
-        what="the settings for an MCP client"
+        label="MCP client settings"
+        what="MCP client settings"
       />
     </Box>
   )
@@ -101,7 +101,7 @@ function TryIt({ token, scopes }: { token: string; scopes: readonly KeyScope[] }
   })
   const talker = agents.data?.agents.find(({ chat }) => chat !== null)
   const header = `-H 'Authorization: Bearer ${token}'`
-  if (isForRunningOnly && agents.isPending) return <Skeleton height={80} aria-label="Loading the command" />
+  if (isForRunningOnly && agents.isPending) return <Skeleton height={80} aria-label="Loading command" />
   if (isForRunningOnly && !talker) return null
   const lines = isForRunningOnly
     ? [
@@ -113,8 +113,8 @@ function TryIt({ token, scopes }: { token: string; scopes: readonly KeyScope[] }
     : [`curl '${location.origin}${scopes.includes('read') ? '/api/account' : '/api/keys'}'`, header]
   return (
     <Box>
-      <Text mb={6}>Try it{isForRunningOnly && ' by beginning a session, which is free'}:</Text>
-      <CodeBlock code={lines.join(' \\\n  ')} label="A command with the new key" what="the command" />
+      <Text mb={6}>Try the key{isForRunningOnly && ' by creating a session, which is free'}:</Text>
+      <CodeBlock code={lines.join(' \\\n  ')} label="Command with the new key" what="command" />
     </Box>
   )
 }

@@ -34,7 +34,7 @@ export function KeyDialog({ request, isOpen, onClose }: KeyDialogProps) {
     setStored(false)
     setLeaving(false)
   }
-  const title = issued ? 'Store the new key' : titleOf(request)
+  const title = issued ? 'Store the API key' : titleOf(request)
   return (
     <Modal
       opened={isOpen || (issued !== undefined && !isStored)}
@@ -59,5 +59,5 @@ export function KeyDialog({ request, isOpen, onClose }: KeyDialogProps) {
 
 function titleOf(request: KeyRequest | undefined): string {
   if (request?.kind === 'rotate') return `Rotate ${request.of.name}`
-  return request?.kind === 'limit' ? `Limits of ${request.of.name}` : 'Create a key'
+  return request?.kind === 'limit' ? `Limits of ${request.of.name}` : 'Create API key'
 }

@@ -13,8 +13,8 @@ export function KeyLimitFields({ draft, errorOf, onChange }: KeyLimitFieldsProps
     <>
       <Group align="flex-start" grow>
         <TextInput
-          label="May spend"
-          description="USD; empty for no limit"
+          label="Spend limit"
+          description="In USD. Leave empty for no limit."
           inputMode="decimal"
           leftSection="$"
           autoComplete="off"
@@ -24,8 +24,8 @@ export function KeyLimitFields({ draft, errorOf, onChange }: KeyLimitFieldsProps
           error={errorOf('limitUsd')}
         />
         <NativeSelect
-          label="In each period"
-          description="Of UTC; then it begins anew"
+          label="Period"
+          description="Resets at midnight UTC."
           data={resets.map(({ label, value }) => ({ label, value }))}
           value={draft.limitReset}
           onChange={(event) => change({ limitReset: event.currentTarget.value as LimitReset })}
@@ -33,8 +33,8 @@ export function KeyLimitFields({ draft, errorOf, onChange }: KeyLimitFieldsProps
         />
       </Group>
       <TextInput
-        label="Executions a minute"
-        description="Tasks and chats; empty for those of the account"
+        label="Executions per minute"
+        description="Tasks and chat messages. Leave empty for the account limit."
         inputMode="numeric"
         autoComplete="off"
         maxLength={6}
@@ -43,8 +43,8 @@ export function KeyLimitFields({ draft, errorOf, onChange }: KeyLimitFieldsProps
         error={errorOf('executionsPerMinute')}
       />
       <TextInput
-        label="Only for these agents"
-        description="Their ids with commas between them; empty for all"
+        label="Allowed agents"
+        description="Comma-separated agent IDs. Leave empty for all agents."
         autoComplete="off"
         value={draft.agents}
         onChange={(event) => change({ agents: event.currentTarget.value })}

@@ -18,7 +18,7 @@ export function KeyLimitsForm({ of, onClose }: { of: Key; onClose: () => void })
   const update = useMutation({
     mutationFn: () => client.keys.update(input),
     onSuccess: () => {
-      notifyDone(`The limits of ${of.name} are changed.`)
+      notifyDone(`Limits of ${of.name} saved.`)
       void queryClient.invalidateQueries({ queryKey: ['keys'] })
       onClose()
     },
@@ -34,10 +34,9 @@ export function KeyLimitsForm({ of, onClose }: { of: Key; onClose: () => void })
   return (
     <form ref={form} onSubmit={submit} noValidate>
       <Stack gap="md">
-        {rest && <ErrorNotice title="The limits were not changed" error={update.error} />}
+        {rest && <ErrorNotice title="Could not save the limits" error={update.error} />}
         <Text>
-          They hold from the next request on, also for keys that took the place of …{of.hint} by rotation. Chats under
-          way go on within them.
+          Limits take effect with the next request, also for rotated copies of …{of.hint} and for chats in progress.
         </Text>
         <KeyLimitFields
           draft={draft}
@@ -56,7 +55,7 @@ export function KeyLimitsForm({ of, onClose }: { of: Key; onClose: () => void })
             Cancel
           </Button>
           <Button type="submit" loading={update.isPending}>
-            Change the limits
+            Save limits
           </Button>
         </Group>
       </Stack>

@@ -10,6 +10,6 @@ export function keyState({ revokedAt, expiresAt, rotationDue }: Key, now: number
   const leftMs = expiresAt === null ? Infinity : Date.parse(expiresAt) - now
   if (leftMs <= 0) return { hasEnded: true, status: 'expired' }
   if (leftMs <= soonMs) return { hasEnded: false, status: 'warning', label: 'Expires soon' }
-  if (rotationDue) return { hasEnded: false, status: 'warning', label: 'Rotate it' }
+  if (rotationDue) return { hasEnded: false, status: 'warning', label: 'Rotation due' }
   return { hasEnded: false, status: 'active' }
 }

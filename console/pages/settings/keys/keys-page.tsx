@@ -29,7 +29,7 @@ export function KeysPage() {
   }
   const createButton = (
     <Button leftSection={<PlusIcon aria-hidden />} onClick={() => ask({ kind: 'create' })}>
-      Create a key
+      Create API key
     </Button>
   )
   const path = `/api/keys?state=live&limit=${limit}${offset === 0 ? '' : `&offset=${offset}`}`
@@ -37,7 +37,7 @@ export function KeysPage() {
     <>
       <PageHeader
         title="API keys"
-        description="With a key your programs act for this account, as far as its scopes allow."
+        description="Use API keys to call Errand from your code. Scopes limit what a key can do."
         actions={createButton}
       />
       <Stack gap="lg">
@@ -45,8 +45,8 @@ export function KeysPage() {
           query={live}
           isEmpty={({ total }) => total === 0 && ended.data?.total === 0}
           empty={
-            <EmptyState title="No keys yet" action={createButton}>
-              Create one to run tasks and chats from your own code or from a command line.
+            <EmptyState title="No API keys yet" action={createButton}>
+              Create one to run tasks and chats from your code or the command line.
             </EmptyState>
           }
         >
@@ -67,7 +67,7 @@ export function KeysPage() {
               <div>
                 <EndedKeys keys={keys} />
                 <Pager
-                  what="ended keys"
+                  what="revoked and expired keys"
                   total={total}
                   limit={limit}
                   offset={endedOffset}
@@ -77,7 +77,7 @@ export function KeysPage() {
             )
           }
         </QueryState>
-        <Panel title="From code">
+        <Panel title="Code examples">
           <Snippets
             request={{ method: 'GET', path }}
             call={{

@@ -10,11 +10,11 @@ import { setIssuedKey } from './issued-key.ts'
 
 const day = 86_400
 const overlaps = [
-  { value: '0', label: 'Not at all: it ends now' },
-  { value: '3600', label: 'For an hour' },
-  { value: String(day), label: 'For a day' },
-  { value: String(7 * day), label: 'For 7 days' },
-  { value: String(30 * day), label: 'For 30 days' },
+  { value: '0', label: 'Expires immediately' },
+  { value: '3600', label: '1 hour' },
+  { value: String(day), label: '1 day' },
+  { value: String(7 * day), label: '7 days' },
+  { value: String(30 * day), label: '30 days' },
 ]
 
 /** Replaces a key. The new key then waits in `useIssuedKey`. */
@@ -38,13 +38,10 @@ export function RotateKeyForm({ of, onCancel }: { of: Key; onCancel: () => void 
   return (
     <form onSubmit={submit}>
       <Stack gap="md">
-        {rotate.error && <ErrorNotice title="The key was not rotated" error={rotate.error} />}
-        <Text>
-          A new key with the same name and scopes takes the place of …{of.hint}. Put it where the old one is used while
-          both work.
-        </Text>
+        {rotate.error && <ErrorNotice title="Could not rotate the key" error={rotate.error} />}
+        <Text>A new key with the same name and scopes replaces …{of.hint}. Both work until the old key expires.</Text>
         <NativeSelect
-          label="How long the old key goes on working"
+          label="Old key expires after"
           data={overlaps}
           data-autofocus
           value={overlap}
@@ -63,7 +60,7 @@ export function RotateKeyForm({ of, onCancel }: { of: Key; onCancel: () => void 
             Cancel
           </Button>
           <Button type="submit" loading={rotate.isPending}>
-            Rotate the key
+            Rotate key
           </Button>
         </Group>
       </Stack>
