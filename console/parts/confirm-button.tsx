@@ -4,10 +4,9 @@ import { useMutation } from '@tanstack/react-query'
 import type { ReactNode } from 'react'
 import { ErrorNotice } from './error-notice.tsx'
 
-type ConfirmButtonProps = {
-  label: string
-  /** Distinguishes buttons with the same label, for example `Revoke the key deploy`. */
-  ariaLabel?: string
+type ConfirmDialogProps = {
+  isOpen: boolean
+  onClose: () => void
   /** The question, for example `Revoke this key?`. */
   title: string
   /** The consequences. */
@@ -20,35 +19,43 @@ type ConfirmButtonProps = {
   dismissLabel?: string
   /** Resolves when the action is done. A rejection is shown in the dialog, which stays open. */
   onConfirm: () => Promise<unknown>
+}
+
+type ConfirmButtonProps = Omit<ConfirmDialogProps, 'isOpen' | 'onClose'> & {
+  label: string
+  /** Distinguishes buttons with the same label, for example `Log out Firefox`. */
+  ariaLabel?: string
   buttonProps?: ButtonProps
 }
 
 /** Button for irreversible actions: asks for confirmation and shows errors. */
-export function ConfirmButton(props: ConfirmButtonProps) {
-  const { label, ariaLabel, title, children, confirmLabel, dismissLabel = 'Cancel', onConfirm, buttonProps } = props
+export function ConfirmButton({ label, ariaLabel, buttonProps, ...dialog }: ConfirmButtonProps) {
   const [isOpen, { open, close }] = useDisclosure()
-  const action = useMutation({ mutationFn: onConfirm, onSuccess: close })
-  const start = () => {
-    action.reset()
-    open()
-  }
   return (
     <>
-      <Button size="xs" variant="default" {...buttonProps} onClick={start} aria-label={ariaLabel}>
+      <Button size="xs" variant="default" {...buttonProps} onClick={open} aria-label={ariaLabel}>
         {label}
       </Button>
-      <Modal opened={isOpen} onClose={close} title={title}>
-        <Box mb="md">{children}</Box>
-        {action.error && <ErrorNotice error={action.error} />}
-        <Group justify="flex-end" mt="md" gap="xs">
-          <Button variant="default" onClick={close} data-autofocus>
-            {dismissLabel}
-          </Button>
-          <Button color="red" loading={action.isPending} onClick={() => action.mutate()}>
-            {confirmLabel}
-          </Button>
-        </Group>
-      </Modal>
+      <ConfirmDialog {...dialog} isOpen={isOpen} onClose={close} />
     </>
+  )
+}
+
+export function ConfirmDialog(props: ConfirmDialogProps) {
+  const { isOpen, onClose, title, children, confirmLabel, dismissLabel = 'Cancel', onConfirm } = props
+  const action = useMutation({ mutationFn: onConfirm, onSuccess: onClose })
+  return (
+    <Modal opened={isOpen} onClose={onClose} onExitTransitionEnd={action.reset} title={title}>
+      <Box mb="md">{children}</Box>
+      {action.error && <ErrorNotice error={action.error} />}
+      <Group justify="flex-end" mt="md" gap="xs">
+        <Button variant="default" onClick={onClose} data-autofocus>
+          {dismissLabel}
+        </Button>
+        <Button color="red" loading={action.isPending} onClick={() => action.mutate()}>
+          {confirmLabel}
+        </Button>
+      </Group>
+    </Modal>
   )
 }

@@ -1,6 +1,7 @@
 import type { Key } from '../../../../client/client.ts'
 import { parseUsd } from '../../../../server/kernel/money.ts'
 import { usdText } from '../../../parts/text/usd-text.ts'
+import { usdUnits } from '../../../parts/text/usd-units.ts'
 
 export type LimitReset = NonNullable<Key['limitReset']>
 
@@ -10,10 +11,10 @@ export type LimitsDraft = { limitUsd: string; limitReset: LimitReset; executions
 export const limitFields = ['limitUsd', 'limitReset', 'executionsPerMinute', 'agents'] as const
 
 export const resets: { value: LimitReset; label: string; text: string }[] = [
-  { value: 'never', label: 'In all', text: '' },
-  { value: 'day', label: 'A day', text: ' a day' },
-  { value: 'week', label: 'A week, from Monday', text: ' a week' },
-  { value: 'month', label: 'A month', text: ' a month' },
+  { value: 'never', label: 'Never resets', text: '' },
+  { value: 'day', label: 'Day', text: ' per day' },
+  { value: 'week', label: 'Week, from Monday', text: ' per week' },
+  { value: 'month', label: 'Month', text: ' per month' },
 ]
 
 export function draftOf(key?: Key): LimitsDraft {
@@ -32,8 +33,8 @@ export function limitErrors({
   const isAmount = limitUsd.trim() === '' || (parseUsd(limitUsd.trim()) ?? -1) >= 0
   const isCount = executionsPerMinute.trim() === '' || /^[1-9]\d{0,5}$/.test(executionsPerMinute.trim())
   return {
-    ...(!isAmount && { limitUsd: 'Enter an amount of USD with at most four decimals' }),
-    ...(!isCount && { executionsPerMinute: 'Enter a whole number from 1' }),
+    ...(!isAmount && { limitUsd: 'Enter an amount in USD with at most four decimals' }),
+    ...(!isCount && { executionsPerMinute: 'Enter a whole number, 1 or more' }),
   }
 }
 
@@ -57,4 +58,10 @@ export function spentText({ limitReset, limitUsd, usedUsd }: Key): string | unde
   if (limitUsd === null || usedUsd === null) return undefined
   const period = resets.find(({ value }) => value === limitReset)?.text ?? ''
   return `${usdText(usedUsd)} of ${usdText(limitUsd)}${period}`
+}
+
+/** Returns the used share of the spending limit, from 0 to 1. A limit of zero counts as used up. */
+export function spentShare({ limitUsd, usedUsd }: Key): number {
+  const limit = usdUnits(limitUsd ?? '0')
+  return limit === 0 ? 1 : Math.min(1, usdUnits(usedUsd ?? '0') / limit)
 }

@@ -1,18 +1,14 @@
-import { Alert, Button, Stack, Text, Title } from '@mantine/core'
+import { Alert, Progress, Stack, Text, Title } from '@mantine/core'
 import { ExclamationTriangleIcon } from '@radix-ui/react-icons'
 import type { Key } from '../../../../client/client.ts'
-import { client } from '../../../app/api-client.ts'
-import { queryClient } from '../../../app/query-client.ts'
-import { ConfirmButton } from '../../../parts/confirm-button.tsx'
 import { DataTable, type Column } from '../../../parts/data-table.tsx'
-import { notifyDone } from '../../../parts/notify.tsx'
 import { StatusBadge } from '../../../parts/status-badge.tsx'
 import { countText } from '../../../parts/text/count-text.ts'
 import { TimeText } from '../../../parts/text/time-text.tsx'
 import { useNow } from '../../../parts/hooks/use-now.ts'
-import { focusHeading } from '../../../parts/hooks/focus-heading.ts'
 import { describeScopes } from './key-scopes.ts'
-import { spentText } from './key-limits.ts'
+import { spentShare, spentText } from './key-limits.ts'
+import { KeyMenu } from './key-menu.tsx'
 import { keyState } from './key-state.ts'
 import classes from '../settings.module.css'
 
@@ -22,12 +18,12 @@ type LiveKeysProps = { keys: readonly Key[]; onRotate: (key: Key) => void; onLim
 export function LiveKeys({ keys, onLimit, onRotate }: LiveKeysProps) {
   const now = useNow()
   const due = keys.filter(({ rotationDue }) => rotationDue)
-  if (keys.length === 0) return <Text c="dimmed">No key works any more.</Text>
+  if (keys.length === 0) return <Text c="dimmed">No active API keys.</Text>
   return (
     <Stack gap="md" className={classes.keys}>
       {due.length > 0 && <RotationNotice due={due} />}
       <DataTable
-        caption="Keys that work"
+        caption="Active API keys"
         isWide
         columns={[...liveColumns(now), actionColumn({ onLimit, onRotate })]}
         rows={keys}
@@ -41,10 +37,10 @@ export function EndedKeys({ keys }: { keys: readonly Key[] }) {
   const now = useNow()
   return (
     <Stack gap="md" className={classes.keys}>
-      <Title order={2}>Revoked and expired</Title>
+      <Title order={2}>Revoked and expired keys</Title>
       <DataTable
         isWide
-        caption="Keys that have ended"
+        caption="Revoked and expired keys"
         columns={endedColumns(now)}
         rows={keys}
         rowKey={({ id }) => id}
@@ -57,8 +53,7 @@ function RotationNotice({ due }: { due: readonly Key[] }) {
   const title = due.length === 1 ? `${due[0]!.name} is older than 90 days` : `${due.length} keys are older than 90 days`
   return (
     <Alert color="yellow" variant="light" icon={<ExclamationTriangleIcon aria-hidden />} title={title}>
-      The longer a key is used, the more places know it. Rotate it: a new key takes its place, and the old one goes on
-      working until you have replaced it everywhere.
+      Rotate old keys regularly. The old key keeps working for a while, so you can replace it everywhere.
     </Alert>
   )
 }
@@ -86,17 +81,31 @@ const limitsColumn: Column<Key> = {
     return (
       <>
         {spent && <Text>{spent}</Text>}
+        {spent && <SpendBar of={key} />}
         {resetsAt !== null && (
           <Text size="sm" c="dimmed">
             resets <TimeText at={resetsAt} />
           </Text>
         )}
-        {executionsPerMinute !== null && <Text>{countText(executionsPerMinute)} executions a minute</Text>}
+        {executionsPerMinute !== null && <Text>{countText(executionsPerMinute)} executions per minute</Text>}
         {agents && <Text>Only {agents.join(', ')}</Text>}
       </>
     )
   },
 }
+function SpendBar({ of: key }: { of: Key }) {
+  const percent = Math.floor(100 * spentShare(key))
+  return (
+    <Progress.Root size="sm" my={4} className={classes.spend}>
+      <Progress.Section
+        value={percent}
+        color={percent >= 100 ? 'red' : percent >= 80 ? 'yellow' : 'brand'}
+        aria-label={`Spend of ${key.name}`}
+      />
+    </Progress.Root>
+  )
+}
+
 const createdColumn: Column<Key> = { id: 'created', label: 'Created', cell: ({ createdAt }) => <When at={createdAt} /> }
 const usedColumn: Column<Key> = {
   id: 'used',
@@ -107,7 +116,7 @@ const usedColumn: Column<Key> = {
 function stateColumn(now: number): Column<Key> {
   return {
     id: 'state',
-    label: 'State',
+    label: 'Status',
     cell: (key) => {
       const { status, label } = keyState(key, now)
       return <StatusBadge status={status} {...(label !== undefined && { label })} />
@@ -139,34 +148,8 @@ function actionColumn({ onLimit, onRotate }: Pick<LiveKeysProps, 'onLimit' | 'on
     label: 'Actions',
     isLabelHidden: true,
     align: 'right',
-    cell: (key) => (
-      <div className={classes.actions}>
-        <Button size="xs" variant="default" aria-label={`Limit the key ${key.name}`} onClick={() => onLimit(key)}>
-          Limits
-        </Button>
-        <Button size="xs" variant="default" aria-label={`Rotate the key ${key.name}`} onClick={() => onRotate(key)}>
-          Rotate
-        </Button>
-        <ConfirmButton
-          label="Revoke"
-          ariaLabel={`Revoke the key ${key.name}`}
-          title={`Revoke ${key.name}?`}
-          confirmLabel="Revoke the key"
-          onConfirm={() => revoke(key)}
-        >
-          The key …{key.hint} stops working with the next request that uses it. This cannot be undone. What it has
-          started goes on.
-        </ConfirmButton>
-      </div>
-    ),
+    cell: (key) => <KeyMenu of={key} onLimit={() => onLimit(key)} onRotate={() => onRotate(key)} />,
   }
-}
-
-async function revoke({ id, name }: Key): Promise<void> {
-  await client.keys.revoke({ keyId: id })
-  notifyDone(`${name} is revoked.`)
-  focusHeading()
-  await queryClient.invalidateQueries({ queryKey: ['keys'] })
 }
 
 function When({ at }: { at: string | null }) {

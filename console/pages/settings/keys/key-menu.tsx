@@ -1,0 +1,62 @@
+import { ActionIcon, Menu } from '@mantine/core'
+import { useDisclosure } from '@mantine/hooks'
+import { DotsHorizontalIcon } from '@radix-ui/react-icons'
+import { useRef } from 'react'
+import type { Key } from '../../../../client/client.ts'
+import { client } from '../../../app/api-client.ts'
+import { queryClient } from '../../../app/query-client.ts'
+import { ConfirmDialog } from '../../../parts/confirm-button.tsx'
+import { focusHeading } from '../../../parts/hooks/focus-heading.ts'
+import { notifyDone } from '../../../parts/notify.tsx'
+
+type KeyMenuProps = { of: Key; onLimit: () => void; onRotate: () => void }
+
+/** Actions for one key. */
+export function KeyMenu({ of: key, onLimit, onRotate }: KeyMenuProps) {
+  const button = useRef<HTMLButtonElement>(null)
+  const [isAsking, { open, close }] = useDisclosure()
+  // A dialog returns focus to what had it before. The menu would return it later, away from the dialog.
+  const choose = (action: () => void) => () => {
+    button.current?.focus()
+    action()
+  }
+  return (
+    <>
+      {/* Stays in the main landmark. The table would clip it. */}
+      <Menu
+        position="bottom-end"
+        width={150}
+        portalProps={{ target: 'main' }}
+        withInitialFocusPlaceholder={false}
+        returnFocus={false}
+      >
+        <Menu.Target>
+          <ActionIcon ref={button} variant="default" size={30} aria-label={`Actions for ${key.name}`}>
+            <DotsHorizontalIcon aria-hidden />
+          </ActionIcon>
+        </Menu.Target>
+        <Menu.Dropdown>
+          <Menu.Item onClick={choose(onLimit)}>Edit limits</Menu.Item>
+          <Menu.Item onClick={choose(onRotate)}>Rotate</Menu.Item>
+          <Menu.Item onClick={choose(open)}>Revoke</Menu.Item>
+        </Menu.Dropdown>
+      </Menu>
+      <ConfirmDialog
+        isOpen={isAsking}
+        onClose={close}
+        title={`Revoke ${key.name}?`}
+        confirmLabel="Revoke key"
+        onConfirm={() => revoke(key)}
+      >
+        The key …{key.hint} stops working immediately. Tasks it has started keep running. This cannot be undone.
+      </ConfirmDialog>
+    </>
+  )
+}
+
+async function revoke({ id, name }: Key): Promise<void> {
+  await client.keys.revoke({ keyId: id })
+  notifyDone(`${name} revoked.`)
+  focusHeading()
+  await queryClient.invalidateQueries({ queryKey: ['keys'] })
+}
