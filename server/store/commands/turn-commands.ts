@@ -38,7 +38,7 @@ type Row = {
   countedIn: CountedIn
   /** Cap of its session. */
   sessionMaxCost: Units | null
-  /** What its session has spent; null without a session. */
+  /** Spend of its session; null without a session. */
   spent: Units | null
 }
 
