@@ -193,7 +193,7 @@ export type ChatUsage = {
 }
 
 export type CheckedInvitation = {
-  /** `invitation` makes an account, `password` sets the password of one */
+  /** `invitation` creates an account, `password` sets the password of an existing one */
   kind: "invitation" | "password"
   email: string
   /** ISO 8601 UTC timestamp with milliseconds */
@@ -204,15 +204,15 @@ export type ClientToken = {
   id: string
   userId: string
   scopes: Array<"read" | "execute">
-  /** The agents that it runs; null for all */
+  /** Ids of the agents that the token can run; null for all */
   agents: string[] | null
-  /** The one session that it reaches */
+  /** The only session that the token can access */
   sessionId: string | null
-  /** The one task that it reaches */
+  /** The only task that the token can access */
   taskId: string | null
-  /** What may be spent with it in all */
+  /** Total amount that can be spent with the token; null for no cap */
   maxCostUsd: string | null
-  /** Whether it admits one execution only */
+  /** Whether the token allows only one execution */
   once: boolean
   /** ISO 8601 UTC timestamp with milliseconds */
   createdAt: string
@@ -270,39 +270,39 @@ export type CreatedClientToken = {
   id: string
   userId: string
   scopes: Array<"read" | "execute">
-  /** The agents that it runs; null for all */
+  /** Ids of the agents that the token can run; null for all */
   agents: string[] | null
-  /** The one session that it reaches */
+  /** The only session that the token can access */
   sessionId: string | null
-  /** The one task that it reaches */
+  /** The only task that the token can access */
   taskId: string | null
-  /** What may be spent with it in all */
+  /** Total amount that can be spent with the token; null for no cap */
   maxCostUsd: string | null
-  /** Whether it admits one execution only */
+  /** Whether the token allows only one execution */
   once: boolean
   /** ISO 8601 UTC timestamp with milliseconds */
   createdAt: string
   /** ISO 8601 UTC timestamp with milliseconds */
   expiresAt: string
   revokedAt: string | null
-  /** The client token itself, shown this once */
+  /** The client token itself, shown only once */
   token: string
 }
 
 export type CreatedInvitation = {
   id: string
-  /** `invitation` makes an account, `password` sets the password of one */
+  /** `invitation` creates an account, `password` sets the password of an existing one */
   kind: "invitation" | "password"
   email: string
   isAdmin: boolean
-  /** What the new account is credited with */
+  /** Initial credit of the new account */
   creditUsd: string
   /** ISO 8601 UTC timestamp with milliseconds */
   createdAt: string
   /** ISO 8601 UTC timestamp with milliseconds */
   expiresAt: string
   acceptedAt: string | null
-  /** The link for the invited person, shown this once. Whoever has it can use it, once */
+  /** The link for the invited person, shown only once. Anyone who has it can use it, once */
   url: string
 }
 
@@ -317,21 +317,21 @@ export type CreatedKey = {
   expiresAt: string | null
   revokedAt: string | null
   lastUsedAt: string | null
-  /** What may be spent with it in a period; null without a limit */
+  /** Spending limit of the key per period; null if there is none */
   limitUsd: string | null
-  /** When `limitUsd` begins anew, by UTC; weeks on Mondays */
+  /** How often `limitUsd` resets, in UTC; weeks start on Monday */
   limitReset: "never" | "day" | "week" | "month" | null
-  /** Charged and held of `limitUsd` in this period; null without a limit */
+  /** Amount charged and held in this period; null without `limitUsd` */
   usedUsd: string | null
-  /** When this period ends; null where none does */
+  /** When the current period ends; null if `limitUsd` never resets */
   resetsAt: string | null
-  /** Tasks and chats in a minute of UTC; null for those of its user */
+  /** Maximum tasks and chats per UTC minute; null if only the limit of the user applies */
   executionsPerMinute: number | null
-  /** Ids of the agents that it is for; null for all */
+  /** Ids of the agents that the key can run; null for all */
   agents: string[] | null
   /** True when the key is in use and older than 90 days */
   rotationDue: boolean
-  /** The API key itself, shown this once */
+  /** The API key itself, shown only once */
   key: string
 }
 
@@ -341,20 +341,20 @@ export type CreatedPlatformKey = {
   /** The key's last four characters */
   hint: string
   scopes: Array<"users" | "credit" | "limits" | "act">
-  /** Addresses and networks that it is accepted from; null for all */
+  /** IP addresses and networks allowed to use the key; null for all */
   addresses: string[] | null
-  /** What it may add to balances in a day of UTC, and take back; null without a ceiling */
+  /** Maximum credit per UTC day, and separately maximum taken back; null for no limit */
   creditPerDayUsd: string | null
-  /** What it has added since the day began */
+  /** Amount credited today (UTC) */
   creditedTodayUsd: string
-  /** What it has taken back since the day began */
+  /** Amount taken back today (UTC) */
   takenTodayUsd: string
   /** ISO 8601 UTC timestamp with milliseconds */
   createdAt: string
   expiresAt: string | null
   revokedAt: string | null
   lastUsedAt: string | null
-  /** The platform key itself, shown this once */
+  /** The platform key itself, shown only once */
   key: string
 }
 
@@ -396,7 +396,7 @@ export type CredentialLimits = {
 
 export type CreditedUser = {
   transactionId: string
-  /** After it */
+  /** Balance after the transaction */
   balanceUsd: string
 }
 
@@ -425,11 +425,11 @@ export type EventPricing = {
 
 export type Invitation = {
   id: string
-  /** `invitation` makes an account, `password` sets the password of one */
+  /** `invitation` creates an account, `password` sets the password of an existing one */
   kind: "invitation" | "password"
   email: string
   isAdmin: boolean
-  /** What the new account is credited with */
+  /** Initial credit of the new account */
   creditUsd: string
   /** ISO 8601 UTC timestamp with milliseconds */
   createdAt: string
@@ -449,17 +449,17 @@ export type Key = {
   expiresAt: string | null
   revokedAt: string | null
   lastUsedAt: string | null
-  /** What may be spent with it in a period; null without a limit */
+  /** Spending limit of the key per period; null if there is none */
   limitUsd: string | null
-  /** When `limitUsd` begins anew, by UTC; weeks on Mondays */
+  /** How often `limitUsd` resets, in UTC; weeks start on Monday */
   limitReset: "never" | "day" | "week" | "month" | null
-  /** Charged and held of `limitUsd` in this period; null without a limit */
+  /** Amount charged and held in this period; null without `limitUsd` */
   usedUsd: string | null
-  /** When this period ends; null where none does */
+  /** When the current period ends; null if `limitUsd` never resets */
   resetsAt: string | null
-  /** Tasks and chats in a minute of UTC; null for those of its user */
+  /** Maximum tasks and chats per UTC minute; null if only the limit of the user applies */
   executionsPerMinute: number | null
-  /** Ids of the agents that it is for; null for all */
+  /** Ids of the agents that the key can run; null for all */
   agents: string[] | null
   /** True when the key is in use and older than 90 days */
   rotationDue: boolean
@@ -497,14 +497,14 @@ export type Limits = {
 export type LoggedIn = {
   userId: string
   email: string
-  /** When the login ends, however much it is used */
+  /** When the login expires, even if it is in use */
   expiresAt: string
 }
 
 export type Login = {
   id: string
   method: "password" | "oidc" | "invitation"
-  /** Id of the provider of a single sign-on */
+  /** Id of the single sign-on provider */
   provider: string | null
   userAgent: string | null
   /** ISO 8601 UTC timestamp with milliseconds */
@@ -513,7 +513,7 @@ export type Login = {
   lastUsedAt: string
   /** ISO 8601 UTC timestamp with milliseconds */
   expiresAt: string
-  /** Whether this request came with it */
+  /** Whether this request uses this login */
   current: boolean
 }
 
@@ -521,7 +521,7 @@ export type LoginOptions = {
   providers: {
     id: string
     name: string
-    /** Where the browser goes to log in; `?returnTo=/path` says where it comes back to */
+    /** URL where the browser starts the login; append `?returnTo=/path` to choose the page after it */
     url: string
   }[]
 }
@@ -569,9 +569,9 @@ export type MessagePart = {
 
 export type OpenedUser = {
   id: string
-  /** Of a user without an address, one that no mail reaches */
+  /** A placeholder that receives no mail if the user has no email address */
   email: string
-  /** A product's own id of the user, whom it made; null for others */
+  /** The product's id for a user that it created; null for other users */
   externalId: string | null
   isAdmin: boolean
   isSuspended: boolean
@@ -579,20 +579,20 @@ export type OpenedUser = {
   balanceUsd: string
   /** Amount in USD with four fraction digits */
   heldUsd: string
-  /** What was taken back of top-ups and the balance did not have */
+  /** Refunded or disputed top-up amounts that the balance could not cover */
   owedUsd: string
-  /** What chats of the user cost beyond the balance and their caps, ever, and nobody was charged */
+  /** Total chat cost that exceeded the balance or a cap and was not charged */
   writtenOffUsd: string
-  /** The plan that the user was given; null for the default one */
+  /** The plan assigned to the user; null for the default plan */
   plan: string | null
   limits: OwnLimits
-  /** When an abuse block ends; null when there is none */
+  /** When the abuse block ends; null if there is none */
   blockedUntil: string | null
-  /** When tasks with connectors are accepted again after one failed that had called a connector; null without a block */
+  /** When tasks with connectors are accepted again, after a task that had called a connector failed; null if there is no block */
   connectorsBlockedUntil: string | null
   /** ISO 8601 UTC timestamp with milliseconds */
   createdAt: string
-  /** Whether this request made the user */
+  /** Whether this request created the user */
   created: boolean
 }
 
@@ -606,7 +606,7 @@ export type OwnLimits = {
 }
 
 export type PasswordLink = {
-  /** Shown this once */
+  /** Shown only once */
   url: string
   /** ISO 8601 UTC timestamp with milliseconds */
   expiresAt: string
@@ -632,13 +632,13 @@ export type PlatformKey = {
   /** The key's last four characters */
   hint: string
   scopes: Array<"users" | "credit" | "limits" | "act">
-  /** Addresses and networks that it is accepted from; null for all */
+  /** IP addresses and networks allowed to use the key; null for all */
   addresses: string[] | null
-  /** What it may add to balances in a day of UTC, and take back; null without a ceiling */
+  /** Maximum credit per UTC day, and separately maximum taken back; null for no limit */
   creditPerDayUsd: string | null
-  /** What it has added since the day began */
+  /** Amount credited today (UTC) */
   creditedTodayUsd: string
-  /** What it has taken back since the day began */
+  /** Amount taken back today (UTC) */
   takenTodayUsd: string
   /** ISO 8601 UTC timestamp with milliseconds */
   createdAt: string
@@ -706,9 +706,9 @@ export type System = {
     pending: number
     processing: number
   }
-  /** Chat messages that are being answered */
+  /** Chat replies in progress */
   openTurns: number
-  /** Empty when agents run in the thread that serves */
+  /** Empty if agents run in the main thread */
   agentThreads: {
     id: number
     running: number
@@ -718,7 +718,7 @@ export type System = {
     residentBytes: number
     heapUsedBytes: number
   }
-  /** Of the thread that serves, in the last minutes */
+  /** Event-loop delay of the main thread over the last few minutes */
   eventLoopDelayMs: {
     p50: number
     p99: number
@@ -727,7 +727,7 @@ export type System = {
     bytes: number
     walBytes: number
   }
-  /** As the last check found it; null until the first has ended */
+  /** Result of the last check; null until the first one finishes */
   ledger: {
     ok: boolean
     /** ISO 8601 UTC timestamp with milliseconds */
@@ -925,9 +925,9 @@ export type Usage = {
 
 export type User = {
   id: string
-  /** Of a user without an address, one that no mail reaches */
+  /** A placeholder that receives no mail if the user has no email address */
   email: string
-  /** A product's own id of the user, whom it made; null for others */
+  /** The product's id for a user that it created; null for other users */
   externalId: string | null
   isAdmin: boolean
   isSuspended: boolean
@@ -935,16 +935,16 @@ export type User = {
   balanceUsd: string
   /** Amount in USD with four fraction digits */
   heldUsd: string
-  /** What was taken back of top-ups and the balance did not have */
+  /** Refunded or disputed top-up amounts that the balance could not cover */
   owedUsd: string
-  /** What chats of the user cost beyond the balance and their caps, ever, and nobody was charged */
+  /** Total chat cost that exceeded the balance or a cap and was not charged */
   writtenOffUsd: string
-  /** The plan that the user was given; null for the default one */
+  /** The plan assigned to the user; null for the default plan */
   plan: string | null
   limits: OwnLimits
-  /** When an abuse block ends; null when there is none */
+  /** When the abuse block ends; null if there is none */
   blockedUntil: string | null
-  /** When tasks with connectors are accepted again after one failed that had called a connector; null without a block */
+  /** When tasks with connectors are accepted again, after a task that had called a connector failed; null if there is no block */
   connectorsBlockedUntil: string | null
   /** ISO 8601 UTC timestamp with milliseconds */
   createdAt: string
@@ -1345,7 +1345,7 @@ export type Queries = {
   }
   'keys.list': {
     input: {
-      /** Only keys that work, or only those that were revoked or have expired */
+      /** `live`: only active keys; `ended`: only revoked or expired keys */
       state?: "live" | "ended" | undefined
       /** Page size */
       limit?: number | undefined
@@ -1393,7 +1393,7 @@ export type Queries = {
   }
   'users.list': {
     input: {
-      /** Only users whose email address, or external id, contains it */
+      /** Only users whose email address or external id contains this string */
       search?: string | undefined
       /** Page size */
       limit?: number | undefined
@@ -1415,7 +1415,7 @@ export type Queries = {
   }
   'users.getByExternalId': {
     input: {
-      /** The product's own id of the user: 1 to 200 characters in the form NFC, none of them a control character or invisible. Compared exactly, with case */
+      /** The product's own id of the user: 1 to 200 characters in Unicode form NFC, without control or invisible characters. Case-sensitive */
       externalId: string
     }
     output: User
@@ -1439,7 +1439,7 @@ export type Queries = {
   }
   'users.listKeys': {
     input: {
-      /** Only keys that work, or only those that were revoked or have expired */
+      /** `live`: only active keys; `ended`: only revoked or expired keys */
       state?: "live" | "ended" | undefined
       /** Page size */
       limit?: number | undefined
@@ -1801,17 +1801,17 @@ export type Mutations = {
     input: {
       /** What the key is for */
       name: string
-      /** At most those of the credential that creates the key; all of them by default */
+      /** Limited to the scopes of the credential that creates the key; by default all of those */
       scopes?: Array<"read" | "execute" | "manage"> | undefined
-      /** Never by default */
+      /** The key never expires by default */
       expiresInDays?: number | undefined
-      /** What may be spent with it, charged and held, in each period of `limitReset` */
+      /** Spending limit of the key, charged plus held, per period of `limitReset` */
       limitUsd?: string | undefined
-      /** When `limitUsd` begins anew, by UTC; weeks begin on Monday. `never` when it is left out */
+      /** How often `limitUsd` resets, in UTC; weeks start on Monday. `never` if omitted */
       limitReset?: "never" | "day" | "week" | "month" | undefined
-      /** Tasks and chats in a minute of UTC, beside the limit of its user */
+      /** Maximum tasks and chats per UTC minute, in addition to the limit of the user */
       executionsPerMinute?: number | undefined
-      /** Ids of the agents that it is for; all of them by default */
+      /** Ids of the agents that the key can run; all by default */
       agents?: string[] | undefined
     }
     output: CreatedKey
@@ -1820,7 +1820,7 @@ export type Mutations = {
     input: {
       keyId: string
       limitUsd?: string | null | undefined
-      /** When `limitUsd` begins anew, by UTC; weeks begin on Monday. `never` when it is left out */
+      /** How often `limitUsd` resets, in UTC; weeks start on Monday. `never` if omitted */
       limitReset?: "never" | "day" | "week" | "month" | undefined
       executionsPerMinute?: number | null | undefined
       agents?: string[] | null | undefined
@@ -1836,26 +1836,26 @@ export type Mutations = {
   'keys.rotate': {
     input: {
       keyId: string
-      /** How long the old key goes on working */
+      /** How long the old key stays valid */
       overlapSeconds?: number | undefined
     }
     output: CreatedKey
   }
   'clientTokens.create': {
     input: {
-      /** `read`, `execute` or both, of those that the credential has which makes it; all of these by default */
+      /** `read`, `execute` or both, limited to the scopes of the credential that creates the token; by default all of those */
       scopes?: Array<"read" | "execute"> | undefined
-      /** Ids of the agents that it runs, in tasks, sessions and chats; all by default */
+      /** Ids of the agents that the token can run in tasks, sessions and chats; all by default */
       agents?: string[] | undefined
-      /** It reaches this session alone, with its messages and chats */
+      /** Limits the token to this session, with its messages and chats */
       sessionId?: string | undefined
-      /** It reaches this task alone */
+      /** Limits the token to this task */
       taskId?: string | undefined
-      /** What may be spent with it in all; any amount by default */
+      /** Total amount that can be spent with the token; unlimited by default */
       maxCostUsd?: string | undefined
-      /** When it ends */
+      /** Lifetime of the token */
       expiresInSeconds?: number | undefined
-      /** It admits one execution */
+      /** Allows only one execution */
       once?: boolean | undefined
     }
     output: CreatedClientToken
@@ -1903,14 +1903,14 @@ export type Mutations = {
   }
   'invitations.check': {
     input: {
-      /** What stands after `#` in the link */
+      /** The part of the link after `#` */
       token: string
     }
     output: CheckedInvitation
   }
   'invitations.accept': {
     input: {
-      /** What stands after `#` in the link */
+      /** The part of the link after `#` */
       token: string
       password: string
     }
@@ -1918,9 +1918,9 @@ export type Mutations = {
   }
   'users.getOrCreate': {
     input: {
-      /** The product's own id of the user: 1 to 200 characters in the form NFC, none of them a control character or invisible. Compared exactly, with case */
+      /** The product's own id of the user: 1 to 200 characters in Unicode form NFC, without control or invisible characters. Case-sensitive */
       externalId: string
-      /** Of a user who is made by this request; without one there is no way to log in */
+      /** Email address if this request creates the user; without one, the user cannot log in */
       email?: string | undefined
     }
     output: OpenedUser
@@ -1928,12 +1928,12 @@ export type Mutations = {
   'users.update': {
     input: {
       userId: string
-      /** A suspended user can do nothing, and all browser logins end */
+      /** Suspending a user blocks every request of theirs and ends all browser logins */
       isSuspended?: boolean | undefined
       isAdmin?: boolean | undefined
-      /** One of the configuration; null for the default one */
+      /** Name of a plan in the configuration; null for the default plan */
       plan?: string | null | undefined
-      /** Those that are named are changed; null removes one */
+      /** Only the limits listed here change; null removes a limit */
       limits?: {
         /** Tasks and chats that the user may begin; 0 for no limit */
         executionsPerMinute?: number | null | undefined
@@ -1958,9 +1958,9 @@ export type Mutations = {
   'users.credit': {
     input: {
       userId: string
-      /** A negative amount is an adjustment: it takes from the balance */
+      /** A negative amount is an adjustment that lowers the balance */
       amountUsd: string
-      /** Stands in the transaction, which the user sees */
+      /** Description of the transaction, visible to the user */
       reason: string
     }
     output: CreditedUser
@@ -1969,17 +1969,17 @@ export type Mutations = {
     input: {
       /** What the key is for */
       name: string
-      /** What may be done in a user's name; `manage` is for the user alone */
+      /** What the key can do on behalf of the user; `manage` is reserved for the user */
       scopes?: Array<"read" | "execute"> | undefined
-      /** Never by default */
+      /** The key never expires by default */
       expiresInDays?: number | undefined
-      /** What may be spent with it, charged and held, in each period of `limitReset` */
+      /** Spending limit of the key, charged plus held, per period of `limitReset` */
       limitUsd?: string | undefined
-      /** When `limitUsd` begins anew, by UTC; weeks begin on Monday. `never` when it is left out */
+      /** How often `limitUsd` resets, in UTC; weeks start on Monday. `never` if omitted */
       limitReset?: "never" | "day" | "week" | "month" | undefined
-      /** Tasks and chats in a minute of UTC, beside the limit of its user */
+      /** Maximum tasks and chats per UTC minute, in addition to the limit of the user */
       executionsPerMinute?: number | undefined
-      /** Ids of the agents that it is for; all of them by default */
+      /** Ids of the agents that the key can run; all by default */
       agents?: string[] | undefined
       userId: string
     }
@@ -2002,13 +2002,13 @@ export type Mutations = {
     input: {
       /** What the key is for */
       name: string
-      /** `users` makes, reads and suspends users and ends their keys; `credit` adds to balances; `limits` sets limits; `act` acts for users, and makes keys for them */
+      /** `users`: create, read and suspend users and revoke their keys; `credit`: credit balances; `limits`: set limits; `act`: act on behalf of users and create keys for them */
       scopes: Array<"users" | "credit" | "limits" | "act">
-      /** IP addresses and networks that it is accepted from; from anywhere by default */
+      /** IP addresses and networks allowed to use the key; all by default */
       addresses?: string[] | undefined
-      /** What it may add to balances in a day of UTC, and take back; any amount by default */
+      /** Maximum credit per UTC day, and separately maximum taken back; no limit by default */
       creditPerDayUsd?: string | undefined
-      /** Never by default */
+      /** The key never expires by default */
       expiresInDays?: number | undefined
     }
     output: CreatedPlatformKey

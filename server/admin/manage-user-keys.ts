@@ -19,7 +19,7 @@ export async function createUserKey(
   const nobody = { isAdmin: false, keyId: null, loginId: null }
   const user: Caller = { ...ownCredential, ...nobody, userId, email, scopes: ['read', 'execute'] }
   const created = await createKey(parts, { caller: user, input: given })
-  noteChange(parts, { caller, userId, keyId: created.id }, "made a user's API key")
+  noteChange(parts, { caller, userId, keyId: created.id }, "created a user's API key")
   return created
 }
 

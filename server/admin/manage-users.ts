@@ -64,10 +64,10 @@ export async function openExternalUser(
   const { email = null, externalId } = input
   const opened = await parts.store.platform.openUser({ externalId, email, keyId: caller.platform?.keyId ?? null })
   if (opened.outcome === 'refused') {
-    throw new ErrandError('CONFLICT', 'Another user has this email address; leave it out, or give another one.')
+    throw new ErrandError('CONFLICT', 'Another user already has this email address. Omit it or send a different one.')
   }
   const { outcome, userId } = opened
-  if (outcome === 'created') noteChange(parts, { caller, userId }, 'made a user')
+  if (outcome === 'created') noteChange(parts, { caller, userId }, 'created a user')
   return { ...(await getUser(parts, { caller, userId })), created: outcome === 'created' }
 }
 
@@ -78,7 +78,7 @@ export async function updateUser(
 ): Promise<User> {
   const { userId, isAdmin, isSuspended, limits, plan } = input
   if (isAdmin !== undefined && caller.platform) {
-    throw new ErrandError('FORBIDDEN', 'A platform key makes nobody an admin; leave out isAdmin.')
+    throw new ErrandError('FORBIDDEN', 'A platform key cannot grant or remove admin rights. Omit isAdmin.')
   }
   const changesLimits = plan !== undefined || limits !== undefined
   if (isSuspended !== undefined || !changesLimits) requirePlatform(caller, 'users')
@@ -92,7 +92,7 @@ export async function updateUser(
   })
   if (result.outcome === 'refused') {
     if (result.reason === 'unknown') throw unknown()
-    throw new ErrandError('CONFLICT', 'This is the last admin who can act; make another user an admin first.')
+    throw new ErrandError('CONFLICT', 'This is the last active admin. Make another user an admin first.')
   }
   if (changesLimits) {
     const changes = changesOf(limits ?? {})
@@ -105,7 +105,10 @@ export async function updateUser(
 function assertKnown(catalogue: Catalogue, { limits, plan }: z.output<typeof UpdateUserInput>): void {
   if (plan !== undefined && plan !== null && !catalogue.plans.named.has(plan)) {
     const names = [...catalogue.plans.named.keys()].join(', ')
-    throw badField('plan', names === '' ? 'The configuration has no plans' : `Must be one of ${names}`)
+    throw badField(
+      'plan',
+      names === '' ? 'Must be omitted or null: the configuration defines no plans' : `Must be one of ${names}`,
+    )
   }
   assertAgents(catalogue, { agentIds: limits?.agents, path: 'limits.agents' })
 }
@@ -128,13 +131,13 @@ export async function creditUser(
   const { platform } = caller
   const { amountUsd, reason, userId } = input
   const amount = parseUsd(amountUsd)
-  if (amount === undefined || amount === 0) throw badField('amountUsd', 'Must be an amount other than zero')
+  if (amount === undefined || amount === 0) throw badField('amountUsd', 'Must not be zero')
   const by = platform ? { platformKeyId: platform.keyId } : {}
   const result = await store.credit({ userId, amount, description: reason, idempotencyKey, ...by })
   if (result.outcome === 'refused') {
     if (result.reason === 'unknown-user') throw unknown()
     if (result.reason === 'idempotency-conflict') {
-      throw new ErrandError('CONFLICT', 'The Idempotency-Key was used for this user with another amount.')
+      throw new ErrandError('CONFLICT', 'This Idempotency-Key was already used for this user with a different amount.')
     }
     if (result.reason === 'ceiling') {
       const { keyId } = must(platform, 'only platform keys have a ceiling')
@@ -142,10 +145,13 @@ export async function creditUser(
     }
     if (result.reason === 'not-credited') {
       const most = formatUsd(result.platformCredited)
-      const message = `A platform key takes back at most ${most} USD of this user: what platform keys credited and did not take back. Ask an admin to take back more.`
+      const message = `Platform keys can take back at most ${most} USD from this user, which is the rest of what they credited. Ask an admin to take back more.`
       throw new ErrandError('FORBIDDEN', message)
     }
-    throw badField('amountUsd', 'Would take the balance below what is held of it, or beyond 100 billion USD')
+    throw badField(
+      'amountUsd',
+      'Would take the balance below the amount held for running chats, or above 100 billion USD',
+    )
   }
   const { balance, transactionId } = result
   noteChange(parts, { caller, userId, transactionId, amountUsd: formatUsd(amount) }, 'credited a user')
@@ -160,9 +166,9 @@ async function ceilingRefusal({ clock, store }: UserParts, { isTaken, keyId }: C
   const now = clock.now()
   const resetsAt = (Math.floor(now / dayMs) + 1) * dayMs
   const most = formatUsd(key.creditPerDay ?? 0)
-  const [what, counted] = isTaken ? ['takes back', key.takenToday] : ['credits', key.creditedToday]
+  const [what, counted] = isTaken ? ['can take back', key.takenToday] : ['can credit', key.creditedToday]
   const done = isTaken ? 'taken back' : 'credited'
-  const message = `This platform key ${what} at most ${most} USD a day and has ${done} ${formatUsd(counted)}. Retry after ${isoTime(resetsAt)}.`
+  const message = `This platform key ${what} at most ${most} USD per UTC day and has ${done} ${formatUsd(counted)} USD today. Retry after ${isoTime(resetsAt)}.`
   return new ErrandError('LIMIT_REACHED', message, { retryAfterSeconds: secondsUntil(resetsAt, now) })
 }
 

@@ -11,11 +11,11 @@ export const systemRouter = router({
         path: '/api/system',
         operationId: 'getSystem',
         tags: ['System'],
-        summary: 'See how the service is doing (admins)',
-        description: 'Of the process that answers: tasks, chats, threads, memory, database and ledger.',
+        summary: 'Get the state of the service (admins)',
+        description: 'Tasks, chats, threads, memory, database and ledger, as seen by the process that answers.',
         protect: true,
-        successDescription: 'What runs, what it takes, and the agents with their prices.',
-        errorResponses: { 403: 'The caller is no admin with a browser login.' },
+        successDescription: 'The running work, the resources in use, and the agents with their prices.',
+        errorResponses: { 403: 'The caller is not an admin with a browser login.' },
       },
     })
     .input(z.object({}).optional())

@@ -14,19 +14,19 @@ export const System = z
     uptimeSeconds: z.number(),
     accepting: z.boolean().describe('False while the service is stopping'),
     tasks: z.object({ pending: count, processing: count }),
-    openTurns: count.describe('Chat messages that are being answered'),
+    openTurns: count.describe('Chat replies in progress'),
     agentThreads: z
       .array(z.object({ id: count, running: count, isResponding: z.boolean() }))
-      .describe('Empty when agents run in the thread that serves'),
+      .describe('Empty if agents run in the main thread'),
     memory: z.object({ residentBytes: bytes, heapUsedBytes: bytes }),
     eventLoopDelayMs: z
       .object({ p50: z.number(), p99: z.number() })
-      .describe('Of the thread that serves, in the last minutes'),
+      .describe('Event-loop delay of the main thread over the last few minutes'),
     database: z.object({ bytes, walBytes: bytes }),
     ledger: z
       .object({ ok: z.boolean(), checkedAt: isoTimestamp, differences: count })
       .nullable()
-      .describe('As the last check found it; null until the first has ended'),
+      .describe('Result of the last check; null until the first one finishes'),
     users: z.object({ total: count, suspended: count }),
     agents: z.array(
       z.object({

@@ -8,23 +8,21 @@ import { isoTimestamp, pageInput, pageOutput, resourceId, usd } from '../kernel/
 export const User = z
   .object({
     id: z.string(),
-    email: z.string().describe('Of a user without an address, one that no mail reaches'),
-    externalId: z.string().nullable().describe("A product's own id of the user, whom it made; null for others"),
+    email: z.string().describe('A placeholder that receives no mail if the user has no email address'),
+    externalId: z.string().nullable().describe("The product's id for a user that it created; null for other users"),
     isAdmin: z.boolean(),
     isSuspended: z.boolean(),
     balanceUsd: usd,
     heldUsd: usd,
-    owedUsd: usd.describe('What was taken back of top-ups and the balance did not have'),
-    writtenOffUsd: usd.describe(
-      'What chats of the user cost beyond the balance and their caps, ever, and nobody was charged',
-    ),
-    plan: z.string().nullable().describe('The plan that the user was given; null for the default one'),
+    owedUsd: usd.describe('Refunded or disputed top-up amounts that the balance could not cover'),
+    writtenOffUsd: usd.describe('Total chat cost that exceeded the balance or a cap and was not charged'),
+    plan: z.string().nullable().describe('The plan assigned to the user; null for the default plan'),
     limits: OwnLimits,
-    blockedUntil: isoTimestamp.nullable().describe('When an abuse block ends; null when there is none'),
+    blockedUntil: isoTimestamp.nullable().describe('When the abuse block ends; null if there is none'),
     connectorsBlockedUntil: isoTimestamp
       .nullable()
       .describe(
-        'When tasks with connectors are accepted again after one failed that had called a connector; null without a block',
+        'When tasks with connectors are accepted again, after a task that had called a connector failed; null if there is no block',
       ),
     createdAt: isoTimestamp,
   })
@@ -34,7 +32,7 @@ export type User = z.output<typeof User>
 const userId = resourceId
 
 export const ListUsersInput = z.object({
-  search: z.string().max(254).optional().describe('Only users whose email address, or external id, contains it'),
+  search: z.string().max(254).optional().describe('Only users whose email address or external id contains this string'),
   ...pageInput,
 })
 export const ListUsersOutput = z.object({ users: z.array(User), ...pageOutput })
@@ -44,10 +42,12 @@ export const UserInput = z.object({ userId })
 export const ExternalUserInput = z.object({ externalId: ExternalId })
 export const OpenExternalUserInput = z.object({
   externalId: ExternalId,
-  email: Email.optional().describe('Of a user who is made by this request; without one there is no way to log in'),
+  email: Email.optional().describe(
+    'Email address if this request creates the user; without one, the user cannot log in',
+  ),
 })
 export const OpenedUser = User.extend({
-  created: z.boolean().describe('Whether this request made the user'),
+  created: z.boolean().describe('Whether this request created the user'),
 }).meta({ id: 'OpenedUser' })
 
 export const CreateUserKeyInput = CreateKeyInput.safeExtend({
@@ -57,7 +57,7 @@ export const CreateUserKeyInput = CreateKeyInput.safeExtend({
     .min(1)
     .max(2)
     .default(['read', 'execute'])
-    .describe("What may be done in a user's name; `manage` is for the user alone"),
+    .describe('What the key can do on behalf of the user; `manage` is reserved for the user'),
 })
 export const ListUserKeysInput = ListKeysInput.extend({ userId })
 export const UserKeyInput = RevokeKeyInput.extend({ userId })
@@ -65,7 +65,10 @@ export const UserKeyInput = RevokeKeyInput.extend({ userId })
 export const UpdateUserInput = z
   .object({
     userId,
-    isSuspended: z.boolean().optional().describe('A suspended user can do nothing, and all browser logins end'),
+    isSuspended: z
+      .boolean()
+      .optional()
+      .describe('Suspending a user blocks every request of theirs and ends all browser logins'),
     isAdmin: z.boolean().optional(),
     plan: z
       .string()
@@ -73,24 +76,24 @@ export const UpdateUserInput = z
       .max(63)
       .nullable()
       .optional()
-      .describe('One of the configuration; null for the default one'),
-    limits: OwnLimitsInput.optional().describe('Those that are named are changed; null removes one'),
+      .describe('Name of a plan in the configuration; null for the default plan'),
+    limits: OwnLimitsInput.optional().describe('Only the limits listed here change; null removes a limit'),
   })
   .refine((input) => Object.entries(input).some(([name, value]) => name !== 'userId' && value !== undefined), {
-    message: 'Give isSuspended, isAdmin, plan, limits or several of them',
+    message: 'Send at least one of isSuspended, isAdmin, plan and limits',
   })
 
 export const CreditUserInput = z.object({
   userId,
   amountUsd: z
     .string()
-    .regex(/^-?\d{1,11}(?:\.\d{1,4})?$/, 'Must be a decimal of USD with at most four digits')
-    .describe('A negative amount is an adjustment: it takes from the balance'),
-  reason: z.string().trim().min(1).max(500).describe('Stands in the transaction, which the user sees'),
+    .regex(/^-?\d{1,11}(?:\.\d{1,4})?$/, 'Must be a USD amount with at most four decimals')
+    .describe('A negative amount is an adjustment that lowers the balance'),
+  reason: z.string().trim().min(1).max(500).describe('Description of the transaction, visible to the user'),
 })
 
 export const CreditedUser = z
-  .object({ transactionId: z.string(), balanceUsd: usd.describe('After it') })
+  .object({ transactionId: z.string(), balanceUsd: usd.describe('Balance after the transaction') })
   .meta({ id: 'CreditedUser' })
 
 export const ListUserTransactionsInput = z.object({ userId, ...pageInput })

@@ -33,7 +33,7 @@ import {
 } from './user-schema.ts'
 
 const bodyErrors = { 400: 'The body is invalid.', 413: 'The body is too large.', 415: 'The body is not JSON.' }
-const adminOnly = { 403: 'The caller is no admin with a browser login.' }
+const adminOnly = { 403: 'The caller is not an admin with a browser login.' }
 const platformToo = (scope: PlatformScope) => ({
   403: `The caller is neither an admin with a browser login nor a platform key with the scope \`${scope}\`.`,
 })
@@ -55,9 +55,9 @@ export const usersRouter = router({
         method: 'GET',
         path: '/api/users',
         operationId: 'listUsers',
-        summary: 'List users in the order in which they came (admins, platforms)',
+        summary: 'List users, oldest first (admins, platforms)',
         description:
-          'With their balances; `search` finds a user by the email address or the external id. To a platform key there are no admins.',
+          'Includes balances. `search` matches the email address or the external id. A platform key does not see admins.',
         successDescription: 'One page of users and the total.',
         errorResponses: { 400: 'A parameter is invalid.', ...platformToo('users') },
       }),
@@ -74,8 +74,8 @@ export const usersRouter = router({
         operationId: 'getUser',
         summary: 'Get a user (admins, platforms)',
         description:
-          'Also what chats hold of the balance, what was written off, and until when the account is blocked.',
-        successDescription: 'The user with the balance.',
+          'Includes the amount held for chats, the amount written off, and when a block of the account ends.',
+        successDescription: 'The user, including the balance.',
         errorResponses: { 400: 'A parameter is invalid.', ...unknown, ...platformToo('users') },
       }),
     })
@@ -89,9 +89,9 @@ export const usersRouter = router({
         method: 'GET',
         path: '/api/users/by-external-id/{externalId}',
         operationId: 'getUserByExternalId',
-        summary: 'Get a user by the id of a product (admins, platforms)',
-        description: 'The external id is compared exactly, with case.',
-        successDescription: 'The user with the balance.',
+        summary: 'Get a user by external id (admins, platforms)',
+        description: "The external id is the product's own id of the user and is case-sensitive.",
+        successDescription: 'The user, including the balance.',
         errorResponses: { 400: 'A parameter is invalid.', ...unknown, ...platformToo('users') },
       }),
     })
@@ -108,15 +108,15 @@ export const usersRouter = router({
         method: 'PUT',
         path: '/api/users/by-external-id/{externalId}',
         operationId: 'getOrCreateUser',
-        summary: 'Get a user by the id of a product, or make it (admins, platforms)',
+        summary: 'Get or create a user by external id (admins, platforms)',
         description:
-          'However many ask at once, one user with one account is made; `created` says by whom. `email` counts only then.',
-        successDescription: 'The user with the balance.',
+          'Simultaneous requests create only one user; `created` is true for the request that did. `email` is used only then.',
+        successDescription: 'The user, including the balance.',
         errorResponses: {
           ...bodyErrors,
           ...platformToo('users'),
-          404: 'The user is an admin, whom a platform key does not reach.',
-          409: 'Another user has this email address, or the platform key has made a million users.',
+          404: 'The user is an admin, and platform keys have no access to admins.',
+          409: 'Another user has this email address, or the platform key has created a million users.',
         },
       }),
     })
@@ -132,16 +132,15 @@ export const usersRouter = router({
         method: 'PATCH',
         path: '/api/users/{userId}',
         operationId: 'updateUser',
-        summary:
-          'Suspend a user, end the suspension, change who is an admin, or what a user may do (admins, platforms)',
+        summary: 'Update a user: suspension, admin rights, plan and limits (admins, platforms)',
         description:
-          'A suspended user can do nothing, and all browser logins end. `plan` and `limits` hold from the next execution on, and of chats under way for what they may still spend. A platform key suspends users (scope `users`), limits them (scope `limits`), and changes no admins.',
-        successDescription: 'The user as it is now.',
+          'Suspending a user blocks every request of theirs and ends all browser logins. `plan` and `limits` apply from the next execution, and to what chats in progress can still spend. A platform key can suspend users (scope `users`) and limit them (scope `limits`), but cannot change admin rights.',
+        successDescription: 'The updated user.',
         errorResponses: {
           ...bodyErrors,
           ...unknown,
           ...platformToo('users'),
-          409: 'It is the last admin who can act.',
+          409: 'This is the last active admin.',
         },
       }),
     })
@@ -162,8 +161,8 @@ export const usersRouter = router({
         path: '/api/users/{userId}/unblock',
         operationId: 'unblockUser',
         summary: 'Lift an abuse block (admins)',
-        description: 'The account may create tasks again at once.',
-        successDescription: 'The user, not blocked.',
+        description: 'The account can create tasks again immediately.',
+        successDescription: 'The user, no longer blocked.',
         errorResponses: { ...bodyErrors, ...unknown },
       }),
     })
@@ -178,15 +177,15 @@ export const usersRouter = router({
         method: 'POST',
         path: '/api/users/{userId}/credit',
         operationId: 'creditUser',
-        summary: "Add to a user's balance, or take from it (admins, platforms)",
+        summary: "Credit or adjust a user's balance (admins, platforms)",
         description:
-          'A negative amount is an adjustment. `reason` stands in the transaction, which the user sees. A platform key may have a ceiling of what it adds in a day of UTC, which nothing that it takes away raises.',
-        successDescription: 'The transaction and the balance after it.',
+          'A negative amount is an adjustment. `reason` becomes the description of the transaction, which the user can see. A platform key may have a maximum for credit per UTC day; taking credit back does not make room for more.',
+        successDescription: 'The transaction id and the new balance.',
         errorResponses: {
           ...bodyErrors,
           ...unknown,
-          403: `${platformToo('credit')[403]} Or it has credited as much as it may today.`,
-          409: 'The Idempotency-Key was used with another amount.',
+          403: `${platformToo('credit')[403]} Or it has reached its credit limit for today.`,
+          409: 'The Idempotency-Key was already used with a different amount.',
         },
       }),
     })
@@ -205,7 +204,7 @@ export const usersRouter = router({
         path: '/api/users/{userId}/transactions',
         operationId: 'listUserTransactions',
         summary: "List a user's transactions, newest first (admins)",
-        description: 'The ledger of the account, as the user sees it.',
+        description: 'The same transactions that the user can see.',
         successDescription: 'One page of transactions and the total.',
         errorResponses: { 400: 'A parameter is invalid.', ...unknown },
       }),
@@ -226,9 +225,9 @@ export const usersRouter = router({
         method: 'POST',
         path: '/api/users/{userId}/keys',
         operationId: 'createUserKey',
-        summary: "Create an API key of a user's (admins, platforms)",
+        summary: 'Create an API key for a user (admins, platforms)',
         description:
-          'With what a platform may do in the name of a user: `read`, `execute` or both. The key itself is in this answer and is never shown again.',
+          'The scopes are those available on behalf of a user: `read`, `execute` or both. The response contains the key itself, which is never shown again.',
         successDescription: 'The new key.',
         errorResponses: { ...bodyErrors, ...unknown, ...platformToo('act'), 409: 'The account has too many keys.' },
       }),
@@ -249,7 +248,7 @@ export const usersRouter = router({
         path: '/api/users/{userId}/keys',
         operationId: 'listUserKeys',
         summary: "List a user's API keys, newest first (admins, platforms)",
-        description: 'Each with the last four characters of its key.',
+        description: 'Each includes the last four characters of the key.',
         successDescription: 'One page of keys and the total.',
         errorResponses: { 400: 'A parameter is invalid.', ...unknown, ...platformToo('users') },
       }),
@@ -265,8 +264,8 @@ export const usersRouter = router({
         path: '/api/users/{userId}/keys/{keyId}',
         operationId: 'revokeUserKey',
         summary: "Revoke a user's API key (admins, platforms)",
-        description: 'Acts on the next request. Repeating it changes nothing.',
-        successDescription: 'The key, revoked.',
+        description: 'Takes effect with the next request. Idempotent.',
+        successDescription: 'The revoked key.',
         errorResponses: {
           400: 'A parameter is invalid.',
           404: 'The user or the key was not found.',
@@ -287,9 +286,9 @@ export const usersRouter = router({
         method: 'POST',
         path: '/api/users/{userId}/password-link',
         operationId: 'createPasswordLink',
-        summary: 'Make a link by which a user sets a password (admins)',
-        description: 'Whoever opens the link sets a new password and is logged in to the account.',
-        successDescription: 'The link, which works once and for a day.',
+        summary: 'Create a link for a user to set a password (admins)',
+        description: 'The person who opens the link sets a new password and is logged in to the account.',
+        successDescription: 'The link. It works once and expires after a day.',
         errorResponses: { ...bodyErrors, ...unknown },
       }),
     })

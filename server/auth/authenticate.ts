@@ -105,10 +105,7 @@ async function byPlatformKey(parts: AuthenticatorParts, tokenHash: string, reque
   const now = clock.now()
   assertNotExpired(key, now, 'platform key')
   if (key.addresses && !new NetworkList(key.addresses).has(clients.addressOf(request))) {
-    throw new ErrandError(
-      'FORBIDDEN',
-      'This platform key is not accepted from the address that the request comes from.',
-    )
+    throw new ErrandError('FORBIDDEN', 'This platform key does not allow requests from this IP address.')
   }
   const asked = readActingUser(request)
   platformUses.used(key.id, now)
@@ -121,12 +118,12 @@ async function byPlatformKey(parts: AuthenticatorParts, tokenHash: string, reque
 /** Returns the user with the rights of a platform acting for them, which exclude those reserved for the user. */
 async function actFor({ store }: AuthenticatorParts, key: PlatformKeyHolder, asked: UserRef): Promise<Caller> {
   if (!key.scopes.includes('act')) {
-    throw new ErrandError('FORBIDDEN', 'This platform key may not act for users: it lacks the scope "act".')
+    throw new ErrandError('FORBIDDEN', 'This platform key cannot act on behalf of users: it lacks the scope "act".')
   }
   const user = await store.platform.findUser(asked)
   // An admin counts as unknown.
   if (!user || user.isAdmin)
-    throw new ErrandError('FORBIDDEN', 'Errand-User names no user whom a platform key reaches.')
+    throw new ErrandError('FORBIDDEN', 'The Errand-User header names no user that this platform key can act for.')
   assertNotSuspended(user)
   const platform = { keyId: key.id, scopes: key.scopes, isActing: true }
   const acting = {
@@ -145,7 +142,7 @@ async function byClientToken({ clock, store }: AuthenticatorParts, tokenHash: st
   const token = await store.platform.findToken(tokenHash)
   const now = clock.now()
   if (!token || token.revokedAt !== null || token.expiresAt <= now || token.makerEndsAt <= now) {
-    throw unauthorized('The client token is invalid or has ended; ask for a new one.')
+    throw unauthorized('The client token is invalid, expired or revoked. Request a new one.')
   }
   assertNotSuspended(token)
   const { account, agents, email, id: tokenId, isOnce, makerLimits, maxCost, sessionId, taskId, userId } = token
@@ -175,7 +172,7 @@ async function byLogin({ clock, loginUses, store }: AuthenticatorParts, token: s
   const login = tokenHash === undefined ? undefined : await store.findLogin(tokenHash)
   const now = clock.now()
   if (!login || login.expiresAt <= now || login.lastUsedAt + loginIdleMs <= now) {
-    throw unauthorized('The browser login has ended; log in again.')
+    throw unauthorized('The browser login is no longer valid. Log in again.')
   }
   assertNotSuspended(login)
   loginUses.used(login.id, now)

@@ -47,14 +47,14 @@ export const ownCredential = {
 
 export function requireAgent({ agents }: Pick<Caller, 'agents'>, agentId: string): void {
   if (agents === null || agents.includes(agentId)) return
-  throw new ErrandError('FORBIDDEN', `This credential is not for the agent ${agentId}; use one that is.`)
+  throw new ErrandError('FORBIDDEN', `This credential does not allow the agent ${agentId}. Use one that does.`)
 }
 
 export function requireScope(caller: Caller, ...scopes: Scope[]): void {
   if (scopes.some((scope) => caller.scopes.includes(scope))) return
   const needed = scopes.map((scope) => `"${scope}"`).join(' or ')
   if (caller.platform && !caller.platform.isActing) {
-    const message = `A platform key has not the scope ${needed} of its own; with the scope "act" it acts for the user whom the header Errand-User names.`
+    const message = `A platform key lacks the scope ${needed}. To act on behalf of a user, it needs the scope "act" and the header Errand-User.`
     throw new ErrandError('FORBIDDEN', message)
   }
   throw new ErrandError(
@@ -64,12 +64,12 @@ export function requireScope(caller: Caller, ...scopes: Scope[]): void {
 }
 
 function nameOf({ platform, token }: Caller): string {
-  return platform ? 'A platform key that acts for a user' : token ? 'This client token' : 'This API key'
+  return platform ? 'A platform key acting on behalf of a user' : token ? 'This client token' : 'This API key'
 }
 
 /** Throws 403 unless an admin is logged in with a browser: a leaked key must not reach other people's accounts. */
 export function requireAdmin({ isAdmin, loginId }: Caller): void {
-  if (loginId === null) throw new ErrandError('FORBIDDEN', 'This operation needs the browser login of an admin.')
+  if (loginId === null) throw new ErrandError('FORBIDDEN', 'This operation requires an admin with a browser login.')
   if (!isAdmin) throw new ErrandError('FORBIDDEN', 'This operation is for admins.')
 }
 
@@ -78,7 +78,10 @@ export function requirePlatform(caller: Caller, scope: PlatformScope): void {
   const { platform } = caller
   if (!platform) return requireAdmin(caller)
   if (platform.isActing) {
-    throw new ErrandError('FORBIDDEN', "Leave out the header Errand-User: this operation is the platform key's own.")
+    throw new ErrandError(
+      'FORBIDDEN',
+      'Omit the header Errand-User: the platform key performs this operation itself, not on behalf of a user.',
+    )
   }
   if (platform.scopes.includes(scope)) return
   throw new ErrandError(

@@ -8,7 +8,7 @@ import { startService, type Answer } from '../support/test-service.ts'
 const required = 'Authentication is required: send the header Authorization: Bearer <API_KEY>.'
 const malformed = 'The Authorization header must be: Bearer <API_KEY>.'
 const invalid = 'The API key is invalid.'
-const ended = 'The browser login has ended; log in again.'
+const ended = 'The browser login is no longer valid. Log in again.'
 
 function expectRefused({ body, headers, status }: Answer, message: string): void {
   expect(status).toBe(401)

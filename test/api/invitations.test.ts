@@ -9,7 +9,7 @@ const dayMs = 86_400_000
 const page = { limit: 100, offset: 0 }
 const unusable = {
   error: 'Not found',
-  message: 'This link is unknown, was used or has expired; ask for a new one.',
+  message: 'This link is unknown, already used or expired. Ask for a new one.',
   statusCode: 404,
   code: 'NOT_FOUND',
 }

@@ -132,7 +132,7 @@ test('a key is for its agents: others are refused wherever they would be run, an
     await service.post('/api/quotes', { chat }, { key }),
   ]) {
     expect([answer.status, answer.body.code]).toEqual([403, 'FORBIDDEN'])
-    expect(answer.body.message).toContain('This credential is not for the agent talk')
+    expect(answer.body.message).toContain('This credential does not allow the agent talk')
   }
   // A nonexistent agent is not found, as with any key.
   expect((await service.post('/api/sessions', { agentId: 'ghost' }, { key })).status).toBe(404)
@@ -168,7 +168,7 @@ test('limits are changed one by one, hold for the next request, and null removes
     executionsPerMinute: 3,
     agents: ['talk'],
   })
-  expect((await create()).body.message).toContain('not for the agent test')
+  expect((await create()).body.message).toContain('does not allow the agent test')
   await expectStatus(200, change({ limitUsd: null, agents: null, executionsPerMinute: null }))
   const none = {
     limitUsd: null,
@@ -209,7 +209,8 @@ test('a key with limits makes no other, takes its own not away, and rotates only
   const { id, key, owner } = await limited(service, { limitUsd: '1' })
   const { keys } = (await service.get('/api/keys', owner)).body
   const other = keys.find((one: { id: string }) => one.id !== id).id
-  const message = 'A key with limits of its own creates and changes no keys; use one without, or a browser login.'
+  const message =
+    'An API key with its own limits cannot create or change keys. Use a key without limits or a browser login.'
   for (const answer of [
     await service.post('/api/keys', { name: 'free' }, { key }),
     await service.request('PATCH', `/api/keys/${id}`, { key, body: { limitUsd: null } }),

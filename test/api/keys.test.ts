@@ -12,7 +12,7 @@ const lacks = (scope: string) => ({
 })
 const beyond = (scope: string) => ({
   error: 'Forbidden',
-  message: `A key grants at most its creator's scopes; "${scope}" is beyond them.`,
+  message: `A key cannot have scopes that its creator lacks: "${scope}".`,
   statusCode: 403,
   code: 'FORBIDDEN',
 })
@@ -297,7 +297,7 @@ test('a rotation is 403 for scopes beyond the caller’s and 409 for a key that 
     expect(status).toBe(409)
     expect(body).toEqual({
       error: 'Conflict',
-      message: 'This API key has ended or was rotated already, and cannot be rotated; create a new one.',
+      message: 'This API key is revoked, expired or already rotated. Create a new one.',
       statusCode: 409,
       code: 'CONFLICT',
     })

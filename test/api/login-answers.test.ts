@@ -18,7 +18,7 @@ vi.mock('@node-rs/argon2', async (importReal) => {
 
 const wrong = {
   error: 'Unauthorized',
-  message: 'The email address or the password is wrong.',
+  message: 'The email address or password is wrong.',
   statusCode: 401,
   code: 'UNAUTHORIZED',
 }
@@ -78,7 +78,7 @@ test('over an http base URL that is not of this machine nobody logs in: 403, and
   for (const answer of [await browser.logIn({ email, password }), await browser.logInOverRpc({ email, password })]) {
     expect(answer.status).toBe(403)
     expect(answer.headers.getSetCookie()).toEqual([])
-    expect(JSON.stringify(answer.body)).toContain('Logging in needs https: the base URL of the service is http.')
+    expect(JSON.stringify(answer.body)).toContain('Logging in requires HTTPS, but the base URL of the service is http.')
   }
   expect(compared).toEqual([])
   await service.stop()

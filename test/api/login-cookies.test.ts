@@ -9,7 +9,7 @@ import { newDataDir, startService, type Answer, type TestService } from '../supp
 import { Browser, password } from './browser-login.ts'
 
 const dayMs = 86_400_000
-const ended = 'The browser login has ended; log in again.'
+const ended = 'The browser login is no longer valid. Log in again.'
 
 function withCookie(service: TestService, cookie: string, headers: Record<string, string> = {}): Promise<Answer> {
   return service.request('GET', '/api/account', { headers: { Cookie: cookie, ...headers } })

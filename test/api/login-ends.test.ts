@@ -4,7 +4,7 @@ import { RawConnection } from '../support/raw-http.ts'
 import { startService, type Answer } from '../support/test-service.ts'
 import { Browser, password } from './browser-login.ts'
 
-const ended = 'The browser login has ended; log in again.'
+const ended = 'The browser login is no longer valid. Log in again.'
 
 test('logging out acts on the next request, on other connections too, over REST and RPC, and removes the cookie', async () => {
   const service = await startService()
@@ -97,7 +97,7 @@ test('one login of several is ended, and another user’s is unknown, as is one 
   expect(await first.status()).toBe(200)
 
   const answer = await second.delete(`/api/logins/${firstId}`)
-  expect([answer.status, answer.body]).toEqual([200, { message: 'The login has ended.' }])
+  expect([answer.status, answer.body]).toEqual([200, { message: 'The login was ended.' }])
   expect(answer.headers.getSetCookie()).toEqual([])
   expect([await first.status(), await second.status(), await third.status()]).toEqual([401, 200, 200])
   expect((await second.delete(`/api/logins/${firstId}`)).status).toBe(404)

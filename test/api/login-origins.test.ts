@@ -74,7 +74,7 @@ test('a change by cookie that does not come from a page of the service is 403, a
       const answer = await browser.request(method, path, { body, headers, isBare: true })
       const what = `${method} ${path} with ${JSON.stringify(headers)}`
       expect([answer.status, answer.headers.getSetCookie()], what).toEqual([403, []])
-      expect(JSON.stringify(answer.body)).toContain(`A browser login acts only from pages of ${service.url}.`)
+      expect(JSON.stringify(answer.body)).toContain(`A browser login works only from pages of ${service.url}.`)
     }
   }
   expect(await state()).toEqual(before)
@@ -96,7 +96,7 @@ test('that holds for a streamed batch too: no call of it runs', async () => {
     body: JSON.stringify({ 0: { json: { endpointId: 'test.echo', params: {} } } }),
   })
   const text = await answer.text()
-  expect(text).toContain('A browser login acts only from pages of')
+  expect(text).toContain('A browser login works only from pages of')
   expect(text).not.toContain('task_')
   expect((await service.get('/api/tasks', key)).body.total).toBe(0)
   await service.stop()
@@ -112,14 +112,14 @@ test('no operation is left out: each that changes something is 403 by cookie fro
   for (const { name, rest } of mutations) {
     const overRpc = await browser.request('POST', `/trpc/${name}`, { body: { json: {} }, headers, isBare: true })
     expect(overRpc.status, name).toBe(403)
-    expect(overRpc.body.error.json.message, name).toContain('A browser login acts only from pages of')
+    expect(overRpc.body.error.json.message, name).toContain('A browser login works only from pages of')
     if (!rest) continue
     expect(rest.method, `${name} over REST is no GET`).not.toBe('GET')
     const path = rest.path.replaceAll(/\{\w+\}/g, 'some_0')
     const overRest = await browser.request(rest.method, path, { body: {}, headers, isBare: true })
     expect([overRest.status, overRest.body.message], name).toEqual([
       403,
-      expect.stringContaining('A browser login acts only from pages of'),
+      expect.stringContaining('A browser login works only from pages of'),
     ])
   }
   expect(await browser.status()).toBe(200)

@@ -39,7 +39,7 @@ test('a new password ends all other logins and no key, and from then on only it 
   const answer = await here.post(path, { currentPassword: password, newPassword: next })
   expect([answer.status, answer.body]).toEqual([
     200,
-    { message: 'The password is changed. All other logins of this account have ended.' },
+    { message: 'Password changed. All other logins of this account were ended.' },
   ])
   expect(answer.headers.getSetCookie()).toEqual([])
   expect([await here.status(), await there.status(), await theirs.status()]).toEqual([200, 401, 200])
@@ -145,7 +145,7 @@ test('a login by the old password that the change overtakes is refused', async (
   const answer = await goOn()
   expect([answer.status, answer.body.message, late.cookies.size]).toEqual([
     401,
-    'The email address or the password is wrong.',
+    'The email address or password is wrong.',
     0,
   ])
   expect((await browser.logins()).map(({ current }) => current)).toEqual([true])
@@ -178,7 +178,7 @@ test('an account without a password has none to change: 409', async () => {
   const answer = await browser.post(path, { currentPassword: password, newPassword: next })
   expect([answer.status, answer.body.message]).toEqual([
     409,
-    'This account has no password. An admin can make a link that sets one.',
+    'This account has no password. An admin can create a link to set one.',
   ])
   expect((await browser.get('/api/account')).body.hasPassword).toBe(false)
   await service.stop()

@@ -83,7 +83,7 @@ test('the log says which admin made or revoked a link, and neither the link nor 
   expect((await browser.delete(`/api/invitations/${invitationId}`)).status).toBe(404)
   expect(logged.filter(([message]) => message.includes('admin'))).toEqual([
     ['an admin invited a person', { adminId, invitationId, isAdmin: true, creditUsd: '2.5000' }],
-    ['an admin made a password link', { adminId, userId }],
+    ['an admin created a password link', { adminId, userId }],
     ['an admin revoked a link', { adminId, invitationId }],
   ])
   expect([invited.status, link.status]).toEqual([200, 200])

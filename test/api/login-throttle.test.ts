@@ -45,7 +45,7 @@ test('the eleventh try of an address is 429 with when to come back, looks at no 
       expect(retryAfter(answer)).toEqual([429, '890'])
       expect(answer.body).toEqual({
         error: 'Too many login attempts',
-        message: 'There were too many attempts to log in; wait before the next.',
+        message: 'Too many login attempts. Wait before you try again.',
         statusCode: 429,
         code: 'LOGIN_THROTTLED',
       })

@@ -140,7 +140,7 @@ test.each([
   [{ limits: { executionsPerMinute: -1 } }, 'limits.executionsPerMinute', ''],
   [{ limits: { spendPerDayUsd: '-1' } }, 'limits.spendPerDayUsd', 'Must be a decimal of USD'],
   [{ limits: { agents: ['ghost'] } }, 'limits.agents[0]', 'There is no such agent'],
-  [{}, '', 'Give isSuspended, isAdmin, plan, limits or several of them'],
+  [{}, '', 'Send at least one of isSuspended, isAdmin, plan and limits'],
 ])('%j is refused with 400, and the user stays as it was', async (body, path, message) => {
   const service = await startService({ config, limits })
   const { browser } = await signUpAdmin(service)

@@ -16,7 +16,7 @@ test('a key credits up to its ceiling in a day of UTC, exactly, and nothing that
   expect((await credit('6')).status).toBe(200)
   const over = await credit('4.0001')
   expect([over.status, over.body.code]).toEqual([403, 'LIMIT_REACHED'])
-  expect(over.body.message).toContain('at most 10.0000 USD a day and has credited 6.0000')
+  expect(over.body.message).toContain('at most 10.0000 USD per UTC day and has credited 6.0000 USD today')
   expect(Number(over.headers.get('retry-after'))).toBeGreaterThan(0)
   expect((await credit('-6')).status).toBe(200)
   expect((await credit('4.0001')).status).toBe(403)

@@ -273,7 +273,7 @@ test('what keys do to accounts is in the log, by key', async () => {
   expect(lines).toEqual(
     expect.arrayContaining([
       [expect.objectContaining({ platformKeyId, adminId: null }), 'a platform key was created'],
-      [{ platformKeyId, userId }, 'a platform key made a user'],
+      [{ platformKeyId, userId }, 'a platform key created a user'],
       [expect.objectContaining({ platformKeyId, userId, amountUsd: '3.0000' }), 'a platform key credited a user'],
       [expect.objectContaining({ platformKeyId, userId, isSuspended: true }), 'a platform key changed a user'],
     ]),

@@ -110,8 +110,8 @@ test('who logs in, fails to and logs out is logged by id, and what happens to ke
   await browser.post('/api/account/password', { currentPassword: password, newPassword: 'another horse battery' })
   await browser.post('/api/logout', {})
   expect(lines().map(({ code, msg, userId }) => [msg, userId, code])).toEqual([
-    ['a login was refused', userId, 'UNAUTHORIZED'],
-    ['a login was refused', undefined, 'UNAUTHORIZED'],
+    ['a login was rejected', userId, 'UNAUTHORIZED'],
+    ['a login was rejected', undefined, 'UNAUTHORIZED'],
     ['a person logged in', userId, undefined],
     ['an API key was created', userId, undefined],
     ['an API key was rotated', userId, undefined],

@@ -96,7 +96,7 @@ test("403 for every key, an admin's with all scopes too, and nothing is done", a
       const answer = await service.request(method, path, { body, key })
       const error = {
         error: 'Forbidden',
-        message: 'This operation needs the browser login of an admin.',
+        message: 'This operation requires an admin with a browser login.',
         statusCode: 403,
         code: 'FORBIDDEN',
       }

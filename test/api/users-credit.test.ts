@@ -144,7 +144,7 @@ test('an Idempotency-Key credits once, also in parallel; another amount is 409, 
   expect(await expectStatus(200, credit('2.50', named))).toEqual(bodies[0])
   expect(await expectStatus(409, credit('2.5001', named))).toEqual({
     error: 'Conflict',
-    message: 'The Idempotency-Key was used for this user with another amount.',
+    message: 'This Idempotency-Key was already used for this user with a different amount.',
     statusCode: 409,
     code: 'CONFLICT',
   })

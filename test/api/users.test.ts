@@ -176,7 +176,7 @@ test('409 when nobody would be left who acts as an admin, and nothing is changed
   for (const body of [{ isAdmin: false }, { isSuspended: true }, { isAdmin: false, isSuspended: true }]) {
     expect(await expectStatus(409, change(last.userId, body))).toEqual({
       error: 'Conflict',
-      message: 'This is the last admin who can act; make another user an admin first.',
+      message: 'This is the last active admin. Make another user an admin first.',
       statusCode: 409,
       code: 'CONFLICT',
     })

@@ -16,7 +16,7 @@ test('both addresses take GET alone, and a provider that is not configured is no
   const unknown = ['/login/oidc/nobody', '/login/oidc/nobody/callback', '/login/oidc/__proto__', '/login/oidc/Corp']
   for (const path of unknown) {
     const { body, status } = await on.service.get(path)
-    expect([path, status, body.message]).toEqual([path, 404, 'There is no such provider of single sign-on.'])
+    expect([path, status, body.message]).toEqual([path, 404, 'Single sign-on provider not found.'])
   }
   expect(on.provider.asked).toEqual([])
   await on.stop()
@@ -177,7 +177,7 @@ test('where cookies would travel in the clear, nobody logs in', async () => {
   const on = await startSignOn({ service: { baseUrl: 'http://errand.example' } })
   for (const path of ['/login/oidc/corp', '/login/oidc/corp/callback?code=x&state=y']) {
     const { body, headers, status } = await on.service.get(path)
-    expect([status, body.message]).toEqual([403, 'Logging in needs https: the base URL of the service is http.'])
+    expect([status, body.message]).toEqual([403, 'Logging in requires HTTPS, but the base URL of the service is http.'])
     expect(headers.getSetCookie()).toEqual([])
   }
   expect(on.provider.asked).toEqual([])

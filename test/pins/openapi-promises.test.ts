@@ -213,7 +213,7 @@ test('each refusal is described in the words of its own operation', () => {
     operations.find((operation) => operation.id === id)!.spec['responses'][status].description
   expect(words('createTask', 404)).toBe('The agent endpoint or a connector was not found.')
   expect(words('getTask', 404)).toBe('The task was not found.')
-  expect(words('rotateKey', 409)).toBe('The key has ended.')
+  expect(words('rotateKey', 409)).toBe('The key is revoked or expired.')
   expect(words('listConnectorTools', 424)).toBe('The server cannot be used.')
   expect(words('listKeys', 400)).toBe('A parameter is invalid.')
 })

@@ -10,11 +10,11 @@ export const ClientToken = z
     id: z.string(),
     userId: z.string(),
     scopes: z.array(TokenScope),
-    agents: z.array(z.string()).nullable().describe('The agents that it runs; null for all'),
-    sessionId: z.string().nullable().describe('The one session that it reaches'),
-    taskId: z.string().nullable().describe('The one task that it reaches'),
-    maxCostUsd: usd.nullable().describe('What may be spent with it in all'),
-    once: z.boolean().describe('Whether it admits one execution only'),
+    agents: z.array(z.string()).nullable().describe('Ids of the agents that the token can run; null for all'),
+    sessionId: z.string().nullable().describe('The only session that the token can access'),
+    taskId: z.string().nullable().describe('The only task that the token can access'),
+    maxCostUsd: usd.nullable().describe('Total amount that can be spent with the token; null for no cap'),
+    once: z.boolean().describe('Whether the token allows only one execution'),
     createdAt: isoTimestamp,
     expiresAt: isoTimestamp,
     revokedAt: isoTimestamp.nullable(),
@@ -28,22 +28,24 @@ export const CreateClientTokenInput = z.object({
     .min(1)
     .max(2)
     .optional()
-    .describe('`read`, `execute` or both, of those that the credential has which makes it; all of these by default'),
+    .describe(
+      '`read`, `execute` or both, limited to the scopes of the credential that creates the token; by default all of those',
+    ),
   agents: z
     .array(resourceId)
     .min(1)
     .max(agentsMax)
     .optional()
-    .describe('Ids of the agents that it runs, in tasks, sessions and chats; all by default'),
-  sessionId: resourceId.optional().describe('It reaches this session alone, with its messages and chats'),
-  taskId: resourceId.optional().describe('It reaches this task alone'),
-  maxCostUsd: maxCostUsd.optional().describe('What may be spent with it in all; any amount by default'),
-  expiresInSeconds: z.number().int().min(1).max(tokenSecondsMax).default(600).describe('When it ends'),
-  once: z.boolean().default(false).describe('It admits one execution'),
+    .describe('Ids of the agents that the token can run in tasks, sessions and chats; all by default'),
+  sessionId: resourceId.optional().describe('Limits the token to this session, with its messages and chats'),
+  taskId: resourceId.optional().describe('Limits the token to this task'),
+  maxCostUsd: maxCostUsd.optional().describe('Total amount that can be spent with the token; unlimited by default'),
+  expiresInSeconds: z.number().int().min(1).max(tokenSecondsMax).default(600).describe('Lifetime of the token'),
+  once: z.boolean().default(false).describe('Allows only one execution'),
 })
 
 export const CreatedClientToken = ClientToken.extend({
-  token: z.string().describe('The client token itself, shown this once'),
+  token: z.string().describe('The client token itself, shown only once'),
 }).meta({ id: 'CreatedClientToken' })
 
 export const ClientTokenInput = z.object({ tokenId: resourceId })

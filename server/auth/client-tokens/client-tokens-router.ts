@@ -14,12 +14,12 @@ export const clientTokensRouter = router({
         tags,
         summary: 'Create a client token',
         description:
-          'For a browser or another program of a user, for an hour at most: with a part of what the credential may do that makes it, and ended with it. The token itself is in this answer and is never shown again.',
+          "A short-lived token, at most one hour, for a user's browser or another client. It can do no more than the credential that creates it, and ends with that credential. The response contains the token itself, which is never shown again.",
         protect: true,
         successDescription: 'The new token.',
         errorResponses: {
           400: 'The body is invalid.',
-          403: 'Permission is missing, or the token would have more than its maker.',
+          403: 'Permission is missing, or the token would exceed the permissions of its creator.',
           404: 'The session or the task was not found.',
           409: 'The account has too many client tokens.',
           413: 'The body is too large.',
@@ -34,7 +34,10 @@ export const clientTokensRouter = router({
         const { about, caller, services } = ctx
         const created = await createClientToken(services, { caller, input })
         const { requestId } = about
-        services.people.log.info({ requestId, userId: caller.userId, tokenId: created.id }, 'a client token was made')
+        services.people.log.info(
+          { requestId, userId: caller.userId, tokenId: created.id },
+          'a client token was created',
+        )
         return created
       }),
     ),
@@ -47,9 +50,9 @@ export const clientTokensRouter = router({
         operationId: 'revokeClientToken',
         tags,
         summary: 'Revoke a client token',
-        description: 'Acts on the next request. Repeating it changes nothing.',
+        description: 'Takes effect with the next request. Idempotent.',
         protect: true,
-        successDescription: 'The token, revoked.',
+        successDescription: 'The revoked token.',
         errorResponses: { 400: 'A parameter is invalid.', 404: 'The token was not found.' },
       },
     })

@@ -56,18 +56,19 @@ function scopesOf(caller: Caller, { scopes }: Given): Scope[] {
   const asked = [...new Set(scopes ?? own)]
   const beyond = asked.find((scope) => !caller.scopes.includes(scope))
   if (beyond === undefined && asked.length > 0) return asked
-  const message = `A client token has at most the scopes of its maker; "${beyond ?? 'read'}" is beyond them.`
+  const message = `A client token cannot have scopes that its creator lacks: "${beyond ?? 'read'}".`
   throw new ErrandError('FORBIDDEN', message)
 }
 
 function maxCostOf({ maxCostUsd, once, sessionId, taskId }: Given, scopes: readonly Scope[]): number | null {
-  if (sessionId !== undefined && taskId !== undefined) throw badField('taskId', 'Must be left out beside sessionId')
+  if (sessionId !== undefined && taskId !== undefined) throw badField('taskId', 'Must be omitted if sessionId is set')
   for (const [field, isGiven] of [
     ['maxCostUsd', maxCostUsd !== undefined],
     ['once', once],
   ] as const) {
-    if (isGiven && taskId !== undefined) throw badField(field, 'Must be left out beside taskId: it begins no execution')
-    if (isGiven && !scopes.includes('execute')) throw badField(field, 'Must be left out without the scope execute')
+    if (isGiven && taskId !== undefined)
+      throw badField(field, 'Must be omitted if taskId is set: such a token starts no execution')
+    if (isGiven && !scopes.includes('execute')) throw badField(field, 'Must be omitted without the scope execute')
   }
   return maxCostUsd === undefined ? null : must(parseUsd(maxCostUsd), 'an amount of that form')
 }
@@ -76,7 +77,7 @@ function agentsOf({ agents: own }: Caller, { agents }: Given): string[] | null {
   const asked = agents === undefined ? own : [...new Set(agents)]
   const beyond = asked?.find((agent) => own !== null && !own.includes(agent))
   if (beyond === undefined) return asked && [...asked]
-  throw new ErrandError('FORBIDDEN', `A client token runs at most the agents of its maker; "${beyond}" is beyond them.`)
+  throw new ErrandError('FORBIDDEN', `A client token cannot run agents that its creator cannot run: "${beyond}".`)
 }
 
 /** Throws 404 for a session or a task of another user. */

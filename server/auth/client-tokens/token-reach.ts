@@ -10,10 +10,10 @@ export type Reach = 'none' | 'account' | 'session' | 'task' | 'turn'
 /** Throws 403 if a client token does not reach an operation, whatever its input. */
 export function requireReach({ token }: Caller, reach: Reach): void {
   if (token === null) return
-  if (reach === 'none') throw new ErrandError('FORBIDDEN', 'Client tokens do not reach this operation.')
+  if (reach === 'none') throw new ErrandError('FORBIDDEN', 'Client tokens cannot call this operation.')
   const bound = token.sessionId !== null ? 'session' : token.taskId !== null ? 'task' : 'account'
   if (bound === 'account' || bound === (reach === 'turn' ? 'session' : reach)) return
-  throw new ErrandError('FORBIDDEN', `This client token reaches its ${bound} only.`)
+  throw new ErrandError('FORBIDDEN', `This client token only has access to its ${bound}.`)
 }
 
 const notFound: Record<'session' | 'task', string> = { session: 'Session not found', task: 'Task not found' }

@@ -4,8 +4,10 @@ import { invitationKinds } from '../../store/records.ts'
 import { Email } from '../logins/login-schema.ts'
 import { NewPassword } from '../logins/passwords.ts'
 
-const kind = z.enum(invitationKinds).describe('`invitation` makes an account, `password` sets the password of one')
-const token = z.string().min(1).max(200).describe('What stands after `#` in the link')
+const kind = z
+  .enum(invitationKinds)
+  .describe('`invitation` creates an account, `password` sets the password of an existing one')
+const token = z.string().min(1).max(200).describe('The part of the link after `#`')
 
 export const Invitation = z
   .object({
@@ -13,7 +15,7 @@ export const Invitation = z
     kind,
     email: z.string(),
     isAdmin: z.boolean(),
-    creditUsd: usd.describe('What the new account is credited with'),
+    creditUsd: usd.describe('Initial credit of the new account'),
     createdAt: isoTimestamp,
     expiresAt: isoTimestamp,
     acceptedAt: isoTimestamp.nullable(),
@@ -26,12 +28,12 @@ export const CreateInvitationInput = z.object({
   isAdmin: z.boolean().default(false),
   creditUsd: z
     .string()
-    .regex(/^\d{1,11}(?:\.\d{1,4})?$/, 'Must be a decimal of USD with at most four digits')
+    .regex(/^\d{1,11}(?:\.\d{1,4})?$/, 'Must be a USD amount with at most four decimals')
     .default('0'),
 })
 
 export const CreatedInvitation = Invitation.extend({
-  url: z.string().describe('The link for the invited person, shown this once. Whoever has it can use it, once'),
+  url: z.string().describe('The link for the invited person, shown only once. Anyone who has it can use it, once'),
 }).meta({ id: 'CreatedInvitation' })
 
 export const ListInvitationsInput = z.object(pageInput)
@@ -46,5 +48,5 @@ export const CheckedInvitation = z
 export const AcceptInvitationInput = z.object({ token, password: NewPassword })
 
 export const PasswordLink = z
-  .object({ url: z.string().describe('Shown this once'), expiresAt: isoTimestamp })
+  .object({ url: z.string().describe('Shown only once'), expiresAt: isoTimestamp })
   .meta({ id: 'PasswordLink' })

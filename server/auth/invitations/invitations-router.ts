@@ -20,7 +20,7 @@ import {
 } from './manage-invitations.ts'
 
 const tags = ['Invitations']
-const adminOnly = 'The caller is no admin with a browser login.'
+const adminOnly = 'The caller is not an admin with a browser login.'
 const bodyErrors = { 400: 'The body is invalid.', 413: 'The body is too large.', 415: 'The body is not JSON.' }
 
 export const invitationsRouter = router({
@@ -31,11 +31,12 @@ export const invitationsRouter = router({
         path: '/api/invitations',
         operationId: 'createInvitation',
         tags,
-        summary: 'Invite a person to an account (admins)',
-        description: 'The link is in this answer and is never shown again. An earlier invitation of the address ends.',
+        summary: 'Invite a person (admins)',
+        description:
+          'The response contains the link, which is never shown again. Replaces any earlier invitation to this address.',
         protect: true,
         successDescription: 'The invitation with its link.',
-        errorResponses: { ...bodyErrors, 403: adminOnly, 409: 'There is a user with that address.' },
+        errorResponses: { ...bodyErrors, 403: adminOnly, 409: 'A user with that email address exists.' },
       },
     })
     .input(CreateInvitationInput)
@@ -52,9 +53,9 @@ export const invitationsRouter = router({
         operationId: 'listInvitations',
         tags,
         summary: 'List invitations and password links, newest first (admins)',
-        description: 'Without the links themselves, which are shown only when they are made.',
+        description: 'The links themselves are shown only when they are created.',
         protect: true,
-        successDescription: 'One page of them and the total.',
+        successDescription: 'One page of invitations and links, and the total.',
         errorResponses: { 400: 'A parameter is invalid.', 403: adminOnly },
       },
     })
@@ -70,13 +71,13 @@ export const invitationsRouter = router({
         operationId: 'revokeInvitation',
         tags,
         summary: 'Revoke an invitation or a password link (admins)',
-        description: 'Nobody can use the link from then on.',
+        description: 'The link stops working immediately.',
         protect: true,
         successDescription: 'The link no longer works.',
         errorResponses: {
           400: 'A parameter is invalid.',
           403: adminOnly,
-          404: 'It was not found, or was accepted already.',
+          404: 'It was not found, or has already been accepted.',
         },
       },
     })
@@ -92,11 +93,11 @@ export const invitationsRouter = router({
         path: '/api/invitations/check',
         operationId: 'checkInvitation',
         tags,
-        summary: 'See what a link is for',
-        description: 'For the page that a link opens; the link can be used afterwards.',
+        summary: 'Get the purpose of a link',
+        description: 'Used by the page that a link opens. Does not use up the link.',
         protect: false,
-        successDescription: 'Whom the link is for.',
-        errorResponses: { ...bodyErrors, 404: 'The link is unknown, was used or has expired.' },
+        successDescription: 'The purpose of the link and the email address it is for.',
+        errorResponses: { ...bodyErrors, 404: 'The link is unknown, already used or expired.' },
       },
     })
     .input(CheckInvitationInput)
@@ -111,15 +112,15 @@ export const invitationsRouter = router({
         path: '/api/invitations/accept',
         operationId: 'acceptInvitation',
         tags,
-        summary: 'Accept an invitation, or set a password by a link, and log in',
-        description: 'A link works once. A browser that accepts one is logged in to the account.',
+        summary: 'Accept an invitation or set a password with a link, and log in',
+        description: 'A link works once. The browser is then logged in to the account.',
         protect: false,
-        successDescription: 'The login, whose cookie is set.',
+        successDescription: 'The login. Its cookie is set.',
         errorResponses: {
           ...bodyErrors,
           403: 'The account is suspended, or the request does not come from a page of the service.',
-          404: 'The link is unknown, was used or has expired.',
-          409: 'There is a user with that address by now.',
+          404: 'The link is unknown, already used or expired.',
+          409: 'A user with that email address now exists.',
         },
       },
     })

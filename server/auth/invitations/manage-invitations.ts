@@ -29,7 +29,7 @@ export async function createInvitation(
   const { clock, log, logins, store } = parts
   const { email, isAdmin } = input
   const credit = parseUsd(input.creditUsd)
-  if (credit === undefined) throw badField('creditUsd', 'Must be a decimal of USD with at most four digits')
+  if (credit === undefined) throw badField('creditUsd', 'Must be a USD amount with at most four decimals')
   const { token, tokenHash } = newSecretToken()
   const created = await store.createInvitation({
     kind: 'invitation',
@@ -61,7 +61,7 @@ export async function createPasswordLink(
   const expiresAt = clock.now() + passwordLinkLifeMs
   const draft = { kind: 'password', email: user.email, isAdmin: user.isAdmin, credit: 0, userId } as const
   await store.createInvitation({ ...draft, expiresAt, tokenHash, createdBy: caller.userId })
-  log.info({ adminId: caller.userId, userId }, 'an admin made a password link')
+  log.info({ adminId: caller.userId, userId }, 'an admin created a password link')
   return { url: linkOf(logins, { browser, token }), expiresAt: isoTime(expiresAt) }
 }
 
@@ -122,7 +122,7 @@ function linkOf({ origins }: LoginParts, { browser, token }: { browser: Browser;
 }
 
 function unusable(): ErrandError {
-  return new ErrandError('NOT_FOUND', 'This link is unknown, was used or has expired; ask for a new one.')
+  return new ErrandError('NOT_FOUND', 'This link is unknown, already used or expired. Ask for a new one.')
 }
 
 function toInvitation(record: InvitationRecord): Invitation {

@@ -17,16 +17,16 @@ export const Key = z
     expiresAt: isoTimestamp.nullable(),
     revokedAt: isoTimestamp.nullable(),
     lastUsedAt: isoTimestamp.nullable(),
-    limitUsd: usd.nullable().describe('What may be spent with it in a period; null without a limit'),
-    limitReset: z.enum(limitResets).nullable().describe('When `limitUsd` begins anew, by UTC; weeks on Mondays'),
-    usedUsd: usd.nullable().describe('Charged and held of `limitUsd` in this period; null without a limit'),
-    resetsAt: isoTimestamp.nullable().describe('When this period ends; null where none does'),
+    limitUsd: usd.nullable().describe('Spending limit of the key per period; null if there is none'),
+    limitReset: z.enum(limitResets).nullable().describe('How often `limitUsd` resets, in UTC; weeks start on Monday'),
+    usedUsd: usd.nullable().describe('Amount charged and held in this period; null without `limitUsd`'),
+    resetsAt: isoTimestamp.nullable().describe('When the current period ends; null if `limitUsd` never resets'),
     executionsPerMinute: z
       .number()
       .int()
       .nullable()
-      .describe('Tasks and chats in a minute of UTC; null for those of its user'),
-    agents: z.array(z.string()).nullable().describe('Ids of the agents that it is for; null for all'),
+      .describe('Maximum tasks and chats per UTC minute; null if only the limit of the user applies'),
+    agents: z.array(z.string()).nullable().describe('Ids of the agents that the key can run; null for all'),
     rotationDue: z.boolean().describe('True when the key is in use and older than 90 days'),
   })
   .meta({ id: 'Key' })
@@ -34,22 +34,22 @@ export type Key = z.output<typeof Key>
 
 /** Restrictions of a key, in addition to its scopes. */
 const limits = {
-  limitUsd: maxCostUsd.describe('What may be spent with it, charged and held, in each period of `limitReset`'),
+  limitUsd: maxCostUsd.describe('Spending limit of the key, charged plus held, per period of `limitReset`'),
   limitReset: z
     .enum(limitResets)
-    .describe('When `limitUsd` begins anew, by UTC; weeks begin on Monday. `never` when it is left out'),
+    .describe('How often `limitUsd` resets, in UTC; weeks start on Monday. `never` if omitted'),
   executionsPerMinute: z
     .number()
     .int()
     .min(1)
     .max(executionsPerMinuteMax)
-    .describe('Tasks and chats in a minute of UTC, beside the limit of its user'),
-  agents: agentIds.describe('Ids of the agents that it is for; all of them by default'),
+    .describe('Maximum tasks and chats per UTC minute, in addition to the limit of the user'),
+  agents: agentIds.describe('Ids of the agents that the key can run; all by default'),
 }
 
 const resetOfLimit = {
   path: ['limitReset'],
-  message: 'Must come with limitUsd: it says when that begins anew',
+  message: 'Requires limitUsd: it says how often that limit resets',
 }
 
 export const CreateKeyInput = z
@@ -60,8 +60,8 @@ export const CreateKeyInput = z
       .min(1)
       .max(scopes.length)
       .optional()
-      .describe('At most those of the credential that creates the key; all of them by default'),
-    expiresInDays: z.number().int().min(1).max(3650).optional().describe('Never by default'),
+      .describe('Limited to the scopes of the credential that creates the key; by default all of those'),
+    expiresInDays: z.number().int().min(1).max(3650).optional().describe('The key never expires by default'),
     limitUsd: limits.limitUsd.optional(),
     limitReset: limits.limitReset.optional(),
     executionsPerMinute: limits.executionsPerMinute.optional(),
@@ -79,19 +79,19 @@ export const UpdateKeyInput = z
     agents: limits.agents.nullable().optional(),
   })
   .refine((input) => Object.entries(input).some(([name, value]) => name !== 'keyId' && value !== undefined), {
-    message: 'Give limitUsd, limitReset, executionsPerMinute, agents or several of them',
+    message: 'Send at least one of limitUsd, limitReset, executionsPerMinute and agents',
   })
   .refine(({ limitReset, limitUsd }) => limitReset === undefined || limitUsd !== null, resetOfLimit)
 
 export const CreatedKey = Key.extend({
-  key: z.string().describe('The API key itself, shown this once'),
+  key: z.string().describe('The API key itself, shown only once'),
 }).meta({ id: 'CreatedKey' })
 
 export const ListKeysInput = z.object({
   state: z
     .enum(['live', 'ended'])
     .optional()
-    .describe('Only keys that work, or only those that were revoked or have expired'),
+    .describe('`live`: only active keys; `ended`: only revoked or expired keys'),
   ...pageInput,
 })
 export const ListKeysOutput = z.object({ keys: z.array(Key), ...pageOutput })
@@ -104,5 +104,5 @@ export const RotateKeyInput = z.object({
     .min(0)
     .max(30 * 86_400)
     .default(86_400)
-    .describe('How long the old key goes on working'),
+    .describe('How long the old key stays valid'),
 })

@@ -51,9 +51,9 @@ export async function updateKey(
   const known = await store.getKey({ userId, keyId })
   if (!known) throw notFound()
   const now = clock.now()
-  if (!isLive(known, now)) throw new ErrandError('CONFLICT', 'This API key has ended; create a new one.')
+  if (!isLive(known, now)) throw new ErrandError('CONFLICT', 'This API key is revoked or expired. Create a new one.')
   if (limitReset !== undefined && limitUsd === undefined && known.spendLimit === null) {
-    throw new ErrandError('CONFLICT', 'This API key has no limit that could begin anew; give limitUsd too.')
+    throw new ErrandError('CONFLICT', 'This API key has no spending limit that could reset. Send limitUsd too.')
   }
   const changes: UpdateKey['changes'] = {
     ...(limitUsd !== undefined &&
@@ -118,7 +118,7 @@ export function draftKey(draft: { userId: string; name: string; scopes: Scope[];
 function assertWithin(caller: Caller, scopes: readonly Scope[]): void {
   const beyond = scopes.find((scope) => !caller.scopes.includes(scope))
   if (!beyond) return
-  throw new ErrandError('FORBIDDEN', `A key grants at most its creator's scopes; "${beyond}" is beyond them.`)
+  throw new ErrandError('FORBIDDEN', `A key cannot have scopes that its creator lacks: "${beyond}".`)
 }
 
 function isLive({ expiresAt, revokedAt }: KeyRecord, now: EpochMs): boolean {
@@ -126,14 +126,15 @@ function isLive({ expiresAt, revokedAt }: KeyRecord, now: EpochMs): boolean {
 }
 
 function notRotatable(): ErrandError {
-  const message = 'This API key has ended or was rotated already, and cannot be rotated; create a new one.'
+  const message = 'This API key is revoked, expired or already rotated. Create a new one.'
   return new ErrandError('CONFLICT', message)
 }
 
 /** A limited key neither creates an unlimited one nor removes its own limits. */
 function assertUnlimited({ agents, limits }: Caller): void {
   if (agents === null && limits === null) return
-  const message = 'A key with limits of its own creates and changes no keys; use one without, or a browser login.'
+  const message =
+    'An API key with its own limits cannot create or change keys. Use a key without limits or a browser login.'
   throw new ErrandError('FORBIDDEN', message)
 }
 

@@ -12,17 +12,17 @@ export async function changePassword(
 ) {
   const { logins, store } = parts
   const { email, loginId, userId } = caller
-  if (loginId === null) throw new ErrandError('FORBIDDEN', 'Changing the password needs a browser login.')
+  if (loginId === null) throw new ErrandError('FORBIDDEN', 'Changing the password requires a browser login.')
   assertNotObvious('newPassword', { email, password: input.newPassword })
   const attempt = { email, client: logins.clients.of(browser.request) }
   const { from, passwordHash } = await withHashRoom(email, async (inTurn) => {
     const user = await admitAttempt(parts, {
       attempt,
-      refusal: 'The password was wrong too often; wait before the next try.',
+      refusal: 'Too many wrong passwords. Wait before you try again.',
     })
     const current = user?.passwordHash ?? null
     if (current === null) {
-      throw new ErrandError('CONFLICT', 'This account has no password. An admin can make a link that sets one.')
+      throw new ErrandError('CONFLICT', 'This account has no password. An admin can create a link to set one.')
     }
     if (!(await inTurn(() => isPassword(input.currentPassword, current)))) {
       throw badField('currentPassword', 'Is not the current password')
@@ -30,8 +30,8 @@ export async function changePassword(
     return { from: current, passwordHash: await inTurn(() => hashPassword(input.newPassword)) }
   })
   if (!(await store.setPassword({ userId, passwordHash, from, keepLoginId: loginId, forget: attempt }))) {
-    throw new ErrandError('CONFLICT', 'The password was changed meanwhile.')
+    throw new ErrandError('CONFLICT', 'The password was changed by another request. Try again with the new password.')
   }
   parts.log.info({ requestId: browser.about.requestId, userId }, 'a person changed the password')
-  return { message: 'The password is changed. All other logins of this account have ended.' }
+  return { message: 'Password changed. All other logins of this account were ended.' }
 }

@@ -39,11 +39,11 @@ export function assertLoginAllowed(
   request: IncomingMessage,
 ): void {
   if (!origins.mayLogIn) {
-    throw new ErrandError('FORBIDDEN', 'Logging in needs https: the base URL of the service is http.')
+    throw new ErrandError('FORBIDDEN', 'Logging in requires HTTPS, but the base URL of the service is http.')
   }
   origins.assert(request)
   if (request.headers['trpc-accept'] === 'application/jsonl') {
-    throw badField('trpc-accept', 'Must be left out to log in: the head of a streamed answer goes before its cookie')
+    throw badField('trpc-accept', 'Must be omitted for a login: a streamed response cannot set its cookie')
   }
 }
 
@@ -60,7 +60,7 @@ export async function logIn(
     // Logs only these, because errors that the throttle does not bound could fill the log.
     if (error instanceof ErrandError && (error.code === 'UNAUTHORIZED' || error.code === 'FORBIDDEN')) {
       const { requestId } = browser.about
-      parts.log.info({ requestId, userId, code: error.code }, 'a login was refused')
+      parts.log.info({ requestId, userId, code: error.code }, 'a login was rejected')
     }
     throw error
   }
@@ -74,7 +74,7 @@ async function logInPerson(parts: LoginAccess, { browser, input, onFound }: LogI
   const { isRight, user } = await withHashRoom(input.email, async (inTurn) => {
     const found = await admitAttempt(parts, {
       attempt,
-      refusal: 'There were too many attempts to log in; wait before the next.',
+      refusal: 'Too many login attempts. Wait before you try again.',
     })
     if (found) onFound(found.id)
     const fits = await inTurn(() => isPassword(input.password, found?.passwordHash ?? null))
@@ -82,12 +82,12 @@ async function logInPerson(parts: LoginAccess, { browser, input, onFound }: LogI
   })
   const passwordHash = user?.passwordHash ?? null
   if (!isRight || !user || passwordHash === null) {
-    throw new ErrandError('UNAUTHORIZED', 'The email address or the password is wrong.')
+    throw new ErrandError('UNAUTHORIZED', 'The email address or password is wrong.')
   }
   if (user.suspendedAt !== null) throw new ErrandError('FORBIDDEN', 'This account is suspended.')
   const login = { userId: user.id, method: 'password', provider: null, forget: attempt } as const
   const created = await beginLogin(parts, { browser, login: { ...login, ifPasswordHash: passwordHash } })
-  if (!created) throw new ErrandError('UNAUTHORIZED', 'The email address or the password is wrong.')
+  if (!created) throw new ErrandError('UNAUTHORIZED', 'The email address or password is wrong.')
   return { userId: user.id, email: user.email, expiresAt: isoTime(created.expiresAt) }
 }
 

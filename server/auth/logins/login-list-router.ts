@@ -16,9 +16,9 @@ export const loginsRouter = router({
         operationId: 'listLogins',
         tags,
         summary: "List the browser logins of the caller's account, newest first",
-        description: 'Logins that have ended are not among them.',
+        description: 'Only active logins are listed.',
         protect: true,
-        successDescription: 'One page of logins that have not ended, and the total.',
+        successDescription: 'One page of active logins, and the total.',
         errorResponses: { 400: 'A parameter is invalid.' },
       },
     })
@@ -34,9 +34,9 @@ export const loginsRouter = router({
         operationId: 'endLogin',
         tags,
         summary: 'End a browser login',
-        description: 'Acts on the next request of that browser.',
+        description: 'Takes effect with the next request of that browser.',
         protect: true,
-        successDescription: 'The login has ended.',
+        successDescription: 'The login was ended.',
         errorResponses: { 400: 'A parameter is invalid.', 404: 'The login was not found.' },
       },
     })
@@ -46,7 +46,7 @@ export const loginsRouter = router({
       withScope('manage', async ({ ctx, input }) => {
         const ended = await ctx.services.people.store.endLogin({ userId: ctx.caller.userId, loginId: input.loginId })
         if (!ended) throw new ErrandError('NOT_FOUND', 'Login not found')
-        return { message: 'The login has ended.' }
+        return { message: 'The login was ended.' }
       }),
     ),
 
@@ -58,9 +58,9 @@ export const loginsRouter = router({
         operationId: 'endLogins',
         tags,
         summary: "End all browser logins of the caller's account",
-        description: 'The login that asks for it ends too. API keys go on working.',
+        description: 'This includes the login that makes the request. API keys stay valid.',
         protect: true,
-        successDescription: 'All logins have ended.',
+        successDescription: 'All logins were ended.',
         errorResponses: {},
       },
     })

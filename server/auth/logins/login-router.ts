@@ -7,7 +7,7 @@ import { logOut } from './manage-logins.ts'
 
 const tags = ['Browser login']
 const cookieNote =
-  'The answer sets the cookie of the login. A browser login acts only from pages of the service itself: the request must come from them, by its `Origin` and `Sec-Fetch-Site` headers.'
+  'The response sets the login cookie. A browser login works only from pages of the service itself, which the `Origin` and `Sec-Fetch-Site` headers must show.'
 
 export const loginRouter = router({
   options: procedure
@@ -18,8 +18,8 @@ export const loginRouter = router({
         path: '/api/login',
         operationId: 'getLoginOptions',
         tags,
-        summary: 'Get the ways to log in beside email address and password',
-        description: 'For the page on which people log in.',
+        summary: 'List the single sign-on providers',
+        description: 'Used by the login page.',
         protect: false,
         successDescription: 'The providers of single sign-on.',
         errorResponses: { 400: 'The request is malformed.' },
@@ -39,17 +39,17 @@ export const loginRouter = router({
         path: '/api/login',
         operationId: 'logIn',
         tags,
-        summary: 'Log a browser in by email address and password',
+        summary: 'Log in with email address and password',
         description: cookieNote,
         protect: false,
-        successDescription: 'The login, whose cookie is set.',
+        successDescription: 'The login. Its cookie is set.',
         errorResponses: {
           400: 'The body is invalid.',
-          401: 'The email address or the password is wrong.',
+          401: 'The email address or password is wrong.',
           403: 'The account is suspended, or the request does not come from a page of the service.',
           413: 'The body is too large.',
           415: 'The body is not JSON.',
-          429: 'There were too many attempts to log in.',
+          429: 'Too many login attempts.',
         },
       },
     })
@@ -65,10 +65,10 @@ export const loginRouter = router({
         path: '/api/logout',
         operationId: 'logOut',
         tags,
-        summary: 'Log this browser out',
+        summary: 'Log out',
         description: 'Ends the login whose cookie the request carries.',
         protect: true,
-        successDescription: 'The login has ended and its cookie is removed.',
+        successDescription: 'The login was ended and its cookie removed.',
         errorResponses: {
           400: 'The body is invalid.',
           403: 'The caller has no browser login.',

@@ -11,7 +11,9 @@ export const LoginOptions = z
       z.object({
         id: z.string(),
         name: z.string(),
-        url: z.string().describe('Where the browser goes to log in; `?returnTo=/path` says where it comes back to'),
+        url: z
+          .string()
+          .describe('URL where the browser starts the login; append `?returnTo=/path` to choose the page after it'),
       }),
     ),
   })
@@ -27,7 +29,7 @@ export const LoggedIn = z
   .object({
     userId: z.string(),
     email: z.string(),
-    expiresAt: isoTimestamp.describe('When the login ends, however much it is used'),
+    expiresAt: isoTimestamp.describe('When the login expires, even if it is in use'),
   })
   .meta({ id: 'LoggedIn' })
 export type LoggedIn = z.output<typeof LoggedIn>
@@ -36,12 +38,12 @@ export const Login = z
   .object({
     id: z.string(),
     method: z.enum(loginMethods),
-    provider: z.string().nullable().describe('Id of the provider of a single sign-on'),
+    provider: z.string().nullable().describe('Id of the single sign-on provider'),
     userAgent: z.string().nullable(),
     createdAt: isoTimestamp,
     lastUsedAt: isoTimestamp,
     expiresAt: isoTimestamp,
-    current: z.boolean().describe('Whether this request came with it'),
+    current: z.boolean().describe('Whether this request uses this login'),
   })
   .meta({ id: 'Login' })
 

@@ -12,7 +12,8 @@ export async function logOut(
   { browser, caller }: { browser: Browser; caller: Caller },
 ) {
   const { loginId, userId } = caller
-  if (loginId === null) throw new ErrandError('FORBIDDEN', 'Only a browser login can log out; revoke a key instead.')
+  if (loginId === null)
+    throw new ErrandError('FORBIDDEN', 'Only a browser login can log out. To stop an API key from working, revoke it.')
   await store.endLogin({ userId, loginId })
   log.info({ requestId: browser.about.requestId, userId, loginId }, 'a person logged out')
   browser.setCookies.push(logins.cookie.remove())

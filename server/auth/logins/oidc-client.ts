@@ -60,7 +60,7 @@ export class OidcClient {
     })
     if (!tokens) return null
     const claims = tokens.claims()
-    if (!claims?.sub) throw new Error('The ID token of the provider names no subject.')
+    if (!claims?.sub) throw new Error("The provider's ID token has no subject.")
     const { iss: issuer, sub: subject } = claims
     // Many providers keep the ID token small and return the email address only here.
     const hasUserInfo = configuration.serverMetadata().userinfo_endpoint !== undefined

@@ -50,9 +50,9 @@ export function createOidcLogin(parts: OidcParts): (routed: OidcRequest) => Prom
   return async (routed) => {
     const { providerId = '' } = routed.params
     const client = clients.get(providerId)
-    if (!client) throw new ErrandError('NOT_FOUND', 'There is no such provider of single sign-on.')
+    if (!client) throw new ErrandError('NOT_FOUND', 'Single sign-on provider not found.')
     if (!logins.origins.mayLogIn) {
-      throw new ErrandError('FORBIDDEN', 'Logging in needs https: the base URL of the service is http.')
+      throw new ErrandError('FORBIDDEN', 'Logging in requires HTTPS, but the base URL of the service is http.')
     }
     const flow = { ...parts, client, cookie, providerId }
     if (routed.path.endsWith('/callback')) await finish(flow, routed)
@@ -69,7 +69,7 @@ async function begin({ client, clock, cookie, log, logins, providerId, vault }: 
   const begun = await client.begin(redirectUri).catch((error: unknown) => {
     log.warn(
       { requestId: routed.about.requestId, err: error, provider: providerId },
-      'a provider of single sign-on could not be used',
+      'a single sign-on provider could not be used',
     )
     return undefined
   })
@@ -101,7 +101,7 @@ async function finish(flow: Flow, routed: OidcRequest) {
   const found = await findUser(flow, person)
   if (typeof found === 'string') {
     const fields = { requestId: about.requestId, provider: providerId, reason: found }
-    log.info(fields, 'a single sign-on was refused')
+    log.info(fields, 'a single sign-on was rejected')
     return refuse(routed, { logins, reason: found, setCookies })
   }
   const login = { userId: found.userId, method: 'oidc', provider: providerId, forget: null } as const

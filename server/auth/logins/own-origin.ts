@@ -52,7 +52,7 @@ export class OwnOrigins {
     if (isOwn && (site === undefined ? origin !== undefined : site === 'same-origin')) return
     throw new ErrandError(
       'FORBIDDEN',
-      `A browser login acts only from pages of ${this.#origins().origin}. Programs use an API key.`,
+      `A browser login works only from pages of ${this.#origins().origin}. In programs, use an API key.`,
     )
   }
 

@@ -13,7 +13,7 @@ export const NewPassword = z
   .max(passwordCharsMax, `Must have at most ${passwordCharsMax} characters`)
   .meta({ format: 'password' })
 /** A password as typed at login. Any that was ever set is accepted. */
-export const TypedPassword = z.string().min(1, 'Must be given').max(1024).meta({ format: 'password' })
+export const TypedPassword = z.string().min(1, 'Is required').max(1024).meta({ format: 'password' })
 
 /** Dummy hash: rejecting an unknown email address takes as long as rejecting a wrong password. */
 const nobodysHash = '$argon2id$v=19$m=19456,t=2,p=1$Mi6SpFH27e0b98ek7COc0Q$Ut9KjCRw889zxM0adlmSMly5nQy7qJDLY4hblA+uar4'
@@ -37,7 +37,9 @@ type InTurn = <Result>(work: () => Promise<Result>) => Promise<Result>
 export async function withHashRoom<T>(email: string, work: (inTurn: InTurn) => Promise<T>): Promise<T> {
   const place = requests.open(email.toLowerCase())
   if (place.hold(1)) {
-    throw new ErrandError('SERVICE_UNAVAILABLE', 'Too many logins are under way.', { retryAfterSeconds: 5 })
+    throw new ErrandError('SERVICE_UNAVAILABLE', 'Too many logins are in progress. Try again.', {
+      retryAfterSeconds: 5,
+    })
   }
   try {
     return await work((hashing) => hashes.within(email.toLowerCase(), undefined, hashing))
@@ -62,7 +64,7 @@ export function assertNotObvious(path: string, { email, password }: { email: str
   const name = email.split('@')[0]!
   const rest = password.toLowerCase().replaceAll(email.toLowerCase(), '').replaceAll(name.toLowerCase(), '')
   if (new Set(rest).size >= 4) return
-  throw badField(path, 'Must not be the email address, nor repeat a few characters')
+  throw badField(path, 'Must not be the email address or repeat a few characters')
 }
 
 /** Unicode has several forms of the same letter. */

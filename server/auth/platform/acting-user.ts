@@ -16,14 +16,14 @@ export function readActingUser({ headers }: IncomingMessage): UserRef | undefine
   if (given === undefined) return undefined
   // Node joins repeated headers with commas.
   if (typeof given !== 'string' || given.includes(',')) {
-    throw badField(field, 'Must be given once; a comma of an external id is written as %2C')
+    throw badField(field, 'Must be sent once; write a comma in an external id as %2C')
   }
   if (!/^[\x21-\x7e]{1,2000}$/.test(given)) {
-    throw badField(field, 'Must be the id of a user, or ext: and an external id that is percent-encoded, as in a path')
+    throw badField(field, 'Must be a user id, or ext: followed by a percent-encoded external id')
   }
   if (!given.startsWith(external)) return { userId: given }
   const externalId = decodeSegment(given.slice(external.length))
-  if (externalId === undefined) throw badField(field, 'The percent-encoding is broken')
+  if (externalId === undefined) throw badField(field, 'The percent-encoding is invalid')
   const flaw = flawOfExternalId(externalId)
   if (flaw !== undefined) throw badField(field, flaw)
   return { externalId }
@@ -32,5 +32,8 @@ export function readActingUser({ headers }: IncomingMessage): UserRef | undefine
 /** Throws 403 if a credential other than a platform key names a user to act for. */
 export function assertNoActingUser({ headers }: IncomingMessage): void {
   if (headers['errand-user'] === undefined) return
-  throw new ErrandError('FORBIDDEN', 'Only a platform key acts for other users; leave out the header Errand-User.')
+  throw new ErrandError(
+    'FORBIDDEN',
+    'Only a platform key can act on behalf of other users. Omit the header Errand-User.',
+  )
 }

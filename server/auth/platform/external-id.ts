@@ -11,11 +11,11 @@ const unseen = /[\p{Cc}\p{Cf}\p{Cs}\p{Zl}\p{Zp}\p{Default_Ignorable_Code_Point}]
  */
 export function flawOfExternalId(text: string): string | undefined {
   if (text.length === 0 || text.length > charsMax) return `Must be 1 to ${charsMax} characters`
-  if (unseen.test(text)) return 'Must have no control characters, and none that cannot be seen'
-  if (text !== text.trim()) return 'Must not begin or end with a space'
-  if (text !== text.normalize('NFC')) return 'Must be in the normal form NFC of Unicode'
+  if (unseen.test(text)) return 'Must not contain control characters or invisible characters'
+  if (text !== text.trim()) return 'Must not start or end with a space'
+  if (text !== text.normalize('NFC')) return 'Must be in Unicode normalization form NFC'
   // URLs cannot contain these: they are removed from a path before it is sent.
-  if (text === '.' || text === '..') return 'Must be another text than "." and ".."'
+  if (text === '.' || text === '..') return 'Must not be "." or ".."'
   return undefined
 }
 
@@ -27,6 +27,6 @@ export const ExternalId = z
   })
   .meta({
     description:
-      "The product's own id of the user: 1 to 200 characters in the form NFC, none of them a control character or invisible. Compared exactly, with case",
+      "The product's own id of the user: 1 to 200 characters in Unicode form NFC, without control or invisible characters. Case-sensitive",
     override: { type: 'string', minLength: 1, maxLength: charsMax },
   })

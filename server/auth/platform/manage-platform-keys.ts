@@ -27,7 +27,7 @@ export async function createPlatformKey(
 ): Promise<z.output<typeof CreatedPlatformKey>> {
   const { addresses = null, creditPerDayUsd, expiresInDays, name } = input
   const creditPerDay = creditPerDayUsd === undefined ? null : parseUsd(creditPerDayUsd)
-  if (creditPerDay === undefined) throw badField('creditPerDayUsd', 'Must be a decimal of USD with at most four digits')
+  if (creditPerDay === undefined) throw badField('creditPerDayUsd', 'Must be a USD amount with at most four decimals')
   const scopes = [...new Set(input.scopes)]
   const expiresAt = expiresInDays === undefined ? null : clock.now() + expiresInDays * dayMs
   const token = newToken('platform')

@@ -17,12 +17,15 @@ export const PlatformKey = z
     name: z.string(),
     hint: z.string().describe("The key's last four characters"),
     scopes: z.array(PlatformScope),
-    addresses: z.array(z.string()).nullable().describe('Addresses and networks that it is accepted from; null for all'),
+    addresses: z
+      .array(z.string())
+      .nullable()
+      .describe('IP addresses and networks allowed to use the key; null for all'),
     creditPerDayUsd: usd
       .nullable()
-      .describe('What it may add to balances in a day of UTC, and take back; null without a ceiling'),
-    creditedTodayUsd: usd.describe('What it has added since the day began'),
-    takenTodayUsd: usd.describe('What it has taken back since the day began'),
+      .describe('Maximum credit per UTC day, and separately maximum taken back; null for no limit'),
+    creditedTodayUsd: usd.describe('Amount credited today (UTC)'),
+    takenTodayUsd: usd.describe('Amount taken back today (UTC)'),
     createdAt: isoTimestamp,
     expiresAt: isoTimestamp.nullable(),
     revokedAt: isoTimestamp.nullable(),
@@ -38,22 +41,22 @@ export const CreatePlatformKeyInput = z.object({
     .min(1)
     .max(platformScopes.length)
     .describe(
-      '`users` makes, reads and suspends users and ends their keys; `credit` adds to balances; `limits` sets limits; `act` acts for users, and makes keys for them',
+      '`users`: create, read and suspend users and revoke their keys; `credit`: credit balances; `limits`: set limits; `act`: act on behalf of users and create keys for them',
     ),
   addresses: z
     .array(Network)
     .min(1)
     .max(addressesMax)
     .optional()
-    .describe('IP addresses and networks that it is accepted from; from anywhere by default'),
+    .describe('IP addresses and networks allowed to use the key; all by default'),
   creditPerDayUsd: maxCostUsd
     .optional()
-    .describe('What it may add to balances in a day of UTC, and take back; any amount by default'),
-  expiresInDays: z.number().int().min(1).max(3650).optional().describe('Never by default'),
+    .describe('Maximum credit per UTC day, and separately maximum taken back; no limit by default'),
+  expiresInDays: z.number().int().min(1).max(3650).optional().describe('The key never expires by default'),
 })
 
 export const CreatedPlatformKey = PlatformKey.extend({
-  key: z.string().describe('The platform key itself, shown this once'),
+  key: z.string().describe('The platform key itself, shown only once'),
 }).meta({ id: 'CreatedPlatformKey' })
 
 export const ListPlatformKeysInput = z.object(pageInput)

@@ -10,7 +10,7 @@ import {
 } from './platform-key-schema.ts'
 
 const tags = ['Platform keys']
-const adminOnly = { 403: 'The caller is no admin with a browser login.' }
+const adminOnly = { 403: 'The caller is not an admin with a browser login.' }
 
 export const platformKeysRouter = router({
   create: procedure
@@ -22,7 +22,7 @@ export const platformKeysRouter = router({
         tags,
         summary: 'Create a platform key (admins)',
         description:
-          'For the server of a product that is built on the service. It reaches no content of its own and makes no keys of its kind. The key itself is in this answer and is never shown again.',
+          'For the server of a product built on the service. The key has no content of its own and cannot create platform keys. The response contains the key itself, which is never shown again.',
         protect: true,
         successDescription: 'The new key.',
         errorResponses: {
@@ -48,7 +48,7 @@ export const platformKeysRouter = router({
         operationId: 'listPlatformKeys',
         tags,
         summary: 'List platform keys, newest first (admins)',
-        description: 'With what each may do, and what it has credited today.',
+        description: 'Includes what each key can do and how much it has credited today.',
         protect: true,
         successDescription: 'One page of keys and the total.',
         errorResponses: { 400: 'A parameter is invalid.', ...adminOnly },
@@ -66,10 +66,9 @@ export const platformKeysRouter = router({
         operationId: 'revokePlatformKey',
         tags,
         summary: 'Revoke a platform key (admins)',
-        description:
-          'Acts on the next request; client tokens that were made with it end too. Repeating it changes nothing.',
+        description: 'Takes effect with the next request and also ends client tokens created with the key. Idempotent.',
         protect: true,
-        successDescription: 'The key, revoked.',
+        successDescription: 'The revoked key.',
         errorResponses: { 400: 'A parameter is invalid.', 404: 'The key was not found.', ...adminOnly },
       },
     })

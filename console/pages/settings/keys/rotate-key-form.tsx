@@ -41,7 +41,7 @@ export function RotateKeyForm({ of, onCancel }: { of: Key; onCancel: () => void 
         {rotate.error && <ErrorNotice title="Could not rotate the key" error={rotate.error} />}
         <Text>A new key with the same name and scopes replaces …{of.hint}. Both work until the old key expires.</Text>
         <NativeSelect
-          label="Old key expires after"
+          label="How long the old key stays valid"
           data={overlaps}
           data-autofocus
           value={overlap}
