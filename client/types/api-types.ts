@@ -49,32 +49,32 @@ export type Agent = {
   name: string
   description: string
   endpoints: Endpoint[]
-  /** Null for an agent that does not converse */
+  /** Null if the agent does not support chat */
   chat: AgentChat | null
-  /** Whether the plan and limits of the account include the agent; false if runs of it are refused */
+  /** Whether the plan and limits of the account include the agent; if false, runs of it are rejected */
   inPlan: boolean
 }
 
 export type AgentChat = {
   pricing: {
-    /** USD, as a decimal of at most six digits */
+    /** USD amount with at most six decimals */
     inputPer1kUsd: string
-    /** USD, as a decimal of at most six digits */
+    /** USD amount with at most six decimals */
     cachedInputPer1kUsd: string
-    /** USD, as a decimal of at most six digits */
+    /** USD amount with at most six decimals */
     outputPer1kUsd: string
-    /** USD, as a decimal of at most six digits */
+    /** USD amount with at most six decimals */
     reasoningPer1kUsd: string
-    /** USD, as a decimal of at most six digits */
+    /** USD amount with at most six decimals */
     toolCallUsd: string
   }
-  /** Tokens of message and history that a reply is given at most */
+  /** Maximum tokens of message and history given to the agent for a reply */
   contextTokens: number
-  /** The largest `maxTokens` of a chat */
+  /** Maximum `maxTokens` of a chat */
   maxOutputTokens: number
   /** Whether reasoning is streamed */
   reasoning: boolean
-  /** Media types of files that a message may have, such as `image/*`; none when empty */
+  /** Media types of files that a message can include, such as `image/*`; empty if files are not accepted */
   accepts: string[]
 }
 
@@ -405,21 +405,21 @@ export type Endpoint = {
   id: string
   name: string
   description: string
-  /** What a task costs; of a metered endpoint the most that it may cost */
+  /** Price of a task; for a metered endpoint, its maximum price */
   priceUsd: string
-  /** Of a metered endpoint */
+  /** Only for metered endpoints */
   pricing?: EventPricing | undefined
   timeoutSeconds: number
-  /** Whether a task may be canceled while the agent is at work, or only before */
+  /** `always`: a task can be canceled at any time; `pending`: only before an agent starts it */
   cancel: "always" | "pending"
   /** JSON Schema of the params */
   params: Record<string, unknown>
 }
 
 export type EventPricing = {
-  /** The price of one of each event */
+  /** Price per event, by event name */
   events: Record<string, string>
-  /** Charged when a task is created; what it did not use is given back when it completes */
+  /** Charged when a task is created; the unused part is returned when it completes */
   maxUsd: string
 }
 

@@ -56,7 +56,7 @@ export function createChatRoutes({ agentId, apiKey, errandUrl }: ChatRoutesOptio
     'POST /api/chat': async (request) => {
       const { message } = (await request.json()) as { message?: unknown }
       if (typeof message !== 'string' || message.length > messageCharsMax) {
-        return new Response(`The message must be a text of at most ${messageCharsMax} characters.`, { status: 400 })
+        return new Response(`The message must be a string of at most ${messageCharsMax} characters.`, { status: 400 })
       }
       const sessionId = sessionOf(request)
       return await toUIMessageStreamResponse(errand.chat.stream({ sessionId, message, onDisconnect: 'continue' }))

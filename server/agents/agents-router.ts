@@ -12,8 +12,8 @@ import { agentKinds, isVisibleTo, type Agent as CatalogueAgent, type Catalogue }
 
 const EventPricing = z
   .object({
-    events: z.record(z.string(), usd).describe('The price of one of each event'),
-    maxUsd: usd.describe('Charged when a task is created; what it did not use is given back when it completes'),
+    events: z.record(z.string(), usd).describe('Price per event, by event name'),
+    maxUsd: usd.describe('Charged when a task is created; the unused part is returned when it completes'),
   })
   .meta({ id: 'EventPricing' })
 
@@ -22,15 +22,17 @@ const Endpoint = z
     id: z.string().describe('`<agentId>.<name>`'),
     name: z.string(),
     description: z.string(),
-    priceUsd: usd.describe('What a task costs; of a metered endpoint the most that it may cost'),
-    pricing: EventPricing.optional().describe('Of a metered endpoint'),
+    priceUsd: usd.describe('Price of a task; for a metered endpoint, its maximum price'),
+    pricing: EventPricing.optional().describe('Only for metered endpoints'),
     timeoutSeconds: z.number(),
-    cancel: z.enum(cancelModes).describe('Whether a task may be canceled while the agent is at work, or only before'),
+    cancel: z
+      .enum(cancelModes)
+      .describe('`always`: a task can be canceled at any time; `pending`: only before an agent starts it'),
     params: z.record(z.string(), z.unknown()).describe('JSON Schema of the params'),
   })
   .meta({ id: 'Endpoint' })
 
-const rate = z.string().describe('USD, as a decimal of at most six digits')
+const rate = z.string().describe('USD amount with at most six decimals')
 
 const AgentChat = z
   .object({
@@ -41,12 +43,12 @@ const AgentChat = z
       reasoningPer1kUsd: rate,
       toolCallUsd: rate,
     }),
-    contextTokens: z.number().int().describe('Tokens of message and history that a reply is given at most'),
-    maxOutputTokens: z.number().int().describe('The largest `maxTokens` of a chat'),
+    contextTokens: z.number().int().describe('Maximum tokens of message and history given to the agent for a reply'),
+    maxOutputTokens: z.number().int().describe('Maximum `maxTokens` of a chat'),
     reasoning: z.boolean().describe('Whether reasoning is streamed'),
     accepts: z
       .array(z.string())
-      .describe('Media types of files that a message may have, such as `image/*`; none when empty'),
+      .describe('Media types of files that a message can include, such as `image/*`; empty if files are not accepted'),
   })
   .meta({ id: 'AgentChat' })
 
@@ -57,10 +59,10 @@ const Agent = z
     name: z.string(),
     description: z.string(),
     endpoints: z.array(Endpoint),
-    chat: AgentChat.nullable().describe('Null for an agent that does not converse'),
+    chat: AgentChat.nullable().describe('Null if the agent does not support chat'),
     inPlan: z
       .boolean()
-      .describe('Whether the plan and limits of the account include the agent; false if runs of it are refused'),
+      .describe('Whether the plan and limits of the account include the agent; if false, runs of it are rejected'),
   })
   .meta({ id: 'Agent' })
 type Agent = z.output<typeof Agent>
@@ -75,9 +77,9 @@ export const agentsRouter = router({
         path: '/api/agents',
         operationId: 'listAgents',
         tags,
-        summary: 'List the agents that the caller may run',
+        summary: 'List the agents available to the caller',
         description:
-          'Each endpoint has the JSON Schema of its params and its price, each agent that converses the rates of its chats.',
+          'Includes the price and the JSON Schema of the params of each endpoint, and the chat rates of each agent that supports chat.',
         protect: true,
         successDescription: 'One page of agents with their endpoints, schemas and prices.',
         errorResponses: { 400: 'A parameter is invalid.' },
@@ -107,7 +109,7 @@ export const agentsRouter = router({
         operationId: 'getAgent',
         tags,
         summary: 'Get an agent',
-        description: 'An agent that the caller may not run counts as not there.',
+        description: 'An agent that is not available to the caller is reported as not found.',
         protect: true,
         successDescription: 'The agent with its endpoints, schemas and prices.',
         errorResponses: { 400: 'A parameter is invalid.', 404: 'The agent was not found.' },

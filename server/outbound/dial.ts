@@ -40,7 +40,8 @@ const probeMs = 30_000
 export async function dial(options: Dial): Promise<Socket> {
   const { connectMs, isPrivateAllowed, onError = () => {}, peer, signal: stop, url } = options
   const late = new AbortController()
-  const onTime = () => late.abort(new peer.Failure(`The ${peer.name} took no connection within ${seconds(connectMs)}.`))
+  const onTime = () =>
+    late.abort(new peer.Failure(`Could not connect to the ${peer.name} within ${seconds(connectMs)}.`))
   const timer = setTimeout(onTime, connectMs)
   const signal = AbortSignal.any([stop, late.signal])
   const sockets: Socket[] = []
@@ -115,8 +116,8 @@ function describe(error: unknown, { isPrivateAllowed, peer, url }: Dial): Error 
     return new Failure(`The host ${isOperators ? `of the ${name}` : hostOf(url)} was not found.`)
   }
   if (!isOperators && /CERT|SIGNATURE|ISSUER/.test(code)) {
-    return new Failure(`The ${name} has no certificate that is trusted for ${hostOf(url)}.`)
+    return new Failure(`The ${name} has no trusted certificate for ${hostOf(url)}.`)
   }
   const secure = url.protocol === 'https:' ? 'secure ' : ''
-  return new Failure(`No ${secure}connection to the ${name} could be made.`)
+  return new Failure(`Could not establish a ${secure}connection to the ${name}.`)
 }

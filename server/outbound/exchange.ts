@@ -48,7 +48,7 @@ export function exchange({
     const fail = (error: Error) => reject(signal.aborted ? signal.reason : error)
     const sent = request(options)
     const onTime = (ms: number) => {
-      fail(new peer.Failure(`The ${peer.name} did not begin to answer within ${seconds(ms)}.`))
+      fail(new peer.Failure(`The ${peer.name} did not start to answer within ${seconds(ms)}.`))
       sent.destroy()
     }
     const timer = headMs === undefined ? undefined : setTimeout(onTime, headMs, headMs)
@@ -70,7 +70,7 @@ export function exchange({
 /** Throws if the body is compressed although the request asked for `identity`. */
 export function expectUncompressed({ headers }: IncomingMessage, { Failure, name }: Peer): void {
   if ((headers['content-encoding'] ?? 'identity').trim().toLowerCase() !== 'identity') {
-    throw new Failure(`The ${name} compressed its answer, which it was not asked to.`)
+    throw new Failure(`The ${name} compressed its answer, although the request did not allow compression.`)
   }
 }
 

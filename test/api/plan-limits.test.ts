@@ -139,7 +139,7 @@ test.each([
   [{ limits: { tasksWaiting: '2' } }, 'limits.tasksWaiting', ''],
   [{ limits: { executionsPerMinute: -1 } }, 'limits.executionsPerMinute', ''],
   [{ limits: { spendPerDayUsd: '-1' } }, 'limits.spendPerDayUsd', 'Must be a decimal of USD'],
-  [{ limits: { agents: ['ghost'] } }, 'limits.agents[0]', 'There is no such agent'],
+  [{ limits: { agents: ['ghost'] } }, 'limits.agents[0]', 'Agent not found'],
   [{}, '', 'Send at least one of isSuspended, isAdmin, plan and limits'],
 ])('%j is refused with 400, and the user stays as it was', async (body, path, message) => {
   const service = await startService({ config, limits })

@@ -33,8 +33,8 @@ const faults: Fault[] = [
     given: 'Some text. ',
   },
   { what: 'yields a part without a kind', steps: [raw({})], message: /unknown type/ },
-  { what: 'yields null', steps: [raw(null)], message: /not a part/ },
-  { what: 'yields a text', steps: [raw('text')], message: /not a part/ },
+  { what: 'yields null', steps: [raw(null)], message: /not a reply part/ },
+  { what: 'yields a text', steps: [raw('text')], message: /not a reply part/ },
   { what: 'yields an array', steps: [raw([])], message: /unknown type/ },
   {
     what: 'yields a result without its call',

@@ -31,7 +31,7 @@ const echo: Answer = (response, { body }) => response.setHeader('Content-Type', 
 /** Unassigned IPv6 unicast space: packets arrive nowhere. */
 const unrouted = '2d00::1'
 const noConnection =
-  /^(No secure connection to the connector could be made|The connector took no connection within 0.1 seconds)\.$/
+  /^(Could not (?:establish a secure connection|connect) to the connector(?: within 0.1 seconds)?)\.$/
 
 async function refusalOf(guard: GuardedFetch, url: string | URL | Request, init?: RequestInit): Promise<string> {
   const error: unknown = await guard.fetch(url, init).then(
@@ -294,7 +294,7 @@ test('a refused connection is named without its address', async () => {
 
 test('the time for a connection covers the look-up and the greeting of TLS', async () => {
   const silent = await startTcpServer(() => {})
-  const late = 'The connector took no connection within 0.05 seconds.'
+  const late = 'Could not connect to the connector within 0.05 seconds.'
   const guard = openGuardFor([silent], { connectMs: 50 })
   expect(await refusalOf(guard, silent.origin.replace('http', 'https'))).toBe(late)
   await gone(silent.connections[0]!)
@@ -320,7 +320,7 @@ opensslTest(`a certificate that is not trusted, or of another name, gets no requ
       setDefaultCACertificates(before)
     }
   }
-  const message = 'The connector has no certificate that is trusted for 127.0.0.1.'
+  const message = 'The connector has no trusted certificate for 127.0.0.1.'
   expect(refusals).toEqual([message, message])
   expect(server.requests).toEqual([])
 })
@@ -329,7 +329,7 @@ opensslTest(`the environment cannot turn the check of certificates off`, async (
   const server = await startServer(echo, { tls: makeCertificate('IP:127.0.0.1') })
   process.env.NODE_TLS_REJECT_UNAUTHORIZED = '0'
   try {
-    expect(await refusalOf(openGuardFor([server]), server.origin, post())).toMatch('no certificate that is trusted')
+    expect(await refusalOf(openGuardFor([server]), server.origin, post())).toMatch('no trusted certificate')
   } finally {
     delete process.env.NODE_TLS_REJECT_UNAUTHORIZED
   }

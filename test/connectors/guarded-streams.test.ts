@@ -264,7 +264,7 @@ test.each(['gzip', 'br', 'x, identity', 'GZIP'])('an answer that is encoded as %
     response.writeHead(200, { 'Content-Encoding': encoding }).write('x')
   })
   expect(await messageOf(openGuardFor([server]).fetch(server.origin, post()))).toBe(
-    'The connector compressed its answer, which it was not asked to.',
+    'The connector compressed its answer, although the request did not allow compression.',
   )
   await gone(server.connections[0]!)
 })

@@ -109,7 +109,7 @@ test('descriptions of more than an agent takes fail the run before its provider 
   const connectorIds = [await connect(world, person, { name: 'Wordy', url: server.origin })]
   const talker = await talkWith(world, { agentId: 'model', connectorIds, person })
   const message =
-    'The tools of the connectors are described in more than the 500000 bytes that this agent takes; allow fewer of them.'
+    'The tool descriptions of the connectors are larger than the 500000 bytes this agent accepts. Allow fewer tools.'
   const end = expectOneEnd(await talker.chat('Hello'), 'error')
   expect(end).toMatchObject({ error: { code: 'AGENT_ERROR', message }, costUsd: '0.0000' })
   const taskId = await createTask(world, person, { endpointId: 'model.call', params: { calls: [] }, connectorIds })
@@ -130,7 +130,7 @@ test('answers of more than a run may add are told as too long, in tasks of a fix
   const params = { calls: [{ name: 'use' }] }
   const response = await completeTask(world, person, { endpointId: 'model.call', params, connectorIds })
   expect(response.text).toMatch(
-    /The tool's answer is too long: of what tools may answer in this run \d{5} bytes are left/,
+    /The tool's result is too large: only \d{5} bytes are left for tool results in this run/,
   )
   const talker = await talkWith(world, { agentId: 'model', connectorIds, person })
   expect(textOf(await talker.chat(JSON.stringify(params.calls)))).toMatch(/too long.*\d{6} bytes are left/)

@@ -112,7 +112,7 @@ testConsole(
     await page.getByLabel('Files to attach').setInputFiles([upload('fake.png', 'image/png', Buffer.from('no image'))])
     opened.allow(/400/)
     await send(page, 'Look.')
-    await page.getByRole('alert').filter({ hasText: 'Is no image' }).first().waitFor()
+    await page.getByRole('alert').filter({ hasText: 'Is not an image' }).first().waitFor()
     await page.getByRole('button', { name: 'Remove fake.png' }).click()
     expect(await messageBox(page).inputValue()).toBe('Look.')
     await page.getByLabel('Files to attach').setInputFiles([upload('real.png', 'image/png', picture)])

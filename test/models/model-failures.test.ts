@@ -80,7 +80,7 @@ const ofStreams: Failure[] = [
   {
     what: 'a connection that is cut in the middle',
     script: replyThen({ text: ['Half '] }, cut),
-    message: /^The connection to the model's provider broke/,
+    message: /^The connection to the model's provider was lost/,
   },
   {
     what: 'an answer that ends in the middle as if it were whole',
@@ -90,7 +90,7 @@ const ofStreams: Failure[] = [
   {
     what: 'an event that is no JSON',
     script: replyThen({ text: ['Half '] }, sendBytesOn('data: {"choices": [nonsense\n\n')),
-    message: /^The answer of the model's provider cannot be read\.$/,
+    message: /^The answer of the model's provider is malformed\.$/,
   },
   {
     what: 'a page instead of a stream',
@@ -103,13 +103,13 @@ const ofWholes: Failure[] = [
   {
     what: 'an answer that is cut off',
     script: cutWhole,
-    message: /^The connection to the model's provider broke|cannot be reached/,
+    message: /^The connection to the model's provider was lost|Could not reach/,
     calls: 3,
   },
   {
     what: 'an answer that is no JSON',
     script: sendBytes(['{"choices": ['], { type: 'application/json' }),
-    message: /^The answer of the model's provider cannot be read\.$/,
+    message: /^The answer of the model's provider is malformed\.$/,
   },
   {
     what: 'an answer without choices',
@@ -124,7 +124,7 @@ const ofWholes: Failure[] = [
   {
     what: 'calls of tools without end',
     script: reply({ calls: [{ id: 'a', name: 'weather', args: '{"city":"Bern"}' }] }),
-    message: /without a text/,
+    message: /returned no text/,
     calls: 3,
   },
 ]
@@ -191,9 +191,9 @@ test('a provider that cuts every connection, and one that is not there, fail aft
   const other = await Talker.create(gone.service, { agentId: 'model' })
   world.provider.play(cut)
   await Promise.all([
-    expectFailedChat(talker, /^The model's provider cannot be reached \([A-Z_]+\)\.$/),
-    expectFailedChat(other, /^The model's provider cannot be reached \(ECONNREFUSED\)\.$/),
-    expectFailedTask(gone.service, other.person, { message: /cannot be reached \(ECONNREFUSED\)\.$/ }),
+    expectFailedChat(talker, /^Could not reach the model's provider \([A-Z_]+\)\.$/),
+    expectFailedChat(other, /^Could not reach the model's provider \(ECONNREFUSED\)\.$/),
+    expectFailedTask(gone.service, other.person, { message: /Could not reach the model's provider \(ECONNREFUSED\)\.$/ }),
   ])
   expect(world.provider.requests).toHaveLength(3)
   await expectSound(world, talker)

@@ -107,7 +107,7 @@ test.for([
   const { provider, service, stop } = await startModels()
   const person = await service.createPerson()
   provider.play(reply({ text: text ? [text] : [], ...(finish && { finish }), ...(calls && { calls }) }))
-  await expectFailedTask(service, person, { endpointId: 'model.book', message: /does not fit the schema/ })
+  await expectFailedTask(service, person, { endpointId: 'model.book', message: /does not match the schema/ })
   await stop()
 })
 
@@ -115,13 +115,13 @@ test('JSON that fits no JSON Schema fails the task too', async () => {
   const { provider, service, stop } = await startModels()
   const person = await service.createPerson()
   provider.play(reply({ text: ['{"names":["Ada",7]}'] }))
-  await expectFailedTask(service, person, { endpointId: 'model.list', message: /does not fit the schema/ })
+  await expectFailedTask(service, person, { endpointId: 'model.list', message: /does not match the schema/ })
   await stop()
 })
 
 test.for([
-  { endpointId: 'model.number', message: /made no prompt/ },
-  { endpointId: 'model.promise', message: /made no prompt/ },
+  { endpointId: 'model.number', message: /returned no prompt/ },
+  { endpointId: 'model.promise', message: /returned no prompt/ },
   { endpointId: 'model.thrown', message: /^There is no prompt today\.$/ },
 ])('$endpointId, whose prompt is no text, fails without a call of the model', async ({ endpointId, message }) => {
   const { provider, service, stop } = await startModels()
@@ -155,7 +155,7 @@ test('a prompt longer than contextTokens fails before the provider hears of it: 
   const fits = await service.runTask(key, 'model.draft', { subject: '7'.repeat(bytes - around) })
   expect(fits.status).toBe('completed')
   const task = await service.runTask(key, 'model.draft', { subject: '7'.repeat(bytes - around + 1) })
-  const message = 'The prompt of these params is longer than the 128000 tokens that this agent takes.'
+  const message = 'The prompt for these params is longer than the 128000 tokens this agent accepts.'
   expect(task).toMatchObject({ status: 'failed', error: { message } })
   expect(provider.requests).toHaveLength(1)
   expect((await service.get('/api/account', key)).body.balanceUsd).toBe('9.9900')

@@ -78,6 +78,6 @@ test("Anthropic's error event in the middle, and a stream of it that just ends, 
   world.provider.play(sendBytes([half, `event: error\ndata: ${JSON.stringify(error)}\n\n`]))
   await expectFailedChat(talker, /^The model's provider (?:answered \d+|failed): Overloaded\.$/)
   world.provider.play(sendBytes([half]))
-  await expectFailedChat(talker, /broke off|ended/)
+  await expectFailedChat(talker, /was cut off|ended/)
   await world.stop()
 })

@@ -228,7 +228,7 @@ const bad: [string, object, object, string, RegExp, string?][] = [
     '.image_url',
     /base64/,
   ],
-  ['bytes that are no image', image(urlOf('no')), image(urlOf('no'), 'input_image'), '.image_url', /no image/],
+  ['bytes that are no image', image(urlOf('no')), image(urlOf('no'), 'input_image'), '.image_url', /not an image/],
   [
     'an image of another type',
     image(urlOf(jpeg())),

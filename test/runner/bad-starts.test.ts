@@ -57,10 +57,10 @@ test('a configuration that does not type-check runs; one that throws or exports 
   )
   expect(await failureOf({ dataDir, config: wrong })).toBe('it started; exit 0')
   const throws = config('throws.config.ts', 'throw new Error("no model is set")')
-  expect(await failureOf({ dataDir, config: throws })).toContain(`${throws} could not be loaded: no model is set`)
+  expect(await failureOf({ dataDir, config: throws })).toContain(`Could not load ${throws}: no model is set`)
   const empty = config('empty.config.ts', 'export const agents = []')
   expect(await failureOf({ dataDir, config: empty })).toContain(
-    `${empty} must export the configuration as its default: export default defineConfig({ agents: [] })`,
+    `${empty} must have the configuration as its default export: export default defineConfig({ agents: [] })`,
   )
   rmSync(dataDir, { recursive: true })
 })

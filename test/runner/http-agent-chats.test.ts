@@ -72,11 +72,11 @@ test('a reply without a line has no parts, and one of a known length needs no ch
 })
 
 test.each<[string, string, string]>([
-  ['is no JSON', 'data: {}', "The agent's service sent a line that is no JSON."],
-  ['is cut', hello.slice(0, -5), "The agent's service sent a line that is no JSON."],
-  ['is a number', '7', "The agent's service sent a line that is no JSON object."],
-  ['is an array', '[]', "The agent's service sent a line that is no JSON object."],
-  ['is null', 'null', "The agent's service sent a line that is no JSON object."],
+  ['is no JSON', 'data: {}', "The agent's service sent a line that is not JSON."],
+  ['is cut', hello.slice(0, -5), "The agent's service sent a line that is not JSON."],
+  ['is a number', '7', "The agent's service sent a line that is not a JSON object."],
+  ['is an array', '[]', "The agent's service sent a line that is not a JSON object."],
+  ['is null', 'null', "The agent's service sent a line that is not a JSON object."],
   ['is an error', '{"type":"error","message":"The model is away."}', 'The model is away.'],
   ['is an error without words', '{"type":"error"}', "The agent's service reported an error without a message."],
   [
@@ -179,7 +179,7 @@ test('a service that does not begin to answer in time fails the turn; one that h
   const slow = await startAgentService((response) => void response.once('close', left.resolve))
   const chat = { run: chatRun(), limits: { ...httpLimits, chatHeadMs: 100 } }
   const silent = await readReply(runHttpChat({ service: toHttpService(agentAt(slow.url)), ...chat }))
-  expect(silent).toEqual({ parts: [], failure: "The agent's service did not begin to answer within 0.1 seconds." })
+  expect(silent).toEqual({ parts: [], failure: "The agent's service did not start to answer within 0.1 seconds." })
   await left.promise
   await slow.stop()
 

@@ -63,7 +63,7 @@ test('a refused connection is tried three times, and the failure names neither a
   expect(failure).toMatchObject({ message: "The agent's service refused the connection." })
   expect(failure).not.toHaveProperty('cause')
   expect(lines.filter((line) => line.includes('ECONNREFUSED'))).toHaveLength(3)
-  expect(lines.filter((line) => line.includes('tried again'))).toHaveLength(2)
+  expect(lines.filter((line) => line.includes('being retried'))).toHaveLength(2)
   expect(lines.join('\n')).not.toMatch(/password|whsec|127\.0\.0\.1/)
 })
 
@@ -71,7 +71,7 @@ test('a service that comes up while it is tried gets the request once', async ()
   const url = await refusingUrl()
   const started: ReturnType<typeof startAgentService>[] = []
   const log = (message: string) => {
-    if (!message.includes('tried again') || started.length > 0) return
+    if (!message.includes('being retried') || started.length > 0) return
     started.push(startAgentService(replyWith(hello), { port: Number(new URL(url).port) }))
   }
   const { failure, parts } = await readReply(httpReply(agentAt(url))(chatRun({ log })))
@@ -136,7 +136,7 @@ test.each([
   [
     'http://127.0.0.1/',
     'whsec_c2hvcnQ=',
-    'The secret of the agent "remote" must be whsec_ and base64 of 24 to 64 bytes',
+    'The secret of the agent "remote" must be whsec_ followed by base64 of 24 to 64 bytes',
   ],
 ])('the address %s with the secret %s cannot be used, which is told before any run', (url, key, message) => {
   const agent = { ...agentAt(url), secret: key }
@@ -210,7 +210,7 @@ test('a run that was stopped before it began makes no connection, and one that w
   const lines: string[] = []
   const log = (message: string) => {
     lines.push(message)
-    if (message.includes('tried again')) controller.abort()
+    if (message.includes('being retried')) controller.abort()
   }
   const late = httpRun(agentAt(await refusingUrl()), 'count')(taskRun({ signal: controller.signal, log }))
   await expect(late).rejects.toThrow('The run was stopped.')
@@ -225,7 +225,7 @@ test('a service that takes connections and does not shake hands is tried three t
   const url = service.url.replace('http:', 'https:')
   const task = { service: toHttpService(agentAt(url)), agentId: 'remote', name: 'count', run: taskRun() }
   await expect(runHttpTask({ ...task, limits: { ...httpLimits, connectMs: 100 } })).rejects.toThrow(
-    "The agent's service took no connection within 0.1 seconds.",
+    "Could not connect to the agent's service within 0.1 seconds.",
   )
   await service.stop()
   expect(service.connections).toHaveLength(3)
@@ -254,7 +254,7 @@ opensslTest(`a certificate that is not trusted, or of another name, gets no requ
     if (isTrusted) setDefaultCACertificates([other.cert])
     try {
       await expect(httpRun(agentAt(service.url), 'count')(taskRun())).rejects.toThrow(
-        "No secure connection to the agent's service could be made.",
+        "Could not establish a secure connection to the agent's service.",
       )
     } finally {
       setDefaultCACertificates(before)

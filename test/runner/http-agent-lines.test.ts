@@ -72,11 +72,11 @@ test.each([
   ['an error line', [{ type: 'error', message: 'No text.' }], 'No text.'],
   ['an unknown event', [{ type: 'charge', event: 'word' }], 'charge: the event must be one of those that'],
   ['a negative count', [{ type: 'charge', event: 'page', count: -1 }], 'charge: the count must be a whole number'],
-  ['an unknown type', [{ type: 'delta', delta: 'x' }], `${sent} sent a line of the type "delta"; it must be progress,`],
-  ['a line without a type', [{}], `${sent} sent a line of the type none; it must be`],
-  ['no result', [{ type: 'progress' }], `${sent} ended its lines without a result.`],
-  ['nothing', [], `${sent} ended its lines without a result.`],
-  ['a line that is no object', [7], `${sent} sent a line that is no JSON object.`],
+  ['an unknown type', [{ type: 'delta', delta: 'x' }], `${sent} sent a line of type "delta"; the type must be progress,`],
+  ['a line without a type', [{}], `${sent} sent a line of type none; the type must be`],
+  ['no result', [{ type: 'progress' }], `${sent} ended its response without a result line.`],
+  ['nothing', [], `${sent} ended its response without a result line.`],
+  ['a line that is no object', [7], `${sent} sent a line that is not a JSON object.`],
 ])('%s fails the task and says why', async (_, events, failure) => {
   expect((await outcomeOf(lines(...events))) as { failure: string }).toMatchObject({
     failure: expect.stringContaining(failure),

@@ -171,7 +171,7 @@ test.each<[string, ServiceAnswer, string]>([
   [
     'has a line of another kind',
     replyWith('{"type":"text","delta":"Half a"}\n', '{"type":"image"}\n'),
-    'The agent yielded a part of the unknown type "image".',
+    'The agent yielded a part of unknown type "image".',
   ],
 ])('a reply that %s fails the turn, which leaves the session as it was', async (_, answer, message) => {
   const world = await startWorld(answer)

@@ -96,11 +96,11 @@ test.each<[string, ServiceAnswer, string]>([
   ['201', answerWith(201, '{}'), 'answered 201.'],
   ['204', answerWith(204, ''), 'answered 204.'],
   ['an empty body', answerWith(200, ''), 'answered with an empty body.'],
-  ['invalid JSON', answerWith(200, '{"a":1'), 'answered with a body that is no JSON.'],
+  ['invalid JSON', answerWith(200, '{"a":1'), 'answered with a body that is not JSON.'],
   [
     'bytes that are no UTF-8',
     answerWith(200, Buffer.from([0x22, 0xff, 0x22])),
-    'answered with a body that is no JSON.',
+    'answered with a body that is not JSON.',
   ],
   [
     'HTML',
@@ -112,7 +112,7 @@ test.each<[string, ServiceAnswer, string]>([
     (response) => void response.writeHead(200).end('{}'),
     'answered with no content type instead of application/json or application/x-ndjson.',
   ],
-  ['gzip', answerWith(200, '{}', { 'Content-Encoding': 'gzip' }), 'compressed its answer, which it was not asked to.'],
+  ['gzip', answerWith(200, '{}', { 'Content-Encoding': 'gzip' }), 'compressed its answer, although the request did not allow compression.'],
   [
     'more than it may, announced',
     (response) => {

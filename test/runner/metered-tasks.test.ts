@@ -105,7 +105,7 @@ test('a run that has ended charges nothing more, and tells nothing', async () =>
   const second = await service.runTask(key, 'tell.late')
   expect(second.response).toEqual({
     progress: 'nothing',
-    charge: 'charge: the run has ended, and nothing is charged any more',
+    charge: 'charge: the run has ended, so nothing more can be charged',
   })
   const again = (await service.get(`/api/tasks/${first.id}`, key)).body
   expect(again).toMatchObject({ usage: { page: 2 }, costUsd: '0.0040' })

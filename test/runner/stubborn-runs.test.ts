@@ -84,7 +84,7 @@ test('a chat for which the service fails while its agent waits is interrupted, a
   const file = join(newDataDir(), 'aborted')
   const message = say({ do: 'note-abort', file }, { do: 'raw', part: { type: 'step', promptTokens: 1 } })
   const lost = await within('its end', waitMsMax, chat(message, () => Promise.reject(new Error('lost'))).outcome)
-  expect(lost).toEqual({ kind: 'interrupted', message: 'The service failed while the agent waited for it.' })
+  expect(lost).toEqual({ kind: 'interrupted', message: 'An internal error of the service stopped the run.' })
   await until('its agent is stopped', waitMsMax, () => existsSync(file))
   await until('its run is over', waitMsMax, () => host.threads()[0]?.running === 0)
   const next = await within('the next end', waitMsMax, chat('Hello', async () => 1).outcome)

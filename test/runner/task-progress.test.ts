@@ -91,16 +91,16 @@ test('what is no progress throws and says what it must be, and the run goes on w
   const { progress, response, status } = await service.runTask(key, 'tell.odd')
   expect(status).toBe('completed')
   expect(response).toEqual({
-    'a number': 'progress: it takes an object, such as { fraction: 0.5 }',
+    'a number': 'progress: the argument must be an object, such as { fraction: 0.5 }',
     'a fraction above 1': 'progress: fraction must be a number from 0 to 1',
     'a fraction that is none': 'progress: fraction must be a number from 0 to 1',
-    'a message that is no text': 'progress: message must be a text',
-    'a field that it has not': 'progress: it takes fraction, message and data, and no percent',
-    'a megabyte': expect.stringMatching(/^progress: it may have at most 4096 bytes of JSON/),
+    'a message that is no text': 'progress: message must be a string',
+    'a field that it has not': 'progress: unknown field percent; the fields are fraction, message and data',
+    'a megabyte': expect.stringMatching(/^progress: at most 4096 bytes of JSON are allowed/),
     'a circle': expect.stringMatching(/^progress: data must be JSON: /),
     'a bigint': expect.stringMatching(/^progress: data must be JSON: /),
-    'a function': 'progress: data must be JSON, which a function is not',
-    depths: 'progress: data may be nested at most 500 levels deep',
+    'a function': 'progress: data must be JSON, not a function',
+    depths: 'progress: data must not be nested deeper than 500 levels',
   })
   expect(progress).toEqual({ message: 'before', at: time })
   await service.stop()

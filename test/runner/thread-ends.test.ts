@@ -35,7 +35,7 @@ test('AGENT_ERROR and a refund for an agent that takes more memory than its thre
     const task = await service.runTask(key, 'rogue.memory')
     expect(task).toMatchObject({
       status: 'failed',
-      error: { code: 'AGENT_ERROR', message: 'The agent used more memory than its thread is allowed.', details: '' },
+      error: { code: 'AGENT_ERROR', message: 'The agent exceeded the memory limit of its thread.', details: '' },
     })
     expect(await moneyOf(service, key, task.id)).toEqual(refundedOnce)
     await expectSound(service, key)

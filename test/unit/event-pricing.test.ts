@@ -37,15 +37,15 @@ test.each(['code', 'http'] as const)(
 const events = (count: number) => Object.fromEntries(Array.from({ length: count }, (_, at) => [`e${at}`, '0.01']))
 
 test.each([
-  ['both prices', { priceUsd: '1', pricing }, `${at}: must have either priceUsd or pricing`],
-  ['no price', {}, `${at}: must have either priceUsd or pricing`],
+  ['both prices', { priceUsd: '1', pricing }, `${at}: must have exactly one of priceUsd and pricing`],
+  ['no price', {}, `${at}: must have exactly one of priceUsd and pricing`],
   ['no event', { pricing: { ...pricing, events: {} } }, `${at}.pricing.events: must have 1 to 32 events`],
   ['33 events', { pricing: { ...pricing, events: events(33) } }, `${at}.pricing.events: must have 1 to 32 events`],
-  ['a free event', { pricing: { ...pricing, events: { page: '0' } } }, `${at}.pricing.events.page: must be a decimal`],
+  ['a free event', { pricing: { ...pricing, events: { page: '0' } } }, `${at}.pricing.events.page: must be a USD amount`],
   ['five digits', { pricing: { ...pricing, events: { page: '0.00001' } } }, `${at}.pricing.events.page: must be`],
   ['a name with spaces', { pricing: { ...pricing, events: { 'a b': '1' } } }, `${at}.pricing.events.a b`],
   ['no maximum', { pricing: { events: pricing.events } }, `${at}.pricing.maxUsd`],
-  ['a maximum of zero', { pricing: { ...pricing, maxUsd: '0' } }, `${at}.pricing.maxUsd: must be a decimal`],
+  ['a maximum of zero', { pricing: { ...pricing, maxUsd: '0' } }, `${at}.pricing.maxUsd: must be a USD amount`],
   ['a maximum below an event', { pricing: { ...pricing, maxUsd: '0.02' } }, `${at}.pricing.maxUsd: must be at least`],
 ])('%s is refused with the field that is wrong', (_, price, message) => {
   expect(() => open('code', price)).toThrow(message)
@@ -54,7 +54,7 @@ test.each([
 
 test('an endpoint of a model has a fixed price', () => {
   expect(open('model', { priceUsd: '0.01' }).endpoint('agent.run')).toMatchObject({ price: 100, meters: null })
-  expect(() => open('model', { pricing, priceUsd: '1' })).toThrow(`${at}.pricing: is for agents of kind code and http`)
+  expect(() => open('model', { pricing, priceUsd: '1' })).toThrow(`${at}.pricing: is only for agents of kind code and http`)
 })
 
 test('32 events are taken', () => {

@@ -53,19 +53,19 @@ test('width and height of every kind of image are read from its header', () => {
       knownContent(broken)
     }
   }
-  expect(contentFault('image/png', png(0, 480))).toMatch(/no image/)
+  expect(contentFault('image/png', png(0, 480))).toMatch(/not an image/)
 })
 
 test('a content is what its bytes say, whatever it is called', () => {
-  expect(contentFault('image/png', jpeg())).toMatch(/image\/jpeg by its bytes/)
+  expect(contentFault('image/png', jpeg())).toMatch(/content of image\/jpeg/)
   expect(contentFault('image/bmp', png())).toMatch(/Must be one of/)
   expect(contentFault('application/pdf', pdf)).toBeUndefined()
-  expect(contentFault('application/pdf', Buffer.from('PDF'))).toMatch(/no PDF/)
+  expect(contentFault('application/pdf', Buffer.from('PDF'))).toMatch(/not a PDF/)
   expect(contentFault('text/plain', Buffer.from('Grüße'))).toBeUndefined()
   expect(contentFault('text/plain', Buffer.from([0xc3, 0x28]))).toMatch(/UTF-8/)
   expect(contentFault('text/plain', Buffer.from('a\0b'))).toMatch(/UTF-8/)
   expect(contentFault('application/json', Buffer.from('{}'))).toBeUndefined()
-  expect(contentFault('application/octet-stream', png())).toMatch(/image\/png by its bytes/)
+  expect(contentFault('application/octet-stream', png())).toMatch(/content of image\/png/)
   expect(contentFault('application/octet-stream', Buffer.from([1, 2, 3]))).toBeUndefined()
   expect(contentFault('audio/mp4', Buffer.from('\0\0\0\x18ftypM4A ', 'latin1'))).toBeUndefined()
   expect(contentFault('audio/mpeg', Buffer.from('\x7fELF', 'latin1'))).toMatch(/executable/)

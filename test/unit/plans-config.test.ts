@@ -44,13 +44,13 @@ test.each([
   [{ plans: { free: { tasksAtWork: 0 } } }, 'plans.free.tasksAtWork: '],
   [{ plans: { free: { tasksWaiting: 1.5 } } }, 'plans.free.tasksWaiting: '],
   [{ plans: { free: { executionsPerMinute: -1 } } }, 'plans.free.executionsPerMinute: '],
-  [{ plans: { free: { spendPerDayUsd: '-1' } } }, 'plans.free.spendPerDayUsd: must be a decimal of USD'],
+  [{ plans: { free: { spendPerDayUsd: '-1' } } }, 'plans.free.spendPerDayUsd: must be a USD amount'],
   [{ plans: { free: { spendPerDayUsd: 5 } } }, 'plans.free.spendPerDayUsd: '],
   [{ plans: { free: { spendPerDay: '5' } } }, 'plans.free: '],
-  [{ plans: { free: { agents: ['ghost'] } } }, 'plans.free.agents: "ghost" is no agent of this configuration'],
+  [{ plans: { free: { agents: ['ghost'] } } }, 'plans.free.agents: "ghost" is not an agent of this configuration'],
   [{ plans: { 'a b': {} } }, 'plans'],
-  [{ plans: { free: {} }, defaultPlan: 'paid' }, 'defaultPlan: "paid" must be one of the names of plans'],
-  [{ defaultPlan: 'constructor' }, 'defaultPlan: "constructor" must be one of the names of plans'],
+  [{ plans: { free: {} }, defaultPlan: 'paid' }, 'defaultPlan: "paid" is not the name of a plan in plans'],
+  [{ defaultPlan: 'constructor' }, 'defaultPlan: "constructor" is not the name of a plan in plans'],
 ])('%j is refused with its field', (config, message) => {
   expect(() => plansOf(config as unknown as Omit<ErrandConfig, 'agents'>)).toThrow(message)
 })

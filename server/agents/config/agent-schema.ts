@@ -26,11 +26,11 @@ const id = textThat(
 )
 const price = textThat(
   (text) => (parseUsd(text) ?? -1) >= 0,
-  'a decimal of USD with at most four digits, such as "0.0100"',
+  'a USD amount with at most four decimals, such as "0.0100"',
 )
 const rate = textThat(
   (text) => parseRate(text) !== undefined,
-  'a decimal of USD with at most six digits, such as "0.0025"',
+  'a USD amount with at most six decimals, such as "0.0025"',
 )
 const isFunction = (value: unknown) => typeof value === 'function'
 const isObject = (value: unknown) => typeof value === 'object' && value !== null
@@ -49,7 +49,7 @@ const ofConnectors = { connectorTokensMax: connectorTokens.default(taskConnector
 const eventsMax = 32
 const eventPrice = textThat(
   (text) => (parseUsd(text) ?? 0) > 0,
-  'a decimal of USD above 0 with at most four digits, such as "0.0020"',
+  'a USD amount above 0 with at most four decimals, such as "0.0020"',
 )
 const eventPricing = z
   .strictObject({
@@ -58,12 +58,12 @@ const eventPricing = z
       .refine((events) => Object.keys(events).length >= 1 && Object.keys(events).length <= eventsMax, {
         error: `must have 1 to ${eventsMax} events`,
       })
-      .describe(`1 to ${eventsMax} prices, by the names of events`),
+      .describe(`1 to ${eventsMax} prices, by event name`),
     maxUsd: eventPrice,
   })
   .refine(({ events, maxUsd }) => Object.values(events).every((one) => parseUsd(one)! <= parseUsd(maxUsd)!), {
     path: ['maxUsd'],
-    error: 'must be at least the price of each event, or no task could be charged it',
+    error: 'must be at least the price of each event',
     when: ({ issues }) => issues.length === 0,
   })
 
@@ -83,7 +83,7 @@ const eitherPrice = { priceUsd: price.optional(), pricing: eventPricing.optional
 function isPriced({ priceUsd, pricing }: { priceUsd?: unknown; pricing?: unknown }): boolean {
   return (priceUsd === undefined) !== (pricing === undefined)
 }
-const priced = 'must have either priceUsd or pricing'
+const priced = 'must have exactly one of priceUsd and pricing'
 
 export const contextTokensDefault = 128_000
 
@@ -157,7 +157,7 @@ const modelAgent = z.strictObject({
       z.strictObject({
         ...endpointBase,
         priceUsd: price,
-        pricing: z.never('is for agents of kind code and http: a model charges no events').optional(),
+        pricing: z.never('is only for agents of kind code and http: a model charges no events').optional(),
         ...ofConnectors,
         prompt: valueThat<(params: unknown) => string>(isFunction, 'a function'),
         output: paramsSchema.optional(),
@@ -172,7 +172,7 @@ const httpAgent = z.strictObject({
   url: z.url({ protocol: /^https?$/, error: 'must be an http or https URL' }).describe('an http or https URL'),
   secret: textThat(
     (text) => parseWebhookSecret(text) !== undefined,
-    'whsec_ and base64 of 24 to 64 bytes, as Standard Webhooks have',
+    'whsec_ followed by base64 of 24 to 64 bytes, as in Standard Webhooks',
   ),
   endpoints: z.record(id, z.strictObject({ ...endpointBase, ...eitherPrice }).refine(isPriced, priced)).default({}),
   chat: z.strictObject({ ...chatBounds, pricing }).optional(),
@@ -204,7 +204,7 @@ const connectorsSchema = z.strictObject({
 
 const webhooksSchema = z.strictObject({ privateHosts: z.array(z.string().min(1)).default([]) })
 
-const issuerText = 'an https URL; http is for a provider on this machine only'
+const issuerText = 'an https URL; http is allowed only for a provider on this machine'
 
 const loginProvider = z.strictObject({
   id,

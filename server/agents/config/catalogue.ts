@@ -104,11 +104,11 @@ export class Catalogue {
     const providerIds = this.loginProviders.map((provider) => provider.id)
     const twice = providerIds.find((id, index) => providerIds.indexOf(id) !== index)
     if (twice !== undefined)
-      throw new ConfigError(`login.providers: the id "${twice}" is used twice; give each provider its own`)
+      throw new ConfigError(`login.providers: the id "${twice}" is used twice; give each provider its own id`)
     this.agents = parsed.data.agents.map((agent, index) => toAgent(agent, config.agents[index]!))
     for (const agent of this.agents) {
       if (this.#agents.has(agent.id))
-        throw new ConfigError(`agents: the id "${agent.id}" is used twice; give each agent its own`)
+        throw new ConfigError(`agents: the id "${agent.id}" is used twice; give each agent its own id`)
       this.#agents.set(agent.id, agent)
       for (const endpoint of agent.endpoints) this.#endpoints.set(endpoint.id, endpoint)
     }
@@ -129,7 +129,7 @@ function toPlans({ agents, defaultPlan, plans }: ParsedConfig): Plans {
   for (const [name, plan] of Object.entries(plans)) {
     const unknown = plan.agents?.find((agentId) => !agents.some(({ id }) => id === agentId))
     if (unknown !== undefined)
-      throw new ConfigError(`plans.${name}.agents: "${unknown}" is no agent of this configuration`)
+      throw new ConfigError(`plans.${name}.agents: "${unknown}" is not an agent of this configuration`)
     named.set(name, {
       executionsPerMinute: plan.executionsPerMinute ?? null,
       tasksAtWork: plan.tasksAtWork ?? null,
@@ -140,7 +140,7 @@ function toPlans({ agents, defaultPlan, plans }: ParsedConfig): Plans {
   }
   if (defaultPlan === undefined) return { ...noPlans, named }
   const byDefault = named.get(defaultPlan)
-  if (!byDefault) throw new ConfigError(`defaultPlan: "${defaultPlan}" must be one of the names of plans`)
+  if (!byDefault) throw new ConfigError(`defaultPlan: "${defaultPlan}" is not the name of a plan in plans`)
   return { named, byDefault, defaultName: defaultPlan }
 }
 
@@ -262,7 +262,7 @@ export function assertAgents(catalogue: Catalogue, { agentIds, email, path }: Na
     return agent !== undefined && (email === undefined || isVisibleTo(agent, email))
   }
   const at = agentIds?.findIndex((agentId) => !isKnown(agentId)) ?? -1
-  if (at >= 0) throw badField(`${path}[${at}]`, 'There is no such agent')
+  if (at >= 0) throw badField(`${path}[${at}]`, 'Agent not found')
 }
 
 /** Validation errors of params; empty if valid. A schema that throws counts as invalid params. */
@@ -271,6 +271,6 @@ export async function checkParams(endpoint: Endpoint, params: unknown): Promise<
     const result = await endpoint.params.safeParseAsync(params)
     return result.success ? [] : issueDetails('params', result.error.issues)
   } catch {
-    return [{ path: 'params', message: 'These params could not be checked against the schema of the endpoint' }]
+    return [{ path: 'params', message: "Could not be checked against the endpoint's schema" }]
   }
 }

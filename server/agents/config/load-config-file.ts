@@ -11,7 +11,7 @@ export async function loadConfigFile(file: string): Promise<ErrandConfig> {
   const path = resolve(file)
   if (!existsSync(path)) {
     throw new ConfigError(
-      `${path} does not exist; write a project with \`errand init FOLDER\`, or name another file with --config.`,
+      `${path} does not exist. Create a project with \`errand init FOLDER\`, or set another file with --config.`,
     )
   }
   lendPackages()
@@ -19,11 +19,11 @@ export async function loadConfigFile(file: string): Promise<ErrandConfig> {
   try {
     module = (await import(pathToFileURL(path).href)) as { default?: unknown }
   } catch (error) {
-    throw new ConfigError(`${path} could not be loaded: ${messageOf(error)}`, { cause: error })
+    throw new ConfigError(`Could not load ${path}: ${messageOf(error)}`, { cause: error })
   }
   if (typeof module.default !== 'object' || module.default === null) {
     throw new ConfigError(
-      `${path} must export the configuration as its default: export default defineConfig({ agents: [] })`,
+      `${path} must have the configuration as its default export: export default defineConfig({ agents: [] })`,
     )
   }
   return module.default as ErrandConfig

@@ -24,16 +24,17 @@ export type KnownContent = { mediaType: string; image?: ImageSize }
 export function contentFault(mediaType: string, content: Buffer): string | undefined {
   const found = knownContent(content)
   if (isImageType(mediaType)) {
-    if (!imageTypes.includes(mediaType)) return `Must be one of ${imageTypes.join(', ')}: no other image can be checked`
-    if (!found?.image) return `Is no image: its bytes are none of ${imageTypes.join(', ')}`
-    return found.mediaType === mediaType ? undefined : `Is ${found.mediaType} by its bytes, not ${mediaType}`
+    if (!imageTypes.includes(mediaType))
+      return `Must be one of ${imageTypes.join(', ')}: other image types are not supported`
+    if (!found?.image) return `Is not an image of the type ${imageTypes.join(', ')}`
+    return found.mediaType === mediaType ? undefined : `Has the content of ${found.mediaType}, not ${mediaType}`
   }
-  if (mediaType === 'application/pdf' && found?.mediaType !== mediaType) return 'Is no PDF by its bytes'
+  if (mediaType === 'application/pdf' && found?.mediaType !== mediaType) return 'Is not a PDF file'
   if (isTextType(mediaType) && (!isUtf8(content) || content.includes(0))) {
-    return `Is no text in UTF-8, as ${mediaType} must be`
+    return `Is not UTF-8 text, which ${mediaType} must be`
   }
   const isOther = found !== undefined && found.mediaType !== mediaType && !areAlike(found.mediaType, mediaType)
-  return isOther ? `Is ${found.mediaType} by its bytes, not ${mediaType}` : undefined
+  return isOther ? `Has the content of ${found.mediaType}, not ${mediaType}` : undefined
 }
 
 /** Undefined if the bytes do not reveal the type. */

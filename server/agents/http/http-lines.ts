@@ -35,10 +35,10 @@ export function eventIn(line: string): { type?: unknown } {
   try {
     event = JSON.parse(line)
   } catch {
-    throw new AgentServiceError("The agent's service sent a line that is no JSON.")
+    throw new AgentServiceError("The agent's service sent a line that is not JSON.")
   }
   if (typeof event !== 'object' || event === null || Array.isArray(event)) {
-    throw new AgentServiceError("The agent's service sent a line that is no JSON object.")
+    throw new AgentServiceError("The agent's service sent a line that is not a JSON object.")
   }
   const { message, type } = event as { type?: unknown; message?: unknown }
   if (type === 'error') {

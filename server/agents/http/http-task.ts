@@ -59,11 +59,11 @@ async function followLines(answer: IncomingMessage, run: EndpointRun, limits: Ht
     } else {
       const shown = clip(JSON.stringify(type) ?? 'none', 100)
       throw new AgentServiceError(
-        `The agent's service sent a line of the type ${shown}; it must be progress, charge, result or error.`,
+        `The agent's service sent a line of type ${shown}; the type must be progress, charge, result or error.`,
       )
     }
   }
-  throw new AgentServiceError("The agent's service ended its lines without a result.")
+  throw new AgentServiceError("The agent's service ended its response without a result line.")
 }
 
 /** A line this short cannot contain more values than the limit. */
@@ -80,6 +80,6 @@ function parse(body: Buffer): unknown {
   try {
     return JSON.parse(new TextDecoder('utf-8', { fatal: true }).decode(body))
   } catch {
-    throw new AgentServiceError("The agent's service answered with a body that is no JSON.")
+    throw new AgentServiceError("The agent's service answered with a body that is not JSON.")
   }
 }

@@ -149,10 +149,11 @@ export function modelRun(config: ModelAgentConfig, name: string): (run: RunOf<Ta
     const { beginPrompt, connectors } = boundPrompts(opened, connectorTokensMax)
     const { generateText, isStepCount, Output } = await loadSdk()
     const prompt: unknown = endpoint.prompt(params)
-    if (typeof prompt !== 'string' || prompt === '') throw new Error('The endpoint made no prompt of these params.')
+    if (typeof prompt !== 'string' || prompt === '')
+      throw new Error("The endpoint's prompt function returned no prompt for these params.")
     // A fixed price does not cover a prompt of arbitrary length.
     if (roughTokens(prompt) > contextTokens) {
-      throw new Error(`The prompt of these params is longer than the ${contextTokens} tokens that this agent takes.`)
+      throw new Error(`The prompt for these params is longer than the ${contextTokens} tokens this agent accepts.`)
     }
     const stepsMax = agent.maxSteps ?? maxStepsDefault
     let step = 0
@@ -188,8 +189,9 @@ export function modelRun(config: ModelAgentConfig, name: string): (run: RunOf<Ta
       if (!schema) {
         const { finishReason, text } = await generateText(options)
         assertUsable(finishReason)
-        if (finishReason === 'content-filter') throw new Error("The model's provider filtered the answer out.")
-        if (text === '') throw new Error('The model ended without a text.')
+        if (finishReason === 'content-filter')
+          throw new Error("The model's provider blocked the answer with its content filter.")
+        if (text === '') throw new Error('The model returned no text.')
         return { text }
       }
       const output = Output.object({ schema })
@@ -270,7 +272,7 @@ function stopOf(connectors: RunConnectors, signal: AbortSignal): AbortSignal {
 function schemaWords({ model }: ModelAgentConfig, schema: JsonSchema | undefined): string[] {
   const { supportsStructuredOutputs } = model as { supportsStructuredOutputs?: unknown }
   if (!schema || supportsStructuredOutputs !== false) return []
-  return [`Answer with nothing but a JSON object that fits this JSON Schema: ${JSON.stringify(schema)}`]
+  return [`Answer only with a JSON object that matches this JSON Schema: ${JSON.stringify(schema)}`]
 }
 
 /** Drops the cause: request data in the SDK's error may contain a key. */
@@ -283,7 +285,7 @@ function failWith(thrown: unknown): never {
 
 function assertUsable(reason: FinishReason): void {
   if (reason === 'error') throw new ModelFailure('The model stopped with an error.')
-  if (reason === 'interrupted') throw new ModelFailure("The answer of the model's provider broke off.")
+  if (reason === 'interrupted') throw new ModelFailure("The answer of the model's provider was cut off.")
 }
 
 /** Unique tool call ids within a reply. Some providers number the calls of each step from zero. */

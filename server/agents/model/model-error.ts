@@ -67,12 +67,12 @@ function describe(thrown: unknown, depth = 0): string {
       return describeConnection(thrown)
     case 'AI_NoObjectGeneratedError':
     case 'AI_NoOutputGeneratedError':
-      return "The model's output does not fit the schema of the endpoint."
+      return "The model's output does not match the schema of the endpoint."
     // A stream chunk in an unexpected format, such as an error from a server that only resembles the provider.
     case 'AI_TypeValidationError':
     case 'AI_JSONParseError': {
       const words = wordsOf(value)
-      return words ? `The model's provider failed: ${words}` : "The answer of the model's provider cannot be read."
+      return words ? `The model's provider failed: ${words}` : "The answer of the model's provider is malformed."
     }
   }
   if (text === '' && cause !== undefined) return describe(cause, depth + 1)
@@ -90,10 +90,10 @@ function describeConnection(error: Shape): string {
   const code = codeOf(error)
   if (typeof error.statusCode === 'number') {
     return code === ''
-      ? "The answer of the model's provider cannot be read."
-      : "The connection to the model's provider broke in the middle of the answer."
+      ? "The answer of the model's provider is malformed."
+      : "The connection to the model's provider was lost during the answer."
   }
-  return code === '' ? "The model's provider cannot be reached." : `The model's provider cannot be reached (${code}).`
+  return code === '' ? "Could not reach the model's provider." : `Could not reach the model's provider (${code}).`
 }
 
 /** Code of the network error in the cause chain, such as ECONNREFUSED. */

@@ -14,7 +14,7 @@ export function modelMessage({ content, parts, role }: SentMessage): ModelMessag
 function contentPart(part: SentPart): ContentPart {
   if (part.type === 'text') return part
   const { data, filename, mediaType } = part
-  if (!data) return { type: 'text', text: `[${nameOf(part)} was sent earlier and is left out here]` }
+  if (!data) return { type: 'text', text: `[${nameOf(part)} was sent earlier and is omitted here]` }
   // Few providers accept text as a file; all accept it inline.
   if (isTextType(mediaType)) return { type: 'text', text: `[${nameOf(part)}]\n${new TextDecoder().decode(data)}` }
   const named = filename !== undefined && { filename }

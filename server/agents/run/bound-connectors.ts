@@ -13,7 +13,7 @@ export function boundConnectors(connectors: RunConnectors, tokensMax: number): R
   if (left < 0) {
     void connectors.close()
     throw new ConnectorError(
-      `The tools of the connectors are described in more than the ${tokensMax} bytes that this agent takes; allow fewer of them.`,
+      `The tool descriptions of the connectors are larger than the ${tokensMax} bytes this agent accepts. Allow fewer tools.`,
     )
   }
   return callThrough(connectors, async (name, args) => {
@@ -50,7 +50,7 @@ export function boundPrompts(connectors: RunConnectors, tokensMax: number): Rese
     beginPrompt: () => {
       if (each > left) {
         throw new ConnectorError(
-          `The tools of the connectors and their answers are more than the ${tokensMax} bytes that this agent takes, each time that its model is sent them.`,
+          `The tool descriptions and tool results of the connectors, which are sent with every model call, exceed the ${tokensMax} bytes this agent accepts in total.`,
         )
       }
       left -= each
@@ -72,5 +72,5 @@ function answerTokens({ text: _text, ...sent }: ToolAnswer): number {
 
 /** An answer rather than a throw, so that a model can report it or request less. */
 function tooLong(left: number): ToolAnswer {
-  return toolError(`The tool's answer is too long: of what tools may answer in this run ${left} bytes are left.`)
+  return toolError(`The tool's result is too large: only ${left} bytes are left for tool results in this run.`)
 }

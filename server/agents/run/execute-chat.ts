@@ -69,7 +69,7 @@ export async function executeChat(chat: ExecuteChat): Promise<RunOutcome> {
   const agent = catalogue.agent(request.agentId)
   const config = agent?.chat
   if (!config) {
-    const message = `The agent ${request.agentId} has no chat in the configuration.`
+    const message = `The agent ${request.agentId} does not support chat in the current configuration.`
     return { kind: 'failed', error: { code: 'AGENT_ERROR', message, details: '' } }
   }
   const stream: ReplyStream = new ReplyStream({
@@ -302,7 +302,7 @@ async function pump({ onResume, parts, signal, stream, take, window }: Pump): Pr
   if (typeof parts?.[Symbol.asyncIterator] !== 'function') {
     // The agent may have returned a promise instead. Ignore its rejection.
     void Promise.resolve(parts).catch(() => {})
-    throw new ReplyError('The agent returned no async iterable, such as an async generator makes.')
+    throw new ReplyError("The agent's chat function did not return an async iterable. Make it an async generator.")
   }
   const iterator = parts[Symbol.asyncIterator]()
   // The agent's cleanup may take arbitrarily long, so do not wait for it.

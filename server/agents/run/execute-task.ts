@@ -58,9 +58,9 @@ export async function executeTask({
     else pacer.note(json)
   }
   const charge: TaskRun['charge'] = (event, count = 1) => {
-    if (hasEnded || signal.aborted) throw new Error('charge: the run has ended, and nothing is charged any more')
+    if (hasEnded || signal.aborted) throw new Error('charge: the run has ended, so nothing more can be charged')
     if (!charges)
-      throw new Error('charge: this task has a fixed price; give its endpoint `pricing` instead of priceUsd')
+      throw new Error('charge: this task has a fixed price; configure `pricing` instead of priceUsd for its endpoint')
     const charged = charges.charge(event, count)
     if (charged > 0) void forbidCancel().catch(() => {})
     return charged

@@ -76,7 +76,7 @@ export class ReplyStream {
   /** Throws a ReplyError if the part is invalid. */
   add(part: ChatPart): void {
     if (typeof part !== 'object' || part === null)
-      throw new ReplyError('The agent yielded something that is not a part of a reply.')
+      throw new ReplyError('The agent yielded a value that is not a reply part.')
     switch (part.type) {
       case 'text':
         return this.#addText('text', part.delta)
@@ -89,10 +89,10 @@ export class ReplyStream {
       case 'usage':
         return this.#addUsage(part)
       case 'step':
-        throw new ReplyError('The agent yielded a step where none can begin.')
+        throw new ReplyError('The agent yielded an unexpected step.')
       default: {
         const { type } = part as { type: unknown }
-        throw new ReplyError(`The agent yielded a part of the unknown type ${quote(type)}.`)
+        throw new ReplyError(`The agent yielded a part of unknown type ${quote(type)}.`)
       }
     }
   }
@@ -167,7 +167,7 @@ export class ReplyStream {
 
   #addResult({ id, output }: Extract<ChatPart, { type: 'tool-result' }>): void {
     if (!this.#openCalls.delete(id)) {
-      throw new ReplyError(`The agent yielded a tool-result without its tool-call: ${quote(id)}.`, 'result')
+      throw new ReplyError(`The agent yielded a tool-result without a matching tool-call: ${quote(id)}.`, 'result')
     }
     const isObject = typeof output === 'object' && output !== null && !Array.isArray(output)
     const json = writeObject(isObject ? output : { result: output ?? null }, `the output of ${quote(id)}`, 'result')
@@ -247,13 +247,13 @@ export function checkedReason(reason: unknown): FinishReason | undefined {
   const known = finishReasons.find((one) => one === reason)
   if (known !== undefined || reason === undefined) return known
   throw new ReplyError(
-    `The agent reported the finishReason ${quote(reason)}; it must be ${finishReasons.join(', ')} or left out.`,
+    `The agent reported the finishReason ${quote(reason)}; it must be ${finishReasons.join(', ')} or omitted.`,
   )
 }
 
 function checkedCount(name: string, value: unknown): number {
   if (typeof value === 'number' && Number.isSafeInteger(value) && value >= 0 && value <= tokensMax) return value
-  throw new ReplyError(`The agent reported ${name} of ${quote(value)}; it must be a whole number of tokens.`, 'usage')
+  throw new ReplyError(`The agent reported ${quote(value)} as ${name}; it must be a whole number of tokens.`, 'usage')
 }
 
 function isName(value: unknown): value is string {
@@ -265,7 +265,7 @@ function writeObject(value: unknown, what: string, about?: ReplyError['about']):
   try {
     json = JSON.stringify(value)
   } catch {
-    throw new ReplyError(`The agent yielded ${what}, which cannot be written as JSON.`, about)
+    throw new ReplyError(`The agent yielded ${what}, which cannot be serialized as JSON.`, about)
   }
   if (!json?.startsWith('{')) throw new ReplyError(`The agent yielded ${what}, which must be an object.`, about)
   if (nesting(json) > nestingMax) {

@@ -69,7 +69,11 @@ export function describeThrown(thrown: unknown): TaskFailure {
       details: typeof thrown,
     }
   } catch {
-    return { code: 'AGENT_ERROR', message: 'The agent threw a value that cannot be described.', details: '' }
+    return {
+      code: 'AGENT_ERROR',
+      message: 'The agent threw a value that cannot be converted to a string.',
+      details: '',
+    }
   }
 }
 
@@ -82,17 +86,21 @@ export function encodeResult(value: unknown, bytesMax: number): RunOutcome {
   const isPlain = typeof value === 'string' || (typeof value === 'object' && value !== null && !Array.isArray(value))
   let json: string | undefined
   if (typeof value === 'function' || typeof value === 'symbol') {
-    return failed('AGENT_OUTPUT_INVALID', `The agent returned a ${typeof value}, which JSON leaves out.`, null)
+    return failed('AGENT_OUTPUT_INVALID', `The agent returned a ${typeof value}, which JSON cannot represent.`, null)
   }
   try {
     json = JSON.stringify(isPlain ? value : { result: value ?? null })
   } catch (error) {
     // V8 cannot build a string of over half a gigabyte.
     if (error instanceof RangeError && /string length/i.test(error.message)) return tooLarge(bytesMax)
-    return failed('AGENT_OUTPUT_INVALID', 'The agent returned a value that cannot be written as JSON.', error)
+    return failed('AGENT_OUTPUT_INVALID', 'The agent returned a value that cannot be serialized as JSON.', error)
   }
   if (json === undefined) {
-    return failed('AGENT_OUTPUT_INVALID', 'The agent returned a value that JSON leaves out, such as a function.', null)
+    return failed(
+      'AGENT_OUTPUT_INVALID',
+      'The agent returned a value that JSON cannot represent, such as a function.',
+      null,
+    )
   }
   // A toJSON method may have turned the object into anything.
   if (!json.startsWith('{') && !json.startsWith('"')) json = `{"result":${json}}`

@@ -9,23 +9,25 @@ const fields = new Set(['fraction', 'message', 'data'])
 
 /** Encodes an agent's progress as JSON. Throws a TypeError that explains what is invalid. */
 export function encodeProgress(given: unknown): string {
-  if (typeof given !== 'object' || given === null) throw wrong('it takes an object, such as { fraction: 0.5 }')
+  if (typeof given !== 'object' || given === null)
+    throw wrong('the argument must be an object, such as { fraction: 0.5 }')
   const unknown = Object.keys(given).find((name) => !fields.has(name))
-  if (unknown !== undefined) throw wrong(`it takes fraction, message and data, and no ${unknown.slice(0, 100)}`)
+  if (unknown !== undefined)
+    throw wrong(`unknown field ${unknown.slice(0, 100)}; the fields are fraction, message and data`)
   const { data, fraction, message } = given as Record<string, unknown>
   if (fraction !== undefined && !(typeof fraction === 'number' && fraction >= 0 && fraction <= 1)) {
     throw wrong('fraction must be a number from 0 to 1')
   }
-  if (message !== undefined && typeof message !== 'string') throw wrong('message must be a text')
+  if (message !== undefined && typeof message !== 'string') throw wrong('message must be a string')
   const parts: string[] = []
   if (fraction !== undefined) parts.push(`"fraction":${fraction}`)
   if (message !== undefined) parts.push(`"message":${JSON.stringify(message)}`)
   if (data !== undefined) parts.push(`"data":${toJson(data)}`)
   const json = `{${parts.join(',')}}`
   if (Buffer.byteLength(json) > progressBytesMax) {
-    throw wrong(`it may have at most ${progressBytesMax} bytes of JSON; large results belong into the response`)
+    throw wrong(`at most ${progressBytesMax} bytes of JSON are allowed; return large results in the response`)
   }
-  if (nesting(json) > nestingMax) throw wrong(`data may be nested at most ${nestingMax} levels deep`)
+  if (nesting(json) > nestingMax) throw wrong(`data must not be nested deeper than ${nestingMax} levels`)
   return json
 }
 
@@ -36,7 +38,7 @@ function toJson(data: unknown): string {
   } catch (error) {
     throw wrong(`data must be JSON: ${messageOf(error)}`)
   }
-  if (json === undefined) throw wrong(`data must be JSON, which a ${typeof data} is not`)
+  if (json === undefined) throw wrong(`data must be JSON, not a ${typeof data}`)
   return json
 }
 

@@ -79,7 +79,9 @@ export class WaitingTime {
   }
 
   get #timeUp(): ConnectorError {
-    return new ConnectorError(`The connectors of this run took ${this.#maxMs / 1000} seconds in all, the maximum.`)
+    return new ConnectorError(
+      `The connectors of this run took ${this.#maxMs / 1000} seconds in total, which is the maximum.`,
+    )
   }
 
   #begin(): void {

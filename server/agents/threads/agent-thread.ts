@@ -252,10 +252,10 @@ logPrinted(process.stderr)
 // Leftovers of an agent, such as an unawaited promise or a throwing timer, no longer belong to a run. They must not crash
 // the other runs in this thread.
 process.on('uncaughtException', (error) => {
-  send({ type: 'log', runId: '', message: `An agent left an error uncaught: ${describeThrown(error).message}` })
+  send({ type: 'log', runId: '', message: `Uncaught error in an agent: ${describeThrown(error).message}` })
 })
 process.on('unhandledRejection', (reason) => {
-  send({ type: 'log', runId: '', message: `An agent left a rejection unhandled: ${describeThrown(reason).message}` })
+  send({ type: 'log', runId: '', message: `Unhandled rejection in an agent: ${describeThrown(reason).message}` })
 })
 process.exit = (): never => {
   throw new Error('process.exit() is not available to agents.')

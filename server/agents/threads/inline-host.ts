@@ -64,7 +64,8 @@ export function createInlineHost(options: InlineHostOptions): AgentHost {
         // A flush would not help: a blocking agent also blocks everything else in this process.
         onResume: () => {},
         onDirty: (take) => setImmediate(() => take().forEach(onBatch)),
-        onOverstay: () => onLog({ runId: request.turnId, message: 'An agent goes on after its chat was stopped.' }),
+        onOverstay: () =>
+          onLog({ runId: request.turnId, message: 'An agent continues to run after its chat was stopped.' }),
       })
       return { outcome: outcome.then(afterBatches), credit: (chars) => window.credit(chars) }
     },

@@ -103,7 +103,7 @@ export class ThreadHandle {
       stream.setEncoding('utf8').on('data', (text: string) => this.#printed(text))
     }
     this.#worker.on('message', (messages: FromThread[]) => this.#received(messages))
-    this.#worker.on('messageerror', () => void this.end('a message of it could not be read'))
+    this.#worker.on('messageerror', () => void this.end('a message from it could not be deserialized'))
     this.#worker.on('error', (error) => this.#ended(error.message))
     this.#worker.on('exit', () => this.#ended('it exited'))
   }
@@ -139,11 +139,11 @@ export class ThreadHandle {
    */
   look(): void {
     if (this.#state === 'starting') {
-      if (performance.now() - this.#startedAt > startMsMax) void this.end('it did not load its configuration in time')
+      if (performance.now() - this.#startedAt > startMsMax) void this.end('it did not load the configuration in time')
     } else if (!this.answers) {
       this.#takeBack()
-      if (this.#overdue.size > 0) void this.end('it did not answer when the time of a run was up')
-      else if (this.#runs.size === 0) void this.end('it does not answer and has nothing to run')
+      if (this.#overdue.size > 0) void this.end('it did not respond when a run timed out')
+      else if (this.#runs.size === 0) void this.end('it is idle and unresponsive')
     }
   }
 
@@ -220,7 +220,7 @@ export class ThreadHandle {
   #unanswered(run: number): void {
     this.#runs
       .get(run)
-      ?.onOutcome({ kind: 'interrupted', message: 'The service failed while the agent waited for it.' })
+      ?.onOutcome({ kind: 'interrupted', message: 'An internal error of the service stopped the run.' })
     this.abort(run, { overstayMs })
   }
 
@@ -323,7 +323,7 @@ export class ThreadHandle {
       this.#state = 'retiring'
       this.#events.onRetire()
     }
-    if (this.#runs.size === 0) void this.end('an agent went on long after its time was up')
+    if (this.#runs.size === 0) void this.end('an agent kept running long after its timeout')
   }
 
   #ended(reason: string): void {
@@ -343,7 +343,7 @@ export class ThreadHandle {
 function outcomeOfEnd(reason: string, isOnly: boolean): RunOutcome {
   const outOfMemory = /memory/i.test(reason)
   if (isOnly && outOfMemory) {
-    const message = 'The agent used more memory than its thread is allowed.'
+    const message = 'The agent exceeded the memory limit of its thread.'
     return { kind: 'failed', error: { code: 'AGENT_ERROR', message, details: '' } }
   }
   return { kind: 'interrupted', message: `The thread that the agent ran in ended: ${reason}` }

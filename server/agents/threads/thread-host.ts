@@ -29,7 +29,7 @@ type Waiting = {
   onSent?: (thread: ThreadHandle, run: number) => void
 }
 
-const notBegun: RunOutcome = { kind: 'interrupted', message: 'No agent thread came to run the task in time.' }
+const notBegun: RunOutcome = { kind: 'interrupted', message: 'No agent thread became available in time.' }
 
 const restartMsMin = 100
 /** How long to wait for a token count at admission. */
@@ -139,7 +139,7 @@ export class ThreadHost implements AgentHost {
       onEnd: (reason) => {
         this.#threads = this.#threads.filter((other) => other !== thread)
         if (this.#isClosed) return
-        this.#options.onWarning(`An agent thread ended and is replaced: ${reason}`)
+        this.#options.onWarning(`An agent thread ended and is being replaced: ${reason}`)
         setTimeout(() => this.#fill(), this.#restartMs).unref()
         this.#restartMs = Math.min(this.#restartMs * 2, restartMsMax)
       },
@@ -189,7 +189,7 @@ export class ThreadHost implements AgentHost {
       resolve(thread.hasBegun(number) ? reason : notBegun)
       if (!thread.answers && !isPatient) {
         thread.forget(number)
-        void thread.end('it did not answer when the time of a run was up')
+        void thread.end('it did not respond when a run timed out')
       } else {
         thread.abort(number, { overstayMs, isPatient })
       }
