@@ -56,7 +56,7 @@ export class ConnectorAccess {
       }
     }
     if (connectorIds.length > 0 && taker.connectorTokensMax === 0) {
-      throw badField(path, `The ${taker.what} takes no connectors`)
+      throw badField(path, `The ${taker.what} accepts no connectors`)
     }
   }
 
@@ -81,7 +81,9 @@ export class ConnectorAccess {
     }
     const own = this.#open(record)
     const values = Object.values(own ?? {})
-    const target = own ? this.#target(record, own) : unusable('Its secrets cannot be read any more; enter them again.')
+    const target = own
+      ? this.#target(record, own)
+      : unusable('Its secrets can no longer be decrypted. Enter them again.')
     const operators = target.kind === 'stdio' ? Object.entries(target.env) : []
     const secrets = [
       ...values,

@@ -60,7 +60,10 @@ export class ConnectorChecks {
   async within<Result>(userId: string, work: () => Promise<Result>): Promise<Result> {
     const place = this.#running.open(userId)
     if (place.hold(1)) {
-      throw new ErrandError('CONFLICT', `${checksMax} connectors are being checked already; wait for one of them.`)
+      throw new ErrandError(
+        'CONFLICT',
+        `${checksMax} connectors are already being checked, the maximum. Retry when one check has ended.`,
+      )
     }
     try {
       this.#count(userId)

@@ -10,14 +10,14 @@ const headerCharsMax = 16_384
 const allowedToolsBytesMax = 65_536
 
 const connectorId = resourceId.describe('The id returned when the connector was created')
-const name = z.string().trim().min(1).max(60).describe("What the connector is called; unique among the caller's")
-const url = z.string().max(2000).describe('Address of an MCP server (streamable HTTP)')
+const name = z.string().trim().min(1).max(60).describe('Name of the connector; unique per account')
+const url = z.string().max(2000).describe('URL of an MCP server (streamable HTTP)')
 const secret = z
   .string()
   .min(1)
   .max(secretCharsMax)
   .regex(/^[!-~]+$/, 'Must be visible ASCII characters without spaces')
-const headerName = z.string().regex(/^[A-Za-z0-9!#$%&'*+.^_`|~-]{1,100}$/, 'Must be the name of a header')
+const headerName = z.string().regex(/^[A-Za-z0-9!#$%&'*+.^_`|~-]{1,100}$/, 'Must be a header name')
 const headerValue = z
   .string()
   .min(1)
@@ -32,11 +32,11 @@ const auth = z
       type: z.literal('headers'),
       headers: z
         .record(headerName, headerValue)
-        .refine((headers) => Object.keys(headers).length > 0, 'Give at least one header')
-        .refine((headers) => Object.keys(headers).length <= headersMax, `Give at most ${headersMax} headers`)
+        .refine((headers) => Object.keys(headers).length > 0, 'Must have at least one header')
+        .refine((headers) => Object.keys(headers).length <= headersMax, `Must have at most ${headersMax} headers`)
         .refine(
           (headers) => Object.values(headers).reduce((sum, { length }) => sum + length, 0) <= headerCharsMax,
-          `Give at most ${headerCharsMax} characters of headers`,
+          `Must have at most ${headerCharsMax} characters in all headers together`,
         )
         .describe('Sent with every request'),
     }),
@@ -44,11 +44,13 @@ const auth = z
       type: z.literal('oauth').describe('Its owner signs in: POST /api/connectors/{connectorId}/sign-in'),
       clientId: secret
         .optional()
-        .describe('Of a client registered at the authorization server; else one is registered'),
-      clientSecret: secret.optional().describe('Of that client, where it has one'),
+        .describe(
+          'Id of a client registered at the authorization server; if omitted, a client is registered automatically',
+        ),
+      clientSecret: secret.optional().describe('Secret of that client, if it has one'),
     }),
   ])
-  .describe('Secrets, encrypted where they are stored and never shown again')
+  .describe('Secrets; stored encrypted and never shown again')
 export type ConnectorAuth = z.output<typeof auth>
 
 const allowedTools = z
@@ -56,7 +58,7 @@ const allowedTools = z
   .max(500)
   .refine((names) => jsonBytes(names) <= allowedToolsBytesMax, 'Must be at most 64 KB of JSON')
   .nullable()
-  .describe('The tools that agents may call; null for all of them')
+  .describe('Tools that agents can call; null for all')
 
 export const Connector = z
   .object({
@@ -69,8 +71,8 @@ export const Connector = z
     allowedTools: z.array(z.string()).nullable(),
     status: z
       .enum(connectorStatuses)
-      .describe('As the last check found it; `needs_sign_in` while its auth is `oauth` and nobody has signed in'),
-    statusMessage: z.string().nullable().describe('Why the last check failed, or the sign-in'),
+      .describe('Result of the last check; `needs_sign_in` if the auth type is `oauth` and no one has signed in'),
+    statusMessage: z.string().nullable().describe('Why the last check or sign-in failed'),
     checkedAt: isoTimestamp.nullable(),
     createdAt: isoTimestamp,
     updatedAt: isoTimestamp,
@@ -83,13 +85,13 @@ export const CreateConnectorInput = z
     name,
     type: z.literal('mcp').default('mcp').describe('The Model Context Protocol'),
     url: url.optional(),
-    server: resourceId.optional().describe('Instead of `url`: id of a server that the operator offers'),
+    server: resourceId.optional().describe('Id of a server offered by the operator, instead of `url`'),
     auth: auth.default({ type: 'none' }),
     allowedTools: allowedTools.default(null),
   })
   .refine((input) => (input.url === undefined) !== (input.server === undefined), {
     path: ['url'],
-    message: 'Give either a url or a server',
+    message: 'Send either url or server',
   })
 
 export const ConnectorInput = z.object({ connectorId })
@@ -100,27 +102,27 @@ export const UpdateConnectorInput = z
   .object({
     connectorId,
     name: name.optional(),
-    url: url.optional().describe('At another host the secrets must be given anew'),
+    url: url.optional().describe('If the host changes, the secrets must be sent again'),
     auth: auth.optional(),
     allowedTools: allowedTools.optional(),
   })
   .refine(({ connectorId: _id, ...changes }) => Object.values(changes).some((change) => change !== undefined), {
-    message: 'Give what to change',
+    message: 'Send at least one field to change',
   })
 
 export const SignInOutput = z.object({
-  authorizationUrl: z.string().describe('Where to send the browser of the one who signs in'),
-  expiresAt: isoTimestamp.describe('Until when it may come back'),
+  authorizationUrl: z.string().describe('URL to open in the browser of the person who signs in'),
+  expiresAt: isoTimestamp.describe('When this sign-in attempt expires'),
 })
 export type SignInOutput = z.output<typeof SignInOutput>
 
 const Tool = z
   .object({
-    name: z.string().describe('As the server calls it'),
+    name: z.string().describe('Name of the tool on the server'),
     title: z.string().optional(),
     description: z.string(),
     inputSchema: jsonObject.describe('JSON Schema of the arguments'),
-    isAllowed: z.boolean().describe('Whether agents may call it'),
+    isAllowed: z.boolean().describe('Whether agents can call the tool'),
   })
   .meta({ id: 'ConnectorTool' })
 
@@ -132,7 +134,7 @@ const ConnectorServer = z
     id: z.string(),
     name: z.string(),
     description: z.string(),
-    takesToken: z.boolean().describe('Whether it can be given a token of the user'),
+    takesToken: z.boolean().describe('Whether the server accepts a token of the user'),
   })
   .meta({ id: 'ConnectorServer' })
 

@@ -30,8 +30,8 @@ import {
 const tags = ['Connectors']
 const badParameter = 'A parameter is invalid.'
 const notFound = 'The connector was not found.'
-const busy = 'Too many connectors of the caller are being checked.'
-const tooOften = 'The caller checks connectors too often; Retry-After says when the next may be.'
+const busy = "Too many of the caller's connectors are being checked."
+const tooOften = 'The caller checks connectors too often. Retry-After states when the next check is allowed.'
 const bodyResponses = {
   400: 'The body is invalid.',
   403: 'Permission is missing.',
@@ -49,7 +49,7 @@ export const connectorsRouter = router({
         tags,
         summary: 'Connect an MCP server',
         description:
-          'Its tools can then be made available to agents: a task names `connectorIds`, and so does a session. Nothing is connected to before the connector is tested or used.',
+          'To make its tools available to an agent, send `connectorIds` with a task or a session. The server is not contacted until the connector is tested or used.',
         protect: true,
         successDescription: 'The new connector.',
         errorResponses: { ...bodyResponses, 409: 'The name is taken, or there are too many connectors.' },
@@ -72,7 +72,7 @@ export const connectorsRouter = router({
         tags,
         summary: "List the caller's connectors, newest first",
         description:
-          'A page ends before the connector that would make it larger than 1 MB, as a page of messages does.',
+          'A page contains at most 1 MB of connectors and can therefore be shorter than `limit`, like a page of messages.',
         protect: true,
         successDescription: 'One page of connectors and the total.',
         errorResponses: { 400: badParameter },
@@ -96,7 +96,7 @@ export const connectorsRouter = router({
         operationId: 'getConnector',
         tags,
         summary: 'Get a connector',
-        description: 'Its status is that of the last check; no answer has the secrets.',
+        description: 'The status is that of the last check. Secrets are never returned.',
         protect: true,
         successDescription: 'The connector, without its secrets.',
         errorResponses: { 400: badParameter, 404: notFound },
@@ -118,13 +118,13 @@ export const connectorsRouter = router({
         operationId: 'updateConnector',
         tags,
         summary: 'Change a connector, or restrict its tools',
-        description: 'Fields that are left out stay as they are.',
+        description: 'Omitted fields stay unchanged.',
         protect: true,
-        successDescription: 'The connector as it is now.',
+        successDescription: 'The updated connector.',
         errorResponses: {
           ...bodyResponses,
           404: notFound,
-          409: 'The name is taken, or the connector was changed meanwhile.',
+          409: 'The name is taken, or the connector was changed by another request.',
         },
       },
     })
@@ -144,7 +144,8 @@ export const connectorsRouter = router({
         operationId: 'deleteConnector',
         tags,
         summary: 'Delete a connector with its secrets',
-        description: 'Tasks that wait and name it fail, and are refunded; chats of sessions that name it are refused.',
+        description:
+          'Queued tasks that use the connector fail and are refunded. Chats in sessions that use it are rejected.',
         protect: true,
         successDescription: 'The connector was deleted.',
         errorResponses: { 400: badParameter, 403: 'Permission is missing.', 404: notFound },
@@ -169,7 +170,7 @@ export const connectorsRouter = router({
         tags,
         summary: 'Test a connector',
         description:
-          'Connects to the server and asks for its tools. A server that cannot be used is `failed`, and `statusMessage` says why.',
+          'Connects to the server and lists its tools. If the server cannot be used, the status is `failed` and `statusMessage` says why.',
         protect: true,
         successDescription: 'The connector with its new status.',
         errorResponses: { ...bodyResponses, 404: notFound, 409: busy, 429: tooOften },
@@ -191,16 +192,16 @@ export const connectorsRouter = router({
         path: '/api/connectors/{connectorId}/sign-in',
         operationId: 'signInConnector',
         tags,
-        summary: 'Begin a sign-in at the server of a connector',
+        summary: 'Start a sign-in for a connector',
         description:
-          "For a connector whose auth is `oauth`. Send the caller's browser to `authorizationUrl`, with a login of the console in it: from there it comes back to the service and then to the connector's page. A sign-in that was begun before is refused then.",
+          "For a connector whose auth type is `oauth`. Open `authorizationUrl` in the caller's browser, which must be logged in to the console. It returns to the service and then to the page of the connector. Earlier unfinished sign-ins become invalid.",
         protect: true,
-        successDescription: 'Where to send the browser.',
+        successDescription: 'The URL to open in the browser.',
         errorResponses: {
           ...bodyResponses,
           404: notFound,
-          409: 'Too many connectors of the caller are being checked, or the connector was changed meanwhile.',
-          424: 'There is no way to sign in at the server.',
+          409: "Too many of the caller's connectors are being checked, or the connector was changed by another request.",
+          424: 'The server offers no usable sign-in.',
           429: tooOften,
         },
       },
@@ -214,7 +215,7 @@ export const connectorsRouter = router({
         if (!origins.mayLogIn) {
           throw new ErrandError(
             'FORBIDDEN',
-            'A sign-in ends in a browser login, which needs https: the base URL is http.',
+            'A sign-in requires a browser login and therefore HTTPS, but the base URL of the service is http.',
           )
         }
         return signIn(connectors, { ...input, caller: ctx.caller, baseUrl: origins.baseUrlFor(ctx.request) })
@@ -228,11 +229,11 @@ export const connectorsRouter = router({
         path: '/api/connectors/{connectorId}/sign-in',
         operationId: 'signOutConnector',
         tags,
-        summary: "End a connector's sign-in",
+        summary: 'Sign out of a connector',
         description:
-          'Its tokens are deleted, and revoked where its authorization server offers that. The connector needs a sign-in then.',
+          'Deletes its tokens and revokes them if the authorization server supports that. The connector then needs a new sign-in.',
         protect: true,
-        successDescription: 'There are no tokens any more.',
+        successDescription: 'The tokens were deleted.',
         errorResponses: { 400: badParameter, 403: 'Permission is missing.', 404: notFound },
       },
     })
@@ -252,7 +253,7 @@ export const connectorsRouter = router({
         path: '/api/connectors/{connectorId}/tools',
         operationId: 'listConnectorTools',
         tags,
-        summary: "List the tools that a connector's server offers now",
+        summary: "List the tools of a connector's server",
         description: "Connects to the server with the user's secrets, so an API key needs the scope `execute`.",
         protect: true,
         successDescription: 'The tools, at most 500.',
@@ -281,8 +282,8 @@ export const connectorsRouter = router({
         path: '/api/connector-servers',
         operationId: 'listConnectorServers',
         tags,
-        summary: 'List the MCP servers that the operator offers',
-        description: 'A connector to one of them names its id as `server`.',
+        summary: 'List the MCP servers offered by the operator',
+        description: 'To use one, create a connector with its id as `server`.',
         protect: true,
         successDescription: 'One page of servers and the total.',
         errorResponses: { 400: badParameter },

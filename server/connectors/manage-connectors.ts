@@ -63,7 +63,10 @@ export async function createConnector(
   })
   if (result.outcome === 'created') return toConnector(result.connector)
   if (result.reason === 'name-taken') throw nameTaken(name)
-  throw new ErrandError('CONFLICT', `An account has at most ${connectorsMax} connectors; delete one first.`)
+  throw new ErrandError(
+    'CONFLICT',
+    `This account already has ${connectorsMax} connectors, the maximum. Delete one first.`,
+  )
 }
 
 export async function getConnector({ store }: ConnectorParts, of: ConnectorOf): Promise<Connector> {
@@ -89,11 +92,12 @@ export async function updateConnector(
     ...(allowedTools !== undefined && { allowedTools }),
   }
   if (url !== undefined) {
-    if (old.url === null) throw badField('url', 'This connector runs a server of the operator, which has no address')
+    if (old.url === null)
+      throw badField('url', 'Must be omitted: this connector uses a server of the operator, which has no URL')
     changes.url = checkUrl(url, access.privateHosts)
     // Otherwise anyone who may change a connector could have its secrets sent anywhere.
     if (!auth && old.sealed !== null && new URL(changes.url).origin !== new URL(old.url).origin) {
-      throw badField('auth', 'Give the secrets anew when the address is at another host')
+      throw badField('auth', 'Must be sent again when the URL changes to another host')
     }
   }
   if (auth) {
@@ -107,7 +111,8 @@ export async function updateConnector(
     if (result.connector.status === 'needs_sign_in') await revokeKept(signIns, { userId, connectorId }, kept)
     return toConnector(result.connector)
   }
-  if (result.reason === 'changed') throw new ErrandError('CONFLICT', 'The connector was changed meanwhile; try again.')
+  if (result.reason === 'changed')
+    throw new ErrandError('CONFLICT', 'The connector was changed by another request. Try again.')
   throw result.reason === 'unknown' ? notFound() : nameTaken(name ?? old.name)
 }
 
@@ -133,7 +138,7 @@ export async function signIn(
 /** Resolves to whether the server confirmed that it revoked the sign-in's tokens. */
 export async function signOut({ signIns, store }: ConnectorParts, of: ConnectorOf): Promise<boolean> {
   const { authType } = await find(store, of)
-  if (authType !== 'oauth') throw badField('connectorId', 'Must be that of a connector whose auth has the type oauth')
+  if (authType !== 'oauth') throw badField('connectorId', 'Must be the id of a connector whose auth type is oauth')
   return await endSignIn(signIns, of)
 }
 
@@ -175,20 +180,20 @@ type AuthOf = { catalogue: Catalogue; server: string | undefined }
 
 function checkAuth(auth: ConnectorAuth, { catalogue, server: serverId }: AuthOf): void {
   if (auth.type === 'oauth' && auth.clientSecret !== undefined && auth.clientId === undefined) {
-    throw badField('auth.clientId', 'Must be given with a clientSecret')
+    throw badField('auth.clientId', 'Is required with clientSecret')
   }
   if (serverId === undefined) {
     const own = auth.type === 'headers' && Object.keys(auth.headers).find((header) => ownHeaders.test(header))
-    if (own) throw badField(`auth.headers.${own}`, 'Must be left out: the connection sets it')
+    if (own) throw badField(`auth.headers.${own}`, 'Must be omitted: the connection sets this header')
     return
   }
   const server = catalogue.connectorServers.get(serverId)
-  if (!server) throw badField('server', 'The operator offers no such server')
+  if (!server) throw badField('server', 'Server not found. GET /api/connector-servers lists the available servers')
   if (auth.type === 'headers' || auth.type === 'oauth') {
     throw badField('auth.type', 'Must be none or bearer for a server of the operator')
   }
   if (auth.type === 'bearer' && server.tokenEnv === undefined) {
-    throw badField('auth.type', 'Must be none: this server takes no token')
+    throw badField('auth.type', 'Must be none: this server accepts no token')
   }
 }
 
@@ -198,12 +203,13 @@ function checkAuth(auth: ConnectorAuth, { catalogue, server: serverId }: AuthOf)
  */
 function checkUrl(text: string, privateHosts: readonly string[]): string {
   const url = URL.canParse(text) ? new URL(text) : undefined
-  if (!url || !/^https?:$/.test(url.protocol)) throw badField('url', 'Must be an https address')
-  if (url.username !== '' || url.password !== '') throw badField('url', 'Must not hold credentials; give them as auth')
+  if (!url || !/^https?:$/.test(url.protocol)) throw badField('url', 'Must be an https URL')
+  if (url.username !== '' || url.password !== '')
+    throw badField('url', 'Must not contain credentials; send them in auth')
   url.hash = ''
   if (isPrivateHost(url, privateHosts)) return url.href
-  if (url.protocol !== 'https:') throw badField('url', 'Must be an https address')
-  if (namesPrivateAddress(url)) throw badField('url', 'Must be a public address')
+  if (url.protocol !== 'https:') throw badField('url', 'Must be an https URL')
+  if (namesPrivateAddress(url)) throw badField('url', 'Must be a public URL')
   return url.href
 }
 

@@ -22,11 +22,11 @@ export async function takeProcesses(
   const { limits, processes } = bounds
   const { perUser } = processes
   if (needed.length > perUser) {
-    throw refusal(spec, `A run may start ${perUser} servers, and these connectors need ${needed.length}.`)
+    throw refusal(spec, `A run can start at most ${perUser} servers, but these connectors need ${needed.length}.`)
   }
   const late = new AbortController()
-  const bound = `${perUser} servers at a time for an account, and ${limits.processesMax} for all`
-  const full = `There is no room for its server: the service runs ${bound}. Try again later.`
+  const bound = `at most ${perUser} servers at a time per account and ${limits.processesMax} in total`
+  const full = `Its server could not be started: the service runs ${bound}. Try again later.`
   const timer = setTimeout(() => late.abort(new ConnectorsUnavailableError(sentenceOf(spec, full))), waitMs)
   try {
     const count = needed.length

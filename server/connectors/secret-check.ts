@@ -26,8 +26,8 @@ export async function assertSameSecret(
   if ([current, ...previous].some((secret) => secretCheck(secret) === agreed)) return
   throw new StoreOpenError(
     ownDir === null
-      ? 'ERRAND_SECRET: must be the secret that the other nodes of this database have.'
-      : `The secret is not the one that this database was used with, under which connectors' secrets are encrypted: put the file "secret" that belongs to it into ${ownDir}, or set ERRAND_SECRET as it was. If it is lost, \`errand secret rotate --lost\` goes on without it.`,
+      ? 'ERRAND_SECRET: must be the same secret as on the other nodes of this database.'
+      : `The secret does not match this database, whose connector secrets are encrypted with another one. Restore the original file "secret" to ${ownDir}, or set ERRAND_SECRET to its previous value. If the secret is lost, run \`errand secret rotate --lost\` to continue without it.`,
   )
 }
 

@@ -64,7 +64,7 @@ export class SecretVault {
   open(sealed: string, owner: SecretOwner): Record<string, string> {
     const [form, id = '', body = ''] = sealed.split('.')
     const key = form === version ? this.#find(id) : undefined
-    if (!key) throw new SealedSecretsError('The key of these secrets is not known.')
+    if (!key) throw new SealedSecretsError('These secrets were encrypted with an unknown key.')
     const bytes = Buffer.from(body, 'base64url')
     try {
       const decipher = createDecipheriv(algorithm, key.key, bytes.subarray(0, ivBytes), options).setAAD(describe(owner))
@@ -72,7 +72,7 @@ export class SecretVault {
       const text = Buffer.concat([decipher.update(bytes.subarray(ivBytes, -tagBytes)), decipher.final()])
       return JSON.parse(text.toString('utf8')) as Record<string, string>
     } catch (error) {
-      throw new SealedSecretsError('These secrets were changed.', { cause: error })
+      throw new SealedSecretsError('These secrets are corrupted.', { cause: error })
     }
   }
 

@@ -61,10 +61,10 @@ test.each([
 
 test('400 names what is missing at creation, and an update that changes nothing is refused', async () => {
   await expectCreateRefused({ status: 400, field: 'name' }, { name: undefined })
-  await expectCreateRefused({ status: 400, field: 'url', message: /either a url or a server/ }, { url: undefined })
-  await expectCreateRefused({ status: 400, field: 'url', message: /either a url or a server/ }, { server: 'plain' })
+  await expectCreateRefused({ status: 400, field: 'url', message: /either url or server/ }, { url: undefined })
+  await expectCreateRefused({ status: 400, field: 'url', message: /either url or server/ }, { server: 'plain' })
   for (const nothing of [{}, { server: 'plain' }, { type: 'mcp' }, { status: 'ok' }]) {
-    await expectUpdateRefused({ status: 400, message: /Give what to change/ }, nothing)
+    await expectUpdateRefused({ status: 400, message: /Send at least one field to change/ }, nothing)
   }
 })
 
@@ -125,7 +125,7 @@ const badAuth: [title: string, auth: unknown, field: string][] = [
   ['with no header', { type: 'headers', headers: {} }, 'auth.headers'],
   ['with headers as a list', { type: 'headers', headers: [['X-Api-Key', 'one']] }, 'auth.headers'],
   [
-    'with more than 16,384 characters of headers',
+    'with more than 16,384 characters in all headers together',
     { type: 'headers', headers: { A: long(8192), B: long(8192), C: 'x' } },
     'auth.headers',
   ],

@@ -94,7 +94,7 @@ test('400 names connectorIds of a task for an agent that takes none, and where t
   const create = (endpointId: string, connectorIds: unknown) =>
     service.post('/api/tasks', { endpointId, params: {}, connectorIds }, { key: person.key })
   const { body, status } = await create('remote.run', [id])
-  const message = 'The agent remote takes no connectors'
+  const message = 'The agent remote accepts no connectors'
   expect([status, body.details]).toEqual([400, [{ path: 'connectorIds', message }]])
   for (const [title, value] of badIds) {
     const refused = await create('mute.run', value(id))
@@ -169,7 +169,7 @@ test.each(vias)('a session with connectors of others, or that are no ids, is ref
   ] as const) {
     expect([answer.status, answer.body.details]).toEqual([
       400,
-      [{ path: field, message: 'The agent remote takes no connectors' }],
+      [{ path: field, message: 'The agent remote accepts no connectors' }],
     ])
   }
   expect(await stateOf(world)).toEqual(before)

@@ -61,8 +61,8 @@ test("the user's own headers reach the server, and another user's do not", async
 })
 
 const failing: [name: string, refuse: (token: string) => [status: number, type: string, body: string], RegExp][] = [
-  ['refuses the credentials', () => [401, 'text/plain', 'no'], /refused the credentials \(HTTP 401\)/],
-  ['is none of that protocol', () => [404, 'text/html', '<h1>No</h1>'], /no MCP server at this address \(HTTP 404\)/],
+  ['refuses the credentials', () => [401, 'text/plain', 'no'], /rejected the credentials \(HTTP 401\)/],
+  ['is none of that protocol', () => [404, 'text/html', '<h1>No</h1>'], /no MCP server at this URL \(HTTP 404\)/],
   ['fails and repeats the secret', (said) => [500, 'text/plain', said], /answered HTTP 500/],
   ['answers a page with the secret', (said) => [200, 'text/html', said], /\S/],
   ['answers with what is no JSON', (said) => [200, 'application/json', `{"${said}`], /\S/],
@@ -131,7 +131,7 @@ test('a name that leads to a private address is accepted, and failed when it is 
   expect((await calls.test(id)).body).toMatchObject({
     status: 'failed',
     statusMessage: expect.stringMatching(
-      /leads to no public host that can be found, and the operator allows no other\.$/,
+      /names a host that was not found or is not public, and the operator does not allow it\.$/,
     ),
   })
   expect(server.seen).toEqual([])

@@ -16,7 +16,7 @@ import { beginEvents, startMcpServer } from './run-http-server.ts'
 afterEach(stopAll)
 
 const tooMuch = (megabytes: number) =>
-  `Your connectors may have ${megabytes} MB of incomplete answers, and fewer while the service is busy. Call fewer tools at the same time.`
+  `Your connectors can have at most ${megabytes} MB of incomplete answers, and fewer while the service is busy. Call fewer tools at the same time.`
 
 test('for room that another user needs the slowest answer of whoever holds most is given up', () => {
   let now = 0
@@ -32,7 +32,7 @@ test('for room that another user needs the slowest answer of whoever holds most 
   expect(() => fast.hold(3 * megabyte + 1)).toThrow(tooMuch(6))
   open('honest', 'honest').hold(2 * megabyte)
   open('another', 'another').hold(megabyte)
-  const full = 'The service has no room for more incomplete answers. Call fewer tools at the same time.'
+  const full = 'The service has no memory for more incomplete answers. Call fewer tools at the same time.'
   expect(given).toEqual([`slow: ${full}`])
   expect(places.taken).toBe(6 * megabyte)
   expect(() => open('large', 'large').hold(3 * megabyte)).toThrow(full)
@@ -99,8 +99,8 @@ test('a name of an answer is no longer than what V8 hashes whole, and texts may 
   const long = 'x'.repeat(jsonNameBytesMax)
   const take = (text: string, isEvents = false) => new AnswerMeter({ isEvents }).take(Buffer.from(text))
   const bad = `{"${long}x":1}`
-  expect(() => take(bad)).toThrow(`a name of more than ${jsonNameBytesMax} bytes`)
-  expect(() => take(`data: ${bad}\n\n`, true)).toThrow('a name of more than')
+  expect(() => take(bad)).toThrow(`a property name of more than ${jsonNameBytesMax} bytes`)
+  expect(() => take(`data: ${bad}\n\n`, true)).toThrow('a property name of more than')
   expect(heavinessOf(Buffer.from(bad), valuesMax)).toBeDefined()
   const good = `{"${long}":"${long}${long}","a":"${long}${long}"}`
   expect(() => take(good)).not.toThrow()
@@ -175,7 +175,7 @@ test.for([false, true])(
       connectorIds: ids[1]!,
     })
     expect(done.answers[0].text).toBe('small')
-    const message = /^Connector "Stops": Your connectors may have 16 MB of incomplete answers, /
+    const message = /^Connector "Stops": Your connectors can have at most 16 MB of incomplete answers, /
     await expect.poll(() => refused, soon).toBe(1)
     for (const release of held) release()
     const { response } = await endOf(world, greedy, taskId)

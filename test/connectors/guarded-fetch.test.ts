@@ -24,8 +24,8 @@ import {
 afterEach(stopAll)
 
 const isPrivate =
-  'The address of this connector leads to no public host that can be found, and the operator allows no other.'
-const noHttps = 'The address of this connector has to begin with https://.'
+  'The URL of this connector names a host that was not found or is not public, and the operator does not allow it.'
+const noHttps = 'The URL of this connector must start with https://.'
 const echo: Answer = (response, { body }) => response.setHeader('Content-Type', 'application/json').end(body)
 
 /** Unassigned IPv6 unicast space: packets arrive nowhere. */
@@ -107,7 +107,7 @@ test.each(['a\nb', 'a\u0001b', '☃'])(
     const server = await startServer(echo)
     const init = post('{}', { Authorization: `secret${value}` })
     expect(await refusalOf(openGuardFor([server]), server.origin, init)).toBe(
-      'A header of this connector has a name or a value that HTTP does not allow.',
+      'A header of this connector has an invalid name or value.',
     )
     expect(server.connections).toEqual([])
   },
@@ -257,11 +257,11 @@ test.each([
   ['file:///etc/passwd', noHttps],
   ['data:text/plain,hello', noHttps],
   ['unix:/var/run/docker.sock', noHttps],
-  ['https://user@mcp.example/', 'The address of this connector must not hold a user name or a password.'],
-  ['https://:secret@mcp.example/', 'The address of this connector must not hold a user name or a password.'],
-  ['mcp.example', 'The address of this connector is no URL.'],
-  ['/mcp', 'The address of this connector is no URL.'],
-  ['https://[fe80::1%25eth0]/', 'The address of this connector is no URL.'],
+  ['https://user@mcp.example/', 'The URL of this connector must not contain a user name or password.'],
+  ['https://:secret@mcp.example/', 'The URL of this connector must not contain a user name or password.'],
+  ['mcp.example', 'The URL of this connector is not a valid URL.'],
+  ['/mcp', 'The URL of this connector is not a valid URL.'],
+  ['https://[fe80::1%25eth0]/', 'The URL of this connector is not a valid URL.'],
 ])('%s is refused before any look-up', async (url, message) => {
   const lookup = answering(unrouted)
   expect(await refusalOf(openGuard({ lookup }), url)).toBe(message)
@@ -271,7 +271,7 @@ test.each([
 test('credentials in the address are refused of an allowed host too', async () => {
   const server = await startServer(echo)
   const url = server.origin.replace('//', '//user:secret@')
-  expect(await refusalOf(openGuardFor([server]), url)).toMatch('must not hold a user name or a password')
+  expect(await refusalOf(openGuardFor([server]), url)).toMatch('must not contain a user name or password')
 })
 
 test('a name that does not exist, or has no address, is called not found', async () => {

@@ -40,7 +40,7 @@ async function failureOf(request: Promise<Response>): Promise<string> {
 }
 
 const isPrivate =
-  'The address that this connector redirects to leads to no public host that can be found, and the operator allows no other.'
+  'The URL that this connector redirects to names a host that was not found or is not public, and the operator does not allow it.'
 
 /** All private, on ports that are not allowed. */
 const forbidden = (server: TestServer) => [
@@ -86,13 +86,13 @@ test('a redirect is checked on every hop, not on the first only', async () => {
 })
 
 test.each([
-  ['http://8.8.8.8/', 'The address that this connector redirects to has to begin with https://.'],
-  ['http://mcp.example/', 'The address that this connector redirects to has to begin with https://.'],
-  ['ftp://mcp.example/', 'The address that this connector redirects to has to begin with https://.'],
-  ['file:///etc/passwd', 'The address that this connector redirects to has to begin with https://.'],
-  ['data:text/plain,hello', 'The address that this connector redirects to has to begin with https://.'],
-  ['https://u:p@mcp.example/', 'The address that this connector redirects to must not hold a user name or a password.'],
-  ['http://[', 'The address that this connector redirects to is no URL.'],
+  ['http://8.8.8.8/', 'The URL that this connector redirects to must start with https://.'],
+  ['http://mcp.example/', 'The URL that this connector redirects to must start with https://.'],
+  ['ftp://mcp.example/', 'The URL that this connector redirects to must start with https://.'],
+  ['file:///etc/passwd', 'The URL that this connector redirects to must start with https://.'],
+  ['data:text/plain,hello', 'The URL that this connector redirects to must start with https://.'],
+  ['https://u:p@mcp.example/', 'The URL that this connector redirects to must not contain a user name or password.'],
+  ['http://[', 'The URL that this connector redirects to is not a valid URL.'],
 ])('a redirect to %s is refused', async (location, message) => {
   const server = await startServer(redirectTo(location))
   const lookup = answering('127.0.0.1')
@@ -155,7 +155,7 @@ test.each([301, 302, 303])('%s of a POST or a DELETE is refused, of a GET follow
     request.url === '/' ? redirectTo('/next', status)(response, request) : echo(response, request),
   )
   const guard = openGuardFor([server])
-  const message = `The connector redirects with the status ${status}, which would turn the request into another.`
+  const message = `The connector redirects with the status ${status}, which would change the request method. Only 307 and 308 are followed.`
   expect(await failureOf(guard.fetch(server.origin, post()))).toBe(message)
   expect(await failureOf(guard.fetch(server.origin, { method: 'DELETE' }))).toBe(message)
   expect(server.requests).toHaveLength(2)

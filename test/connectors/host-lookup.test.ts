@@ -88,8 +88,8 @@ test('a user has eight look-ups at a time, and neither another user nor the proc
   )
   await expect.poll(() => server.names.size).toBe(8)
   const other = openGuard({ lookups: lookupsAt(server, { places, userId: 'two' }) })
-  await expect(other.fetch('https://alive.example/', post())).rejects.toThrow('no public host')
-  // No libuv threads are occupied, which system lookups and files need.
+  await expect(other.fetch('https://alive.example/', post())).rejects.toThrow('is not public')
+  // Of the threads of the process, which names of the system and files are looked up in, none is taken.
   await Promise.all([lookup('localhost'), lookup('localhost'), lookup('localhost'), lookup('localhost'), stat('.')])
   expect(server.names).toEqual(new Set([...Array.from({ length: 8 }, (_, n) => `dead${n}.example`), 'alive.example']))
   for (const guard of guards) guard.close()
@@ -109,7 +109,7 @@ test('nobody can tell a name that is there inside from one that is not', async (
   )
   expect(new Set(await Promise.all(said))).toEqual(
     new Set([
-      'The address of this connector leads to no public host that can be found, and the operator allows no other.',
+      'The URL of this connector names a host that was not found or is not public, and the operator does not allow it.',
     ]),
   )
 })
@@ -140,9 +140,7 @@ test('an http agent is found by its name; a dead name server costs it its own ti
     expect(socket.remoteAddress).toBe('127.0.0.1')
     socket.destroy()
   }
-  await expect(dial({ ...of('dead.internal'), signal: never })).rejects.toThrow(
-    'within 0.05 seconds',
-  )
+  await expect(dial({ ...of('dead.internal'), signal: never })).rejects.toThrow('within 0.05 seconds')
   const controller = new AbortController()
   const dialling = dial({ ...of('left.internal'), connectMs: 60_000, signal: controller.signal })
   await expect.poll(() => names.names.has('left.internal')).toBe(true)

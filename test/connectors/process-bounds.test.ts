@@ -64,7 +64,7 @@ test.for([false, true])(
       createTask(world, person, { endpointId: 'code.call', params, connectorIds })
     await expectTaskFailed(world, person, {
       taskId: await task(ids),
-      message: /^Connector "Connector \d+": A run may start 3 servers, and these connectors need 4\.$/,
+      message: /^Connector "Connector \d+": A run can start at most 3 servers, but these connectors need 4\.$/,
     })
     const file = filesIn(world.service)('go')
     const held = await createTask(world, person, {
@@ -91,7 +91,7 @@ test.for([false, true])(
     const error = {
       code: 'AGENT_INTERRUPTED',
       message: expect.stringMatching(
-        /: There is no room for its server: the service runs 3 servers at a time for an account, and 5 for all\. /,
+        /: Its server could not be started: the service runs at most 3 servers at a time per account and 5 in total\. /,
       ),
     }
     expect(await endOf(world, person, refused)).toMatchObject({ status: 'failed', error })

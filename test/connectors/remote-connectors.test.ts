@@ -58,7 +58,7 @@ test('when the thread of connectors is gone, its calls fail by no fault of the c
   ends[0]!.close()
   for (const error of await Promise.all(calls)) {
     expect(error).toBeInstanceOf(ConnectorsUnavailableError)
-    expect(error).toMatchObject({ message: 'The connections to the connectors of this run were lost; try again.' })
+    expect(error).toMatchObject({ message: 'The connections to the connectors of this run were lost. Try again.' })
   }
   expect(run.failed.aborted).toBe(true)
   await expectNoServers()
@@ -126,7 +126,7 @@ test('a task whose connectors were lost is interrupted, whatever its agent makes
   const own = { catalogue, request, signal, log: none, ...host }
   expect(await executeTask({ ...own, resultBytesMax: 1000, connect })).toEqual({
     kind: 'interrupted',
-    message: 'The connections to the connectors of this run were lost; try again.',
+    message: 'The connections to the connectors of this run were lost. Try again.',
   })
   await expectNoServers()
 })
@@ -207,7 +207,7 @@ test('a chat whose servers find no room is free, and its agent is not begun', as
   }
   const { outcome } = chatWith(reply, signal, (specs, options) => connect(specs, { ...options, waitMs: 50 }))
   const message =
-    'Connector "Rogue": There is no room for its server: the service runs 1 servers at a time for an account, and 1 for all. Try again later.'
+    'Connector "Rogue": Its server could not be started: the service runs at most 1 servers at a time per account and 1 in total. Try again later.'
   expect(await outcome).toMatchObject({ kind: 'failed', error: { code: 'AGENT_ERROR', message } })
   expect(await outcome).not.toHaveProperty('owed')
   expect(isBegun).toBe(false)
@@ -265,7 +265,7 @@ test(
     expect(await beside).toMatchObject({ kind: 'interrupted' })
     expect(performance.now() - begunAt).toBeGreaterThan(4000)
     expect(await host.probe(missing, signal)).toMatchObject({ kind: 'failed' })
-    expect(warnings).toEqual(['The thread of connectors ended and is replaced: it did not answer'])
+    expect(warnings).toEqual(['The connector thread ended and is being replaced: it did not respond'])
     await host.close()
   },
 )

@@ -54,16 +54,16 @@ const echoAuth =
     status(code, `No access with ${String(message.headers['authorization'])}`)(response, message)
 
 const closed = 'The connector closed the connection'
-const oddly = 'The server does not speak the Model Context Protocol as it should\\.'
+const oddly = 'The server violated the Model Context Protocol\\.'
 const faults: { what: string; method: string; handle: Handle; says: string }[] = [
-  { what: '401', method: '*', handle: echoAuth(401), says: 'The server refused the credentials \\(HTTP 401\\)\\.' },
+  { what: '401', method: '*', handle: echoAuth(401), says: 'The server rejected the credentials \\(HTTP 401\\)\\.' },
   {
     what: '403',
     method: 'tools/call',
     handle: echoAuth(403),
-    says: 'The server refused the credentials \\(HTTP 403\\)\\.',
+    says: 'The server rejected the credentials \\(HTTP 403\\)\\.',
   },
-  { what: '404', method: '*', handle: echoAuth(404), says: 'There is no MCP server at this address \\(HTTP 404\\)\\.' },
+  { what: '404', method: '*', handle: echoAuth(404), says: 'There is no MCP server at this URL \\(HTTP 404\\)\\.' },
   { what: '500', method: 'tools/call', handle: echoAuth(500), says: 'The server answered HTTP 500\\.' },
   { what: 'a page', method: '*', handle: status(200, '<html>Hello</html>', 'text/html'), says: oddly },
   { what: 'no JSON', method: 'tools/call', handle: status(200, '{"jsonrpc"', 'application/json'), says: oddly },
@@ -116,14 +116,14 @@ test('a private address is reached neither by its number, nor by a name, nor by 
   const world = await startWorld({ privateHosts: [good.host, leads.host] })
   const says = (subject: string) =>
     new RegExp(
-      `^Connector "Bad": ${subject} leads to no public host that can be found, and the operator allows no other\\.$`,
+      `^Connector "Bad": ${subject} names a host that was not found or is not public, and the operator does not allow it\\.$`,
     )
   const url = `https://localhost:${inside.port}`
-  await expectAllFailed(world, { good: good.origin, url, message: says('The address of this connector') })
+  await expectAllFailed(world, { good: good.origin, url, message: says('The URL of this connector') })
   const redirect = {
     good: good.origin,
     url: leads.origin,
-    message: /^Connector "Bad": The address that this connector redirects to/,
+    message: /^Connector "Bad": The URL that this connector redirects to/,
   }
   await expectAllFailed(world, redirect)
   expect(inside.connections).toEqual([])

@@ -41,7 +41,10 @@ const early = 'before it answered\\.$'
 const faults: Fault[] = [
   { server: 'missing', message: /^Connector "Bad missing": .*could not be started: its command was not found\.$/ },
   { server: 'exit', message: new RegExp(`^Connector "Bad exit": .* exited with code 3 ${early}`) },
-  { server: 'garbage', message: /^Connector "Bad garbage": .* prints something other than MCP messages\.$/ },
+  {
+    server: 'garbage',
+    message: /^Connector "Bad garbage": .* wrote something other than MCP messages to its standard output\.$/,
+  },
 ]
 
 test.for(faults)('a server that cannot be used ($server) fails its own runs only', async (fault) => {
@@ -52,8 +55,11 @@ test.for(faults)('a server that cannot be used ($server) fails its own runs only
 
 const callFaults = [
   { name: 'exit', message: new RegExp(`^Connector "Bad serve": .* exited with code 3 ${early}`) },
-  { name: 'garbage', message: /^Connector "Bad serve": .* prints something other than MCP messages\.$/ },
-  { name: 'wrong', message: /^Connector "Bad serve": .* does not speak the Model Context Protocol as it should\.$/ },
+  {
+    name: 'garbage',
+    message: /^Connector "Bad serve": .* wrote something other than MCP messages to its standard output\.$/,
+  },
+  { name: 'wrong', message: /^Connector "Bad serve": .* violated the Model Context Protocol\.$/ },
   {
     name: 'fill',
     args: { chars: 11_000_000 },

@@ -112,9 +112,9 @@ test.for(largeAnswers)('what $name answers with is bounded, and an answer', asyn
 
 // 6. Belongs to run-bad-http.test.ts (server/connectors/thread/mcp-connection.ts, fetch of #transport)
 const refusals = [
-  { method: 'initialize', code: 401, says: 'The server refused the credentials \\(HTTP 401\\)\\.' },
-  { method: 'tools/call', code: 401, says: 'The server refused the credentials \\(HTTP 401\\)\\.' },
-  { method: 'tools/call', code: 404, says: 'There is no MCP server at this address \\(HTTP 404\\)\\.' },
+  { method: 'initialize', code: 401, says: 'The server rejected the credentials \\(HTTP 401\\)\\.' },
+  { method: 'tools/call', code: 401, says: 'The server rejected the credentials \\(HTTP 401\\)\\.' },
+  { method: 'tools/call', code: 404, says: 'There is no MCP server at this URL \\(HTTP 404\\)\\.' },
   { method: 'tools/call', code: 500, says: 'The server answered HTTP 500\\.' },
 ]
 

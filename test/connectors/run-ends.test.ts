@@ -236,7 +236,7 @@ test('runs whose secrets cannot be decrypted any more fail and say so', async ()
     dataDir,
     secrets: () => ({ current: 'another secret of the tests', previous: [] }),
   })
-  const message = /^Connector "Waited for": Its secrets cannot be read any more; enter them again\.$/
+  const message = /^Connector "Waited for": Its secrets can no longer be decrypted. Enter them again\.$/
   await expectTaskFailed(second, person, { taskId, message })
   const talker = await talkWith(second, { agentId: 'code', connectorIds: [waitedFor], person })
   const end = expectOneEnd(await talker.chat('[]'), 'error')

@@ -97,7 +97,7 @@ const leaks: { method: string; what: string; says: string; handle: Handle }[] = 
   {
     method: 'initialize',
     what: 'a page of HTTP 401',
-    says: 'The server refused the credentials (HTTP 401).',
+    says: 'The server rejected the credentials (HTTP 401).',
     handle: (response, message) => status(401, headersOf(message))(response, message),
   },
 ]

@@ -104,10 +104,10 @@ test('a command is looked up on PATH, and runs in its folder or else in the temp
 
 test.each<[string, (folder: string) => Partial<StdioTarget>, string]>([
   ['no such command', () => ({ command: 'no-such-command' }), 'its command was not found'],
-  ['a file that is no program', (folder) => ({ command: join(folder, 'text') }), 'its command may not be executed'],
+  ['a file that is no program', (folder) => ({ command: join(folder, 'text') }), 'its command is not executable'],
   ['no such folder', (folder) => ({ cwd: join(folder, 'missing') }), 'its folder does not exist'],
-  ['a file for a folder', (folder) => ({ cwd: join(folder, 'text') }), 'the system refused it (ENOTDIR)'],
-  ['a zero byte', () => ({ args: ['\0'] }), 'the system refused it (ERR_INVALID_ARG_VALUE)'],
+  ['a file for a folder', (folder) => ({ cwd: join(folder, 'text') }), 'the system returned ENOTDIR'],
+  ['a zero byte', () => ({ args: ['\0'] }), 'the system returned ERR_INVALID_ARG_VALUE'],
 ])('a server that cannot be started for %s is refused with the reason', async (_, target, reason) => {
   const folder = mkdtempSync(join(tmpdir(), 'errand-stdio-'))
   onTestFinished(() => rmSync(folder, { recursive: true }))
@@ -124,7 +124,7 @@ test.each<[string, (folder: string) => Partial<StdioTarget>, string]>([
 test.each([
   ['exit', 'exited with code 3 before it answered.'],
   ['kill', 'was ended by SIGKILL before it answered.'],
-  ['garbage', 'prints something other than MCP messages.'],
+  ['garbage', 'wrote something other than MCP messages to its standard output.'],
   ['endless-line', 'sent a message that is larger than allowed.'],
 ])('a server in the mode "%s" fails before it is initialized, and is gone', async (mode, ending) => {
   const { pids, transport } = rogueTransport(mode)

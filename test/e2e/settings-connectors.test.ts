@@ -154,10 +154,10 @@ testConsole(
     await page.getByRole('button', { name: 'Add connector' }).first().click()
     await dialog.getByLabel('Name', { exact: true }).fill('Docs')
     for (const [url, message] of [
-      ['https://10.0.0.7/mcp', 'Must be a public address'],
-      ['http://mcp.example.com/', 'Must be an https address'],
-      ['no address', 'Must be an https address'],
-      ['https://me:secret@mcp.example.com/', 'Must not hold credentials'],
+      ['https://10.0.0.7/mcp', 'Must be a public URL'],
+      ['http://mcp.example.com/', 'Must be an https URL'],
+      ['no address', 'Must be an https URL'],
+      ['https://me:secret@mcp.example.com/', 'Must not contain credentials'],
     ] as const) {
       await dialog.getByLabel('URL', { exact: true }).fill(url)
       await dialog.getByRole('button', { name: 'Add and test' }).click()
@@ -170,16 +170,16 @@ testConsole(
     await dialog.getByLabel('Name of header 1').fill('Host')
     await dialog.getByLabel('Value of header 1').fill('elsewhere')
     await dialog.getByRole('button', { name: 'Add and test' }).click()
-    await dialog.getByText('Must be left out: the connection sets it').waitFor()
+    await dialog.getByText('Must be omitted: the connection sets this header').waitFor()
     await dialog.getByLabel('Authentication').selectOption('bearer')
     await dialog.getByLabel('Token', { exact: true }).fill('a-token-of-mine')
     await dialog.getByRole('button', { name: 'Add and test' }).click()
     await page.getByText('The server is not available').waitFor()
     await page.getByText(/Connector "Docs"/).waitFor()
 
-    await page.getByLabel('URL', { exact: true }).fill('https://mcp.example.com/mcp')
-    await page.getByRole('button', { name: 'Save connection' }).click()
-    await page.getByText('Give the secrets anew').waitFor()
+    await page.getByLabel('Address', { exact: true }).fill('https://mcp.example.com/mcp')
+    await page.getByRole('button', { name: 'Save the connection' }).click()
+    await page.getByText('Must be sent again').waitFor()
     await opened.open('/settings/connectors')
     await page.getByRole('button', { name: 'Add connector' }).click()
     await dialog.getByLabel('Name', { exact: true }).fill('Docs')

@@ -60,7 +60,7 @@ test.for([false, true])(
     // A server that rejects every token gets two tries, then the run fails.
     mcp.check = () => false
     const taskId = await createTask(world, owner, task(connectorId))
-    await expectTaskFailed(world, owner, { message: /refused the credentials \(HTTP 401\)/, taskId })
+    await expectTaskFailed(world, owner, { message: /rejected the credentials \(HTTP 401\)/, taskId })
     expect(oauth.grants).toHaveLength(3)
     await world.stop()
   },
@@ -80,12 +80,15 @@ test('a refresh that is denied ends the sign-in: what waits fails and is refunde
       .end(JSON.stringify({ error: 'invalid_grant', error_description: 'grant is over\u0000\n'.repeat(99) })),
   )
   const taskId = await createTask(world, owner, task(connectorId))
-  await expectTaskFailed(world, owner, { message: /needs a sign-in: .*The sign-in has ended.*invalid_grant/, taskId })
+  await expectTaskFailed(world, owner, {
+    message: /needs a sign-in: .*The sign-in is no longer valid.*invalid_grant/,
+    taskId,
+  })
   const now = await read(service, owner, connectorId)
   expect(now).toMatchObject({
     status: 'needs_sign_in',
     statusMessage: expect.stringMatching(
-      /^The sign-in has ended\. The authorization server refused \(invalid_grant: grant is over/,
+      /^The sign-in is no longer valid\. The authorization server returned an error \(invalid_grant: grant is over/,
     ),
   })
   expect(now.statusMessage.length).toBeLessThan(400)

@@ -45,18 +45,18 @@ test('tokens are taken from answers that are forms, also of a refresh', async ()
 const noSignIn: Record<string, { answer: [string, string, number?]; message: RegExp }> = {
   'an error with the status 200': {
     answer: ['application/json', '{"error":"bad_verification_code","error_description":"The code is wrong."}'],
-    message: /refused \(bad_verification_code: The code is wrong\.\)/,
+    message: /returned an error \(bad_verification_code: The code is wrong\.\)/,
   },
   'a token of another type': {
     answer: ['application/json', '{"access_token":"abc","token_type":"DPoP"}'],
-    message: /no bearer token/,
+    message: /not a bearer token/,
   },
   'a token with a line break': {
     answer: ['application/json', String.raw`{"access_token":"abc\r\nX-Evil: 1","token_type":"bearer"}`],
     message: /visible ASCII/,
   },
-  'no JSON': { answer: ['text/html', '<p>Hello</p>'], message: /not as it has to be/ },
-  'a server error': { answer: ['text/plain', 'oops', 500], message: /not as it has to be/ },
+  'no JSON': { answer: ['text/html', '<p>Hello</p>'], message: /is invalid/ },
+  'a server error': { answer: ['text/plain', 'oops', 500], message: /is invalid/ },
   'too much': { answer: ['application/json', `{"a":"${'x'.repeat(300_000)}"}`], message: /more than 0\.25 MB/ },
 }
 
@@ -153,7 +153,7 @@ const bad: Record<
 > = {
   'the metadata of another issuer': {
     server: (own) => ({ ...own, issuer: 'https://auth.example.com' }),
-    message: /metadata of another issuer/,
+    message: /for a different issuer/,
   },
   'no PKCE': { server: ({ code_challenge_methods_supported: _, ...own }) => own, message: /PKCE/ },
   'PKCE in the clear only': {
@@ -162,31 +162,31 @@ const bad: Record<
   },
   'an authorization endpoint that is a script': {
     server: (own) => ({ ...own, authorization_endpoint: 'javascript:alert(1)' }),
-    message: /authorization endpoint is not an https address/,
+    message: /authorization endpoint is not an https URL/,
   },
   'an authorization endpoint inside': {
     server: (own) => ({ ...own, authorization_endpoint: 'https://10.0.0.1/auth' }),
-    message: /no public host/,
+    message: /is not public/,
   },
   'a registration inside': {
     server: (own) => ({ ...own, registration_endpoint: 'https://169.254.169.254/reg' }),
-    message: /no public host/,
+    message: /is not public/,
   },
   'no token endpoint': {
     server: ({ token_endpoint: _, ...own }) => own,
-    message: /not as it has to be \(token_endpoint\)/,
+    message: /is invalid \(token_endpoint\)/,
   },
   'another resource': {
     resource: () => ({ resource: 'https://mail.example.com/mcp', authorization_servers: ['https://auth.example.com'] }),
-    message: /that of another resource/,
+    message: /for a different resource/,
   },
   'an authorization server inside': {
     resource: (resource) => ({ resource, authorization_servers: ['https://192.168.0.1/'] }),
-    message: /no public host/,
+    message: /is not public/,
   },
   'an authorization server without TLS': {
     resource: (resource) => ({ resource, authorization_servers: ['http://auth.example.com/'] }),
-    message: /not an https address/,
+    message: /not an https URL/,
   },
 }
 
@@ -216,7 +216,7 @@ test('a server that describes nothing is its own authorization server', async ()
   const connectorId = await createConnector(world, owner)
   // It does not register clients, not even at the path of the protocol's first revision.
   const refused = await expectStatus(424, owner.browser.post(`/api/connectors/${connectorId}/sign-in`, {}))
-  expect(refused.message).toMatch(/not as it has to be/)
+  expect(refused.message).toMatch(/is invalid/)
   expect(mcp.asked).toEqual(
     expect.arrayContaining([
       'GET /.well-known/oauth-protected-resource',

@@ -174,7 +174,7 @@ test.for(['client_secret_basic', 'client_secret_post', 'none'] as const)(
     const owner = await createOwner(service)
     const unregistered = await createConnector(world, owner)
     const refused = await expectStatus(424, owner.browser.post(`/api/connectors/${unregistered}/sign-in`, {}))
-    expect(refused.message).toContain(`with the redirect address ${service.url}/connectors/sign-in/callback`)
+    expect(refused.message).toContain(`with the redirect URI ${service.url}/connectors/sign-in/callback`)
     const auth = {
       type: 'oauth',
       clientId: 'given',
@@ -200,14 +200,14 @@ test('a server that asks for more has the next sign-in ask for that too, and a s
   mcp.callScope = 'tools write'
   const told = async () => (await call()).response.answers[0]
   expect(await told()).toMatchObject({ isError: true, text: expect.stringContaining('sign in') })
-  const asksForMore = 'The server asks for more than the sign-in allows: sign in again to allow it.'
+  const asksForMore = 'The server requires more permissions than the sign-in granted. Sign in again to grant them.'
   const needed = { status: 'needs_sign_in', statusMessage: asksForMore }
   expect(await read(service, owner, connectorId)).toMatchObject(needed)
   const address = await begin(service, owner, connectorId)
   expect(address.searchParams.get('scope')!.split(' ').toSorted()).toEqual(['offline_access', 'tools', 'write'])
   expect(registered()).toBe(2)
   expect(await endOf(owner, await comeBack(owner, address, service))).toBe('done')
-  const text = expect.stringContaining('refuses what its sign-in does not allow (HTTP 403)')
+  const text = expect.stringContaining('rejected the call because the sign-in does not permit it (HTTP 403)')
   expect(await told()).toMatchObject({ isError: true, text })
   expect(await read(service, owner, connectorId)).toMatchObject({ status: 'untested' })
   mcp.callScope = undefined

@@ -58,16 +58,17 @@ export class GrantTokens {
       if (isRefused && refusal.scopeNeeded !== null) {
         // Another sign-in with the same scope would give the same token.
         const scope = addedScope(kept.scope, refusal.scopeNeeded)
-        if (scope === null) return { failure: 'The server refuses what its sign-in does not allow (HTTP 403).' }
-        const message = 'The server asks for more than the sign-in allows: sign in again to allow it.'
+        if (scope === null)
+          return { failure: 'The server rejected the call because the sign-in does not permit it (HTTP 403).' }
+        const message = 'The server requires more permissions than the sign-in granted. Sign in again to grant them.'
         await this.#end(grant, { client: kept, message, scope })
         continue
       }
       if (refreshToken === undefined) {
         if (!isRefused && leftMs > 0) return current
         const message = isRefused
-          ? 'The server does not take its token any more, and there is none to refresh it with.'
-          : 'The sign-in has ended, and there is no token to refresh it with.'
+          ? 'The server no longer accepts the access token, and there is no refresh token.'
+          : 'The sign-in has expired, and there is no refresh token.'
         await this.#end(grant, { client: kept, message })
         continue
       }
@@ -81,8 +82,7 @@ export class GrantTokens {
       }
       // Another claimant is exchanging the token.
       if (!isRefused && leftMs > 0) return current
-      if (performance.now() > until)
-        return { failure: 'Its token is being refreshed, which takes too long; try again.' }
+      if (performance.now() > until) return { failure: 'Refreshing its access token takes too long. Try again.' }
       await new Promise((resolve) => setTimeout(resolve, waitMs))
     }
   }
@@ -90,7 +90,7 @@ export class GrantTokens {
   /** Renews the token of a run in progress. Never rejects. */
   async renew({ scopeNeeded, version, ...of }: Parameters<RenewToken>[0]): Promise<TokenResult> {
     return await this.tokenFor(of, { version, scopeNeeded }).catch(() => ({
-      failure: 'Its token could not be refreshed; try again.',
+      failure: 'Its access token could not be refreshed. Try again.',
     }))
   }
 
@@ -121,11 +121,11 @@ export class GrantTokens {
     } catch (error) {
       if (error instanceof DeniedError) {
         const client = error.of === 'token' ? kept : null
-        await this.#end(grant, { client, message: `The sign-in has ended. ${error.message}` })
+        await this.#end(grant, { client, message: `The sign-in is no longer valid. ${error.message}` })
         return null
       }
       await store.grants.release({ ...of, version })
-      if (error instanceof ConnectorError) return `Its token could not be refreshed. ${error.message}`
+      if (error instanceof ConnectorError) return `Its access token could not be refreshed. ${error.message}`
       throw error
     }
     const sealed = this.seal(of, { ...kept, tokens })

@@ -79,7 +79,7 @@ export class OAuthClient {
       const given = await processDynamicClientRegistrationResponse(await standardAnswer(answer, 201))
       const { client_id: clientId, client_secret: clientSecret, token_endpoint_auth_method: method } = given
       if (clientId.length > secretCharsMax)
-        throw new ConnectorError('The authorization server gave a client id too long.')
+        throw new ConnectorError('The authorization server returned a client id that is too long.')
       if (typeof clientSecret !== 'string' || method === 'none') {
         return { clientId, method: 'none', isOwn: true, redirectUri } as const
       }
@@ -210,11 +210,11 @@ function secretBasic(clientSecret: string): ClientAuth {
 
 function toTokens({ access_token, expires_in, refresh_token, token_type }: TokenEndpointResponse): Tokens {
   if (token_type !== 'bearer')
-    throw new ConnectorError('The authorization server gave a token that is no bearer token.')
+    throw new ConnectorError('The authorization server returned a token that is not a bearer token.')
   for (const token of [access_token, refresh_token ?? 'none']) {
     if (token.length > secretCharsMax || !/^[!-~]+$/.test(token)) {
       throw new ConnectorError(
-        `The authorization server gave a token that is not of up to ${secretCharsMax} visible ASCII characters.`,
+        `The authorization server returned a token that is longer than ${secretCharsMax} characters or not visible ASCII.`,
       )
     }
   }
@@ -244,11 +244,11 @@ async function told<Result>(
       const { error, error_description: description = '' } = thrown
       const words = [plain(error), plain(description)].filter(Boolean).join(': ')
       const of = thrown instanceof ResponseBodyError ? denials[error] : undefined
-      const sentence = `The authorization server refused (${words}).`
+      const sentence = `The authorization server returned an error (${words}).`
       throw of === undefined ? new ConnectorError(sentence) : new DeniedError(of, sentence)
     }
     const reason = thrown instanceof Error ? plain(thrown.message.replaceAll('"', '')) : ''
-    throw new ConnectorError(`The answer of the authorization server is not as it has to be (${reason}).`)
+    throw new ConnectorError(`The response of the authorization server is invalid (${reason}).`)
   }
 }
 

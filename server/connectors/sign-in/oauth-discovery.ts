@@ -51,7 +51,7 @@ export async function discover(asked: Asked): Promise<Discovered> {
     ? await readServer(asked, described.authorization_servers[0]!)
     : await readServer(asked, origin, endpointsAt(origin))
   if (!server.code_challenge_methods_supported?.includes('S256')) {
-    throw new ConnectorError('The authorization server does not say that it supports PKCE with S256, which is needed.')
+    throw new ConnectorError('The authorization server does not declare support for PKCE with S256, which is required.')
   }
   return {
     resource: described?.resource ?? withoutHash(asked.url),
@@ -97,11 +97,11 @@ async function readResource(asked: Asked, named: string | null) {
     if (!answer.ok) continue
     const described = await read(ResourceMetadata, answer, "The metadata of the connector's server")
     if (!covers(described.resource, asked.url)) {
-      throw new ConnectorError("The metadata of the connector's server is that of another resource.")
+      throw new ConnectorError("The metadata of the connector's server is for a different resource.")
     }
     return described
   }
-  if (named !== null) throw new ConnectorError("The metadata that the connector's server names cannot be read.")
+  if (named !== null) throw new ConnectorError("The metadata that the connector's server names could not be read.")
   return undefined
 }
 
@@ -127,14 +127,14 @@ async function readServer(asked: Asked, issuer: string, otherwise?: ServerMetada
     const server = await read(ServerMetadata, answer, 'The metadata of the authorization server')
     // Otherwise it could be another server's, and codes and secrets of this one would be sent there (mix-up attack).
     if (URL.parse(server.issuer)?.href !== new URL(issuer).href) {
-      throw new ConnectorError('The authorization server has the metadata of another issuer.')
+      throw new ConnectorError('The metadata of the authorization server is for a different issuer.')
     }
     // The browser is sent there.
     requests.check(server.authorization_endpoint, 'The authorization endpoint')
     return server
   }
   if (otherwise) return otherwise
-  throw new ConnectorError('The authorization server has no metadata that can be read.')
+  throw new ConnectorError('The authorization server has no readable metadata.')
 }
 
 function endpointsAt(origin: string): ServerMetadata {
@@ -152,7 +152,7 @@ async function read<Shape extends z.ZodType>(shape: Shape, answer: Response, wha
   const parsed = shape.safeParse(json)
   if (parsed.success) return parsed.data
   const field = parsed.error.issues[0]?.path.join('.') ?? ''
-  throw new ConnectorError(`${what} is not as it has to be${field === '' ? '' : ` (${field})`}.`)
+  throw new ConnectorError(`${what} is invalid${field === '' ? '' : ` (${field})`}.`)
 }
 
 /** Adds `offline_access` if the server knows it, because such servers otherwise issue no refresh token. */

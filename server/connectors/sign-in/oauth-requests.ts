@@ -45,17 +45,17 @@ export class OAuthRequests {
   /** Returns the URL to request. Throws if the URL itself shows that it is not allowed. */
   check(address: string, what: string): URL {
     const url = URL.parse(address)
-    if (!url || !/^https?:$/.test(url.protocol)) throw new ConnectorError(`${what} is not an https address.`)
-    if (url.username !== '' || url.password !== '') throw new ConnectorError(`${what} must not hold credentials.`)
+    if (!url || !/^https?:$/.test(url.protocol)) throw new ConnectorError(`${what} is not an https URL.`)
+    if (url.username !== '' || url.password !== '') throw new ConnectorError(`${what} must not contain credentials.`)
     if (isPrivateHost(url, this.#privateHosts)) return url
-    if (url.protocol !== 'https:') throw new ConnectorError(`${what} is not an https address.`)
+    if (url.protocol !== 'https:') throw new ConnectorError(`${what} is not an https URL.`)
     if (namesPrivateAddress(url)) throw noPublicHost()
     return url
   }
 
   async #send(address: string, request: OAuthRequest & { userId: string; isWhole: boolean }): Promise<Response> {
     const { body = null, headers = {}, isWhole, method = 'GET', userId } = request
-    const url = this.check(address, 'An address that the authorization server names')
+    const url = this.check(address, 'A URL named by the authorization server')
     const late = new ConnectorError(`The authorization server did not answer within ${requestMs / 1000} seconds.`)
     const controller = new AbortController()
     const timer = setTimeout(() => controller.abort(late), requestMs)
@@ -93,6 +93,6 @@ export class OAuthRequests {
 
 function noPublicHost(): ConnectorError {
   return new ConnectorError(
-    'An address that the authorization server names leads to no public host that can be found, and the operator allows no other.',
+    'The host of a URL named by the authorization server was not found or is not public, and the operator does not allow it.',
   )
 }

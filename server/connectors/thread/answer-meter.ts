@@ -62,7 +62,9 @@ export class AnswerMeter {
         textBytes = 0
       } else if (byte === colon) {
         if (textBytes - 1 > jsonNameBytesMax) {
-          throw new ConnectorError(`The connector answered with a name of more than ${jsonNameBytesMax} bytes.`)
+          throw new ConnectorError(
+            `The connector answered with a property name of more than ${jsonNameBytesMax} bytes.`,
+          )
         }
       } else if ((byte === comma || byte === openBrace || byte === openBracket) && ++values > valuesMax) {
         throw new ConnectorError(`The connector answered with more than ${valuesMax} values.`)

@@ -21,7 +21,7 @@ export class AnswerPlace {
     if (refusal === 'full') throw noRoom()
     if (refusal) {
       const most = `${this.#perUser / 1024 / 1024} MB of incomplete answers, and fewer while the service is busy`
-      throw new ConnectorError(`Your connectors may have ${most}. Call fewer tools at the same time.`)
+      throw new ConnectorError(`Your connectors can have at most ${most}. Call fewer tools at the same time.`)
     }
   }
 
@@ -32,5 +32,5 @@ export class AnswerPlace {
 }
 
 function noRoom(): ConnectorError {
-  return new ConnectorError('The service has no room for more incomplete answers. Call fewer tools at the same time.')
+  return new ConnectorError('The service has no memory for more incomplete answers. Call fewer tools at the same time.')
 }

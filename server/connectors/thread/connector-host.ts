@@ -64,7 +64,7 @@ export class ConnectorHost {
       port.on('message', (message: FromConnectors) => {
         if (message.type === 'probed') end(message.outcome)
       })
-      port.on('close', () => end({ kind: 'interrupted', message: 'The service stopped while it looked.' }))
+      port.on('close', () => end({ kind: 'interrupted', message: 'The service stopped during the check.' }))
       port.postMessage({ type: 'probe', spec } satisfies ToConnectors)
       if (signal.aborted) onAbort()
     })
@@ -90,7 +90,7 @@ export class ConnectorHost {
     for (const stream of [worker.stdout, worker.stderr]) stream.resume()
     worker.on('message', (message: FromConnectorThread) => {
       if (message.type === 'uncaught') {
-        return onWarning(`An error was left uncaught in the thread of connectors: ${message.name}`)
+        return onWarning(`Uncaught error in the connector thread: ${message.name}`)
       }
       const { of, request } = message
       void renew(of).then((result) =>
@@ -100,7 +100,7 @@ export class ConnectorHost {
     let reason = 'it exited'
     worker.on('error', (error) => (reason = error.name))
     const watch = watchPulse(pulse, () => {
-      reason = 'it did not answer'
+      reason = 'it did not respond'
       // Later callers get a new thread.
       this.#worker = undefined
       void worker.terminate()
@@ -108,7 +108,7 @@ export class ConnectorHost {
     worker.on('exit', () => {
       clearInterval(watch)
       if (this.#worker === worker) this.#worker = undefined
-      if (!this.#isClosed) onWarning(`The thread of connectors ended and is replaced: ${reason}`)
+      if (!this.#isClosed) onWarning(`The connector thread ended and is being replaced: ${reason}`)
     })
     return worker
   }

@@ -31,8 +31,8 @@ const peer: Peer = { name: 'connector', isOperators: false, Failure: ConnectorEr
 const redirectsMax = 3
 const redirectStatuses = new Set([301, 302, 303, 307, 308])
 const bodylessStatuses = new Set([204, 205, 304])
-const ownAddress = 'The address of this connector'
-const otherAddress = 'The address that this connector redirects to'
+const ownAddress = 'The URL of this connector'
+const otherAddress = 'The URL that this connector redirects to'
 
 /**
  * A `fetch` for URLs that users choose. It reaches the public internet over https, and in private networks only what
@@ -108,7 +108,7 @@ async function toOutgoing(input: string | URL | Request, init: RequestInit | und
 
 function parseUrl(text: string): URL {
   const url = URL.parse(text)
-  if (url === null) throw new ConnectorError(`${ownAddress} is no URL.`)
+  if (url === null) throw new ConnectorError(`${ownAddress} is not a valid URL.`)
   return url
 }
 
@@ -118,7 +118,7 @@ function toHeaders(init: RequestInit['headers']): Headers {
     for (const [name, value] of headers) validateHeaderValue(name, value)
     return headers
   } catch {
-    throw new ConnectorError('A header of this connector has a name or a value that HTTP does not allow.')
+    throw new ConnectorError('A header of this connector has an invalid name or value.')
   }
 }
 
@@ -157,16 +157,18 @@ function checkUrl(url: URL, { privateHosts, subject }: UrlRules): void {
 
 function checkCredentials({ password, username }: URL, subject: string): void {
   if (username !== '' || password !== '') {
-    throw new ConnectorError(`${subject} must not hold a user name or a password.`)
+    throw new ConnectorError(`${subject} must not contain a user name or password.`)
   }
 }
 
 function noHttps(subject: string): ConnectorError {
-  return new ConnectorError(`${subject} has to begin with https://.`)
+  return new ConnectorError(`${subject} must start with https://.`)
 }
 
 function noPublicHost(subject: string): ConnectorError {
-  return new ConnectorError(`${subject} leads to no public host that can be found, and the operator allows no other.`)
+  return new ConnectorError(
+    `${subject} names a host that was not found or is not public, and the operator does not allow it.`,
+  )
 }
 
 /**
@@ -179,11 +181,11 @@ function redirected(outgoing: Outgoing, { headers, statusCode = 0 }: IncomingMes
   const isRead = outgoing.method === 'GET' || outgoing.method === 'HEAD'
   if (!isRead && statusCode < 307) {
     throw new ConnectorError(
-      `The connector redirects with the status ${statusCode}, which would turn the request into another.`,
+      `The connector redirects with the status ${statusCode}, which would change the request method. Only 307 and 308 are followed.`,
     )
   }
   const url = URL.parse(location, outgoing.url)
-  if (url === null) throw new ConnectorError(`${otherAddress} is no URL.`)
+  if (url === null) throw new ConnectorError(`${otherAddress} is not a valid URL.`)
   if (url.origin === outgoing.url.origin) return { ...outgoing, url }
   const kept = [...outgoing.headers].filter(([name]) => isHarmless(name))
   return { ...outgoing, url, headers: new Headers(kept) }

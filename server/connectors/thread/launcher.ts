@@ -109,7 +109,7 @@ class Launcher {
       onGone(this)
       this.#process.kill('SIGKILL')
       rmSync(folder, { recursive: true, force: true })
-      const error = new Error('The process that starts the servers of connectors has ended.')
+      const error = new Error('The process that starts connector servers has ended.')
       isReady.reject(error)
       for (const { reject } of this.#started.values()) reject(error)
       // Their guards have killed them.

@@ -118,7 +118,7 @@ export class McpConnection {
         const ask: typeof globalThis.fetch = async (input, init) =>
           watchEnd(withoutRefusal(await send(input, init)), init)
         const reply: typeof globalThis.fetch = async (input, init) => {
-          if (replies === repliesMax) throw new ConnectorError('The server asks too much at once.')
+          if (replies === repliesMax) throw new ConnectorError('The server sends too many requests at the same time.')
           replies++
           return await ask(input, init).finally(() => replies--)
         }
@@ -152,7 +152,7 @@ export class McpConnection {
       if (chars > toolsCharsMax) {
         throw this.#describe(new ConnectorError(`It describes its tools in more than ${toolsCharsMax} characters.`), 0)
       }
-      if (isTooDeep(json)) throw this.#describe(new ConnectorError('Its tools are nested too deep.'), 0)
+      if (isTooDeep(json)) throw this.#describe(new ConnectorError('Its tool descriptions are nested too deeply.'), 0)
       found.push(...listed.tools.map(toTool))
       cursor = listed.nextCursor
       if (cursor === undefined) break
@@ -163,7 +163,7 @@ export class McpConnection {
   /** Throws ConnectorError if the server gives no answer. */
   async call(name: string, args: Record<string, unknown>): Promise<ToolAnswer> {
     const client = this.#client
-    if (!client) throw this.#describe(new ConnectorError('It is closed.'), this.#callMs)
+    if (!client) throw this.#describe(new ConnectorError('The connection is closed.'), this.#callMs)
     try {
       const call = { name, arguments: args }
       const answered = await this.#answered(this.#callMs, (options) => client.callTool({ ...call, options }))
@@ -246,13 +246,13 @@ function isProtocolError(thrown: unknown): boolean {
 
 function describeFailure(thrown: unknown, limitMs: number): string {
   const { message = '', statusCode: status } = thrown as { message?: string; statusCode?: number }
-  if (status === 401 || status === 403) return `The server refused the credentials (HTTP ${status}).`
-  if (status === 404 || status === 405) return `There is no MCP server at this address (HTTP ${status}).`
+  if (status === 401 || status === 403) return `The server rejected the credentials (HTTP ${status}).`
+  if (status === 404 || status === 405) return `There is no MCP server at this URL (HTTP ${status}).`
   if (status !== undefined && (status < 200 || status > 299)) return `The server answered HTTP ${status}.`
   if (/timed out/i.test(message)) return `The server did not answer within ${limitMs / 1000} seconds.`
   if (/connection closed/i.test(message)) return 'The server closed the connection.'
   if (/abort/i.test(message)) return 'The run was stopped.'
-  return 'The server does not speak the Model Context Protocol as it should.'
+  return 'The server violated the Model Context Protocol.'
 }
 
 /**

@@ -6,7 +6,7 @@ import { noSuchTool, type OpenConnectors, type RunConnectors } from './run-conne
 
 type Waiting<Value> = { resolve: (value: Value) => void; reject: (error: Error) => void }
 
-const lost = 'The connections to the connectors of this run were lost; try again.'
+const lost = 'The connections to the connectors of this run were lost. Try again.'
 
 /** Connectors of an agent thread's runs, held by another thread. `ask` makes the host send a port to it. */
 export class RemoteConnectors {

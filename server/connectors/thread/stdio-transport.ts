@@ -28,7 +28,7 @@ const settleMs = 100
 
 const closed = "The connection to the connector's server is closed."
 const tooLong = "The connector's server sent a message that is larger than allowed."
-const garbled = "The connector's server prints something other than MCP messages."
+const garbled = "The connector's server wrote something other than MCP messages to its standard output."
 const inputClosed = "The connector's server closed its input."
 const outputClosed = "The connector's server closed its output."
 
@@ -250,8 +250,8 @@ function describeSpawn(error: unknown, cwd: string): string {
   const reason = () => {
     if (!existsSync(cwd)) return 'its folder does not exist'
     if (code === 'ENOENT') return 'its command was not found'
-    if (code === 'EACCES') return 'its command may not be executed'
-    return `the system refused it (${code})`
+    if (code === 'EACCES') return 'its command is not executable'
+    return `the system returned ${code}`
   }
   return `The connector's server could not be started: ${reason()}.`
 }
