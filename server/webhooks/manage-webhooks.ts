@@ -55,9 +55,15 @@ export async function createWebhook(
   })
   if (result.outcome === 'created') return { ...toWebhook(result.webhook), secret }
   if (result.reason === 'too-many') {
-    throw new ErrandError('CONFLICT', `An account has at most ${webhooksMax} webhooks; delete one first.`)
+    throw new ErrandError(
+      'CONFLICT',
+      `This account already has ${webhooksMax} webhooks, the maximum. Delete one first.`,
+    )
   }
-  throw new ErrandError('CONFLICT', 'There is a webhook for the addresses of tasks already; rotate its secret.')
+  throw new ErrandError(
+    'CONFLICT',
+    'This account already has a webhook for the webhookUrl of tasks. To get a new secret, rotate its secret.',
+  )
 }
 
 export async function getWebhook({ store }: WebhookParts, of: WebhookOf): Promise<Webhook> {
@@ -80,7 +86,7 @@ export async function updateWebhook(
   const old = await find(store, { userId, webhookId })
   if (old.url === null && (url !== undefined || types)) {
     const field = url === undefined ? 'types' : 'url'
-    throw badField(field, 'Must be left out: this webhook is for the addresses that tasks name')
+    throw badField(field, 'Must be omitted: this webhook is for the webhookUrl of tasks')
   }
   const changes: UpdateWebhook['changes'] = {
     ...(description !== undefined && { description }),
@@ -119,7 +125,7 @@ export async function rotateWebhook(
   const to = sealSecrets(vault, of, { current: secret, ...(previous !== undefined && { previous }) })
   const previousUntil = clock.now() + overlapSeconds * 1000
   if (!(await store.webhooks.rotate({ ...of, from, to, previousUntil }))) {
-    throw new ErrandError('CONFLICT', 'The webhook was changed meanwhile; try again.')
+    throw new ErrandError('CONFLICT', 'The webhook was changed by another request. Try again.')
   }
   return { ...toWebhook(await find(store, of)), secret }
 }
@@ -141,7 +147,10 @@ export async function testWebhook(
 ): Promise<Delivery> {
   const { url } = await find(store, of)
   if (url === null) {
-    throw new ErrandError('CONFLICT', 'This webhook has no address of its own: create a task with a webhookUrl.')
+    throw new ErrandError(
+      'CONFLICT',
+      'This webhook has no URL of its own. To test it, create a task with a webhookUrl.',
+    )
   }
   const { userId, webhookId } = of
   const test = async () => {
@@ -153,7 +162,9 @@ export async function testWebhook(
     return toDelivery(await findDelivery(store, { webhookId, eventId }))
   }
   return await dispatcher.inTestPlace(userId, signal, test).catch((error: unknown) => {
-    throw error === signal.reason ? new ErrandError('REQUEST_TIMEOUT', 'The client left before the test began.') : error
+    throw error === signal.reason
+      ? new ErrandError('REQUEST_TIMEOUT', 'The client disconnected before the test started.')
+      : error
   })
 }
 
@@ -182,7 +193,7 @@ export async function redeliver(
   const { eventId, webhookId } = input
   const { disabledAt } = await find(store, { userId, webhookId })
   await findDelivery(store, { webhookId, eventId })
-  if (disabledAt !== null) throw new ErrandError('CONFLICT', 'The webhook is disabled; enable it first.')
+  if (disabledAt !== null) throw new ErrandError('CONFLICT', 'The webhook is disabled. Enable it first.')
   const delivery = await store.webhooks.redeliver({ webhookId, eventId })
   if (!delivery) throw deliveryNotFound()
   return toDelivery(delivery)

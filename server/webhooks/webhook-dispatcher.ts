@@ -128,7 +128,7 @@ export class WebhookDispatcher {
   /** Runs one test of a user at a time, and a limited number in all. Throws RATE_LIMIT_EXCEEDED if the user has too many queued. */
   async inTestPlace<Result>(userId: string, signal: AbortSignal, work: () => Promise<Result>): Promise<Result> {
     if (this.#tests.waiting(userId) >= testsWaitingMax) {
-      const message = `${testsWaitingMax} tests of this account wait already; try again when one has ended.`
+      const message = `This account already has ${testsWaitingMax} webhook tests waiting, the maximum. Try again when one has ended.`
       throw new ErrandError('RATE_LIMIT_EXCEEDED', message, { isOtherRate: true, retryAfterSeconds: attemptMs / 1000 })
     }
     return await this.#tests.within(userId, AbortSignal.any([signal, this.#stopping.signal]), work)
@@ -152,7 +152,7 @@ export class WebhookDispatcher {
   }
 
   #warn(error: unknown): void {
-    this.#parts.log.warn({ err: error }, 'the deliveries of events could not be read or kept; it is tried again')
+    this.#parts.log.warn({ err: error }, 'webhook deliveries could not be read or stored; retrying')
   }
 
   /** Returns false if there is nothing to do until the next signal. */
@@ -352,12 +352,14 @@ export class WebhookDispatcher {
       if (status >= 200 && status < 300) return { kind: 'succeeded', httpStatus: status }
       const error = `The endpoint answered with the status ${status}.`
       if (status === 410) return { kind: 'gone', httpStatus: status, error }
-      if (status >= 300 && status < 400) return failed('The endpoint redirects, which is not followed.', status)
+      if (status >= 300 && status < 400)
+        return failed('The endpoint answered with a redirect, which is not followed.', status)
       return failed(error, status)
     } catch (error) {
       if (error instanceof EndpointError) return failed(error.message)
-      if (error instanceof SealedSecretsError) return failed('The secret cannot be decrypted: rotate it.')
-      if (!this.#stopping.signal.aborted) this.#parts.log.error({ err: error }, 'an attempt of a delivery failed')
+      if (error instanceof SealedSecretsError)
+        return failed('The secret of the webhook cannot be decrypted. Rotate it.')
+      if (!this.#stopping.signal.aborted) this.#parts.log.error({ err: error }, 'a delivery attempt failed')
       return { kind: 'unsent' }
     }
   }

@@ -71,7 +71,7 @@ export class WebhookPosts {
       return answer.statusCode ?? 0
     } catch (error) {
       if (!(error instanceof NoPublicHostError)) throw error
-      throw new EndpointError('The address leads to no public host that can be found.')
+      throw new EndpointError("The URL's host was not found or is not public.")
     } finally {
       clearTimeout(timer)
     }

@@ -9,10 +9,10 @@ const overlapSeconds = { default: 24 * 3600, max: 7 * 24 * 3600 }
 
 const webhookId = resourceId.describe('The id returned when the webhook was created')
 const eventId = resourceId.describe('The id of the event, which is the `webhook-id` of its requests')
-const description = z.string().max(200).describe('What it is for; never sent')
+const description = z.string().max(200).describe('Note for yourself; never sent to the endpoint')
 
 export const EventType = z.enum(eventTypes)
-const types = z.array(EventType).min(1).max(50).describe('The events that are sent; all when left out')
+const types = z.array(EventType).min(1).max(50).describe('Event types to send; all by default')
 
 /** Validated further on use: `checkWebhookUrl`. */
 export const webhookUrl = z.string().min(1).max(webhookUrlCharsMax)
@@ -20,19 +20,21 @@ export const webhookUrl = z.string().min(1).max(webhookUrlCharsMax)
 export const Webhook = z
   .object({
     id: z.string(),
-    url: z.string().nullable().describe('Null for the one that signs for the `webhookUrl` of tasks'),
+    url: z.string().nullable().describe('Null for the webhook that signs requests to the `webhookUrl` of tasks'),
     description: z.string(),
-    types: z.array(EventType).nullable().describe('Null for all'),
+    types: z.array(EventType).nullable().describe('Null for all event types'),
     isEnabled: z.boolean(),
     disabledReason: z
       .enum(disabledReasons)
       .nullable()
-      .describe('`user`; `gone` when it answered 410; `failing` after three days without one success'),
+      .describe(
+        '`user`: disabled by the user; `gone`: the endpoint answered 410; `failing`: no successful delivery for three days',
+      ),
     disabledAt: isoTimestamp.nullable(),
     failingSince: isoTimestamp.nullable().describe('The first failure since the last success'),
     previousSecretUntil: isoTimestamp
       .nullable()
-      .describe('Until then requests are signed with the secret before the last rotation, too'),
+      .describe('Until then, requests are also signed with the previous secret'),
     createdAt: isoTimestamp,
     updatedAt: isoTimestamp,
   })
@@ -47,13 +49,13 @@ export const CreateWebhookInput = z
   .object({
     url: webhookUrl
       .nullable()
-      .describe('A public https address; null for the one webhook that signs for the `webhookUrl` of tasks'),
+      .describe('A public https URL; null for the one webhook that signs requests to the `webhookUrl` of tasks'),
     description: description.default(''),
     types: types.optional(),
   })
   .refine(({ types, url }) => url !== null || types === undefined, {
     path: ['types'],
-    message: 'Must be left out: an address that a task names is told of the end of that task',
+    message: 'Must be omitted: the webhookUrl of a task receives only the final event of that task',
   })
 
 export const WebhookInput = z.object({ webhookId })
@@ -65,11 +67,11 @@ export const UpdateWebhookInput = z
     webhookId,
     url: webhookUrl.optional(),
     description: description.optional(),
-    types: types.nullable().optional().describe('Null for all'),
-    isEnabled: z.boolean().optional().describe('What waits for one that is disabled is never sent'),
+    types: types.nullable().optional().describe('Null for all event types'),
+    isEnabled: z.boolean().optional().describe('Queued deliveries of a disabled webhook are never sent'),
   })
   .refine(({ webhookId: _id, ...changes }) => Object.values(changes).some((change) => change !== undefined), {
-    message: 'Give what to change',
+    message: 'Send at least one field to change',
   })
 
 export const RotateWebhookInput = z.object({
@@ -80,7 +82,7 @@ export const RotateWebhookInput = z.object({
     .min(0)
     .max(overlapSeconds.max)
     .default(overlapSeconds.default)
-    .describe('For so long requests have a signature of the old secret, too'),
+    .describe('How long requests are also signed with the old secret'),
 })
 
 export const Delivery = z
@@ -88,15 +90,13 @@ export const Delivery = z
     eventId: z.string(),
     webhookId: z.string(),
     type: z.enum([...eventTypes, testEventType]),
-    url: z.string().nullable().describe('The `webhookUrl` of the task, where that is whom it goes to'),
-    status: z
-      .enum(deliveryStatuses)
-      .describe('`canceled` when its webhook was disabled or deleted before it was delivered'),
+    url: z.string().nullable().describe('The `webhookUrl` of the task, if the delivery goes there'),
+    status: z.enum(deliveryStatuses).describe('`canceled` if the webhook was disabled or deleted before delivery'),
     attempts: z.number().int(),
-    nextAttemptAt: isoTimestamp.nullable().describe('Null when it has ended'),
-    attemptedAt: isoTimestamp.nullable().describe('The last attempt'),
-    httpStatus: z.number().int().nullable().describe('Of the last answer, of which nothing else is kept'),
-    error: z.string().nullable().describe('Why the last attempt was none'),
+    nextAttemptAt: isoTimestamp.nullable().describe('Time of the next attempt; null if there is none'),
+    attemptedAt: isoTimestamp.nullable().describe('Time of the last attempt'),
+    httpStatus: z.number().int().nullable().describe('HTTP status of the last response; nothing else of it is stored'),
+    error: z.string().nullable().describe('Why the last attempt failed'),
     createdAt: isoTimestamp,
   })
   .meta({ id: 'WebhookDelivery' })
@@ -105,7 +105,7 @@ export type Delivery = z.output<typeof Delivery>
 export const ListDeliveriesInput = z.object({
   webhookId,
   status: z.enum(deliveryStatuses).optional().describe('Only deliveries in this state'),
-  after: resourceId.optional().describe('The `next` of the page before'),
+  after: resourceId.optional().describe('The `next` of the previous page'),
   limit: pageInput.limit,
 })
 export const ListDeliveriesOutput = z.object({

@@ -46,12 +46,15 @@ export const webhooksRouter = router({
         path: '/api/webhooks',
         operationId: 'createWebhook',
         tags,
-        summary: 'Have events sent to an address',
+        summary: 'Create a webhook',
         description:
-          'Events are sent as Standard Webhooks 1.0 has it, signed with the secret of this answer, which is never shown again. With `url` null it is the one webhook that signs for the `webhookUrl` of tasks.',
+          "Events are sent as specified by Standard Webhooks 1.0 and signed with the secret in this response, which is never shown again. With `url` null, creates the account's one webhook that signs requests to the `webhookUrl` of tasks.",
         protect: true,
         successDescription: 'The new webhook, with its secret.',
-        errorResponses: { ...bodyResponses, 409: 'There are too many webhooks, or one for the addresses of tasks.' },
+        errorResponses: {
+          ...bodyResponses,
+          409: 'There are too many webhooks, or there already is one with `url` null.',
+        },
       },
     })
     .input(CreateWebhookInput)
@@ -70,7 +73,7 @@ export const webhooksRouter = router({
         operationId: 'listWebhooks',
         tags,
         summary: "List the caller's webhooks, oldest first",
-        description: 'Among them is that of the addresses that tasks name, whose `url` is null. None has its secret.',
+        description: 'Includes the webhook for the `webhookUrl` of tasks, whose `url` is null. Secrets are omitted.',
         protect: true,
         successDescription: 'One page of webhooks and the total.',
         errorResponses: { 400: badParameter },
@@ -92,7 +95,7 @@ export const webhooksRouter = router({
         operationId: 'getWebhook',
         tags,
         summary: 'Get a webhook',
-        description: 'With whether it is enabled, and since when it has been failing.',
+        description: 'Includes whether it is enabled and since when it has been failing.',
         protect: true,
         successDescription: 'The webhook, without its secret.',
         errorResponses: { 400: badParameter, 404: notFound },
@@ -113,9 +116,9 @@ export const webhooksRouter = router({
         tags,
         summary: 'Change a webhook, disable it or enable it again',
         description:
-          'Fields that are left out stay as they are. What waits for a webhook that is disabled is never sent, and neither is what happens meanwhile.',
+          'Omitted fields stay unchanged. Queued deliveries of a disabled webhook and events that occur while it is disabled are never sent.',
         protect: true,
-        successDescription: 'The webhook as it is now.',
+        successDescription: 'The updated webhook.',
         errorResponses: { ...bodyResponses, 404: notFound },
       },
     })
@@ -135,7 +138,7 @@ export const webhooksRouter = router({
         operationId: 'deleteWebhook',
         tags,
         summary: 'Delete a webhook with its secret',
-        description: 'What waits for it is never sent.',
+        description: 'Its queued deliveries are never sent.',
         protect: true,
         successDescription: 'The webhook was deleted.',
         errorResponses: { 400: badParameter, 403: 'Permission is missing.', 404: notFound },
@@ -158,11 +161,12 @@ export const webhooksRouter = router({
         path: '/api/webhooks/{webhookId}/rotate',
         operationId: 'rotateWebhook',
         tags,
-        summary: 'Give a webhook a new secret',
-        description: 'For the overlap requests have two signatures: of the new secret, and of the one before.',
+        summary: 'Rotate the secret of a webhook',
+        description:
+          'During the overlap, requests have two signatures: one with the new secret and one with the previous secret.',
         protect: true,
         successDescription: 'The webhook with its new secret, which is never shown again.',
-        errorResponses: { ...bodyResponses, 404: notFound, 409: 'The webhook was changed meanwhile.' },
+        errorResponses: { ...bodyResponses, 404: notFound, 409: 'The webhook was changed by another request.' },
       },
     })
     .input(RotateWebhookInput)
@@ -184,10 +188,10 @@ export const webhooksRouter = router({
         tags,
         summary: 'Send a test event to a webhook',
         description:
-          'Sends an event of the type `webhook.test` at once, and once, and answers what became of that. Also to one that is disabled.',
+          'Sends one event of type `webhook.test` immediately, without retries, and returns the result. Also works for a disabled webhook.',
         protect: true,
         successDescription: 'The delivery.',
-        errorResponses: { ...bodyResponses, 404: notFound, 409: 'The webhook has no address of its own.' },
+        errorResponses: { ...bodyResponses, 404: notFound, 409: 'The webhook has no URL of its own.' },
       },
     })
     .input(WebhookInput)
@@ -206,7 +210,7 @@ export const webhooksRouter = router({
         operationId: 'listWebhookDeliveries',
         tags,
         summary: 'List the deliveries of a webhook, newest first',
-        description: 'They are kept for seven days. `next` of one page is the `after` of the one behind it.',
+        description: 'Deliveries are kept for seven days. Send `next` of a page as `after` to get the following page.',
         protect: true,
         successDescription: 'One page of deliveries.',
         errorResponses: { 400: badParameter, 404: notFound },
@@ -229,9 +233,10 @@ export const webhooksRouter = router({
         operationId: 'redeliverEvent',
         tags,
         summary: 'Send an event to a webhook again',
-        description: 'Whatever became of it before; it has all its attempts again. Its id and its body are the same.',
+        description:
+          'Works for any earlier result and starts again with all attempts. The id and the body stay the same.',
         protect: true,
-        successDescription: 'The delivery, which is due.',
+        successDescription: 'The delivery, which is now due.',
         errorResponses: {
           ...bodyResponses,
           404: 'The webhook or the event was not found.',

@@ -177,7 +177,7 @@ test('any 2xx is success; a redirect is not followed; a long or endless answer i
   }
   expect(outcomes).toEqual({
     '/204': [200, 'succeeded', 204, null],
-    '/redirect': [200, 'failed', 302, 'The endpoint redirects, which is not followed.'],
+    '/redirect': [200, 'failed', 302, 'The endpoint answered with a redirect, which is not followed.'],
     '/large': [200, 'succeeded', 200, null],
     '/endless': [200, 'succeeded', 200, null],
   })

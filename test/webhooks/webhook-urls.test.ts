@@ -20,9 +20,9 @@ beforeAll(async () => {
 
 const bad: [string, string][] = [
   ['', '1 character'],
-  ['nonsense', 'an https address'],
-  ['ftp://example.com/', 'an https address'],
-  ['http://example.com/', 'an https address'],
+  ['nonsense', 'an https URL'],
+  ['ftp://example.com/', 'an https URL'],
+  ['http://example.com/', 'an https URL'],
   ['https://user:word@example.com/', 'credentials'],
   ['https://user@example.com/', 'credentials'],
   ['https://example.com/#part', 'fragment'],
@@ -44,7 +44,7 @@ const bad: [string, string][] = [
     'https://[fd00::1]/',
     'https://localhost/',
     'https://a.localhost./',
-  ].map((url): [string, string] => [url, 'a public address']),
+  ].map((url): [string, string] => [url, 'a public URL']),
 ]
 
 test.each(bad)('400 names the address %j, of a webhook and of a task, and nothing was written', async (url, words) => {
@@ -123,10 +123,10 @@ test('a name that leads to a public address when it is looked at and to a privat
   for (const host of ['rebinding.example.com', 'nowhere.example.com', '127.0.0.1', '[::ffff:127.0.0.1]']) {
     const url = `http://${host}:${port}/`
     const sent = posts.send({ target: 'hook_1', userId: 'user_1', url, body: '{}', headers, signal })
-    // The message is the same wherever the URL leads; otherwise internal names could be probed.
-    await expect(sent).rejects.toThrow('The address leads to no public host that can be found.')
+    // In the same words, wherever it leads: else it could be tried which names there are inside.
+    await expect(sent).rejects.toThrow("The URL's host was not found or is not public.")
     const again = posts.send({ target: 'hook_1', userId: 'user_1', url, body: '{}', headers, signal })
-    await expect(again).rejects.toThrow('The address leads to no public host that can be found.')
+    await expect(again).rejects.toThrow("The URL's host was not found or is not public.")
   }
   expect(names.names.has('rebinding.example.com')).toBe(true)
   expect(receiver.connections()).toBe(0)
