@@ -19,7 +19,7 @@ export function getModel(of: Models, model: string): object {
 export function modelOf({ caller, catalogue }: Models, model: string): ModelAgent {
   const agent = catalogue.agent(model)
   if (agent && isModelFor(caller, agent)) return agent
-  const message = 'There is no such model; GET /v1/models lists those that there are.'
+  const message = 'Model not found. GET /v1/models lists the available models.'
   throw new WireError('NOT_FOUND', message, { param: 'model', code: 'model_not_found' })
 }
 

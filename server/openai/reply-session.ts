@@ -27,7 +27,7 @@ export async function continuedSession(
 ): Promise<ReplyPlace> {
   const session = await store.getSession({ userId: caller.userId, sessionId })
   if (!session) throw new WireError('NOT_FOUND', 'Session not found', param === undefined ? {} : { param })
-  if (session.agentId !== model) throw badParam('model', `Must be ${session.agentId}, with which the session converses`)
+  if (session.agentId !== model) throw badParam('model', `Must be ${session.agentId}, the agent of the session`)
   return { open: () => Promise.resolve({ sessionId }), setting: {} }
 }
 

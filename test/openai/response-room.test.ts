@@ -64,7 +64,7 @@ test('responses take their own room again and again, and no room of the sessions
   const refused = await create()
   expect([refused.status, refused.body.message]).toEqual([
     409,
-    'An account has at most 50000 sessions; delete some first.',
+    'This account already has 50000 sessions, the maximum. Delete some first.',
   ])
   expect((await mine.respond('Hello', { store: false })).status).toBe(200)
   await count(service, mine.person.userId, 1 - sessionsMax)

@@ -234,14 +234,14 @@ const bad: [string, object, object, string, RegExp, string?][] = [
     image(urlOf(jpeg())),
     image(urlOf(jpeg()), 'input_image'),
     '.image_url',
-    /image\/jpeg by/,
+    /content of image\/jpeg/,
   ],
   [
     'a type that the agent does not take',
     image(urlOf('MZ', 'application/x-msdownload')),
     image(urlOf('MZ', 'application/x-msdownload'), 'input_image'),
     '.image_url',
-    /takes image\/\*, application\/pdf, text\/\*/,
+    /accepts image\/\*, application\/pdf, text\/\*/,
   ],
   [
     'a file that is too large',
@@ -255,7 +255,7 @@ const bad: [string, object, object, string, RegExp, string?][] = [
     file({ file_id: 'file_1' }),
     inputFile({ file_id: 'file_1' }),
     '.file_id',
-    /not kept by ids/,
+    /File ids are not supported/,
     'unsupported_value',
   ],
   [

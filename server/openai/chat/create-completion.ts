@@ -91,7 +91,7 @@ function maxTokensOf(
   { maxOutputTokens }: Chat,
 ): number | undefined {
   if (typeof ofCompletion === 'number' && typeof older === 'number' && ofCompletion !== older) {
-    throw badParam('max_tokens', 'Leave it out beside max_completion_tokens')
+    throw badParam('max_tokens', 'Must be omitted if max_completion_tokens is set')
   }
   const maxTokens = ofCompletion ?? older ?? undefined
   return maxTokens === undefined ? undefined : Math.min(maxTokens, maxOutputTokens)

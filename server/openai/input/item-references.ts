@@ -31,7 +31,7 @@ export async function resolveReferences(
     hasReferences = true
     const param = `input[${index}].id`
     const [, prefix, turn] = /^(msg|rs)_([0-9a-z]{1,60})(?:_\d+)?$/.exec(String(item['id'])) ?? []
-    if (turn === undefined) throw badParam(param, 'Must be the id of an item of a stored response')
+    if (turn === undefined) throw badParam(param, 'Must be the id of an item in a stored response')
     // Agents do not receive their own reasoning, and a reply is stored as one string.
     if (prefix === 'rs' || turns.has(turn)) continue
     const { sessionId, turnId } = await keep(turn, param)

@@ -15,7 +15,7 @@ export function only(...values: unknown[]) {
       error:
         values.length === 0
           ? 'Is not supported'
-          : `Must be ${values.map((one) => JSON.stringify(one)).join(' or ')}, or left out: other values are not supported`,
+          : `Must be ${values.map((one) => JSON.stringify(one)).join(' or ')} or omitted: other values are not supported`,
       params: { code: 'unsupported_parameter' },
     })
 }

@@ -74,12 +74,12 @@ const dataUrl = 'a data: URL in base64, such as "data:image/png;base64,…"'
 
 function assertNoId(of: Item, at: string): void {
   if (isGiven(of['file_id'])) {
-    throw badParam(`${at}.file_id`, `Files are not kept by ids; send ${dataUrl}`, unsupported)
+    throw badParam(`${at}.file_id`, `File ids are not supported; send ${dataUrl}`, unsupported)
   }
 }
 
 function notFetched(at: string) {
-  return badParam(at, `Files are not fetched from elsewhere; send ${dataUrl}`, unsupported)
+  return badParam(at, `Files are not fetched from URLs; send ${dataUrl}`, unsupported)
 }
 
 function isGiven(value: unknown): boolean {

@@ -29,9 +29,9 @@ export function readMessages(items: readonly unknown[], { chat, param }: Of): Co
   const said = read.filter(({ role }) => role !== 'system')
   const last = said.at(-1)
   if (!last || last.role !== 'user') {
-    throw badParam(param, 'The last message must be of the role user: it is what is answered')
+    throw badParam(param, 'The last message must have the role user')
   }
-  if (last.content === '') throw badParam(last.param, 'Must have a text')
+  if (last.content === '') throw badParam(last.param, 'Must have text')
   return { earlier: [...read.filter(({ role }) => role === 'system'), ...said.slice(0, -1)], message: last }
 }
 
@@ -65,13 +65,13 @@ function readMessage(item: unknown, { chat, param: at }: Of): WireMessage {
   const { content, role, type = 'message' } = item
   if (type !== 'message') throw badParam(`${at}.type`, `Items ${ofType(type)} are not supported`, unsupported)
   if (role === 'tool' || role === 'function') {
-    throw badParam(`${at}.role`, 'Results of tools are not supported: agents call their own', unsupported)
+    throw badParam(`${at}.role`, 'Tool results are not supported: agents call their own tools', unsupported)
   }
   const known = typeof role === 'string' && Object.hasOwn(roles, role) ? roles[role] : undefined
   if (!known) throw badParam(`${at}.role`, 'Must be system, developer, user or assistant')
   const { tool_calls: toolCalls } = item
   if (Array.isArray(toolCalls) && toolCalls.length > 0) {
-    throw badParam(`${at}.tool_calls`, 'Calls of tools are not supported: agents call their own', unsupported)
+    throw badParam(`${at}.tool_calls`, 'Tool calls are not supported: agents call their own tools', unsupported)
   }
   if ((content === null || content === undefined) && known === 'assistant') {
     return { role: known, content: '', param: at, files: [] }
@@ -88,7 +88,7 @@ type OfContent = { param: string; takesFiles: boolean }
 
 function readContent(content: unknown, of: OfContent): Pick<WireMessage, 'content' | 'files'> {
   if (typeof content === 'string') return { content, files: [] }
-  if (!Array.isArray(content)) throw badParam(of.param, 'Must be a text, or a list of parts')
+  if (!Array.isArray(content)) throw badParam(of.param, 'Must be a string or an array of parts')
   const files: ReadFile[] = []
   const parts: Exclude<EarlierMessage['content'], string> = []
   for (const [index, part] of content.entries()) {
@@ -111,7 +111,7 @@ function readPart(part: unknown, { param: at, takesFiles }: OfContent): string |
   if (typeof type !== 'string' || !textParts.has(type)) {
     throw badParam(at, `Parts ${ofType(type)} are not supported here; send text`, unsupported)
   }
-  if (typeof text !== 'string') throw badParam(`${at}.text`, 'Must be a text')
+  if (typeof text !== 'string') throw badParam(`${at}.text`, 'Must be a string')
   return text
 }
 

@@ -7,7 +7,7 @@ import { samplingFields } from './sampling.ts'
 export const ResponseInput = z.strictObject({
   model: modelName,
   input: z.union([z.string().min(1), z.array(z.unknown()).min(1).max(messagesMax)], {
-    error: `Must be a text, or a list of 1 to ${messagesMax} messages`,
+    error: `Must be a string or an array of 1 to ${messagesMax} messages`,
   }),
   instructions: z.string().nullish(),
   stream: z.boolean().nullish(),

@@ -41,7 +41,7 @@ const number = z.number().nullish()
 const extras = Object.fromEntries(extraNames.map((name) => [name, number])) as Record<ExtraName, typeof number>
 
 const logitBias = z
-  .record(z.string().regex(/^\d{1,10}$/, 'Must be the id of a token'), z.number().min(-100).max(100))
+  .record(z.string().regex(/^\d{1,10}$/, 'Must be a token id'), z.number().min(-100).max(100))
   .refine((biases) => Object.keys(biases).length <= biasesMax, `Must have at most ${biasesMax} tokens`)
   .nullish()
 

@@ -145,15 +145,18 @@ export async function streamResponse(routed: RoutedRequest, { events, reply, sta
 
 /** Whether a request that continues nothing is stored. Earlier messages are the client's and would be missing from a session. */
 function isKeptBy({ background, store }: ResponseInput, hasEarlier: boolean): boolean {
-  if (store === false && background === true) throw badParam('background', 'Needs store to be true')
+  if (store === false && background === true) throw badParam('background', 'Requires store to be true')
   if (hasEarlier && store === true) {
     throw badParam(
       'store',
-      'A conversation that is sent whole cannot be stored: send the last message and previous_response_id',
+      'Must be false if the input has earlier messages. To store the conversation, send only the last message and previous_response_id',
     )
   }
   if (hasEarlier && background === true) {
-    throw badParam('background', 'Must be false where the input has earlier messages, since that is not stored')
+    throw badParam(
+      'background',
+      'Must be false if the input has earlier messages, because such a response is not stored',
+    )
   }
   return store !== false && !hasEarlier
 }
@@ -171,15 +174,16 @@ async function continuedOf(services: Services, { caller, input, ofHeader }: Cont
   const named = typeof conversation === 'string' ? conversation : conversation?.id
   const given = [ofHeader, named, previousId ?? undefined].filter((one) => one !== undefined)
   if (given.length === 0) return undefined
-  if (given.length > 1) throw badParam('previous_response_id', 'Name what is continued once')
-  if (store === false) throw badParam('store', 'Must not be false where a stored conversation is continued')
+  if (given.length > 1)
+    throw badParam('previous_response_id', 'Set only one of previous_response_id, conversation and the session header')
+  if (store === false) throw badParam('store', 'Must not be false when you continue a stored conversation')
   if (typeof previousId !== 'string') return given[0]
   const { sessionId, turnId } = await responseTurn(services, { caller, id: previousId, param: 'previous_response_id' })
   const { messageCount = 0 } = (await services.store.getSession({ userId: caller.userId, sessionId })) ?? {}
   const last = { sessionId, userId: caller.userId, limit: 1, offset: Math.max(0, messageCount - 1) }
   const { messages = [] } = (await services.store.listMessages(last)) ?? {}
   if (messages[0]?.turnId === turnId) return sessionId
-  throw badParam('previous_response_id', 'Must be the last response of its conversation that has not failed')
+  throw badParam('previous_response_id', 'Must be the last successful response of its conversation')
 }
 
 type Place = { agent: ModelAgent; caller: Caller; input: ResponseInput; isKept: boolean; session: string | undefined }

@@ -34,7 +34,7 @@ async function keptResponse({ store }: Services, { caller, id, param = 'response
   const isReached = turn && (token === null || token.sessionId === null || token.sessionId === turn.sessionId)
   const session = isReached ? await store.getSession({ userId, sessionId: turn.sessionId }) : undefined
   if (turn && session) return { turn, session }
-  throw new WireError('NOT_FOUND', 'There is no such response, or it is not stored.', {
+  throw new WireError('NOT_FOUND', 'The response does not exist or is not stored.', {
     param,
     code: 'response_not_found',
   })
@@ -58,7 +58,7 @@ export async function openResponse(routed: RoutedRequest, { id, stallMs }: { id:
   const { createdAt, turnId } = kept.turn
   context.stream = streamReader(response, stallMs)
   const reader = await context.services.chats.reads.open({ caller, turnId, after: 0 })
-  if (!reader) throw new ErrandError('NOT_FOUND', 'There is nothing to stream.')
+  if (!reader) throw new ErrandError('NOT_FOUND', 'The response has no events to stream.')
   context.stream.left.addEventListener('abort', () => reader.leave(), { once: true })
   if (context.stream.left.aborted) reader.leave()
   holdAnswer(context)
@@ -90,7 +90,10 @@ export async function deleteResponse(services: Services, of: Named): Promise<obj
   const last = { userId, sessionId: session.id, limit: 1, offset: Math.max(0, session.messageCount - 1) }
   const { messages = [] } = (await services.store.listMessages(last)) ?? {}
   if (messages[0] && messages[0].turnId !== turn.turnId) {
-    throw badParam('response_id', 'Must be the last response of its conversation, all of which is deleted with it')
+    throw badParam(
+      'response_id',
+      'Must be the last response of its conversation: deleting it deletes the whole conversation',
+    )
   }
   await deleteSession(services.sessions, { caller: of.caller, sessionId: session.id })
   return { id: of.id, object: 'response', deleted: true }
@@ -126,7 +129,7 @@ async function whatIsKept({ store }: Services, turn: TurnRecord): Promise<Told> 
       end: isCut ? { ...end, kind: 'cut', code: 'INTERRUPTED' } : { ...end, kind: 'finished', code: null },
     }
   }
-  const error = new ErrandError('INTERNAL_ERROR', 'The reply failed; its end is no longer known in detail.')
+  const error = new ErrandError('INTERNAL_ERROR', 'The reply failed. Details are no longer available.')
   return { parts, end: { kind: 'failed', usage, costUsd, error } }
 }
 
