@@ -68,13 +68,13 @@ export function idOf(body: unknown): RequestId | null {
 
 /** Returns undefined for a client's response, because the service sends no requests. Throws an McpError for an invalid message. */
 export function readMessage(body: unknown, headers: IncomingHttpHeaders): McpMessage | undefined {
-  if (Array.isArray(body)) throw invalid('Batches are not supported: send each message in a request of its own.')
-  if (!isFields(body) || body['jsonrpc'] !== '2.0') throw invalid('Must be a message of JSON-RPC 2.0.')
+  if (Array.isArray(body)) throw invalid('Batches are not supported. Send each message in its own request.')
+  if (!isFields(body) || body['jsonrpc'] !== '2.0') throw invalid('Must be a JSON-RPC 2.0 message.')
   const { id, method, params = {} } = body
   if (method === undefined && ('result' in body || 'error' in body)) return undefined
-  if (typeof method !== 'string') throw invalid('method: Must be a text.')
+  if (typeof method !== 'string') throw invalid('method: Must be a string.')
   if (id !== undefined && !isRequestId(id)) {
-    throw invalid(`id: Must be a text of at most ${idCharsMax} characters, or a whole number.`)
+    throw invalid(`id: Must be a string of at most ${idCharsMax} characters or an integer.`)
   }
   if (!isFields(params)) throw invalid('params: Must be an object.')
   const { _meta: meta = {} } = params
@@ -93,7 +93,7 @@ export function readMessage(body: unknown, headers: IncomingHttpHeaders): McpMes
 function currentOf({ id, meta, method, params }: McpMessage, headers: IncomingHttpHeaders): string {
   const claimed = meta[metaNames.revision]
   const named = headerOf(headers, 'mcp-protocol-version')
-  if (typeof claimed !== 'string') throw invalidParams(`_meta: "${metaNames.revision}" must be a text.`, 400)
+  if (typeof claimed !== 'string') throw invalidParams(`_meta: "${metaNames.revision}" must be a string.`, 400)
   if (id === undefined) return claimed
   if (!isFields(meta[metaNames.clientCapabilities])) {
     throw invalidParams(`_meta: "${metaNames.clientCapabilities}" must be an object.`, 400)
@@ -108,7 +108,7 @@ function currentOf({ id, meta, method, params }: McpMessage, headers: IncomingHt
 
 function assertSame(header: string, sent: string | undefined, inBody: string): void {
   if (sent === inBody) return
-  const message = `The header ${header} must be what the message says: ${sent === undefined ? 'it is missing' : 'they differ'}.`
+  const message = `The header ${header} must match the message: ${sent === undefined ? 'it is missing' : 'they differ'}.`
   throw new McpError(errorCodes.headerMismatch, message, { status: 400 })
 }
 

@@ -44,8 +44,8 @@ export type McpParts = ErrorParts & {
 const kept = { ttlMs: 60_000, cacheScope: 'private' }
 const serverInfo = { name: 'errand', title: 'Errand', version: packageVersion }
 const instructions =
-  'Each tool runs an agent and is charged to the account of the credential; its description has the price. ' +
-  'A call that fails is refunded.'
+  'Each tool runs an agent and is charged to the account of the credential; its description states the price. ' +
+  'Failed calls are refunded.'
 
 /** Answers requests that are rejected before their message is read. */
 export const mcpForm: AnswerForm = {
@@ -156,7 +156,7 @@ async function answerTo(host: Host, call: McpCall): Promise<Fields | WaitingCall
   if (!isCurrent && method === 'ping') return {}
   if (!isCurrent && method === 'tasks/result') return await waitForTask(ctx, { left, message })
   const status = isCurrent ? 404 : 200
-  throw new McpError(errorCodes.methodNotFound, 'There is no such method.', { status })
+  throw new McpError(errorCodes.methodNotFound, 'Method not found.', { status })
 }
 
 type Waited = { message: McpMessage; waiting: WaitingCall }

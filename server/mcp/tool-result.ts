@@ -26,7 +26,7 @@ export async function resultOf(services: Services, task: Task): Promise<ToolResu
   if (responseUri === undefined) return success(response as Record<string, unknown>, meta)
   const whole = await readWhole(services, task)
   if (whole) return success(whole, meta)
-  const text = `The result is too large to be sent here. It begins:\n${response as string}\n\nThe whole as JSON: ${responseUri}`
+  const text = `The result is too large to send in full. It starts with:\n${response as string}\n\nThe full result as JSON: ${responseUri}`
   return { content: [{ type: 'text', text }], _meta: { ...meta, responseUri } }
 }
 
@@ -59,9 +59,9 @@ export function isCanceled({ error }: Pick<Task, 'error'>): boolean {
 
 const remedies: Partial<Record<ErrorCode, string>> = {
   BAD_REQUEST: 'Correct the arguments and call again.',
-  INSUFFICIENT_BALANCE: 'Credit must be added to the account before the next call.',
-  LIMIT_REACHED: 'The limit must be raised, or begin anew, before the next call.',
-  ACCOUNT_BLOCKED: 'Wait until then before the next call.',
+  INSUFFICIENT_BALANCE: 'Add credit to the account before the next call.',
+  LIMIT_REACHED: 'The limit must be raised or reset before the next call.',
+  ACCOUNT_BLOCKED: 'Wait until that time before the next call.',
 }
 
 /** Explains to a model or a person why no task was created. Returns undefined for a fault of the service. */

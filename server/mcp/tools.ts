@@ -53,19 +53,19 @@ export class Tools {
     const endpoint = typeof name === 'string' ? this.#endpoints.get(name) : undefined
     const isTheirs = endpoint && agentsFor(this.#catalogue, caller).some(({ id }) => id === endpoint.agentId)
     if (isTheirs) return endpoint
-    throw invalidParams(typeof name === 'string' ? `Unknown tool: ${name.slice(0, 128)}` : 'name: Must be a text.')
+    throw invalidParams(typeof name === 'string' ? `Unknown tool: ${name.slice(0, 128)}` : 'name: Must be a string.')
   }
 }
 
 function readCursor(cursor: unknown): number {
   if (typeof cursor === 'string' && /^\d{1,6}$/.test(cursor)) return Number(cursor)
-  throw invalidParams('cursor: Must be what a page before answered as nextCursor.')
+  throw invalidParams('cursor: Must be the nextCursor of a previous page.')
 }
 
 function describe({ description, meters, price }: Endpoint): string {
   const most = formatUsd(price)
-  if (!meters) return `${description}\n\nA call costs ${most} USD, which is refunded when it fails.`
+  if (!meters) return `${description}\n\nA call costs ${most} USD. Failed calls are refunded.`
   const each = Object.entries(meters).map(([event, units]) => `${event} ${formatUsd(units)} USD`)
-  const metered = `A call costs at most ${most} USD, by what it does: ${each.join(', ')}.`
-  return `${description}\n\n${metered} What it does not use, and all of a call that fails, is refunded.`
+  const metered = `A call costs at most ${most} USD, depending on usage: ${each.join(', ')}.`
+  return `${description}\n\n${metered} The unused part is refunded. Failed calls are refunded in full.`
 }

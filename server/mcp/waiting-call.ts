@@ -51,7 +51,7 @@ export class WaitingCall {
     }
     if (this.#isGone) return { result: undefined }
     this.#how = 'goes on'
-    const text = `The service is being restarted. The task ${taskId} goes on, and GET /api/tasks/${taskId} answers its result.`
+    const text = `The service is restarting. The task ${taskId} continues; GET /api/tasks/${taskId} returns its result.`
     return { result: failure(text, { taskId }) }
   }
 

@@ -46,12 +46,12 @@ test('it shakes hands, lists the endpoints with their schemas and prices, and ru
   expect(tools[0]).toEqual({
     name: 'desk_wait',
     title: 'Desk: wait',
-    description: 'Waits for its gate.\n\nA call costs 0.0100 USD, which is refunded when it fails.',
+    description: 'Waits for its gate.\n\nA call costs 0.0100 USD. Failed calls are refunded.',
     inputSchema: { type: 'object', properties: { gate: { type: 'string' } }, required: ['gate'] },
     execution: { taskSupport: 'optional' },
     _meta: { endpointId: 'desk.wait', priceUsd: '0.0100' },
   })
-  expect(tools[4]!.description).toContain('A call costs at most 0.1000 USD, by what it does: page 0.0020 USD.')
+  expect(tools[4]!.description).toContain('A call costs at most 0.1000 USD, depending on usage: page 0.0020 USD.')
   openGate('listed')
   const result = await client.callTool({ name: 'desk_wait', arguments: { gate: 'listed' } })
   expect(result).toEqual({

@@ -17,7 +17,7 @@ test('what an admission refuses is the result of the tool, says what to do, and 
     content: [
       {
         type: 'text',
-        text: 'Balance 0.0050 USD is lower than the required 0.0100 USD. Nothing was charged. Credit must be added to the account before the next call.',
+        text: 'Balance 0.0050 USD is lower than the required 0.0100 USD. Nothing was charged. Add credit to the account before the next call.',
       },
     ],
     _meta: { code: 'INSUFFICIENT_BALANCE' },
