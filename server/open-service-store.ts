@@ -18,7 +18,7 @@ type StoreSettings = {
 
 /** More than ordinary clock drift. */
 const behindMsMax = 1000
-const clockIsBehind = "this machine's clock is behind the newest entry of the database; set the clock"
+const clockIsBehind = "this machine's clock is behind the newest entry in the database; set the clock"
 
 /** Opens the store that the settings name, and creates the service's clock. */
 export async function openServiceStore(

@@ -16,7 +16,7 @@ export function unknownVariables(env: NodeJS.ProcessEnv = environment()): { name
 }
 
 export function describeUnknown({ name, nearest }: { name: string; nearest: string }): string {
-  return `${name} is not a setting of Errand; the nearest is ${nearest}`
+  return `${name} is not an Errand setting; did you mean ${nearest}?`
 }
 
 function nearestOf(name: string, known: readonly string[]): string {

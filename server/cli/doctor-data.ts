@@ -36,11 +36,11 @@ const networkFileSystems: Record<number, string> = {
 
 export function checkFolder({ dataDir }: Installation): Found {
   const path = resolve(dataDir)
-  if (!existsSync(dataDir)) return ok(`${path} will be made at the first start`)
+  if (!existsSync(dataDir)) return ok(`${path} will be created at the first start`)
   assertUsable(dataDir)
   const network = networkFileSystems[statfsSync(dataDir).type]
   if (network !== undefined)
-    return problem(`${path} is on ${network}, where SQLite loses data: name a folder of a local disk`)
+    return problem(`${path} is on ${network}, where SQLite can lose data: choose a folder on a local disk`)
   return ok(path)
 }
 
@@ -49,11 +49,11 @@ export function checkFolder({ dataDir }: Installation): Found {
  * open.
  */
 export function checkModes({ dataDir }: Installation): Found {
-  if (!existsSync(dataDir) || process.getuid === undefined) return ok('nothing to look at')
+  if (!existsSync(dataDir) || process.getuid === undefined) return ok('nothing to check')
   const open = ['', ...readdirSync(dataDir)].filter((name) => (statSync(join(dataDir, name)).mode & 0o077) !== 0)
-  if (open.length === 0) return ok('what is kept is readable by its owner only')
+  if (open.length === 0) return ok('stored data is readable only by its owner')
   const names = open.map((name) => (name === '' ? dataDir : name)).join(', ')
-  return warning(`other users of this machine can read ${names}: chmod -R go= ${dataDir}`)
+  return warning(`other users of this machine can read ${names}: run chmod -R go= ${dataDir}`)
 }
 
 export function checkDisk({ dataDir }: Installation): Found {
@@ -62,33 +62,36 @@ export function checkDisk({ dataDir }: Installation): Found {
   const { bavail, bsize, ffree, files } = statfsSync(folder)
   const free = bavail * bsize
   const text = `${(free / gigabyte).toFixed(1)} GB are free for ${resolve(dataDir)}`
-  if (files > 0 && ffree < 1000) return problem(`${text}, but only ${ffree} more files can be made`)
-  if (free < gigabyte / 10) return problem(`${text}: make room, or nothing can be written soon`)
+  if (files > 0 && ffree < 1000) return problem(`${text}, but only ${ffree} more files can be created`)
+  if (free < gigabyte / 10) return problem(`${text}: free up space, or writes will soon fail`)
   return free < gigabyte ? warning(text) : ok(text)
 }
 
 export async function checkDatabase({ dataDir, hasDatabaseUrl }: Installation): Promise<Found> {
   if (hasDatabaseUrl) {
     const { databaseBytes } = await withStore({ data: dataDir }, (store) => store.readState())
-    return ok(`PostgreSQL, ${(databaseBytes / gigabyte).toFixed(1)} GB, of this version`)
+    return ok(`PostgreSQL, ${(databaseBytes / gigabyte).toFixed(1)} GB, schema of this version`)
   }
-  if (!existsSync(databaseFile(dataDir))) return ok('will be made at the first start')
+  if (!existsSync(databaseFile(dataDir))) return ok('will be created at the first start')
   assertUndamaged(dataDir)
   const facts = must(inspectDatabase(dataDir), 'a database file that exists has facts')
   if (facts.schema === 'older')
-    return warning('is of an older version: make a backup; the next start brings it up to date')
+    return warning('has the schema of an older version: make a backup; the next start migrates it')
   if (facts.journalMode !== 'wal')
-    return problem(`is not in WAL mode but in ${facts.journalMode}: start the server once`)
+    return problem(`is in ${facts.journalMode} mode instead of WAL mode: start the server once`)
   if (facts.walBytes > walBytesMax) {
     const size = (facts.walBytes / gigabyte).toFixed(1)
-    return warning(`its log has ${size} GB: a program keeps it open for reading; find it (fuser) and stop it`)
+    return warning(
+      `its WAL file has ${size} GB: another program keeps the database open for reading; find it (fuser) and stop it`,
+    )
   }
-  return ok('SQLite in WAL mode, of this version')
+  return ok('SQLite in WAL mode, schema of this version')
 }
 
 export async function checkLedger({ dataDir, hasDatabaseUrl }: Installation): Promise<Found> {
   if (!hasDatabaseUrl && !existsSync(databaseFile(dataDir))) return ok('has no entries yet')
-  if (!hasDatabaseUrl && factsOf(dataDir)?.schema !== 'current') return warning('is checked once the database can be')
+  if (!hasDatabaseUrl && factsOf(dataDir)?.schema !== 'current')
+    return warning('cannot be checked until the database can be read')
   const report = hasDatabaseUrl
     ? await withStore({ data: dataDir }, (store) => store.verifyLedger())
     : inspectLedger(dataDir)
@@ -103,27 +106,31 @@ export async function checkSecret({ dataDir, hasDatabaseUrl }: Installation): Pr
   if (hasDatabaseUrl) {
     const secrets = resolveSecrets(dataDir)
     await withStore({ data: dataDir }, (store) => assertSameSecret(store.settings, secrets, null))
-    return ok('is that of the other nodes')
+    return ok('is the same as on the other nodes')
   }
   const agreed = factsOf(dataDir)?.setting(secretSetting)
   const { current, previous } = hasSecret(dataDir) ? resolveSecrets(dataDir) : unset
-  if (agreed === undefined) return ok(current === '' ? 'will be made at the first start' : 'is set')
+  if (agreed === undefined) return ok(current === '' ? 'will be created at the first start' : 'is set')
   if ([current, ...previous].some((secret) => secret !== '' && secretCheck(secret) === agreed)) {
-    return ok('is the one that the database was used with; backups do not hold it: keep a copy elsewhere')
+    return ok('matches the database; backups do not contain it, so keep a copy elsewhere')
   }
-  const what = current === '' ? 'is missing' : 'is not the one that the database was used with'
-  return problem(`${what}: put the file "secret" that belongs to it into ${dataDir}, or set ERRAND_SECRET as it was`)
+  const what = current === '' ? 'is missing' : 'does not match the database'
+  return problem(
+    `${what}: restore the original file "secret" to ${dataDir}, or set ERRAND_SECRET to its previous value`,
+  )
 }
 
 const unset = { current: '', previous: [] }
 
 export function checkClock({ dataDir, hasDatabaseUrl }: Installation): Found {
   const now = new Date()
-  if (hasDatabaseUrl) return ok(`${now.toISOString()}; nodes go by the database's`)
+  if (hasDatabaseUrl) return ok(`${now.toISOString()}; nodes use the clock of the database`)
   const newestAt = factsOf(dataDir)?.newestAt ?? 0
   if (newestAt - now.getTime() <= clockMsMax) return ok(now.toISOString())
   const ahead = new Date(newestAt).toISOString()
-  return problem(`it is ${now.toISOString()}, and the database was written at ${ahead}: set the clock (timedatectl)`)
+  return problem(
+    `the time is ${now.toISOString()}, but the database was last written at ${ahead}: set the clock (timedatectl)`,
+  )
 }
 
 /** An unreadable database is reported once, by its own check. */

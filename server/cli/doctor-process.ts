@@ -42,7 +42,7 @@ export async function checkConfig({ configFile }: Installation): Promise<Found> 
 
 export function checkVariables(): Found {
   const unknown = unknownVariables()
-  if (unknown.length === 0) return { status: 'ok', message: 'every ERRAND_ variable is a setting' }
+  if (unknown.length === 0) return { status: 'ok', message: 'all ERRAND_ variables are known settings' }
   return { status: 'warning', message: unknown.map(describeUnknown).join('; ') }
 }
 
@@ -55,13 +55,13 @@ export async function checkPort({ host, port }: Installation): Promise<Found> {
   })
   if (code === '') return { status: 'ok', message: `${place} is free` }
   if (code !== 'EADDRINUSE') {
-    const why = code === 'EACCES' ? 'this user may not listen there: choose a port from 1024' : code
-    return { status: 'problem', message: `${place} cannot be listened on: ${why}` }
+    const why = code === 'EACCES' ? 'this user lacks the permission: choose a port from 1024' : code
+    return { status: 'problem', message: `Cannot listen on ${place}: ${why}` }
   }
-  if (await isErrand(host, port)) return { status: 'ok', message: `a server of Errand answers on ${place}` }
+  if (await isErrand(host, port)) return { status: 'ok', message: `an Errand server is running on ${place}` }
   return {
     status: 'problem',
-    message: `${place} is taken by another program: choose another with --port or ERRAND_PORT`,
+    message: `${place} is in use by another program: choose another port with --port or ERRAND_PORT`,
   }
 }
 
@@ -80,7 +80,7 @@ export function checkOpenFiles(): Found {
   const limit = openFilesLimit()
   const few = describeFewFiles(limitsOf().maxConnections, limit)
   if (few !== undefined) return { status: 'warning', message: few }
-  return { status: 'ok', message: limit === undefined ? 'this system does not say' : `${limit} at a time` }
+  return { status: 'ok', message: limit === undefined ? 'unknown on this system' : `${limit} at a time` }
 }
 
 export function checkDrain(): Found {

@@ -47,7 +47,7 @@ export async function doctor(options: ServeOptions & { json?: boolean }): Promis
   }
   const problems = findings.filter(({ status }) => status === 'problem').length
   const lines = findings.map(({ message, name, status }) => `${marks[status]}  ${name}: ${message}`)
-  const summary = problems === 0 ? 'Nothing must be done.' : `${problems} of ${findings.length} need something done.`
+  const summary = problems === 0 ? 'No problems found.' : `${problems} of ${findings.length} checks found a problem.`
   print(options, { ok: problems === 0, checks: findings }, [...lines, summary].join('\n'))
   if (problems > 0) process.exitCode = 1
 }

@@ -17,7 +17,7 @@ export async function init(folder: string): Promise<void> {
     .map((entry) => join(entry.parentPath, entry.name))
     .map((from) => ({ from, to: join(folder, targetOf(relative(starter, from))) }))
   const taken = files.find(({ to }) => existsSync(to))
-  if (taken) throw new Error(`${taken.to} already exists; nothing was written. Name a new folder: errand init FOLDER`)
+  if (taken) throw new Error(`${taken.to} already exists. Nothing was written; choose a new folder: errand init FOLDER`)
   // Readable by everyone who works on the project, and in the image that it is copied into.
   process.umask(0o022)
   for (const { from, to } of files) {
@@ -27,7 +27,7 @@ export async function init(folder: string): Promise<void> {
   }
   const enter = resolve(folder) === process.cwd() ? '' : `cd ${folder} && `
   process.stdout.write(
-    `Wrote ${files.length} files into ${resolve(folder)}. Next:\n\n  ${enter}npm install && npm start\n\nREADME.md has the rest.\n`,
+    `Wrote ${files.length} files to ${resolve(folder)}. Next:\n\n  ${enter}npm install && npm start\n\nREADME.md has the rest.\n`,
   )
 }
 

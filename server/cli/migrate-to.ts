@@ -44,7 +44,7 @@ type Copied = { digests: Map<string, RowDigest>; accounts: RowDigest; balance: n
 export async function migrateTo(given: string | undefined, options: Options): Promise<void> {
   const databaseUrl = given === undefined ? resolveDatabaseUrl() : checkDatabaseUrl('URL', given)
   if (databaseUrl === undefined) {
-    throw new UsageError('URL: is required; give the database as an argument, or in ERRAND_DATABASE_URL.')
+    throw new UsageError('URL: is required; set the database as an argument or in ERRAND_DATABASE_URL.')
   }
   const say: Say = (line) => void (options.json || process.stdout.write(`${line}\n`))
   const startedAt = performance.now()
@@ -68,7 +68,7 @@ export async function migrateTo(given: string | undefined, options: Options): Pr
         await prove(target, copied, say)
         const where = describeUrl(databaseUrl)
         if (!(await source.leave(where.name))) {
-          throw new Error(`A command has just changed the installation in ${dataDir}: run this again.`)
+          throw new Error(`Another command changed the installation in ${dataDir} during the copy. Run this again.`)
         }
         await target.finish(secretCheck(secrets.current))
         report({ copied, payloads, queued, where, file, startedAt }, options)
@@ -114,7 +114,7 @@ function assertUnderCurrent(source: InstallationAtRest, secrets: Secrets): void 
   }
   if (earlier === 0) return
   throw new Error(
-    `The secrets of ${earlier} connectors and webhooks are encrypted under an earlier secret: run \`errand secret rotate\` first.`,
+    `The secrets of ${earlier} connectors and webhooks are encrypted with an earlier secret. Run \`errand secret rotate\` first.`,
   )
 }
 
@@ -142,9 +142,11 @@ async function copyPayloads(source: InstallationAtRest, move: PayloadMove): Prom
   const files = new FilePayloadStore(join(dataDir, 'payloads'), new SystemClock())
   const moved = await movePayloads(source.read('payloads', payloadColumns), { files, target: place })
   if (moved.damaged.length > 0 && options.withoutDamaged !== true) {
-    const advice = payloadBucket ? '' : ' If they are in a bucket, set ERRAND_PAYLOADS_S3_BUCKET and the rest to it.'
+    const advice = payloadBucket
+      ? ''
+      : ' If they are in a bucket, set the ERRAND_PAYLOADS_S3_ variables of that bucket.'
     throw new Error(
-      `${moved.damaged.length} payloads are missing or damaged: ${moved.damaged.join(', ')}.${advice} Restore them from a backup, or move without them by --without-damaged.`,
+      `${moved.damaged.length} payloads are missing or damaged: ${moved.damaged.join(', ')}.${advice} Restore them from a backup, or leave them behind with --without-damaged.`,
     )
   }
   if (moved.firstLost !== undefined) await leaveStandIn(moved.firstLost, place)
@@ -191,10 +193,10 @@ async function prove(target: ImportTarget, { accounts, digests }: Copied, say: S
       rows += found.rows
       if (found.equals(digest)) continue
       const counts = `${digest.rows} rows here, ${found.rows} there`
-      throw new Error(`The table "${name}" is not what was copied (${counts}). Run this again.`)
+      throw new Error(`The table "${name}" differs from what was copied (${counts}). Run this again.`)
     }
     if (!(await read.accountSums()).equals(accounts)) {
-      throw new Error('Balances or sums of transactions are not what they were. Run this again.')
+      throw new Error('Balances or transaction sums differ from the original. Run this again.')
     }
   })
   assertLedger(await target.verifyLedger(), 'that was copied')
@@ -230,18 +232,18 @@ function report({ copied, payloads, queued, where, file, startedAt }: Moved, opt
   const secret = file === null ? '"$ERRAND_SECRET"' : `"$(head -n 1 '${resolve(file).replaceAll("'", `'\\''`)}')"`
   const lines = [
     '',
-    `Done in ${seconds} s: ${where.name} has the installation. Every row is what it was (SHA-256), ${accounts.rows} balances and the`,
+    `Done in ${seconds} s: ${where.name} has the installation. Every row is unchanged (SHA-256), ${accounts.rows} balances and the`,
     `sums of their transactions are equal (${value.balanceUsd} USD in all), the ledger adds up, and every payload has its digest.`,
-    ...(damaged.length > 0 ? [`Left behind, since they are missing or damaged: ${damaged.join(', ')}`] : []),
-    `${queued} tasks wait for the first node. Nothing opens the data directory any more.`,
+    ...(damaged.length > 0 ? [`Left behind because they are missing or damaged: ${damaged.join(', ')}`] : []),
+    `${queued} queued tasks wait for the first node. Errand no longer opens the data directory.`,
     '',
     file === null
-      ? 'Every node needs the ERRAND_SECRET that is set now. Go on with:'
-      : `Every node needs the secret of this installation as ERRAND_SECRET: the first line of ${resolve(file)}. Go on with:`,
+      ? 'Every node needs the ERRAND_SECRET that is set now. Continue with:'
+      : `Every node needs the secret of this installation as ERRAND_SECRET: the first line of ${resolve(file)}. Continue with:`,
     '',
     `  export ERRAND_DATABASE_URL='${where.url}' ERRAND_SECRET=${secret}`,
     '  errand serve',
-    ...(where.hidesPassword ? ['', 'PASSWORD stands for the password that you gave.'] : []),
+    ...(where.hidesPassword ? ['', 'Replace PASSWORD with the database password.'] : []),
   ]
   print(options, value, lines.join('\n'))
 }

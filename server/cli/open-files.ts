@@ -20,5 +20,5 @@ export function openFilesLimit(): number | undefined {
 /** Describes a limit that would only show under load, as unanswered connections. Undefined if it is high enough. */
 export function describeFewFiles(connectionsMax: number, limit = openFilesLimit()): string | undefined {
   if (limit === undefined || limit >= Math.min(connectionsMax + ownFilesMax, everydayFiles)) return undefined
-  return `this process may open ${limit} files at a time, which is few for up to ${connectionsMax} connections: raise it (ulimit -n, or LimitNOFILE in a unit), or lower maxConnections`
+  return `this process can open only ${limit} files at a time, too few for up to ${connectionsMax} connections: raise the limit (ulimit -n, or LimitNOFILE in a unit) or lower maxConnections`
 }

@@ -28,10 +28,9 @@ export async function rotateSecret(options: Options): Promise<void> {
   const { reencrypted, unchanged, unreadable } = counts
   if (unreadable.length === 0) dropOldSecrets(dataDir)
   const lines = [
-    `${reencrypted} secrets of connectors and webhooks were encrypted anew, ${unchanged} were under the current secret already.`,
+    `${reencrypted} secrets of connectors and webhooks were re-encrypted, ${unchanged} already used the current secret.`,
     ...unreadable.map(
-      (id) =>
-        `${id} is under a secret that is not known; its user has to enter or rotate its secrets, or sign in again.`,
+      (id) => `${id} is encrypted with an unknown secret. Its user must enter or rotate its secrets, or sign in again.`,
     ),
   ]
   print(options, counts, lines.join('\n'))

@@ -92,7 +92,10 @@ function stopOnSignal(app: App, log: Logger): void {
     }
     stoppedAt = performance.now()
     const { runningCount } = app.services.tasks.runner
-    log.info({ signal, running: runningCount }, 'stopping: what runs may finish; interrupt again to end it now')
+    log.info(
+      { signal, running: runningCount },
+      'stopping: waiting for running work to finish; interrupt again to stop immediately',
+    )
     app.stop().then(
       () => {
         log.info({}, 'stopped')
@@ -124,6 +127,6 @@ function onParentGone(stop: () => void): void {
  * not on this process's memory. An exit would interrupt every run for one bad request.
  */
 function survive(log: Logger): void {
-  process.on('uncaughtException', (error) => log.error({ err: error }, 'an error was left uncaught'))
-  process.on('unhandledRejection', (reason) => log.error({ err: reason }, 'a rejection was left unhandled'))
+  process.on('uncaughtException', (error) => log.error({ err: error }, 'uncaught error'))
+  process.on('unhandledRejection', (reason) => log.error({ err: reason }, 'unhandled rejection'))
 }

@@ -28,7 +28,7 @@ export async function backup(file: string, options: Common): Promise<void> {
   const drafts = { file: `${file}.${process.pid}.partial`, payloads: `${file}.payloads.${process.pid}.partial` }
   for (const name of Object.values(names)) {
     if (await stat(name).catch(() => undefined))
-      throw new Error(`${name} already exists; name a new file for the backup.`)
+      throw new Error(`${name} already exists. Choose a new file for the backup.`)
   }
   const folder = dirname(resolve(file))
   if (!(await stat(folder).catch(() => undefined))?.isDirectory()) {
@@ -56,7 +56,7 @@ export async function backup(file: string, options: Common): Promise<void> {
   } catch (error) {
     for (const path of Object.values(left)) await rm(path, { recursive: true, force: true }).catch(() => {})
     throw ['ENOSPC', 'EDQUOT', 'SQLITE_FULL'].includes(codeOf(error))
-      ? new Error(`The disk of ${folder} has no room for the backup. Nothing was left there.`)
+      ? new Error(`The disk of ${folder} has no space for the backup. The incomplete backup was removed.`)
       : error
   }
 }
@@ -67,7 +67,7 @@ function report(options: Common, { bad, bucket, file, hasPayloads, payloads }: W
   const uncopied =
     bucket === undefined
       ? ''
-      : ` The payloads are in the bucket "${bucket}", which this does not copy: keep its versions or copies by its own means.`
+      : ` The payloads are in the bucket "${bucket}", which this command does not copy: back it up separately.`
   print(
     options,
     {

@@ -32,11 +32,11 @@ export async function setPassword(options: Common & { email: string; password: s
     const user = await store.getUser(id)
     const from = user?.passwordHash ?? null
     if (!(await store.setPassword({ userId: id, passwordHash, from, keepLoginId: null }))) {
-      throw new Error('Somebody else has just changed the password; check that before you try again.')
+      throw new Error('The password was changed at the same time by someone else. Check this before you try again.')
     }
     return id
   })
-  print(options, { userId }, `The password of ${email} is set, and all browser logins of the account have ended.`)
+  print(options, { userId }, `The password of ${email} is set. All browser logins of the account were ended.`)
 }
 
 async function hashChecked({ email, password }: { email: string; password: string }): Promise<string> {
@@ -105,8 +105,8 @@ export async function credit(options: CreditOptions): Promise<void> {
   if (result.outcome === 'refused') {
     const reasons = {
       'unknown-user': `No user has the email address ${email}.`,
-      'idempotency-conflict': '--idempotency-key: was used with another amount.',
-      balance: '--usd: would take the balance below what is held of it, or beyond 100 billion USD.',
+      'idempotency-conflict': '--idempotency-key: was already used with a different amount.',
+      balance: '--usd: would take the balance below the amount held for running chats, or above 100 billion USD.',
       ceiling: 'The platform key has reached its ceiling of today.',
       'not-credited': 'No platform key credited that much.',
     }

@@ -29,7 +29,7 @@ type Options = {
 export async function setPlan(options: Options): Promise<void> {
   const limits = readLimits(options)
   const plan = options.plan === 'none' ? null : options.plan
-  if (plan === undefined && Object.keys(limits).length === 0) throw new UsageError('Give --plan or a limit.')
+  if (plan === undefined && Object.keys(limits).length === 0) throw new UsageError('Set --plan or a limit.')
   if (plan !== undefined && plan !== null) await checkPlan(plan, options)
   const user = await withStore(options, async (store) => {
     const { id: userId } = await findUserOrFail(store, options.email)
@@ -39,26 +39,22 @@ export async function setPlan(options: Options): Promise<void> {
   const shown = { userId: user.id, plan: user.plan, limits: toOwnLimits(user.limits) }
   const own = Object.entries(shown.limits).map(([name, value]) => `${name} ${String(value)}`)
   const ofPlan = shown.plan === null ? 'the default plan' : `the plan ${shown.plan}`
-  print(
-    options,
-    shown,
-    `${options.email} has ${ofPlan}${own.length === 0 ? '' : `, and in its place ${own.join(', ')}`}.`,
-  )
+  print(options, shown, `${options.email} has ${ofPlan}${own.length === 0 ? '' : `, overridden by ${own.join(', ')}`}.`)
 }
 
 async function checkPlan(plan: string, { config, force = false }: Options): Promise<void> {
   const file = resolveConfigFile(config)
   if (!existsSync(file)) {
     process.stderr.write(
-      `errand: warning: ${file} does not exist, so the plan "${plan}" was not checked. Give --config.\n`,
+      `errand: warning: ${file} does not exist, so the plan "${plan}" was not checked. Set --config.\n`,
     )
     return
   }
   const { named } = new Catalogue(await loadConfigFile(file)).plans
   if (named.has(plan)) return
   const message = `${file} has no plan "${plan}"; its plans are ${[...named.keys()].join(', ') || 'none'}.`
-  if (!force) throw new UsageError(`${message} Give one of them, or --force.`)
-  process.stderr.write(`errand: warning: ${message} Its default plan applies until it has one of that name.\n`)
+  if (!force) throw new UsageError(`${message} Use one of them, or --force.`)
+  process.stderr.write(`errand: warning: ${message} The default plan applies until the file has a plan of that name.\n`)
 }
 
 function readLimits({ agents, executionsPerMinute, spendPerDay, tasksAtWork, tasksWaiting }: Options) {

@@ -15,7 +15,7 @@ export function welcome({ services, url }: App, { configFile, demo, isQuickstart
     `Errand is running at ${url}`,
     '',
     `  Console         ${url}`,
-    `  Log in as       ${email} with ${password === undefined ? 'the password that you set' : `the password ${password}`}`,
+    `  Log in as       ${email} with ${password === undefined ? 'your password' : `the password ${password}`}`,
     `  API key         ${key}`,
     `  API reference   ${url}/docs`,
     `  Agents          ${relative(process.cwd(), configFile)}`,
@@ -25,13 +25,13 @@ export function welcome({ services, url }: App, { configFile, demo, isQuickstart
     `  curl -sN ${url}${path} -H 'Authorization: Bearer ${key}' -H 'Content-Type: application/json' -d '${JSON.stringify(body)}'`
   const endpoint = catalogue.agents.flatMap(({ endpoints }) => endpoints)[0]
   if (endpoint) {
-    lines.push('', 'Create a task, then read it by putting the taskId of the answer for TASK_ID:', '')
+    lines.push('', 'Create a task, then read it, replacing TASK_ID with the taskId of the response:', '')
     lines.push(request('/api/tasks', { endpointId: endpoint.id, params: exampleOf(endpoint) }), '')
     lines.push(`  curl -s '${url}/api/tasks/TASK_ID?wait=30' -H 'Authorization: Bearer ${key}'`)
   }
   const partner = catalogue.agents.find(({ chat }) => chat !== null)
   if (partner) {
-    lines.push('', 'Open a session, then chat in it by putting the sessionId of the answer for SESSION_ID:', '')
+    lines.push('', 'Create a session, then chat in it, replacing SESSION_ID with the sessionId of the response:', '')
     lines.push(request('/api/sessions', { agentId: partner.id }), '')
     const message = isQuickstart ? table : 'Hello'
     lines.push(request('/api/chat', { sessionId: 'SESSION_ID', message }))

@@ -54,7 +54,7 @@ await describePostgres('an installation is moved', (server) => {
       for (const table of killedTables) {
         await held.killAt(table, { args, env })
         const served = await runErrand(['users', 'list'], { ERRAND_DATABASE_URL: databaseUrl }).catch(errorOf)
-        expect(served).toMatch(/^errand: The database is being filled by `errand migrate-to`.*\n$/)
+        expect(served).toMatch(/^errand: `errand migrate-to` is filling this database.*\n$/)
         expect(files.map(digestOf)).toEqual(before)
       }
       await held.remove()

@@ -167,7 +167,7 @@ function movesTo(s3: S3Server, server: PostgresServer): void {
     relay.heal()
     await expectNothing()
     expect(await move({ ERRAND_PAYLOADS_S3_SECRET_ACCESS_KEY: 'wrong' })).toMatch(
-      /^1 errand: .*SignatureDoesNotMatch.* Look at ERRAND_PAYLOADS_S3_ACCESS_KEY_ID and .*\n$/,
+      /^1 errand: .*SignatureDoesNotMatch.* Check ERRAND_PAYLOADS_S3_ACCESS_KEY_ID and .*\n$/,
     )
     await expectNothing()
     expect(await move({ ERRAND_PAYLOADS_S3_BUCKET: 'not-made' })).toMatch(
@@ -181,13 +181,13 @@ function movesTo(s3: S3Server, server: PostgresServer): void {
       return data
     })
     expect(await move()).toMatch(
-      /^1 errand: The payload pay_\w+ could not be moved: The bucket did not do it: .*Run this again\.\n$/,
+      /^1 errand: The payload pay_\w+ could not be moved: The bucket request failed: .*Run this again\.\n$/,
     )
     relay.spoil(undefined)
     relay.heal()
     expect(existsSync(join(dataDir, 'moved.json'))).toBe(false)
     expect(await failureOf(runErrand(['users', 'list'], { ERRAND_DATABASE_URL: databaseUrl }))).toContain(
-      'is being filled',
+      'is filling this database',
     )
     const left = await startService({ dataDir, secrets })
     expect(await downloadAll(left.url, person)).toEqual(inFiles)
@@ -215,7 +215,7 @@ function movesTo(s3: S3Server, server: PostgresServer): void {
       failureOf(runErrand(['migrate-to', databaseUrl, '--data', dataDir], { ERRAND_SECRET: secret, ...env }))
     const ids = [...inBucket.keys()].toSorted()
     const said = `1 errand: 2 payloads are missing or damaged: ${ids.join(', ')}. `
-    const advice = 'If they are in a bucket, set ERRAND_PAYLOADS_S3_BUCKET and the rest to it. '
+    const advice = 'If they are in a bucket, set the ERRAND_PAYLOADS_S3_ variables of that bucket. '
     expect(await move({})).toContain(said + advice)
     const client = newS3Client(bucket)
     const [missing, emptied] = ids.map((id) => ({ Bucket: bucket.bucket, Key: keyOf(id) }))
@@ -223,7 +223,7 @@ function movesTo(s3: S3Server, server: PostgresServer): void {
     await client.send(new PutObjectCommand({ ...emptied!, Body: '' }))
     client.destroy()
     expect(await move(bucketVariables(bucket))).toBe(
-      `${said}Restore them from a backup, or move without them by --without-damaged.\n`,
+      `${said}Restore them from a backup, or leave them behind with --without-damaged.\n`,
     )
     expect(existsSync(join(dataDir, 'moved.json'))).toBe(false)
     rmSync(dataDir, { recursive: true })

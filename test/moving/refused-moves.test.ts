@@ -50,12 +50,12 @@ await describePostgres('moves are refused', (server: PostgresServer) => {
 
     const own = await server.newDatabase()
     const node = await startService({ databaseUrl: own })
-    expect(await move(own)).toMatch(/^1 errand: Errand is at work in the database, with \d+ connections.*\n$/)
+    expect(await move(own)).toMatch(/^1 errand: Errand is using the database with \d+ connections.*\n$/)
     await node.createPerson()
     await node.app.stop()
     const before = await countAll(own)
     expect(await move(own)).toBe(
-      '1 errand: The database has data of its own, in its table "users". Name an empty database.\n',
+      '1 errand: The database already has data in the table "users". Choose an empty database.\n',
     )
     expect(await countAll(own)).toEqual(before)
     await withPool(empty, (pool) => pool.query('CREATE TABLE accounts (n int)'))
@@ -108,7 +108,7 @@ await describePostgres('moves are refused', (server: PostgresServer) => {
     const args = ['migrate-to', url, '--data', dataDir]
     writeFileSync(join(dataDir, 'secret'), `another-secret-that-follows\n${first}\n`)
     expect(await refusal(args)).toMatch(
-      /^1 errand: The secrets of 1 connectors and webhooks are encrypted under an earlier secret: /,
+      /^1 errand: The secrets of 1 connectors and webhooks are encrypted with an earlier secret. /,
     )
     await runErrand(['secret', 'rotate', '--data', dataDir])
     const said = await runErrand(args)
@@ -130,7 +130,7 @@ await describePostgres('moves are refused', (server: PostgresServer) => {
         /^1 errand: The installation in .* was moved to 127\.0\.0\.1:\d+\/errand_\w+: set ERRAND_DATABASE_URL\./,
       )
     }
-    expect(await refusal(args)).toMatch(/^1 errand: An installation was moved to this database already\./)
+    expect(await refusal(args)).toMatch(/^1 errand: An installation was already moved to this database\./)
     const elsewhere = await server.newDatabase({ isEmpty: true })
     expect(await refusal(['migrate-to', elsewhere, '--data', dataDir])).toMatch(
       /^1 errand: The installation was moved to/,
@@ -143,7 +143,7 @@ await describePostgres('moves are refused', (server: PostgresServer) => {
       /^1 errand: ERRAND_SECRET: is required with ERRAND_DATABASE_URL/,
     )
     const next = { ...env, ERRAND_SECRET: 'the-secret-after-the-move' }
-    const isNot = /^1 errand: ERRAND_SECRET: must be the secret that the other nodes of this database have\.\n$/
+    const isNot = /^1 errand: ERRAND_SECRET: must be the same secret as on the other nodes of this database\.\n$/
     expect(await refusal(['secret', 'rotate'], next)).toMatch(isNot)
     const changing = { ...next, ERRAND_SECRET_PREVIOUS: current }
     const rotated = JSON.parse(await runErrand(['secret', 'rotate', '--json'], changing))
@@ -174,7 +174,7 @@ await describePostgres('moves are refused', (server: PostgresServer) => {
     const said = await refusal(['migrate-to', url, '--data', dataDir])
     const [missing, damaged] = ids.slice(0, 2).sort()
     expect(said).toBe(
-      `1 errand: 2 payloads are missing or damaged: ${missing}, ${damaged}. If they are in a bucket, set ERRAND_PAYLOADS_S3_BUCKET and the rest to it. Restore them from a backup, or move without them by --without-damaged.\n`,
+      `1 errand: 2 payloads are missing or damaged: ${missing}, ${damaged}. If they are in a bucket, set the ERRAND_PAYLOADS_S3_ variables of that bucket. Restore them from a backup, or leave them behind with --without-damaged.\n`,
     )
     const moved = JSON.parse(await runErrand(['migrate-to', url, '--data', dataDir, '--without-damaged', '--json']))
     expect(moved).toMatchObject({
@@ -208,8 +208,12 @@ await describePostgres('moves are refused', (server: PostgresServer) => {
     await service.runTask(key, 'test.echo', { text: 'x'.repeat(20_000) })
     await service.stop()
     for (const [table, change, found] of [
-      ['api_keys', `NEW.name := 'other'`, 'The table "api_keys" is not what was copied \\(1 rows here, 1 there\\)'],
-      ['counters', 'RETURN NULL', 'The table "counters" is not what was copied \\(\\d rows here, 0 there\\)'],
+      [
+        'api_keys',
+        `NEW.name := 'other'`,
+        'The table "api_keys" differs from what was copied \\(1 rows here, 1 there\\)',
+      ],
+      ['counters', 'RETURN NULL', 'The table "counters" differs from what was copied \\(\\d rows here, 0 there\\)'],
       ['payload_parts', `NEW.content := overlay(NEW.content placing '\\x00' from 9)`, '\\d payloads are .*damaged'],
     ] as const) {
       const url = await server.newDatabase()
@@ -220,7 +224,7 @@ await describePostgres('moves are refused', (server: PostgresServer) => {
       })
       const said = await refusal(['migrate-to', url, '--data', dataDir])
       expect(said).toMatch(new RegExp(`^1 errand: ${found}`))
-      expect(await refusal(['users', 'list'], { ERRAND_DATABASE_URL: url })).toContain('is being filled')
+      expect(await refusal(['users', 'list'], { ERRAND_DATABASE_URL: url })).toContain('is filling this database')
       expect(existsSync(join(dataDir, 'moved.json'))).toBe(false)
     }
     rmSync(dataDir, { recursive: true })

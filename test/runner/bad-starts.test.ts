@@ -26,9 +26,11 @@ test('a data directory that this user may not write is refused, with whose it is
   mkdirSync(mine)
   chmodSync(mine, 0o555)
   if (isRoot) chownSync(mine, another, another)
-  const why = isRoot ? `it belongs to the user ${another}, and this is the user 0` : 'its mode forbids it'
+  const why = isRoot
+    ? `it belongs to the user ${another}, but this process runs as the user 0`
+    : 'its permissions forbid it'
   expect(await failureOf({ dataDir: mine, under: asAnybody })).toContain(
-    `${mine} cannot be read and written, as ${why}: change`,
+    `Cannot read and write ${mine}, because ${why}: fix`,
   )
   rmSync(dataDir, { recursive: true })
 })
@@ -39,7 +41,7 @@ test('a port that is taken is named, with how to choose another', async () => {
   await once(other, 'listening')
   const { port } = other.address() as AddressInfo
   const failure = await failureOf({ dataDir, args: ['--port', String(port)] })
-  expect(failure).toContain(`errand: The port ${port} is in use; choose another with --port or ERRAND_PORT.`)
+  expect(failure).toContain(`errand: The port ${port} is in use. Choose another with --port or ERRAND_PORT.`)
   other.close()
   rmSync(dataDir, { recursive: true })
 })
@@ -69,8 +71,8 @@ test('a start without the secret of its database is refused, until it is back or
   const dataDir = newDataDir()
   expect(await failureOf({ dataDir, env: { ERRAND_SECRET: 'the secret of this database' } })).toBe('it started; exit 0')
   for (const env of [{}, { ERRAND_SECRET: 'the secret of another one' }]) {
-    expect(await failureOf({ dataDir, env })).toContain('The secret is not the one that this database was used with')
-    await expect(runErrand(['secret', 'rotate', '--data', dataDir], env)).rejects.toThrow('The secret is not the one')
+    expect(await failureOf({ dataDir, env })).toContain('The secret does not match this database')
+    await expect(runErrand(['secret', 'rotate', '--data', dataDir], env)).rejects.toThrow('The secret does not match')
   }
   expect(await failureOf({ dataDir, env: { ERRAND_SECRET: 'the secret of this database' } })).toBe('it started; exit 0')
   await runErrand(['secret', 'rotate', '--lost', '--data', dataDir])
@@ -82,7 +84,7 @@ test('a low limit of open files is warned of', async () => {
   const dataDir = newDataDir()
   const server = await startProcess({ dataDir, under: ['sh', '-c', 'ulimit -n 1024 && exec "$@"', 'sh'] })
   await until('the log has it', waitMsMax, () =>
-    server.log().includes('this process may open 1024 files at a time, which is few'),
+    server.log().includes('this process can open only 1024 files at a time, too few'),
   )
   expect(await server.end('SIGTERM')).toBe(0)
   rmSync(dataDir, { recursive: true })

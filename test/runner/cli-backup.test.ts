@@ -50,7 +50,7 @@ test('a backup under load ends, holds what was there when it began, and its ledg
   cpSync(`${file}.payloads`, join(restored, 'payloads'), { recursive: true })
   expect(JSON.parse(await runErrand(['ledger', 'verify', '--data', restored, '--json']))).toMatchObject({ ok: true })
   await expect(startProcess({ dataDir: restored, env })).rejects.toThrow(
-    /The secret is not the one that this database was used with.* put the file "secret" that belongs to it into/,
+    /The secret does not match this database.* Restore the original file "secret" to/,
   )
   copyFileSync(join(dataDir, 'secret'), join(restored, 'secret'))
   const second = await startProcess({ dataDir: restored, env })

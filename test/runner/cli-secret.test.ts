@@ -74,7 +74,7 @@ test('a rotation replaces the secret that the data directory keeps, leaves it be
   expect(await tokensUnder(dataDir, third)).toEqual(['token-0', 'token-1', 'token-2'])
   const said = await runErrand(['secret', 'rotate', '--data', dataDir])
   expect(said).toMatch(
-    /^3 secrets of connectors and webhooks were encrypted anew, 0 were under the current secret already\.\n$/,
+    /^3 secrets of connectors and webhooks were re-encrypted, 0 already used the current secret\.\n$/,
   )
   rmSync(dataDir, { recursive: true })
 })
@@ -189,9 +189,9 @@ test('connectors whose secrets cannot be read are named, exit 1, are left as the
   expect(await rotate(dataDir, change)).toEqual({ code: 1, counts: counts(2, 0, lost) })
   expect((await sealedOf(dataDir)).slice(0, 2)).toEqual(before.slice(0, 2))
   const failure = await runErrand(['secret', 'rotate', '--data', dataDir], change).catch((error: Failure) => error)
-  expect(failure).toMatchObject({ code: 1, stdout: expect.stringMatching(/^0 secrets .*, 2 were/) })
-  for (const id of lost) expect((failure as Failure).stdout).toContain(`${id} is under a secret that is not known`)
-  // With their secret they are readable again.
+  expect(failure).toMatchObject({ code: 1, stdout: expect.stringMatching(/^0 secrets .*, 2 already used/) })
+  for (const id of lost) expect((failure as Failure).stdout).toContain(`${id} is encrypted with an unknown secret`)
+  // With their secret they are read again.
   expect(await rotate(dataDir, { ERRAND_SECRET: given.second, ERRAND_SECRET_PREVIOUS: given.third })).toEqual({
     code: 0,
     counts: counts(2, 2),

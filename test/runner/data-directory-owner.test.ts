@@ -18,7 +18,7 @@ test('a second server on one data directory exits 1 at once and says why; the fi
       reason: {
         code: 1,
         stdout: '',
-        stderr: `errand: Another Errand server is running on the data directory ${dataDir}; stop it, or name another with --data.\n`,
+        stderr: `errand: Another Errand server is running on the data directory ${dataDir}. Stop it, or choose another directory with --data.\n`,
       },
     })
   }

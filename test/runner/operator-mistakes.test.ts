@@ -32,7 +32,7 @@ test('unknown ERRAND_ variables are reported with the nearest setting', async ()
   const args = ['doctor', '--data', newDataDir(), '--port', '0', '--json']
   const { checks } = JSON.parse(await runErrand(args, { ERRAND_DATA_DRI: '/x' })) as { checks: object[] }
   const message: unknown = expect.stringContaining(
-    'ERRAND_DATA_DRI is not a setting of Errand; the nearest is ERRAND_DATA_DIR',
+    'ERRAND_DATA_DRI is not an Errand setting; did you mean ERRAND_DATA_DIR?',
   )
   expect(checks).toContainEqual({ name: 'variables', status: 'warning', message })
 })

@@ -14,11 +14,11 @@ test('a full disk logs one line a minute, with how many were skipped; other erro
   log.error({ err: new Error('other') }, 'a request failed')
   log.info({}, 'fine')
   vi.advanceTimersByTime(60_000)
-  log.warn({ err: Object.assign(new Error('no room'), { code: 'ENOSPC' }) }, 'the queue cannot be read')
+  log.warn({ err: Object.assign(new Error('no room'), { code: 'ENOSPC' }) }, 'the queue could not be read')
   expect(lines.map(({ linesSkipped, msg }) => [msg, linesSkipped])).toEqual([
-    ['the disk is full; make room: a request failed', 0],
+    ['the disk is full; free up space: a request failed', 0],
     ['a request failed', undefined],
     ['fine', undefined],
-    ['the disk is full; make room: the queue cannot be read', 4],
+    ['the disk is full; free up space: the queue could not be read', 4],
   ])
 })

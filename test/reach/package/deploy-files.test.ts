@@ -107,7 +107,9 @@ test(
       chownSync(data, 1001, 1001)
       const refused = begin()
       await until('it ends', 60_000, () => refused.child.exitCode !== null)
-      expect(refused.output()).toContain('it belongs to the user 1001, and this is the user 1000: change that')
+      expect(refused.output()).toContain(
+        'it belongs to the user 1001, but this process runs as the user 1000: fix this',
+      )
       await refused.end('SIGKILL').catch(() => undefined)
       chownSync(data, 1000, 1000)
     }

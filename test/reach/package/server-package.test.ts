@@ -148,7 +148,7 @@ test(
     await run(join(project, 'node_modules/.bin/errand'), ['init', 'my-agents'], parent)
     const folder = join(parent, 'my-agents')
     await expect(run(join(project, 'node_modules/.bin/errand'), ['init', 'my-agents'], parent)).rejects.toThrow(
-      'already exists; nothing was written',
+      'already exists. Nothing was written',
     )
     await install(folder, await packServer(), await packClient())
     expect((await run('npm', ['test'], folder)).stdout).toMatch(/pass 1\b/)
