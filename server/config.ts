@@ -81,11 +81,13 @@ export function resolveServe(options: ServeOptions, env: Environment = process.e
   const portText = options.port ?? env.ERRAND_PORT ?? variables.ERRAND_PORT.default
   const port = Number(portText)
   if (!/^\d{1,5}$/.test(portText) || port > 65_535)
-    throw new UsageError(`--port or ERRAND_PORT: "${portText}" is not a valid port; give a number from 0 to 65535`)
+    throw new UsageError(`--port or ERRAND_PORT: "${portText}" is not a valid port; use a number from 0 to 65535`)
   const role = resolveRole(options.role ?? env.ERRAND_ROLE ?? variables.ERRAND_ROLE.default, env)
   const given = options.baseUrl ?? env.ERRAND_BASE_URL
   if (given === undefined && !loopback.test(host) && role !== 'worker') {
-    throw new UsageError('--base-url: is required when the host is not loopback, since links in answers start with it')
+    throw new UsageError(
+      '--base-url: is required if the host is not loopback, because links in responses start with it',
+    )
   }
   if (given !== undefined && !/^https?:\/\/[^/?#\s]+(?:\/[^?#\s]*)?$/.test(given)) {
     throw new UsageError(`--base-url or ERRAND_BASE_URL: "${given}" must be an http or https URL without a query`)
@@ -107,7 +109,7 @@ function resolveRole(text: string, env: Environment): Role {
   const role = roles.find((known) => known === text)
   if (!role) throw new UsageError(`--role or ERRAND_ROLE: "${text}" must be one of ${roles.join(', ')}`)
   if (role !== 'all' && resolveDatabaseUrl(env) === undefined) {
-    throw new UsageError(`--role ${role}: requires ERRAND_DATABASE_URL, since nodes share a PostgreSQL database`)
+    throw new UsageError(`--role ${role}: requires ERRAND_DATABASE_URL, because nodes share a PostgreSQL database`)
   }
   return role
 }
@@ -170,7 +172,7 @@ export function resolvePayloadBucket(env: Environment = process.env): PayloadBuc
     throw fail('BUCKET', `"${bucket}" must be 3 to 255 letters, digits, dots, dashes or underscores`)
   const endpoint = given('ENDPOINT')
   if (endpoint !== undefined && !/^https?:\/\/[^/?#\s@]+\/?$/.test(endpoint)) {
-    throw fail('ENDPOINT', 'must be http:// or https://, a host, and nothing after it')
+    throw fail('ENDPOINT', 'must be http:// or https:// and a host, without a path')
   }
   const accessKeyId = given('ACCESS_KEY_ID')
   const secretAccessKey = given('SECRET_ACCESS_KEY')
@@ -347,7 +349,7 @@ function readSecretFile(dataDir: string): Secrets {
     .split(/[\r\n]+/)
   if ([current, ...previous].some((secret) => secret.length < secretCharsMin)) {
     throw new ConfigError(
-      `${file}: is damaged: each line must have at least ${secretCharsMin} characters; restore it from a backup`,
+      `${file}: is damaged, because each line must have at least ${secretCharsMin} characters; restore it from a backup`,
     )
   }
   return { current, previous }

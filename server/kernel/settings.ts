@@ -24,160 +24,162 @@ export const logLevels = ['debug', 'info', 'warn', 'error', 'silent'] as const
 export const secretCharsMin = 16
 
 const secret = `at least ${secretCharsMin} characters`
-const ofBucket = 'the SDK looks for `AWS_` variables, a profile and the role of the machine'
+const ofBucket = "the SDK's default: `AWS_` variables, a profile or the role of the machine"
 
 export const variables = {
   ERRAND_DATA_DIR: {
     option: '--data <dir>',
     meaning: 'data directory',
     default: '.errand',
-    values: 'a folder, made when it is missing',
+    values: 'a folder, created if missing',
   },
   ERRAND_PORT: {
     option: '--port <port>',
     meaning: 'port to listen on',
     default: '3000',
-    values: '0 to 65535; 0 for any',
+    values: '0 to 65535; 0 for any free port',
   },
   ERRAND_HOST: {
     option: '--host <host>',
     meaning: 'address to listen on',
     default: '127.0.0.1',
-    values: 'an address or a host name',
+    values: 'an IP address or a host name',
   },
   ERRAND_CONFIG: {
     option: '--config <file>',
-    meaning: 'configuration with the agents',
+    meaning: 'configuration file with the agents',
     default: 'errand.config.ts',
     values: 'a `.ts`, `.js` or `.mjs` file',
   },
   ERRAND_BASE_URL: {
     option: '--base-url <url>',
-    meaning: 'where clients reach the service; required unless the host is loopback',
+    meaning: 'URL at which clients reach the service; required unless the host is loopback',
     otherwise: 'the address it listens on',
     values: 'an http or https URL',
   },
   ERRAND_ROLE: {
     option: '--role <role>',
-    meaning: 'what this node of a shared database does: all, api or worker',
+    meaning: 'role of this node when nodes share a database: all, api or worker',
     default: 'all',
     values: roles.join(', '),
   },
   ERRAND_DATABASE_URL: {
     meaning: 'PostgreSQL database, which several nodes can share',
     otherwise: 'SQLite in the data directory',
-    values: 'begins with `postgres://`',
+    values: 'starts with `postgres://`',
     isSecret: true,
   },
   ERRAND_SECRET: {
     meaning:
-      "what links are signed and users' secrets encrypted with; required with `ERRAND_DATABASE_URL`, the same on every node",
-    otherwise: 'made at the first start, in the data directory',
+      "secret that signs links and encrypts users' secrets; required with `ERRAND_DATABASE_URL`, the same on every node",
+    otherwise: 'created in the data directory at the first start',
     values: secret,
     isSecret: true,
   },
   ERRAND_SECRET_PREVIOUS: {
-    meaning: 'the secret before, while it is being changed',
+    meaning: 'previous secret, while the secret is being changed',
     values: secret,
     isSecret: true,
   },
-  ERRAND_LOG_LEVEL: { meaning: 'least level that is logged', default: 'info', values: logLevels.join(', ') },
+  ERRAND_LOG_LEVEL: { meaning: 'lowest level to log', default: 'info', values: logLevels.join(', ') },
   ERRAND_METRICS_TOKEN: {
-    meaning: 'bearer token that readers of `/metrics` send',
-    otherwise: '`/metrics` is for this machine only',
+    meaning: 'bearer token required to read `/metrics`',
+    otherwise: '`/metrics` is available only from this machine',
     values: secret,
     isSecret: true,
   },
   ERRAND_TRUSTED_PROXIES: {
-    meaning: 'proxies whose `X-Forwarded-For` is believed',
+    meaning: 'proxies whose `X-Forwarded-For` header is trusted',
     values: 'IP addresses or networks, separated by commas',
   },
   ERRAND_CONNECTOR_PRIVATE_HOSTS: {
-    meaning:
-      "hosts that users' connectors may reach though their addresses are private, besides `connectors.privateHosts`",
+    meaning: "hosts with private addresses that users' connectors can reach, in addition to `connectors.privateHosts`",
     values: '`host` or `host:port`, separated by commas',
   },
   ERRAND_OIDC_ISSUER: {
-    meaning: 'provider of single sign-on, besides those of `login.providers`; its id is `sso`',
+    meaning: 'single sign-on provider, in addition to those in `login.providers`; its id is `sso`',
     values: 'an https URL',
   },
-  ERRAND_OIDC_CLIENT_ID: { meaning: 'client id at the provider; required with `ERRAND_OIDC_ISSUER`', values: 'a text' },
+  ERRAND_OIDC_CLIENT_ID: {
+    meaning: 'client id at the provider; required with `ERRAND_OIDC_ISSUER`',
+    values: 'a string',
+  },
   ERRAND_OIDC_CLIENT_SECRET: {
     meaning: 'client secret at the provider',
     otherwise: 'a public client, with PKCE',
-    values: 'a text',
+    values: 'a string',
     isSecret: true,
   },
   ERRAND_OIDC_NAME: {
     meaning: 'name of the provider on the login page',
     otherwise: 'the host of the issuer',
-    values: 'a text',
+    values: 'a string',
   },
   ERRAND_OIDC_CREATE_ACCOUNTS: {
-    meaning: 'whether somebody without an account gets one at the first login',
+    meaning: 'whether to create an account at the first login of a person who has none',
     default: 'false',
     values: 'true, false',
   },
   ERRAND_OIDC_EMAIL_DOMAINS: {
-    meaning: 'domains whose verified addresses may log in',
+    meaning: 'domains whose verified email addresses can log in',
     otherwise: 'all',
     values: 'domains, separated by commas',
   },
   ERRAND_PAYLOADS_S3_BUCKET: {
-    meaning: 'bucket of large payloads, which must exist',
-    otherwise: 'payloads are kept beside the database',
+    meaning: 'existing bucket for large payloads',
+    otherwise: 'payloads are stored next to the database',
     values: '3 to 255 letters, digits, `.`, `_` and `-`',
   },
   ERRAND_PAYLOADS_S3_ENDPOINT: {
-    meaning: "address of another service than Amazon's",
+    meaning: "URL of an S3-compatible service other than Amazon's",
     otherwise: "Amazon's",
-    values: '`http://` or `https://`, a host, and nothing after it',
+    values: '`http://` or `https://` and a host, without a path',
   },
   ERRAND_PAYLOADS_S3_REGION: {
     meaning: 'region of the bucket',
-    otherwise: 'as the SDK finds it; with an endpoint `us-east-1`',
-    values: 'a text',
+    otherwise: "the SDK's default; with an endpoint, `us-east-1`",
+    values: 'a string',
   },
   ERRAND_PAYLOADS_S3_ACCESS_KEY_ID: {
     meaning: 'access key; required with `ERRAND_PAYLOADS_S3_SECRET_ACCESS_KEY`',
     otherwise: ofBucket,
-    values: 'a text',
+    values: 'a string',
     isSecret: true,
   },
   ERRAND_PAYLOADS_S3_SECRET_ACCESS_KEY: {
     meaning: 'secret of the access key; required with `ERRAND_PAYLOADS_S3_ACCESS_KEY_ID`',
     otherwise: ofBucket,
-    values: 'a text',
+    values: 'a string',
     isSecret: true,
   },
   ERRAND_PAYLOADS_S3_PREFIX: {
-    meaning: 'what keys in the bucket begin with',
+    meaning: 'prefix of the keys in the bucket',
     values: "names of letters, digits and `-_.!*'()`, with slashes between them",
   },
   ERRAND_PAYLOADS_S3_PATH_STYLE: {
-    meaning: 'whether the bucket stands in the path, and not in the host name',
-    otherwise: '`true` with an endpoint, else `false`',
+    meaning: 'whether the bucket is in the path instead of the host name',
+    otherwise: '`true` with an endpoint, otherwise `false`',
     values: 'true, false',
   },
   ERRAND_STRIPE_SECRET_KEY: {
-    meaning: 'key of the Stripe account that users pay to; required with `ERRAND_STRIPE_WEBHOOK_SECRET`',
-    otherwise: 'nobody can pay, and nothing of it is shown',
-    values: 'begins with `sk_test_`, `sk_live_`, `rk_test_` or `rk_live_`',
+    meaning: "key of the Stripe account that receives users' payments; required with `ERRAND_STRIPE_WEBHOOK_SECRET`",
+    otherwise: 'payments are off and hidden',
+    values: 'starts with `sk_test_`, `sk_live_`, `rk_test_` or `rk_live_`',
     isSecret: true,
   },
   ERRAND_STRIPE_WEBHOOK_SECRET: {
-    meaning: "what Stripe signs the events of this service's endpoint with; required with `ERRAND_STRIPE_SECRET_KEY`",
-    values: 'begins with `whsec_`',
+    meaning: "signing secret of this service's Stripe webhook endpoint; required with `ERRAND_STRIPE_SECRET_KEY`",
+    values: 'starts with `whsec_`',
     isSecret: true,
   },
   ERRAND_STRIPE_API_URL: {
-    meaning: "address of a proxy of Stripe's API",
+    meaning: "URL of a proxy for Stripe's API",
     otherwise: "Stripe's",
-    values: '`http://` or `https://`, a host, and nothing after it',
+    values: '`http://` or `https://` and a host, without a path',
   },
   ERRAND_PAYMENT_RETURN_ORIGINS: {
-    meaning: "origins that people who pay may be sent back to, besides the service's own",
-    values: 'as `https://app.example.com`, separated by commas',
+    meaning: "origins allowed as return URLs after payment, in addition to the service's own",
+    values: 'origins such as `https://app.example.com`, separated by commas',
   },
 } satisfies Record<`ERRAND_${string}`, Variable>
 
@@ -195,102 +197,126 @@ export type Limit = {
 
 /** Defaults are the contract's values if it names them. */
 export const limits = {
-  executionsPerMinute: { default: 10, zero: 'no limit', meaning: 'tasks and chats of a user in any 60 seconds' },
-  writesPerMinute: { default: 600, zero: 'no limit', meaning: 'changes and quotes of a user, without executions' },
-  abuseFailures: { default: 10, zero: 'no block', meaning: "failed tasks within the window that block a user's tasks" },
-  abuseWindowSeconds: { default: 600, meaning: 'the window that failed tasks are counted over' },
-  abuseBlockSeconds: { default: 600, meaning: 'the first block; each repeat within a day doubles it' },
-  abuseBlockMaxSeconds: { default: 3600, meaning: 'the longest block that doubling leads to' },
+  executionsPerMinute: {
+    default: 10,
+    zero: 'no limit',
+    meaning: 'maximum tasks and chats of a user in any 60 seconds',
+  },
+  writesPerMinute: {
+    default: 600,
+    zero: 'no limit',
+    meaning: 'maximum changes and quotes of a user per minute, not counting executions',
+  },
+  abuseFailures: {
+    default: 10,
+    zero: 'no block',
+    meaning: "number of failed tasks within the window that blocks a user's tasks",
+  },
+  abuseWindowSeconds: { default: 600, meaning: 'window in which failed tasks are counted' },
+  abuseBlockSeconds: { default: 600, meaning: 'duration of the first block; each repeat within a day doubles it' },
+  abuseBlockMaxSeconds: { default: 3600, meaning: 'maximum duration of a block' },
   maxWrittenOffUsdPerDay: {
     default: 1,
     zero: 'no bound',
-    meaning: "USD written off of a user's chats on a day of UTC, beyond which further chats of the day get 403",
+    meaning: "USD written off for a user's chats per UTC day; above it, further chats of that day get 403",
   },
   payloadBytesPerDay: {
     default: 1_073_741_824,
     zero: 'no limit',
     meaning:
-      'bytes of large requests, large results and files that are stored for a user on a day of UTC; then tasks and messages with files get 403',
+      'maximum bytes of large requests, large results and files stored for a user per UTC day; above it, tasks and messages with files get 403',
   },
   connectorBlockSeconds: {
     default: 86_400,
     zero: 'no block',
-    meaning: "how long a user's tasks with connectors are blocked after one that had called a connector failed",
+    meaning: "how long a user's tasks with connectors are blocked after a task that had called a connector failed",
   },
   connectorTasksAtWork: {
     default: 1,
     zero: 'no bound',
     meaning:
-      'tasks with connectors of a user that run at a time; also how many answers a user can get for nothing in each block, by letting runs fail after they have called a connector',
+      'maximum tasks with connectors of a user running at a time; also how many results a user can get for free per block by letting runs fail after they have called a connector',
   },
-  sessionIdleSeconds: { default: 86_400, meaning: 'how long without a chat or an update until a session is expired' },
+  sessionIdleSeconds: { default: 86_400, meaning: 'time without a chat or an update after which a session expires' },
   leaseSeconds: {
     default: 15,
-    meaning: 'where nodes share a database: how long a silent node keeps the tasks and chats that it took',
+    meaning: 'if nodes share a database: how long an unresponsive node keeps its tasks and chats',
   },
-  inlineBytes: { default: 16_384, meaning: 'JSON of a request or result; a larger one is stored apart' },
-  maxBodyBytes: { default: 10_485_760, meaning: 'body of a request' },
-  maxFileBytes: { default: 5_242_880, meaning: 'a file of a message' },
+  inlineBytes: {
+    default: 16_384,
+    meaning: 'maximum JSON of a request or result stored inline; larger ones are stored separately',
+  },
+  maxBodyBytes: { default: 10_485_760, meaning: 'maximum size of a request body' },
+  maxFileBytes: { default: 5_242_880, meaning: 'maximum size of a file in a message' },
   maxMessageFileBytes: {
     default: 20_971_520,
-    meaning: 'the files of a message together; and those of messages before it that an agent is given again',
+    meaning:
+      'maximum total size of the files of a message; also of the files of earlier messages that are sent to the agent again',
   },
-  maxResultBytes: { default: 52_428_800, meaning: 'JSON of a result' },
-  maxReplyBytes: { default: 4_194_304, meaning: 'text, tool arguments and tool outputs of a reply' },
+  maxResultBytes: { default: 52_428_800, meaning: 'maximum size of a result as JSON' },
+  maxReplyBytes: { default: 4_194_304, meaning: 'maximum size of a reply: text, tool arguments and tool outputs' },
   maxOpenReplyBytes: {
     default: 268_435_456,
-    meaning:
-      'what all replies in progress on a node keep in memory until they are stored; beyond it a reply is cut off',
+    meaning: 'maximum memory for all unsaved replies in progress on a node; above it, a reply is cut off',
   },
-  signedUrlSeconds: { default: 3600, meaning: 'how long a link to a payload is valid' },
+  signedUrlSeconds: { default: 3600, meaning: 'how long a payload link is valid' },
   taskConcurrency: {
     default: 64,
-    zero: 'tasks are accepted, and none is run',
-    meaning: 'tasks that a node runs at a time',
+    zero: 'tasks are accepted but not run',
+    meaning: 'maximum tasks running at a time on a node',
   },
   drainSeconds: {
     default: 300,
-    zero: 'what runs is interrupted at once',
-    meaning: 'how long a stop waits for what runs',
+    zero: 'running work is interrupted immediately',
+    meaning: 'how long a shutdown waits for running work',
   },
-  turnTimeoutSeconds: { default: 300, meaning: "how long a chat's reply may take" },
-  writeStallSeconds: { default: 30, meaning: 'how long a client may take nothing of its answer until it is cut off' },
+  turnTimeoutSeconds: { default: 300, meaning: 'maximum time for a chat reply' },
+  writeStallSeconds: {
+    default: 30,
+    meaning: 'how long a client can stop reading its response before the connection is closed',
+  },
   mcpReturnSeconds: {
     default: 60,
-    meaning: 'how long the task of an MCP client that left waits for the same call, before it is canceled',
+    meaning: 'how long the task of a disconnected MCP client waits for the same call before it is canceled',
   },
-  maxConnections: { default: 20_000, meaning: 'open connections' },
-  maxWritesInFlight: { default: 500, meaning: 'writing requests at a time; fewer while the event loop is late' },
-  maxReadsInFlight: { default: 1000, meaning: 'reading requests at a time; fewer while the event loop is late' },
-  maxLoopDelayMs: { default: 100, meaning: 'delay of the event loop beyond which fewer requests are let in' },
+  maxConnections: { default: 20_000, meaning: 'maximum open connections' },
+  maxWritesInFlight: {
+    default: 500,
+    meaning: 'maximum writing requests at a time; fewer while the event loop is delayed',
+  },
+  maxReadsInFlight: {
+    default: 1000,
+    meaning: 'maximum reading requests at a time; fewer while the event loop is delayed',
+  },
+  maxLoopDelayMs: { default: 100, meaning: 'event-loop delay above which fewer requests are admitted' },
   maxQueuedTasks: {
     default: 100_000,
     zero: 'no bound',
-    meaning: 'waiting tasks of all users beyond which new ones get 503',
+    meaning: 'maximum queued tasks of all users; above it, new tasks get 503',
   },
   agentThreads: {
     default: availableParallelism(),
     defaultText: 'one per core',
-    meaning: 'threads that agents run in',
+    meaning: 'number of threads that run agents',
   },
-  agentThreadMemoryMb: { default: 512, meaning: 'heap of an agent thread' },
+  agentThreadMemoryMb: { default: 512, meaning: 'maximum heap of an agent thread' },
   connectorChecksPerMinute: {
     default: 30,
     zero: 'no limit',
-    meaning: "checks of one user's connectors, and lists of their tools, on a node",
+    meaning: 'maximum connector checks and tool lists of a user per minute on a node',
   },
-  maxConnectorProcesses: { default: 64, meaning: 'processes of `connectors.servers` at a time, for all users' },
-  topupMinUsd: { default: 5, meaning: 'USD that are paid at a time, at least' },
-  topupMaxUsd: { default: 1000, meaning: 'USD that are paid at a time, at most' },
+  maxConnectorProcesses: { default: 64, meaning: 'maximum processes of `connectors.servers` at a time for all users' },
+  topupMinUsd: { default: 5, meaning: 'minimum USD per payment' },
+  topupMaxUsd: { default: 1000, meaning: 'maximum USD per payment' },
   rechargeMonthlyMaxUsd: {
     default: 1000,
     zero: 'auto-recharge is off',
-    meaning: 'USD that auto-recharge charges one account in a UTC month, at most',
+    meaning: 'maximum USD that auto-recharge charges an account per UTC month',
   },
   maxConnectorProcessesPerUser: {
     default: 20,
     meaning:
-      'processes of `connectors.servers` at a time, for one user; an eighth of `maxConnectorProcesses` while half of those run',
+      'maximum processes of `connectors.servers` at a time for one user; an eighth of `maxConnectorProcesses` while half of those are running',
   },
 } satisfies Record<string, Limit>
 
