@@ -35,14 +35,14 @@ export async function openPayloads(settings: PayloadSettings, store: Names, cloc
     const { S3PayloadStore } = await import('./payloads/s3-payload-store.ts')
     return await withWhatIsNamed(new S3PayloadStore(payloadBucket, clock), {
       store,
-      refusal: `are not in the bucket "${payloadBucket.bucket}" under the prefix "${payloadBucket.prefix}". Set ERRAND_PAYLOADS_S3_BUCKET and _PREFIX to where they are, or to nothing when they never were in a bucket.`,
+      refusal: `are not in the bucket "${payloadBucket.bucket}" under the prefix "${payloadBucket.prefix}". Set ERRAND_PAYLOADS_S3_BUCKET and _PREFIX to where they are, or unset them if the payloads were never in a bucket.`,
     })
   }
   if (databaseUrl === undefined) return new FilePayloadStore(join(dataDir, 'payloads'), clock)
   const { PostgresPayloadStore } = await import('./store/postgres/payload-parts.ts')
   return await withWhatIsNamed(new PostgresPayloadStore(databaseUrl, clock), {
     store,
-    refusal: 'are not in it. Set ERRAND_PAYLOADS_S3_BUCKET to the bucket that they are in.',
+    refusal: 'are not there. Set ERRAND_PAYLOADS_S3_BUCKET to the bucket with the payloads.',
   })
 }
 

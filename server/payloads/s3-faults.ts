@@ -13,7 +13,7 @@ export function isOutOfRange(error: unknown): boolean {
 
 /** Strips what the SDK attaches to an error: the request, its signature, the id of the key. */
 export function plainFault(error: unknown): Error {
-  return new Error(`The bucket did not do it: ${describeFault(error)}`)
+  return new Error(`The bucket request failed: ${describeFault(error)}`)
 }
 
 export function describeFault(error: unknown): string {
@@ -34,15 +34,15 @@ export function adviceFor(error: unknown, { credentials }: PayloadBucket): strin
   }
   if (name === 'InvalidAccessKeyId' || name === 'SignatureDoesNotMatch') {
     return credentials
-      ? ' Look at ERRAND_PAYLOADS_S3_ACCESS_KEY_ID and ERRAND_PAYLOADS_S3_SECRET_ACCESS_KEY.'
-      : ' Look at the credentials of the environment.'
+      ? ' Check ERRAND_PAYLOADS_S3_ACCESS_KEY_ID and ERRAND_PAYLOADS_S3_SECRET_ACCESS_KEY.'
+      : ' Check the credentials in the environment.'
   }
   if (
     name === 'PermanentRedirect' ||
     name === 'AuthorizationHeaderMalformed' ||
     describeFault(error).includes('Region')
   ) {
-    return ' Look at ERRAND_PAYLOADS_S3_REGION.'
+    return ' Check ERRAND_PAYLOADS_S3_REGION.'
   }
   return ''
 }

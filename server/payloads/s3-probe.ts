@@ -40,7 +40,7 @@ async function tryAll(client: S3Client, bucket: PayloadBucket): Promise<void> {
   const read = await tried(bucket, { what: 'read', work: () => readText(client, object) })
   await tried(bucket, { what: 'deleted from', work: () => client.send(new DeleteObjectCommand(object)) })
   if (read !== content || found?.[0]?.Key !== object.Key) {
-    throw new BucketError(`${nameOf(bucket)} does not give back what was written to it.`)
+    throw new BucketError(`${nameOf(bucket)} did not return what was written to it.`)
   }
 }
 
@@ -61,7 +61,7 @@ async function claim(
   if (known === own) return
   if (known !== undefined && !secrets.previous.map(ownerMark).includes(known)) {
     throw new BucketError(
-      `${nameOf(bucket)} is in use by an installation with another secret: give this one an ERRAND_PAYLOADS_S3_PREFIX of its own, or the old secret as ERRAND_SECRET_PREVIOUS.`,
+      `${nameOf(bucket)} is in use by an installation with another secret: set a separate ERRAND_PAYLOADS_S3_PREFIX for this one, or the old secret as ERRAND_SECRET_PREVIOUS.`,
     )
   }
   const put = new PutObjectCommand({ ...object, Body: own })

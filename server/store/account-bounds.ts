@@ -33,10 +33,13 @@ const liveTokensMax = 1000
 /** Throws CONFLICT if an account with this many keys cannot have another. */
 export function assertKeyRoom({ all, live }: { all: number; live: number }): void {
   if (live >= liveKeysMax) {
-    throw new ErrandError('CONFLICT', `An account has at most ${liveKeysMax} keys that work; revoke one first.`)
+    throw new ErrandError(
+      'CONFLICT',
+      `This account already has ${liveKeysMax} active keys, the maximum. Revoke one first.`,
+    )
   }
   if (all >= keysMax) {
-    const message = `An account has at most ${keysMax} keys, with those that ended in the last 90 days; wait until the oldest are gone.`
+    const message = `This account already has ${keysMax} keys including those that ended in the last 90 days, the maximum. Wait until the oldest are removed.`
     throw new ErrandError('CONFLICT', message)
   }
 }
@@ -44,13 +47,13 @@ export function assertKeyRoom({ all, live }: { all: number; live: number }): voi
 /** Throws CONFLICT if an installation with this many platform keys cannot have another. */
 export function assertPlatformKeyRoom({ all, live }: { all: number; live: number }): void {
   if (live < livePlatformKeysMax && all < platformKeysMax) return
-  const message = `There are at most ${livePlatformKeysMax} platform keys that work, and ${platformKeysMax} with those that ended; revoke one first.`
+  const message = `There can be at most ${livePlatformKeysMax} active platform keys, and ${platformKeysMax} including those that ended. Revoke one first.`
   throw new ErrandError('CONFLICT', message)
 }
 
 /** Throws CONFLICT if a user with this many client tokens cannot have another. */
 export function assertTokenRoom(live: number): void {
   if (live < liveTokensMax) return
-  const message = `An account has at most ${liveTokensMax} client tokens that work; wait until the oldest have ended, or revoke one.`
+  const message = `This account already has ${liveTokensMax} active client tokens, the maximum. Revoke one or wait until the oldest expire.`
   throw new ErrandError('CONFLICT', message)
 }

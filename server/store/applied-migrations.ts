@@ -13,7 +13,7 @@ export type SchemaState = 'empty' | 'older' | 'current'
 export function schemaStateOf(applied: readonly unknown[], migrationsFolder: string): SchemaState {
   const known = readMigrationFiles({ migrationsFolder })
   if (applied.length > known.length || applied.some((hash, index) => hash !== known[index]!.hash)) {
-    throw new StoreOpenError('The database was written by another, newer version of Errand. Run that version.')
+    throw new StoreOpenError('The database was written by a newer version of Errand. Run that version.')
   }
   return applied.length === 0 ? 'empty' : applied.length < known.length ? 'older' : 'current'
 }

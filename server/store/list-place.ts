@@ -36,7 +36,7 @@ export function readRange(
 ): { range: ListRange; list: CursorList } {
   const list = { name, userId, filters }
   const { createdAfter, createdBefore } = filters
-  if (after !== undefined && offset > 0) throw badField('after', 'Must not be given beside an offset')
+  if (after !== undefined && offset > 0) throw badField('after', 'Must be omitted if offset is set')
   const range = {
     ...(createdAfter !== undefined && { createdAfter: Date.parse(createdAfter) }),
     ...(createdBefore !== undefined && { createdBefore: Date.parse(createdBefore) }),

@@ -72,7 +72,7 @@ test('a small payload that is not what was written is 500, with an error in the 
     expect(JSON.parse(body)).toMatchObject({ error: 'Internal error', statusCode: 500, code: 'INTERNAL_ERROR' })
     expect(body).not.toContain(stored.whole.toString().slice(100, 200))
     expect(errors).toEqual([
-      `a request failed req The stored payload ${stored.id} is damaged: it is not what was written.`,
+      `a request failed req The stored payload ${stored.id} is damaged: its content differs from what was written.`,
     ])
   }
   await service.stop()
@@ -96,7 +96,7 @@ test('a large payload that is not what was written is cut before its end, wherev
     await expect(readOn()).rejects.toThrow()
     expect(bytes).toBeLessThan(stored.whole.length)
     expect(errors).toEqual([
-      `a request failed req The stored payload ${stored.id} is damaged: it is not what was written.`,
+      `a request failed req The stored payload ${stored.id} is damaged: its content differs from what was written.`,
     ])
     const { status } = await fetch(stored.uri, { headers: { 'If-None-Match': response.headers.get('etag')! } })
     expect(status).toBe(304)
@@ -146,7 +146,7 @@ test('an agent is not given a request of which one character has changed: the ta
   expect(task).toMatchObject({ status: 'failed', response: null, error: { code: 'AGENT_INTERRUPTED' } })
   expect(await moneyOf(service, key, taskId)).toEqual(refundedOnce)
   expect(errors).toEqual([
-    `the stored request of a task cannot be read The stored payload ${id} is damaged: it is not what was written.`,
+    `the stored request of a task cannot be read The stored payload ${id} is damaged: its content differs from what was written.`,
   ])
   await service.stop()
 })

@@ -175,7 +175,7 @@ async function refuseNewer(fresh: string): Promise<void> {
     () => 'it serves',
     (error: Error) => error.message,
   )
-  const message = 'The database was written by another, newer version of Errand. Run that version.'
+  const message = 'The database was written by a newer version of Errand. Run that version.'
   demandEqual(refusal, `the server exited with 1: errand: ${message}\n`, 'the refusal')
   demand(readFileSync(databaseFile(fresh)).equals(before), 'the database is as it was')
 }

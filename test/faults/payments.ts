@@ -119,7 +119,7 @@ export class Payments {
 
   /** Whether this is an expected rejection: by the key's limit, debt, or the balance. */
   isRefusal({ body, status }: { status: number; body: { message: string } }): boolean {
-    return status === 403 && /may spend|is owed|balance/i.test(body.message)
+    return status === 403 && /can spend|you owe|balance/i.test(body.message)
   }
 
   /** Resends events until they are answered, and some answered before once more. */

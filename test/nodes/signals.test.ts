@@ -96,7 +96,7 @@ test('without the database nothing throws and everybody is told to look again an
   const part = open(url.href)
   for (let n = 0; n < 20_000; n++) part.signals.send('task-ended', `task_${n}`)
   await expect.poll(part.gaps, soon).toBeGreaterThan(5)
-  await expect.poll(() => part.warnings, soon).toEqual([expect.stringMatching(/cannot signal to each other/)])
+  await expect.poll(() => part.warnings, soon).toEqual([expect.stringMatching(/cannot signal each other/)])
   await part.close()
   part.signals.send('task-ended', 'task_after')
 })

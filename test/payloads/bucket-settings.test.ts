@@ -73,7 +73,7 @@ test('a backup of an installation with a bucket says that it does not copy that'
   const env = { [`${own}BUCKET`]: 'payloads-elsewhere' }
   const file = join(dataDir, 'backup.db')
   const text = await runErrand(['backup', file, '--data', dataDir], env)
-  expect(text).toContain('The payloads are in the bucket "payloads-elsewhere", which this does not copy')
+  expect(text).toContain('The payloads are in the bucket "payloads-elsewhere", which this command does not copy')
   const json = await runErrand(['backup', `${file}.second`, '--data', dataDir, '--json'], env)
   expect(JSON.parse(json)).toEqual({ file: `${file}.second`, payloads: null, uncopiedBucket: 'payloads-elsewhere' })
   rmSync(dataDir, { recursive: true })

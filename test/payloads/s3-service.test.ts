@@ -94,7 +94,7 @@ function describeService(server: S3Server): void {
     )
     const wrongSecret = await refused({ ERRAND_PAYLOADS_S3_SECRET_ACCESS_KEY: 'wrong' })
     expect(wrongSecret).toContain('SignatureDoesNotMatch')
-    expect(wrongSecret).toContain('Look at ERRAND_PAYLOADS_S3_ACCESS_KEY_ID')
+    expect(wrongSecret).toContain('Check ERRAND_PAYLOADS_S3_ACCESS_KEY_ID')
     expect(await keysOf(bucket)).toEqual([])
   })
 
@@ -104,7 +104,7 @@ function describeService(server: S3Server): void {
       startService({ payloadBucket: { ...payloadBucket, prefix }, secrets: () => ({ current, previous }) })
     await (await start('the secret of one of them', [])).stop()
     await expect(start('the secret of the other', [])).rejects.toThrow(
-      /another secret: give this one an ERRAND_PAYLOADS_S3_PREFIX/,
+      /another secret: set a separate ERRAND_PAYLOADS_S3_PREFIX/,
     )
     await (await start('the secret of the other', [], 'other/')).stop()
     await (await start('the next secret of one', ['the secret of one of them'])).stop()

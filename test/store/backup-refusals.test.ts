@@ -38,7 +38,7 @@ test('a backup overwrites neither a file nor a folder of payloads, and leaves no
     mkdirSync(into)
     writeFileSync(join(into, taken), 'precious')
     expect(await refusalOf(join(into, 'backup.db'))).toBe(
-      `1 errand: ${join(into, taken)} already exists; name a new file for the backup.\n`,
+      `1 errand: ${join(into, taken)} already exists. Choose a new file for the backup.\n`,
     )
     expect(readdirSync(into)).toEqual([taken])
     expect(readFileSync(join(into, taken), 'utf8')).toBe('precious')
@@ -64,7 +64,9 @@ test.for([
   if (mount.status !== 0) demandPart(context, 'mount', `mounting a small tmpfs: ${String(mount.stderr).trim()}`)
   try {
     const refusal = await refusalOf(join(disk, 'backup.db'))
-    expect(refusal).toBe(`1 errand: The disk of ${disk} has no room for the backup. Nothing was left there.\n`)
+    expect(refusal).toBe(
+      `1 errand: The disk of ${disk} has no space for the backup. The incomplete backup was removed.\n`,
+    )
     expect(readdirSync(disk)).toEqual([])
   } finally {
     spawnSync('umount', ['-l', disk])

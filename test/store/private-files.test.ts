@@ -45,7 +45,7 @@ test.each([
   expect(globSync('errand.db*', { cwd: dataDir }).sort()).toEqual(['errand.db', 'errand.db-shm', 'errand.db-wal'])
   expect(open()).toEqual([])
   await store.close()
-  expect(warnings).toEqual([`other users of this machine could read ${dataDir}: closed to them`])
+  expect(warnings).toEqual([`other users of this machine could read ${dataDir}; the permissions were restricted`])
 })
 
 test('what a copying tool has restored is closed to others, the payloads in open folders included', async () => {
@@ -61,7 +61,7 @@ test('what a copying tool has restored is closed to others, the payloads in open
   const store = openSqliteStore(options)
   expect(open()).toEqual([])
   await store.close()
-  expect(warnings).toEqual([`other users of this machine could read ${paths[0]} and 4 more: closed to them`])
+  expect(warnings).toEqual([`other users of this machine could read ${paths[0]} and 4 more; the permissions were restricted`])
   expect(readFileSync(join(dataDir, 'payloads/ab/pay_1.json'), 'utf8')).toBe('{}')
 })
 
@@ -70,7 +70,9 @@ test('a folder that all users share stays as it is, with a warning, and the file
   await openSqliteStore(options).close()
   expect(modeOf(dataDir)).toBe(0o1777)
   expect(open()).toEqual([dataDir])
-  expect(warnings).toEqual([`other users of this machine can read ${dataDir}, which this process may not change`])
+  expect(warnings).toEqual([
+    `other users of this machine can read ${dataDir}, and this process cannot change the permissions`,
+  ])
 })
 
 test('files of other names beside the data are left alone', async () => {
@@ -97,7 +99,7 @@ test('a server and commands leave nothing in the data directory, and no backup, 
   expect(copies.filter((path) => (modeOf(path) & 0o077) !== 0)).toEqual([])
   expect(await server.end('SIGTERM')).toBe(0)
   expect(server.log().match(/other users of this machine could read/g)).toHaveLength(1)
-  expect(server.log()).toContain(`could read ${dataDir} and 2 more: closed to them`)
+  expect(server.log()).toContain(`could read ${dataDir} and 2 more; the permissions were restricted`)
 })
 
 test('a folder that holds more than the service’s own stays as open as it is; what the service has in it does not', async () => {

@@ -232,7 +232,7 @@ test('the refusal names the file and a command after which the database opens wi
   const untouched = readFileSync(file)
   const refusal = new StoreOpenError(
     `The log ${file} is damaged after byte ${cutAt}, and ${commits - kept} later commits are readable behind the ` +
-      'damage. Restore a backup, or cut the log there while nothing uses it, and go on without what follows: ' +
+      'damage. Restore a backup, or truncate the log there while nothing uses it, and continue without what follows: ' +
       `truncate -s ${cutAt} '${file}'`,
   )
   expect(() => openConnection(dataDir, 0)).toThrow(refusal)
@@ -267,7 +267,7 @@ test('a log whose commits are in the database already is emptied, and one of whi
   begun.return?.()
   reader.close()
   writer.close()
-  expect(() => openConnection(moved, 0)).toThrow('so it cannot be cut off.')
+  expect(() => openConnection(moved, 0)).toThrow('so the log cannot be truncated.')
 })
 
 test('a log that a running server writes is read beside it as whole', () => {

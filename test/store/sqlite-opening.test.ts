@@ -47,7 +47,7 @@ test('a second server on a data directory is refused with a clear message, and t
   const first = openSqliteStore(options)
   expect(() => openSqliteStore(options)).toThrow(StoreOpenError)
   expect(() => openSqliteStore(options)).toThrow(
-    `Another Errand server is running on the data directory ${dataDir}; stop it, or name another with --data.`,
+    `Another Errand server is running on the data directory ${dataDir}. Stop it, or choose another directory with --data.`,
   )
   expect(await createUser(first)).toMatch(/^user_/)
   await first.close()
@@ -279,6 +279,6 @@ test('a command that runs while the server starts neither fails nor keeps it fro
 test('of servers that start at the same moment exactly one runs', async () => {
   const answers = await openAtOnce(['server', 'server', 'server'])
   expect(answers.filter((answer) => answer === 'created')).toHaveLength(1)
-  const refusal = `Another Errand server is running on the data directory ${dataDir}; stop it, or name another with --data.`
+  const refusal = `Another Errand server is running on the data directory ${dataDir}. Stop it, or choose another directory with --data.`
   expect(answers.filter((answer) => answer === refusal)).toHaveLength(2)
 })

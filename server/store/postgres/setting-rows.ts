@@ -27,6 +27,6 @@ export async function replaceSetting(on: Queries, name: string, value: string): 
 export async function assertMoved(on: Queries): Promise<void> {
   if ((await readSetting(on, migrationSetting)) !== 'begun') return
   throw new StoreOpenError(
-    'The database is being filled by `errand migrate-to`, or was when that was interrupted: run it again to its end.',
+    '`errand migrate-to` is filling this database or was interrupted. Run it again until it finishes.',
   )
 }

@@ -62,7 +62,7 @@ export function lockDataDir(dataDir: string): { release: () => void } {
     lock.close()
     if (codeOf(error) === 'SQLITE_BUSY') {
       throw new StoreOpenError(
-        `Another Errand server is running on the data directory ${dataDir}; stop it, or name another with --data.`,
+        `Another Errand server is running on the data directory ${dataDir}. Stop it, or choose another directory with --data.`,
       )
     }
     throw error

@@ -199,7 +199,7 @@ export class GroupCommit {
     const waiting = this.#queue
     this.#queue = []
     this.#isScheduled = false
-    const message = 'The database failed while it was written; repeat the request with the same Idempotency-Key.'
+    const message = 'The database failed during a write. Retry with the same Idempotency-Key.'
     rejectAll([...batch, ...waiting], unavailable(message, cause))
     this.#options.onFatal(cause)
   }
@@ -238,10 +238,7 @@ export class GroupCommit {
     } catch (probeError) {
       return this.#stopForGood(batch, probeError)
     }
-    rejectAll(
-      batch,
-      unavailable('The database could not be written; repeat the request with the same Idempotency-Key.', error),
-    )
+    rejectAll(batch, unavailable('The database could not be written. Retry with the same Idempotency-Key.', error))
   }
 }
 

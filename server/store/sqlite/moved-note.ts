@@ -16,7 +16,7 @@ export function assertNotMoved(dataDir: string): void {
   const file = movedNoteFile(dataDir)
   if (!existsSync(file)) return
   throw new StoreOpenError(
-    `The installation in ${dataDir} was moved to ${readDatabase(file)}: set ERRAND_DATABASE_URL. To go on with what is here, without all that happened there since, remove ${file}.`,
+    `The installation in ${dataDir} was moved to ${readDatabase(file)}: set ERRAND_DATABASE_URL. To continue with the data here, without anything that happened there since, remove ${file}.`,
   )
 }
 

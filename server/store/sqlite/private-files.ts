@@ -46,8 +46,9 @@ function isOnlyOurs(dataDir: string): boolean {
 
 export function describeClosed({ closed, left }: { closed: string[]; left: string[] }): string | undefined {
   const told = [
-    closed.length > 0 && `other users of this machine could read ${listed(closed)}: closed to them`,
-    left.length > 0 && `other users of this machine can read ${listed(left)}, which this process may not change`,
+    closed.length > 0 && `other users of this machine could read ${listed(closed)}; the permissions were restricted`,
+    left.length > 0 &&
+      `other users of this machine can read ${listed(left)}, and this process cannot change the permissions`,
   ]
   return told.filter(Boolean).join('; ') || undefined
 }

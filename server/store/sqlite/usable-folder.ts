@@ -19,11 +19,13 @@ export function assertUsable(dataDir: string): void {
 }
 
 function describe(path: string, code: string): string {
-  const another = 'or name another folder with --data or ERRAND_DATA_DIR'
-  if (code === 'EROFS') return `${path} is on a file system that is read-only: mount it writable, ${another}.`
+  const another = 'or choose another folder with --data or ERRAND_DATA_DIR'
+  if (code === 'EROFS') return `${path} is on a read-only file system: mount it writable, ${another}.`
   const uid = process.getuid?.()
   const owner = statSync(path, { throwIfNoEntry: false })?.uid
   const whose = uid !== undefined && owner !== undefined && owner !== uid
-  const why = whose ? `it belongs to the user ${owner}, and this is the user ${uid}` : 'its mode forbids it'
-  return `${path} cannot be read and written, as ${why}: change that for the whole data directory (chown -R, chmod -R u+rwX), ${another}.`
+  const why = whose
+    ? `it belongs to the user ${owner}, but this process runs as the user ${uid}`
+    : 'its permissions forbid it'
+  return `Cannot read and write ${path}, because ${why}: fix this for the whole data directory (chown -R, chmod -R u+rwX), ${another}.`
 }

@@ -65,7 +65,7 @@ export function explainPooler(client: PooledClient): void {
   })
 }
 
-export const withoutPooler = 'give ERRAND_DATABASE_URL a direct connection or a pooler in session mode.'
+export const withoutPooler = 'set ERRAND_DATABASE_URL to a direct connection or a pooler in session mode.'
 
 /** Returns the original error if this one says only that an earlier statement of the transaction failed. */
 export function failureBehind(client: PgClient, error: unknown): unknown {

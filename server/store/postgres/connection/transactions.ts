@@ -77,7 +77,7 @@ export class Transactions {
 
   async #list<Value>(userId: string, read: () => Promise<Value>): Promise<Value> {
     if (this.#lists.waiting(userId) < listsWaitingMax) return await this.#lists.within(userId, undefined, read)
-    const message = 'Too many lists of this account are being read; read fewer at a time.'
+    const message = 'This account is reading too many lists at the same time. Send fewer requests in parallel.'
     throw new ErrandError('SERVICE_UNAVAILABLE', message, { retryAfterSeconds: 1 })
   }
 
@@ -200,7 +200,7 @@ export class Transactions {
    * other transaction gets until this one has ended.
    */
   async #tookPlace({ lockedUserId, proof }: Transaction, cause: unknown): Promise<boolean> {
-    const message = 'The connection to the database was lost; repeat the request with the same Idempotency-Key.'
+    const message = 'The connection to the database was lost. Retry with the same Idempotency-Key.'
     if (!proof) throw unavailable(message, cause)
     for (let attempt = 1; attempt <= attemptsMax; attempt++) {
       let client: PgClient | undefined

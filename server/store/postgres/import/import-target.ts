@@ -136,7 +136,9 @@ async function prepare(
   await lock(client)
   const isBegun = await assertEmptyOrBegun(client)
   if (isAgain && !isBegun) {
-    throw new StoreOpenError('The installation was moved to another database, and what is here is what it was before.')
+    throw new StoreOpenError(
+      'The installation was moved to another database; this one has only its state before the move.',
+    )
   }
   await assertNobodyThere(client)
   const schema = await SchemaHold.open({ databaseUrl, change: 'migrate' })
@@ -181,7 +183,7 @@ async function assertEmptyOrBegun(client: PgClient): Promise<boolean> {
       return (rows[0] as { name: string | null }).name !== null
     })
     if (found === undefined) return false
-    throw new StoreOpenError(`The database has a table "${found}" of another program. Name an empty database.`)
+    throw new StoreOpenError(`The database has a table "${found}" of another program. Choose an empty database.`)
   }
   const migration = await readSetting(client, migrationSetting)
   if (migration === 'begun') return true
@@ -192,8 +194,8 @@ async function assertEmptyOrBegun(client: PgClient): Promise<boolean> {
   if (found === undefined) return false
   throw new StoreOpenError(
     migration === 'done'
-      ? 'An installation was moved to this database already. Name an empty database.'
-      : `The database has data of its own, in its table "${found}". Name an empty database.`,
+      ? 'An installation was already moved to this database. Choose an empty database.'
+      : `The database already has data in the table "${found}". Choose an empty database.`,
   )
 }
 
@@ -212,7 +214,7 @@ async function assertNobodyThere(client: PgClient): Promise<void> {
     const { count } = rows[0] as { count: number }
     if (count === 0) return
     if (tries === triesMax) {
-      throw new StoreOpenError(`Errand is at work in the database, with ${count} connections: stop its nodes first.`)
+      throw new StoreOpenError(`Errand is using the database with ${count} connections. Stop its nodes first.`)
     }
     // The server takes a moment to notice that a process has ended.
     await pause(100)

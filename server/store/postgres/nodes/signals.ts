@@ -122,7 +122,7 @@ export class PgSignals implements Signals {
   }
 
   #open(): void {
-    this.#connect().catch((error: unknown) => this.#warn(`The nodes cannot signal to each other: ${messageOf(error)}`))
+    this.#connect().catch((error: unknown) => this.#warn(`The nodes cannot signal each other: ${messageOf(error)}`))
   }
 
   async #connect(): Promise<void> {
@@ -170,7 +170,7 @@ export class PgSignals implements Signals {
     this.#failures++
     if (this.#failures === failuresWarned) {
       const reason = error ? `: ${error.message}` : '.'
-      this.#warn(`The nodes of this database cannot signal to each other, and look by themselves meanwhile${reason}`)
+      this.#warn(`The nodes of this database cannot signal each other, and poll until they can${reason}`)
     }
     const pauseMs = Math.min(100 * 2 ** Math.min(this.#failures, 10), backOffMsMax) * (0.5 + Math.random() / 2)
     this.#reconnectTimer = setTimeout(() => this.#open(), pauseMs).unref()
@@ -219,7 +219,7 @@ export class PgSignals implements Signals {
     if (this.#hasWarnedOfDeafness) return
     this.#hasWarnedOfDeafness = true
     this.#warn(
-      `Notifications of the database do not arrive, as behind a pooler in transaction mode. The nodes look by themselves, which is slower; ${withoutPooler}`,
+      `Notifications from the database do not arrive, as happens behind a pooler in transaction mode. The nodes poll instead, which is slower; ${withoutPooler}`,
     )
   }
 
@@ -246,7 +246,7 @@ export class PgSignals implements Signals {
     try {
       listener()
     } catch (error) {
-      this.#warn(`What a signal asked for failed: ${messageOf(error)}`)
+      this.#warn(`Handling a signal failed: ${messageOf(error)}`)
     }
   }
 

@@ -74,11 +74,11 @@ export function describeLogDamage({ file, cutAt, commits, moved }: LogDamage): s
   const many = commits === 1 ? '1 later commit is' : `${commits} later commits are`
   const what = `The log ${file} is damaged after byte ${cutAt}, and ${many} readable behind the damage. Restore a backup`
   if (moved === 'all') {
-    return `${what}, or, as all that is readable is in the database already, empty the log while nothing uses it: ${cut}`
+    return `${what}, or empty the log while nothing uses it, because the database already contains everything readable: ${cut}`
   }
   if (moved === 'something')
-    return `${what}: a part of what follows is in the database already, so it cannot be cut off.`
-  return `${what}, or cut the log there while nothing uses it, and go on without what follows: ${cut}`
+    return `${what}: the database already contains part of what follows, so the log cannot be truncated.`
+  return `${what}, or truncate the log there while nothing uses it, and continue without what follows: ${cut}`
 }
 
 function stampOf(file: string): string | undefined {
