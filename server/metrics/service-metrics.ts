@@ -44,27 +44,13 @@ export class ServiceMetrics implements Meter {
     this.#counters = {
       requests: counter(
         'errand_http_requests_total',
-        'Requests that ended, by operation and status; status 499 is a client that left before there was an answer.',
+        'Completed requests by operation and status; status 499 is a client that disconnected before the response.',
         'operation',
         'status',
       ),
-      refusals: counter(
-        'errand_refusals_total',
-        'Calls that were refused or failed, by the code of the error.',
-        'code',
-      ),
-      runs: counter(
-        'errand_runs_total',
-        'Runs that ended, by kind (task, chat), end and agent.',
-        'kind',
-        'end',
-        'agent',
-      ),
-      taskFailures: counter(
-        'errand_task_failures_total',
-        'Tasks that failed by their agent, by the code of their error.',
-        'code',
-      ),
+      refusals: counter('errand_refusals_total', 'Rejected or failed calls by error code.', 'code'),
+      runs: counter('errand_runs_total', 'Completed runs by kind (task, chat), end and agent.', 'kind', 'end', 'agent'),
+      taskFailures: counter('errand_task_failures_total', 'Tasks failed by their agent, by error code.', 'code'),
       tokens: counter(
         'errand_chat_tokens_total',
         'Tokens of chats that were charged; completion includes reasoning.',
@@ -73,29 +59,29 @@ export class ServiceMetrics implements Meter {
       toolCalls: counter('errand_chat_tool_calls_total', 'Tool calls of chats that were charged.'),
       writtenOff: counter(
         'errand_chat_written_off_usd_total',
-        'What chats cost beyond the balances of their users, and nobody was charged.',
+        'Chat cost that exceeded the balances of users and was not charged.',
       ),
       commitFailures: counter(
         'errand_database_commit_failures_total',
-        'Transactions of the database that could not be committed; their requests got 503.',
+        'Database transactions that could not be committed; their requests got 503.',
       ),
     }
     this.#histograms = {
       requests: histogram(
         'errand_http_request_duration_seconds',
-        'From the head of a request to the end of its answer; streams and held answers are not in it.',
+        'Time from the head of a request to the end of its response, excluding streams and long polls.',
         { buckets: requestSeconds, labelNames: ['operation'] },
       ),
-      runs: histogram('errand_run_duration_seconds', 'From the start of a run to its stored end.', {
+      runs: histogram('errand_run_duration_seconds', 'Time from the start of a run to its stored end.', {
         buckets: runSeconds,
         labelNames: ['kind'],
       }),
-      taskWaits: histogram('errand_task_wait_seconds', 'From the creation of a task to its start.', {
+      taskWaits: histogram('errand_task_wait_seconds', 'Time from the creation of a task to its start.', {
         buckets: waitSeconds,
       }),
       commits: histogram(
         'errand_database_commit_duration_seconds',
-        'From the begin of a transaction of the database to its commit on the disk; one has the writes of many requests.',
+        'Time from the start of a database transaction to its commit on disk; one transaction contains the writes of many requests.',
         { buckets: commitSeconds },
       ),
     }

@@ -29,20 +29,20 @@ export class StateMetrics {
       new Counter({ name, help, labelNames, registers })
     this.#gauges = {
       info: gauge('errand_info', 'Always 1; the version is a label.', 'version'),
-      accepting: gauge('errand_accepting', 'Whether new work is taken: 0 while the service stops.'),
-      tasks: gauge('errand_tasks', 'Tasks that have not ended; pending ones are the queue.', 'status'),
-      running: gauge('errand_running', 'Runs that this process is at work on.', 'kind'),
-      waiting: gauge('errand_chats_waiting', 'Chats that wait for what other chats of their user hold of its balance.'),
-      inFlight: gauge('errand_requests_in_flight', 'Requests that are being answered, without streams.', 'kind'),
+      accepting: gauge('errand_accepting', 'Whether new work is accepted: 0 while the service is stopping.'),
+      tasks: gauge('errand_tasks', 'Unfinished tasks; pending ones are queued.', 'status'),
+      running: gauge('errand_running', 'Runs in progress in this process.', 'kind'),
+      waiting: gauge('errand_chats_waiting', 'Chats waiting for balance that is held by other chats of their user.'),
+      inFlight: gauge('errand_requests_in_flight', 'Requests in progress, excluding streams.', 'kind'),
       connections: gauge('errand_http_connections', 'Open connections of clients.'),
       threads: gauge('errand_agent_threads', 'Agent threads, by whether they respond.', 'responding'),
       delay: gauge(
         'errand_event_loop_delay_seconds',
-        'How late timers of the serving thread fire, in the last minutes.',
+        'Delay of timers in the main thread over the last few minutes.',
         'quantile',
       ),
-      databaseUp: gauge('errand_database_up', 'Whether the database can be read, and its last write was committed.'),
-      databaseBytes: gauge('errand_database_bytes', 'Sizes of the files of the database.', 'file'),
+      databaseUp: gauge('errand_database_up', 'Whether the database is readable and its last write was committed.'),
+      databaseBytes: gauge('errand_database_bytes', 'Sizes of the database files.', 'file'),
       users: gauge('errand_users', 'Accounts, by state.', 'state'),
       differences: gauge(
         'errand_ledger_differences',
@@ -50,22 +50,22 @@ export class StateMetrics {
       ),
       checkedAt: gauge('errand_ledger_checked_timestamp_seconds', 'When the ledger was last checked, in Unix time.'),
       resident: gauge('process_resident_memory_bytes', 'Resident memory.'),
-      heap: gauge('nodejs_heap_size_used_bytes', 'Heap in use by the serving thread.'),
+      heap: gauge('nodejs_heap_size_used_bytes', 'Heap in use by the main thread.'),
       openFiles: gauge('process_open_fds', 'Open file descriptors.'),
-      startedAt: gauge('process_start_time_seconds', 'When the process began, in Unix time.'),
+      startedAt: gauge('process_start_time_seconds', 'When the process started, in Unix time.'),
     }
     this.#counters = {
       transactions: counter(
         'errand_transactions_total',
-        'Transactions that this process has committed, by type; what metered tasks did not use is given_back.',
+        'Ledger transactions committed by this process, by type; given_back is the unused part of metered tasks.',
         'type',
       ),
       usd: counter(
         'errand_transactions_usd_total',
-        'Their amounts, without sign; what an adjustment takes is counted too.',
+        'Absolute amounts of these transactions, including negative adjustments.',
         'type',
       ),
-      cpu: counter('process_cpu_seconds_total', 'Processor time of all threads.'),
+      cpu: counter('process_cpu_seconds_total', 'CPU time of all threads.'),
     }
   }
 
