@@ -14,11 +14,15 @@ import { Limits } from './limit-schema.ts'
 
 const CredentialLimits = z
   .object({
-    limitUsd: usd.nullable().describe('What may be spent with it in a period; null without a limit'),
-    usedUsd: usd.nullable().describe('Charged and held of `limitUsd`; null without a limit'),
-    resetsAt: isoTimestamp.nullable().describe('When `limitUsd` begins anew; null where it never does'),
-    executionsPerMinute: z.number().int().nullable().describe('Tasks and chats in a minute; null without a limit'),
-    agents: z.array(z.string()).nullable().describe('Ids of the agents that it is for; null for all'),
+    limitUsd: usd.nullable().describe('Spending limit of the credential per period; null if there is none'),
+    usedUsd: usd.nullable().describe('Amount charged and held in this period; null without `limitUsd`'),
+    resetsAt: isoTimestamp.nullable().describe('When `limitUsd` resets next; null if it never resets'),
+    executionsPerMinute: z
+      .number()
+      .int()
+      .nullable()
+      .describe('Maximum tasks and chats per minute; null if there is no limit'),
+    agents: z.array(z.string()).nullable().describe('Ids of the agents that the credential can run; null for all'),
   })
   .meta({ id: 'CredentialLimits' })
 
@@ -27,41 +31,43 @@ export const Account = z
     userId: z.string(),
     email: z.string(),
     balanceUsd: usd,
-    heldUsd: usd.describe('The part of the balance that running chats hold'),
+    heldUsd: usd.describe('Part of the balance held for running chats'),
     owedUsd: usd.describe(
-      'What was taken back of a top-up and the balance did not have; no execution begins before it is paid',
+      'Refunded or disputed top-up amounts that the balance could not cover; no execution starts until this is paid',
     ),
-    notifyBelowUsd: usd.nullable().describe('An event `balance.low` tells when the balance falls below it'),
-    blockedUntil: isoTimestamp.nullable().describe('When an abuse block ends; null when there is none'),
+    notifyBelowUsd: usd.nullable().describe('The event `balance.low` is sent when the balance falls below this amount'),
+    blockedUntil: isoTimestamp.nullable().describe('When the abuse block ends; null if there is none'),
     connectorsBlockedUntil: isoTimestamp
       .nullable()
       .describe(
-        'When tasks with connectors are accepted again after one failed that had called a connector; null without a block',
+        'When tasks with connectors are accepted again, after a task that had called a connector failed; null if there is no block',
       ),
     isAdmin: z.boolean(),
-    hasPassword: z.boolean().describe('False for an account that only single sign-on or API keys open'),
+    hasPassword: z.boolean().describe('False if the account can be accessed only with single sign-on or API keys'),
     createdAt: isoTimestamp,
     rateLimit: z
       .object({
-        limit: z.number().int().describe('Executions in any 60 seconds; 0 when there is no limit'),
+        limit: z.number().int().describe('Maximum executions in any 60 seconds; 0 if there is no limit'),
         remaining: z.number().int(),
         resetAt: isoTimestamp
           .nullable()
-          .describe('When the oldest counted execution leaves the window; null when none is counted'),
+          .describe('When the oldest counted execution leaves the window; null if none is counted'),
       })
-      .describe('As the X-RateLimit headers have it'),
-    payments: PaymentAccount.nullable().describe('How the account is topped up; null where nobody can pay'),
+      .describe('The same values as the X-RateLimit headers'),
+    payments: PaymentAccount.nullable().describe(
+      'How the account is topped up; null if the service does not accept payments',
+    ),
     limits: Limits,
     credential: CredentialLimits.nullable().describe(
-      'What the API key or token of this request may do less than its user; null without limits of its own',
+      'Own limits of the API key or token of this request; null if it has none',
     ),
-    maxBodyBytes: z.number().int().describe('The largest body that a request may have'),
+    maxBodyBytes: z.number().int().describe('Maximum size of a request body'),
   })
   .meta({ id: 'Account' })
 export type Account = z.output<typeof Account>
 
 export const UsageInput = z.object({
-  days: z.number().int().min(1).max(90).default(30).describe('How many days, the current one included'),
+  days: z.number().int().min(1).max(90).default(30).describe('Number of days, including today'),
 })
 
 export const Usage = z
@@ -69,14 +75,14 @@ export const Usage = z
     days: z
       .array(
         z.object({
-          date: z.string().meta({ format: 'date', description: 'A day of UTC' }),
-          spentUsd: usd.describe('Charges of tasks and chats, less what metered tasks of that day gave back'),
-          refundedUsd: usd.describe('Refunds of tasks, also of canceled and expired ones'),
+          date: z.string().meta({ format: 'date', description: 'UTC day' }),
+          spentUsd: usd.describe('Charges of tasks and chats, minus the unused part of metered tasks of that day'),
+          refundedUsd: usd.describe('Refunds of tasks, including canceled and expired ones'),
           executions: z.number().int().describe('Tasks and chats that were charged'),
-          failures: z.number().int().describe('Tasks that failed, without canceled and expired ones'),
+          failures: z.number().int().describe('Failed tasks, excluding canceled and expired ones'),
         }),
       )
-      .describe('Oldest first, one for each day'),
+      .describe('One entry per day, oldest first'),
   })
   .meta({ id: 'Usage' })
 
@@ -88,7 +94,7 @@ const exactUsd = z.string().regex(/^\d+\.\d{9}$/)
 const ChatBreakdown = z
   .object({
     promptTokens: count,
-    cachedPromptTokens: count.describe('The part of them that the provider had cached'),
+    cachedPromptTokens: count.describe('The part of `promptTokens` that the provider had cached'),
     completionTokens: count.describe('Includes reasoning tokens'),
     reasoningTokens: count,
     toolCalls: count,
@@ -102,16 +108,20 @@ const ChatBreakdown = z
     isEstimated: z
       .boolean()
       .describe(
-        'Whether tokens were counted from the texts, because the agent or its model did not report all of them',
+        'Whether tokens were estimated from the text because the agent or its model did not report all of them',
       ),
     exactUsd: exactUsd
       .optional()
-      .describe('The sum of the components; absent from receipts of versions that rounded it'),
-    carriedBeforeUsd: exactUsd.optional().describe('Below 0.0001: added from earlier chats of the account'),
+      .describe('The sum of the components; omitted on receipts of older versions, which rounded it'),
+    carriedBeforeUsd: exactUsd
+      .optional()
+      .describe('Amount below 0.0001 carried over from earlier chats of the account'),
     carriedAfterUsd: exactUsd
       .optional()
-      .describe('Below 0.0001: left for the next chat; the rest was charged or written off'),
-    writtenOffUsd: usd.optional().describe('The part of the cost that neither the balance nor a cap allowed'),
+      .describe('Amount below 0.0001 carried over to the next chat; the rest was charged or written off'),
+    writtenOffUsd: usd
+      .optional()
+      .describe('The part of the cost that exceeded the balance or a cap and was not charged'),
   })
   .meta({ id: 'ChatBreakdown' })
 
@@ -125,9 +135,9 @@ export const Transaction = z
     taskId: z.string().optional(),
     sessionId: z.string().optional(),
     turnId: z.string().optional(),
-    topupId: z.string().optional().describe('Of a top-up: what it credited, was taken back of it, or given again'),
+    topupId: z.string().optional().describe('Set on the credit of a top-up and on its refunds and disputes'),
     description: z.string(),
-    breakdown: ChatBreakdown.optional().describe('Of a chat charge: what its cost is made of'),
+    breakdown: ChatBreakdown.optional().describe('Cost components, only for a chat charge'),
     createdAt: isoTimestamp,
   })
   .meta({ id: 'Transaction' })

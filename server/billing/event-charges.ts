@@ -21,7 +21,7 @@ export class EventCharges {
   charge(event: string, count: number): number {
     if (typeof event !== 'string' || !Object.hasOwn(this.#prices, event)) {
       const known = Object.keys(this.#prices).join(', ')
-      throw new TypeError(`charge: the event must be one of those that the endpoint has a price for: ${known}`)
+      throw new TypeError(`charge: the endpoint has no price for this event; it must be one of ${known}`)
     }
     if (!Number.isSafeInteger(count) || count < 0) {
       throw new TypeError('charge: the count must be a whole number, 0 or more')

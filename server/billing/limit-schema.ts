@@ -20,7 +20,7 @@ export const OwnLimitsInput = z.object({
     .max(executionsPerMinuteMax)
     .nullable()
     .optional()
-    .describe('Tasks and chats that the user may begin; 0 for no limit'),
+    .describe('Maximum tasks and chats in any 60 seconds; 0 for no limit'),
   tasksAtWork: z
     .number()
     .int()
@@ -28,7 +28,7 @@ export const OwnLimitsInput = z.object({
     .max(tasksMax)
     .nullable()
     .optional()
-    .describe('Tasks that agents are at work on at the same time; further ones wait'),
+    .describe('Maximum tasks running at the same time; more tasks wait in the queue'),
   tasksWaiting: z
     .number()
     .int()
@@ -36,9 +36,9 @@ export const OwnLimitsInput = z.object({
     .max(tasksMax)
     .nullable()
     .optional()
-    .describe('Tasks that may wait; further ones are refused'),
-  spendPerDayUsd: maxCostUsd.nullable().optional().describe('What may be spent on a day of UTC'),
-  agents: agentIds.nullable().optional().describe('Ids of the agents that the user may run'),
+    .describe('Maximum queued tasks; more tasks are rejected'),
+  spendPerDayUsd: maxCostUsd.nullable().optional().describe('Spending limit per UTC day'),
+  agents: agentIds.nullable().optional().describe('Ids of the agents that the user can run'),
 })
 
 export const OwnLimits = z
@@ -49,27 +49,29 @@ export const OwnLimits = z
     spendPerDayUsd: usd.optional(),
     agents: z.array(z.string()).optional(),
   })
-  .meta({ id: 'OwnLimits', description: 'Limits of one user that hold in the place of those of the plan' })
+  .meta({ id: 'OwnLimits', description: 'Limits of one user that override those of the plan' })
 
 export const Limits = z
   .object({
-    plan: z.string().nullable().describe('The plan that holds; null where the service has none for the account'),
-    executionsPerMinute: count.describe('Tasks and chats in any 60 seconds; 0 when there is no limit'),
-    tasksAtWork: count.nullable().describe('Tasks that agents are at work on at the same time; null without a limit'),
-    tasksWaiting: count.nullable().describe('Tasks that may wait; null without a limit'),
-    spendPerDayUsd: usd.nullable().describe('What may be spent on a day of UTC; null without a limit'),
-    agents: z.array(z.string()).nullable().describe('Ids of the agents that may be run; null for all'),
+    plan: z.string().nullable().describe('The plan that applies; null if the account has none'),
+    executionsPerMinute: count.describe('Maximum tasks and chats in any 60 seconds; 0 if there is no limit'),
+    tasksAtWork: count.nullable().describe('Maximum tasks running at the same time; null if there is no limit'),
+    tasksWaiting: count.nullable().describe('Maximum queued tasks; null if there is no limit'),
+    spendPerDayUsd: usd.nullable().describe('Spending limit per UTC day; null if there is none'),
+    agents: z.array(z.string()).nullable().describe('Ids of the agents that the account can run; null for all'),
     payloadBytesPerDay: count
       .nullable()
-      .describe('Bytes of large requests, large results and files stored on a day of UTC; null without a limit'),
+      .describe(
+        'Maximum bytes of large requests, large results and files stored per UTC day; null if there is no limit',
+      ),
     used: z.object({
       tasksAtWork: count,
       tasksWaiting: count,
-      payloadBytesToday: count.describe('Bytes of payloads stored today, which `payloadBytesPerDay` limits'),
-      spentTodayUsd: usd.nullable().describe('Charged and held of `spendPerDayUsd`; null without that limit'),
+      payloadBytesToday: count.describe('Bytes stored today that count toward `payloadBytesPerDay`'),
+      spentTodayUsd: usd.nullable().describe('Amount charged and held today; null without `spendPerDayUsd`'),
     }),
-    payloadsResetAt: isoTimestamp.nullable().describe('When `payloadBytesPerDay` begins anew; null without that limit'),
-    spendResetsAt: isoTimestamp.nullable().describe('When `spendPerDayUsd` begins anew; null without that limit'),
+    payloadsResetAt: isoTimestamp.nullable().describe('When `payloadBytesPerDay` resets; null without that limit'),
+    spendResetsAt: isoTimestamp.nullable().describe('When `spendPerDayUsd` resets; null without that limit'),
   })
   .meta({ id: 'Limits' })
 

@@ -24,19 +24,19 @@ export function balanceRefusal({
 
 /** Rejects executions because a provider took back a top-up that was already spent. */
 export function owedRefusal(owed: Units): ErrandError {
-  const message = `${formatUsd(owed)} USD is owed, because a payment was taken back; add that much credit to go on.`
+  const message = `You owe ${formatUsd(owed)} USD because a payment was refunded or disputed. Add at least that much credit to continue.`
   return new ErrandError('INSUFFICIENT_BALANCE', message)
 }
 
 /** The account's write-offs of today exceed the operator's bound. */
 export function writtenOffRefusal({ rate, until }: { rate: RateState; until: EpochMs }): ErrandError {
-  const message = `Too much of this account's chats was written off today. Send the message again after ${isoTime(until)}.`
+  const message = `Too much of the cost of this account's chats was written off today. Send the message again after ${isoTime(until)}.`
   return new ErrandError('ACCOUNT_BLOCKED', message, { retryAfterSeconds: secondsUntil(until, rate.now) })
 }
 
 /** For an execution that costs at least `required` if it may cost at most `left`. */
 export function budgetRefusal({ left, required }: Record<'left' | 'required', Units>): ErrandError {
-  const message = `At least ${formatUsd(required)} USD is required, and maxCostUsd leaves ${formatUsd(left)} USD.`
+  const message = `At least ${formatUsd(required)} USD is required, but maxCostUsd leaves only ${formatUsd(left)} USD.`
   return new ErrandError('BUDGET_REACHED', message)
 }
 
@@ -44,7 +44,7 @@ export function budgetRefusal({ left, required }: Record<'left' | 'required', Un
 const waitingRetrySeconds = 5
 
 export function waitingRefusal({ limit }: { limit: number }): ErrandError {
-  const message = `At most ${limit} tasks of this account may wait, and as many do; create it again when some have begun.`
+  const message = `This account already has ${limit} queued tasks, the maximum. Retry when some of them have started.`
   return new ErrandError('RATE_LIMIT_EXCEEDED', message, { isOtherRate: true, retryAfterSeconds: waitingRetrySeconds })
 }
 
@@ -55,7 +55,7 @@ export function limitRefusal(refused: LimitRefusal): ErrandError {
       return agentRefusal('The plan of this account', refused.agentId)
     case 'key-rate': {
       const { limit, resetsAt } = refused.keyRate
-      const message = `At most ${limit} agent executions per minute are allowed with this API key; further ones from ${isoTime(resetsAt)}.`
+      const message = `At most ${limit} agent executions per minute are allowed with this API key. Retry after ${isoTime(resetsAt)}.`
       return new ErrandError('RATE_LIMIT_EXCEEDED', message, {
         isOtherRate: true,
         retryAfterSeconds: secondsUntil(resetsAt, now),
@@ -63,17 +63,17 @@ export function limitRefusal(refused: LimitRefusal): ErrandError {
     }
     case 'payloads': {
       const { limit, required, resetsAt, stored } = refused.payloads
-      const room = `This account may store ${limit} bytes of payloads a day (payloadBytesPerDay)`
-      const message = `${room}: ${stored} are stored, and at least ${required} more are required. Retry after ${isoTime(resetsAt)}.`
+      const room = `This account can store ${limit} bytes of payloads per UTC day (payloadBytesPerDay)`
+      const message = `${room}: ${stored} are stored today, and this request needs at least ${required} more. Retry after ${isoTime(resetsAt)}.`
       return new ErrandError('LIMIT_REACHED', message, { retryAfterSeconds: secondsUntil(resetsAt, now) })
     }
     case 'limit': {
       const { required, window } = refused
       const { amount, charged, held, ownerId, reset, resetsAt } = window
-      const limit = `${spenderOf(ownerId)} may spend ${formatUsd(amount)} USD${periods[reset]}`
-      const ofWhich = held > 0 ? `, and ${formatUsd(held)} USD is held` : ''
-      const used = `${formatUsd(charged)} USD is spent${ofWhich}, and ${formatUsd(required)} USD is required`
-      const anew = resetsAt === null ? '' : ` It begins anew at ${isoTime(resetsAt)}.`
+      const limit = `${spenderOf(ownerId)} can spend ${formatUsd(amount)} USD${periods[reset]}`
+      const ofWhich = held > 0 ? `, ${formatUsd(held)} USD is held` : ''
+      const used = `${formatUsd(charged)} USD is spent${ofWhich}, and this request needs ${formatUsd(required)} USD`
+      const anew = resetsAt === null ? '' : ` The limit resets at ${isoTime(resetsAt)}.`
       return new ErrandError('LIMIT_REACHED', `${limit}: ${used}.${anew}`, {
         ...(resetsAt !== null && { retryAfterSeconds: secondsUntil(resetsAt, now) }),
       })
@@ -86,7 +86,7 @@ export function agentRefusal(who: string, agentId: string): ErrandError {
   return new ErrandError('FORBIDDEN', `${who} does not include the agent ${agentId}.`)
 }
 
-const periods: Record<LimitReset, string> = { never: '', day: ' a day', week: ' a week', month: ' a month' }
+const periods: Record<LimitReset, string> = { never: '', day: ' per day', week: ' per week', month: ' per month' }
 
 function spenderOf(ownerId: string): string {
   if (ownerId.startsWith('key_')) return 'This API key'
@@ -94,7 +94,10 @@ function spenderOf(ownerId: string): string {
 }
 
 export function tokenUsed(): ErrandError {
-  return new ErrandError('FORBIDDEN', 'This client token has admitted its one execution; ask for a new one.')
+  return new ErrandError(
+    'FORBIDDEN',
+    'This client token has already been used for its only execution. Request a new one.',
+  )
 }
 
 export function secondsUntil(at: number, now: number): number {

@@ -11,7 +11,7 @@ export const transactionsRouter = router({
         operationId: 'listTransactions',
         tags: ['Billing'],
         summary: "List the caller's transactions, newest first",
-        description: 'The balance is the sum of all transactions; each carries the balance after it.',
+        description: 'The balance is the sum of all transactions. Each transaction includes the balance after it.',
         protect: true,
         successDescription: 'One page of transactions and the total.',
         errorResponses: { 400: 'A parameter is invalid.' },

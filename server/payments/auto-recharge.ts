@@ -45,13 +45,13 @@ export class AutoRecharge {
     let afterId = ''
     for (let page = [afterId]; page.length > 0 && !this.#isClosed;) {
       page = await store.payments.rechargeable({ afterId, limit: pageMax }).catch((error: unknown) => {
-        log.warn({ err: error }, 'could not search for balances to recharge; trying again')
+        log.warn({ err: error }, 'could not search for balances to recharge; retrying')
         return []
       })
       for (const userId of page) {
         if (this.#isClosed) return
         await this.#recharge(userId).catch((error: unknown) => {
-          log.warn({ err: error, userId }, 'could not recharge a balance; trying again')
+          log.warn({ err: error, userId }, 'could not recharge a balance; retrying')
         })
       }
       afterId = page.at(-1) ?? afterId

@@ -45,7 +45,7 @@ const dayMs = 86_400_000
 /** Throws NOT_FOUND if the service takes no payments. */
 export function portOf({ port }: Pick<PaymentParts, 'port'>): PaymentPort {
   if (port) return port
-  throw new ErrandError('NOT_FOUND', 'This service takes no payments.')
+  throw new ErrandError('NOT_FOUND', 'This service does not accept payments.')
 }
 
 type Create = { caller: Caller; idempotencyKey: string | null; input: z.output<typeof CreateTopupInput> }
@@ -86,7 +86,7 @@ function readAmount({ amounts }: PaymentParts, text: string): Units {
   if (amount === undefined || amount % unitsPerCent !== 0) throw badField('amountUsd', 'Must be in whole cents of USD')
   const { least, most } = amounts
   if (amount >= least && amount <= most) return amount
-  throw badField('amountUsd', `Must be at least ${formatUsd(least)} and at most ${formatUsd(most)}`)
+  throw badField('amountUsd', `Must be ${formatUsd(least)} to ${formatUsd(most)}`)
 }
 
 /** Checked against a list of origins: otherwise a leaked key could send payers from the payment page to any site. */
@@ -94,11 +94,14 @@ function readReturnUrl({ baseUrl, origins, returnOrigins }: PaymentParts, text: 
   if (text === undefined) return `${baseUrl()}/billing`
   const url = URL.parse(text)
   if (!url || !(origins.has(url.origin) || returnOrigins.includes(url.origin)) || url.username + url.password !== '') {
-    throw badField('returnUrl', "Must be a URL of the service's own origin, or of ERRAND_PAYMENT_RETURN_ORIGINS")
+    throw badField(
+      'returnUrl',
+      "Must be a URL of the service's own origin or of an origin in ERRAND_PAYMENT_RETURN_ORIGINS",
+    )
   }
   const { cancelUrl } = pageUrls(url.href, newId('top', 0))
   if (cancelUrl.length <= returnUrlCharsMax) return url.href
-  throw badField('returnUrl', `Must be shorter: encoded it has more than ${returnUrlCharsMax} characters`)
+  throw badField('returnUrl', `Must have at most ${returnUrlCharsMax} characters when URL-encoded`)
 }
 
 /** The cancel URL is the longer one. */
@@ -113,15 +116,15 @@ function pageUrls(returnUrl: string, topupId: string) {
 function refusal({ reason }: Extract<CreateTopupResult, { outcome: 'refused' }>): ErrandError {
   switch (reason) {
     case 'idempotency-conflict':
-      return new ErrandError('CONFLICT', 'This Idempotency-Key was used with another request body.')
+      return new ErrandError('CONFLICT', 'This Idempotency-Key was already used with a different request body.')
     case 'suspended':
-      return new ErrandError('FORBIDDEN', 'The account is suspended.')
+      return new ErrandError('FORBIDDEN', 'This account is suspended.')
     case 'too-many': {
       const message = `You already have ${unpaidTopupsMax} unpaid top-ups in the last 24 hours. Pay one first.`
       return new ErrandError('CONFLICT', message)
     }
     case 'balance':
-      return badField('amountUsd', 'Would take the balance beyond 100 billion USD')
+      return badField('amountUsd', 'Would take the balance above 100 billion USD')
     default:
       return unreachable(reason)
   }
@@ -140,7 +143,7 @@ export async function listTopups(
 ): Promise<z.output<typeof ListTopupsOutput>> {
   portOf(parts)
   const { after, limit, offset, status } = input
-  if (after !== undefined && offset > 0) throw badField('after', 'Must not be given beside an offset')
+  if (after !== undefined && offset > 0) throw badField('after', 'Must be omitted if offset is set')
   const found = await readPage(parts, { ...input, userId })
   const total = await parts.store.payments.countTopups({ userId, ...(status && { status }) })
   return { ...found, topups: found.topups.map(toTopup), total, limit, offset }

@@ -36,7 +36,7 @@ export async function updatePaymentAccount(parts: PaymentParts, { caller, input 
     portOf(parts)
     if (recharge) requireLoginToSpend(caller)
     if ((await store.payments.setRecharge({ userId, recharge })) === 'no-method') {
-      throw new ErrandError('CONFLICT', 'No payment method is saved. Make a top-up with savesMethod first.')
+      throw new ErrandError('CONFLICT', 'No payment method is saved. Pay a top-up with savesMethod first.')
     }
   }
   if (notifyBelowUsd !== undefined) {
@@ -48,19 +48,19 @@ export async function updatePaymentAccount(parts: PaymentParts, { caller, input 
 /** Money outside the ledger needs a person: a leaked key with the scope `manage` must not charge a saved card. */
 function requireLoginToSpend({ loginId }: Caller): void {
   if (loginId !== null) return
-  const message = 'Setting auto-recharge needs a browser login. An API key can switch it off, with null.'
+  const message = 'Setting auto-recharge requires a browser login. An API key can only switch it off, by sending null.'
   throw new ErrandError('FORBIDDEN', message)
 }
 
 function readRecharge({ amounts }: PaymentParts, given: NonNullable<Update['input']['autoRecharge']>) {
   const [below, to, monthlyMax] = [parseUsd(given.belowUsd)!, parseUsd(given.toUsd)!, parseUsd(given.monthlyMaxUsd)!]
-  if (below === 0) throw badField('autoRecharge.belowUsd', 'Must be more than zero')
-  if (to <= below) throw badField('autoRecharge.toUsd', 'Must be more than belowUsd')
+  if (below === 0) throw badField('autoRecharge.belowUsd', 'Must be greater than zero')
+  if (to <= below) throw badField('autoRecharge.toUsd', 'Must be greater than belowUsd')
   if (to > amounts.most) {
-    throw badField('autoRecharge.toUsd', `Must be at most ${formatUsd(amounts.most)}, the maximum of one payment`)
+    throw badField('autoRecharge.toUsd', `Must be at most ${formatUsd(amounts.most)}, the maximum per payment`)
   }
   if (monthlyMax < amounts.least) {
-    const message = `Must be at least ${formatUsd(amounts.least)}, the minimum of one payment`
+    const message = `Must be at least ${formatUsd(amounts.least)}, the minimum per payment`
     throw badField('autoRecharge.monthlyMaxUsd', message)
   }
   if (monthlyMax > amounts.monthlyMax) {

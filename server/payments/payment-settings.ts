@@ -24,7 +24,7 @@ export function checkPayments({ apiUrl, returnOrigins, secretKey, webhookSecret 
     throw new ConfigError('ERRAND_STRIPE_WEBHOOK_SECRET: must begin with whsec_')
   }
   if (apiUrl !== '' && !/^https?:\/\/[^/?#\s@]+$/.test(apiUrl)) {
-    throw new ConfigError('ERRAND_STRIPE_API_URL: must be http:// or https://, a host, and nothing after it')
+    throw new ConfigError('ERRAND_STRIPE_API_URL: must be http:// or https:// and a host, without a path')
   }
   const origins = returnOrigins
     .split(',')
@@ -32,7 +32,9 @@ export function checkPayments({ apiUrl, returnOrigins, secretKey, webhookSecret 
     .filter((origin) => origin !== '')
   for (const origin of origins) {
     if (!/^https?:/.test(origin) || URL.parse(origin)?.origin !== origin) {
-      throw new ConfigError(`ERRAND_PAYMENT_RETURN_ORIGINS: "${origin}" must be an origin, as https://app.example.com`)
+      throw new ConfigError(
+        `ERRAND_PAYMENT_RETURN_ORIGINS: "${origin}" must be an origin such as https://app.example.com`,
+      )
     }
   }
   const settings: PaymentSettings = { secretKey, webhookSecret, returnOrigins: origins }

@@ -69,9 +69,9 @@ async function compare(parts: Parts, { applies, ref }: Compare): Promise<Payment
   if (!topup) return found?.state.status === 'paid' ? [await restore(parts, { applies, found })] : []
   const { id: topupId, userId } = topup
   const difference = (what: string) => [{ topupId, userId, what, isApplied: false }]
-  if (!found) return topup.status === 'paid' ? difference('is paid here, and unknown at the provider') : []
+  if (!found) return topup.status === 'paid' ? difference('is paid here but unknown to the provider') : []
   const { next, outcome } = judgeState(topup, found.state)
-  if (outcome === 'not-paid') return difference('is paid here, and not at the provider')
+  if (outcome === 'not-paid') return difference('is paid here but not at the provider')
   if (outcome === 'another-amount' || outcome === 'another-currency') {
     const { amount, currency } = found.state.paid!
     const paid = `${formatUsd(amount)} ${currency.toUpperCase()}`
@@ -96,9 +96,9 @@ async function restore({ log, port, store }: Parts, { applies, found }: Restore)
   const { topupId } = state
   const { userId } = origin
   const paid = state.paid!
-  const what = `is paid at the provider (${formatUsd(paid.amount)} ${paid.currency.toUpperCase()}), and missing here`
+  const what = `is paid at the provider (${formatUsd(paid.amount)} ${paid.currency.toUpperCase()}) but missing here`
   const difference = { topupId, userId, isApplied: false }
-  if (userId === null) return { ...difference, what: `${what}; the payment names no account, so credit it by hand` }
+  if (userId === null) return { ...difference, what: `${what}; the payment names no account, so credit it manually` }
   if (!(await store.getUser(userId))) {
     return { ...difference, what: `${what}; this database has no account ${userId}, so it cannot be credited` }
   }
@@ -112,12 +112,12 @@ async function restore({ log, port, store }: Parts, { applies, found }: Restore)
 
 function describeChanges(from: TopupRecord, to: TopupRecord): string[] {
   const changes = []
-  if (from.status !== to.status) changes.push(`is ${to.status} at the provider, and ${from.status} here`)
+  if (from.status !== to.status) changes.push(`is ${to.status} at the provider but ${from.status} here`)
   if (from.refunded !== to.refunded) {
-    changes.push(`${formatUsd(to.refunded)} USD was refunded, and ${formatUsd(from.refunded)} here`)
+    changes.push(`${formatUsd(to.refunded)} USD was refunded at the provider but ${formatUsd(from.refunded)} USD here`)
   }
   if (from.disputed !== to.disputed) {
-    changes.push(`${formatUsd(to.disputed)} USD is disputed, and ${formatUsd(from.disputed)} here`)
+    changes.push(`${formatUsd(to.disputed)} USD is disputed at the provider but ${formatUsd(from.disputed)} USD here`)
   }
   if (from.receiptUrl === null && to.receiptUrl !== null) changes.push('its receipt is missing here')
   return changes

@@ -15,7 +15,7 @@ export async function refreshTopup(parts: RefreshParts, { about, ref: named }: R
   const { log } = parts
   const ref = await resolveRef(parts, named)
   if (!ref) {
-    log.info(about, 'a payment event names a payment that is not ours')
+    log.info(about, 'a payment event is about a payment that this service did not create')
     return
   }
   for (let tries = 0; tries < triesMax; tries++) {
@@ -31,7 +31,7 @@ export async function refreshTopup(parts: RefreshParts, { about, ref: named }: R
     const { outcome } = await applyState(parts, { topup, state: found.state, about })
     if (outcome !== 'stale') return
   }
-  const message = 'The top-up changes too often just now. Send the event again.'
+  const message = 'The top-up is being changed by other requests. Send the event again.'
   throw new ErrandError('SERVICE_UNAVAILABLE', message, { retryAfterSeconds: 1 })
 }
 
@@ -43,7 +43,7 @@ export async function applyState({ log, store }: RefreshParts, { about, state, t
   const { outcome } = applied
   const fields = { ...about, topupId: topup.id, outcome }
   if (outcome.startsWith('another') || outcome === 'not-paid') {
-    log.error(fields, 'the provider has a payment that does not fit its top-up; nothing was changed')
+    log.error(fields, 'the payment at the provider does not match its top-up; nothing was changed')
   } else log.info(fields, 'read the state of a top-up')
   return applied
 }

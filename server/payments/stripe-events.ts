@@ -70,5 +70,5 @@ export function readStripeEvent(sent: unknown, { isLive }: { isLive: boolean }):
   if (livemode !== isLive) return { ignored: `an event of ${livemode ? 'live' : 'test'} mode` }
   const { data: object } = Named.safeParse(data.object)
   const found = object && Object.hasOwn(readers, type) ? readers[type]!(object) : undefined
-  return found ? { eventId, type, ref: found } : { ignored: 'an event that names no top-up' }
+  return found ? { eventId, type, ref: found } : { ignored: 'an event without a top-up' }
 }

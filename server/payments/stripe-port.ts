@@ -56,7 +56,7 @@ export function openStripe({ apiUrl, secretKey, webhookSecret }: PaymentSettings
       ),
     )
     const checkoutUrl = addressOf(session.url)
-    if (checkoutUrl === null) throw new Error('Stripe created a page without a URL that can be stored')
+    if (checkoutUrl === null) throw new Error('Stripe created a checkout page without a usable URL')
     return { checkoutId: session.id, checkoutUrl }
   }
 
@@ -136,10 +136,10 @@ export function openStripe({ apiUrl, secretKey, webhookSecret }: PaymentSettings
         if (error instanceof Stripe.errors.StripeSignatureVerificationError) {
           throw badField(
             'Stripe-Signature',
-            'Must be a signature of this body by the webhook secret, made within 5 minutes',
+            'Must be a signature of this body with the webhook secret, at most 5 minutes old',
           )
         }
-        throw badField('', 'The body must be an event of Stripe')
+        throw badField('', 'The body must be a Stripe event')
       }
     },
     async topupOfPayment(paymentId) {

@@ -14,8 +14,8 @@ const topupId = resourceId.describe('The id returned when the top-up was created
 
 const amountUsd = z
   .string()
-  .regex(/^\d{1,11}(?:\.\d{1,4})?$/, 'Must be a decimal of USD, in whole cents')
-  .describe('In whole cents, within what the account says of `payments`')
+  .regex(/^\d{1,11}(?:\.\d{1,4})?$/, 'Must be a USD amount in whole cents')
+  .describe('In whole cents, within the limits in `payments` of the account')
 
 export const TopupStatus = z.enum(topupStatuses)
 
@@ -23,14 +23,17 @@ export const Topup = z
   .object({
     id: z.string(),
     status: TopupStatus.describe(
-      'Only `paid` is credited; one that `failed` or `expired` can still be paid, where the provider lets its page be used',
+      'Only `paid` is credited. A `failed` or `expired` top-up can still be paid if the provider still accepts payment on its page',
     ),
-    amountUsd: usd.describe('What is credited when it is paid'),
-    isAuto: z.boolean().describe('Whether it was made by auto-recharge'),
-    checkoutUrl: z.string().nullable().describe('Where it is paid; null once it is paid, or cannot be any more'),
-    receiptUrl: z.string().nullable().describe("The provider's receipt"),
-    refundedUsd: usd.describe('What was given back of it, and taken from the balance'),
-    disputedUsd: usd.describe('What a dispute has withdrawn of it, and is taken from the balance until it is won'),
+    amountUsd: usd.describe('Amount credited when the top-up is paid'),
+    isAuto: z.boolean().describe('Whether auto-recharge created the top-up'),
+    checkoutUrl: z
+      .string()
+      .nullable()
+      .describe('URL of the payment page; null once the top-up is paid or can no longer be paid'),
+    receiptUrl: z.string().nullable().describe("URL of the provider's receipt"),
+    refundedUsd: usd.describe('Amount refunded and deducted from the balance'),
+    disputedUsd: usd.describe('Amount in dispute, deducted from the balance until the dispute is won'),
     createdAt: isoTimestamp,
     paidAt: isoTimestamp.nullable(),
   })
@@ -44,8 +47,8 @@ export const CreateTopupInput = z.object({
     .min(1)
     .max(2000)
     .optional()
-    .describe("Where the payment page leads to, of the service's own origin or one that the operator allows"),
-  savesMethod: z.boolean().default(false).describe('Whether what is paid with is kept for auto-recharge'),
+    .describe("URL to return to after payment; must be of the service's own origin or of one that the operator allows"),
+  savesMethod: z.boolean().default(false).describe('Whether to save the payment method for auto-recharge'),
 })
 
 export const TopupInput = z.object({ topupId })
@@ -60,10 +63,10 @@ export const UserTopup = Topup.extend({ userId: z.string(), email: z.string() })
 
 export const ListAllTopupsInput = z.object({
   status: TopupStatus.optional().describe('Only top-ups in this state'),
-  after: resourceId.optional().describe('The `next` of the page before'),
+  after: resourceId.optional().describe('The `next` of the previous page'),
   limit: pageInput.limit,
-  userId: resourceId.optional().describe('Only those of this user'),
-  days: z.number().int().min(1).max(366).default(30).describe('How many days the totals are of'),
+  userId: resourceId.optional().describe('Only top-ups of this user'),
+  days: z.number().int().min(1).max(366).default(30).describe('Number of days covered by the totals'),
 })
 export const ListAllTopupsOutput = z.object({
   topups: z.array(UserTopup),
@@ -72,10 +75,10 @@ export const ListAllTopupsOutput = z.object({
   totals: z
     .object({
       paidUsd: usd,
-      refundedUsd: usd.describe('Of what was paid in these days'),
-      disputedUsd: usd.describe('Of what was paid in these days'),
-      owedUsd: usd.describe('By all users, at present'),
-      topups: z.number().int().describe('How many were paid'),
+      refundedUsd: usd.describe('Part of the amount paid in this period'),
+      disputedUsd: usd.describe('Part of the amount paid in this period'),
+      owedUsd: usd.describe('Current total for all users'),
+      topups: z.number().int().describe('Number of paid top-ups'),
     })
-    .describe('Of the last `days`, of all users'),
+    .describe('Totals for all users over the last `days`'),
 })

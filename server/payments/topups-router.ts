@@ -15,7 +15,7 @@ import {
 
 const tags = ['Billing']
 const badParameter = 'A parameter is invalid.'
-const noPayments = 'The service takes no payments.'
+const noPayments = 'The service does not accept payments.'
 
 export const topupsRouter = router({
   create: procedure
@@ -26,16 +26,16 @@ export const topupsRouter = router({
         path: '/api/topups',
         operationId: 'createTopup',
         tags,
-        summary: 'Begin to pay for credit',
+        summary: 'Create a top-up',
         description:
-          'The answer has the address of the page where it is paid. It is credited when the payment provider says that it is paid, whatever the browser does.',
+          'The response contains the URL of the payment page. The top-up is credited when the payment provider confirms the payment, regardless of where the browser goes.',
         protect: true,
-        successDescription: 'The top-up, which is open.',
+        successDescription: 'The open top-up.',
         errorResponses: {
           400: 'The body is invalid.',
           403: 'Permission is missing.',
           404: noPayments,
-          409: 'The Idempotency-Key was used with another body, or too many top-ups are not paid.',
+          409: 'The Idempotency-Key was already used with a different body, or there are too many unpaid top-ups.',
           413: 'The body is too large.',
           415: 'The body is not JSON.',
         },
@@ -57,7 +57,7 @@ export const topupsRouter = router({
         operationId: 'listTopups',
         tags,
         summary: "List the caller's top-ups, newest first",
-        description: '`next` of one page is the `after` of the one behind it.',
+        description: 'Send `next` of a page as `after` to get the following page.',
         protect: true,
         successDescription: 'One page of top-ups.',
         errorResponses: { 400: badParameter, 404: noPayments },
@@ -78,10 +78,13 @@ export const topupsRouter = router({
         tags,
         summary: 'Get a top-up',
         description:
-          'It is credited when its status is `paid`; what was refunded or disputed since is told beside its amount.',
+          'A top-up with the status `paid` is credited. Amounts refunded or disputed later are separate fields.',
         protect: true,
-        successDescription: 'The top-up, with its receipt once it is paid.',
-        errorResponses: { 400: badParameter, 404: 'The top-up was not found, or the service takes no payments.' },
+        successDescription: 'The top-up, with its receipt once paid.',
+        errorResponses: {
+          400: badParameter,
+          404: 'The top-up was not found, or the service does not accept payments.',
+        },
       },
     })
     .input(TopupInput)
@@ -99,10 +102,10 @@ export const topupsRouter = router({
         path: '/api/account/payment-method',
         operationId: 'removePaymentMethod',
         tags,
-        summary: 'Forget what is paid with',
-        description: 'Auto-recharge ends with it.',
+        summary: 'Remove the saved payment method',
+        description: 'This also switches auto-recharge off.',
         protect: true,
-        successDescription: 'Nothing is saved to pay with.',
+        successDescription: 'No payment method is saved any more.',
         errorResponses: { 403: 'Permission is missing.', 404: noPayments },
       },
     })
@@ -123,7 +126,7 @@ export const topupsRouter = router({
         operationId: 'listAllTopups',
         tags: ['Users'],
         summary: 'List the top-ups of all users, newest first (admins)',
-        description: 'With what came in, went back, is disputed and is owed.',
+        description: 'Includes totals of payments, refunds, disputes and debts.',
         protect: true,
         successDescription: 'One page of top-ups, and totals.',
         errorResponses: { 400: badParameter, 403: 'The caller is no admin with a browser login.', 404: noPayments },

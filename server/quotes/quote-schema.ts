@@ -7,25 +7,23 @@ export const QuoteInput = z
   .object({
     task: CreateTaskInput.pick({ endpointId: true, params: true, maxCostUsd: true })
       .optional()
-      .describe('What the task would be created with'),
-    chat: ChatInput.omit({ quoteId: true }).optional().describe('What would be sent'),
+      .describe('The fields of the task to create'),
+    chat: ChatInput.omit({ quoteId: true }).optional().describe('The fields of the chat to send'),
   })
-  .refine(({ chat, task }) => (chat === undefined) !== (task === undefined), { message: 'Give a task or a chat' })
+  .refine(({ chat, task }) => (chat === undefined) !== (task === undefined), { message: 'Send a task or a chat' })
 
 export const Quote = z
   .object({
-    quoteId: z.string().describe('Given with that task or chat, once, it makes these prices hold'),
-    priceUsd: usd.optional().describe('Of a task: what it is charged'),
-    holdUsd: usd.optional().describe('Of a chat: what is held at its beginning, where the balance has as much'),
+    quoteId: z.string().describe('Send it once with that task or chat to get these prices'),
+    priceUsd: usd.optional().describe('Charge for the task'),
+    holdUsd: usd.optional().describe('Amount held when the chat starts, if the balance covers it'),
     worstCaseUsd: usd
       .optional()
       .describe(
-        'What it costs at most; omitted of a chat that only the balance bounds, as its agent may call models or tools again and again',
+        'Maximum cost; omitted for a chat whose cost only the balance limits, because its agent can make any number of model or tool calls',
       ),
-    priceVersion: z
-      .string()
-      .describe('Another one when the price of the endpoint, or the rates of the agent, were changed'),
-    expiresAt: isoTimestamp.describe('Ten minutes from now'),
+    priceVersion: z.string().describe('Changes whenever the price of the endpoint or the rates of the agent change'),
+    expiresAt: isoTimestamp.describe('Ten minutes after the quote is created'),
   })
   .meta({ id: 'Quote' })
 export type Quote = z.output<typeof Quote>

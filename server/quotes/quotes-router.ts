@@ -13,7 +13,7 @@ export const quotesRouter = router({
         tags: ['Billing'],
         summary: 'Get a quote',
         description:
-          'What a task or a chat costs, held for ten minutes: created with the `quoteId`, it is charged by these prices whatever they are by then. Nothing is charged or written.',
+          'Returns the cost of a task or chat and guarantees it for ten minutes: a task or chat sent with the `quoteId` is charged at these prices even if they change. Nothing is charged or stored.',
         protect: true,
         successDescription: 'The quote.',
         errorResponses: {

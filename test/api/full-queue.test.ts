@@ -24,7 +24,7 @@ test('once the queue is half full, each user may queue an eighth of it', async (
     expect((await service.createTask(greedy.key, 'test.echo')).status).toBe(200)
   }
   const { body, headers, status } = await service.createTask(greedy.key, 'test.echo')
-  expect([status, body.message]).toEqual([429, expect.stringContaining('At most 4 tasks of this account may wait')])
+  expect([status, body.message]).toEqual([429, expect.stringContaining('This account already has 4 queued tasks')])
   expect(Number(headers.get('retry-after'))).toBeGreaterThan(0)
   expect((await service.get('/api/account', greedy.key)).body.balanceUsd).toBe('9.8400')
   const honest = await service.createPerson()

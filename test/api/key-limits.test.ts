@@ -44,7 +44,7 @@ test('a key spends its limit, a refusal says how much and until when, and the ne
   const refusal = {
     code: 'LIMIT_REACHED',
     message:
-      'This API key may spend 0.0250 USD a day: 0.0200 USD is spent, and 0.0100 USD is required. It begins anew at 2026-01-16T00:00:00.000Z.',
+      'This API key can spend 0.0250 USD per day: 0.0200 USD is spent, and this request needs 0.0100 USD. The limit resets at 2026-01-16T00:00:00.000Z.',
     retryAfter: String(12 * 3600),
   }
   const refused = await create()
@@ -77,7 +77,7 @@ test('a limit that never begins anew names no time, and a failed task can be run
     expect(await service.runTask(key, 'test.fail')).toMatchObject({ status: 'failed' })
   expect(await read()).toMatchObject({ usedUsd: '0.0000', limitReset: 'never', resetsAt: null })
   await service.runTask(key, 'test.echo')
-  const message = 'This API key may spend 0.0200 USD: 0.0100 USD is spent, and 0.0200 USD is required.'
+  const message = 'This API key can spend 0.0200 USD: 0.0100 USD is spent, and this request needs 0.0200 USD.'
   expectRefused(await create('test.fail'), { code: 'LIMIT_REACHED', message, retryAfter: null })
   await expectStatus(200, create('test.free'))
   await service.stop()
@@ -105,7 +105,7 @@ test('a key has executions of a minute of its own', async () => {
   clock.advance(20_000)
   for (let tasks = 0; tasks < 2; tasks++) await expectStatus(200, create())
   const message =
-    'At most 2 agent executions per minute are allowed with this API key; further ones from 2026-01-15T12:01:00.000Z.'
+    'At most 2 agent executions per minute are allowed with this API key. Retry after 2026-01-15T12:01:00.000Z.'
   const refused = await create()
   expectRefused(refused, { code: 'RATE_LIMIT_EXCEEDED', message, retryAfter: '40' })
   // These headers describe the user, who has more left.

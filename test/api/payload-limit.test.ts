@@ -22,7 +22,7 @@ test('beyond the payload bytes of a day a task is refused, and nothing is stored
 
   const refused = await create(20_000)
   expect([refused.status, refused.body.code]).toEqual([403, 'LIMIT_REACHED'])
-  expect(refused.body.message).toContain(`${limit} bytes of payloads a day`)
+  expect(refused.body.message).toContain(`${limit} bytes of payloads per UTC day`)
   expect(refused.body.message).toContain(payloadsResetAt)
   expect(Number(refused.headers.get('retry-after'))).toBeGreaterThan(0)
   expect(await account()).toMatchObject({ balanceUsd: before.balanceUsd, limits: { used } })

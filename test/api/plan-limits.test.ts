@@ -30,7 +30,7 @@ test("a free plan's user is refused with the reason and the reset, and a paid on
     403,
     {
       error: 'Limit reached',
-      message: `This account may spend 0.0300 USD a day: 0.0300 USD is spent, and 0.0100 USD is required. It begins anew at ${midnight}.`,
+      message: `This account can spend 0.0300 USD per day: 0.0300 USD is spent, and this request needs 0.0100 USD. The limit resets at ${midnight}.`,
       statusCode: 403,
       code: 'LIMIT_REACHED',
     },
@@ -87,7 +87,7 @@ test('as many tasks wait as the plan allows, and agents that it does not have ar
     '5',
   ])
   expect(refused.body.message).toBe(
-    'At most 2 tasks of this account may wait, and as many do; create it again when some have begun.',
+    'This account already has 2 queued tasks, the maximum. Retry when some of them have started.',
   )
   expect(refused.headers.get('x-ratelimit-limit')).toBeNull()
   const { limits: own } = await expectStatus(200, service.get('/api/account', key))
@@ -138,7 +138,7 @@ test.each([
   [{ limits: { tasksAtWork: 0 } }, 'limits.tasksAtWork', ''],
   [{ limits: { tasksWaiting: '2' } }, 'limits.tasksWaiting', ''],
   [{ limits: { executionsPerMinute: -1 } }, 'limits.executionsPerMinute', ''],
-  [{ limits: { spendPerDayUsd: '-1' } }, 'limits.spendPerDayUsd', 'Must be a decimal of USD'],
+  [{ limits: { spendPerDayUsd: '-1' } }, 'limits.spendPerDayUsd', 'Must be a USD amount'],
   [{ limits: { agents: ['ghost'] } }, 'limits.agents[0]', 'Agent not found'],
   [{}, '', 'Send at least one of isSuspended, isAdmin, plan and limits'],
 ])('%j is refused with 400, and the user stays as it was', async (body, path, message) => {
@@ -175,7 +175,7 @@ test('a plan that the configuration no longer has holds as the default plan, and
     log: log,
   })
   expect(lines.join('\n')).toContain(
-    'users have plans that the configuration does not have: the default plan holds for them {"plans":["paid"]}',
+    'users have plans that are not in the configuration: the default plan applies to them {"plans":["paid"]}',
   )
   expect((await service.get('/api/account', key)).body.limits).toMatchObject({ plan: 'free', executionsPerMinute: 4 })
   await service.stop()

@@ -29,7 +29,7 @@ test('differences at the provider are named, and taken over only with --apply', 
   expect(await reconcile(false)).toEqual({
     topups: 4,
     differences: [
-      expect.objectContaining({ topupId: lost.id, what: expect.stringMatching(/^is paid at .* and open here/) }),
+      expect.objectContaining({ topupId: lost.id, what: expect.stringMatching(/^is paid at .* but open here/) }),
     ],
   })
   stub.refund(stub.intentOf(known.id), 700)
@@ -38,8 +38,10 @@ test('differences at the provider are named, and taken over only with --apply', 
   const { differences } = await reconcile(true)
   expect(differences.filter(({ isApplied }) => !isApplied)).toEqual([])
   expect(Object.fromEntries(differences.map(({ topupId, what }) => [topupId, what]))).toEqual({
-    [lost.id]: expect.stringMatching(/is paid at the provider.*3\.0000 USD is disputed, and 0\.0000 here/),
-    [known.id]: '7.0000 USD was refunded, and 0.0000 here',
+    [lost.id]: expect.stringMatching(
+      /is paid at the provider.*3\.0000 USD is disputed at the provider but 0\.0000 USD here/,
+    ),
+    [known.id]: '7.0000 USD was refunded at the provider but 0.0000 USD here',
   })
   expect(await account()).toMatchObject({ balanceUsd: '20.0000' })
   expect((await reconcile(true)).differences).toEqual([])
@@ -91,7 +93,7 @@ test('a paid top-up that a restored backup lacks is named, and credited once to 
   const { userId } = after.person
   intent.metadata['errand_user'] = userId
   expect((await after.reconcile(false)).differences).toEqual([
-    { ...missing, userId, what: 'is paid at the provider (10.0000 USD), and missing here' },
+    { ...missing, userId, what: 'is paid at the provider (10.0000 USD) but missing here' },
   ])
   expect(await after.account()).toMatchObject({ balanceUsd: '0.0000' })
   const applied = await Promise.all([after.reconcile(true), after.reconcile(true)])

@@ -65,7 +65,7 @@ test('a refund and a lost dispute are taken back, the rest is owed, and a won on
   expect(await account()).toMatchObject({ balanceUsd: '0.0000', owedUsd: '6.0000' })
   const refused = await service.createTask(person.key, 'test.echo', { text: 'Hello' })
   expect(refused).toMatchObject({ status: 403, body: { code: 'INSUFFICIENT_BALANCE' } })
-  expect(refused.body.message).toContain('6.0000 USD is owed')
+  expect(refused.body.message).toContain('You owe 6.0000 USD')
   for (const event of stub.endDispute(id, 'won')) await tell(event)
   expect(await account()).toMatchObject({ balanceUsd: '1.0000', owedUsd: '0.0000' })
   const read = (await service.get(`/api/topups/${topup.id}`, person.key)).body

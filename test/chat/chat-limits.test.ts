@@ -13,7 +13,7 @@ test('a chat ends at what its key may spend, charged what was given, and the nex
   const chat = { sessionId: talker.sessionId, message: say(flood) }
   const open = () => ChatReader.open({ url: service.url, key: limited.key, body: chat })
   const end = expectOneEnd(await (await open()).all(), 'error')
-  expect(end.error).toEqual({ code: 'LIMIT_REACHED', message: expect.stringContaining('may spend') })
+  expect(end.error).toEqual({ code: 'LIMIT_REACHED', message: expect.stringContaining('spending limit') })
   const [charge] = await talker.charges()
   expect(charge.amountUsd).toBe(`-${end.costUsd}`)
   expect(unitsOf(end.costUsd)).toBeLessThanOrEqual(5000)
@@ -29,8 +29,8 @@ test('a chat ends at what its key may spend, charged what was given, and the nex
   const { resetsAt } = await key()
   const line = await refused.end()
   expect(line).toMatchObject({ type: 'error', code: 'LIMIT_REACHED', statusCode: 403 })
-  expect(line.error.message).toContain(`It begins anew at ${resetsAt}.`)
-  // The session continues with another key of the user.
+  expect(line.error.message).toContain(`The limit resets at ${resetsAt}.`)
+  // With another key of the user the session goes on.
   expect(expectOneEnd(await talker.chat('Hello'), 'done')).toMatchObject({ type: 'done' })
   await expectSound(talker)
   await service.stop()
