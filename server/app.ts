@@ -193,14 +193,14 @@ export async function startApp(options: AppOptions): Promise<App> {
 async function warnOfPlans(store: Store, { log, plans }: { log: Logger; plans: Plans }): Promise<void> {
   const unknown = (await store.plansInUse()).filter((plan) => !plans.named.has(plan))
   if (unknown.length === 0) return
-  log.warn({ plans: unknown }, 'users have plans that the configuration does not have: the default plan holds for them')
+  log.warn({ plans: unknown }, 'users have plans that are not in the configuration: the default plan applies to them')
 }
 
 /** Closes chats that the previous process left open, without a charge. */
 async function closeAbandonedTurns(store: Store, log: Logger): Promise<void> {
   let turns = 0
   for (let closed = -1; closed !== 0; turns += closed) closed = await store.closeAbandonedTurns()
-  if (turns > 0) log.info({ turns }, 'chats that were interrupted have been closed without a charge')
+  if (turns > 0) log.info({ turns }, 'interrupted chats were closed without a charge')
 }
 
 type ServerParts = {
@@ -221,7 +221,7 @@ function createServer({ options, services, gate, metrics, ...uses }: ServerParts
   const authenticate = createAuthenticator({ store, clock, clients, cookie, origins, ...uses })
   const whyNotReady = async () => {
     if (!tasks.runner.isAccepting) return 'The service is stopping.'
-    return (await store.canWrite()) ? null : 'The database cannot be written.'
+    return (await store.canWrite()) ? null : 'The database is not writable.'
   }
   const stallMs = limits.writeStallSeconds * 1000
   const onRefused = (code: ErrorCode) => metrics.refused(code)

@@ -22,7 +22,7 @@ export function startUpkeep({ store, payloads, log, onLedgerReport }: UpkeepPart
   let isStopped = false
   const run = (what: string, work: () => Promise<unknown>) => {
     work().catch((error: unknown) => {
-      if (!isStopped) log.warn({ err: error }, `${what} failed; it is tried again`)
+      if (!isStopped) log.warn({ err: error }, `${what} failed; retrying`)
     })
   }
   const purge = async () => {
@@ -46,7 +46,7 @@ export function startUpkeep({ store, payloads, log, onLedgerReport }: UpkeepPart
       orphanAgeMs,
       async (id) => (await store.findPayload(id)) !== undefined,
     )
-    if (removed > 0) log.info({ payloads: removed }, 'payloads that no task names were removed')
+    if (removed > 0) log.info({ payloads: removed }, 'unreferenced payloads were removed')
   }
   const verify = async () => {
     const report = await store.verifyLedger()
@@ -55,7 +55,7 @@ export function startUpkeep({ store, payloads, log, onLedgerReport }: UpkeepPart
   }
   const timers = [
     setTimeout(() => run('the check of the ledger', verify), firstVerifyMs),
-    setInterval(() => run('the search for sessions that have expired', noteExpired), expiredMs),
+    setInterval(() => run('the search for expired sessions', noteExpired), expiredMs),
     setInterval(() => run('the purge', purge), purgeMs),
     setInterval(() => run('the collection of orphaned payloads', collect), collectMs),
     setInterval(() => run('the check of the ledger', verify), verifyMs),

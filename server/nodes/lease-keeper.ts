@@ -84,20 +84,20 @@ export class LeaseKeeper {
       this.#renewedAt = askedAt
     } catch (error) {
       this.#steadySince = undefined
-      if (!this.#isStopped) log.warn({ err: error }, 'the leases of this node could not be renewed; it is tried again')
+      if (!this.#isStopped) log.warn({ err: error }, 'the leases of this node could not be renewed; retrying')
       return
     }
-    this.#beside('the count of the tasks that wait', () => this.#countQueued())
+    this.#beside('counting the queued tasks', () => this.#countQueued())
     if (!this.#maySettle()) return
-    this.#beside('the end of chats that another node left', () => this.#closeTurns())
-    this.#beside('the end of tasks that another node left', () => settleTasks(this.#maySettle))
+    this.#beside('ending the chats that another node left open', () => this.#closeTurns())
+    this.#beside('ending the tasks that another node left open', () => settleTasks(this.#maySettle))
   }
 
   #beside(what: string, work: () => Promise<void>): void {
     if (this.#besides.has(what)) return
     const done = work()
       .catch((error: unknown) => {
-        if (!this.#isStopped) this.#parts.log.warn({ err: error }, `${what} failed; it is tried again`)
+        if (!this.#isStopped) this.#parts.log.warn({ err: error }, `${what} failed; retrying`)
       })
       .finally(() => this.#besides.delete(what))
     this.#besides.set(what, done)
@@ -130,7 +130,7 @@ export class LeaseKeeper {
     for (let closed = -1; closed !== 0 && this.#maySettle(); turns += closed) {
       closed = await this.#parts.store.closeAbandonedTurns()
     }
-    if (turns > 0) this.#parts.log.info({ turns }, 'chats of a node that is gone have been closed without a charge')
+    if (turns > 0) this.#parts.log.info({ turns }, 'chats of a stopped node were closed without a charge')
   }
 
   async #countQueued(): Promise<void> {

@@ -27,12 +27,12 @@ export async function cancelTask(
     const mayStopWork = catalogue.endpoint(task.endpointId)?.cancel !== 'pending'
     const { outcome } = await stops.cancel({ userId, taskId, error: taskCanceled, mayStopWork })
     if (outcome === 'at-work') {
-      const message = `The agent is at work on this task, and tasks of ${task.endpointId} can be canceled only before that; wait for its end.`
+      const message = `This task is running, and tasks of ${task.endpointId} can be canceled only before they start. Wait for it to end.`
       throw new ErrandError('CONFLICT', message)
     }
     if (outcome === 'too-late') {
       const message =
-        'This task has called one of its connectors or charged an event, so it can no longer be canceled. Wait for its end.'
+        'This task has already called a connector or charged an event, so it can no longer be canceled. Wait for it to end.'
       throw new ErrandError('CONFLICT', message)
     }
   } else if (task.error?.code === taskCanceled.code) {

@@ -81,16 +81,10 @@ export async function createTask(
   runner.assertRoom()
   const { agent, endpoint } = await checkTask(catalogue, { caller, input, ownTick })
   if (timeoutSeconds !== undefined && endpoint.cancel === 'pending') {
-    throw badField(
-      'timeoutSeconds',
-      `Must be left out: tasks of ${endpointId} are not stopped while the agent is at work`,
-    )
+    throw badField('timeoutSeconds', `Must be omitted: tasks of ${endpointId} cannot be stopped while they are running`)
   }
   if (timeoutSeconds !== undefined && timeoutSeconds * 1000 > endpoint.timeoutMs) {
-    throw badField(
-      'timeoutSeconds',
-      `Must be at most ${endpoint.timeoutMs / 1000}, the time that tasks of ${endpointId} have`,
-    )
+    throw badField('timeoutSeconds', `Must be at most ${endpoint.timeoutMs / 1000}, the timeout of ${endpointId}`)
   }
   if (connectorIds) {
     const taker = {
@@ -152,7 +146,10 @@ async function checkedUrl({ store, webhookPrivateHosts }: CreateTaskParts, text:
   const url = checkWebhookUrl(text, { field, privateHosts: webhookPrivateHosts })
   const webhooks = await store.webhooks.list(caller.userId)
   if (webhooks.some((webhook) => webhook.url === null && webhook.disabledAt === null)) return url
-  throw badField(field, 'Needs a webhook whose secret signs for it: POST /api/webhooks with the url null, once')
+  throw badField(
+    field,
+    'Requires a webhook with url null, which signs these requests: create it once with POST /api/webhooks',
+  )
 }
 
 type Repeated = Pick<CreateTaskRequest, 'caller'> & { idempotencyKey: string; bodyHash: () => Promise<string> }
@@ -204,7 +201,7 @@ function refusal(result: Extract<AdmitTaskResult, { outcome: 'refused' }>): Erra
       return new ErrandError('ACCOUNT_BLOCKED', message, { retryAfterSeconds: secondsUntil(result.until, rate.now) })
     }
     case 'connectors-blocked': {
-      const message = `A task of this account failed after it had called a connector. Create tasks without connectorIds, or retry after ${isoTime(result.until)}.`
+      const message = `A task of this account failed after it had called a connector. Create tasks without connectorIds or retry after ${isoTime(result.until)}.`
       return new ErrandError('ACCOUNT_BLOCKED', message, { retryAfterSeconds: secondsUntil(result.until, rate.now) })
     }
     case 'rate':
@@ -226,5 +223,5 @@ function refusal(result: Extract<AdmitTaskResult, { outcome: 'refused' }>): Erra
 }
 
 function idempotencyConflict(): ErrandError {
-  return new ErrandError('CONFLICT', 'This Idempotency-Key was used with another request body.')
+  return new ErrandError('CONFLICT', 'This Idempotency-Key was already used with a different request body.')
 }

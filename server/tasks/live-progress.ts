@@ -84,7 +84,7 @@ export class LiveProgress {
       }
     } catch (error) {
       isKept = false
-      log.warn({ err: error }, 'the progress of tasks cannot be kept; it is tried again')
+      log.warn({ err: error }, 'could not store the progress of tasks; retrying')
     }
     // Tell other nodes to re-read the task when it starts and when progress is saved.
     for (const run of new Set([...unheard, ...(isKept ? changed : [])])) {

@@ -119,7 +119,8 @@ function usageOf(
   const { cost: cap, endpointId, id: taskId, meters } = task
   if (!meters) return undefined
   const { isAsClaimed, usage } = boundUsage(outcome.usage, { prices: meters, cap })
-  if (!isAsClaimed) log.warn({ taskId, endpointId }, 'an agent counted events that cannot be charged; the rest is')
+  if (!isAsClaimed)
+    log.warn({ taskId, endpointId }, 'an agent counted events that cannot be charged; the other events were charged')
   return usage
 }
 
@@ -170,7 +171,7 @@ async function runAgent(parts: RunTaskParts, { live, span, task, stop }: Run): P
     connectors = connectorIds === null ? [] : await access.specsOf(userId, connectorIds)
   } catch (error) {
     log.error({ taskId, err: error }, 'the stored request of a task cannot be read')
-    return { kind: 'interrupted', message: 'The stored request could not be read.' }
+    return { kind: 'interrupted', message: 'The stored request of the task could not be read.' }
   }
   const controller = new AbortController()
   const abort = (outcome: RunOutcome) => controller.abort(outcome)

@@ -12,7 +12,7 @@ const batchShared = 20
 
 const error = {
   code: 'AGENT_INTERRUPTED',
-  message: 'The service stopped while the agent was at work.',
+  message: 'The service stopped while the agent was running.',
   details: '',
 }
 
@@ -46,5 +46,5 @@ export async function settleAbandoned(
     if (failed.length > 0 && (isLast || failed.length === left.length)) throw failed[0]!.reason
     if (isLast) break
   }
-  if (settled > 0) log.info({ tasks: settled }, 'tasks that were interrupted have been settled or queued again')
+  if (settled > 0) log.info({ tasks: settled }, 'interrupted tasks were settled or queued again')
 }

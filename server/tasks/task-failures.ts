@@ -6,6 +6,6 @@ export const taskCanceled: TaskFailure = { code: 'CANCELED', message: 'The task 
 
 export const taskExpired: TaskFailure = {
   code: 'EXPIRED',
-  message: 'No agent had begun the task when its time to begin was over.',
+  message: 'No agent started the task before it expired.',
   details: '',
 }

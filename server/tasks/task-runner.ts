@@ -89,7 +89,7 @@ export class TaskRunner {
 
   assertAccepting(): void {
     if (this.isAccepting) return
-    throw new ErrandError('SERVICE_UNAVAILABLE', 'The service is stopping and takes no new work.', {
+    throw new ErrandError('SERVICE_UNAVAILABLE', 'The service is stopping and accepts no new work.', {
       retryAfterSeconds: 5,
     })
   }
@@ -98,7 +98,7 @@ export class TaskRunner {
   assertRoom(): void {
     const { queuedMax } = this.#options
     if (queuedMax === 0 || this.#queuedCount < queuedMax) return
-    throw new ErrandError('SERVICE_UNAVAILABLE', 'Too many tasks are waiting; nothing was done.', {
+    throw new ErrandError('SERVICE_UNAVAILABLE', 'Too many tasks are queued. Nothing was done; try again later.', {
       retryAfterSeconds: fullRetrySeconds,
     })
   }
@@ -219,7 +219,7 @@ export class TaskRunner {
     const stop = new AbortController()
     this.#count(userId, 1)
     const end = await this.#run(taskId, stop).catch((error: unknown) => {
-      log.error({ taskId, err: error }, 'a task could not be taken up; it is tried again')
+      log.error({ taskId, err: error }, 'a task could not be started; retrying')
       this.#storeFailed()
     })
     this.#count(userId, -1)
@@ -303,7 +303,7 @@ export class TaskRunner {
         if (tasks.length > 0) this.#hasMore = this.#hasMoreForKept = true
         for (const task of tasks) void this.#jobs.add(() => this.#job(task))
       } catch (error) {
-        log.error({ err: error }, 'the queue cannot be read; it is tried again')
+        log.error({ err: error }, 'the queue could not be read; retrying')
         this.#storeFailed()
       }
     }

@@ -25,23 +25,25 @@ export const CreateTaskInput = z.object({
   endpointId: resourceId.describe('Agent endpoint to execute, `<agentId>.<name>`'),
   params: jsonObject.describe('Parameters that the endpoint requires'),
   connectorIds: z.array(resourceId).max(20).optional().describe('Connected services made available to the agent'),
-  maxCostUsd: maxCostUsd.optional().describe('What the task may cost; refused where the price is above it'),
-  quoteId: quoteId.optional().describe('A quote for this endpoint and these params, whose price then holds'),
+  maxCostUsd: maxCostUsd.optional().describe('Maximum cost; the request is rejected if the price is higher'),
+  quoteId: quoteId.optional().describe('A quote for this endpoint and these params; its price applies'),
   expiresInSeconds: z
     .number()
     .int()
     .min(1)
     .max(604_800)
     .optional()
-    .describe('When no agent has begun the task by then, it fails with EXPIRED and is refunded'),
+    .describe('If no agent starts the task within this time, it fails with EXPIRED and is refunded'),
   timeoutSeconds: z
     .number()
     .min(0.1)
     .optional()
-    .describe("How long the agent may take; at most the endpoint's own time, which is the default"),
+    .describe("Maximum run time; at most the endpoint's timeout, which is the default"),
   webhookUrl: webhookUrl
     .optional()
-    .describe('A public https address that is told of the end; signed by the webhook whose `url` is null'),
+    .describe(
+      'Public https URL that is notified when the task ends; signed with the secret of the webhook whose `url` is null',
+    ),
   tags: tagsInput.optional(),
 })
 
@@ -59,29 +61,32 @@ export const GetTaskInput = z.object({
     .min(0)
     .max(60)
     .optional()
-    .describe('Seconds to hold the answer until the task has ended; 0 by default'),
+    .describe('Maximum seconds to wait for the task to end before answering; 0 by default'),
 })
 
 export const CancelTaskInput = z.object({ taskId: resourceId.describe('The id returned when the task was created') })
 
 const payload = z.union([jsonObject, z.string()])
-const payloadUri = z.string().optional().describe('Signed URL of the whole, present only when the field is a preview')
+const payloadUri = z
+  .string()
+  .optional()
+  .describe('Signed URL of the full content, present only if the field is a preview')
 
 export const TaskProgress = z
   .object({
     fraction: z.number().optional().describe('From 0 to 1'),
     message: z.string().optional(),
-    data: z.unknown().optional().describe('Any JSON'),
+    data: z.unknown().optional().describe('Any JSON value'),
     at: isoTimestamp,
   })
   .meta({ id: 'TaskProgress' })
 export type TaskProgress = z.output<typeof TaskProgress>
 
 const refundedUsd = usd.describe(
-  'Returned to the balance: all of the charge if the task failed, the unused part of a metered charge if it completed, else 0.0000',
+  'Amount returned to the balance: the full charge if the task failed, the unused part of a metered charge if it completed, otherwise 0.0000',
 )
 
-const attempt = z.number().int().describe('The run that is under way, or was the last; 0 before the first')
+const attempt = z.number().int().describe('Number of the current or last run; 0 before the first')
 
 export const Task = z
   .object({
@@ -91,10 +96,10 @@ export const Task = z
     endpointId: z.string(),
     status: TaskStatus,
     attempt,
-    progress: TaskProgress.optional().describe('What the agent said last of how far it has come'),
-    request: payload.describe('The submitted params; a preview of the first 1,024 characters when larger than 16 KB'),
+    progress: TaskProgress.optional().describe('Latest progress reported by the agent'),
+    request: payload.describe('The submitted params; a preview of the first 1,024 characters if larger than 16 KB'),
     requestUri: payloadUri,
-    response: payload.nullable().describe('The result when completed; a preview when larger than 16 KB'),
+    response: payload.nullable().describe('The result of a completed task; a preview if larger than 16 KB'),
     responseUri: payloadUri,
     error: z
       .object({ code: z.string(), message: z.string(), details: z.string() })
@@ -103,26 +108,28 @@ export const Task = z
     connectorIds: z
       .array(z.string())
       .optional()
-      .describe('The connected services that it was created with; omitted when there are none'),
+      .describe('Connected services made available to the agent; omitted if there are none'),
     tags: tagsOutput,
     costUsd: usd,
     refundedUsd,
-    maxCostUsd: usd.optional().describe('Of a metered task: what it was charged when it was created'),
+    maxCostUsd: usd.optional().describe('Only for a metered task: the amount charged when it was created'),
     usage: z
       .record(z.string(), z.number().int())
       .optional()
-      .describe('Of a metered task that is completed: how many of each event were charged'),
-    givenBackUsd: usd
-      .optional()
-      .describe('Of a metered task that is completed: the part of its charge that it did not use'),
+      .describe('Only for a completed metered task: number of charged events, by event name'),
+    givenBackUsd: usd.optional().describe('Only for a completed metered task: the unused part of its charge'),
     createdAt: isoTimestamp,
     startedAt: isoTimestamp.optional().describe('Omitted until processing starts'),
     completedAt: isoTimestamp.optional().describe('Omitted until the task has ended'),
-    expiresAt: isoTimestamp.optional().describe('By when an agent must have begun it; omitted without that'),
-    timeoutSeconds: z.number().optional().describe('How long the agent may take, where the request said so'),
+    expiresAt: isoTimestamp
+      .optional()
+      .describe('When the task expires unless an agent has started it; omitted if it does not expire'),
+    timeoutSeconds: z.number().optional().describe('Maximum run time, if the request set one'),
     cancelableUntil: isoTimestamp
       .optional()
-      .describe('When a run first called a connector or charged an event: the task can no longer be canceled'),
+      .describe(
+        'When a run first called a connector or charged an event. Since then, the task can no longer be canceled',
+      ),
   })
   .meta({ id: 'Task' })
 export type Task = z.output<typeof Task>
@@ -152,7 +159,7 @@ export const ListTasksInput = z.object({
   outcome: z
     .enum(taskOutcomes)
     .optional()
-    .describe('Only tasks that ended so; `failed` without those that were canceled or expired'),
+    .describe('Only tasks with this outcome; `failed` excludes canceled and expired tasks'),
   agentId: resourceId.optional().describe('Only tasks of this agent'),
   ...tagFilter,
   ...timeFilter,
@@ -170,7 +177,7 @@ export const TaskListItem = z
     refundedUsd,
     createdAt: isoTimestamp,
     completedAt: isoTimestamp.optional(),
-    errorCode: z.string().optional().describe('Code of the error of a failed task, such as CANCELED'),
+    errorCode: z.string().optional().describe('Error code of a failed task, such as CANCELED'),
   })
   .meta({ id: 'TaskListItem' })
 

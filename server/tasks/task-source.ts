@@ -33,7 +33,7 @@ export function localTasks(parts: SettleParts): TaskSource {
           return await settleAbandoned(parts)
         } catch (error) {
           if (tries === recoveryTriesMax) throw error
-          log.warn({ err: error }, 'interrupted tasks cannot be settled yet; it is tried again')
+          log.warn({ err: error }, 'interrupted tasks could not be settled; retrying')
           await new Promise((resolve) => setTimeout(resolve, recoveryPauseMs))
         }
       }

@@ -68,8 +68,7 @@ export class TaskStops {
         if (taskIds.length < expiredAtOnce || !ended.includes(true)) return
       }
     } catch (error) {
-      if (!this.#isClosed)
-        log.warn({ err: error }, 'tasks that nobody has begun in time could not be ended; it is tried again')
+      if (!this.#isClosed) log.warn({ err: error }, 'expired tasks could not be ended; retrying')
     }
   }
 

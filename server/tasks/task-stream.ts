@@ -138,6 +138,6 @@ export class TaskStream implements AsyncIterable<TaskEvent> {
 }
 
 export function tooManyWait(): ErrandError {
-  const message = `${waitersMax} requests of this account wait for tasks already; follow this one when one of them has ended.`
+  const message = `This account already has ${waitersMax} requests waiting for tasks, the maximum. Retry when one of them has ended.`
   return new ErrandError('RATE_LIMIT_EXCEEDED', message, { isOtherRate: true, retryAfterSeconds: fullRetrySeconds })
 }

@@ -30,14 +30,14 @@ export const tasksRouter = router({
         tags,
         summary: 'Create a task',
         description:
-          'Charges the price of the endpoint and queues one execution. With an `Idempotency-Key` a repeated request gets the first answer and is charged once.',
+          'Charges the price of the endpoint and queues one execution. With an `Idempotency-Key`, a repeated request gets the first response and is charged only once.',
         protect: true,
         successDescription: 'The task was created and charged.',
         errorResponses: {
           400: 'The body or the params are invalid.',
           403: 'The balance, `maxCostUsd` or a limit is lower than the price, the account is blocked, or permission is missing.',
           404: 'The agent endpoint or a connector was not found.',
-          409: 'The Idempotency-Key was used with another body, or the quote was used or has expired.',
+          409: 'The Idempotency-Key was already used with a different body, or the quote is used or expired.',
           413: 'The body is too large.',
           415: 'The body is not JSON.',
           424: 'A connector needs a sign-in.',
@@ -68,7 +68,7 @@ export const tasksRouter = router({
         tags,
         summary: 'Get a task',
         description:
-          'With `wait` the answer is held until the task has ended or that many seconds have passed; beside 200 others of the caller that wait it comes at once.',
+          'With `wait`, the response is delayed until the task has ended or that many seconds have passed. If 200 requests of the caller are already waiting, it is sent immediately.',
         protect: true,
         successDescription: 'The task.',
         errorResponses: {
@@ -101,13 +101,13 @@ export const tasksRouter = router({
         tags,
         summary: 'Cancel a task',
         description:
-          'Ends a task that has not ended: it is `failed` with the code CANCELED, its charge is refunded, and an agent that is at work on it is stopped. One that has ended stays as it is. A task that an agent was at work on counts toward the block of failed tasks.',
+          'The task becomes `failed` with the code CANCELED, its charge is refunded, and a running agent is stopped. A task that has already ended is not changed. Canceling a running task counts as a failed task toward the abuse block.',
         protect: true,
-        successDescription: 'The task, as it is now.',
+        successDescription: 'The current task.',
         errorResponses: {
           400: 'A parameter is invalid.',
           404: 'The task was not found.',
-          409: 'The agent is at work on it, and its endpoint lets tasks be canceled only before that.',
+          409: 'The task is running, and its endpoint allows canceling only before the start; or it has already called a connector or charged an event.',
           413: 'The body is too large.',
           415: 'The body is not JSON.',
         },
@@ -149,7 +149,7 @@ export const tasksRouter = router({
         operationId: 'listTasks',
         tags,
         summary: "List the caller's tasks, newest first",
-        description: 'Without requests and responses, which `getTask` answers one at a time.',
+        description: 'Items omit requests and responses; read those with `getTask`.',
         protect: true,
         successDescription: 'One page of tasks and the total.',
         errorResponses: { 400: 'A parameter is invalid.' },

@@ -200,7 +200,7 @@ function quietly<Result>(work: () => Result): Result | undefined {
   try {
     return work()
   } catch (error) {
-    diag.error('a span could not be made', error)
+    diag.error('a span could not be created', error)
     return undefined
   }
 }

@@ -191,7 +191,7 @@ test('a request may shorten the time of its run, and not lengthen it', async () 
     const refused = await service.post('/api/tasks', { endpointId: 'work.slow', params: {}, timeoutSeconds }, { key })
     expect(refused.body).toMatchObject({
       statusCode: 400,
-      message: 'timeoutSeconds: Must be at most 300, the time that tasks of work.slow have',
+      message: 'timeoutSeconds: Must be at most 300, the timeout of work.slow',
     })
   }
   // Otherwise it could stop an agent that must not be stopped.

@@ -70,9 +70,13 @@ test.each([
 const sent = "The agent's service"
 test.each([
   ['an error line', [{ type: 'error', message: 'No text.' }], 'No text.'],
-  ['an unknown event', [{ type: 'charge', event: 'word' }], 'charge: the event must be one of those that'],
+  ['an unknown event', [{ type: 'charge', event: 'word' }], 'charge: the endpoint has no price for this event'],
   ['a negative count', [{ type: 'charge', event: 'page', count: -1 }], 'charge: the count must be a whole number'],
-  ['an unknown type', [{ type: 'delta', delta: 'x' }], `${sent} sent a line of type "delta"; the type must be progress,`],
+  [
+    'an unknown type',
+    [{ type: 'delta', delta: 'x' }],
+    `${sent} sent a line of type "delta"; the type must be progress,`,
+  ],
   ['a line without a type', [{}], `${sent} sent a line of type none; the type must be`],
   ['no result', [{ type: 'progress' }], `${sent} ended its response without a result line.`],
   ['nothing', [], `${sent} ended its response without a result line.`],

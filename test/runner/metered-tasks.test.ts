@@ -87,7 +87,7 @@ test('what is no charge throws and charges nothing: an unknown event, a negative
     ['page', 1],
   ]
   const task = await service.runTask(key, 'tell.pages', { charges })
-  const unknown = 'charge: the event must be one of those that the endpoint has a price for: page, figure'
+  const unknown = 'charge: the endpoint has no price for this event; it must be one of page, figure'
   const broken = 'charge: the count must be a whole number, 0 or more'
   expect(task.response.charged).toEqual([unknown, unknown, broken, broken, 1])
   expect(task).toMatchObject({ usage: { page: 1 }, costUsd: '0.0020', givenBackUsd: '0.0980' })
