@@ -52,7 +52,7 @@ export function turnRefusal(result: Extract<OpenTurnResult, { outcome: 'refused'
 export function keyUsed(): ErrandError {
   return new ErrandError(
     'CONFLICT',
-    'This Idempotency-Key was used; look the reply up among the messages of its session.',
+    'This Idempotency-Key has already been used. Look up the reply in the messages of its session.',
   )
 }
 
@@ -62,10 +62,13 @@ export function clientLeft(): ErrandError {
 }
 
 export function lineFull(): ErrandError {
-  const message = `${lineMax} chats of this account wait for its balance already; send the message again when one has begun.`
+  const message = `This account already has ${lineMax} chats waiting for balance, the maximum. Send the message again when one has started.`
   return new ErrandError('RATE_LIMIT_EXCEEDED', message, { isOtherRate: true, retryAfterSeconds: lineRetrySeconds })
 }
 
 export function busy(): ErrandError {
-  return new ErrandError('SESSION_BUSY', 'Another message of this session is being answered.')
+  return new ErrandError(
+    'SESSION_BUSY',
+    'Another message of this session is being answered. Wait for its reply to end.',
+  )
 }

@@ -74,9 +74,9 @@ export const chatRouter = router({
         tags: ['Sessions'],
         summary: 'Stop a reply',
         description:
-          'Ends a reply that is being written, as when its reader leaves: what was used is charged, and its stream ends with an `error` event that says so. A reply that is over already is left as it is.',
+          'Stops a reply in progress. What was used is charged, and the stream ends with an `error` event that says so. A finished reply is not changed.',
         protect: true,
-        successDescription: 'Whether the reply is being stopped.',
+        successDescription: 'Whether the request stops the reply.',
         errorResponses: {
           400: 'The id is malformed.',
           404: 'The turn was not found.',

@@ -13,14 +13,19 @@ export const Filename = z
   .string()
   .regex(
     filename,
-    'Must be 1 to 200 characters, without slashes, control characters or characters that change the direction of text',
+    'Must be 1 to 200 characters, without slashes, control characters or characters that change the text direction',
   )
 
 const FilePart = z.object({
   type: z.literal('file'),
-  mediaType: z.string().min(1).max(200).optional().describe('One that the agent takes; with `data` it must be given'),
-  data: z.string().min(1).optional().describe('The file in base64; this or `payloadId`'),
-  payloadId: resourceId.optional().describe("A file of an earlier message of the caller's, by its id there"),
+  mediaType: z
+    .string()
+    .min(1)
+    .max(200)
+    .optional()
+    .describe('A media type that the agent accepts; required with `data`'),
+  data: z.string().min(1).optional().describe('The file in base64; send either this or `payloadId`'),
+  payloadId: resourceId.optional().describe("Id of a file from one of the caller's earlier messages"),
   filename: Filename.meta({ pattern: undefined, minLength: 1, maxLength: 200 }).optional(),
 })
 export type FilePart = z.output<typeof FilePart>
@@ -33,36 +38,40 @@ const ChatMessagePart = z.discriminatedUnion(
 
 const message = z.union(
   [z.string().min(1), z.array(ChatMessagePart).min(1).max(messagePartsMax)],
-  'Must be a text, or a list of parts',
+  'Must be a string or an array of parts',
 )
 
 export const ChatInput = z.object({
   sessionId: resourceId.describe('An active session of the caller'),
-  message: message.describe("The user's message: a text, or parts of it with at most 10 files"),
+  message: message.describe("The user's message: a string or an array of parts with at most 10 files"),
   params: z
     .object({
       temperature: z.number().min(0).max(2).optional(),
-      maxTokens: z.number().int().min(1).optional().describe("At most the agent's own limit"),
+      maxTokens: z.number().int().min(1).optional().describe("At most the agent's `maxOutputTokens`"),
     })
     .optional()
     .describe('Parameters of the agent'),
-  maxCostUsd: maxCostUsd.optional().describe('The reply ends where it would cost more'),
+  maxCostUsd: maxCostUsd.optional().describe('Maximum cost; the reply stops before it would cost more'),
   onDisconnect: z
     .enum(['stop', 'continue'])
     .optional()
     .describe(
-      'What becomes of the reply when its last reader leaves: it is stopped (the default), or goes on and can be read again',
+      'What happens when the last reader of the reply disconnects: `stop` (the default), or `continue`, after which the reply can still be read',
     ),
-  quoteId: quoteId.optional().describe('A quote for this message, whose rates then hold'),
+  quoteId: quoteId.optional().describe('A quote for this message; its rates apply'),
 })
 
 const timestamp = isoTimestamp
-const seq = z.number().int().min(1).describe('The number of the event in its reply, from 1')
+const seq = z.number().int().min(1).describe('Sequence number of the event in the reply, starting at 1')
 
 export const ChatUsage = z
   .object({
     promptTokens: z.number().int(),
-    cachedPromptTokens: z.number().int().optional().describe('The part of them that the provider had cached, if any'),
+    cachedPromptTokens: z
+      .number()
+      .int()
+      .optional()
+      .describe('The part of `promptTokens` that the provider had cached, if any'),
     completionTokens: z.number().int().describe('Includes reasoning tokens'),
     totalTokens: z.number().int(),
     reasoningTokens: z.number().int(),
@@ -96,18 +105,18 @@ export const ChatEvent = z
       finishReason: z
         .enum(finishReasons)
         .optional()
-        .describe('`length` if the reply was cut off, by a limit of tokens or of steps; absent from older replies'),
+        .describe('`length` if the reply was cut off by a limit on tokens or steps; omitted for older replies'),
     }),
     z.object({
       type: z.literal('error'),
       timestamp,
       seq: seq.optional(),
       error: z.object({ code: z.string(), message: z.string() }),
-      message: z.string().optional().describe('Of a refusal, which also has its status'),
+      message: z.string().optional().describe('Only if the chat was rejected; `statusCode` is then the status'),
       statusCode: z.number().int().optional(),
-      code: z.string().optional().describe('The code of the refusal, as in the body of any error'),
-      costUsd: usd.optional().describe('What was charged for a reply that ended after its start'),
-      stopped: z.literal(true).optional().describe('Of a reply that its user stopped'),
+      code: z.string().optional().describe('Only if the chat was rejected: the code as in any error body'),
+      costUsd: usd.optional().describe('Amount charged for a reply that failed or stopped after it started'),
+      stopped: z.literal(true).optional().describe('Set if the user stopped the reply'),
     }),
   ])
   .meta({ id: 'ChatEvent' })
@@ -121,7 +130,7 @@ export const TurnEventsInput = z.object({
     .min(0)
     .max(1_000_000_000)
     .default(0)
-    .describe('The seq of the last event that was read; the answer begins with the next one'),
+    .describe('`seq` of the last event already read; the response starts with the next one'),
 })
 
 export const SessionStreamInput = z.object({ sessionId: resourceId.describe('A session of the caller') })
@@ -130,5 +139,5 @@ export const StopTurnInput = z.object({ turnId: resourceId.describe('The Errand-
 
 export const StopTurnOutput = z.object({
   turnId: z.string(),
-  stopped: z.boolean().describe('False when the reply was over already; its stream and its receipt say how it ended'),
+  stopped: z.boolean().describe('False if the reply had already ended; its stream and its receipt show how'),
 })

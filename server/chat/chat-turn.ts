@@ -126,7 +126,7 @@ export class ChatTurn {
       step: chatHold(chatUse({ completionTokens: holdStepTokens }), rates),
       isOver: () => this.#isOver,
       onFault: (error) => {
-        parts.log.error({ err: error, turnId: this.turnId }, 'the hold of a chat could not grow')
+        parts.log.error({ err: error, turnId: this.turnId }, 'the hold of a chat could not be increased')
         this.stop('fault')
       },
     })
@@ -316,7 +316,7 @@ export class ChatTurn {
     const told = this.#settle(judgement).then((settled) =>
       this.#tell(settled === 'closed' ? this.#closed(judgement) : judgement, { outcome, settled }),
     )
-    const message = 'The chat could not be settled yet.'
+    const message = 'The chat could not be charged in time. Check the transactions of the session.'
     const seq = this.#seq + 1
     return await toldInTime(told, () =>
       failureLine({ seq, code: 'INTERNAL_ERROR', message, at: this.#parts.clock.now() }),

@@ -91,10 +91,10 @@ export function checkSize(
   { files, params, text }: MessageDraft & Pick<Input, 'params'>,
 ): void {
   if (jsonBytes(text) > messageTextBytesMax) {
-    throw badField('message', `Is longer than the ${messageTextBytesMax} bytes of JSON that a message may have`)
+    throw badField('message', `Must be at most ${messageTextBytesMax} bytes of JSON`)
   }
   if (roughTokens(text) + files.tokens > contextTokens) {
-    throw badField('message', `Is longer than the ${contextTokens} tokens that this agent takes`)
+    throw badField('message', `Is longer than the ${contextTokens} tokens this agent accepts`)
   }
   if (params?.maxTokens !== undefined && params.maxTokens > maxOutputTokens) {
     throw badField('params.maxTokens', `Must be at most ${maxOutputTokens}`)
@@ -111,7 +111,7 @@ export function checkEarlier(
   { draft, earlier }: { draft: MessageDraft; earlier: readonly EarlierDraft[] },
 ): void {
   if (earlier.length === 0 || earlierTokens(earlier) + tokensOf(draft) <= contextTokens) return
-  throw badField('messages', `Are longer than the ${contextTokens} tokens that this agent takes`)
+  throw badField('messages', `Are longer than the ${contextTokens} tokens this agent accepts`)
 }
 
 export function modelParams(setting: MessageSetting | undefined) {

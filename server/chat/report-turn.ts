@@ -33,7 +33,7 @@ export function reportTurn({ log, meter }: { log: Logger; meter: Meter }, turn: 
   if (span) endChatSpan(span, { end, code, completionTokens, promptTokens, toolCalls, cost: charged })
   if (writtenOff > 0) {
     const fields = { requestId, turnId, sessionId, userId, agentId, writtenOffUsd: formatUsd(writtenOff) }
-    log.warn(fields, 'a part of the cost of a chat is written off, as neither the balance nor its caps allowed it')
+    log.warn(fields, 'part of the cost of a chat was written off because it exceeded the balance or a cap')
   }
   const isFailure = end === 'failed'
   if (!isFailure && !isDebug(log)) return

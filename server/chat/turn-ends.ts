@@ -45,27 +45,30 @@ type TurnEnd = { code: TurnEndCode; message: string; stopped?: true }
 export function describeEnd(cause: StopCause | undefined, outcome: RunOutcome): TurnEnd {
   switch (cause) {
     case 'fault':
-      return { code: 'INTERNAL_ERROR', message: 'The service failed. Nothing was charged; send the message again.' }
+      return {
+        code: 'INTERNAL_ERROR',
+        message: 'An internal error stopped the reply. Nothing was charged; send the message again.',
+      }
     case 'balance':
       return { code: 'INSUFFICIENT_BALANCE', message: 'The balance does not cover more of this reply.' }
     case 'budget':
-      return { code: 'BUDGET_REACHED', message: 'The chat or its session may not cost more than its maxCostUsd.' }
+      return { code: 'BUDGET_REACHED', message: 'The reply reached the maxCostUsd of the chat or its session.' }
     case 'limit':
       return {
         code: 'LIMIT_REACHED',
-        message: 'More of this reply would be beyond what this API key, this token or your plan may spend.',
+        message: 'The reply reached the spending limit of this API key, this token or your plan.',
       }
     case 'timeout':
-      return { code: 'AGENT_TIMEOUT', message: 'The reply took longer than a chat may.' }
+      return { code: 'AGENT_TIMEOUT', message: 'The reply took longer than the maximum time for a chat.' }
     case 'memory':
       return {
         code: 'AGENT_INTERRUPTED',
-        message: 'The service has no memory left for a longer reply. Try again later.',
+        message: 'The service ran out of memory for replies. Try again later.',
       }
     case 'deleted':
       return { code: 'AGENT_INTERRUPTED', message: 'The session was deleted.' }
     case 'disconnect':
-      return { code: 'AGENT_INTERRUPTED', message: 'The client left.' }
+      return { code: 'AGENT_INTERRUPTED', message: 'The client disconnected.' }
     case 'stopped':
       return { code: 'AGENT_INTERRUPTED', message: 'The reply was stopped.', stopped: true }
     case 'drain':

@@ -8,13 +8,13 @@ export const connectorIdsKey = 'connectorIds'
 export const ConnectorIds = z
   .array(resourceId)
   .max(20)
-  .describe('Connected services that the agent may use; kept in the metadata, where an update can change them')
+  .describe('Connected services that the agent can use; stored in the metadata, where an update can change them')
 
 /** Returns the connector ids in the metadata, or none. Throws 400 if the value is not a list of ids. */
 export function connectorIdsOf(metadata: Readonly<Record<string, unknown>>): string[] {
   const value = Object.hasOwn(metadata, connectorIdsKey) ? metadata[connectorIdsKey] : null
   if (value === null) return []
   const parsed = ConnectorIds.safeParse(value)
-  if (!parsed.success) throw badField(`metadata.${connectorIdsKey}`, 'Must be a list of at most 20 ids of connectors')
+  if (!parsed.success) throw badField(`metadata.${connectorIdsKey}`, 'Must be an array of at most 20 connector ids')
   return parsed.data
 }

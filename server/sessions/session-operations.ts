@@ -67,7 +67,7 @@ export async function createSession(
   const agent = catalogue.agent(agentId)
   if (!agent || !isVisibleTo(agent, caller.email)) throw new ErrandError('NOT_FOUND', 'Agent not found')
   requireAgent(caller, agentId)
-  if (!agent.chat) throw badField('agentId', 'This agent does not converse; run its endpoints as tasks')
+  if (!agent.chat) throw badField('agentId', 'This agent does not support chat; run its endpoints as tasks')
   const of = {
     taker: chatTaker(agentId, agent),
     path: input.connectorIds ? connectorIdsKey : `metadata.${connectorIdsKey}`,
@@ -93,7 +93,7 @@ export async function createSession(
 function withConnectors({ connectorIds, metadata = {} }: z.output<typeof CreateSessionInput>): Record<string, unknown> {
   if (!connectorIds) return metadata
   if (Object.hasOwn(metadata, connectorIdsKey)) {
-    throw badField(connectorIdsKey, 'Must be given once: it is in the metadata too')
+    throw badField(connectorIdsKey, 'Must be sent only once: it is also in metadata')
   }
   return { ...metadata, [connectorIdsKey]: connectorIds }
 }
@@ -122,16 +122,19 @@ function createRefusal(reason: CreateRefusal): ErrandError {
     case 'idempotency-conflict':
       return keyUsed()
     case 'too-many':
-      return new ErrandError('CONFLICT', `An account has at most ${sessionsMax} sessions; delete some first.`)
+      return new ErrandError(
+        'CONFLICT',
+        `This account already has ${sessionsMax} sessions, the maximum. Delete some first.`,
+      )
     case 'too-many-empty':
       return new ErrandError(
         'CONFLICT',
-        `An account has at most ${emptySessionsMax} sessions without a message; chat in them, or delete some first.`,
+        `This account already has ${emptySessionsMax} sessions without messages, the maximum. Use or delete some first.`,
       )
     case 'too-many-keyed':
       return new ErrandError(
         'CONFLICT',
-        `An account makes at most ${keyedSessionsMax} sessions with an Idempotency-Key in 24 hours.`,
+        `This account already created ${keyedSessionsMax} sessions with an Idempotency-Key in the last 24 hours, the maximum.`,
       )
     default:
       return unreachable(reason)
@@ -139,7 +142,7 @@ function createRefusal(reason: CreateRefusal): ErrandError {
 }
 
 function keyUsed(): ErrandError {
-  return new ErrandError('CONFLICT', 'This Idempotency-Key was used for another session.')
+  return new ErrandError('CONFLICT', 'This Idempotency-Key was already used for a different session.')
 }
 
 export async function getSession(store: Store, of: { userId: string; sessionId: string }): Promise<Session> {
@@ -212,7 +215,7 @@ export async function deleteSession(
     if (deleted.outcome === 'unknown') throw sessionNotFound()
     await chats.stopSession(of)
   }
-  throw new ErrandError('SERVICE_UNAVAILABLE', 'The chat in this session could not be settled yet; try again.', {
+  throw new ErrandError('SERVICE_UNAVAILABLE', 'The chat in this session is still being settled. Try again.', {
     retryAfterSeconds: 5,
   })
 }
@@ -228,9 +231,9 @@ export function sessionRefusal(reason: 'unknown' | 'expired' | 'completed'): Err
     case 'unknown':
       return sessionNotFound()
     case 'expired':
-      return new ErrandError('SESSION_EXPIRED', 'The session has expired; create a new one.')
+      return new ErrandError('SESSION_EXPIRED', 'The session has expired. Create a new one.')
     case 'completed':
-      return new ErrandError('SESSION_COMPLETED', 'The session is completed; create a new one.')
+      return new ErrandError('SESSION_COMPLETED', 'The session is completed. Create a new one.')
     default:
       return unreachable(reason)
   }
@@ -278,7 +281,7 @@ function toSession({ createdAt, maxCost, spent, tags, updatedAt, ...session }: S
 }
 
 function capTooLow(least: Units): ErrandError {
-  const message = `maxCostUsd must be at least ${formatUsd(least)}, which the session has spent or its open chat holds.`
+  const message = `maxCostUsd must be at least ${formatUsd(least)}, the amount that the session has spent and its chat in progress holds.`
   return new ErrandError('CONFLICT', message)
 }
 

@@ -22,14 +22,14 @@ import { messageRoles, sessionStatuses } from '../store/records.ts'
 
 const SessionStatus = z.enum(sessionStatuses)
 const sessionId = resourceId.describe('The id returned when the session was created')
-const metadata = jsonObject.describe('Free-form data of the caller, at most 16 KB as JSON')
+const metadata = jsonObject.describe('Free-form caller data, at most 16 KB of JSON')
 
 export const CreateSessionInput = z.object({
-  agentId: resourceId.describe('Agent that the session converses with'),
+  agentId: resourceId.describe('Agent of the session'),
   metadata: metadata.optional(),
   tags: tagsInput.optional(),
   connectorIds: ConnectorIds.optional(),
-  maxCostUsd: maxCostUsd.optional().describe('What all chats of the session may cost together'),
+  maxCostUsd: maxCostUsd.optional().describe("Maximum total cost of the session's chats"),
 })
 
 export const CreateSessionOutput = z.object({
@@ -50,8 +50,8 @@ export const Session = z
     metadata: jsonObject,
     tags: tagsOutput,
     messageCount: z.number().int().describe("The user's messages and the replies"),
-    maxCostUsd: usd.optional().describe('What all its chats may cost together; omitted without a cap'),
-    spentUsd: usd.describe('What its chats were charged'),
+    maxCostUsd: usd.optional().describe("Maximum total cost of the session's chats; omitted if there is no cap"),
+    spentUsd: usd.describe("Total charged for the session's chats"),
     createdAt: isoTimestamp,
     updatedAt: isoTimestamp,
   })
@@ -60,7 +60,7 @@ export type Session = z.output<typeof Session>
 
 export const ListSessionsInput = z.object({
   status: SessionStatus.optional().describe('Only sessions in this state'),
-  agentId: resourceId.optional().describe('Only sessions with this agent'),
+  agentId: resourceId.optional().describe('Only sessions of this agent'),
   ...tagFilter,
   ...timeFilter,
   ...cursorInput,
@@ -85,16 +85,16 @@ export const UpdateSessionInput = z
     status: z
       .enum(['active', 'completed'])
       .optional()
-      .describe('`completed` ends the session for good; `active` changes nothing'),
+      .describe('`completed` ends the session permanently; `active` changes nothing'),
     metadata: metadata.optional().describe('Merged key by key; null removes a key'),
     tags: tagChanges.optional(),
     maxCostUsd: maxCostUsd
       .nullable()
       .optional()
-      .describe('No less than what its chats were charged and the one under way holds; null removes the cap'),
+      .describe('At least the amount charged so far plus the amount held for a chat in progress; null removes the cap'),
   })
   .refine(({ sessionId: _, ...changes }) => Object.values(changes).some((change) => change !== undefined), {
-    message: 'Give a status, metadata, tags or maxCostUsd',
+    message: 'Send at least one of status, metadata, tags and maxCostUsd',
   })
 
 const MessagePart = z
@@ -102,11 +102,11 @@ const MessagePart = z
     z.object({ type: z.literal('text'), text: z.string() }),
     z.object({
       type: z.literal('file'),
-      payloadId: z.string().describe('For a file part of a later message'),
+      payloadId: z.string().describe('Id to reuse the file in a later message'),
       mediaType: z.string(),
       filename: z.string().optional(),
       bytes: z.number().int(),
-      url: z.string().describe('Downloads the file for an hour, for whoever has it'),
+      url: z.string().describe('Download URL, valid for an hour without authentication'),
     }),
   ])
   .meta({ id: 'MessagePart' })
@@ -115,26 +115,34 @@ const Message = z
   .object({
     id: z.string(),
     role: z.enum(messageRoles),
-    content: z.string().describe('Of a message in parts its texts, joined by line breaks'),
-    parts: z.array(MessagePart).optional().describe('Of a message that was sent in parts'),
+    content: z.string().describe('The text; for a message in parts, their text joined by line breaks'),
+    parts: z.array(MessagePart).optional().describe('Only for a message sent in parts'),
     toolCalls: z
       .array(
         z.object({
           id: z.string(),
           name: z.string(),
           arguments: jsonObject,
-          argumentsBytes: z.number().int().optional().describe('Of arguments of which only a `preview` is kept'),
-          output: jsonObject.nullable().describe('Null when the reply was cut off before the result'),
-          outputBytes: z.number().int().optional().describe('Of an output of which only a `preview` is kept'),
+          argumentsBytes: z
+            .number()
+            .int()
+            .optional()
+            .describe('Original size, if only a `preview` of the arguments is stored'),
+          output: jsonObject.nullable().describe('Null if the reply was cut off before the result'),
+          outputBytes: z
+            .number()
+            .int()
+            .optional()
+            .describe('Original size, if only a `preview` of the output is stored'),
         }),
       )
       .optional()
-      .describe('Of a reply that called tools; at most 256 KB are kept'),
+      .describe('Only for a reply that called tools; at most 256 KB are stored'),
     truncated: z
       .boolean()
       .optional()
-      .describe('True for a reply that was cut off, or is longer than the 1 MB that are kept'),
-    turnId: z.string().describe('The chat that it belongs to, as its transaction names it'),
+      .describe('True if the reply was cut off or exceeded 1 MB, of which the rest is not stored'),
+    turnId: z.string().describe('The chat of the message; its transaction has the same `turnId`'),
     createdAt: isoTimestamp,
   })
   .meta({ id: 'Message' })

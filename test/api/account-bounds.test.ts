@@ -51,7 +51,7 @@ test('an account has so many sessions without a message, until one is used, dele
   clock.advance(1)
   await addSessions(service, { userId, activeAt: clock.now(), count: emptySessionsMax - 4 })
   expect(await refusalOf(service, key)).toBe(
-    'An account has at most 10000 sessions without a message; chat in them, or delete some first.',
+    'This account already has 10000 sessions without messages, the maximum. Use or delete some first.',
   )
   expect((await service.post('/api/chat', { sessionId: first, message: 'hello' }, { key })).status).toBe(200)
   const another = await make()
@@ -96,7 +96,7 @@ test('an account has so many sessions in all, which are counted and not read', a
   expect((await service.get('/api/sessions?limit=1', key)).body.total).toBe(sessionsMax)
   expect((await service.get('/api/sessions?status=completed', key)).body.total).toBe(2)
   expect((await service.get('/api/sessions?status=expired&agentId=two', key)).body.total).toBe(sessionsMax - 3)
-  expect(await refusalOf(service, key)).toBe('An account has at most 50000 sessions; delete some first.')
+  expect(await refusalOf(service, key)).toBe('This account already has 50000 sessions, the maximum. Delete some first.')
   await service.request('DELETE', `/api/sessions/${sessionId}`, { key })
   expect((await service.post('/api/sessions', { agentId: 'one' }, { key })).status).toBe(200)
   await service.stop()
@@ -115,7 +115,7 @@ test('an account makes so many sessions with an Idempotency-Key in a day, and ot
   )
   const headers = { 'Idempotency-Key': 'one-more' }
   expect(await refusalOf(service, key, headers)).toBe(
-    'An account makes at most 20000 sessions with an Idempotency-Key in 24 hours.',
+    'This account already created 20000 sessions with an Idempotency-Key in the last 24 hours, the maximum.',
   )
   expect((await service.post('/api/sessions', { agentId: 'one' }, { key })).status).toBe(200)
   clock.advance(dayMs)

@@ -142,7 +142,7 @@ test.each([
 test.each(['', '"unknown":1', '"userId":"user_1","agentId":"two"', '"Status":"completed"', '"messageCount":5'])(
   '400 for an update that says nothing to change: {%s}',
   async (fields) => {
-    await expectUpdateRefused({ status: 400, field: '', message: /status, metadata, tags or maxCostUsd/ }, fields)
+    await expectUpdateRefused({ status: 400, field: '', message: /status, metadata, tags and maxCostUsd/ }, fields)
   },
 )
 

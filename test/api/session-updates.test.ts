@@ -7,13 +7,13 @@ const config = sessionAgents
 const dayMs = 24 * 3_600_000
 const expired = {
   error: 'Session expired',
-  message: 'The session has expired; create a new one.',
+  message: 'The session has expired. Create a new one.',
   statusCode: 410,
   code: 'SESSION_EXPIRED',
 }
 const completed = {
   error: 'Conflict',
-  message: 'The session is completed; create a new one.',
+  message: 'The session is completed. Create a new one.',
   statusCode: 409,
   code: 'SESSION_COMPLETED',
 }

@@ -253,7 +253,7 @@ test('what the agent does not take, what is not what it says and what is too lar
     [[{ ...html, mediaType: 'nonsense' }], 'message[0].mediaType', /media type/],
     [[{ ...html, payloadId: 'pay_1' }], 'message[0]', /either/],
     [[{ type: 'file', mediaType: 'text/plain' }], 'message[0]', /either/],
-    [[{ type: 'file', data: html.data }], 'message[0].mediaType', /given/],
+    [[{ type: 'file', data: html.data }], 'message[0].mediaType', /required/],
     [[{ ...html, filename: '../x' }], 'message[0].filename', /slashes/],
     ...[...'\u202A\u202E\u2066\u2069\u2028\u2029'].map((char): [unknown, string, RegExp] => [
       [{ ...html, filename: `invoice_${char}fdp.exe` }],
@@ -263,10 +263,10 @@ test('what the agent does not take, what is not what it says and what is too lar
     [[{ type: 'image', url: 'x' }], 'message[0].type', /"text" or "file"/],
     [[{ type: 'text' }], 'message[0].text', /./],
     [[], 'message', /./],
-    [7, 'message', /a text, or a list/],
+    [7, 'message', /a string or an array/],
   ]
   for (const [message, path, words] of cases) expect(await refused(talker, message, path)).toMatch(words)
-  expect(await refused(blind, [filePartOf(png())], 'message[0].mediaType')).toMatch(/takes no files/)
+  expect(await refused(blind, [filePartOf(png())], 'message[0].mediaType')).toMatch(/accepts no files/)
   expect(provider.requests).toEqual([])
   // Agents without file support receive text-only parts as a string.
   provider.play(reply({ text: ['Hm.'] }))

@@ -52,7 +52,7 @@ test('beyond the line a chat is refused at once, in words and without a trace', 
   const refused = await late.open('x'.repeat(4000))
   expect([refused.status, refused.headers['retry-after']]).toEqual([429, '5'])
   expect((await refused.all())[0]).toMatchObject({
-    error: { code: 'RATE_LIMIT_EXCEEDED', message: expect.stringMatching(/^20 chats of this account wait/) },
+    error: { code: 'RATE_LIMIT_EXCEEDED', message: expect.stringMatching(/20 chats waiting for balance/) },
   })
   expect(await late.state()).toEqual(before)
   const other = await Talker.create(service)

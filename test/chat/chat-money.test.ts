@@ -155,7 +155,10 @@ test('a reply that is settled late is reported when it is: what of it is written
   const writtenOff = () => lines.map((line) => JSON.parse(line)).filter(({ writtenOffUsd }) => writtenOffUsd)
   const reader = await talker.do({ do: 'text', delta: 'x' }, report)
   const end = expectOneEnd(await reader.all(), 'error')
-  expect(end.error).toEqual({ code: 'INTERNAL_ERROR', message: 'The chat could not be settled yet.' })
+  expect(end.error).toEqual({
+    code: 'INTERNAL_ERROR',
+    message: 'The chat could not be charged in time. Check the transactions of the session.',
+  })
   expect(end).not.toHaveProperty('costUsd')
   const { userId } = talker.person
   const runs = 'errand_runs_total{kind="chat",end="truncated",agent="talk"}'

@@ -116,7 +116,7 @@ test('without it a reply ends with its last reader, not with its first, and whoe
   const [charge] = await talker.charges()
   expect(expectOneEnd(await later.all(), 'error')).toMatchObject({
     seq: 2,
-    error: { code: 'AGENT_INTERRUPTED', message: 'The client left.' },
+    error: { code: 'AGENT_INTERRUPTED', message: 'The client disconnected.' },
     costUsd: charge.amountUsd.replace('-', ''),
   })
   await service.stop()
@@ -162,7 +162,7 @@ test("a number ahead is 400, a turn of others or of nobody 404, and so is a sess
   const turnId = turnOf(reader)
   expect(await answerTo(talker, turnId, { after: 3 })).toEqual([
     400,
-    'after: Must be at most 2, the number of the last event',
+    'after: Must be at most 2, the seq of the last event',
   ])
   for (const after of ['-1', '1.5', 'x', '1&after=2', '']) {
     expect((await answerTo(talker, turnId, { after }))[0]).toBe(400)

@@ -275,7 +275,7 @@ test('with onDisconnect stop a page that goes away ends its reply', async () => 
   connections.abort()
   connections = new AbortController()
   await talker.settled()
-  await expect.poll(() => chat.error?.message, soon).toBe('The client left.')
+  await expect.poll(() => chat.error?.message, soon).toBe('The client disconnected.')
   await close()
 })
 

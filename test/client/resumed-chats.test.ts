@@ -134,7 +134,7 @@ test('a reply that is stopped by its turn ends for whoever reads it, and one tha
   const cut = createClient({ baseUrl: service.url, apiKey: key, fetch: cutting(60, /POST/).fetch })
   const events = await collect(cut.chat.stream({ sessionId, message, onDisconnect: 'stop' }))
   const [charge] = (await client.transactions.list({ type: 'chat_charge' })).transactions
-  expect(events.at(-1)).toMatchObject({ type: 'error', error: { message: 'The client left.' } })
+  expect(events.at(-1)).toMatchObject({ type: 'error', error: { message: 'The client disconnected.' } })
   expect(`-${(events.at(-1) as { costUsd: string }).costUsd}`).toBe(charge?.amountUsd)
   await service.stop()
 })

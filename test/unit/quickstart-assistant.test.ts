@@ -173,7 +173,7 @@ test('messages of all kinds end in a reply', async () => {
 
 test('a signal that fires ends the reply with its reason', async () => {
   const stop = new AbortController()
-  const reason = new Error('The client left.')
+  const reason = new Error('The client disconnected.')
   const read = async () => {
     const parts = openRun({ message: weather.repeat(20) }, stop.signal)
     for await (const part of parts) if (part.type === 'tool-call') stop.abort(reason)

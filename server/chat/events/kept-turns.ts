@@ -112,7 +112,7 @@ export class KeptTurns {
     const { lastSeq } = feed.ring
     if (after === lastSeq && feed.isComplete) return undefined
     if (after + 1 < feed.ring.firstSeq) throw eventsGone()
-    if (after > lastSeq) throw badField('after', `Must be at most ${lastSeq}, the number of the last event`)
+    if (after > lastSeq) throw badField('after', `Must be at most ${lastSeq}, the seq of the last event`)
     return feed.read(after)
   }
 
@@ -184,7 +184,7 @@ export class KeptTurns {
         if (isComplete && seq === ring.lastSeq) this.#written.delete(held)
       }
     } catch (error) {
-      this.#log.error({ err: error }, 'events of chats could not be kept; trying again')
+      this.#log.error({ err: error }, 'could not store events of chats; retrying')
     }
     for (const { isFollowed } of this.#written) this.#soon(isFollowed ? followedWriteMs : writeMs)
   }

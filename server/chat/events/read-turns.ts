@@ -129,6 +129,6 @@ function assertReached({ token }: Pick<Caller, 'token'>, sessionId: string): voi
 }
 
 function tooManyReaders(): ErrandError {
-  const message = `${readersMax} requests of this account read chats already; read this one when one of them has ended.`
+  const message = `This account already has ${readersMax} requests reading chats, the maximum. Retry when one of them has ended.`
   return new ErrandError('RATE_LIMIT_EXCEEDED', message, { isOtherRate: true, retryAfterSeconds: fullRetrySeconds })
 }

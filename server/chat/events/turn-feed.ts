@@ -168,6 +168,7 @@ class FeedReader implements TurnReader {
 }
 
 export function eventsGone(): ErrandError {
-  const message = "These events are no longer kept; read the session's messages, and the transactions of the turn."
+  const message =
+    "These events are no longer stored. Read the session's messages and the transactions of the turn instead."
   return new ErrandError('EVENTS_EXPIRED', message)
 }

@@ -78,7 +78,7 @@ export async function readMessage(
   if (texts.length === message.length) return { text, parts: null, files: sumTokens([]) }
   const { left, path } = of
   if (message.length - texts.length > messageFilesMax) {
-    throw badField(path, `Has more than the ${messageFilesMax} files that a message may have`)
+    throw badField(path, `Must have at most ${messageFilesMax} files`)
   }
   const draft: DraftPart[] = []
   const files: DraftFile[] = []
@@ -87,11 +87,11 @@ export async function readMessage(
       draft.push(part)
       continue
     }
-    if (--left.files < 0) throw badField(path, `Has more than the ${requestFilesMax} files that all messages may have`)
+    if (--left.files < 0) throw badField(path, `Must have at most ${requestFilesMax} files in all messages together`)
     const file = await readFile(part, { ...of, path: `${path}[${index}]` }, parts)
     left.bytes -= file.bytes
     if (left.bytes < 0) {
-      throw badField(path, `Its files have more than the ${parts.limits.messageFileBytesMax} bytes allowed together`)
+      throw badField(path, `Its files must have at most ${parts.limits.messageFileBytesMax} bytes in total`)
     }
     files.push(file)
     draft.push({ type: 'file', file })
@@ -113,9 +113,9 @@ async function readFile(part: FilePart, of: OfFile, parts: DraftParts): Promise<
   if (given !== undefined) assertAccepted(given, of)
   const found = payloadId === undefined ? undefined : await readOwn(payloadId, of, parts)
   const mediaType = given ?? found?.mediaType
-  if (mediaType === undefined) throw badField(`${path}.mediaType`, 'Must be given with data, such as "image/png"')
+  if (mediaType === undefined) throw badField(`${path}.mediaType`, 'Is required with data, such as "image/png"')
   if (found && found.mediaType !== mediaType) {
-    throw badField(`${path}.mediaType`, `Must be ${found.mediaType}, as that file is, or left out`)
+    throw badField(`${path}.mediaType`, `Must be ${found.mediaType}, the type of that file, or omitted`)
   }
   const filename = part.filename ?? found?.filename
   if (found?.content === null) return { ...found, filename, ...fileTokens(found, chat) }
@@ -135,7 +135,7 @@ function plainType(mediaType: string, path: string): string {
 
 function assertAccepted(mediaType: string, { chat: { accepts }, path }: OfFile): void {
   if (isAccepted(mediaType, accepts)) return
-  const taken = accepts.length === 0 ? 'This agent takes no files' : `This agent takes ${accepts.join(', ')}`
+  const taken = accepts.length === 0 ? 'This agent accepts no files' : `This agent accepts ${accepts.join(', ')}`
   throw badField(`${path}.mediaType`, `${taken}, not ${mediaType}`)
 }
 
@@ -154,7 +154,7 @@ function decoded(
 /** Reserves room before the bytes of a file are in memory. Throws 503 if there is none. */
 function takeBytes(place: Place, bytes: number): void {
   if (!place.hold(place.amount + bytes)) return
-  const message = 'Too many files are being worked on; send the message again.'
+  const message = 'The service is processing too many files. Send the message again.'
   throw new ErrandError('SERVICE_UNAVAILABLE', message, { retryAfterSeconds: 5 })
 }
 
@@ -163,7 +163,7 @@ function isBase64(data: string): boolean {
 }
 
 function tooLarge(path: string, bytesMax: number) {
-  return badField(path, `Is larger than the ${bytesMax} bytes that a file may have`)
+  return badField(path, `Must be at most ${bytesMax} bytes`)
 }
 
 type Found = { mediaType: string; filename: string | undefined } & (
@@ -178,7 +178,7 @@ async function readOwn(payloadId: string, of: OfFile, { limits, payloads, store 
   const record = await store.findPayload(payloadId)
   const only = caller.token?.sessionId ?? null
   const isReached = record?.userId === caller.userId && (only === null || record.sessionId === only)
-  if (!record || !isReached) throw badField(path, 'There is no such file')
+  if (!record || !isReached) throw badField(path, 'File not found')
   const mediaType = record.mediaType ?? jsonType
   assertAccepted(mediaType, of)
   const filename = record.filename ?? undefined
@@ -190,7 +190,7 @@ async function readOwn(payloadId: string, of: OfFile, { limits, payloads, store 
   // Reading it is as much work as decoding a file sent with the message.
   await of.onLarge()
   const found = await payloads.openStream(payloadId)
-  if (!found) throw badField(path, 'There is no such file')
+  if (!found) throw badField(path, 'File not found')
   if (found.bytes > limits.fileBytesMax) throw tooLarge(path, limits.fileBytesMax)
   takeBytes(of.place, found.bytes)
   const content = await payloads.readBytes(payloadId, record.digest)

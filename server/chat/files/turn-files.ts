@@ -168,7 +168,7 @@ export class TurnFiles {
       return record && (await payloads.readBytes(payloadId, record.digest))
     } catch (error) {
       if (error instanceof ErrandError) throw error
-      log.error({ err: error, payloadId }, 'a file of a message could not be read; its agent goes on without it')
+      log.error({ err: error, payloadId }, 'a file of a message could not be read; the agent continues without it')
       return undefined
     }
   }
@@ -182,7 +182,7 @@ export class TurnFiles {
       } catch (error) {
         // An orphan, which is collected later.
         await payloads.release(id)
-        log.warn({ err: error, payloadId: id }, 'a file of a message could not be looked for')
+        log.warn({ err: error, payloadId: id }, 'a file of a message could not be looked up')
       }
     }
   }
