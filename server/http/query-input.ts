@@ -41,7 +41,7 @@ export function readQuery(query: string, fields: QueryFields): Record<string, un
       values.push(value)
       continue
     }
-    if (Object.hasOwn(input, name)) throw badField(name, 'Is given more than once')
+    if (Object.hasOwn(input, name)) throw badField(name, 'Must not be sent more than once')
     input[name] = kind === 'number' && decimalNumber.test(value) ? Number(value) : value
   }
   return input

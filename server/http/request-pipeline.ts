@@ -56,10 +56,10 @@ async function answer(parts: PipelineParts, routed: RoutedRequest, match: Match 
 function assertHead({ request }: RoutedRequest): void {
   const { headers, httpVersion } = request
   if (httpVersion === '1.1' && (headers.host === undefined || headers.host.includes(','))) {
-    throw badField('Host', 'Must be given exactly once')
+    throw badField('Host', 'Must be sent exactly once')
   }
   // Clients send an empty one if their URL has no host.
-  if (headers.host && !isHost(headers.host)) throw badField('Host', 'Must be the name or address of a host')
+  if (headers.host && !isHost(headers.host)) throw badField('Host', 'Must be a host name or an IP address')
   // Node's parser rejects these too, but only after it has handed over the request, which would be carried out.
   if (headers['transfer-encoding'] !== undefined && !/^chunked$/i.test(headers['transfer-encoding'])) {
     throw badField('Transfer-Encoding', 'Must be chunked')

@@ -125,7 +125,7 @@ function readSegments({ parameters }: Place, segments: readonly string[]): Recor
 export function decodePath(sent: Record<string, string>): Record<string, string> {
   for (const name in sent) {
     const value = decodeSegment(sent[name]!)
-    if (value === undefined) throw badField(name, 'The percent-encoding of the path is broken')
+    if (value === undefined) throw badField(name, 'The percent-encoding of the path is invalid')
     sent[name] = value
   }
   return sent

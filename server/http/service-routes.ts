@@ -46,7 +46,7 @@ export function createRoutes(parts: RouteParts): RouteTable {
     open('/metrics', 'page', parts.metrics),
   ]
   if (parts.isWorker) {
-    const elsewhere = 'This node runs tasks; requests go to the nodes that serve the API.'
+    const elsewhere = 'This node only runs tasks. Send requests to a node that serves the API.'
     return new RouteTable([...operator, nothing('/*', elsewhere)])
   }
   const pages = pagePaths.map((path) => open(path, 'console', parts.console.servePage))

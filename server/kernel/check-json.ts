@@ -39,14 +39,14 @@ function frameOf(value: object): Frame {
 }
 
 function unfitness(key: string | number, value: unknown): string | undefined {
-  if (key === '__proto__') return 'Is a key that is not allowed'
-  if (typeof key === 'string' && !key.isWellFormed()) return `Is a key with ${halfCharacter}`
+  if (key === '__proto__') return 'Is a property name that is not allowed'
+  if (typeof key === 'string' && !key.isWellFormed()) return `Is a property name with ${halfCharacter}`
   if (typeof value === 'string' && !value.isWellFormed()) return `Contains ${halfCharacter}`
-  if (typeof value === 'number' && !Number.isFinite(value)) return 'Is a number beyond the range of a double'
+  if (typeof value === 'number' && !Number.isFinite(value)) return 'Is a number outside the range of a double'
   return undefined
 }
 
-const halfCharacter = 'half of a surrogate pair, which is no character'
+const halfCharacter = 'an unpaired surrogate, which is not a valid character'
 
 /** A key may be as long as the body, and the path is part of the response. */
 const pathCharsMax = 1000

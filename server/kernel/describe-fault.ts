@@ -12,10 +12,11 @@ type DescribedFault = { type: string; message: string; stack?: string; cause?: D
  * headers to theirs. The message of a SyntaxError quotes the input that could not be parsed, so it is left out.
  */
 export function describeFault(thrown: unknown, depth = 0): DescribedFault {
-  if (!(thrown instanceof Error)) return { type: typeof thrown, message: `A ${typeof thrown} was thrown.` }
+  if (!(thrown instanceof Error))
+    return { type: typeof thrown, message: `A value of type ${typeof thrown} was thrown.` }
   const type = String(thrown.name)
   const isQuoting = thrown instanceof SyntaxError
-  const message = isQuoting ? 'The text is malformed.' : String(thrown.message)
+  const message = isQuoting ? 'A value is malformed.' : String(thrown.message)
   const { cause, stack } = thrown
   return {
     type,

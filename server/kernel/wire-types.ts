@@ -21,7 +21,7 @@ export const Confirmation = z.object({ message: z.string() }).meta({ id: 'Confir
 /** Cap on the cost; read by `parseUsd`. */
 export const maxCostUsd = z
   .string()
-  .regex(/^\d{1,11}(?:\.\d{1,4})?$/, 'Must be a decimal of USD with at most four digits')
+  .regex(/^\d{1,11}(?:\.\d{1,4})?$/, 'Must be a USD amount with at most four decimals')
 
 /** The longest quote id, of 32 events, takes four fifths of that. */
 export const quoteId = z.string().min(1).max(5000)
@@ -42,8 +42,8 @@ const tagName = /^[A-Za-z0-9][A-Za-z0-9_.-]{0,63}$/
 // Excludes control characters, and lone surrogates, which a database may reject.
 const tagValue = /^[^\p{Cc}\p{Cs}]{1,256}$/u
 
-const tagNameRule = 'The name must be 1 to 64 letters, digits, `_`, `.` or `-`, of which the first is a letter or digit'
-const tagValueRule = 'Must be a text of 1 to 256 characters, none of them a control character'
+const tagNameRule = 'The name must be 1 to 64 letters, digits, `_`, `.` or `-`, starting with a letter or digit'
+const tagValueRule = 'Must be a string of 1 to 256 characters without control characters'
 
 const tagValueSchema = {
   type: 'string' as const,
@@ -86,7 +86,7 @@ function tagsSchema<Value extends string | null>(
 
 const isTagValue = (value: unknown): value is string => typeof value === 'string' && tagValue.test(value)
 
-export const tagsTooLarge = `Must be at most ${tagsMax} pairs, and 4 KB of JSON`
+export const tagsTooLarge = `Must be at most ${tagsMax} pairs and 4 KB of JSON`
 
 export function areSmallTags(tags: Record<string, unknown>): boolean {
   const names = Object.keys(tags)
@@ -95,13 +95,13 @@ export function areSmallTags(tags: Record<string, unknown>): boolean {
 }
 
 export const tagsInput = tagsSchema<string>(isTagValue, tagValueSchema).describe(
-  'Names and values of your own, by which lists find it: at most 16 pairs, and 4 KB of JSON',
+  'Your own names and values, which lists can filter by: at most 16 pairs and 4 KB of JSON',
 )
 /** Merged into the existing tags. */
 export const tagChanges = tagsSchema<string | null>((value) => value === null || isTagValue(value), {
   anyOf: [tagValueSchema, { type: 'null' }],
 }).describe('Merged name by name; null removes a name')
-export const tagsOutput = z.record(z.string(), z.string()).optional().describe('Omitted when there are none')
+export const tagsOutput = z.record(z.string(), z.string()).optional().describe('Omitted if there are none')
 
 const tagPair = z
   .string()
@@ -109,41 +109,41 @@ const tagPair = z
   .refine((pair) => {
     const colon = pair.indexOf(':')
     return colon > 0 && tagName.test(pair.slice(0, colon)) && tagValue.test(pair.slice(colon + 1))
-  }, 'Must be name:value, as a tag has them')
+  }, 'Must be the name:value of a tag')
   .meta({ pattern: String.raw`^[A-Za-z0-9][A-Za-z0-9_.-]{0,63}:[^\u0000-\u001f\u007f-\u009f]+$` })
 
 const isoDateTime = z.iso.datetime({ offset: true })
 const timeInput = z
   .string()
   .max(40)
-  .refine((time) => isoDateTime.safeParse(time).success, 'Must be an ISO 8601 time, as 2026-01-31T12:00:00Z')
+  .refine((time) => isoDateTime.safeParse(time).success, 'Must be an ISO 8601 time such as 2026-01-31T12:00:00Z')
   .meta({ format: 'date-time' })
 
 /** Restricts a list to a period. */
 export const timeFilter = {
-  createdAfter: timeInput.optional().describe('Only what was created later than that'),
-  createdBefore: timeInput.optional().describe('Only what was created earlier than that'),
+  createdAfter: timeInput.optional().describe('Only items created after this time'),
+  createdBefore: timeInput.optional().describe('Only items created before this time'),
 }
 export const tagFilter = {
   tag: z
     .array(tagPair)
     .max(3)
     .optional()
-    .describe('Only what has this tag, `name:value`; given more than once, all of them'),
+    .describe('Only items with this tag, as `name:value`; if repeated, only items with all of these tags'),
 }
 
 export const pageInput = {
   limit: z.number().int().min(1).max(100).default(50).describe('Page size'),
-  offset: z.number().int().min(0).max(1_000_000_000).default(0).describe('How many items to skip'),
+  offset: z.number().int().min(0).max(1_000_000_000).default(0).describe('Number of items to skip'),
 }
 
 /** For lists that also page by cursor. */
 export const cursorInput = {
   ...pageInput,
-  after: z.string().min(1).max(200).optional().describe('The `next` of a page, after which this one begins'),
+  after: z.string().min(1).max(200).optional().describe('The `next` of the previous page'),
 }
 export const cursorOutput = {
-  next: z.string().optional().describe('Where the next page begins, as its `after`; omitted on the last page'),
+  next: z.string().optional().describe('Send it as `after` to get the next page; omitted on the last page'),
 }
 
 export const pageOutput = { total: z.number().int(), limit: z.number().int(), offset: z.number().int() }

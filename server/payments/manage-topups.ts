@@ -86,7 +86,7 @@ function readAmount({ amounts }: PaymentParts, text: string): Units {
   if (amount === undefined || amount % unitsPerCent !== 0) throw badField('amountUsd', 'Must be in whole cents of USD')
   const { least, most } = amounts
   if (amount >= least && amount <= most) return amount
-  throw badField('amountUsd', `Must be ${formatUsd(least)} to ${formatUsd(most)}`)
+  throw badField('amountUsd', `Must be at least ${formatUsd(least)} and at most ${formatUsd(most)}`)
 }
 
 /** Checked against a list of origins: otherwise a leaked key could send payers from the payment page to any site. */

@@ -31,7 +31,7 @@ export class Batch {
 
   #assertRoom(): void {
     if (this.#bytesLeft > 0) return
-    const message = `The answers of this batch are more than ${batchBytesMax} bytes; send this call alone.`
+    const message = `The responses of this batch exceed ${batchBytesMax} bytes. Send this call on its own.`
     throw new ErrandError('PAYLOAD_TOO_LARGE', message)
   }
 }

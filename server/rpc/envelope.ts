@@ -38,7 +38,7 @@ export function assertNoMeta(text: string): void {
   if (!isRecord(sent)) return
   const inputs = [sent, ...Object.keys(sent).flatMap((key) => (/^\d+$/.test(key) ? [sent[key]] : []))]
   if (inputs.some((input) => isRecord(input) && input['meta'] !== undefined)) {
-    throw badField('', 'This operation takes no `meta`; send plain JSON.')
+    throw badField('', 'This operation does not accept `meta`. Send plain JSON.')
   }
 }
 
@@ -101,7 +101,7 @@ function assertUndefined(note: unknown): void {
   if (kind === undefined) throw malformed()
   if (kind !== 'undefined') {
     const shown = kind.slice(0, 40).toWellFormed()
-    throw badField('', `Values of the kind "${shown}" cannot be sent; send plain JSON.`)
+    throw badField('', `Values of type "${shown}" are not supported. Send plain JSON.`)
   }
   if (!Array.isArray(note) || note.length !== 1) throw malformed()
 }

@@ -33,6 +33,6 @@ export async function pageTurn(userId: string): Promise<void> {
 function openPlace(userId: string): Place {
   const place = waiting.open(userId)
   if (!place.hold(1)) return place
-  const message = 'Too many pages of this account are being read; read fewer at a time.'
+  const message = 'This account is reading too many pages at the same time. Send fewer requests in parallel.'
   throw new ErrandError('SERVICE_UNAVAILABLE', message, { retryAfterSeconds: 1 })
 }

@@ -229,7 +229,7 @@ export function errandErrorOf(error: unknown): ErrandError {
   if (code === 'BAD_REQUEST') return badField('', 'The request is malformed.')
   if (code === 'NOT_FOUND') return new ErrandError('NOT_FOUND', 'There is no such operation.')
   if (code === 'METHOD_NOT_SUPPORTED')
-    return new ErrandError('METHOD_NOT_ALLOWED', 'Use another method for this operation.')
+    return new ErrandError('METHOD_NOT_ALLOWED', 'Use a different HTTP method for this operation.')
   if (code === 'PAYLOAD_TOO_LARGE') return new ErrandError('PAYLOAD_TOO_LARGE', 'The request body is too large.')
   if (code === 'UNSUPPORTED_MEDIA_TYPE') return new ErrandError('UNSUPPORTED_MEDIA_TYPE', 'Send application/json.')
   if (code === 'PARSE_ERROR') {

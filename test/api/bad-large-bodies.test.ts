@@ -39,7 +39,7 @@ test('a body of 250,000 values is taken, and one more is refused over REST and R
 
 test('a name of over 16,000 bytes is refused over REST and RPC, in a small body too, and one of 16,000 is taken', async () => {
   const { person, service } = guarded
-  const expected = { status: 400, field: '', message: /a name of more than 16000 bytes/ }
+  const expected = { status: 400, field: '', message: /a property name of more than 16000 bytes/ }
   const named = (chars: number) => ({ endpointId: 'test.free', params: { ['x'.repeat(chars)]: 1 } })
   await expectRefused(guarded, expected, () => service.post('/api/tasks', named(16_001), { key: person.key }))
   await expectRpcRefused(guarded, expected, () =>

@@ -43,7 +43,7 @@ test('strangers send no `meta` at all, alone or in a batch', async () => {
   const { service } = guarded
   const headers = { Origin: service.url }
   const login = { json: { email: 'nobody@example.com', password: 'x'.repeat(12) }, meta: { values: {}, v: 1 } }
-  const expected = { status: 400, field: '', message: /takes no `meta`/ }
+  const expected = { status: 400, field: '', message: /does not accept `meta`/ }
   await expectRpcRefused(guarded, expected, () => service.post('/trpc/login.create', login, { headers }))
   const query = (options: string, sent: unknown) =>
     service.get(`/trpc/login.options?${options}input=${encodeURIComponent(JSON.stringify(sent))}`)

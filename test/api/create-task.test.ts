@@ -325,7 +325,7 @@ test('503 while the service stops, without a charge; reading goes on until what 
   expect(headers.get('retry-after')).toBe('5')
   expect(body).toEqual({
     error: 'Service unavailable',
-    message: 'The service is stopping and takes no new work.',
+    message: 'The service is stopping and accepts no new work.',
     statusCode: 503,
     code: 'SERVICE_UNAVAILABLE',
   })

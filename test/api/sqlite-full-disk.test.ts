@@ -27,7 +27,7 @@ test('on a full disk readiness is 503 until there is room again, without anybody
   raw.pragma('query_only = 1')
   expect((await service.createTask(key, 'test.echo')).status).toBe(503)
   const ready = await service.get('/readyz')
-  expect([ready.status, ready.body.message]).toEqual([503, 'The database cannot be written.'])
+  expect([ready.status, ready.body.message]).toEqual([503, 'The database is not writable.'])
   expect((await readMetrics(service)).get('errand_database_up')).toBe(0)
   expect((await service.get('/healthz')).status).toBe(200)
   expect((await service.get('/api/account', key)).status).toBe(200)

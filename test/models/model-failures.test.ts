@@ -119,7 +119,7 @@ const ofWholes: Failure[] = [
   {
     what: 'an answer that the provider filtered out',
     script: reply({ text: [], finish: 'content_filter' }),
-    message: /filtered/,
+    message: /content filter/,
   },
   {
     what: 'calls of tools without end',
@@ -193,7 +193,9 @@ test('a provider that cuts every connection, and one that is not there, fail aft
   await Promise.all([
     expectFailedChat(talker, /^Could not reach the model's provider \([A-Z_]+\)\.$/),
     expectFailedChat(other, /^Could not reach the model's provider \(ECONNREFUSED\)\.$/),
-    expectFailedTask(gone.service, other.person, { message: /Could not reach the model's provider \(ECONNREFUSED\)\.$/ }),
+    expectFailedTask(gone.service, other.person, {
+      message: /Could not reach the model's provider \(ECONNREFUSED\)\.$/,
+    }),
   ])
   expect(world.provider.requests).toHaveLength(3)
   await expectSound(world, talker)

@@ -31,7 +31,7 @@ export function createMetricsPage({
       throw token === null
         ? new ErrandError(
             'FORBIDDEN',
-            'Metrics are for this machine; set ERRAND_METRICS_TOKEN to read them from elsewhere.',
+            'Metrics are available only from this machine. Set ERRAND_METRICS_TOKEN to read them from elsewhere.',
           )
         : new ErrandError('UNAUTHORIZED', 'Send the header Authorization: Bearer <ERRAND_METRICS_TOKEN>.')
     }

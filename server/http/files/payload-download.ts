@@ -35,7 +35,7 @@ export async function servePayload(
   if (!isValid) {
     throw new ErrandError(
       'FORBIDDEN',
-      'The link is invalid or has expired; read the task or the messages again for a new one.',
+      'The link is invalid or has expired. Read the task or the messages again to get a new one.',
     )
   }
   const record = await store.findPayload(payloadId)
@@ -56,7 +56,7 @@ export async function servePayload(
   if (request.method === 'HEAD') return void response.writeHead(200, tagged).end()
   const place = downloads.open(record.userId ?? '')
   if (place.hold(1)) {
-    const message = `At most ${downloads.perUser} downloads of an account's payloads at a time are allowed.`
+    const message = `At most ${downloads.perUser} simultaneous payload downloads per account are allowed.`
     throw new ErrandError('SERVICE_UNAVAILABLE', message, { retryAfterSeconds: 1 })
   }
   const chunks = checkedChunks(found.stream(), { payloadId, digest })

@@ -40,7 +40,7 @@ export class BodyRoom {
   open({ owner, request, response }: Exchange, onGivenUp: (error: ErrandError) => void): BodyPlace {
     const userId = owner ?? strangers
     const large = this.#large.open(userId, () =>
-      onGivenUp(noRoom('The body arrived too slowly while others needed the room. Send it again.')),
+      onGivenUp(noRoom('The request body arrived too slowly while the service was busy. Send it again.')),
     )
     const place = new BodyPlace(this.#small.open(userId), large)
     releases.set(request, () => place.release())
@@ -62,8 +62,8 @@ export class BodyPlace {
   hold(bytes: number): void {
     const isLarge = bytes > smallBodyBytesMax
     const refusal = (isLarge ? this.#large : this.#small).hold(bytes)
-    if (refusal === 'share') throw noRoom('Too many of your requests are under way; try again in a moment.')
-    if (refusal) throw noRoom('Too many large requests are under way; try again in a moment.')
+    if (refusal === 'share') throw noRoom('Too many of your requests are in progress. Try again in a moment.')
+    if (refusal) throw noRoom('Too many large requests are in progress. Try again in a moment.')
     if (isLarge) this.#small.release()
   }
 

@@ -97,8 +97,8 @@ export class JsonMeasure {
   }
 }
 
-const nameTooLong = `The request body holds a name of more than ${jsonNameBytesMax} bytes; send large data as text.`
+const nameTooLong = `The request body has a property name of more than ${jsonNameBytesMax} bytes. Send large data as a string value.`
 
 function tooMany(most: number, what: string): string {
-  return `The request body holds more than ${most} ${what}; send large data as text.`
+  return `The request body has more than ${most} ${what}. Send large data as a single string.`
 }

@@ -56,7 +56,7 @@ async function collect({ bytesMax, owner, request, response, room }: ReadBody): 
       place?.arrived()
       resolve(body)
     })
-    request.once('error', () => refuse(badField('', 'The connection was closed inside the body.')))
+    request.once('error', () => refuse(badField('', 'The connection was closed before the request body was complete.')))
   })
 }
 
@@ -91,7 +91,8 @@ async function textOf(bytes: Buffer, { owner, request }: ReadBody): Promise<stri
   if (bytes.length === 0) throw badField('', 'The request body is empty; send a JSON object.')
   if (!isUtf8(bytes)) throw badField('', 'The request body is not valid UTF-8.')
   // JSON does not allow one, and not every later parser would say so.
-  if (bytes.subarray(0, 3).equals(byteOrderMark)) throw badField('', 'The request body begins with a byte order mark.')
+  if (bytes.subarray(0, 3).equals(byteOrderMark))
+    throw badField('', 'The request body starts with a byte order mark. Send JSON without it.')
   if (bytes.length <= jsonNameBytesMax) return bytes.toString('utf8')
   const measure = new JsonMeasure(bytes)
   if (bytes.length <= smallBodyBytesMax) {

@@ -94,7 +94,9 @@ function callsIn({ url = '' }: IncomingMessage): number {
 }
 
 export function overloaded(): ErrandError {
-  return new ErrandError('SERVICE_UNAVAILABLE', 'The service is overloaded; nothing was done.', { retryAfterSeconds })
+  return new ErrandError('SERVICE_UNAVAILABLE', 'The service is overloaded. Nothing was done; try again later.', {
+    retryAfterSeconds,
+  })
 }
 
 /**
