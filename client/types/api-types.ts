@@ -11,35 +11,35 @@ export type Account = {
   email: string
   /** Amount in USD with four fraction digits */
   balanceUsd: string
-  /** The part of the balance that running chats hold */
+  /** Part of the balance held for running chats */
   heldUsd: string
-  /** What was taken back of a top-up and the balance did not have; no execution begins before it is paid */
+  /** Refunded or disputed top-up amounts that the balance could not cover; no execution starts until this is paid */
   owedUsd: string
-  /** An event `balance.low` tells when the balance falls below it */
+  /** The event `balance.low` is sent when the balance falls below this amount */
   notifyBelowUsd: string | null
-  /** When an abuse block ends; null when there is none */
+  /** When the abuse block ends; null if there is none */
   blockedUntil: string | null
-  /** When tasks with connectors are accepted again after one failed that had called a connector; null without a block */
+  /** When tasks with connectors are accepted again, after a task that had called a connector failed; null if there is no block */
   connectorsBlockedUntil: string | null
   isAdmin: boolean
-  /** False for an account that only single sign-on or API keys open */
+  /** False if the account can be accessed only with single sign-on or API keys */
   hasPassword: boolean
   /** ISO 8601 UTC timestamp with milliseconds */
   createdAt: string
-  /** As the X-RateLimit headers have it */
+  /** The same values as the X-RateLimit headers */
   rateLimit: {
-    /** Executions in any 60 seconds; 0 when there is no limit */
+    /** Maximum executions in any 60 seconds; 0 if there is no limit */
     limit: number
     remaining: number
-    /** When the oldest counted execution leaves the window; null when none is counted */
+    /** When the oldest counted execution leaves the window; null if none is counted */
     resetAt: string | null
   }
-  /** How the account is topped up; null where nobody can pay */
+  /** How the account is topped up; null if the service does not accept payments */
   payments: PaymentAccount | null
   limits: Limits
-  /** What the API key or token of this request may do less than its user; null without limits of its own */
+  /** Own limits of the API key or token of this request; null if it has none */
   credential: CredentialLimits | null
-  /** The largest body that a request may have */
+  /** Maximum size of a request body */
   maxBodyBytes: number
 }
 
@@ -79,17 +79,17 @@ export type AgentChat = {
 }
 
 export type AutoRecharge = {
-  /** Recharges below this balance */
+  /** Recharge when the balance falls below this amount */
   belowUsd: string
-  /** Target balance, within the limits of one payment and of the month */
+  /** Target balance, subject to the maximum per payment and per month */
   toUsd: string
-  /** Maximum of all recharges in a UTC month */
+  /** Maximum total of recharges per UTC month */
   monthlyMaxUsd: string
 }
 
 export type ChatBreakdown = {
   promptTokens: number
-  /** The part of them that the provider had cached */
+  /** The part of `promptTokens` that the provider had cached */
   cachedPromptTokens: number
   /** Includes reasoning tokens */
   completionTokens: number
@@ -102,15 +102,15 @@ export type ChatBreakdown = {
     reasoningPer1kUsd: string
     toolCallUsd: string
   }
-  /** Whether tokens were counted from the texts, because the agent or its model did not report all of them */
+  /** Whether tokens were estimated from the text because the agent or its model did not report all of them */
   isEstimated: boolean
-  /** The sum of the components; absent from receipts of versions that rounded it */
+  /** The sum of the components; omitted on receipts of older versions, which rounded it */
   exactUsd?: string | undefined
-  /** Below 0.0001: added from earlier chats of the account */
+  /** Amount below 0.0001 carried over from earlier chats of the account */
   carriedBeforeUsd?: string | undefined
-  /** Below 0.0001: left for the next chat; the rest was charged or written off */
+  /** Amount below 0.0001 carried over to the next chat; the rest was charged or written off */
   carriedAfterUsd?: string | undefined
-  /** The part of the cost that neither the balance nor a cap allowed */
+  /** The part of the cost that exceeded the balance or a cap and was not charged */
   writtenOffUsd?: string | undefined
 }
 
@@ -118,21 +118,21 @@ export type ChatEvent = {
   type: "assistant_delta"
   /** ISO 8601 UTC timestamp with milliseconds */
   timestamp: string
-  /** The number of the event in its reply, from 1 */
+  /** Sequence number of the event in the reply, starting at 1 */
   seq: number
   delta: string
 } | {
   type: "reasoning_delta"
   /** ISO 8601 UTC timestamp with milliseconds */
   timestamp: string
-  /** The number of the event in its reply, from 1 */
+  /** Sequence number of the event in the reply, starting at 1 */
   seq: number
   delta: string
 } | {
   type: "tool_call"
   /** ISO 8601 UTC timestamp with milliseconds */
   timestamp: string
-  /** The number of the event in its reply, from 1 */
+  /** Sequence number of the event in the reply, starting at 1 */
   seq: number
   toolCall: {
     id: string
@@ -143,7 +143,7 @@ export type ChatEvent = {
   type: "tool_result"
   /** ISO 8601 UTC timestamp with milliseconds */
   timestamp: string
-  /** The number of the event in its reply, from 1 */
+  /** Sequence number of the event in the reply, starting at 1 */
   seq: number
   toolResult: {
     id: string
@@ -153,37 +153,37 @@ export type ChatEvent = {
   type: "done"
   /** ISO 8601 UTC timestamp with milliseconds */
   timestamp: string
-  /** The number of the event in its reply, from 1 */
+  /** Sequence number of the event in the reply, starting at 1 */
   seq: number
   usage: ChatUsage
   /** Amount in USD with four fraction digits */
   costUsd: string
-  /** `length` if the reply was cut off, by a limit of tokens or of steps; absent from older replies */
+  /** `length` if the reply was cut off by a limit on tokens or steps; omitted for older replies */
   finishReason?: "stop" | "length" | "content_filter" | undefined
 } | {
   type: "error"
   /** ISO 8601 UTC timestamp with milliseconds */
   timestamp: string
-  /** The number of the event in its reply, from 1 */
+  /** Sequence number of the event in the reply, starting at 1 */
   seq?: number | undefined
   error: {
     code: string
     message: string
   }
-  /** Of a refusal, which also has its status */
+  /** Only if the chat was rejected; `statusCode` is then the status */
   message?: string | undefined
   statusCode?: number | undefined
-  /** The code of the refusal, as in the body of any error */
+  /** Only if the chat was rejected: the code as in any error body */
   code?: string | undefined
-  /** What was charged for a reply that ended after its start */
+  /** Amount charged for a reply that failed or stopped after it started */
   costUsd?: string | undefined
-  /** Of a reply that its user stopped */
+  /** Set if the user stopped the reply */
   stopped?: true | undefined
 }
 
 export type ChatUsage = {
   promptTokens: number
-  /** The part of them that the provider had cached, if any */
+  /** The part of `promptTokens` that the provider had cached, if any */
   cachedPromptTokens?: number | undefined
   /** Includes reasoning tokens */
   completionTokens: number
@@ -236,9 +236,9 @@ export type Connector = {
     type: "none" | "bearer" | "headers" | "oauth"
   }
   allowedTools: string[] | null
-  /** As the last check found it; `needs_sign_in` while its auth is `oauth` and nobody has signed in */
+  /** Result of the last check; `needs_sign_in` if the auth type is `oauth` and no one has signed in */
   status: "untested" | "ok" | "failed" | "needs_sign_in"
-  /** Why the last check failed, or the sign-in */
+  /** Why the last check or sign-in failed */
   statusMessage: string | null
   checkedAt: string | null
   /** ISO 8601 UTC timestamp with milliseconds */
@@ -251,18 +251,18 @@ export type ConnectorServer = {
   id: string
   name: string
   description: string
-  /** Whether it can be given a token of the user */
+  /** Whether the server accepts a token of the user */
   takesToken: boolean
 }
 
 export type ConnectorTool = {
-  /** As the server calls it */
+  /** Name of the tool on the server */
   name: string
   title?: string | undefined
   description: string
   /** JSON Schema of the arguments */
   inputSchema: Record<string, unknown>
-  /** Whether agents may call it */
+  /** Whether agents can call the tool */
   isAllowed: boolean
 }
 
@@ -360,18 +360,18 @@ export type CreatedPlatformKey = {
 
 export type CreatedWebhook = {
   id: string
-  /** Null for the one that signs for the `webhookUrl` of tasks */
+  /** Null for the webhook that signs requests to the `webhookUrl` of tasks */
   url: string | null
   description: string
-  /** Null for all */
+  /** Null for all event types */
   types: Array<"task.completed" | "task.failed" | "chat.settled" | "credit.added" | "session.expired" | "key.limit_reached" | "balance.low" | "payment.succeeded" | "payment.failed" | "payment.refunded" | "payment.disputed"> | null
   isEnabled: boolean
-  /** `user`; `gone` when it answered 410; `failing` after three days without one success */
+  /** `user`: disabled by the user; `gone`: the endpoint answered 410; `failing`: no successful delivery for three days */
   disabledReason: "user" | "gone" | "failing" | null
   disabledAt: string | null
   /** The first failure since the last success */
   failingSince: string | null
-  /** Until then requests are signed with the secret before the last rotation, too */
+  /** Until then, requests are also signed with the previous secret */
   previousSecretUntil: string | null
   /** ISO 8601 UTC timestamp with milliseconds */
   createdAt: string
@@ -382,15 +382,15 @@ export type CreatedWebhook = {
 }
 
 export type CredentialLimits = {
-  /** What may be spent with it in a period; null without a limit */
+  /** Spending limit of the credential per period; null if there is none */
   limitUsd: string | null
-  /** Charged and held of `limitUsd`; null without a limit */
+  /** Amount charged and held in this period; null without `limitUsd` */
   usedUsd: string | null
-  /** When `limitUsd` begins anew; null where it never does */
+  /** When `limitUsd` resets next; null if it never resets */
   resetsAt: string | null
-  /** Tasks and chats in a minute; null without a limit */
+  /** Maximum tasks and chats per minute; null if there is no limit */
   executionsPerMinute: number | null
-  /** Ids of the agents that it is for; null for all */
+  /** Ids of the agents that the credential can run; null for all */
   agents: string[] | null
 }
 
@@ -466,31 +466,31 @@ export type Key = {
 }
 
 export type Limits = {
-  /** The plan that holds; null where the service has none for the account */
+  /** The plan that applies; null if the account has none */
   plan: string | null
-  /** Tasks and chats in any 60 seconds; 0 when there is no limit */
+  /** Maximum tasks and chats in any 60 seconds; 0 if there is no limit */
   executionsPerMinute: number
-  /** Tasks that agents are at work on at the same time; null without a limit */
+  /** Maximum tasks running at the same time; null if there is no limit */
   tasksAtWork: number | null
-  /** Tasks that may wait; null without a limit */
+  /** Maximum queued tasks; null if there is no limit */
   tasksWaiting: number | null
-  /** What may be spent on a day of UTC; null without a limit */
+  /** Spending limit per UTC day; null if there is none */
   spendPerDayUsd: string | null
-  /** Ids of the agents that may be run; null for all */
+  /** Ids of the agents that the account can run; null for all */
   agents: string[] | null
-  /** Bytes of large requests, large results and files stored on a day of UTC; null without a limit */
+  /** Maximum bytes of large requests, large results and files stored per UTC day; null if there is no limit */
   payloadBytesPerDay: number | null
   used: {
     tasksAtWork: number
     tasksWaiting: number
-    /** Bytes of payloads stored today, which `payloadBytesPerDay` limits */
+    /** Bytes stored today that count toward `payloadBytesPerDay` */
     payloadBytesToday: number
-    /** Charged and held of `spendPerDayUsd`; null without that limit */
+    /** Amount charged and held today; null without `spendPerDayUsd` */
     spentTodayUsd: string | null
   }
-  /** When `payloadBytesPerDay` begins anew; null without that limit */
+  /** When `payloadBytesPerDay` resets; null without that limit */
   payloadsResetAt: string | null
-  /** When `spendPerDayUsd` begins anew; null without that limit */
+  /** When `spendPerDayUsd` resets; null without that limit */
   spendResetsAt: string | null
 }
 
@@ -529,25 +529,25 @@ export type LoginOptions = {
 export type Message = {
   id: string
   role: "user" | "assistant"
-  /** Of a message in parts its texts, joined by line breaks */
+  /** The text; for a message in parts, their text joined by line breaks */
   content: string
-  /** Of a message that was sent in parts */
+  /** Only for a message sent in parts */
   parts?: MessagePart[] | undefined
-  /** Of a reply that called tools; at most 256 KB are kept */
+  /** Only for a reply that called tools; at most 256 KB are stored */
   toolCalls?: Array<{
     id: string
     name: string
     arguments: Record<string, unknown>
-    /** Of arguments of which only a `preview` is kept */
+    /** Original size, if only a `preview` of the arguments is stored */
     argumentsBytes?: number | undefined
-    /** Null when the reply was cut off before the result */
+    /** Null if the reply was cut off before the result */
     output: Record<string, unknown> | null
-    /** Of an output of which only a `preview` is kept */
+    /** Original size, if only a `preview` of the output is stored */
     outputBytes?: number | undefined
   }> | undefined
-  /** True for a reply that was cut off, or is longer than the 1 MB that are kept */
+  /** True if the reply was cut off or exceeded 1 MB, of which the rest is not stored */
   truncated?: boolean | undefined
-  /** The chat that it belongs to, as its transaction names it */
+  /** The chat of the message; its transaction has the same `turnId` */
   turnId: string
   /** ISO 8601 UTC timestamp with milliseconds */
   createdAt: string
@@ -558,12 +558,12 @@ export type MessagePart = {
   text: string
 } | {
   type: "file"
-  /** For a file part of a later message */
+  /** Id to reuse the file in a later message */
   payloadId: string
   mediaType: string
   filename?: string | undefined
   bytes: number
-  /** Downloads the file for an hour, for whoever has it */
+  /** Download URL, valid for an hour without authentication */
   url: string
 }
 
@@ -617,12 +617,12 @@ export type PaymentAccount = {
   minUsd: string
   /** Of one top-up */
   maxUsd: string
-  /** Brand and last digits of what is saved; null for nothing */
+  /** Brand and last digits of the saved payment method; null if there is none */
   savedMethod: string | null
   autoRecharge: AutoRecharge | null
-  /** Operator's maximum of `monthlyMaxUsd` */
+  /** Maximum that the operator allows for `monthlyMaxUsd` */
   rechargeMonthlyMaxUsd: string
-  /** Why the service switched it off: a code of the provider, or `disputed`. Null if it did not */
+  /** Why the service switched auto-recharge off: a code of the payment provider, or `disputed`. Null if it did not */
   autoRechargeOffReason: string | null
 }
 
@@ -648,17 +648,17 @@ export type PlatformKey = {
 }
 
 export type Quote = {
-  /** Given with that task or chat, once, it makes these prices hold */
+  /** Send it once with that task or chat to get these prices */
   quoteId: string
-  /** Of a task: what it is charged */
+  /** Charge for the task */
   priceUsd?: string | undefined
-  /** Of a chat: what is held at its beginning, where the balance has as much */
+  /** Amount held when the chat starts, if the balance covers it */
   holdUsd?: string | undefined
-  /** What it costs at most; omitted of a chat that only the balance bounds, as its agent may call models or tools again and again */
+  /** Maximum cost; omitted for a chat whose cost only the balance limits, because its agent can make any number of model or tool calls */
   worstCaseUsd?: string | undefined
-  /** Another one when the price of the endpoint, or the rates of the agent, were changed */
+  /** Changes whenever the price of the endpoint or the rates of the agent change */
   priceVersion: string
-  /** Ten minutes from now */
+  /** Ten minutes after the quote is created */
   expiresAt: string
 }
 
@@ -669,13 +669,13 @@ export type Session = {
   /** `expired` after 24 hours without a chat or an update */
   status: "active" | "completed" | "expired"
   metadata: Record<string, unknown>
-  /** Omitted when there are none */
+  /** Omitted if there are none */
   tags?: Record<string, string> | undefined
   /** The user's messages and the replies */
   messageCount: number
-  /** What all its chats may cost together; omitted without a cap */
+  /** Maximum total cost of the session's chats; omitted if there is no cap */
   maxCostUsd?: string | undefined
-  /** What its chats were charged */
+  /** Total charged for the session's chats */
   spentUsd: string
   /** ISO 8601 UTC timestamp with milliseconds */
   createdAt: string
@@ -687,7 +687,7 @@ export type SessionListItem = {
   id: string
   agentId: string
   status: "active" | "completed" | "expired"
-  /** Omitted when there are none */
+  /** Omitted if there are none */
   tags?: Record<string, string> | undefined
   messageCount: number
   /** ISO 8601 UTC timestamp with milliseconds */
@@ -769,17 +769,17 @@ export type Task = {
   agentId: string
   endpointId: string
   status: "pending" | "processing" | "completed" | "failed"
-  /** The run that is under way, or was the last; 0 before the first */
+  /** Number of the current or last run; 0 before the first */
   attempt: number
-  /** What the agent said last of how far it has come */
+  /** Latest progress reported by the agent */
   progress?: TaskProgress | undefined
-  /** The submitted params; a preview of the first 1,024 characters when larger than 16 KB */
+  /** The submitted params; a preview of the first 1,024 characters if larger than 16 KB */
   request: Record<string, unknown> | string
-  /** Signed URL of the whole, present only when the field is a preview */
+  /** Signed URL of the full content, present only if the field is a preview */
   requestUri?: string | undefined
-  /** The result when completed; a preview when larger than 16 KB */
+  /** The result of a completed task; a preview if larger than 16 KB */
   response: Record<string, unknown> | string | null
-  /** Signed URL of the whole, present only when the field is a preview */
+  /** Signed URL of the full content, present only if the field is a preview */
   responseUri?: string | undefined
   /** Null unless the task failed */
   error: {
@@ -787,19 +787,19 @@ export type Task = {
     message: string
     details: string
   } | null
-  /** The connected services that it was created with; omitted when there are none */
+  /** Connected services made available to the agent; omitted if there are none */
   connectorIds?: string[] | undefined
-  /** Omitted when there are none */
+  /** Omitted if there are none */
   tags?: Record<string, string> | undefined
   /** Amount in USD with four fraction digits */
   costUsd: string
-  /** Returned to the balance: all of the charge if the task failed, the unused part of a metered charge if it completed, else 0.0000 */
+  /** Amount returned to the balance: the full charge if the task failed, the unused part of a metered charge if it completed, otherwise 0.0000 */
   refundedUsd: string
-  /** Of a metered task: what it was charged when it was created */
+  /** Only for a metered task: the amount charged when it was created */
   maxCostUsd?: string | undefined
-  /** Of a metered task that is completed: how many of each event were charged */
+  /** Only for a completed metered task: number of charged events, by event name */
   usage?: Record<string, number> | undefined
-  /** Of a metered task that is completed: the part of its charge that it did not use */
+  /** Only for a completed metered task: the unused part of its charge */
   givenBackUsd?: string | undefined
   /** ISO 8601 UTC timestamp with milliseconds */
   createdAt: string
@@ -807,11 +807,11 @@ export type Task = {
   startedAt?: string | undefined
   /** Omitted until the task has ended */
   completedAt?: string | undefined
-  /** By when an agent must have begun it; omitted without that */
+  /** When the task expires unless an agent has started it; omitted if it does not expire */
   expiresAt?: string | undefined
-  /** How long the agent may take, where the request said so */
+  /** Maximum run time, if the request set one */
   timeoutSeconds?: number | undefined
-  /** When a run first called a connector or charged an event: the task can no longer be canceled */
+  /** When a run first called a connector or charged an event. Since then, the task can no longer be canceled */
   cancelableUntil?: string | undefined
 }
 
@@ -820,14 +820,14 @@ export type TaskEvent = {
   /** ISO 8601 UTC timestamp with milliseconds */
   timestamp: string
   status: "pending" | "processing" | "completed" | "failed"
-  /** The run that is under way, or was the last; 0 before the first */
+  /** Number of the current or last run; 0 before the first */
   attempt: number
   progress?: TaskProgress | undefined
 } | {
   type: "progress"
   /** ISO 8601 UTC timestamp with milliseconds */
   timestamp: string
-  /** The run that is under way, or was the last; 0 before the first */
+  /** Number of the current or last run; 0 before the first */
   attempt: number
   progress: TaskProgress
 } | {
@@ -842,17 +842,17 @@ export type TaskListItem = {
   agentId: string
   endpointId: string
   status: "pending" | "processing" | "completed" | "failed"
-  /** Omitted when there are none */
+  /** Omitted if there are none */
   tags?: Record<string, string> | undefined
   /** Amount in USD with four fraction digits */
   costUsd: string
-  /** Returned to the balance: all of the charge if the task failed, the unused part of a metered charge if it completed, else 0.0000 */
+  /** Amount returned to the balance: the full charge if the task failed, the unused part of a metered charge if it completed, otherwise 0.0000 */
   refundedUsd: string
   /** ISO 8601 UTC timestamp with milliseconds */
   createdAt: string
   /** ISO 8601 UTC timestamp with milliseconds */
   completedAt?: string | undefined
-  /** Code of the error of a failed task, such as CANCELED */
+  /** Error code of a failed task, such as CANCELED */
   errorCode?: string | undefined
 }
 
@@ -860,7 +860,7 @@ export type TaskProgress = {
   /** From 0 to 1 */
   fraction?: number | undefined
   message?: string | undefined
-  /** Any JSON */
+  /** Any JSON value */
   data?: unknown
   /** ISO 8601 UTC timestamp with milliseconds */
   at: string
@@ -868,19 +868,19 @@ export type TaskProgress = {
 
 export type Topup = {
   id: string
-  /** Only `paid` is credited; one that `failed` or `expired` can still be paid, where the provider lets its page be used */
+  /** Only `paid` is credited. A `failed` or `expired` top-up can still be paid if the provider still accepts payment on its page */
   status: "open" | "paid" | "failed" | "expired"
-  /** What is credited when it is paid */
+  /** Amount credited when the top-up is paid */
   amountUsd: string
-  /** Whether it was made by auto-recharge */
+  /** Whether auto-recharge created the top-up */
   isAuto: boolean
-  /** Where it is paid; null once it is paid, or cannot be any more */
+  /** URL of the payment page; null once the top-up is paid or can no longer be paid */
   checkoutUrl: string | null
-  /** The provider's receipt */
+  /** URL of the provider's receipt */
   receiptUrl: string | null
-  /** What was given back of it, and taken from the balance */
+  /** Amount refunded and deducted from the balance */
   refundedUsd: string
-  /** What a dispute has withdrawn of it, and is taken from the balance until it is won */
+  /** Amount in dispute, deducted from the balance until the dispute is won */
   disputedUsd: string
   /** ISO 8601 UTC timestamp with milliseconds */
   createdAt: string
@@ -898,27 +898,27 @@ export type Transaction = {
   taskId?: string | undefined
   sessionId?: string | undefined
   turnId?: string | undefined
-  /** Of a top-up: what it credited, was taken back of it, or given again */
+  /** Set on the credit of a top-up and on its refunds and disputes */
   topupId?: string | undefined
   description: string
-  /** Of a chat charge: what its cost is made of */
+  /** Cost components, only for a chat charge */
   breakdown?: ChatBreakdown | undefined
   /** ISO 8601 UTC timestamp with milliseconds */
   createdAt: string
 }
 
 export type Usage = {
-  /** Oldest first, one for each day */
+  /** One entry per day, oldest first */
   days: {
-    /** A day of UTC */
+    /** UTC day */
     date: string
-    /** Charges of tasks and chats, less what metered tasks of that day gave back */
+    /** Charges of tasks and chats, minus the unused part of metered tasks of that day */
     spentUsd: string
-    /** Refunds of tasks, also of canceled and expired ones */
+    /** Refunds of tasks, including canceled and expired ones */
     refundedUsd: string
     /** Tasks and chats that were charged */
     executions: number
-    /** Tasks that failed, without canceled and expired ones */
+    /** Failed tasks, excluding canceled and expired ones */
     failures: number
   }[]
 }
@@ -952,19 +952,19 @@ export type User = {
 
 export type UserTopup = {
   id: string
-  /** Only `paid` is credited; one that `failed` or `expired` can still be paid, where the provider lets its page be used */
+  /** Only `paid` is credited. A `failed` or `expired` top-up can still be paid if the provider still accepts payment on its page */
   status: "open" | "paid" | "failed" | "expired"
-  /** What is credited when it is paid */
+  /** Amount credited when the top-up is paid */
   amountUsd: string
-  /** Whether it was made by auto-recharge */
+  /** Whether auto-recharge created the top-up */
   isAuto: boolean
-  /** Where it is paid; null once it is paid, or cannot be any more */
+  /** URL of the payment page; null once the top-up is paid or can no longer be paid */
   checkoutUrl: string | null
-  /** The provider's receipt */
+  /** URL of the provider's receipt */
   receiptUrl: string | null
-  /** What was given back of it, and taken from the balance */
+  /** Amount refunded and deducted from the balance */
   refundedUsd: string
-  /** What a dispute has withdrawn of it, and is taken from the balance until it is won */
+  /** Amount in dispute, deducted from the balance until the dispute is won */
   disputedUsd: string
   /** ISO 8601 UTC timestamp with milliseconds */
   createdAt: string
@@ -975,18 +975,18 @@ export type UserTopup = {
 
 export type Webhook = {
   id: string
-  /** Null for the one that signs for the `webhookUrl` of tasks */
+  /** Null for the webhook that signs requests to the `webhookUrl` of tasks */
   url: string | null
   description: string
-  /** Null for all */
+  /** Null for all event types */
   types: Array<"task.completed" | "task.failed" | "chat.settled" | "credit.added" | "session.expired" | "key.limit_reached" | "balance.low" | "payment.succeeded" | "payment.failed" | "payment.refunded" | "payment.disputed"> | null
   isEnabled: boolean
-  /** `user`; `gone` when it answered 410; `failing` after three days without one success */
+  /** `user`: disabled by the user; `gone`: the endpoint answered 410; `failing`: no successful delivery for three days */
   disabledReason: "user" | "gone" | "failing" | null
   disabledAt: string | null
   /** The first failure since the last success */
   failingSince: string | null
-  /** Until then requests are signed with the secret before the last rotation, too */
+  /** Until then, requests are also signed with the previous secret */
   previousSecretUntil: string | null
   /** ISO 8601 UTC timestamp with milliseconds */
   createdAt: string
@@ -998,18 +998,18 @@ export type WebhookDelivery = {
   eventId: string
   webhookId: string
   type: "task.completed" | "task.failed" | "chat.settled" | "credit.added" | "session.expired" | "key.limit_reached" | "balance.low" | "payment.succeeded" | "payment.failed" | "payment.refunded" | "payment.disputed" | "webhook.test"
-  /** The `webhookUrl` of the task, where that is whom it goes to */
+  /** The `webhookUrl` of the task, if the delivery goes there */
   url: string | null
-  /** `canceled` when its webhook was disabled or deleted before it was delivered */
+  /** `canceled` if the webhook was disabled or deleted before delivery */
   status: "pending" | "succeeded" | "failed" | "canceled"
   attempts: number
-  /** Null when it has ended */
+  /** Time of the next attempt; null if there is none */
   nextAttemptAt: string | null
-  /** The last attempt */
+  /** Time of the last attempt */
   attemptedAt: string | null
-  /** Of the last answer, of which nothing else is kept */
+  /** HTTP status of the last response; nothing else of it is stored */
   httpStatus: number | null
-  /** Why the last attempt was none */
+  /** Why the last attempt failed */
   error: string | null
   /** ISO 8601 UTC timestamp with milliseconds */
   createdAt: string
@@ -1019,31 +1019,31 @@ export type WebhookDelivery = {
 export type ChatInput = {
   /** An active session of the caller */
   sessionId: string
-  /** The user's message: a text, or parts of it with at most 10 files */
+  /** The user's message: a string or an array of parts with at most 10 files */
   message: string | Array<{
     type: "text"
     text: string
   } | {
     type: "file"
-    /** One that the agent takes; with `data` it must be given */
+    /** A media type that the agent accepts; required with `data` */
     mediaType?: string | undefined
-    /** The file in base64; this or `payloadId` */
+    /** The file in base64; send either this or `payloadId` */
     data?: string | undefined
-    /** A file of an earlier message of the caller's, by its id there */
+    /** Id of a file from one of the caller's earlier messages */
     payloadId?: string | undefined
     filename?: string | undefined
   }>
   /** Parameters of the agent */
   params?: {
     temperature?: number | undefined
-    /** At most the agent's own limit */
+    /** At most the agent's `maxOutputTokens` */
     maxTokens?: number | undefined
   } | undefined
-  /** The reply ends where it would cost more */
+  /** Maximum cost; the reply stops before it would cost more */
   maxCostUsd?: string | undefined
-  /** What becomes of the reply when its last reader leaves: it is stopped (the default), or goes on and can be read again */
+  /** What happens when the last reader of the reply disconnects: `stop` (the default), or `continue`, after which the reply can still be read */
   onDisconnect?: "stop" | "continue" | undefined
-  /** A quote for this message, whose rates then hold */
+  /** A quote for this message; its rates apply */
   quoteId?: string | undefined
 }
 
@@ -1052,7 +1052,7 @@ export type Queries = {
     input: {
       /** The id returned when the task was created */
       taskId: string
-      /** Seconds to hold the answer until the task has ended; 0 by default */
+      /** Maximum seconds to wait for the task to end before answering; 0 by default */
       wait?: number | undefined
     }
     output: Task
@@ -1061,21 +1061,21 @@ export type Queries = {
     input: {
       /** Only tasks in this state */
       status?: "pending" | "processing" | "completed" | "failed" | undefined
-      /** Only tasks that ended so; `failed` without those that were canceled or expired */
+      /** Only tasks with this outcome; `failed` excludes canceled and expired tasks */
       outcome?: "completed" | "failed" | "canceled" | "expired" | undefined
       /** Only tasks of this agent */
       agentId?: string | undefined
-      /** Only what has this tag, `name:value`; given more than once, all of them */
+      /** Only items with this tag, as `name:value`; if repeated, only items with all of these tags */
       tag?: string[] | undefined
-      /** Only what was created later than that */
+      /** Only items created after this time */
       createdAfter?: string | undefined
-      /** Only what was created earlier than that */
+      /** Only items created before this time */
       createdBefore?: string | undefined
       /** Page size */
       limit?: number | undefined
-      /** How many items to skip */
+      /** Number of items to skip */
       offset?: number | undefined
-      /** The `next` of a page, after which this one begins */
+      /** The `next` of the previous page */
       after?: string | undefined
     }
     output: {
@@ -1083,7 +1083,7 @@ export type Queries = {
       total: number
       limit: number
       offset: number
-      /** Where the next page begins, as its `after`; omitted on the last page */
+      /** Send it as `after` to get the next page; omitted on the last page */
       next?: string | undefined
     }
   }
@@ -1098,19 +1098,19 @@ export type Queries = {
     input: {
       /** Only sessions in this state */
       status?: "active" | "completed" | "expired" | undefined
-      /** Only sessions with this agent */
+      /** Only sessions of this agent */
       agentId?: string | undefined
-      /** Only what has this tag, `name:value`; given more than once, all of them */
+      /** Only items with this tag, as `name:value`; if repeated, only items with all of these tags */
       tag?: string[] | undefined
-      /** Only what was created later than that */
+      /** Only items created after this time */
       createdAfter?: string | undefined
-      /** Only what was created earlier than that */
+      /** Only items created before this time */
       createdBefore?: string | undefined
       /** Page size */
       limit?: number | undefined
-      /** How many items to skip */
+      /** Number of items to skip */
       offset?: number | undefined
-      /** The `next` of a page, after which this one begins */
+      /** The `next` of the previous page */
       after?: string | undefined
     }
     output: {
@@ -1118,7 +1118,7 @@ export type Queries = {
       total: number
       limit: number
       offset: number
-      /** Where the next page begins, as its `after`; omitted on the last page */
+      /** Send it as `after` to get the next page; omitted on the last page */
       next?: string | undefined
     }
   }
@@ -1128,7 +1128,7 @@ export type Queries = {
       sessionId: string
       /** Page size */
       limit?: number | undefined
-      /** How many items to skip */
+      /** Number of items to skip */
       offset?: number | undefined
     }
     output: {
@@ -1142,7 +1142,7 @@ export type Queries = {
     input: {
       /** Page size */
       limit?: number | undefined
-      /** How many items to skip */
+      /** Number of items to skip */
       offset?: number | undefined
     }
     output: {
@@ -1162,7 +1162,7 @@ export type Queries = {
     input: {
       /** Page size */
       limit?: number | undefined
-      /** How many items to skip */
+      /** Number of items to skip */
       offset?: number | undefined
     }
     output: {
@@ -1193,7 +1193,7 @@ export type Queries = {
     input: {
       /** Page size */
       limit?: number | undefined
-      /** How many items to skip */
+      /** Number of items to skip */
       offset?: number | undefined
     }
     output: {
@@ -1207,7 +1207,7 @@ export type Queries = {
     input: {
       /** Page size */
       limit?: number | undefined
-      /** How many items to skip */
+      /** Number of items to skip */
       offset?: number | undefined
     }
     output: {
@@ -1230,7 +1230,7 @@ export type Queries = {
       webhookId: string
       /** Only deliveries in this state */
       status?: "pending" | "succeeded" | "failed" | "canceled" | undefined
-      /** The `next` of the page before */
+      /** The `next` of the previous page */
       after?: string | undefined
       /** Page size */
       limit?: number | undefined
@@ -1238,7 +1238,7 @@ export type Queries = {
     output: {
       deliveries: WebhookDelivery[]
       limit: number
-      /** Where the next page begins, as its `after`; omitted on the last page */
+      /** Send it as `after` to get the next page; omitted on the last page */
       next?: string | undefined
     }
   }
@@ -1248,7 +1248,7 @@ export type Queries = {
   }
   'account.usage': {
     input: {
-      /** How many days, the current one included */
+      /** Number of days, including today */
       days?: number | undefined
     }
     output: Usage
@@ -1263,15 +1263,15 @@ export type Queries = {
       sessionId?: string | undefined
       /** Only the charge of this chat */
       turnId?: string | undefined
-      /** Only what was created later than that */
+      /** Only items created after this time */
       createdAfter?: string | undefined
-      /** Only what was created earlier than that */
+      /** Only items created before this time */
       createdBefore?: string | undefined
       /** Page size */
       limit?: number | undefined
-      /** How many items to skip */
+      /** Number of items to skip */
       offset?: number | undefined
-      /** The `next` of a page, after which this one begins */
+      /** The `next` of the previous page */
       after?: string | undefined
     }
     output: {
@@ -1279,7 +1279,7 @@ export type Queries = {
       total: number
       limit: number
       offset: number
-      /** Where the next page begins, as its `after`; omitted on the last page */
+      /** Send it as `after` to get the next page; omitted on the last page */
       next?: string | undefined
     }
   }
@@ -1289,9 +1289,9 @@ export type Queries = {
       status?: "open" | "paid" | "failed" | "expired" | undefined
       /** Page size */
       limit?: number | undefined
-      /** How many items to skip */
+      /** Number of items to skip */
       offset?: number | undefined
-      /** The `next` of a page, after which this one begins */
+      /** The `next` of the previous page */
       after?: string | undefined
     }
     output: {
@@ -1299,7 +1299,7 @@ export type Queries = {
       total: number
       limit: number
       offset: number
-      /** Where the next page begins, as its `after`; omitted on the last page */
+      /** Send it as `after` to get the next page; omitted on the last page */
       next?: string | undefined
     }
   }
@@ -1314,31 +1314,31 @@ export type Queries = {
     input: {
       /** Only top-ups in this state */
       status?: "open" | "paid" | "failed" | "expired" | undefined
-      /** The `next` of the page before */
+      /** The `next` of the previous page */
       after?: string | undefined
       /** Page size */
       limit?: number | undefined
-      /** Only those of this user */
+      /** Only top-ups of this user */
       userId?: string | undefined
-      /** How many days the totals are of */
+      /** Number of days covered by the totals */
       days?: number | undefined
     }
     output: {
       topups: UserTopup[]
       limit: number
-      /** Where the next page begins, as its `after`; omitted on the last page */
+      /** Send it as `after` to get the next page; omitted on the last page */
       next?: string | undefined
-      /** Of the last `days`, of all users */
+      /** Totals for all users over the last `days` */
       totals: {
         /** Amount in USD with four fraction digits */
         paidUsd: string
-        /** Of what was paid in these days */
+        /** Part of the amount paid in this period */
         refundedUsd: string
-        /** Of what was paid in these days */
+        /** Part of the amount paid in this period */
         disputedUsd: string
-        /** By all users, at present */
+        /** Current total for all users */
         owedUsd: string
-        /** How many were paid */
+        /** Number of paid top-ups */
         topups: number
       }
     }
@@ -1349,7 +1349,7 @@ export type Queries = {
       state?: "live" | "ended" | undefined
       /** Page size */
       limit?: number | undefined
-      /** How many items to skip */
+      /** Number of items to skip */
       offset?: number | undefined
     }
     output: {
@@ -1367,7 +1367,7 @@ export type Queries = {
     input: {
       /** Page size */
       limit?: number | undefined
-      /** How many items to skip */
+      /** Number of items to skip */
       offset?: number | undefined
     }
     output: {
@@ -1381,7 +1381,7 @@ export type Queries = {
     input: {
       /** Page size */
       limit?: number | undefined
-      /** How many items to skip */
+      /** Number of items to skip */
       offset?: number | undefined
     }
     output: {
@@ -1397,7 +1397,7 @@ export type Queries = {
       search?: string | undefined
       /** Page size */
       limit?: number | undefined
-      /** How many items to skip */
+      /** Number of items to skip */
       offset?: number | undefined
     }
     output: {
@@ -1425,7 +1425,7 @@ export type Queries = {
       userId: string
       /** Page size */
       limit?: number | undefined
-      /** How many items to skip */
+      /** Number of items to skip */
       offset?: number | undefined
     }
     output: {
@@ -1433,7 +1433,7 @@ export type Queries = {
       total: number
       limit: number
       offset: number
-      /** Where the next page begins, as its `after`; omitted on the last page */
+      /** Send it as `after` to get the next page; omitted on the last page */
       next?: string | undefined
     }
   }
@@ -1443,7 +1443,7 @@ export type Queries = {
       state?: "live" | "ended" | undefined
       /** Page size */
       limit?: number | undefined
-      /** How many items to skip */
+      /** Number of items to skip */
       offset?: number | undefined
       userId: string
     }
@@ -1458,7 +1458,7 @@ export type Queries = {
     input: {
       /** Page size */
       limit?: number | undefined
-      /** How many items to skip */
+      /** Number of items to skip */
       offset?: number | undefined
     }
     output: {
@@ -1483,17 +1483,17 @@ export type Mutations = {
       params: Record<string, unknown>
       /** Connected services made available to the agent */
       connectorIds?: string[] | undefined
-      /** What the task may cost; refused where the price is above it */
+      /** Maximum cost; the request is rejected if the price is higher */
       maxCostUsd?: string | undefined
-      /** A quote for this endpoint and these params, whose price then holds */
+      /** A quote for this endpoint and these params; its price applies */
       quoteId?: string | undefined
-      /** When no agent has begun the task by then, it fails with EXPIRED and is refunded */
+      /** If no agent starts the task within this time, it fails with EXPIRED and is refunded */
       expiresInSeconds?: number | undefined
-      /** How long the agent may take; at most the endpoint's own time, which is the default */
+      /** Maximum run time; at most the endpoint's timeout, which is the default */
       timeoutSeconds?: number | undefined
-      /** A public https address that is told of the end; signed by the webhook whose `url` is null */
+      /** Public https URL that is notified when the task ends; signed with the secret of the webhook whose `url` is null */
       webhookUrl?: string | undefined
-      /** Names and values of your own, by which lists find it: at most 16 pairs, and 4 KB of JSON */
+      /** Your own names and values, which lists can filter by: at most 16 pairs and 4 KB of JSON */
       tags?: Record<string, string> | undefined
     }
     output: {
@@ -1511,15 +1511,15 @@ export type Mutations = {
   }
   'sessions.create': {
     input: {
-      /** Agent that the session converses with */
+      /** Agent of the session */
       agentId: string
-      /** Free-form data of the caller, at most 16 KB as JSON */
+      /** Free-form caller data, at most 16 KB of JSON */
       metadata?: Record<string, unknown> | undefined
-      /** Names and values of your own, by which lists find it: at most 16 pairs, and 4 KB of JSON */
+      /** Your own names and values, which lists can filter by: at most 16 pairs and 4 KB of JSON */
       tags?: Record<string, string> | undefined
-      /** Connected services that the agent may use; kept in the metadata, where an update can change them */
+      /** Connected services that the agent can use; stored in the metadata, where an update can change them */
       connectorIds?: string[] | undefined
-      /** What all chats of the session may cost together */
+      /** Maximum total cost of the session's chats */
       maxCostUsd?: string | undefined
     }
     output: {
@@ -1534,13 +1534,13 @@ export type Mutations = {
     input: {
       /** The id returned when the session was created */
       sessionId: string
-      /** `completed` ends the session for good; `active` changes nothing */
+      /** `completed` ends the session permanently; `active` changes nothing */
       status?: "active" | "completed" | undefined
       /** Merged key by key; null removes a key */
       metadata?: Record<string, unknown> | undefined
       /** Merged name by name; null removes a name */
       tags?: Record<string, string | null> | undefined
-      /** No less than what its chats were charged and the one under way holds; null removes the cap */
+      /** At least the amount charged so far plus the amount held for a chat in progress; null removes the cap */
       maxCostUsd?: string | null | undefined
     }
     output: Session
@@ -1559,48 +1559,48 @@ export type Mutations = {
     }
     output: {
       turnId: string
-      /** False when the reply was over already; its stream and its receipt say how it ended */
+      /** False if the reply had already ended; its stream and its receipt show how */
       stopped: boolean
     }
   }
   'quotes.create': {
     input: {
-      /** What the task would be created with */
+      /** The fields of the task to create */
       task?: {
         /** Agent endpoint to execute, `<agentId>.<name>` */
         endpointId: string
         /** Parameters that the endpoint requires */
         params: Record<string, unknown>
-        /** What the task may cost; refused where the price is above it */
+        /** Maximum cost; the request is rejected if the price is higher */
         maxCostUsd?: string | undefined
       } | undefined
-      /** What would be sent */
+      /** The fields of the chat to send */
       chat?: {
         /** An active session of the caller */
         sessionId: string
-        /** The user's message: a text, or parts of it with at most 10 files */
+        /** The user's message: a string or an array of parts with at most 10 files */
         message: string | Array<{
           type: "text"
           text: string
         } | {
           type: "file"
-          /** One that the agent takes; with `data` it must be given */
+          /** A media type that the agent accepts; required with `data` */
           mediaType?: string | undefined
-          /** The file in base64; this or `payloadId` */
+          /** The file in base64; send either this or `payloadId` */
           data?: string | undefined
-          /** A file of an earlier message of the caller's, by its id there */
+          /** Id of a file from one of the caller's earlier messages */
           payloadId?: string | undefined
           filename?: string | undefined
         }>
         /** Parameters of the agent */
         params?: {
           temperature?: number | undefined
-          /** At most the agent's own limit */
+          /** At most the agent's `maxOutputTokens` */
           maxTokens?: number | undefined
         } | undefined
-        /** The reply ends where it would cost more */
+        /** Maximum cost; the reply stops before it would cost more */
         maxCostUsd?: string | undefined
-        /** What becomes of the reply when its last reader leaves: it is stopped (the default), or goes on and can be read again */
+        /** What happens when the last reader of the reply disconnects: `stop` (the default), or `continue`, after which the reply can still be read */
         onDisconnect?: "stop" | "continue" | undefined
       } | undefined
     }
@@ -1608,15 +1608,15 @@ export type Mutations = {
   }
   'connectors.create': {
     input: {
-      /** What the connector is called; unique among the caller's */
+      /** Name of the connector; unique per account */
       name: string
       /** The Model Context Protocol */
       type?: "mcp" | undefined
-      /** Address of an MCP server (streamable HTTP) */
+      /** URL of an MCP server (streamable HTTP) */
       url?: string | undefined
-      /** Instead of `url`: id of a server that the operator offers */
+      /** Id of a server offered by the operator, instead of `url` */
       server?: string | undefined
-      /** Secrets, encrypted where they are stored and never shown again */
+      /** Secrets; stored encrypted and never shown again */
       auth?: {
         type: "none"
       } | {
@@ -1630,12 +1630,12 @@ export type Mutations = {
       } | {
         /** Its owner signs in: POST /api/connectors/{connectorId}/sign-in */
         type: "oauth"
-        /** Of a client registered at the authorization server; else one is registered */
+        /** Id of a client registered at the authorization server; if omitted, a client is registered automatically */
         clientId?: string | undefined
-        /** Of that client, where it has one */
+        /** Secret of that client, if it has one */
         clientSecret?: string | undefined
       } | undefined
-      /** The tools that agents may call; null for all of them */
+      /** Tools that agents can call; null for all */
       allowedTools?: string[] | null | undefined
     }
     output: Connector
@@ -1644,11 +1644,11 @@ export type Mutations = {
     input: {
       /** The id returned when the connector was created */
       connectorId: string
-      /** What the connector is called; unique among the caller's */
+      /** Name of the connector; unique per account */
       name?: string | undefined
-      /** At another host the secrets must be given anew */
+      /** If the host changes, the secrets must be sent again */
       url?: string | undefined
-      /** Secrets, encrypted where they are stored and never shown again */
+      /** Secrets; stored encrypted and never shown again */
       auth?: {
         type: "none"
       } | {
@@ -1662,12 +1662,12 @@ export type Mutations = {
       } | {
         /** Its owner signs in: POST /api/connectors/{connectorId}/sign-in */
         type: "oauth"
-        /** Of a client registered at the authorization server; else one is registered */
+        /** Id of a client registered at the authorization server; if omitted, a client is registered automatically */
         clientId?: string | undefined
-        /** Of that client, where it has one */
+        /** Secret of that client, if it has one */
         clientSecret?: string | undefined
       } | undefined
-      /** The tools that agents may call; null for all of them */
+      /** Tools that agents can call; null for all */
       allowedTools?: string[] | null | undefined
     }
     output: Connector
@@ -1692,9 +1692,9 @@ export type Mutations = {
       connectorId: string
     }
     output: {
-      /** Where to send the browser of the one who signs in */
+      /** URL to open in the browser of the person who signs in */
       authorizationUrl: string
-      /** Until when it may come back */
+      /** When this sign-in attempt expires */
       expiresAt: string
     }
   }
@@ -1707,11 +1707,11 @@ export type Mutations = {
   }
   'webhooks.create': {
     input: {
-      /** A public https address; null for the one webhook that signs for the `webhookUrl` of tasks */
+      /** A public https URL; null for the one webhook that signs requests to the `webhookUrl` of tasks */
       url: string | null
-      /** What it is for; never sent */
+      /** Note for yourself; never sent to the endpoint */
       description?: string | undefined
-      /** The events that are sent; all when left out */
+      /** Event types to send; all by default */
       types?: Array<"task.completed" | "task.failed" | "chat.settled" | "credit.added" | "session.expired" | "key.limit_reached" | "balance.low" | "payment.succeeded" | "payment.failed" | "payment.refunded" | "payment.disputed"> | undefined
     }
     output: CreatedWebhook
@@ -1721,11 +1721,11 @@ export type Mutations = {
       /** The id returned when the webhook was created */
       webhookId: string
       url?: string | undefined
-      /** What it is for; never sent */
+      /** Note for yourself; never sent to the endpoint */
       description?: string | undefined
-      /** Null for all */
+      /** Null for all event types */
       types?: Array<"task.completed" | "task.failed" | "chat.settled" | "credit.added" | "session.expired" | "key.limit_reached" | "balance.low" | "payment.succeeded" | "payment.failed" | "payment.refunded" | "payment.disputed"> | null | undefined
-      /** What waits for one that is disabled is never sent */
+      /** Queued deliveries of a disabled webhook are never sent */
       isEnabled?: boolean | undefined
     }
     output: Webhook
@@ -1741,7 +1741,7 @@ export type Mutations = {
     input: {
       /** The id returned when the webhook was created */
       webhookId: string
-      /** For so long requests have a signature of the old secret, too */
+      /** How long requests are also signed with the old secret */
       overlapSeconds?: number | undefined
     }
     output: CreatedWebhook
@@ -1764,9 +1764,9 @@ export type Mutations = {
   }
   'account.update': {
     input: {
-      /** An event `balance.low` tells when the balance falls below it; null for never */
+      /** The event `balance.low` is sent when the balance falls below this amount; null for never */
       notifyBelowUsd?: string | null | undefined
-      /** Needs a browser login and a saved payment method. An API key may only send null, which switches it off */
+      /** Requires a browser login and a saved payment method. An API key can only send null, which switches auto-recharge off */
       autoRecharge?: {
         belowUsd: string
         toUsd: string
@@ -1784,11 +1784,11 @@ export type Mutations = {
   }
   'topups.create': {
     input: {
-      /** In whole cents, within what the account says of `payments` */
+      /** In whole cents, within the limits in `payments` of the account */
       amountUsd: string
-      /** Where the payment page leads to, of the service's own origin or one that the operator allows */
+      /** URL to return to after payment; must be of the service's own origin or of one that the operator allows */
       returnUrl?: string | undefined
-      /** Whether what is paid with is kept for auto-recharge */
+      /** Whether to save the payment method for auto-recharge */
       savesMethod?: boolean | undefined
     }
     output: Topup
@@ -1935,15 +1935,15 @@ export type Mutations = {
       plan?: string | null | undefined
       /** Only the limits listed here change; null removes a limit */
       limits?: {
-        /** Tasks and chats that the user may begin; 0 for no limit */
+        /** Maximum tasks and chats in any 60 seconds; 0 for no limit */
         executionsPerMinute?: number | null | undefined
-        /** Tasks that agents are at work on at the same time; further ones wait */
+        /** Maximum tasks running at the same time; more tasks wait in the queue */
         tasksAtWork?: number | null | undefined
-        /** Tasks that may wait; further ones are refused */
+        /** Maximum queued tasks; more tasks are rejected */
         tasksWaiting?: number | null | undefined
-        /** What may be spent on a day of UTC */
+        /** Spending limit per UTC day */
         spendPerDayUsd?: string | null | undefined
-        /** Ids of the agents that the user may run */
+        /** Ids of the agents that the user can run */
         agents?: string[] | null | undefined
       } | undefined
     }

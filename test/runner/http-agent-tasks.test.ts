@@ -112,7 +112,11 @@ test.each<[string, ServiceAnswer, string]>([
     (response) => void response.writeHead(200).end('{}'),
     'answered with no content type instead of application/json or application/x-ndjson.',
   ],
-  ['gzip', answerWith(200, '{}', { 'Content-Encoding': 'gzip' }), 'compressed its answer, although the request did not allow compression.'],
+  [
+    'gzip',
+    answerWith(200, '{}', { 'Content-Encoding': 'gzip' }),
+    'compressed its answer, although the request did not allow compression.',
+  ],
   [
     'more than it may, announced',
     (response) => {

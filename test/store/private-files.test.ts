@@ -61,7 +61,9 @@ test('what a copying tool has restored is closed to others, the payloads in open
   const store = openSqliteStore(options)
   expect(open()).toEqual([])
   await store.close()
-  expect(warnings).toEqual([`other users of this machine could read ${paths[0]} and 4 more; the permissions were restricted`])
+  expect(warnings).toEqual([
+    `other users of this machine could read ${paths[0]} and 4 more; the permissions were restricted`,
+  ])
   expect(readFileSync(join(dataDir, 'payloads/ab/pay_1.json'), 'utf8')).toBe('{}')
 })
 

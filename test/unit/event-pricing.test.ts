@@ -41,7 +41,11 @@ test.each([
   ['no price', {}, `${at}: must have exactly one of priceUsd and pricing`],
   ['no event', { pricing: { ...pricing, events: {} } }, `${at}.pricing.events: must have 1 to 32 events`],
   ['33 events', { pricing: { ...pricing, events: events(33) } }, `${at}.pricing.events: must have 1 to 32 events`],
-  ['a free event', { pricing: { ...pricing, events: { page: '0' } } }, `${at}.pricing.events.page: must be a USD amount`],
+  [
+    'a free event',
+    { pricing: { ...pricing, events: { page: '0' } } },
+    `${at}.pricing.events.page: must be a USD amount`,
+  ],
   ['five digits', { pricing: { ...pricing, events: { page: '0.00001' } } }, `${at}.pricing.events.page: must be`],
   ['a name with spaces', { pricing: { ...pricing, events: { 'a b': '1' } } }, `${at}.pricing.events.a b`],
   ['no maximum', { pricing: { events: pricing.events } }, `${at}.pricing.maxUsd`],
@@ -54,7 +58,9 @@ test.each([
 
 test('an endpoint of a model has a fixed price', () => {
   expect(open('model', { priceUsd: '0.01' }).endpoint('agent.run')).toMatchObject({ price: 100, meters: null })
-  expect(() => open('model', { pricing, priceUsd: '1' })).toThrow(`${at}.pricing: is only for agents of kind code and http`)
+  expect(() => open('model', { pricing, priceUsd: '1' })).toThrow(
+    `${at}.pricing: is only for agents of kind code and http`,
+  )
 })
 
 test('32 events are taken', () => {

@@ -33,5 +33,7 @@ test('values, names and levels are counted over pieces', () => {
 test('a name that V8 would hash by its length alone is refused, and a value of any length is not', () => {
   const long = `"${'x'.repeat(jsonNameBytesMax)}"`
   expect(refusalOf(`{${long}:[${long},{"a" : ${long}}]}`)).toBeUndefined()
-  expect(refusalOf(`{"a":1,"x${long.slice(1)} : 1}`)).toContain(`a property name of more than ${jsonNameBytesMax} bytes`)
+  expect(refusalOf(`{"a":1,"x${long.slice(1)} : 1}`)).toContain(
+    `a property name of more than ${jsonNameBytesMax} bytes`,
+  )
 })
