@@ -175,7 +175,7 @@ test('a platform key makes a million users at most; those that it has made are s
   expect(answers.map(({ status }) => status).toSorted()).toEqual([200, 409, 409])
   const refused = answers.find(({ status }) => status === 409)!
   expect(refused.body.code).toBe('CONFLICT')
-  expect(refused.body.message).toContain('at most 1000000 users')
+  expect(refused.body.message).toContain('has created 1000000 users, the maximum')
   expect((await platform.get('/api/users')).body.total).toBe(2)
   const other = await PlatformCalls.open(service)
   expect((await other.openUser('b')).status).toBe(200)

@@ -21,7 +21,9 @@ test('readers who stop hold 24 downloads of a user at most: more are 503, and ot
     }
     const refused = await fetch(responseUri)
     expect([refused.status, refused.headers.get('retry-after')]).toEqual([503, '1'])
-    expect(await refused.json()).toMatchObject({ message: expect.stringMatching(/^At most 24 downloads/) })
+    expect(await refused.json()).toMatchObject({
+      message: expect.stringMatching(/^At most 24 simultaneous payload downloads/),
+    })
     expect((await fetch(responseUri, { method: 'HEAD' })).status).toBe(200)
     expect((await fetch(other)).status).toBe(200)
   } finally {

@@ -90,12 +90,18 @@ test('a completed session is 409 SESSION_COMPLETED', async () => {
   await service.stop()
 })
 
+async function stop({ key, service }: Talker, { headers }: ChatReader): Promise<void> {
+  const { status } = await service.post(`/api/chat/${headers['errand-turn-id']}/stop`, {}, { key })
+  expect(status).toBe(200)
+}
+
 test('a second message beside one that is answered is 409 SESSION_BUSY, and free again after the terminal event', async () => {
   const { service, talker } = await onClock()
-  const reader = await talker.do({ do: 'text', delta: 'x' }, { do: 'wait', ms: 300 })
+  const reader = await talker.do({ do: 'text', delta: 'x' }, { do: 'await-abort' })
   await reader.until('assistant_delta')
   await expectRefused(talker, { status: 409, code: 'SESSION_BUSY', error: 'Conflict' })
-  await reader.until('done')
+  await stop(talker, reader)
+  await reader.until('error')
   expectOneEnd(await talker.chat('Hello'), 'done')
   await service.stop()
 })
@@ -103,8 +109,11 @@ test('a second message beside one that is answered is 409 SESSION_BUSY, and free
 test('of twenty messages at one moment to a session exactly one is answered, and one slot used', async () => {
   const { service, talker } = await onClock({ executionsPerMinute: 100 })
   const readers = await Promise.all(
-    Array.from({ length: 20 }, () => talker.do({ do: 'wait', ms: 500 }, { do: 'text', delta: 'x' })),
+    Array.from({ length: 20 }, () => talker.do({ do: 'text', delta: 'x' }, { do: 'await-abort' })),
   )
+  const answered = readers.find(({ status }) => status === 200)!
+  await answered.until('assistant_delta')
+  await stop(talker, answered)
   await Promise.all(readers.map((reader) => reader.all()))
   expect(readers.map(({ status }) => status).toSorted()).toEqual([200, ...Array(19).fill(409)])
   expect(await talker.session()).toMatchObject({ messageCount: 2 })

@@ -177,7 +177,10 @@ test('a batch of pages shares the bytes of one, and what goes beyond its own bou
   const refused = large.body.filter(({ error }: any) => error)
   expect(refused.length).toBeGreaterThan(5)
   expect(refused.length).toBeLessThan(20)
-  expect(refused[0].error.json).toMatchObject({ message: expect.stringMatching(/alone/), data: { httpStatus: 413 } })
+  expect(refused[0].error.json).toMatchObject({
+    message: expect.stringMatching(/on its own/),
+    data: { httpStatus: 413 },
+  })
   await service.stop()
 })
 

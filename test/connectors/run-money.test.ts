@@ -133,7 +133,7 @@ test('answers of more than a run may add are told as too long, in tasks of a fix
     /The tool's result is too large: only \d{5} bytes are left for tool results in this run/,
   )
   const talker = await talkWith(world, { agentId: 'model', connectorIds, person })
-  expect(textOf(await talker.chat(JSON.stringify(params.calls)))).toMatch(/too long.*\d{6} bytes are left/)
+  expect(textOf(await talker.chat(JSON.stringify(params.calls)))).toMatch(/too large.*\d{6} bytes are left/)
   for (const { messages } of world.provider.bodies) expect(JSON.stringify(messages).length).toBeLessThan(5000)
   await expectSound(world)
   await world.stop()
