@@ -33,7 +33,7 @@ export function chatOperation(responses: Json, success: Json): Json {
  */
 export function linesOf(event: string, contentMediaType = 'application/x-ndjson'): Json {
   const contentSchema = { $ref: `#/components/schemas/${event}` }
-  return { type: 'string', description: `Lines, each of them a ${event} as JSON`, contentMediaType, contentSchema }
+  return { type: 'string', description: `Lines of JSON, each a ${event}`, contentMediaType, contentSchema }
 }
 
 type Union = { oneOf: (Json & { properties: { type: { const: string } } })[] }
@@ -56,7 +56,7 @@ export function eventSchemas(schema: z.ZodType, { name: unionName, prefix = '', 
   const mapping = Object.fromEntries(named.map(([type, name]) => [type, `#/components/schemas/${name}`]))
   return {
     [unionName]: {
-      description: `${what} Types may be added: skip a line whose type you do not know.`,
+      description: `${what} New types may be added; skip lines of unknown types.`,
       oneOf: Object.values(mapping).map(($ref) => ({ $ref })),
       discriminator: { propertyName: 'type', mapping },
     },

@@ -61,20 +61,20 @@ export function errorResponse(status: string, { description, headers = {}, ...gi
 export const errorSchemas: Json = {
   ErrorBody: {
     type: 'object',
-    description: 'What is wrong. Programs tell errors apart by `code`, and a code that they do not know by its status.',
+    description: 'The error. Programs distinguish errors by `code`, and unknown codes by their status.',
     required: ['error', 'message', 'statusCode', 'code'],
     properties: {
       error: {
         type: 'string',
-        description: 'The title of the status, or of the code',
+        description: 'Title of the status or code',
         enum: [...new Set(Object.values(errorCatalogue).map(({ error }) => error))],
       },
-      message: { type: 'string', description: 'What must be, and what to do about it, for people' },
-      statusCode: { type: 'integer', description: 'The status of the answer' },
+      message: { type: 'string', description: 'Human-readable explanation and remedy' },
+      statusCode: { type: 'integer', description: 'HTTP status of the response' },
       code: { $ref: '#/components/schemas/ErrorCode' },
       details: {
         type: 'array',
-        description: 'What is wrong, by field',
+        description: 'Errors by field',
         items: { $ref: '#/components/schemas/ErrorDetail' },
       },
     },
@@ -83,7 +83,7 @@ export const errorSchemas: Json = {
     type: 'object',
     required: ['path', 'message'],
     properties: {
-      path: { type: 'string', description: 'The field, such as `params.text`; empty for the whole' },
+      path: { type: 'string', description: 'The field, such as `params.text`; empty for the entire input' },
       message: { type: 'string' },
     },
   },
@@ -94,9 +94,9 @@ export function chatErrors(): Json {
   const refusals: Record<string, string> = {
     ...sharedErrors,
     400: 'The body is invalid.',
-    403: 'The balance, `maxCostUsd` or a limit is lower than what the message needs, too much was written off today, or permission is missing.',
+    403: 'The balance, `maxCostUsd` or a limit does not cover the message, too much was written off today, or permission is missing.',
     404: 'The session was not found.',
-    409: 'The session is completed, another of its messages is being answered, or the Idempotency-Key or the quote was used.',
+    409: 'The session is completed, another of its replies is in progress, or the Idempotency-Key or the quote was already used.',
     410: 'The session has expired.',
     413: 'The body is too large.',
     415: 'The body is not JSON.',
@@ -106,7 +106,7 @@ export function chatErrors(): Json {
   for (const [status, description] of Object.entries(refusals)) {
     const own = {
       ...(status === '401' ? headersOf('WWW-Authenticate') : rateHeadersOf(status)),
-      ...(status === '429' && rateHeadersUnless('too many chats wait for the balance')),
+      ...(status === '429' && rateHeadersUnless('too many chats are waiting for balance')),
       ...retryHeaderOf(status),
     }
     const response = errorResponse(status, { description, headers: own }) as { content: Json }
@@ -119,14 +119,14 @@ export function chatErrors(): Json {
 }
 
 export function rateHeadersOf(status: string): Json {
-  return beforeCaller.test(status) ? rateHeadersUnless('the refusal came before the caller was known') : rateHeaders
+  return beforeCaller.test(status) ? rateHeadersUnless('the request was rejected before authentication') : rateHeaders
 }
 
 function rateHeadersUnless(reason: string): Json {
   const named = Object.entries(rateHeaders) as [HeaderName, Json][]
   return Object.fromEntries(
     named.map(([name, own]) => {
-      const description = `${String(headerComponents[name]['description'])}; absent when ${reason}`
+      const description = `${String(headerComponents[name]['description'])}; absent if ${reason}`
       return [name, { ...own, description }]
     }),
   )

@@ -12,7 +12,7 @@ export function followOperation(success: Json): Json {
     tags: ['Tasks'],
     summary: 'Follow a task',
     description:
-      'The answer is a stream of events (`TaskEvent`), one JSON object a line, or server-sent events where `Accept` asks for `text/event-stream`: read it as a stream and parse each line. The first event is the state as it is now, then each change of it and of the progress, and the last one `end` with the task. A stream that ends without it broke off: ask again. Beside 200 requests of the caller that wait for tasks it is refused.',
+      'The response is a stream of events (`TaskEvent`), one JSON object per line, or server-sent events if `Accept` is `text/event-stream`. The first event is the current state, then come changes of state and progress, and the last one is `end` with the task. A stream without `end` was cut off: request it again. A caller can have at most 200 requests that wait for tasks.',
     security: [{ apiKey: [] }, { browserSession: [] }, { platformKey: [] }, { clientToken: [] }],
     parameters: [idParameter('taskId', 'The id returned when the task was created')],
     responses: {
@@ -24,7 +24,7 @@ export function followOperation(success: Json): Json {
       ...refusals({
         400: 'The id is malformed.',
         404: 'The task was not found.',
-        429: 'As many requests of the caller wait for tasks as may.',
+        429: 'The caller already has the maximum number of requests that wait for tasks.',
       }),
     },
   }

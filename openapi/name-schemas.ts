@@ -50,7 +50,7 @@ const enums: Record<string, readonly string[]> = {
  */
 const renamed: Record<string, string> = { Login: 'BrowserLogin' }
 
-const mayGrow = 'Values may be added: take one that you do not know for what its name says, or ignore it.'
+const mayGrow = 'New values may be added; ignore unknown ones, or treat them as their name suggests.'
 
 /**
  * Moves bodies, responses and enums to named components, because generators can name inline schemas only by position.

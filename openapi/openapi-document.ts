@@ -79,26 +79,26 @@ const countingLogins = new Set(['logIn', 'changePassword'])
 
 const tags = [
   { name: 'Tasks', description: 'Asynchronous executions of agents' },
-  { name: 'Sessions', description: 'Conversations with an agent, billed by message' },
-  { name: 'Agents', description: 'What can be run, and at what price' },
-  { name: 'Connectors', description: "The user's connected services, whose tools agents may call" },
-  { name: 'Webhooks', description: 'Where events are sent, and what became of that' },
-  { name: 'Billing', description: 'The balance and its transactions' },
+  { name: 'Sessions', description: 'Conversations with an agent, billed per message' },
+  { name: 'Agents', description: 'Available agents and their prices' },
+  { name: 'Connectors', description: "The user's connected services, whose tools agents can call" },
+  { name: 'Webhooks', description: 'Destinations of events, and their deliveries' },
+  { name: 'Billing', description: 'Balance and transactions' },
   { name: 'API keys', description: 'Credentials of the account' },
-  { name: 'Client tokens', description: 'What a browser is handed, for an hour at most' },
-  { name: 'Browser login', description: 'The logins of people, beside the keys of programs' },
-  { name: 'Invitations', description: 'Links that make an account or set a password, once' },
-  { name: 'Users', description: 'What admins see and change of accounts' },
-  { name: 'Platform keys', description: 'Credentials of products that are built on the service' },
-  { name: 'System', description: 'What admins see of the running service' },
-  { name: 'Payloads', description: 'Requests and responses that are too large to be inline' },
+  { name: 'Client tokens', description: 'Short-lived credentials for browsers, valid for at most an hour' },
+  { name: 'Browser login', description: 'Logins of people in a browser' },
+  { name: 'Invitations', description: 'Single-use links that create an account or set a password' },
+  { name: 'Users', description: 'Account management for admins' },
+  { name: 'Platform keys', description: 'Credentials of products built on the service' },
+  { name: 'System', description: 'State of the running service, for admins' },
+  { name: 'Payloads', description: 'Requests and responses that are too large to send inline' },
 ]
 
-const about = `Runs agents on behalf of a user and bills the balance in USD. A task is charged when it is created and refunded in full when it fails; a chat is charged by message, for what it used.
+const about = `Runs agents on behalf of a user and bills the balance in USD. A task is charged when it is created and refunded in full if it fails. A chat is charged per message, for its usage.
 
-What may change within a version: operations, optional fields of requests, fields of answers, values of enumerations, codes of errors and types of events are added. A client ignores fields that it does not know, and bears values that it does not know.
+Within a version, these may be added: operations, optional request fields, response fields, enumeration values, error codes and event types. Clients must ignore unknown fields and tolerate unknown values.
 
-The body of every refusal has a \`code\` for programs. Quote the header \`X-Request-Id\` when you report one.`
+Every error body has a machine-readable \`code\`. Include the header \`X-Request-Id\` when you report an error.`
 
 export function createOpenApiDocument(): Json {
   const document = generateOpenApiDocument(rootRouter as unknown as Parameters<typeof generateOpenApiDocument>[0], {
@@ -120,7 +120,7 @@ export function createOpenApiDocument(): Json {
       clientToken: {
         type: 'http',
         scheme: 'bearer',
-        description: 'A client token, `errand_ct_…`, which browsers are handed for at most an hour',
+        description: 'A client token, `errand_ct_…`, for browsers, valid for at most an hour',
       },
       browserSession: { type: 'apiKey', in: 'cookie', name: '__Host-errand', description: 'A browser login' },
     },
@@ -154,7 +154,7 @@ export function createOpenApiDocument(): Json {
   document['tags'] = tags
   const { info } = document as { info?: Json }
   document['info'] = { ...info, contact: { name: 'Whoever runs this server' } }
-  document['servers'] = [{ url: '/', description: 'The server that this document came from' }]
+  document['servers'] = [{ url: '/', description: 'The server of this document' }]
   return document
 }
 
@@ -266,7 +266,7 @@ function payloadOperation(): Operation {
     operationId: 'getPayload',
     tags: ['Payloads'],
     summary: 'Download a stored request or response',
-    description: 'The address is the `requestUri` or `responseUri` of a task; it needs no other authentication.',
+    description: 'The URL is the `requestUri` or `responseUri` of a task. It needs no other authentication.',
     security: [],
     parameters: [
       text('payloadId', 'path', 'The id of the payload'),
@@ -279,8 +279,8 @@ function payloadOperation(): Operation {
         headers: headersOf('X-Request-Id'),
         content: { 'application/json': { schema: {} } },
       },
-      304: { description: 'The copy that the client has is the whole JSON.' },
-      403: errorResponse('403', { description: 'The link is wrong or has expired.' }),
+      304: { description: "The client's copy is current." },
+      403: errorResponse('403', { description: 'The link is invalid or expired.' }),
       404: errorResponse('404', { description: 'The payload no longer exists.' }),
       500: errorResponse('500', { description: sharedErrors['500']! }),
     },

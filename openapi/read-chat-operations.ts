@@ -11,25 +11,25 @@ export function readChatOperation(success: Json): Json {
   return {
     operationId: 'readChat',
     tags: ['Sessions'],
-    summary: 'Read a reply again, or go on reading it',
+    summary: 'Reread a reply, or continue reading it',
     description:
-      'The events of a turn behind the one with the number `after`, then those to come: what was read before and what is read now are together the whole stream, and nothing is charged anew. Events are kept while the reply is written and for ten minutes after its end, unless much is said meanwhile. As the answer of `chat`: lines of JSON, or server-sent events where `Accept` asks for `text/event-stream`, whose `Last-Event-ID` says the same as `after`.',
+      'Returns the events of a turn after number `after`, followed by new ones, so that both reads together are the complete stream. Nothing is charged again. Events are kept while the reply is in progress and for ten minutes after its end, or less under memory pressure. As with `chat`, the response is lines of JSON, or server-sent events if `Accept` is `text/event-stream`. There, `Last-Event-ID` is equivalent to `after`.',
     security,
     parameters: [
       idParameter('turnId', 'The `Errand-Turn-Id` of the chat'),
       {
         name: 'after',
         in: 'query',
-        description: 'The `seq` of the last event that was read',
+        description: 'The `seq` of the last event already read',
         schema: { type: 'integer', minimum: 0, maximum: 1_000_000_000, default: 0 },
       },
     ],
     responses: {
-      ...answers(success, 'Nothing comes behind that event.'),
+      ...answers(success, 'There are no events after that one.'),
       ...refusals({
-        400: 'A parameter is invalid, or the reply has not come to that event.',
+        400: 'A parameter is invalid, or the reply has not reached that event.',
         404: 'The turn was not found.',
-        410: 'The events are no longer kept.',
+        410: 'The events are no longer stored.',
         429: tooMany,
       }),
     },
@@ -40,17 +40,17 @@ export function readSessionChatOperation(success: Json): Json {
   return {
     operationId: 'readSessionChat',
     tags: ['Sessions'],
-    summary: 'Read the reply that a session is at work on',
+    summary: 'Read the reply in progress of a session',
     description:
-      'As `readChat`, of the reply that is being written, from its first event: for a page that was reloaded, or a second one.',
+      'Like `readChat` for the reply in progress, from its first event. For a page that was reloaded, or a second one.',
     security,
     parameters: [idParameter('sessionId', 'A session of the caller')],
     responses: {
-      ...answers(success, 'No reply is being written.'),
+      ...answers(success, 'No reply is in progress.'),
       ...refusals({
         400: 'The id is malformed.',
         404: 'The session was not found.',
-        410: 'The first events are no longer kept.',
+        410: 'The first events are no longer stored.',
         429: tooMany,
       }),
     },

@@ -9,145 +9,146 @@ type Words = { cause: string; remedy: string }
 
 export const errorWords: Record<ErrorCode, Words> = {
   BAD_REQUEST: {
-    cause: 'The body, a parameter or a header is missing or malformed, or does not fit the schema.',
-    remedy: 'Correct what `details` names; `path` is the field. Repeating the request as it is gives the same answer.',
+    cause: 'The body, a parameter or a header is missing or malformed, or does not match the schema.',
+    remedy: 'Fix the fields in `details`; `path` names each one. Sending the same request again fails in the same way.',
   },
   UNAUTHORIZED: {
     cause:
-      'There is neither a valid API key nor a browser login: none was sent, it is unknown, revoked or expired, or the password is wrong.',
-    remedy: 'Send `Authorization: Bearer <API key>`, or log in again. Create a new key when the old one has ended.',
+      'The request has no valid credential: the API key or browser login is missing, unknown, revoked or expired, or the password is wrong.',
+    remedy:
+      'Send `Authorization: Bearer <API key>`, or log in again. If the key is revoked or expired, create a new one.',
   },
   FORBIDDEN: {
     cause:
-      'The caller is known and may not do this: the key lacks the scope that the message names, the operation is for admins or for browser logins, the request came from a page of another origin, or the account is suspended.',
-    remedy: 'Use a key with that scope or another login; ask an admin when the account is suspended.',
+      'The caller lacks permission: the key lacks the scope named in the message, the operation requires an admin or a browser login, the request came from a page of another origin, or the account is suspended.',
+    remedy: 'Use a key with that scope or another login. If the account is suspended, ask an admin.',
   },
   ACCOUNT_BLOCKED: {
     cause:
-      'Too many tasks of the account failed within the window, so it creates no tasks for now. Or one of them failed after it had called a connector, so it creates no tasks with `connectorIds` for a day. Or more than `maxWrittenOffUsdPerDay` of its chats was written off today.',
+      'Too many tasks of the account failed within the window, so it cannot create tasks for now. Or a task failed after it had called a connector, so the account cannot create tasks with `connectorIds` for a day. Or more than `maxWrittenOffUsdPerDay` of its chats was written off today.',
     remedy:
-      'Wait for `Retry-After`, or leave out `connectorIds` if the message says so. `GET /api/account` says when a block of tasks ends. `errand users unblock` lifts it. Chats go on at the next day of UTC.',
+      'Wait for `Retry-After`, or omit `connectorIds` if the message says so. `GET /api/account` shows when a block of tasks ends, and `errand users unblock` ends it early. Chats are allowed again on the next UTC day.',
   },
   INSUFFICIENT_BALANCE: {
     cause:
-      'The balance, less what is held of it, is lower than the cost, or something is owed because a payment was taken back; the message states which, with the amounts.',
-    remedy: 'Have the account credited, wait until other chats release what they hold, or send a smaller `maxTokens`.',
+      'The available balance is lower than the cost, or the account owes money because a payment was refunded or disputed. The message states the amounts.',
+    remedy: 'Add credit, wait until other chats release their holds, or send a smaller `maxTokens`.',
   },
   BUDGET_REACHED: {
     cause:
-      'The task costs more than its `maxCostUsd`, or `maxCostUsd` of the chat or of its session does not pay for the first words of a reply.',
-    remedy: 'Raise `maxCostUsd`, or leave it out; of a session `PATCH /api/sessions/{sessionId}` changes it.',
+      'The task costs more than its `maxCostUsd`, or the `maxCostUsd` of the chat or its session does not cover the first words of a reply.',
+    remedy: 'Raise or omit `maxCostUsd`. For a session, change it with `PATCH /api/sessions/{sessionId}`.',
   },
   LIMIT_REACHED: {
     cause:
-      'More than the API key, the client token or the plan of the account may spend in its period, or more bytes of payloads than an account may store on a day of UTC (`payloadBytesPerDay`); the message states the limit, what is used of it and when it begins anew.',
+      'The request exceeds the spending limit of the API key, the client token or the plan, or the bytes of payloads that an account can store per UTC day (`payloadBytesPerDay`). The message states the limit, the amount used and when the limit resets.',
     remedy:
-      'Wait for `Retry-After`, or have the limit raised: of a key by `PATCH /api/keys/{keyId}`, of an account by an admin. `GET /api/account` shows what is used.',
+      'Wait for `Retry-After` or raise the limit: `PATCH /api/keys/{keyId}` for a key; an admin for an account. `GET /api/account` shows the amount used.',
   },
   NOT_FOUND: {
     cause:
-      'There is nothing at this path, or no such agent, endpoint, task, session, key, connector, login or user for this caller.',
+      'The path does not exist, or the caller has no such agent, endpoint, task, session, key, connector, login or user.',
     remedy:
-      'Check the path and the id. What belongs to other accounts, and agents that the caller may not see, count as not there.',
+      'Check the path and the id. Resources of other accounts, and agents that the caller cannot see, also return this code.',
   },
   CONNECTOR_NOT_FOUND: {
-    cause: 'A connector of `connectorIds`, or of the session, is not one of the caller.',
+    cause: 'A connector in `connectorIds` or of the session does not belong to the caller.',
     remedy: 'Take the ids from `GET /api/connectors`.',
   },
-  METHOD_NOT_ALLOWED: { cause: 'The path has no such method.', remedy: 'Use one of the methods in `Allow`.' },
+  METHOD_NOT_ALLOWED: { cause: 'The path does not support this method.', remedy: 'Use one of the methods in `Allow`.' },
   REQUEST_TIMEOUT: { cause: 'The request did not arrive in time.', remedy: 'Send it again over a new connection.' },
   CONFLICT: {
     cause:
-      'What is there stands against the request: an `Idempotency-Key` that was used for another request, a name that is taken, a quote that was used or has expired, a bound of the account that is reached, a task that can no longer be canceled, or something that was changed meanwhile.',
+      'The request conflicts with the current state: the `Idempotency-Key` was used for another request, the name is taken, the quote is used or expired, the account has the maximum number of such items, the task can no longer be canceled, or another request made a change first.',
     remedy:
-      'Do what the message says: another key, name or quote, delete something first, or read the current state and decide again.',
+      'Follow the message: use another key, name or quote, delete an item first, or read the current state and try again.',
   },
   SESSION_BUSY: {
-    cause: 'Another message of the session is being answered.',
+    cause: 'Another reply of this session is in progress.',
     remedy: 'Wait for the `done` or `error` event of that reply, then send the message again.',
   },
   SESSION_COMPLETED: { cause: 'The session is completed.', remedy: 'Create a new session.' },
   SESSION_EXPIRED: {
-    cause: 'The session had neither a chat nor an update for 24 hours (`sessionIdleSeconds`).',
+    cause: 'The session had no chat and no update for 24 hours (`sessionIdleSeconds`).',
     remedy: 'Create a new session.',
   },
   EVENTS_EXPIRED: {
     cause:
-      'The events of a reply that were asked for are no longer kept: ten minutes after its end, or sooner if the reply was long: at most 8 MB of events are kept of one reply.',
-    remedy: 'Read `GET /api/sessions/{sessionId}/messages`, and the charge in `GET /api/transactions?turnId=`.',
+      'The requested events of a reply are no longer stored. They are kept for ten minutes after its end, at most 8 MB per reply.',
+    remedy:
+      'Read the reply from `GET /api/sessions/{sessionId}/messages` and the charge from `GET /api/transactions?turnId=`.',
   },
   PAYLOAD_TOO_LARGE: {
-    cause: 'The body is larger than `maxBodyBytes` or has too many values, or the answers of a batch are too large.',
-    remedy: 'Send less at a time, and large data as one text.',
+    cause: 'The body is larger than `maxBodyBytes` or has too many values, or the responses of a batch are too large.',
+    remedy: 'Send smaller requests, and large data as one string.',
   },
   UNSUPPORTED_MEDIA_TYPE: {
     cause: 'The body is not `application/json` in UTF-8, or is compressed.',
     remedy: 'Send plain JSON with `Content-Type: application/json`.',
   },
   EXPECTATION_FAILED: {
-    cause: '`Expect` holds something else than `100-continue`.',
-    remedy: 'Leave the header out.',
+    cause: 'The `Expect` header is not `100-continue`.',
+    remedy: 'Omit the header.',
   },
   CONNECTOR_FAILED: {
     cause:
-      "The server behind one of the caller's connectors cannot be reached or used, or the connector needs a sign-in; the message says why.",
+      "The server of one of the caller's connectors is unreachable or unusable, or the connector needs a sign-in. The message says why.",
     remedy:
-      'Correct the connector, and try it with `POST /api/connectors/{connectorId}/test`; sign in with `POST /api/connectors/{connectorId}/sign-in`.',
+      'Fix the connector and test it with `POST /api/connectors/{connectorId}/test`, or sign in with `POST /api/connectors/{connectorId}/sign-in`.',
   },
   RATE_LIMIT_EXCEEDED: {
-    cause:
-      'More executions, writes, checks of connectors, tests of webhooks or waiting chats than the account may have.',
-    remedy: 'Wait for `Retry-After`. For executions `X-RateLimit-Reset` says when the next one is free.',
+    cause: 'The account exceeded a limit on executions, writes, connector checks, webhook tests or waiting chats.',
+    remedy: 'Wait for `Retry-After`. For executions, `X-RateLimit-Reset` says when the next one is allowed.',
   },
   LOGIN_THROTTLED: {
-    cause: 'Too many tries of a password, for this email address or from this client.',
+    cause: 'Too many password attempts for this email address or from this client.',
     remedy: 'Wait for `Retry-After`.',
   },
   HEADERS_TOO_LARGE: { cause: 'The request headers are too large.', remedy: 'Send fewer or shorter headers.' },
   INTERNAL_ERROR: {
-    cause: 'The service failed; its log has the cause under the request id.',
-    remedy: 'Quote `X-Request-Id` to whoever runs the service.',
+    cause: 'The service failed. Its log has the cause under the request id.',
+    remedy: 'Report `X-Request-Id` to the operator of the service.',
   },
   SERVICE_UNAVAILABLE: {
     cause:
-      'The service is overloaded or stopping, too many tasks wait, or the database or the store of payloads cannot be used. Nothing was done, but where a commit is in doubt.',
+      'The service is overloaded or stopping, too many tasks are queued, or the database or payload store is unavailable. The request had no effect, unless the message says that the connection was lost during a commit.',
     remedy: 'Wait for `Retry-After`, then repeat the request with the same `Idempotency-Key`.',
   },
 }
 
 export const taskFailureWords: Record<(typeof taskFailureCodes)[number], Words> = {
   AGENT_ERROR: {
-    cause: 'The agent threw an error, left its thread, or answered with a failure; `message` is its own text.',
-    remedy: 'Look at the message; correct the params, or report it to the author of the agent.',
+    cause: 'The agent threw an error, ended its thread or returned a failure. `message` is its own text.',
+    remedy: 'Read the message. Fix the params, or report the error to the author of the agent.',
   },
   AGENT_TIMEOUT: {
     cause: "The agent took longer than its endpoint's `timeoutSeconds`.",
-    remedy: 'Send less work at a time; the operator can raise `timeoutSeconds`.',
+    remedy: 'Send less work per task, or ask the operator to raise `timeoutSeconds`.',
   },
   AGENT_UNAVAILABLE: {
-    cause: 'The endpoint was removed from the configuration before the task had its turn.',
+    cause: 'The endpoint was removed from the configuration before the task started.',
     remedy: 'Use an endpoint that `GET /api/agents` lists.',
   },
   AGENT_OUTPUT_INVALID: {
-    cause: 'The agent returned what JSON cannot hold.',
+    cause: 'The agent returned a value that JSON cannot represent.',
     remedy: 'Report it to the author of the agent.',
   },
   AGENT_OUTPUT_TOO_LARGE: {
     cause: 'The result is larger than `maxResultBytes`.',
-    remedy: 'Ask for less; the operator can raise `maxResultBytes`.',
+    remedy: 'Request a smaller result, or ask the operator to raise `maxResultBytes`.',
   },
   AGENT_INTERRUPTED: {
     cause:
       'The service stopped or crashed during the run, or could not read the stored request, and the endpoint had no `retries` left.',
-    remedy: 'Create the task again. It was no failure of the agent and does not count towards the block.',
+    remedy: 'Create the task again. This was not a failure of the agent and does not count toward the block.',
   },
   CANCELED: {
-    cause: 'Its user canceled it. It counts towards the block where an agent was at work on it.',
-    remedy: 'Nothing is needed: the price was refunded.',
+    cause: 'The user canceled the task. It counts toward the block if an agent was already running it.',
+    remedy: 'None. The price was refunded.',
   },
   EXPIRED: {
-    cause: 'No agent had begun it within its `expiresInSeconds`.',
-    remedy: 'Create the task again, with more time; the price was refunded.',
+    cause: 'No agent started the task within its `expiresInSeconds`.',
+    remedy: 'Create the task again with more time. The price was refunded.',
   },
   CONNECTORS_BLOCKED: {
     cause: 'Another task of the account failed after it had called a connector, while this one was queued.',
@@ -157,59 +158,58 @@ export const taskFailureWords: Record<(typeof taskFailureCodes)[number], Words> 
 
 export const turnEndWords: Record<TurnEndCode, Words> = {
   AGENT_ERROR: {
-    cause: 'The agent or its model failed, or refused what it was sent.',
-    remedy: 'Look at the message; a shorter conversation or another message may help.',
+    cause: 'The agent or its model failed or rejected the message.',
+    remedy: 'Read the message. A shorter conversation or a different message may help.',
   },
   AGENT_TIMEOUT: {
     cause: 'The reply took longer than `turnTimeoutSeconds`.',
-    remedy: 'The partial reply is kept; ask for the rest in the next message.',
+    remedy: 'The partial reply is stored. Ask for the rest in the next message.',
   },
   AGENT_INTERRUPTED: {
     cause:
-      'The client left, the session was deleted, or the service stopped, was interrupted or had no memory for a longer reply.',
-    remedy: 'When the message says that nothing was charged, send the message again.',
+      'The client disconnected, the session was deleted, or the service stopped, was interrupted or had no memory for a longer reply.',
+    remedy: 'If the error says that nothing was charged, send the message again.',
   },
   INSUFFICIENT_BALANCE: {
-    cause: 'The balance does not cover more of this reply; what was delivered is charged and kept.',
-    remedy: 'Have the account credited, then go on in the next message.',
+    cause: 'The balance does not cover more of this reply. The delivered part is charged and stored.',
+    remedy: 'Add credit, then continue in the next message.',
   },
   BUDGET_REACHED: {
-    cause:
-      'More of this reply would cost more than `maxCostUsd` of the chat or of its session; what was delivered is charged and kept.',
-    remedy: 'Raise the cap, then go on in the next message.',
+    cause: 'The reply reached the `maxCostUsd` of the chat or its session. The delivered part is charged and stored.',
+    remedy: 'Raise the cap, then continue in the next message.',
   },
   LIMIT_REACHED: {
     cause:
-      'More of this reply would be beyond what the API key, the client token or the plan of the account may spend in its period; what was delivered is charged and kept.',
-    remedy: 'Have the limit raised or wait until it begins anew, then go on in the next message.',
+      'The reply reached the spending limit of the API key, the client token or the plan. The delivered part is charged and stored.',
+    remedy: 'Raise the limit or wait until it resets, then continue in the next message.',
   },
   INTERNAL_ERROR: {
     cause: 'The service failed, or could not settle the chat in time.',
     remedy:
-      'When the message says that nothing was charged, send the message again; else look at the transactions of the session.',
+      'If the error says that nothing was charged, send the message again. Otherwise, check the transactions of the session.',
   },
 }
 
 export const clientOnlyWords: Record<ClientOnlyCode, Words> = {
   INVALID_ARGUMENT: {
-    cause: 'An option or an argument cannot be sent; nothing was.',
-    remedy: 'Correct what `details` names.',
+    cause: 'An option or argument is invalid. Nothing was sent.',
+    remedy: 'Fix the fields in `details`.',
   },
   NETWORK_ERROR: {
-    cause: 'There was no answer: the service could not be reached, or the connection broke.',
-    remedy: 'Check the address; repeat writing calls with the same idempotency key.',
+    cause: 'There was no response: the service is unreachable, or the connection was lost.',
+    remedy: 'Check the URL. Repeat writes with the same idempotency key.',
   },
   TIMEOUT: {
-    cause: 'There was no answer, or no end of the task, within the time allowed.',
-    remedy: 'A task goes on: `taskId` of the error names it. Allow more time, or wait again.',
+    cause: 'The service did not respond, or the task did not finish, within the allowed time.',
+    remedy: 'The task continues; `taskId` of the error names it. Allow more time, or wait again.',
   },
   BAD_RESPONSE: {
-    cause: "The answer is not one of the service's, such as the error page of a proxy; see `status`.",
-    remedy: 'Check `baseUrl` and what stands between.',
+    cause: "The response is not from the service, but for example a proxy's error page. See `status`.",
+    remedy: 'Check `baseUrl` and any proxies.',
   },
   INVALID_SIGNATURE: {
     cause: 'A webhook request is not signed with the secret, or is more than five minutes old.',
     remedy:
-      'Answer 400 and do nothing else. Check that the secret is the one of this webhook, and the body as it came.',
+      'Respond with 400 and do nothing else. Check that the secret belongs to this webhook and that the raw body is verified.',
   },
 }
