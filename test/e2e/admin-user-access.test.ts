@@ -46,7 +46,7 @@ testConsole(
     const dialog = page.getByRole('dialog')
     await page.getByRole('button', { name: 'Suspend my account' }).click()
     await dialog.getByText('This is your own account').waitFor()
-    await dialog.getByRole('button', { name: 'Suspend myself' }).click()
+    await dialog.getByRole('button', { name: 'Suspend my account' }).click()
     await dialog.getByText('This is the last active admin').waitFor()
     await opened.check('admin-user-last')
     await dialog.getByRole('button', { name: 'Cancel' }).click()

@@ -53,7 +53,7 @@ testConsole(
     await recharge.getByLabel('Monthly maximum').fill('100')
     await recharge.getByRole('button', { name: 'Save auto-recharge' }).click()
     await recharge.getByText('Must be greater than belowUsd').waitFor()
-    await recharge.getByLabel('Recharge to').fill('25')
+    await recharge.getByLabel('Top up to').fill('25')
     await recharge.getByRole('button', { name: 'Save auto-recharge' }).click()
     await page.getByText('Auto-recharge saved.').waitFor()
     await page.getByLabel('Notify me when balance falls below').fill('100')

@@ -177,8 +177,8 @@ testConsole(
     await page.getByText('The server is not available').waitFor()
     await page.getByText(/Connector "Docs"/).waitFor()
 
-    await page.getByLabel('Address', { exact: true }).fill('https://mcp.example.com/mcp')
-    await page.getByRole('button', { name: 'Save the connection' }).click()
+    await page.getByLabel('URL', { exact: true }).fill('https://mcp.example.com/mcp')
+    await page.getByRole('button', { name: 'Save connection' }).click()
     await page.getByText('Must be sent again').waitFor()
     await opened.open('/settings/connectors')
     await page.getByRole('button', { name: 'Add connector' }).click()

@@ -189,7 +189,7 @@ testConsole('what the service refuses is said in the dialog', async (opened) => 
   await page.getByRole('menuitem', { name: 'Rotate' }).click()
   const { keys } = await service.app.store.listKeys({ userId: visitor.userId, limit: 9, offset: 0 })
   await service.app.store.revokeKey({ userId: visitor.userId, keyId: keys[0]!.id })
-  await dialog.getByRole('button', { name: 'Rotate the key' }).click()
+  await dialog.getByRole('button', { name: 'Rotate key' }).click()
   await dialog.getByText('already rotated').waitFor()
   await opened.check('key-refused')
 })

@@ -41,7 +41,7 @@ export function RotateKeyForm({ of, onCancel }: { of: Key; onCancel: () => void 
         {rotate.error && <ErrorNotice title="Could not rotate the key" error={rotate.error} />}
         <Text>A new key with the same name and scopes replaces …{of.hint}. Both work until the old key expires.</Text>
         <NativeSelect
-          label="How long the old key stays valid"
+          label="Old key expires after"
           data={overlaps}
           data-autofocus
           value={overlap}
