@@ -70,7 +70,7 @@ type Known = Pick<ChatBatch, 'serial' | 'used' | 'isStepOpen' | 'reported'>
  */
 const creditChars = 16_384
 
-/** Steps in which a reply takes shared memory. */
+/** Granularity in which a reply reserves shared memory, in bytes. */
 const roomStep = 16_384
 
 /**
@@ -177,7 +177,7 @@ export class ChatTurn {
         if (count === 0) this.stop(this.#hold.limit)
         if (this.#isOver) break
         const lines = this.#accept(this.#inbox.splice(0, count))
-        if (!this.#hasRoom()) this.stop('memory')
+        if (!this.#reserveRoom()) this.stop('memory')
         // Batches that show nothing have no lines.
         if (lines === '') continue
         this.#untaken = lines.length
@@ -205,10 +205,9 @@ export class ChatTurn {
   /** Stops the agent and settles the turn. No-op once the reply has ended. */
   stop(cause: StopCause): void {
     if (this.#cause !== undefined || this.#ending) return
-    // A reply that has ended, but was not read to its end, stays as it ended.
-    const isOfEnded = cause === 'disconnect' || cause === 'stopped' || cause === 'memory'
-    const hasEnded = isOfEnded && this.#outcome !== undefined
-    if (!hasEnded) this.#cause = cause
+    // Once the agent has ended, these causes no longer change how the reply ends, even if it was not read to its end.
+    const mayBeTooLate = cause === 'disconnect' || cause === 'stopped' || cause === 'memory'
+    if (!mayBeTooLate || this.#outcome === undefined) this.#cause = cause
     const leftMs = this.#parts.turnTimeoutMs - (performance.now() - this.#startedAt)
     const readOnMs = readOnMsOf(cause, { hidesReasoning: this.#begin.hidesReasoning, leftMs })
     const reason: ChatStop = { kind: 'interrupted', message: 'The chat was stopped.', readOnMs }
@@ -276,8 +275,8 @@ export class ChatTurn {
     return lines
   }
 
-  /** Takes memory for what the reply keeps. */
-  #hasRoom(): boolean {
+  /** Reserves memory for the reply so far. Returns false if there is none. */
+  #reserveRoom(): boolean {
     const size = Math.floor(this.#reply.size / roomStep) * roomStep
     return size <= this.#room.amount || this.#room.hold(size) === undefined
   }
@@ -357,13 +356,13 @@ export class ChatTurn {
 
   /** Settles the turn, with retries while the store is unavailable: the hold must not stay. */
   async #settle({ cost, summary, turnOutcome: outcome }: Judgement): Promise<Settled> {
-    const { isKept, onSettled, parts, request } = this.#begin
-    const ended = () => {
+    const { isKept, parts, request } = this.#begin
+    const onSettled = () => {
       this.#room.release()
-      onSettled()
+      this.#begin.onSettled()
     }
     if (this.#cause === 'lost') {
-      ended()
+      onSettled()
       return 'closed'
     }
     const { isEstimated, messageTokens, replyTokens, used } = summary
@@ -382,7 +381,7 @@ export class ChatTurn {
             },
     }
     const settled = settleSurely(this.#parts, { userId: request.userId, settle: input })
-    void settled.then(ended)
+    void settled.then(onSettled)
     return await settled
   }
 }

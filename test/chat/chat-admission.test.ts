@@ -111,11 +111,11 @@ test('of twenty messages at one moment to a session exactly one is answered, and
   const readers = await Promise.all(
     Array.from({ length: 20 }, () => talker.do({ do: 'text', delta: 'x' }, { do: 'await-abort' })),
   )
+  expect(readers.map(({ status }) => status).toSorted()).toEqual([200, ...Array(19).fill(409)])
   const answered = readers.find(({ status }) => status === 200)!
   await answered.until('assistant_delta')
   await stop(talker, answered)
   await Promise.all(readers.map((reader) => reader.all()))
-  expect(readers.map(({ status }) => status).toSorted()).toEqual([200, ...Array(19).fill(409)])
   expect(await talker.session()).toMatchObject({ messageCount: 2 })
   expect(await talker.charges()).toHaveLength(1)
   expect((await service.get('/api/account', talker.key)).headers.get('x-ratelimit-remaining')).toBe('99')
