@@ -153,7 +153,7 @@ export function createOpenApiDocument(): Json {
   }
   document['tags'] = tags
   const { info } = document as { info?: Json }
-  document['info'] = { ...info, contact: { name: 'Whoever runs this server' } }
+  document['info'] = { ...info, contact: { name: 'The operator of this server' } }
   document['servers'] = [{ url: '/', description: 'The server of this document' }]
   return document
 }

@@ -25,7 +25,7 @@ export const errorWords: Record<ErrorCode, Words> = {
   },
   ACCOUNT_BLOCKED: {
     cause:
-      'Too many tasks of the account failed within the window, so it cannot create tasks for now. Or a task failed after it had called a connector, so the account cannot create tasks with `connectorIds` for a day. Or more than `maxWrittenOffUsdPerDay` of its chats was written off today.',
+      'Too many tasks of the account failed within the window, so it cannot create tasks for now. Or a task failed after it had called a connector, so the account cannot create tasks with `connectorIds` for a day. Or more than `maxWrittenOffUsdPerDay` of the cost of its chats was written off today.',
     remedy:
       'Wait for `Retry-After`, or omit `connectorIds` if the message says so. `GET /api/account` shows when a block of tasks ends, and `errand users unblock` ends it early. Chats are allowed again on the next UTC day.',
   },
@@ -111,7 +111,7 @@ export const errorWords: Record<ErrorCode, Words> = {
   },
   SERVICE_UNAVAILABLE: {
     cause:
-      'The service is overloaded or stopping, too many tasks are queued, or the database or payload store is unavailable. The request had no effect, unless the message says that the connection was lost during a commit.',
+      'The service is overloaded or stopping, too many tasks are queued, or the database or payload store is unavailable. The request had no effect, unless the message asks you to retry with the same `Idempotency-Key`. Then it may have taken effect.',
     remedy: 'Wait for `Retry-After`, then repeat the request with the same `Idempotency-Key`.',
   },
 }

@@ -23,8 +23,8 @@ export function settingsPage(): string {
   return [
     '# Settings',
     'Written by `npm run reference` from the code that reads the settings; a test fails when it differs. What to set when is in [operations](../guides/operations.md).',
-    'An option of the command line overrides its variable of the environment, and that the configuration file.',
-    '## Variables of the environment',
+    'A command-line option overrides its environment variable, which overrides the configuration file.',
+    '## Environment variables',
     variableTable(),
     'The agents of `npm start` read a few more, for [a language model](../guides/operations.md#a-language-model-for-the-quickstart).',
     '## Limits',

@@ -270,7 +270,7 @@ export function resolveSecrets(dataDir: string, env: Environment = process.env):
   const { ERRAND_SECRET: given, ERRAND_SECRET_PREVIOUS: previous } = env
   const isShared = resolveDatabaseUrl(env) !== undefined
   if (isShared && (given === undefined || given === '')) {
-    throw new ConfigError('ERRAND_SECRET: is required with ERRAND_DATABASE_URL, the same on every node')
+    throw new ConfigError('ERRAND_SECRET: is required with ERRAND_DATABASE_URL, and must be the same on every node')
   }
   if (given === undefined) return readSecretFile(dataDir)
   for (const [name, secret] of Object.entries({ ERRAND_SECRET: given, ERRAND_SECRET_PREVIOUS: previous })) {
@@ -349,7 +349,7 @@ function readSecretFile(dataDir: string): Secrets {
     .split(/[\r\n]+/)
   if ([current, ...previous].some((secret) => secret.length < secretCharsMin)) {
     throw new ConfigError(
-      `${file}: is damaged, because each line must have at least ${secretCharsMin} characters; restore it from a backup`,
+      `${file}: is damaged: each line must have at least ${secretCharsMin} characters; restore it from a backup`,
     )
   }
   return { current, previous }

@@ -2,7 +2,7 @@ import { isErrandError } from '../client-error.ts'
 import type { Connection } from '../connection.ts'
 import { pause } from '../deadline.ts'
 
-/** When this program last left a chat of a session before its end, by session id. */
+/** When this process last abandoned an unfinished chat, by session id. */
 const leftAt = new Map<string, number>()
 const leftMax = 1000
 /** How long a session may stay busy after its chat was left. */

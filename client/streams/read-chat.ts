@@ -55,9 +55,9 @@ type Chat = {
 }
 
 /**
- * Reads one chat from its request to its last event, `done` or `error`. The service cannot distinguish a broken
- * connection from a reader that leaves. Unless `onDisconnect` is set, the reply therefore goes on at the service. A
- * leaving reader then stops it with a separate request.
+ * Reads one chat from its request to its last event, `done` or `error`. The service cannot tell a broken connection
+ * from a reader that stops reading. Unless `onDisconnect` is set, the reply therefore continues, and the client stops it
+ * with a separate request.
  */
 export function readChat(connection: Connection, { input, options = {}, stop }: Chat): ChatStream {
   const { idempotencyKey, requestTimeoutMs: timeoutMs = connection.requestTimeoutMs, signal } = options

@@ -410,7 +410,7 @@ export type Endpoint = {
   /** Only for metered endpoints */
   pricing?: EventPricing | undefined
   timeoutSeconds: number
-  /** `always`: a task can be canceled at any time; `pending`: only before an agent starts it */
+  /** `always`: a task can be canceled until it calls a connector or charges a usage event; `pending`: only before an agent starts it */
   cancel: "always" | "pending"
   /** JSON Schema of the params */
   params: Record<string, unknown>
@@ -569,7 +569,7 @@ export type MessagePart = {
 
 export type OpenedUser = {
   id: string
-  /** A placeholder that receives no mail if the user has no email address */
+  /** The user's email address; if there is none, a placeholder that receives no mail */
   email: string
   /** The product's id for a user that it created; null for other users */
   externalId: string | null
@@ -925,7 +925,7 @@ export type Usage = {
 
 export type User = {
   id: string
-  /** A placeholder that receives no mail if the user has no email address */
+  /** The user's email address; if there is none, a placeholder that receives no mail */
   email: string
   /** The product's id for a user that it created; null for other users */
   externalId: string | null

@@ -8,7 +8,7 @@ import { isoTimestamp, pageInput, pageOutput, resourceId, usd } from '../kernel/
 export const User = z
   .object({
     id: z.string(),
-    email: z.string().describe('A placeholder that receives no mail if the user has no email address'),
+    email: z.string().describe("The user's email address; if there is none, a placeholder that receives no mail"),
     externalId: z.string().nullable().describe("The product's id for a user that it created; null for other users"),
     isAdmin: z.boolean(),
     isSuspended: z.boolean(),

@@ -27,7 +27,9 @@ const Endpoint = z
     timeoutSeconds: z.number(),
     cancel: z
       .enum(cancelModes)
-      .describe('`always`: a task can be canceled at any time; `pending`: only before an agent starts it'),
+      .describe(
+        '`always`: a task can be canceled until it calls a connector or charges a usage event; `pending`: only before an agent starts it',
+      ),
     params: z.record(z.string(), z.unknown()).describe('JSON Schema of the params'),
   })
   .meta({ id: 'Endpoint' })

@@ -54,7 +54,7 @@ export function requireScope(caller: Caller, ...scopes: Scope[]): void {
   if (scopes.some((scope) => caller.scopes.includes(scope))) return
   const needed = scopes.map((scope) => `"${scope}"`).join(' or ')
   if (caller.platform && !caller.platform.isActing) {
-    const message = `A platform key lacks the scope ${needed}. To act on behalf of a user, it needs the scope "act" and the header Errand-User.`
+    const message = `This platform key does not have the scope ${needed}. To act on behalf of a user, it needs the scope "act" and the header Errand-User.`
     throw new ErrandError('FORBIDDEN', message)
   }
   throw new ErrandError(

@@ -15,7 +15,7 @@ export const chatRouter = router({
         'execute',
         async ({ ctx, input }): Promise<ChatStream> => {
           const { about, caller, idempotencyKey, services } = ctx
-          if (!ctx.stream) throw badField('', 'A chat is a stream; call it through httpBatchStreamLink')
+          if (!ctx.stream) throw badField('', 'This operation returns a stream. Call it through httpBatchStreamLink')
           const { left: signal } = ctx.stream
           const onRate = (rate: RateState) => (ctx.rate = rate)
           const onLarge = () => callerTurn(ctx)
@@ -37,7 +37,7 @@ export const chatRouter = router({
       withScope(
         'read',
         async ({ ctx, input }): Promise<ChatStream | null> => {
-          if (!ctx.stream) throw badField('', 'The events of a chat are a stream; call it through httpBatchStreamLink')
+          if (!ctx.stream) throw badField('', 'This operation returns a stream. Call it through httpBatchStreamLink')
           const turn = await ctx.services.chats.reads.open({ caller: ctx.caller, ...input })
           if (!turn) return null
           holdAnswer(ctx)
@@ -55,7 +55,7 @@ export const chatRouter = router({
       withScope(
         'read',
         async ({ ctx, input }): Promise<ChatStream | null> => {
-          if (!ctx.stream) throw badField('', 'The events of a chat are a stream; call it through httpBatchStreamLink')
+          if (!ctx.stream) throw badField('', 'This operation returns a stream. Call it through httpBatchStreamLink')
           const turn = await ctx.services.chats.reads.openOfSession({ caller: ctx.caller, ...input })
           if (!turn) return null
           holdAnswer(ctx)

@@ -315,7 +315,7 @@ export class ChatTurn {
     const told = this.#settle(judgement).then((settled) =>
       this.#tell(settled === 'closed' ? this.#closed(judgement) : judgement, { outcome, settled }),
     )
-    const message = 'The chat could not be charged in time. Check the transactions of the session.'
+    const message = 'The chat has not been settled yet. Its charge will appear in the transactions of the session.'
     const seq = this.#seq + 1
     return await toldInTime(told, () =>
       failureLine({ seq, code: 'INTERNAL_ERROR', message, at: this.#parts.clock.now() }),

@@ -55,7 +55,7 @@ export async function checkPort({ host, port }: Installation): Promise<Found> {
   })
   if (code === '') return { status: 'ok', message: `${place} is free` }
   if (code !== 'EADDRINUSE') {
-    const why = code === 'EACCES' ? 'this user lacks the permission: choose a port from 1024' : code
+    const why = code === 'EACCES' ? 'this user lacks permission; choose port 1024 or higher' : code
     return { status: 'problem', message: `Cannot listen on ${place}: ${why}` }
   }
   if (await isErrand(host, port)) return { status: 'ok', message: `an Errand server is running on ${place}` }

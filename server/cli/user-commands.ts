@@ -107,7 +107,7 @@ export async function credit(options: CreditOptions): Promise<void> {
       'unknown-user': `No user has the email address ${email}.`,
       'idempotency-conflict': '--idempotency-key: was already used with a different amount.',
       balance: '--usd: would take the balance below the amount held for running chats, or above 100 billion USD.',
-      ceiling: 'The platform key has reached its ceiling of today.',
+      ceiling: 'The platform key has reached its daily credit limit.',
       'not-credited': 'No platform key credited that much.',
     }
     throw new Error(reasons[result.reason])

@@ -24,7 +24,7 @@ type ListenerParts = PipelineParts & {
   gate: RequestGate
   ends: RequestEnds
   connectionsMax: number
-  /** A client that reads nothing of a response for this long is cut off. */
+  /** Time without progress after which a client that does not read its response is disconnected. */
   stallMs: number
 }
 

@@ -244,7 +244,7 @@ export const limits = {
   },
   inlineBytes: {
     default: 16_384,
-    meaning: 'maximum JSON of a request or result stored inline; larger ones are stored separately',
+    meaning: 'maximum JSON size of a request or result stored inline; larger ones are stored separately',
   },
   maxBodyBytes: { default: 10_485_760, meaning: 'maximum size of a request body' },
   maxFileBytes: { default: 5_242_880, meaning: 'maximum size of a file in a message' },

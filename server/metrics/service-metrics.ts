@@ -49,7 +49,7 @@ export class ServiceMetrics implements Meter {
         'status',
       ),
       refusals: counter('errand_refusals_total', 'Rejected or failed calls by error code.', 'code'),
-      runs: counter('errand_runs_total', 'Completed runs by kind (task, chat), end and agent.', 'kind', 'end', 'agent'),
+      runs: counter('errand_runs_total', 'Ended runs by kind (task, chat), end and agent.', 'kind', 'end', 'agent'),
       taskFailures: counter('errand_task_failures_total', 'Tasks failed by their agent, by error code.', 'code'),
       tokens: counter(
         'errand_chat_tokens_total',
@@ -59,7 +59,7 @@ export class ServiceMetrics implements Meter {
       toolCalls: counter('errand_chat_tool_calls_total', 'Tool calls of chats that were charged.'),
       writtenOff: counter(
         'errand_chat_written_off_usd_total',
-        'Chat cost that exceeded the balances of users and was not charged.',
+        'Chat cost beyond balances, caps and spending limits, which was not charged.',
       ),
       commitFailures: counter(
         'errand_database_commit_failures_total',

@@ -120,7 +120,7 @@ function refusal({ reason }: Extract<CreateTopupResult, { outcome: 'refused' }>)
     case 'suspended':
       return new ErrandError('FORBIDDEN', 'This account is suspended.')
     case 'too-many': {
-      const message = `You already have ${unpaidTopupsMax} unpaid top-ups in the last 24 hours. Pay one first.`
+      const message = `You already have ${unpaidTopupsMax} unpaid top-ups from the last 24 hours. Pay one first.`
       return new ErrandError('CONFLICT', message)
     }
     case 'balance':

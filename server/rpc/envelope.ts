@@ -48,9 +48,8 @@ function withoutMeta(value: unknown, meta: unknown): unknown {
   if (!isRecord(meta)) throw malformed()
   const { referentialEqualities, values, v } = meta
   const notes = notesIn(values)
-  // Shared objects are already written out in the JSON, so their notes are not followed. Twenty of them, each naming
-  // the previous one twice, would turn a kilobyte into a gigabyte. Only a circle has nothing at the point where it
-  // closes.
+  // Shared objects appear in full in the JSON, so their notes are not resolved. Resolving twenty nested ones would
+  // expand a kilobyte to a gigabyte. A null at that path means a circular input.
   const isLegacy = typeof v !== 'number' || v < 1
   for (const path of textsIn(referentialEqualities)) {
     const found = find(value, segmentsOf(path, isLegacy))

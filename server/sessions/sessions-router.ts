@@ -183,7 +183,7 @@ export const sessionsRouter = router({
         tags,
         summary: 'List the messages of a session, oldest first',
         description:
-          'A page contains at most 1 MB of messages, or its share of that in a batch. It can therefore be shorter than `limit`; continue at the `offset` after its last message.',
+          'A page contains about 1 MB of messages, or its share of that in a batch, but at least one message. It can therefore be shorter than `limit`; continue at the `offset` after its last message.',
         protect: true,
         successDescription: 'One page of messages and the total.',
         errorResponses: { 400: 'A parameter is invalid.', 404: notFound },

@@ -131,7 +131,7 @@ export const tasksRouter = router({
       withScope(
         'read',
         async ({ ctx, input }): Promise<TaskStream> => {
-          if (!ctx.stream) throw badField('', 'The events of a task are a stream; call it through httpBatchStreamLink')
+          if (!ctx.stream) throw badField('', 'This operation returns a stream. Call it through httpBatchStreamLink')
           const { caller, services, stream: reader } = ctx
           const stream = await TaskStream.open(services.tasks, { userId: caller.userId, taskId: input.taskId, reader })
           holdAnswer(ctx)

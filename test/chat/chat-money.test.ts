@@ -157,7 +157,7 @@ test('a reply that is settled late is reported when it is: what of it is written
   const end = expectOneEnd(await reader.all(), 'error')
   expect(end.error).toEqual({
     code: 'INTERNAL_ERROR',
-    message: 'The chat could not be charged in time. Check the transactions of the session.',
+    message: 'The chat has not been settled yet. Its charge will appear in the transactions of the session.',
   })
   expect(end).not.toHaveProperty('costUsd')
   const { userId } = talker.person

@@ -16,7 +16,7 @@ import { beginEvents, startMcpServer } from './run-http-server.ts'
 afterEach(stopAll)
 
 const tooMuch = (megabytes: number) =>
-  `Your connectors can have at most ${megabytes} MB of incomplete answers, and fewer while the service is busy. Call fewer tools at the same time.`
+  `Your connectors can have at most ${megabytes} MB of incomplete answers, and less while the service is busy. Call fewer tools at the same time.`
 
 test('for room that another user needs the slowest answer of whoever holds most is given up', () => {
   let now = 0

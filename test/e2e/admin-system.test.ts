@@ -18,7 +18,7 @@ testConsole(
     const { key } = await opened.service.createPerson()
     const page = await opened.open('/admin/system')
     await page.getByText('Balanced').waitFor()
-    await page.getByText('run in the serving thread').waitFor()
+    await page.getByText('run in the main thread').waitFor()
     await opened.check('admin-system')
     expect((await opened.service.createTask(key, 'demo.wait', { seconds: 0 })).status).toBe(200)
     await page.getByRole('heading', { name: 'Problem: Tasks are queued, but none are running' }).waitFor()

@@ -28,7 +28,7 @@ testConsole(
     await form.getByRole('button', { name: 'Continue to payment' }).click()
     await page.getByRole('heading', { name: 'Pay 25.00 USD' }).waitFor()
     await page.getByRole('button', { name: 'Back' }).click()
-    await page.getByText('Payment of $25.0000 canceled').waitFor()
+    await page.getByText('Payment of $25.0000 not completed').waitFor()
     expect(await store.getAccount(userId)).toMatchObject({ balance: 0 })
     await page.getByRole('link', { name: 'Continue to payment' }).click()
     await page.getByRole('button', { name: 'Pay', exact: true }).click()

@@ -54,7 +54,7 @@ testConsole(
     ])
     await page
       .getByRole('alert')
-      .filter({ hasText: 'tool.zip is application/zip. This agent takes image/*, text/*.' })
+      .filter({ hasText: 'tool.zip is application/zip. This agent accepts image/*, text/*.' })
       .waitFor()
     await page.getByRole('button', { name: 'Remove notes.txt' }).waitFor()
     const thumbnail = page.getByRole('img', { name: 'field.png' })

@@ -63,7 +63,7 @@ testConsole(
     await page.reload().catch(() => {})
     for (const path of ['**/trpc/**', '**/api/chat']) await page.unroute(path)
     await page
-      .getByText('The reply was not saved, and you were not charged. Your message is back in the message box.')
+      .getByText('Nothing was saved, and you were not charged. Your message is back in the message box.')
       .waitFor()
     expect(await messageBox(page).inputValue()).toBe('Hello there')
     await opened.check('chat-not-stored')
@@ -92,7 +92,7 @@ testConsole(
     })
     await send(page, 'Try it', { do: 'throw', message: 'The model went away.' })
     await page
-      .getByText('The reply was not saved, and you were not charged. Your message is back in the message box.')
+      .getByText('Nothing was saved, and you were not charged. Your message is back in the message box.')
       .waitFor()
     await page.unroute('**/api/chat')
     scriptReply('Try it', { do: 'text', delta: 'Now it works' })

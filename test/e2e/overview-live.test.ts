@@ -41,7 +41,9 @@ testConsole(
     await started.waitFor({ state: 'detached' })
     await tile(page, 'Balance').getByText('$24.9900').waitFor()
     await tile(page, 'Rate limit remaining').getByText('9 of 10').waitFor()
-    expect(await tile(page, 'Rate limit remaining').textContent()).toMatch(/Next available in \d+ s, at \d\d:\d\d:\d\d/)
+    expect(await tile(page, 'Rate limit remaining').textContent()).toMatch(
+      /Next one restored in \d+ s, at \d\d:\d\d:\d\d/,
+    )
 
     open()
     await page.getByText('No running tasks.').waitFor()

@@ -131,7 +131,7 @@ testConsole(
 
     await opened.open('/settings/connectors')
     await page.getByRole('button', { name: 'Add connector' }).click()
-    await dialog.getByText('Built-in').click()
+    await dialog.getByText('Provided by the operator').click()
     await dialog.getByLabel('Server', { exact: true }).selectOption('issues')
     await dialog.getByRole('button', { name: 'Add and test' }).click()
     await dialog.getByText('Enter the token').waitFor()

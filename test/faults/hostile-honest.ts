@@ -111,7 +111,7 @@ class HonestUsers {
     if (told?.status !== 200) return
     this.#note('reply', dueAt, { ...told, headMs: told.ms })
     const costUsd = /"type":"done".*"costUsd":"([\d.]+)"/.exec(told.text)?.[1]
-    if (told.text.includes('could not be charged in time')) this.outcome.settledLate++
+    if (told.text.includes('has not been settled yet')) this.outcome.settledLate++
     else if (costUsd === undefined) this.#wrong(`a chat ended in ${told.text.slice(-300)}`)
     else this.outcome.charged.push([sessionId, costUsd])
   }

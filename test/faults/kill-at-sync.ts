@@ -14,7 +14,7 @@ const loadMsMax = 20_000
 const shortStep = 14
 
 /**
- * Kills the server as it enters its Nth sync, for every N: first those of its start, then those of tasks, chats and
+ * Kills the server at its Nth sync, for every N: first during startup, then while it handles tasks, chats and
  * payloads.
  */
 export function run(options: FaultOptions): Promise<FaultReport> {

@@ -84,7 +84,7 @@ function AgentPanel({ agent }: { agent: Agent }) {
             size="lg"
             fz="sm"
           >
-            {visibility === 'public' ? 'Public' : `${people(visibility.length)} only`}
+            {visibility === 'public' ? 'Public' : people(visibility.length)}
           </Badge>
           {isVisible && (
             <PageLink href={`/agents/${encodeURIComponent(id)}`} aria-label={`Open ${name}`}>
@@ -117,8 +117,8 @@ function AgentPanel({ agent }: { agent: Agent }) {
 }
 
 function people(count: number): string {
-  if (count === 0) return 'nobody'
-  return count === 1 ? '1 user' : `${count} users`
+  if (count === 0) return 'No users'
+  return count === 1 ? '1 user only' : `${count} users only`
 }
 
 function Named({ emails }: { emails: readonly string[] }) {
@@ -170,7 +170,8 @@ function HowToChange({ agent }: { agent: Agent | undefined }) {
       <Stack gap="sm">
         <Text maw={720}>
           Agents, prices and visibility are set in <code>errand.config.ts</code>. Edit the file, then restart the
-          service. Running tasks finish before it stops. New prices apply to tasks and chats created after the restart.
+          service. Running tasks get time to finish. New prices apply to tasks created and messages sent after the
+          restart.
         </Text>
         {agent && (
           <CodeBlock code={agentInConfig(agent)} label={`${agent.name} in errand.config.ts`} what="configuration" />

@@ -32,7 +32,7 @@ export function AgentsPage() {
     <>
       <PageHeader
         title="Agents"
-        description="Run an endpoint as a task at a fixed price, or start a chat. Failed tasks are refunded in full."
+        description="Run an endpoint as a task, or start a chat. You see the price first. Failed tasks are refunded in full."
       />
       <Stack gap="lg">
         <QueryState
@@ -40,7 +40,8 @@ export function AgentsPage() {
           isEmpty={({ total }) => total === 0}
           empty={
             <EmptyState title="No agents available">
-              Agents are defined in the service configuration. Ask an admin to make one visible to you.
+              Agents are defined in the service configuration. Ask the operator of this service to make one visible to
+              you.
             </EmptyState>
           }
           skeleton={

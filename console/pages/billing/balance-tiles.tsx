@@ -11,7 +11,7 @@ export function BalanceTiles({ account: { data, isPending } }: { account: UseQue
         label="Balance"
         isLoading={isPending}
         value={data && <Money usd={data.balanceUsd} />}
-        note="Total credit"
+        note="Sum of all transactions"
       />
       <StatTile
         label="Reserved"

@@ -107,7 +107,7 @@ function TransactionEntry({ transaction }: { transaction: Transaction }) {
           <Money usd={amountUsd} withPlus />
           <Text component="span" inherit c="dimmed">
             {' '}
-            (balance <Money usd={balanceAfterUsd} />)
+            (balance after: <Money usd={balanceAfterUsd} />)
           </Text>
         </Text>
       </Group>

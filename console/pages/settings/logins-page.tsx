@@ -132,7 +132,7 @@ function EndButton({ login: { id, current, userAgent } }: { login: Login }) {
           leaveConsole()
         }}
       >
-        You are using this login now.
+        This is your current login.
       </ConfirmButton>
     )
   }

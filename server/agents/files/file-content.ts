@@ -26,7 +26,7 @@ export function contentFault(mediaType: string, content: Buffer): string | undef
   if (isImageType(mediaType)) {
     if (!imageTypes.includes(mediaType))
       return `Must be one of ${imageTypes.join(', ')}: other image types are not supported`
-    if (!found?.image) return `Is not an image of the type ${imageTypes.join(', ')}`
+    if (!found?.image) return `Is not an image of a supported type (${imageTypes.join(', ')})`
     return found.mediaType === mediaType ? undefined : `Has the content of ${found.mediaType}, not ${mediaType}`
   }
   if (mediaType === 'application/pdf' && found?.mediaType !== mediaType) return 'Is not a PDF file'

@@ -113,7 +113,7 @@ async function readFile(part: FilePart, of: OfFile, parts: DraftParts): Promise<
   if (given !== undefined) assertAccepted(given, of)
   const found = payloadId === undefined ? undefined : await readOwn(payloadId, of, parts)
   const mediaType = given ?? found?.mediaType
-  if (mediaType === undefined) throw badField(`${path}.mediaType`, 'Is required with data, such as "image/png"')
+  if (mediaType === undefined) throw badField(`${path}.mediaType`, 'Is required with data, for example "image/png"')
   if (found && found.mediaType !== mediaType) {
     throw badField(`${path}.mediaType`, `Must be ${found.mediaType}, the type of that file, or omitted`)
   }

@@ -9,8 +9,8 @@ const [lineFeed, carriageReturn, quote, backslash] = [10, 13, 34, 92]
 const [comma, colon, openBrace, openBracket] = [44, 58, 123, 91]
 
 /**
- * Measures an answer as it arrives: JSON, or an event stream that contains JSON. Counts values by the characters before
- * them. Tracks how many bytes are held until the answer is complete; in an event stream, those of the current event.
+ * Measures an answer, JSON or an event stream of JSON, as it arrives. Counts values by the structural characters before
+ * them. Tracks how many bytes are buffered until the answer, or the current event, is complete.
  */
 export class AnswerMeter {
   readonly #isEvents: boolean

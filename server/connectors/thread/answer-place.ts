@@ -20,7 +20,7 @@ export class AnswerPlace {
     const refusal = this.#place.hold(bytes)
     if (refusal === 'full') throw noRoom()
     if (refusal) {
-      const most = `${this.#perUser / 1024 / 1024} MB of incomplete answers, and fewer while the service is busy`
+      const most = `${this.#perUser / 1024 / 1024} MB of incomplete answers, and less while the service is busy`
       throw new ConnectorError(`Your connectors can have at most ${most}. Call fewer tools at the same time.`)
     }
   }

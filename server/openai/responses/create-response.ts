@@ -183,7 +183,7 @@ async function continuedOf(services: Services, { caller, input, ofHeader }: Cont
   const last = { sessionId, userId: caller.userId, limit: 1, offset: Math.max(0, messageCount - 1) }
   const { messages = [] } = (await services.store.listMessages(last)) ?? {}
   if (messages[0]?.turnId === turnId) return sessionId
-  throw badParam('previous_response_id', 'Must be the last successful response of its conversation')
+  throw badParam('previous_response_id', 'Must be the last response of its conversation that did not fail')
 }
 
 type Place = { agent: ModelAgent; caller: Caller; input: ResponseInput; isKept: boolean; session: string | undefined }

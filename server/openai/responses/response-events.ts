@@ -78,7 +78,7 @@ export class ResponseEvents {
     const status = statusOf(end)
     this.#close(status === 'completed' ? 'completed' : 'incomplete')
     const response = toResponse({ turnId, asked, createdAt, ended: { end, parts: this.#parts, at } })
-    // A canceled response lacks a separate event type.
+    // The protocol has no event type for canceled responses.
     this.#write(`response.${status === 'cancelled' ? 'incomplete' : status}`, { response })
     return this.#take()
   }

@@ -48,7 +48,7 @@ const count = statement<{ all: number; live: number }>(
   `SELECT count(*) AS "all", count(*) FILTER (WHERE ${live}) AS live FROM api_keys WHERE user_id = :userId`,
 )
 const revoke = statement('key_revoke', `UPDATE api_keys SET revoked_at = :now WHERE ${thisKey} AND revoked_at IS NULL`)
-// The new key's limits are as old as those of the key it replaces.
+// The new key keeps `limited_at`, so its limits count from the same time as the old key's.
 const inherit = statement(
   'key_inherit',
   `UPDATE api_keys SET limited_at = (SELECT limited_at FROM api_keys WHERE ${thisKey}) WHERE id = :replacedBy`,

@@ -51,8 +51,8 @@ export function PaymentsPage() {
                       value: <Money usd={totals.paidUsd} />,
                       note: totals.topups === 1 ? '1 top-up' : `${totals.topups} top-ups`,
                     },
-                    { name: 'Refunded', value: <Money usd={totals.refundedUsd} /> },
-                    { name: 'Disputed', value: <Money usd={totals.disputedUsd} /> },
+                    { name: 'Refunded', value: <Money usd={totals.refundedUsd} />, note: 'Of these payments' },
+                    { name: 'Disputed', value: <Money usd={totals.disputedUsd} />, note: 'Of these payments' },
                     { name: 'Owed by users', value: <Money usd={totals.owedUsd} />, note: 'Now' },
                   ]}
                 />

@@ -55,8 +55,8 @@ export function SystemDetails({ system }: { system: System }) {
             ]}
           />
           <Text size="sm" c="dimmed" mt="sm">
-            How long work waits for the serving thread, over the last five minutes. The first minute after a start is
-            not rated.
+            How long work waits for the main thread, over the last five minutes. The first minute after a start is not
+            rated.
           </Text>
         </Panel>
         <Panel title="Memory and disk">
@@ -77,7 +77,7 @@ export function SystemDetails({ system }: { system: System }) {
       </div>
       <Panel title="Agent threads">
         {agentThreads.length === 0 ? (
-          <Text c="dimmed">No agent threads: the {agents} run in the serving thread.</Text>
+          <Text c="dimmed">No agent threads: the {agents} run in the main thread.</Text>
         ) : (
           <>
             <DataTable

@@ -85,7 +85,7 @@ function loadProblems(system: System): Problem[] {
       title: 'Responses are slow',
       isSerious: delay.p99 >= lateMs.serious,
       whatToDo:
-        'Something blocks the serving thread. Check the load of the machine, and whether agents run in ' +
+        'Something blocks the main thread. Check the load of the machine, and whether agents run in ' +
         'their own threads.',
     })
   }
@@ -93,7 +93,7 @@ function loadProblems(system: System): Problem[] {
     problems.push({
       title: 'The database log has grown',
       isSerious: false,
-      whatToDo: 'A long read, such as a backup or another program, holds the log. It shrinks afterwards.',
+      whatToDo: 'A long-running read, for example by a backup, keeps the log from shrinking. It shrinks afterwards.',
     })
   }
   return problems

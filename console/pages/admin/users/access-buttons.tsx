@@ -50,7 +50,7 @@ export function AdminButton({ user: { email, isAdmin }, isOwn, onConfirm }: Acce
   return (
     <ConfirmButton
       label={isOwn ? 'Remove my admin rights' : 'Remove admin rights'}
-      title={isOwn ? 'Remove your admin rights?' : `Remove admin rights of ${email}?`}
+      title={isOwn ? 'Remove your admin rights?' : `Remove admin rights from ${email}?`}
       confirmLabel={isOwn ? 'Remove my admin rights' : 'Remove admin rights'}
       onConfirm={onConfirm}
     >

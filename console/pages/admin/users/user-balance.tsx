@@ -17,7 +17,11 @@ export function UserBalance({ user }: { user: User }) {
           ...(owedUsd === '0.0000'
             ? []
             : [{ name: 'Owed', value: <Money usd={owedUsd} c="red" />, note: 'Refunded or disputed payments' }]),
-          { name: 'Total written off', value: <Money usd={writtenOffUsd} />, note: 'Chat usage beyond the balance' },
+          {
+            name: 'Total written off',
+            value: <Money usd={writtenOffUsd} />,
+            note: 'Chat usage beyond the balance, a cap or a limit',
+          },
         ]}
       />
       <CreditForm user={user} />

@@ -107,7 +107,7 @@ export function RechargeForm({ payments }: { payments: Payments }) {
       <form ref={form} onSubmit={submit} noValidate aria-label="Auto-recharge">
         <Stack gap="sm">
           {autoRechargeOffReason !== null && (
-            <Text c="red">Auto-recharge was turned off: {autoRechargeOffReason}.</Text>
+            <Text c="red">Auto-recharge was turned off because of a payment problem: {autoRechargeOffReason}.</Text>
           )}
           {rest && <ErrorNotice title="Could not save auto-recharge" error={save.error} />}
           <Switch
@@ -139,8 +139,8 @@ export function RechargeForm({ payments }: { payments: Payments }) {
           )}
           {isOn && (
             <Text size="sm" c="dimmed">
-              Top up to at most ${short(maxUsd)}, up to ${short(rechargeMonthlyMaxUsd)} per month. Payments are at least
-              10 minutes apart.
+              You can top up to a balance of at most ${short(maxUsd)}, and by at most ${short(rechargeMonthlyMaxUsd)}{' '}
+              per month. Payments are at least 10 minutes apart.
             </Text>
           )}
           <Group>

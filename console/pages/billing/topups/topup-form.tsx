@@ -71,7 +71,8 @@ export function TopupForm({ payments: { maxUsd, minUsd } }: { payments: Payments
           }}
         />
         <Text size="sm" c="dimmed">
-          Between {usdText(minUsd)} and {usdText(maxUsd)}. You pay on Stripe; we never see your card.
+          Between {usdText(minUsd)} and {usdText(maxUsd)}. You pay on Stripe. This service never receives your card
+          number.
         </Text>
       </Stack>
     </form>

@@ -69,7 +69,7 @@ export function TopupReturn() {
         return { color: 'gray', title: `Payment of ${amount} expired`, text: 'Nothing was charged.' }
       default:
         return isCanceled
-          ? { color: 'gray', title: `Payment of ${amount} canceled`, text: 'Nothing was charged.' }
+          ? { color: 'gray', title: `Payment of ${amount} not completed`, text: 'You have not been charged.' }
           : {
               color: 'blue',
               title: `Payment of ${amount} in progress`,

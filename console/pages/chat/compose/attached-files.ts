@@ -24,7 +24,7 @@ export function chooseFiles(
     const name = file.name === '' ? 'The file' : file.name
     if (!isAccepted(mediaType, accepts)) {
       errors.push(
-        `${name} is ${mediaType === '' ? 'of an unknown type' : mediaType}. This agent takes ${accepts.join(', ')}.`,
+        `${name} is ${mediaType === '' ? 'of an unknown type' : mediaType}. This agent accepts ${accepts.join(', ')}.`,
       )
     } else if (file.size === 0) errors.push(`${name} is empty.`)
     else if (attached.length + chosen.length >= filesMax)

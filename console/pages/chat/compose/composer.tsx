@@ -108,7 +108,7 @@ export function Composer(props: ComposerProps) {
       />
       <Group justify="space-between" wrap="nowrap" gap="xs">
         <Text id="composer-hint" size="sm" c="dimmed" className={classes.hint}>
-          {canStop ? 'If you stop, you pay for the text written so far.' : <Hint chat={chat} />}
+          {canStop ? 'If you stop, you pay for the usage so far.' : <Hint chat={chat} />}
         </Text>
         <Group gap="xs" wrap="nowrap">
           {accepts.length > 0 && <AttachButton accepts={accepts} onFiles={attach} />}

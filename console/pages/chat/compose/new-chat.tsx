@@ -31,7 +31,7 @@ export function NewChat() {
     <>
       <PageHeader
         title="New chat"
-        description="Starting a chat is free. It expires after 24 hours without messages."
+        description="Starting a chat is free. It expires after a period without activity (24 hours by default)."
         back={{ href: '/chat', label: 'All chats' }}
       />
       <QueryState
@@ -84,8 +84,8 @@ function NewChatForm({ agents }: { agents: readonly Agent[] }) {
           <Disclosure label="Options" mustBeOpen={fields['maxCostUsd'] !== undefined}>
             {() => (
               <TextInput
-                label="Max cost"
-                description="In USD, for all messages of this chat. You can raise it later."
+                label="Cap in USD"
+                description="For all messages of this chat. You can raise it later."
                 placeholder="No limit"
                 inputMode="decimal"
                 autoComplete="off"

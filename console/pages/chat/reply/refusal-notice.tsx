@@ -47,7 +47,7 @@ export function RefusalNotice({ refusal: { at, error }, sessionId, onDismiss, on
       <div role="alert">
         <Text inherit style={{ overflowWrap: 'anywhere' }}>
           {code === 'SESSION_BUSY'
-            ? 'This chat is answering a message from another tab or the API. Wait for that reply, then send yours.'
+            ? 'A message from another tab or the API is being answered. Wait for that reply, then send yours.'
             : code === 'RATE_LIMIT_EXCEEDED' && error instanceof ErrandClientError
               ? withUsdTexts(error.message)
               : errorText(error)}{' '}

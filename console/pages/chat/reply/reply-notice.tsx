@@ -20,7 +20,7 @@ const titles: Record<string, string> = {
   REFUSED: 'Could not send the message',
   LOOKING_UP: 'Could not reach the service',
   UNKNOWN: 'Outcome unknown',
-  INSUFFICIENT_BALANCE: 'Balance used up',
+  INSUFFICIENT_BALANCE: 'Balance ran out',
   BUDGET_REACHED: 'Chat cap reached',
   LIMIT_REACHED: 'Spend limit reached',
   AGENT_ERROR: 'The agent failed',
@@ -78,7 +78,7 @@ function whatFollows({ note: { code, isBack }, costUsd, isStored }: Follows) {
   }
   if (code === 'LOOKING_UP') return 'This page checks again automatically.'
   const where = isBack ? 'Your message is back in the message box.' : 'The message box has your newer text.'
-  if (isCharged) return `You were charged ${usdText(costUsd)} for usage; the reply was not saved. ${where}`
+  if (isCharged) return `You were charged ${usdText(costUsd)} for usage, but nothing was saved. ${where}`
   if (code === 'UNKNOWN') return `Reload the page when the connection is back. ${where}`
-  return `The reply was not saved, and you were not charged. ${where}`
+  return `Nothing was saved, and you were not charged. ${where}`
 }

@@ -335,7 +335,7 @@ export class LiveChat {
   }
 
   #unknownNote(code: 'LOOKING_UP' | 'UNKNOWN', { requestId }: StreamEnd): ReplyNote {
-    const message = 'The service does not respond. This message may have been stored and charged.'
+    const message = 'The service is not responding. Your message may have been stored and charged.'
     return { code, message, costUsd: undefined, requestId }
   }
 

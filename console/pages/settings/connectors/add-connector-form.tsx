@@ -69,7 +69,7 @@ export function AddConnectorForm({ servers, onAdded, onCancel }: AddConnectorFor
             aria-label="Server type"
             data={[
               { value: 'url', label: 'By URL' },
-              { value: 'server', label: 'Built-in' },
+              { value: 'server', label: 'Provided by the operator' },
             ]}
             value={isByUrl ? 'url' : 'server'}
             onChange={chooseSource}

@@ -25,7 +25,7 @@ export function KeyLimitFields({ draft, errorOf, onChange }: KeyLimitFieldsProps
         />
         <NativeSelect
           label="Period"
-          description="Resets at midnight UTC."
+          description="In UTC. The limit resets when a period ends."
           data={resets.map(({ label, value }) => ({ label, value }))}
           value={draft.limitReset}
           onChange={(event) => change({ limitReset: event.currentTarget.value as LimitReset })}

@@ -48,7 +48,7 @@ export function KeyMenu({ of: key, onLimit, onRotate }: KeyMenuProps) {
         confirmLabel="Revoke key"
         onConfirm={() => revoke(key)}
       >
-        The key …{key.hint} stops working immediately. Tasks it has started keep running. This cannot be undone.
+        The key …{key.hint} stops working immediately. Tasks and chats that it started continue. This cannot be undone.
       </ConfirmDialog>
     </>
   )

@@ -3,7 +3,7 @@ import type { Key } from '../../../../client/client.ts'
 export type KeyScope = Key['scopes'][number]
 
 export const scopeTexts: readonly { scope: KeyScope; label: string; text: string }[] = [
-  { scope: 'read', label: 'Read', text: 'See agents, tasks, sessions, connectors, the balance and transactions.' },
+  { scope: 'read', label: 'Read', text: 'See agents, tasks, chats, connectors, the balance and transactions.' },
   { scope: 'execute', label: 'Execute', text: 'Run tasks and chats, which costs money, and test connectors.' },
   { scope: 'manage', label: 'Manage', text: 'Create and revoke API keys, manage connectors and webhooks, end logins.' },
 ]

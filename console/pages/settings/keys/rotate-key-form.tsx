@@ -10,11 +10,11 @@ import { setIssuedKey } from './issued-key.ts'
 
 const day = 86_400
 const overlaps = [
-  { value: '0', label: 'Expires immediately' },
-  { value: '3600', label: '1 hour' },
-  { value: String(day), label: '1 day' },
-  { value: String(7 * day), label: '7 days' },
-  { value: String(30 * day), label: '30 days' },
+  { value: '0', label: 'Immediately' },
+  { value: '3600', label: 'After 1 hour' },
+  { value: String(day), label: 'After 1 day' },
+  { value: String(7 * day), label: 'After 7 days' },
+  { value: String(30 * day), label: 'After 30 days' },
 ]
 
 /** Replaces a key. The new key then waits in `useIssuedKey`. */
@@ -41,7 +41,7 @@ export function RotateKeyForm({ of, onCancel }: { of: Key; onCancel: () => void 
         {rotate.error && <ErrorNotice title="Could not rotate the key" error={rotate.error} />}
         <Text>A new key with the same name and scopes replaces …{of.hint}. Both work until the old key expires.</Text>
         <NativeSelect
-          label="Old key expires after"
+          label="Old key expires"
           data={overlaps}
           data-autofocus
           value={overlap}

@@ -108,10 +108,10 @@ function SecretView({ webhook, onStored }: { webhook: CreatedWebhook; onStored: 
 
 const day = 86_400
 const overlaps = [
-  { value: '0', label: 'Expires immediately' },
-  { value: '3600', label: '1 hour' },
-  { value: String(day), label: '1 day' },
-  { value: String(7 * day), label: '7 days' },
+  { value: '0', label: 'Immediately' },
+  { value: '3600', label: 'After 1 hour' },
+  { value: String(day), label: 'After 1 day' },
+  { value: String(7 * day), label: 'After 7 days' },
 ]
 
 type RotateFormProps = { of: Webhook; onCancel: () => void; onCreated: (webhook: CreatedWebhook) => void }

@@ -67,7 +67,7 @@ export function WebhookForm({ of, onCancel, onChanged, onCreated }: WebhookFormP
             onChange={(value) => setOfTasks(value === 'tasks')}
           >
             <Stack gap="xs" mt="xs">
-              <Radio value="one" label="One endpoint" description="All events of this account" />
+              <Radio value="one" label="One endpoint" description="Events of this account" />
               <Radio
                 value="tasks"
                 label="Task callbacks"

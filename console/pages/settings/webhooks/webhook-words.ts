@@ -13,14 +13,14 @@ export const eventTexts: readonly { type: EventType; label: string }[] = [
   { type: 'payment.succeeded', label: 'Top-up paid' },
   { type: 'payment.failed', label: 'Top-up payment failed' },
   { type: 'payment.refunded', label: 'Top-up refunded' },
-  { type: 'payment.disputed', label: 'Top-up dispute opened or closed' },
+  { type: 'payment.disputed', label: 'Top-up disputed, or dispute won' },
 ]
 
 type Look = { status: BadgeStatus; label: string }
 
 export function webhookLook({ disabledReason, failingSince, isEnabled }: Webhook): Look {
   if (isEnabled) return failingSince ? { status: 'warning', label: 'Failing' } : { status: 'ok', label: 'On' }
-  return disabledReason === 'user' ? { status: 'expired', label: 'Off' } : { status: 'failed', label: 'Turned off' }
+  return disabledReason === 'user' ? { status: 'expired', label: 'Off' } : { status: 'failed', label: 'Disabled' }
 }
 
 export function whyNot({ disabledReason, failingSince, isEnabled }: Webhook): string | undefined {

@@ -6,8 +6,8 @@ import type { ListPlace } from '../../list-place.ts'
 import type { Op, Reads } from '../command.ts'
 import { statement } from '../statement.ts'
 
-// Spend of a limit's owner in a period, by executions counted in windows of other periods. A period may have a million
-// executions. If reads block the event loop, they are summed in pieces before the command, which adds the newest.
+// Spend of a limit's owner in a period, for executions counted in windows of other periods. A period can have a million
+// executions. If reads block the event loop, they are summed in batches before the command, which adds the newest.
 
 export type SpendPeriod = Pick<SpendLimit, 'ownerId' | 'reset'> & { userId: string }
 /** Sum up to one execution of each kind. */

@@ -275,7 +275,7 @@ export class PgSignals implements Signals {
     if (!this.#batch.isEmpty) this.#planFlush()
   }
 
-  /** Payloads that the server rejects are lost, which other nodes expect. If the connection was lost, the next one sends them. */
+  /** Payloads that the server rejects are lost, which other nodes tolerate. After a lost connection, the next one sends them. */
   async #notify(client: PgListener, payloads: readonly string[]): Promise<void> {
     try {
       await client.query(notify, [payloads])
