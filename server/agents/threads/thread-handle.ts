@@ -1,6 +1,6 @@
 import { setFlagsFromString } from 'node:v8'
 import { Worker, type MessagePort } from 'node:worker_threads'
-import { siblingModule } from '../../kernel/sibling-module.ts'
+import { siblingModule } from '../../kernel/threads/sibling-module.ts'
 import type { AgentLogLine } from './agent-port.ts'
 import type { ChatBatch, ChatRequest, StepRequest } from '../run/chat-messages.ts'
 import type { RunOutcome, TaskRequest } from '../run/run-outcome.ts'

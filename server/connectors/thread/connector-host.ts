@@ -1,6 +1,6 @@
 import { MessageChannel, Worker, type MessagePort } from 'node:worker_threads'
 import type { RunOutcome } from '../../agents/run/run-outcome.ts'
-import { siblingModule } from '../../kernel/sibling-module.ts'
+import { siblingModule } from '../../kernel/threads/sibling-module.ts'
 import type { ProcessLimits } from '../connector-bounds.ts'
 import {
   beatMs,

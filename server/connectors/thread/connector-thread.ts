@@ -1,6 +1,6 @@
 import { parentPort, workerData } from 'node:worker_threads'
 import { must } from '../../kernel/assert.ts'
-import { yieldToService } from '../../kernel/thread-priority.ts'
+import { yieldToService } from '../../kernel/threads/thread-priority.ts'
 import { ConnectorBounds } from '../connector-bounds.ts'
 import type { RenewToken, TokenResult } from '../connector-spec.ts'
 import {

@@ -5,7 +5,7 @@ import { connect, type Socket } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import type { Readable, Writable } from 'node:stream'
-import { siblingModule } from '../../kernel/sibling-module.ts'
+import { siblingModule } from '../../kernel/threads/sibling-module.ts'
 import type { StdioTarget } from '../connector-spec.ts'
 import { guardedSpawn, guardPipe, hasGroups, signalGroup } from './guarded-spawn.ts'
 

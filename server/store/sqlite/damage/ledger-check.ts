@@ -1,5 +1,5 @@
 import { Worker } from 'node:worker_threads'
-import { siblingModule } from '../../../kernel/sibling-module.ts'
+import { siblingModule } from '../../../kernel/threads/sibling-module.ts'
 import type { LedgerReport } from '../../store.ts'
 
 export type VerifyThreadData = { file: string; stop: SharedArrayBuffer }
