@@ -1,7 +1,7 @@
 import { hashToken } from '../server/auth/keys/api-token.ts'
 import { newId } from '../server/kernel/ids.ts'
 import { scopes } from '../server/store/records.ts'
-import { resolveLimits } from '../server/config.ts'
+import { resolveLimits } from '../server/app/config.ts'
 import { openPool } from '../server/store/postgres/connection/database.ts'
 import type { PgPool } from '../server/store/postgres/connection/driver.ts'
 import { openPostgresStore } from '../server/store/postgres/postgres-store.ts'

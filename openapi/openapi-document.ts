@@ -3,8 +3,8 @@ import { generateOpenApiDocument } from 'trpc-to-openapi'
 import type { z } from 'zod'
 import { must } from '../server/kernel/assert.ts'
 import { packageVersion } from '../server/kernel/package-version.ts'
-import { rootRouter } from '../server/rpc/root-router.ts'
-import { credentialsOf } from '../server/rpc/trpc.ts'
+import { describedRouter, proceduresOf } from '../server/edge/root-router.ts'
+import { credentialsOf } from '../server/procedures/procedure.ts'
 import { chatOperation, chatSchemas } from './chat-operation.ts'
 import {
   chatErrors,
@@ -101,30 +101,33 @@ Within a version, these may be added: operations, optional request fields, respo
 Every error body has a machine-readable \`code\`. Include the header \`X-Request-Id\` when you report an error.`
 
 export function createOpenApiDocument(): Json {
-  const document = generateOpenApiDocument(rootRouter as unknown as Parameters<typeof generateOpenApiDocument>[0], {
-    title: 'Errand',
-    description: about,
-    version: packageVersion,
-    openApiVersion: '3.1.0',
-    baseUrl: '/',
-    license: { name: 'MIT', identifier: 'MIT' },
-    tags: tags.map(({ name }) => name),
-    securitySchemes: {
-      apiKey: { type: 'http', scheme: 'bearer', description: 'An API key, `errand_sk_…`' },
-      platformKey: {
-        type: 'http',
-        scheme: 'bearer',
-        description:
-          "A platform key, `errand_pk_…`; with the scope `act`, and the header Errand-User, it is that user's with `read` and `execute`",
+  const document = generateOpenApiDocument(
+    describedRouter as unknown as Parameters<typeof generateOpenApiDocument>[0],
+    {
+      title: 'Errand',
+      description: about,
+      version: packageVersion,
+      openApiVersion: '3.1.0',
+      baseUrl: '/',
+      license: { name: 'MIT', identifier: 'MIT' },
+      tags: tags.map(({ name }) => name),
+      securitySchemes: {
+        apiKey: { type: 'http', scheme: 'bearer', description: 'An API key, `errand_sk_…`' },
+        platformKey: {
+          type: 'http',
+          scheme: 'bearer',
+          description:
+            "A platform key, `errand_pk_…`; with the scope `act`, and the header Errand-User, it is that user's with `read` and `execute`",
+        },
+        clientToken: {
+          type: 'http',
+          scheme: 'bearer',
+          description: 'A client token, `errand_ct_…`, for browsers, valid for at most an hour',
+        },
+        browserSession: { type: 'apiKey', in: 'cookie', name: '__Host-errand', description: 'A browser login' },
       },
-      clientToken: {
-        type: 'http',
-        scheme: 'bearer',
-        description: 'A client token, `errand_ct_…`, for browsers, valid for at most an hour',
-      },
-      browserSession: { type: 'apiKey', in: 'cookie', name: '__Host-errand', description: 'A browser login' },
     },
-  }) as unknown as Json & { paths: Record<string, Record<string, Operation>>; components: Json & { schemas: Json } }
+  ) as unknown as Json & { paths: Record<string, Record<string, Operation>>; components: Json & { schemas: Json } }
   for (const operations of Object.values(document.paths)) {
     for (const operation of Object.values(operations)) completeOperation(operation)
   }
@@ -241,7 +244,7 @@ function procedureOf({ operationId }: Operation): Procedure {
 }
 
 function procedureNamed(operationId: string): AnyProcedure {
-  const procedures = Object.values(rootRouter._def.procedures) as unknown as (AnyProcedure & { _def: Procedure })[]
+  const procedures = Object.values(proceduresOf(describedRouter)) as unknown as (AnyProcedure & { _def: Procedure })[]
   const found = procedures.find(({ _def }) => _def.meta?.openapi?.operationId === operationId)
   return must(found, `a procedure is ${operationId}`)
 }

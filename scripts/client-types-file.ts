@@ -4,8 +4,8 @@ import { ChatEvent } from '../server/chat/chat-schema.ts'
 import { assert } from '../server/kernel/assert.ts'
 import { errorCatalogue } from '../server/kernel/errors.ts'
 import { TaskEvent } from '../server/tasks/task-schema.ts'
-import { allProcedures } from '../server/rpc/root-router.ts'
-import { definitionOf } from '../server/rpc/trpc.ts'
+import { describedRouter, proceduresOf } from '../server/edge/root-router.ts'
+import { definitionOf } from '../server/procedures/procedure.ts'
 
 /**
  * Generates `client/types/api-types.ts`: the inputs and outputs of every procedure, as types without library imports.
@@ -15,7 +15,8 @@ export function clientTypesFile(): string {
   const kinds = new Map<string, string[]>(['query', 'mutation'].map((kind) => [kind, []]))
   typeOf(ChatEvent, 'output', named)
   typeOf(TaskEvent, 'output', named)
-  for (const [name, procedure] of Object.entries(allProcedures)) {
+  const procedures = proceduresOf(describedRouter)
+  for (const [name, procedure] of Object.entries(procedures)) {
     const { inputs, output, type } = definitionOf(procedure)
     const [input] = inputs
     const lines = kinds.get(type)
@@ -25,7 +26,7 @@ export function clientTypesFile(): string {
     const types = [typeOf(input, 'input', named), typeOf(output, 'output', named)]
     lines.push(`  '${name}': {\n    input: ${types[0]}\n    output: ${types[1]}\n  }\n`)
   }
-  const chat = allProcedures['chat.stream']
+  const chat = procedures['chat.stream']
   const chatInput = chat && definitionOf(chat).inputs[0]
   assert(chatInput, 'a chat has an input')
   const codes = Object.keys(errorCatalogue).map((code) => `'${code}'`)

@@ -1,6 +1,6 @@
 import type { z } from 'zod'
 import { assertAgents, type Catalogue } from '../agents/config/catalogue.ts'
-import { ownCredential, type Caller } from '../auth/caller.ts'
+import { ownCredential, type Caller } from '../procedures/caller.ts'
 import type { CreatedKey, Key, ListKeysOutput } from '../auth/keys/key-schema.ts'
 import { createKey, listKeys, revokeKey } from '../auth/keys/manage-keys.ts'
 import { getUser, noteChange, type UserParts } from './manage-users.ts'

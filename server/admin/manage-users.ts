@@ -1,6 +1,6 @@
 import type { z } from 'zod'
 import { assertAgents, type Catalogue } from '../agents/config/catalogue.ts'
-import { actorOf, requirePlatform, type Caller } from '../auth/caller.ts'
+import { actorOf, requirePlatform, type Caller } from '../procedures/caller.ts'
 import { changesOf, toOwnLimits } from '../billing/limit-schema.ts'
 import { secondsUntil } from '../billing/refusals.ts'
 import { must } from '../kernel/assert.ts'

@@ -1,24 +1,26 @@
+import type { AdminParts } from './system-state.ts'
 import { z } from 'zod'
-import { procedure, router, withAdmin } from '../rpc/trpc.ts'
+import { procedure, router, withAdmin } from '../procedures/procedure.ts'
 import { System } from './system-schema.ts'
 import { readSystem } from './system-state.ts'
 
-export const systemRouter = router({
-  get: procedure
-    .meta({
-      openapi: {
-        method: 'GET',
-        path: '/api/system',
-        operationId: 'getSystem',
-        tags: ['System'],
-        summary: 'Get the state of the service (admins)',
-        description: 'Tasks, chats, threads, memory, database and ledger, as seen by the process that answers.',
-        protect: true,
-        successDescription: 'The running work, the resources in use, and the agents with their prices.',
-        errorResponses: { 403: 'The caller is not an admin with a browser login.' },
-      },
-    })
-    .input(z.object({}).optional())
-    .output(System)
-    .query(withAdmin(({ ctx }) => readSystem(ctx.services.admin))),
-})
+export const systemRouter = (parts: AdminParts) =>
+  router({
+    get: procedure
+      .meta({
+        openapi: {
+          method: 'GET',
+          path: '/api/system',
+          operationId: 'getSystem',
+          tags: ['System'],
+          summary: 'Get the state of the service (admins)',
+          description: 'Tasks, chats, threads, memory, database and ledger, as seen by the process that answers.',
+          protect: true,
+          successDescription: 'The running work, the resources in use, and the agents with their prices.',
+          errorResponses: { 403: 'The caller is not an admin with a browser login.' },
+        },
+      })
+      .input(z.object({}).optional())
+      .output(System)
+      .query(withAdmin(() => readSystem(parts))),
+  })

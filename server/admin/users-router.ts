@@ -1,9 +1,11 @@
+import type { Catalogue } from '../agents/config/catalogue.ts'
+import type { LoginAccess } from '../auth/logins/log-in.ts'
 import { PasswordLink } from '../auth/invitations/invitation-schema.ts'
 import { createPasswordLink } from '../auth/invitations/manage-invitations.ts'
 import { CreatedKey, Key, ListKeysOutput } from '../auth/keys/key-schema.ts'
-import { ListTransactionsOutput } from '../billing/billing-schema.ts'
-import { listTransactions } from '../billing/list-transactions.ts'
-import { procedure, router, withAdmin, withPlatform, type RestMeta } from '../rpc/trpc.ts'
+import { ListTransactionsOutput } from '../account/account-schema.ts'
+import { listTransactions } from '../account/list-transactions.ts'
+import { procedure, router, withAdmin, withPlatform, type RestMeta } from '../procedures/procedure.ts'
 import type { PlatformScope } from '../store/platform/platform-records.ts'
 import { createUserKey, listUserKeys, revokeUserKey } from './manage-user-keys.ts'
 import {
@@ -48,255 +50,246 @@ function meta(
   return { ...own, tags: ['Users'], protect: true, errorResponses: { ...adminOnly, ...own.errorResponses } }
 }
 
-export const usersRouter = router({
-  list: procedure
-    .meta({
-      openapi: meta({
-        method: 'GET',
-        path: '/api/users',
-        operationId: 'listUsers',
-        summary: 'List users, oldest first (admins, platforms)',
-        description:
-          'Includes balances. `search` matches the email address or the external id. A platform key does not see admins.',
-        successDescription: 'One page of users and the total.',
-        errorResponses: { 400: 'A parameter is invalid.', ...platformToo('users') },
-      }),
-    })
-    .input(ListUsersInput)
-    .output(ListUsersOutput)
-    .query(withPlatform('users', ({ ctx, input }) => listUsers(ctx.services.people, { caller: ctx.caller, input }))),
+export const usersRouter = ({ catalogue, people }: { catalogue: Catalogue; people: LoginAccess }) =>
+  router({
+    list: procedure
+      .meta({
+        openapi: meta({
+          method: 'GET',
+          path: '/api/users',
+          operationId: 'listUsers',
+          summary: 'List users, oldest first (admins, platforms)',
+          description:
+            'Includes balances. `search` matches the email address or the external id. A platform key does not see admins.',
+          successDescription: 'One page of users and the total.',
+          errorResponses: { 400: 'A parameter is invalid.', ...platformToo('users') },
+        }),
+      })
+      .input(ListUsersInput)
+      .output(ListUsersOutput)
+      .query(withPlatform('users', ({ ctx, input }) => listUsers(people, { caller: ctx.caller, input }))),
 
-  get: procedure
-    .meta({
-      openapi: meta({
-        method: 'GET',
-        path: '/api/users/{userId}',
-        operationId: 'getUser',
-        summary: 'Get a user (admins, platforms)',
-        description:
-          'Includes the amount held for chats, the amount written off, and when a block of the account ends.',
-        successDescription: 'The user, including the balance.',
-        errorResponses: { 400: 'A parameter is invalid.', ...unknown, ...platformToo('users') },
-      }),
-    })
-    .input(UserInput)
-    .output(User)
-    .query(withPlatform('users', ({ ctx, input }) => getUser(ctx.services.people, { caller: ctx.caller, ...input }))),
+    get: procedure
+      .meta({
+        openapi: meta({
+          method: 'GET',
+          path: '/api/users/{userId}',
+          operationId: 'getUser',
+          summary: 'Get a user (admins, platforms)',
+          description:
+            'Includes the amount held for chats, the amount written off, and when a block of the account ends.',
+          successDescription: 'The user, including the balance.',
+          errorResponses: { 400: 'A parameter is invalid.', ...unknown, ...platformToo('users') },
+        }),
+      })
+      .input(UserInput)
+      .output(User)
+      .query(withPlatform('users', ({ ctx, input }) => getUser(people, { caller: ctx.caller, ...input }))),
 
-  getByExternalId: procedure
-    .meta({
-      openapi: meta({
-        method: 'GET',
-        path: '/api/users/by-external-id/{externalId}',
-        operationId: 'getUserByExternalId',
-        summary: 'Get a user by external id (admins, platforms)',
-        description: "The external id is the product's own id of the user and is case-sensitive.",
-        successDescription: 'The user, including the balance.',
-        errorResponses: { 400: 'A parameter is invalid.', ...unknown, ...platformToo('users') },
-      }),
-    })
-    .input(ExternalUserInput)
-    .output(User)
-    .query(
-      withPlatform('users', ({ ctx, input }) => getExternalUser(ctx.services.people, { caller: ctx.caller, ...input })),
-    ),
+    getByExternalId: procedure
+      .meta({
+        openapi: meta({
+          method: 'GET',
+          path: '/api/users/by-external-id/{externalId}',
+          operationId: 'getUserByExternalId',
+          summary: 'Get a user by external id (admins, platforms)',
+          description: "The external id is the product's own id of the user and is case-sensitive.",
+          successDescription: 'The user, including the balance.',
+          errorResponses: { 400: 'A parameter is invalid.', ...unknown, ...platformToo('users') },
+        }),
+      })
+      .input(ExternalUserInput)
+      .output(User)
+      .query(withPlatform('users', ({ ctx, input }) => getExternalUser(people, { caller: ctx.caller, ...input }))),
 
-  getOrCreate: procedure
-    .meta({
-      isBodyOptional: true,
-      openapi: meta({
-        method: 'PUT',
-        path: '/api/users/by-external-id/{externalId}',
-        operationId: 'getOrCreateUser',
-        summary: 'Get or create a user by external id (admins, platforms)',
-        description:
-          'Simultaneous requests create only one user; `created` is true for the request that did. `email` is used only then.',
-        successDescription: 'The user, including the balance.',
-        errorResponses: {
-          ...bodyErrors,
-          ...platformToo('users'),
-          404: 'The user is an admin, and platform keys have no access to admins.',
-          409: 'Another user has this email address, or the platform key has created a million users.',
-        },
-      }),
-    })
-    .input(OpenExternalUserInput)
-    .output(OpenedUser)
-    .mutation(
-      withPlatform('users', ({ ctx, input }) => openExternalUser(ctx.services.people, { caller: ctx.caller, input })),
-    ),
+    getOrCreate: procedure
+      .meta({
+        isBodyOptional: true,
+        openapi: meta({
+          method: 'PUT',
+          path: '/api/users/by-external-id/{externalId}',
+          operationId: 'getOrCreateUser',
+          summary: 'Get or create a user by external id (admins, platforms)',
+          description:
+            'Simultaneous requests create only one user; `created` is true for the request that did. `email` is used only then.',
+          successDescription: 'The user, including the balance.',
+          errorResponses: {
+            ...bodyErrors,
+            ...platformToo('users'),
+            404: 'The user is an admin, and platform keys have no access to admins.',
+            409: 'Another user has this email address, or the platform key has created a million users.',
+          },
+        }),
+      })
+      .input(OpenExternalUserInput)
+      .output(OpenedUser)
+      .mutation(withPlatform('users', ({ ctx, input }) => openExternalUser(people, { caller: ctx.caller, input }))),
 
-  update: procedure
-    .meta({
-      openapi: meta({
-        method: 'PATCH',
-        path: '/api/users/{userId}',
-        operationId: 'updateUser',
-        summary: 'Update a user: suspension, admin rights, plan and limits (admins, platforms)',
-        description:
-          'Suspending a user blocks every request of theirs and ends all browser logins. `plan` and `limits` apply from the next execution, and to what chats in progress can still spend. A platform key can suspend users (scope `users`) and limit them (scope `limits`), but cannot change admin rights.',
-        successDescription: 'The updated user.',
-        errorResponses: {
-          ...bodyErrors,
-          ...unknown,
-          ...platformToo('users'),
-          409: 'This is the last active admin.',
-        },
-      }),
-    })
-    .input(UpdateUserInput)
-    .output(User)
-    .mutation(
-      withPlatform(['users', 'limits'], ({ ctx, input }) => {
-        const { catalogue, people } = ctx.services
-        return updateUser({ ...people, catalogue }, { caller: ctx.caller, input })
-      }),
-    ),
-
-  unblock: procedure
-    .meta({
-      isBodyOptional: true,
-      openapi: meta({
-        method: 'POST',
-        path: '/api/users/{userId}/unblock',
-        operationId: 'unblockUser',
-        summary: 'Lift an abuse block (admins)',
-        description: 'The account can create tasks again immediately.',
-        successDescription: 'The user, no longer blocked.',
-        errorResponses: { ...bodyErrors, ...unknown },
-      }),
-    })
-    .input(UserInput)
-    .output(User)
-    .mutation(withAdmin(({ ctx, input }) => unblockUser(ctx.services.people, { caller: ctx.caller, input }))),
-
-  credit: procedure
-    .meta({
-      isIdempotent: true,
-      openapi: meta({
-        method: 'POST',
-        path: '/api/users/{userId}/credit',
-        operationId: 'creditUser',
-        summary: "Credit or adjust a user's balance (admins, platforms)",
-        description:
-          'A negative amount is an adjustment. `reason` becomes the description of the transaction, which the user can see. A platform key may have a maximum for credit per UTC day; taking credit back does not make room for more.',
-        successDescription: 'The transaction id and the new balance.',
-        errorResponses: {
-          ...bodyErrors,
-          ...unknown,
-          403: `${platformToo('credit')[403]} Or it has reached its credit limit for today.`,
-          409: 'The Idempotency-Key was already used with a different amount.',
-        },
-      }),
-    })
-    .input(CreditUserInput)
-    .output(CreditedUser)
-    .mutation(
-      withPlatform('credit', ({ ctx, input }) =>
-        creditUser(ctx.services.people, { caller: ctx.caller, idempotencyKey: ctx.idempotencyKey, input }),
+    update: procedure
+      .meta({
+        openapi: meta({
+          method: 'PATCH',
+          path: '/api/users/{userId}',
+          operationId: 'updateUser',
+          summary: 'Update a user: suspension, admin rights, plan and limits (admins, platforms)',
+          description:
+            'Suspending a user blocks every request of theirs and ends all browser logins. `plan` and `limits` apply from the next execution, and to what chats in progress can still spend. A platform key can suspend users (scope `users`) and limit them (scope `limits`), but cannot change admin rights.',
+          successDescription: 'The updated user.',
+          errorResponses: {
+            ...bodyErrors,
+            ...unknown,
+            ...platformToo('users'),
+            409: 'This is the last active admin.',
+          },
+        }),
+      })
+      .input(UpdateUserInput)
+      .output(User)
+      .mutation(
+        withPlatform(['users', 'limits'], ({ ctx, input }) =>
+          updateUser({ ...people, catalogue }, { caller: ctx.caller, input }),
+        ),
       ),
-    ),
 
-  transactions: procedure
-    .meta({
-      openapi: meta({
-        method: 'GET',
-        path: '/api/users/{userId}/transactions',
-        operationId: 'listUserTransactions',
-        summary: "List a user's transactions, newest first (admins)",
-        description: 'The same transactions that the user can see.',
-        successDescription: 'One page of transactions and the total.',
-        errorResponses: { 400: 'A parameter is invalid.', ...unknown },
-      }),
-    })
-    .input(ListUserTransactionsInput)
-    .output(ListTransactionsOutput)
-    .query(
-      withAdmin(async ({ ctx, input }) => {
-        await getUser(ctx.services.people, { caller: ctx.caller, userId: input.userId })
-        const { userId, ...rest } = input
-        return await listTransactions(ctx.services.people.store, { input: rest, userId })
-      }),
-    ),
+    unblock: procedure
+      .meta({
+        isBodyOptional: true,
+        openapi: meta({
+          method: 'POST',
+          path: '/api/users/{userId}/unblock',
+          operationId: 'unblockUser',
+          summary: 'Lift an abuse block (admins)',
+          description: 'The account can create tasks again immediately.',
+          successDescription: 'The user, no longer blocked.',
+          errorResponses: { ...bodyErrors, ...unknown },
+        }),
+      })
+      .input(UserInput)
+      .output(User)
+      .mutation(withAdmin(({ ctx, input }) => unblockUser(people, { caller: ctx.caller, input }))),
 
-  createKey: procedure
-    .meta({
-      openapi: meta({
-        method: 'POST',
-        path: '/api/users/{userId}/keys',
-        operationId: 'createUserKey',
-        summary: 'Create an API key for a user (admins, platforms)',
-        description:
-          'The scopes are those available on behalf of a user: `read`, `execute` or both. The response contains the key itself, which is never shown again.',
-        successDescription: 'The new key.',
-        errorResponses: { ...bodyErrors, ...unknown, ...platformToo('act'), 409: 'The account has too many keys.' },
-      }),
-    })
-    .input(CreateUserKeyInput)
-    .output(CreatedKey)
-    .mutation(
-      withPlatform('act', ({ ctx, input }) => {
-        const { catalogue, people } = ctx.services
-        return createUserKey({ ...people, catalogue }, { caller: ctx.caller, input })
-      }),
-    ),
-
-  listKeys: procedure
-    .meta({
-      openapi: meta({
-        method: 'GET',
-        path: '/api/users/{userId}/keys',
-        operationId: 'listUserKeys',
-        summary: "List a user's API keys, newest first (admins, platforms)",
-        description: 'Each includes the last four characters of the key.',
-        successDescription: 'One page of keys and the total.',
-        errorResponses: { 400: 'A parameter is invalid.', ...unknown, ...platformToo('users') },
-      }),
-    })
-    .input(ListUserKeysInput)
-    .output(ListKeysOutput)
-    .query(withPlatform('users', ({ ctx, input }) => listUserKeys(ctx.services.people, { caller: ctx.caller, input }))),
-
-  revokeKey: procedure
-    .meta({
-      openapi: meta({
-        method: 'DELETE',
-        path: '/api/users/{userId}/keys/{keyId}',
-        operationId: 'revokeUserKey',
-        summary: "Revoke a user's API key (admins, platforms)",
-        description: 'Takes effect with the next request. Idempotent.',
-        successDescription: 'The revoked key.',
-        errorResponses: {
-          400: 'A parameter is invalid.',
-          404: 'The user or the key was not found.',
-          ...platformToo('users'),
-        },
-      }),
-    })
-    .input(UserKeyInput)
-    .output(Key)
-    .mutation(
-      withPlatform('users', ({ ctx, input }) => revokeUserKey(ctx.services.people, { caller: ctx.caller, input })),
-    ),
-
-  createPasswordLink: procedure
-    .meta({
-      isBodyOptional: true,
-      openapi: meta({
-        method: 'POST',
-        path: '/api/users/{userId}/password-link',
-        operationId: 'createPasswordLink',
-        summary: 'Create a link for a user to set a password (admins)',
-        description: 'The person who opens the link sets a new password and is logged in to the account.',
-        successDescription: 'The link. It works once and expires after a day.',
-        errorResponses: { ...bodyErrors, ...unknown },
-      }),
-    })
-    .input(UserInput)
-    .output(PasswordLink)
-    .mutation(
-      withAdmin(({ ctx, input }) =>
-        createPasswordLink(ctx.services.people, { browser: ctx, caller: ctx.caller, userId: input.userId }),
+    credit: procedure
+      .meta({
+        isIdempotent: true,
+        openapi: meta({
+          method: 'POST',
+          path: '/api/users/{userId}/credit',
+          operationId: 'creditUser',
+          summary: "Credit or adjust a user's balance (admins, platforms)",
+          description:
+            'A negative amount is an adjustment. `reason` becomes the description of the transaction, which the user can see. A platform key may have a maximum for credit per UTC day; taking credit back does not make room for more.',
+          successDescription: 'The transaction id and the new balance.',
+          errorResponses: {
+            ...bodyErrors,
+            ...unknown,
+            403: `${platformToo('credit')[403]} Or it has reached its credit limit for today.`,
+            409: 'The Idempotency-Key was already used with a different amount.',
+          },
+        }),
+      })
+      .input(CreditUserInput)
+      .output(CreditedUser)
+      .mutation(
+        withPlatform('credit', ({ ctx, input }) =>
+          creditUser(people, { caller: ctx.caller, idempotencyKey: ctx.idempotencyKey, input }),
+        ),
       ),
-    ),
-})
+
+    transactions: procedure
+      .meta({
+        openapi: meta({
+          method: 'GET',
+          path: '/api/users/{userId}/transactions',
+          operationId: 'listUserTransactions',
+          summary: "List a user's transactions, newest first (admins)",
+          description: 'The same transactions that the user can see.',
+          successDescription: 'One page of transactions and the total.',
+          errorResponses: { 400: 'A parameter is invalid.', ...unknown },
+        }),
+      })
+      .input(ListUserTransactionsInput)
+      .output(ListTransactionsOutput)
+      .query(
+        withAdmin(async ({ ctx, input }) => {
+          await getUser(people, { caller: ctx.caller, userId: input.userId })
+          const { userId, ...rest } = input
+          return await listTransactions(people.store, { input: rest, userId })
+        }),
+      ),
+
+    createKey: procedure
+      .meta({
+        openapi: meta({
+          method: 'POST',
+          path: '/api/users/{userId}/keys',
+          operationId: 'createUserKey',
+          summary: 'Create an API key for a user (admins, platforms)',
+          description:
+            'The scopes are those available on behalf of a user: `read`, `execute` or both. The response contains the key itself, which is never shown again.',
+          successDescription: 'The new key.',
+          errorResponses: { ...bodyErrors, ...unknown, ...platformToo('act'), 409: 'The account has too many keys.' },
+        }),
+      })
+      .input(CreateUserKeyInput)
+      .output(CreatedKey)
+      .mutation(
+        withPlatform('act', ({ ctx, input }) => createUserKey({ ...people, catalogue }, { caller: ctx.caller, input })),
+      ),
+
+    listKeys: procedure
+      .meta({
+        openapi: meta({
+          method: 'GET',
+          path: '/api/users/{userId}/keys',
+          operationId: 'listUserKeys',
+          summary: "List a user's API keys, newest first (admins, platforms)",
+          description: 'Each includes the last four characters of the key.',
+          successDescription: 'One page of keys and the total.',
+          errorResponses: { 400: 'A parameter is invalid.', ...unknown, ...platformToo('users') },
+        }),
+      })
+      .input(ListUserKeysInput)
+      .output(ListKeysOutput)
+      .query(withPlatform('users', ({ ctx, input }) => listUserKeys(people, { caller: ctx.caller, input }))),
+
+    revokeKey: procedure
+      .meta({
+        openapi: meta({
+          method: 'DELETE',
+          path: '/api/users/{userId}/keys/{keyId}',
+          operationId: 'revokeUserKey',
+          summary: "Revoke a user's API key (admins, platforms)",
+          description: 'Takes effect with the next request. Idempotent.',
+          successDescription: 'The revoked key.',
+          errorResponses: {
+            400: 'A parameter is invalid.',
+            404: 'The user or the key was not found.',
+            ...platformToo('users'),
+          },
+        }),
+      })
+      .input(UserKeyInput)
+      .output(Key)
+      .mutation(withPlatform('users', ({ ctx, input }) => revokeUserKey(people, { caller: ctx.caller, input }))),
+
+    createPasswordLink: procedure
+      .meta({
+        isBodyOptional: true,
+        openapi: meta({
+          method: 'POST',
+          path: '/api/users/{userId}/password-link',
+          operationId: 'createPasswordLink',
+          summary: 'Create a link for a user to set a password (admins)',
+          description: 'The person who opens the link sets a new password and is logged in to the account.',
+          successDescription: 'The link. It works once and expires after a day.',
+          errorResponses: { ...bodyErrors, ...unknown },
+        }),
+      })
+      .input(UserInput)
+      .output(PasswordLink)
+      .mutation(
+        withAdmin(({ ctx, input }) =>
+          createPasswordLink(people, { browser: ctx, caller: ctx.caller, userId: input.userId }),
+        ),
+      ),
+  })

@@ -3,11 +3,11 @@ import { writtenRates } from '../billing/chat-price.ts'
 import { writtenPricing } from '../billing/event-charges.ts'
 import { ErrandError } from '../kernel/errors.ts'
 import { formatUsd } from '../kernel/money.ts'
-import { procedure, router, withScope } from '../rpc/trpc.ts'
+import { procedure, router, withScope } from '../procedures/procedure.ts'
 import { pageInput, pageOutput, resourceId, usd } from '../kernel/wire-types.ts'
 import { limitsOf } from '../store/limits/account-limits.ts'
 import { cancelModes } from './config/agent-schema.ts'
-import type { Caller } from '../auth/caller.ts'
+import type { Caller } from '../procedures/caller.ts'
 import { agentKinds, isVisibleTo, type Agent as CatalogueAgent, type Catalogue } from './config/catalogue.ts'
 
 const EventPricing = z
@@ -71,67 +71,68 @@ type Agent = z.output<typeof Agent>
 
 const tags = ['Agents']
 
-export const agentsRouter = router({
-  list: procedure
-    .meta({
-      openapi: {
-        method: 'GET',
-        path: '/api/agents',
-        operationId: 'listAgents',
-        tags,
-        summary: 'List the agents available to the caller',
-        description:
-          'Includes the price and the JSON Schema of the params of each endpoint, and the chat rates of each agent that supports chat.',
-        protect: true,
-        successDescription: 'One page of agents with their endpoints, schemas and prices.',
-        errorResponses: { 400: 'A parameter is invalid.' },
-      },
-    })
-    .input(z.object(pageInput))
-    .output(z.object({ agents: z.array(Agent), ...pageOutput }))
-    .query(
-      withScope(
-        'read',
-        ({ ctx, input }) => {
-          const { limit, offset } = input
-          const visible = agentsFor(ctx.services.catalogue, ctx.caller)
-          const page = visible.slice(offset, offset + limit)
-          const planned = plannedAgents(ctx.services.catalogue, ctx.caller)
-          return { agents: page.map((agent) => toAgent(agent, planned)), total: visible.length, limit, offset }
+export const agentsRouter = (catalogue: Catalogue) =>
+  router({
+    list: procedure
+      .meta({
+        openapi: {
+          method: 'GET',
+          path: '/api/agents',
+          operationId: 'listAgents',
+          tags,
+          summary: 'List the agents available to the caller',
+          description:
+            'Includes the price and the JSON Schema of the params of each endpoint, and the chat rates of each agent that supports chat.',
+          protect: true,
+          successDescription: 'One page of agents with their endpoints, schemas and prices.',
+          errorResponses: { 400: 'A parameter is invalid.' },
         },
-        'account',
+      })
+      .input(z.object(pageInput))
+      .output(z.object({ agents: z.array(Agent), ...pageOutput }))
+      .query(
+        withScope(
+          'read',
+          ({ ctx, input }) => {
+            const { limit, offset } = input
+            const visible = agentsFor(catalogue, ctx.caller)
+            const page = visible.slice(offset, offset + limit)
+            const planned = plannedAgents(catalogue, ctx.caller)
+            return { agents: page.map((agent) => toAgent(agent, planned)), total: visible.length, limit, offset }
+          },
+          'account',
+        ),
       ),
-    ),
 
-  get: procedure
-    .meta({
-      openapi: {
-        method: 'GET',
-        path: '/api/agents/{agentId}',
-        operationId: 'getAgent',
-        tags,
-        summary: 'Get an agent',
-        description: 'An agent that is not available to the caller is reported as not found.',
-        protect: true,
-        successDescription: 'The agent with its endpoints, schemas and prices.',
-        errorResponses: { 400: 'A parameter is invalid.', 404: 'The agent was not found.' },
-      },
-    })
-    .input(z.object({ agentId: resourceId }))
-    .output(Agent)
-    .query(
-      withScope(
-        'read',
-        ({ ctx, input }) => {
-          const agent = ctx.services.catalogue.agent(input.agentId)
-          // Decision: an agent hidden from the caller gets the same 404 as one that does not exist.
-          if (!agent || !isVisibleTo(agent, ctx.caller.email)) throw new ErrandError('NOT_FOUND', 'Agent not found')
-          return toAgent(agent, plannedAgents(ctx.services.catalogue, ctx.caller))
+    get: procedure
+      .meta({
+        openapi: {
+          method: 'GET',
+          path: '/api/agents/{agentId}',
+          operationId: 'getAgent',
+          tags,
+          summary: 'Get an agent',
+          description: 'An agent that is not available to the caller is reported as not found.',
+          protect: true,
+          successDescription: 'The agent with its endpoints, schemas and prices.',
+          errorResponses: { 400: 'A parameter is invalid.', 404: 'The agent was not found.' },
         },
-        'account',
+      })
+      .input(z.object({ agentId: resourceId }))
+      .output(Agent)
+      .query(
+        withScope(
+          'read',
+          ({ ctx, input }) => {
+            const agent = catalogue.agent(input.agentId)
+            // Decision: an agent hidden from the caller gets the same 404 as one that does not exist.
+            if (!agent || !isVisibleTo(agent, ctx.caller.email)) throw new ErrandError('NOT_FOUND', 'Agent not found')
+            return toAgent(agent, plannedAgents(catalogue, ctx.caller))
+          },
+          'account',
+        ),
       ),
-    ),
-})
+  })
 
 export function agentsFor(catalogue: Catalogue, { agents, email }: Caller): CatalogueAgent[] {
   return catalogue.agents.filter((agent) => isVisibleTo(agent, email) && (agents === null || agents.includes(agent.id)))

@@ -7,7 +7,7 @@ import type { PlatformKeyHolder, UserRef } from '../store/platform/platform-reco
 import { loginIdleMs } from '../store/people.ts'
 import type { Store } from '../store/store.ts'
 import { hashToken, kindOfToken, type TokenKind } from './keys/api-token.ts'
-import { ownCredential, type Caller } from './caller.ts'
+import { ownCredential, type Caller } from '../procedures/caller.ts'
 import type { LastUses } from './last-uses.ts'
 import type { ClientAddresses } from './logins/client-address.ts'
 import type { ServiceCookie } from './logins/login-cookie.ts'

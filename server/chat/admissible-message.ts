@@ -1,6 +1,6 @@
 import type { z } from 'zod'
 import { isVisibleTo, type Agent, type Catalogue, type Chat } from '../agents/config/catalogue.ts'
-import { requireAgent, type Caller } from '../auth/caller.ts'
+import { requireAgent, type Caller } from '../procedures/caller.ts'
 import { chatTaker, type ConnectorAccess } from '../connectors/connector-access.ts'
 import { ErrandError } from '../kernel/errors.ts'
 import type { Place } from '../kernel/fair-places.ts'

@@ -10,7 +10,7 @@ import {
 import { ErrandError } from '../kernel/errors.ts'
 import { sessionRefusal } from '../sessions/session-operations.ts'
 import type { OpenTurnResult } from '../store/session-inputs.ts'
-import { quoteUsed } from '../quotes/quotes.ts'
+import { quoteUsed } from '../billing/quotes.ts'
 import { eventsGone } from './events/turn-feed.ts'
 import { lineMax } from './user-turns.ts'
 

@@ -1,101 +1,103 @@
+import type { ChatTurns } from './chat-turns.ts'
 import { badField } from '../kernel/errors.ts'
-import { callerTurn, holdAnswer } from '../rpc/hold-answer.ts'
-import { procedure, router, withScope } from '../rpc/trpc.ts'
+import { callerTurn, holdAnswer } from '../procedures/hold-answer.ts'
+import { procedure, router, withScope } from '../procedures/procedure.ts'
 import type { RateState } from '../store/records.ts'
 import { ChatInput, SessionStreamInput, StopTurnInput, StopTurnOutput, TurnEventsInput } from './chat-schema.ts'
 import { ChatStream } from './chat-stream.ts'
 
-export const chatRouter = router({
-  /** Admission is over when the resolver returns, so a rejection still gets its own HTTP status. */
-  stream: procedure
-    .meta({ isStream: true })
-    .input(ChatInput)
-    .mutation(
-      withScope(
-        'execute',
-        async ({ ctx, input }): Promise<ChatStream> => {
-          const { about, caller, idempotencyKey, services } = ctx
-          if (!ctx.stream) throw badField('', 'This operation returns a stream. Call it through httpBatchStreamLink')
-          const { left: signal } = ctx.stream
-          const onRate = (rate: RateState) => (ctx.rate = rate)
-          const onLarge = () => callerTurn(ctx)
-          const onWait = () => holdAnswer(ctx)
-          const told = { onLarge, onRate, onWait }
-          const turn = await services.chats.start({ about, caller, idempotencyKey, input, signal, ...told })
-          holdAnswer(ctx)
-          return new ChatStream(turn, ctx.stream)
-        },
-        'session',
+export const chatRouter = (chats: ChatTurns) =>
+  router({
+    /** Admission is over when the resolver returns, so a rejection still gets its own HTTP status. */
+    stream: procedure
+      .meta({ isStream: true })
+      .input(ChatInput)
+      .mutation(
+        withScope(
+          'execute',
+          async ({ ctx, input }): Promise<ChatStream> => {
+            const { about, caller, idempotencyKey } = ctx
+            if (!ctx.stream) throw badField('', 'This operation returns a stream. Call it through httpBatchStreamLink')
+            const { left: signal } = ctx.stream
+            const onRate = (rate: RateState) => (ctx.rate = rate)
+            const onLarge = () => callerTurn(ctx)
+            const onWait = () => holdAnswer(ctx)
+            const told = { onLarge, onRate, onWait }
+            const turn = await chats.start({ about, caller, idempotencyKey, input, signal, ...told })
+            holdAnswer(ctx)
+            return new ChatStream(turn, ctx.stream)
+          },
+          'session',
+        ),
       ),
-    ),
 
-  /** Like `stream`, for a turn that started before. Null after its last event. */
-  resume: procedure
-    .meta({ isStream: true })
-    .input(TurnEventsInput)
-    .query(
-      withScope(
-        'read',
-        async ({ ctx, input }): Promise<ChatStream | null> => {
-          if (!ctx.stream) throw badField('', 'This operation returns a stream. Call it through httpBatchStreamLink')
-          const turn = await ctx.services.chats.reads.open({ caller: ctx.caller, ...input })
-          if (!turn) return null
-          holdAnswer(ctx)
-          return new ChatStream(turn, ctx.stream)
-        },
-        'turn',
+    /** Like `stream`, for a turn that started before. Null after its last event. */
+    resume: procedure
+      .meta({ isStream: true })
+      .input(TurnEventsInput)
+      .query(
+        withScope(
+          'read',
+          async ({ ctx, input }): Promise<ChatStream | null> => {
+            if (!ctx.stream) throw badField('', 'This operation returns a stream. Call it through httpBatchStreamLink')
+            const turn = await chats.reads.open({ caller: ctx.caller, ...input })
+            if (!turn) return null
+            holdAnswer(ctx)
+            return new ChatStream(turn, ctx.stream)
+          },
+          'turn',
+        ),
       ),
-    ),
 
-  /** Null if no turn is running. */
-  resumeSession: procedure
-    .meta({ isStream: true })
-    .input(SessionStreamInput)
-    .query(
-      withScope(
-        'read',
-        async ({ ctx, input }): Promise<ChatStream | null> => {
-          if (!ctx.stream) throw badField('', 'This operation returns a stream. Call it through httpBatchStreamLink')
-          const turn = await ctx.services.chats.reads.openOfSession({ caller: ctx.caller, ...input })
-          if (!turn) return null
-          holdAnswer(ctx)
-          return new ChatStream(turn, ctx.stream)
-        },
-        'session',
+    /** Null if no turn is running. */
+    resumeSession: procedure
+      .meta({ isStream: true })
+      .input(SessionStreamInput)
+      .query(
+        withScope(
+          'read',
+          async ({ ctx, input }): Promise<ChatStream | null> => {
+            if (!ctx.stream) throw badField('', 'This operation returns a stream. Call it through httpBatchStreamLink')
+            const turn = await chats.reads.openOfSession({ caller: ctx.caller, ...input })
+            if (!turn) return null
+            holdAnswer(ctx)
+            return new ChatStream(turn, ctx.stream)
+          },
+          'session',
+        ),
       ),
-    ),
 
-  stop: procedure
-    .meta({
-      openapi: {
-        method: 'POST',
-        path: '/api/chat/{turnId}/stop',
-        operationId: 'stopChat',
-        tags: ['Sessions'],
-        summary: 'Stop a reply',
-        description:
-          'Stops a reply in progress. What was used is charged, and the stream ends with an `error` event that says so. A finished reply is not changed.',
-        protect: true,
-        successDescription: 'Whether the request stops the reply.',
-        errorResponses: {
-          400: 'The id is malformed.',
-          404: 'The turn was not found.',
-          413: 'The body is too large.',
-          415: 'The body is not JSON.',
+    stop: procedure
+      .meta({
+        openapi: {
+          method: 'POST',
+          path: '/api/chat/{turnId}/stop',
+          operationId: 'stopChat',
+          tags: ['Sessions'],
+          summary: 'Stop a reply',
+          description:
+            'Stops a reply in progress. What was used is charged, and the stream ends with an `error` event that says so. A finished reply is not changed.',
+          protect: true,
+          successDescription: 'Whether the request stops the reply.',
+          errorResponses: {
+            400: 'The id is malformed.',
+            404: 'The turn was not found.',
+            413: 'The body is too large.',
+            415: 'The body is not JSON.',
+          },
         },
-      },
-      isBodyOptional: true,
-    })
-    .input(StopTurnInput)
-    .output(StopTurnOutput)
-    .mutation(
-      withScope(
-        'execute',
-        async ({ ctx, input: { turnId } }) => {
-          const stopped = await ctx.services.chats.reads.stop({ caller: ctx.caller, turnId })
-          return { turnId, stopped }
-        },
-        'turn',
+        isBodyOptional: true,
+      })
+      .input(StopTurnInput)
+      .output(StopTurnOutput)
+      .mutation(
+        withScope(
+          'execute',
+          async ({ ctx, input: { turnId } }) => {
+            const stopped = await chats.reads.stop({ caller: ctx.caller, turnId })
+            return { turnId, stopped }
+          },
+          'turn',
+        ),
       ),
-    ),
-})
+  })

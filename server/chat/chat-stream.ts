@@ -1,8 +1,6 @@
+import type { StreamReader } from '../procedures/context.ts'
 import type { ChatEvent } from './chat-schema.ts'
 import type { TurnReader } from './events/turn-feed.ts'
-
-/** The reader of a stream. It is cut off if it takes nothing for `stallMs`. `left` aborts if it leaves before the end. */
-export type StreamReader = { stallMs: number; cutOff: () => void; left: AbortSignal }
 
 /** A reply as its reader sees it: the lines of its turn, or the events parsed from them. */
 export class ChatStream implements AsyncIterable<ChatEvent> {

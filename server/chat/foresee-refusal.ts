@@ -1,5 +1,5 @@
 import type { Chat } from '../agents/config/catalogue.ts'
-import type { Caller } from '../auth/caller.ts'
+import type { Caller } from '../procedures/caller.ts'
 import type { ChatRates } from '../billing/chat-price.ts'
 import { balanceRefusal, limitRefusal, owedRefusal, rateRefusal } from '../billing/refusals.ts'
 import { isFull } from '../store/judge-admission.ts'

@@ -1,6 +1,6 @@
 import { Command, CommanderError, InvalidArgumentError } from 'commander'
 import { parseUsd } from '../kernel/money.ts'
-import type { ServeOptions } from '../config.ts'
+import type { ServeOptions } from '../app/config.ts'
 import { packageVersion } from '../kernel/package-version.ts'
 import { UsageError } from '../kernel/usage-error.ts'
 import { variables, type Variable } from '../kernel/settings.ts'

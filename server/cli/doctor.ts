@@ -1,4 +1,4 @@
-import { resolveDatabaseUrl, resolveServe, type ServeOptions } from '../config.ts'
+import { resolveDatabaseUrl, resolveServe, type ServeOptions } from '../app/config.ts'
 import { messageOf } from '../kernel/thrown.ts'
 import { checkConfig, checkDrain, checkOpenFiles, checkPort, checkVariables, checkVersions } from './doctor-process.ts'
 import {

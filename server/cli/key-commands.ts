@@ -1,6 +1,6 @@
 import { z } from 'zod'
 import { CreateKeyInput } from '../auth/keys/key-schema.ts'
-import { ownCredential, type Caller } from '../auth/caller.ts'
+import { ownCredential, type Caller } from '../procedures/caller.ts'
 import { createKey, listKeys, revokeKey } from '../auth/keys/manage-keys.ts'
 import { SystemClock } from '../kernel/clock.ts'
 import { UsageError } from '../kernel/usage-error.ts'

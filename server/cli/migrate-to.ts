@@ -5,19 +5,13 @@ import {
   resolveDataDir,
   resolveOwnSecrets,
   resolvePayloadBucket,
-} from '../config.ts'
-import { secretCheck } from '../connectors/secret-check.ts'
-import {
-  grantOwner,
-  SealedSecretsError,
-  SecretVault,
-  type SecretOwner,
-  type Secrets,
-} from '../connectors/secret-vault.ts'
+} from '../app/config.ts'
+import { secretCheck } from '../store/secret-check.ts'
+import { grantOwner, SealedSecretsError, SecretVault, type SecretOwner, type Secrets } from '../kernel/secret-vault.ts'
 import { SystemClock } from '../kernel/clock.ts'
 import { formatUsd } from '../kernel/money.ts'
 import { UsageError } from '../kernel/usage-error.ts'
-import { openPayloads } from '../open-payloads.ts'
+import { openPayloads } from '../app/open-payloads.ts'
 import { FilePayloadStore } from '../payloads/file-payload-store.ts'
 import type { PayloadBucket } from '../payloads/payload-bucket.ts'
 import type { PayloadStore } from '../payloads/payload-store.ts'

@@ -5,7 +5,7 @@ import { FilePayloadStore } from '../payloads/file-payload-store.ts'
 import { PayloadDamage } from '../payloads/payload-digest.ts'
 import type { PayloadStore } from '../payloads/payload-store.ts'
 import type { CarriedRow } from '../store/carried-rows.ts'
-import type { PayloadDigest } from '../store/records.ts'
+import type { PayloadDigest } from '../payloads/stored-json.ts'
 
 const movesAtOnce = 4
 /** A larger payload is moved alone, because it is in memory as a whole. */

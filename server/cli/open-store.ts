@@ -1,4 +1,4 @@
-import { resolveDatabaseUrl, resolveDataDir, resolveLimits } from '../config.ts'
+import { resolveDatabaseUrl, resolveDataDir, resolveLimits } from '../app/config.ts'
 import { SystemClock } from '../kernel/clock.ts'
 import { openSqliteStoreBeside } from '../store/sqlite/sqlite-store.ts'
 import type { Store } from '../store/store.ts'

@@ -1,4 +1,4 @@
-import { resolvePayments } from '../config.ts'
+import { resolvePayments } from '../app/config.ts'
 import { SystemClock } from '../kernel/clock.ts'
 import { UsageError } from '../kernel/usage-error.ts'
 import { openPayments } from '../payments/open-payments.ts'

@@ -1,6 +1,6 @@
-import { dropOldSecrets, replaceSecret, resolveDatabaseUrl, resolveDataDir, resolveSecrets } from '../config.ts'
-import { assertSameSecret, settleSecret } from '../connectors/secret-check.ts'
-import { grantOwner, SealedSecretsError, SecretVault, type SecretOwner } from '../connectors/secret-vault.ts'
+import { dropOldSecrets, replaceSecret, resolveDatabaseUrl, resolveDataDir, resolveSecrets } from '../app/config.ts'
+import { assertSameSecret, settleSecret } from '../store/secret-check.ts'
+import { grantOwner, SealedSecretsError, SecretVault, type SecretOwner } from '../kernel/secret-vault.ts'
 import type { Store } from '../store/store.ts'
 import { print, withStore } from './open-store.ts'
 

@@ -1,6 +1,6 @@
 import type { Logger } from 'pino'
 import { loadConfigFile } from '../agents/config/load-config-file.ts'
-import { startApp, type App } from '../app.ts'
+import { startApp, type App } from '../app/app.ts'
 import {
   isBelowNpm,
   resolveCommandPath,
@@ -16,9 +16,9 @@ import {
   resolveServe,
   resolveTrustedProxies,
   type ServeOptions,
-} from '../config.ts'
+} from '../app/config.ts'
 import { collectWhenIdle } from '../kernel/threads/collect-when-idle.ts'
-import { describeUnknown, unknownVariables } from '../unknown-variables.ts'
+import { describeUnknown, unknownVariables } from '../app/unknown-variables.ts'
 import { describeFewFiles } from './open-files.ts'
 import { createServiceLog } from './service-log.ts'
 

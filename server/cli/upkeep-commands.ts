@@ -1,7 +1,7 @@
 import { chmod, open, readFile, rename, rm, stat } from 'node:fs/promises'
 import { dirname, join, resolve } from 'node:path'
 import { codeOf } from '../kernel/thrown.ts'
-import { resolveDataDir, resolvePayloadBucket } from '../config.ts'
+import { resolveDataDir, resolvePayloadBucket } from '../app/config.ts'
 import { documentFile } from '../http/files/docs-pages.ts'
 import { copyPayloads } from './backup-payloads.ts'
 import { print, withStore } from './open-store.ts'

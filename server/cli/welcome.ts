@@ -1,6 +1,6 @@
 import { relative } from 'node:path'
 import type { Catalogue, Endpoint } from '../agents/config/catalogue.ts'
-import type { App } from '../app.ts'
+import type { App } from '../app/app.ts'
 
 /** `password` is absent once the demo user has changed the generated one. */
 export type Demo = { email: string; key: string; password?: string }

@@ -1,14 +1,20 @@
-import type { Agent, Catalogue } from '../agents/config/catalogue.ts'
 import { badField, ErrandError } from '../kernel/errors.ts'
 import type { ConnectorRecord } from '../store/records.ts'
 import type { Store } from '../store/store.ts'
-import type { ConnectorSpec, HttpTarget, StdioTarget, TokenResult, UnusableTarget } from './connector-spec.ts'
-import { SealedSecretsError, type SecretVault } from './secret-vault.ts'
+import type {
+  ConnectorSpec,
+  HttpTarget,
+  OfferedServers,
+  StdioTarget,
+  TokenResult,
+  UnusableTarget,
+} from './connector-spec.ts'
+import { SealedSecretsError, type SecretVault } from '../kernel/secret-vault.ts'
 import type { GrantTokens } from './sign-in/grant-tokens.ts'
 
 type Parts = {
   store: Store
-  catalogue: Catalogue
+  servers: OfferedServers
   vault: SecretVault
   tokens: GrantTokens
   privateHosts: readonly string[]
@@ -19,8 +25,10 @@ type Parts = {
 /** The consumer of connectors, as messages name it, and how many tokens they may add. */
 export type ConnectorTaker = { what: string; connectorTokensMax: number }
 
+type ChatAgent = { chat: { connectorTokensMax: number } | null }
+
 /** Agents that are no longer configured pass here; using one reports that it is missing. */
-export function chatTaker(agentId: string, agent: Agent | undefined): ConnectorTaker {
+export function chatTaker(agentId: string, agent: ChatAgent | undefined): ConnectorTaker {
   return { what: `agent ${agentId}`, connectorTokensMax: agent?.chat?.connectorTokensMax ?? 1 }
 }
 
@@ -112,7 +120,7 @@ export class ConnectorAccess {
       const headers = authType === 'bearer' ? { Authorization: `Bearer ${token}` } : secrets
       return { kind: 'http', url, headers, privateHosts: this.#parts.privateHosts }
     }
-    const server = this.#parts.catalogue.connectorServers.get(serverId ?? '')
+    const server = this.#parts.servers.get(serverId ?? '')
     if (!server) return unusable('The operator no longer offers its server.')
     const { args, command, cwd = null, tokenEnv } = server
     const env = { PATH: this.#parts.commandPath, ...server.env }

@@ -1,18 +1,16 @@
-import type { AgentHost } from '../agents/threads/agent-port.ts'
-import type { RunOutcome } from '../agents/run/run-outcome.ts'
 import type { Clock, EpochMs } from '../kernel/clock.ts'
 import { ErrandError } from '../kernel/errors.ts'
 import { FairPlaces } from '../kernel/fair-places.ts'
 import type { ConnectorRecord } from '../store/records.ts'
 import type { Store } from '../store/store.ts'
 import { refusalOf, type ConnectorAccess } from './connector-access.ts'
-import type { ConnectorSpec } from './connector-spec.ts'
+import type { ConnectorSpec, ProbeOutcome } from './connector-spec.ts'
 import type { McpTool } from './thread/mcp-connection.ts'
 import type { ConnectorTools } from './thread/probe-connector.ts'
 
 type Parts = {
   access: ConnectorAccess
-  agents: AgentHost
+  agents: { probe: (spec: ConnectorSpec, signal: AbortSignal) => Promise<ProbeOutcome> }
   clock: Clock
   store: Store
   /** Limit for one user on this node; 0 for unlimited. A check is not an execution and does not count as one. */
@@ -99,7 +97,7 @@ export class ConnectorChecks {
 
   async #probe(spec: ConnectorSpec): Promise<CheckResult> {
     const controller = new AbortController()
-    const late: RunOutcome = { kind: 'interrupted', message: `The check took longer than ${checkMs / 1000} seconds.` }
+    const late: ProbeOutcome = { kind: 'interrupted', message: `The check took longer than ${checkMs / 1000} seconds.` }
     const timer = setTimeout(() => controller.abort(late), checkMs)
     const outcome = await this.#parts.agents.probe(spec, controller.signal)
     clearTimeout(timer)

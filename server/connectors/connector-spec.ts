@@ -1,3 +1,5 @@
+import type { TaskFailure } from '../store/records.ts'
+
 /** A user's own MCP server on the network. `headers` contain the secrets. */
 export type HttpTarget = {
   kind: 'http'
@@ -51,6 +53,27 @@ export type ConnectorSpec = {
   /** Values that no message may repeat. */
   secrets: readonly string[]
 }
+
+/** An MCP server that the operator offers to users, by its id. */
+export type OfferedServers = ReadonlyMap<
+  string,
+  {
+    name: string
+    description: string
+    command: string
+    args: readonly string[]
+    env: Readonly<Record<string, string>>
+    cwd?: string | undefined
+    /** Variable for the user's own token; undefined if the server takes none. */
+    tokenEnv?: string | undefined
+  }
+>
+
+/** How a check ended: with the server's tools, with why it is unusable, or without an answer. */
+export type ProbeOutcome =
+  | { kind: 'completed'; json: string }
+  | { kind: 'failed'; error: TaskFailure }
+  | { kind: 'interrupted'; message: string }
 
 /** Why a connector is unusable, as one sentence for its user. */
 export class ConnectorError extends Error {

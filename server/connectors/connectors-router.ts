@@ -1,8 +1,9 @@
+import type { ConnectorParts } from './manage-connectors.ts'
 import { ErrandError } from '../kernel/errors.ts'
 import { Confirmation } from '../kernel/wire-types.ts'
-import { pageBytesOf } from '../rpc/context.ts'
-import { pageTurn } from '../rpc/page-turn.ts'
-import { procedure, router, withScope, withWrite } from '../rpc/trpc.ts'
+import { pageBytesOf } from '../procedures/context.ts'
+import { pageTurn } from '../procedures/page-turn.ts'
+import { procedure, router, withScope, withWrite } from '../procedures/procedure.ts'
 import {
   Connector,
   ConnectorInput,
@@ -39,257 +40,246 @@ const bodyResponses = {
   415: 'The body is not JSON.',
 }
 
-export const connectorsRouter = router({
-  create: procedure
-    .meta({
-      openapi: {
-        method: 'POST',
-        path: '/api/connectors',
-        operationId: 'createConnector',
-        tags,
-        summary: 'Connect an MCP server',
-        description:
-          'To make its tools available to an agent, send `connectorIds` with a task or a session. The server is not contacted until the connector is tested or used.',
-        protect: true,
-        successDescription: 'The new connector.',
-        errorResponses: { ...bodyResponses, 409: 'The name is taken, or there are too many connectors.' },
-      },
-    })
-    .input(CreateConnectorInput)
-    .output(Connector)
-    .mutation(
-      withWrite('manage', ({ ctx, input }) =>
-        createConnector(ctx.services.connectors, { input, userId: ctx.caller.userId }),
-      ),
-    ),
-
-  list: procedure
-    .meta({
-      openapi: {
-        method: 'GET',
-        path: '/api/connectors',
-        operationId: 'listConnectors',
-        tags,
-        summary: "List the caller's connectors, newest first",
-        description:
-          'A page contains at most 1 MB of connectors and can therefore be shorter than `limit`, like a page of messages.',
-        protect: true,
-        successDescription: 'One page of connectors and the total.',
-        errorResponses: { 400: badParameter },
-      },
-    })
-    .input(ListConnectorsInput)
-    .output(ListConnectorsOutput)
-    .query(
-      withScope('read', async ({ ctx, input }) => {
-        const { userId } = ctx.caller
-        await pageTurn(userId)
-        return await listConnectors(ctx.services.connectors, { ...input, userId, bytesMax: pageBytesOf(ctx) })
-      }),
-    ),
-
-  get: procedure
-    .meta({
-      openapi: {
-        method: 'GET',
-        path: '/api/connectors/{connectorId}',
-        operationId: 'getConnector',
-        tags,
-        summary: 'Get a connector',
-        description: 'The status is that of the last check. Secrets are never returned.',
-        protect: true,
-        successDescription: 'The connector, without its secrets.',
-        errorResponses: { 400: badParameter, 404: notFound },
-      },
-    })
-    .input(ConnectorInput)
-    .output(Connector)
-    .query(
-      withScope('read', ({ ctx, input }) =>
-        getConnector(ctx.services.connectors, { ...input, userId: ctx.caller.userId }),
-      ),
-    ),
-
-  update: procedure
-    .meta({
-      openapi: {
-        method: 'PATCH',
-        path: '/api/connectors/{connectorId}',
-        operationId: 'updateConnector',
-        tags,
-        summary: 'Change a connector, or restrict its tools',
-        description: 'Omitted fields stay unchanged.',
-        protect: true,
-        successDescription: 'The updated connector.',
-        errorResponses: {
-          ...bodyResponses,
-          404: notFound,
-          409: 'The name is taken, or the connector was changed by another request.',
+export const connectorsRouter = (connectors: ConnectorParts) =>
+  router({
+    create: procedure
+      .meta({
+        openapi: {
+          method: 'POST',
+          path: '/api/connectors',
+          operationId: 'createConnector',
+          tags,
+          summary: 'Connect an MCP server',
+          description:
+            'To make its tools available to an agent, send `connectorIds` with a task or a session. The server is not contacted until the connector is tested or used.',
+          protect: true,
+          successDescription: 'The new connector.',
+          errorResponses: { ...bodyResponses, 409: 'The name is taken, or there are too many connectors.' },
         },
-      },
-    })
-    .input(UpdateConnectorInput)
-    .output(Connector)
-    .mutation(
-      withWrite('manage', ({ ctx, input }) =>
-        updateConnector(ctx.services.connectors, { input, userId: ctx.caller.userId }),
+      })
+      .input(CreateConnectorInput)
+      .output(Connector)
+      .mutation(
+        withWrite('manage', ({ ctx, input }) => createConnector(connectors, { input, userId: ctx.caller.userId })),
       ),
-    ),
 
-  delete: procedure
-    .meta({
-      openapi: {
-        method: 'DELETE',
-        path: '/api/connectors/{connectorId}',
-        operationId: 'deleteConnector',
-        tags,
-        summary: 'Delete a connector with its secrets',
-        description:
-          'Queued tasks that use the connector fail and are refunded. Chats in sessions that use it are rejected.',
-        protect: true,
-        successDescription: 'The connector was deleted.',
-        errorResponses: { 400: badParameter, 403: 'Permission is missing.', 404: notFound },
-      },
-    })
-    .input(ConnectorInput)
-    .output(Confirmation)
-    .mutation(
-      withWrite('manage', async ({ ctx, input }) => {
-        await deleteConnector(ctx.services.connectors, { ...input, userId: ctx.caller.userId })
-        return { message: 'Connector deleted' }
-      }),
-    ),
-
-  test: procedure
-    .meta({
-      isBodyOptional: true,
-      openapi: {
-        method: 'POST',
-        path: '/api/connectors/{connectorId}/test',
-        operationId: 'testConnector',
-        tags,
-        summary: 'Test a connector',
-        description:
-          'Connects to the server and lists its tools. If the server cannot be used, the status is `failed` and `statusMessage` says why.',
-        protect: true,
-        successDescription: 'The connector with its new status.',
-        errorResponses: { ...bodyResponses, 404: notFound, 409: busy, 429: tooOften },
-      },
-    })
-    .input(ConnectorInput)
-    .output(Connector)
-    .mutation(
-      withWrite('execute', ({ ctx, input }) =>
-        testConnector(ctx.services.connectors, { ...input, userId: ctx.caller.userId }),
-      ),
-    ),
-
-  signIn: procedure
-    .meta({
-      isBodyOptional: true,
-      openapi: {
-        method: 'POST',
-        path: '/api/connectors/{connectorId}/sign-in',
-        operationId: 'signInConnector',
-        tags,
-        summary: 'Start a sign-in for a connector',
-        description:
-          "For a connector whose auth type is `oauth`. Open `authorizationUrl` in the caller's browser, which must be logged in to the console. It returns to the service and then to the page of the connector. Earlier unfinished sign-ins become invalid.",
-        protect: true,
-        successDescription: 'The URL to open in the browser.',
-        errorResponses: {
-          ...bodyResponses,
-          404: notFound,
-          409: "Too many of the caller's connectors are being checked, or the connector was changed by another request.",
-          424: 'The server offers no usable sign-in.',
-          429: tooOften,
+    list: procedure
+      .meta({
+        openapi: {
+          method: 'GET',
+          path: '/api/connectors',
+          operationId: 'listConnectors',
+          tags,
+          summary: "List the caller's connectors, newest first",
+          description:
+            'A page contains at most 1 MB of connectors and can therefore be shorter than `limit`, like a page of messages.',
+          protect: true,
+          successDescription: 'One page of connectors and the total.',
+          errorResponses: { 400: badParameter },
         },
-      },
-    })
-    .input(ConnectorInput)
-    .output(SignInOutput)
-    .mutation(
-      withWrite('manage', ({ ctx, input }) => {
-        const { connectors, people } = ctx.services
-        const { origins } = people.logins
-        if (!origins.mayLogIn) {
-          throw new ErrandError(
-            'FORBIDDEN',
-            'A sign-in requires a browser login and therefore HTTPS, but the base URL of the service is http.',
-          )
-        }
-        return signIn(connectors, { ...input, caller: ctx.caller, baseUrl: origins.baseUrlFor(ctx.request) })
-      }),
-    ),
-
-  signOut: procedure
-    .meta({
-      openapi: {
-        method: 'DELETE',
-        path: '/api/connectors/{connectorId}/sign-in',
-        operationId: 'signOutConnector',
-        tags,
-        summary: 'Sign out of a connector',
-        description:
-          'Deletes its tokens and revokes them if the authorization server supports that. The connector then needs a new sign-in.',
-        protect: true,
-        successDescription: 'The tokens were deleted.',
-        errorResponses: { 400: badParameter, 403: 'Permission is missing.', 404: notFound },
-      },
-    })
-    .input(ConnectorInput)
-    .output(Confirmation)
-    .mutation(
-      withWrite('manage', async ({ ctx, input }) => {
-        const isRevoked = await signOut(ctx.services.connectors, { ...input, userId: ctx.caller.userId })
-        return { message: isRevoked ? 'Signed out, and the tokens were revoked' : 'Signed out' }
-      }),
-    ),
-
-  tools: procedure
-    .meta({
-      openapi: {
-        method: 'GET',
-        path: '/api/connectors/{connectorId}/tools',
-        operationId: 'listConnectorTools',
-        tags,
-        summary: "List the tools of a connector's server",
-        description: "Connects to the server with the user's secrets, so an API key needs the scope `execute`.",
-        protect: true,
-        successDescription: 'The tools, at most 500.',
-        errorResponses: {
-          400: badParameter,
-          403: 'Permission is missing.',
-          404: notFound,
-          409: busy,
-          424: 'The server cannot be used.',
-          429: tooOften,
-        },
-      },
-    })
-    .input(ConnectorInput)
-    .output(ListToolsOutput)
-    .query(
-      withScope('execute', ({ ctx, input }) =>
-        listTools(ctx.services.connectors, { ...input, userId: ctx.caller.userId }),
+      })
+      .input(ListConnectorsInput)
+      .output(ListConnectorsOutput)
+      .query(
+        withScope('read', async ({ ctx, input }) => {
+          const { userId } = ctx.caller
+          await pageTurn(userId)
+          return await listConnectors(connectors, { ...input, userId, bytesMax: pageBytesOf(ctx) })
+        }),
       ),
-    ),
 
-  servers: procedure
-    .meta({
-      openapi: {
-        method: 'GET',
-        path: '/api/connector-servers',
-        operationId: 'listConnectorServers',
-        tags,
-        summary: 'List the MCP servers offered by the operator',
-        description: 'To use one, create a connector with its id as `server`.',
-        protect: true,
-        successDescription: 'One page of servers and the total.',
-        errorResponses: { 400: badParameter },
-      },
-    })
-    .input(ListConnectorsInput)
-    .output(ListServersOutput)
-    .query(withScope('read', ({ ctx, input }) => listServers(ctx.services.connectors, input))),
-})
+    get: procedure
+      .meta({
+        openapi: {
+          method: 'GET',
+          path: '/api/connectors/{connectorId}',
+          operationId: 'getConnector',
+          tags,
+          summary: 'Get a connector',
+          description: 'The status is that of the last check. Secrets are never returned.',
+          protect: true,
+          successDescription: 'The connector, without its secrets.',
+          errorResponses: { 400: badParameter, 404: notFound },
+        },
+      })
+      .input(ConnectorInput)
+      .output(Connector)
+      .query(withScope('read', ({ ctx, input }) => getConnector(connectors, { ...input, userId: ctx.caller.userId }))),
+
+    update: procedure
+      .meta({
+        openapi: {
+          method: 'PATCH',
+          path: '/api/connectors/{connectorId}',
+          operationId: 'updateConnector',
+          tags,
+          summary: 'Change a connector, or restrict its tools',
+          description: 'Omitted fields stay unchanged.',
+          protect: true,
+          successDescription: 'The updated connector.',
+          errorResponses: {
+            ...bodyResponses,
+            404: notFound,
+            409: 'The name is taken, or the connector was changed by another request.',
+          },
+        },
+      })
+      .input(UpdateConnectorInput)
+      .output(Connector)
+      .mutation(
+        withWrite('manage', ({ ctx, input }) => updateConnector(connectors, { input, userId: ctx.caller.userId })),
+      ),
+
+    delete: procedure
+      .meta({
+        openapi: {
+          method: 'DELETE',
+          path: '/api/connectors/{connectorId}',
+          operationId: 'deleteConnector',
+          tags,
+          summary: 'Delete a connector with its secrets',
+          description:
+            'Queued tasks that use the connector fail and are refunded. Chats in sessions that use it are rejected.',
+          protect: true,
+          successDescription: 'The connector was deleted.',
+          errorResponses: { 400: badParameter, 403: 'Permission is missing.', 404: notFound },
+        },
+      })
+      .input(ConnectorInput)
+      .output(Confirmation)
+      .mutation(
+        withWrite('manage', async ({ ctx, input }) => {
+          await deleteConnector(connectors, { ...input, userId: ctx.caller.userId })
+          return { message: 'Connector deleted' }
+        }),
+      ),
+
+    test: procedure
+      .meta({
+        isBodyOptional: true,
+        openapi: {
+          method: 'POST',
+          path: '/api/connectors/{connectorId}/test',
+          operationId: 'testConnector',
+          tags,
+          summary: 'Test a connector',
+          description:
+            'Connects to the server and lists its tools. If the server cannot be used, the status is `failed` and `statusMessage` says why.',
+          protect: true,
+          successDescription: 'The connector with its new status.',
+          errorResponses: { ...bodyResponses, 404: notFound, 409: busy, 429: tooOften },
+        },
+      })
+      .input(ConnectorInput)
+      .output(Connector)
+      .mutation(
+        withWrite('execute', ({ ctx, input }) => testConnector(connectors, { ...input, userId: ctx.caller.userId })),
+      ),
+
+    signIn: procedure
+      .meta({
+        isBodyOptional: true,
+        openapi: {
+          method: 'POST',
+          path: '/api/connectors/{connectorId}/sign-in',
+          operationId: 'signInConnector',
+          tags,
+          summary: 'Start a sign-in for a connector',
+          description:
+            "For a connector whose auth type is `oauth`. Open `authorizationUrl` in the caller's browser, which must be logged in to the console. It returns to the service and then to the page of the connector. Earlier unfinished sign-ins become invalid.",
+          protect: true,
+          successDescription: 'The URL to open in the browser.',
+          errorResponses: {
+            ...bodyResponses,
+            404: notFound,
+            409: "Too many of the caller's connectors are being checked, or the connector was changed by another request.",
+            424: 'The server offers no usable sign-in.',
+            429: tooOften,
+          },
+        },
+      })
+      .input(ConnectorInput)
+      .output(SignInOutput)
+      .mutation(
+        withWrite('manage', ({ ctx, input }) => {
+          if (!connectors.origins.mayLogIn) {
+            throw new ErrandError(
+              'FORBIDDEN',
+              'A sign-in requires a browser login and therefore HTTPS, but the base URL of the service is http.',
+            )
+          }
+          return signIn(connectors, {
+            ...input,
+            caller: ctx.caller,
+            baseUrl: connectors.origins.baseUrlFor(ctx.request),
+          })
+        }),
+      ),
+
+    signOut: procedure
+      .meta({
+        openapi: {
+          method: 'DELETE',
+          path: '/api/connectors/{connectorId}/sign-in',
+          operationId: 'signOutConnector',
+          tags,
+          summary: 'Sign out of a connector',
+          description:
+            'Deletes its tokens and revokes them if the authorization server supports that. The connector then needs a new sign-in.',
+          protect: true,
+          successDescription: 'The tokens were deleted.',
+          errorResponses: { 400: badParameter, 403: 'Permission is missing.', 404: notFound },
+        },
+      })
+      .input(ConnectorInput)
+      .output(Confirmation)
+      .mutation(
+        withWrite('manage', async ({ ctx, input }) => {
+          const isRevoked = await signOut(connectors, { ...input, userId: ctx.caller.userId })
+          return { message: isRevoked ? 'Signed out, and the tokens were revoked' : 'Signed out' }
+        }),
+      ),
+
+    tools: procedure
+      .meta({
+        openapi: {
+          method: 'GET',
+          path: '/api/connectors/{connectorId}/tools',
+          operationId: 'listConnectorTools',
+          tags,
+          summary: "List the tools of a connector's server",
+          description: "Connects to the server with the user's secrets, so an API key needs the scope `execute`.",
+          protect: true,
+          successDescription: 'The tools, at most 500.',
+          errorResponses: {
+            400: badParameter,
+            403: 'Permission is missing.',
+            404: notFound,
+            409: busy,
+            424: 'The server cannot be used.',
+            429: tooOften,
+          },
+        },
+      })
+      .input(ConnectorInput)
+      .output(ListToolsOutput)
+      .query(withScope('execute', ({ ctx, input }) => listTools(connectors, { ...input, userId: ctx.caller.userId }))),
+
+    servers: procedure
+      .meta({
+        openapi: {
+          method: 'GET',
+          path: '/api/connector-servers',
+          operationId: 'listConnectorServers',
+          tags,
+          summary: 'List the MCP servers offered by the operator',
+          description: 'To use one, create a connector with its id as `server`.',
+          protect: true,
+          successDescription: 'One page of servers and the total.',
+          errorResponses: { 400: badParameter },
+        },
+      })
+      .input(ListConnectorsInput)
+      .output(ListServersOutput)
+      .query(withScope('read', ({ input }) => listServers(connectors, input))),
+  })

@@ -1,5 +1,6 @@
+import type { IncomingMessage } from 'node:http'
+import type { OfferedServers } from './connector-spec.ts'
 import type { z } from 'zod'
-import type { Catalogue } from '../agents/config/catalogue.ts'
 import { isoTime, isoTimeOrNull, type Clock } from '../kernel/clock.ts'
 import { badField, ErrandError } from '../kernel/errors.ts'
 import { newId } from '../kernel/ids.ts'
@@ -19,7 +20,7 @@ import type {
   UpdateConnectorInput,
 } from './connector-schema.ts'
 import { isPrivateHost, namesPrivateAddress } from '../outbound/private-address.ts'
-import type { SecretVault } from './secret-vault.ts'
+import type { SecretVault } from '../kernel/secret-vault.ts'
 import {
   beginSignIn,
   callbackPath,
@@ -32,9 +33,11 @@ import {
 
 export type ConnectorParts = {
   access: ConnectorAccess
-  catalogue: Catalogue
+  servers: OfferedServers
   checks: ConnectorChecks
   clock: Clock
+  /** URLs at which a sign-in can return to this service. */
+  origins: { mayLogIn: boolean; baseUrlFor: (request: IncomingMessage) => string }
   signIns: SignInParts
   store: Store
   vault: SecretVault
@@ -46,11 +49,11 @@ const ownHeaders =
 
 /** Stores a connector with its secrets encrypted. Does not connect yet. */
 export async function createConnector(
-  { access, catalogue, clock, store, vault }: ConnectorParts,
+  { access, clock, servers, store, vault }: ConnectorParts,
   { input, userId }: { input: z.output<typeof CreateConnectorInput>; userId: string },
 ): Promise<Connector> {
   const { allowedTools, auth, name, server, url } = input
-  checkAuth(auth, { catalogue, server })
+  checkAuth(auth, { server, servers })
   const connectorId = newId('con', clock.now())
   const result = await store.createConnector({
     userId,
@@ -82,7 +85,7 @@ export async function listConnectors(
 }
 
 export async function updateConnector(
-  { access, catalogue, signIns, store, vault }: ConnectorParts,
+  { access, servers, signIns, store, vault }: ConnectorParts,
   { input, userId }: { input: z.output<typeof UpdateConnectorInput>; userId: string },
 ): Promise<Connector> {
   const { allowedTools, auth, connectorId, name, url } = input
@@ -101,7 +104,7 @@ export async function updateConnector(
     }
   }
   if (auth) {
-    checkAuth(auth, { catalogue, server: old.server ?? undefined })
+    checkAuth(auth, { server: old.server ?? undefined, servers })
     Object.assign(changes, sealed(vault, { auth, userId, connectorId }))
   }
   const kept = old.authType === 'oauth' ? await readKept(signIns, { userId, connectorId }) : undefined
@@ -161,10 +164,10 @@ export async function listTools({ checks, store }: ConnectorParts, of: Connector
 }
 
 export function listServers(
-  { catalogue }: ConnectorParts,
+  { servers: offered }: ConnectorParts,
   { limit, offset }: Page,
 ): z.output<typeof ListServersOutput> {
-  const servers = [...catalogue.connectorServers].map(([id, { description, name, tokenEnv }]) => {
+  const servers = [...offered].map(([id, { description, name, tokenEnv }]) => {
     return { id, name, description, takesToken: tokenEnv !== undefined }
   })
   return { servers: servers.slice(offset, offset + limit), total: servers.length, limit, offset }
@@ -176,9 +179,9 @@ async function find(store: Store, of: ConnectorOf): Promise<ConnectorRecord> {
   return connector
 }
 
-type AuthOf = { catalogue: Catalogue; server: string | undefined }
+type AuthOf = { server: string | undefined; servers: OfferedServers }
 
-function checkAuth(auth: ConnectorAuth, { catalogue, server: serverId }: AuthOf): void {
+function checkAuth(auth: ConnectorAuth, { server: serverId, servers }: AuthOf): void {
   if (auth.type === 'oauth' && auth.clientSecret !== undefined && auth.clientId === undefined) {
     throw badField('auth.clientId', 'Is required with clientSecret')
   }
@@ -187,7 +190,7 @@ function checkAuth(auth: ConnectorAuth, { catalogue, server: serverId }: AuthOf)
     if (own) throw badField(`auth.headers.${own}`, 'Must be omitted: the connection sets this header')
     return
   }
-  const server = catalogue.connectorServers.get(serverId)
+  const server = servers.get(serverId)
   if (!server) throw badField('server', 'Server not found. GET /api/connector-servers lists the available servers')
   if (auth.type === 'headers' || auth.type === 'oauth') {
     throw badField('auth.type', 'Must be none or bearer for a server of the operator')

@@ -1,22 +1,16 @@
-import type { IncomingMessage } from 'node:http'
 import { rateHeaders } from '../billing/rate-headers.ts'
-import type { ChatStream } from '../chat/chat-stream.ts'
-import { refusalLine } from '../chat/event-lines.ts'
-import { errorBody, type ErrandError, type ErrorCode } from '../kernel/errors.ts'
+import { errorBody, type ErrandError } from '../kernel/errors.ts'
 import { writeJson } from '../kernel/json-text.ts'
-import type { Context } from '../rpc/context.ts'
-import { envelope } from '../rpc/envelope.ts'
-import { rpcError } from '../rpc/trpc.ts'
-import type { TaskEvent } from '../tasks/task-schema.ts'
-import type { TaskStream } from '../tasks/task-stream.ts'
+import type { Context } from '../procedures/context.ts'
 import type { RateState } from '../store/records.ts'
-import { respond, withHeaders, type HeaderList } from './respond.ts'
+import { respond, type HeaderList } from './respond.ts'
 import type { RoutedRequest } from './routed-request.ts'
-import { linesType, writeLines } from './write-lines.ts'
 
 /** Wire format of a route's results and errors. */
 export type AnswerForm = {
   isStream?: true
+  /** Error body outside of any call; defaults to that of REST. */
+  errorText?: (error: ErrandError) => string
   answer: (routed: RoutedRequest, result: unknown) => Promise<void>
   /** Status and headers default to those of the error. */
   error: (
@@ -30,125 +24,12 @@ export const restForm: AnswerForm = {
   error: (error) => ({ text: JSON.stringify(errorBody(error)) }),
 }
 
-export const rpcForm: AnswerForm = {
-  answer: (routed, result) => answerJson(routed, writeJson({ result: { data: envelope.serialize(result) } })),
-  error: (error, { about, operation }) => ({
-    // Batches, and errors before any call, have no operation name.
-    text: rpcErrorJson(error, about.route?.endsWith(operation) ? operation : undefined),
-  }),
-}
-
-/** RPC error body; `operation` is absent if the error is not tied to one call. */
-export function rpcErrorJson(error: ErrandError, operation?: string): string {
-  return JSON.stringify({ error: envelope.serialize(rpcError(error, operation)) })
-}
-
-/** Admission errors that are also reported as a stream event. */
-const streamed = new Set<ErrorCode>([
-  'NOT_FOUND',
-  'CONNECTOR_NOT_FOUND',
-  'CONNECTOR_FAILED',
-  'SESSION_EXPIRED',
-  'SESSION_BUSY',
-  'SESSION_COMPLETED',
-  'RATE_LIMIT_EXCEEDED',
-  'INSUFFICIENT_BALANCE',
-  'BUDGET_REACHED',
-  'LIMIT_REACHED',
-  'ACCOUNT_BLOCKED',
-])
-
 export const eventsType = 'text/event-stream'
 /** Below the half minute after which some proxies close a silent connection. */
 export const silentMs = 15_000
 
-function wantsSse({ headers: { accept = '' } }: IncomingMessage): boolean {
-  return accept.includes(eventsType) && !accept.includes('ndjson')
-}
-
 /** Comments keep a silent connection open. */
 export const sseIdle = { type: eventsType, idle: { afterMs: silentMs, text: ':\n\n' } }
-
-/**
- * Chat events as JSON lines or server-sent events. A request rejected before the stream starts gets its error status.
- */
-export const linesForm: AnswerForm = {
-  isStream: true,
-  async answer({ context, headers, request, response }, result) {
-    const stream = result as ChatStream | null
-    const rate = await rateOf(context)
-    if (rate) headers.push(...rateHeaders(rate))
-    if (!stream) return void response.writeHead(204, withHeaders(headers, {})).end()
-    headers.push('Errand-Turn-Id', stream.turnId)
-    const { stallMs } = context.stream!
-    const next = () => stream.nextLines()
-    if (!wantsSse(request)) return await writeLines(response, { headers, next, stallMs })
-    await writeLines(response, { headers, next, inForm: toSse, stallMs, ...sseIdle })
-  },
-  error(error, routed) {
-    if (!streamed.has(error.code) || routed.operation !== 'chat' || wantsPlain(routed.request))
-      return restForm.error(error, routed)
-    return { type: linesType, text: refusalLine(error, routed.context.services.clock.now()) }
-  },
-}
-
-const beforeType = '{"type":"'.length
-const seqField = ',"seq":'
-const deltaType = 'assistant_delta'
-
-/**
- * Converts the service's lines to server-sent events. Lines are numbered consecutively, and their first fields are
- * `type`, `timestamp` and `seq`.
- */
-function toSse(lines: string): string {
-  const seqAt = lines.indexOf(seqField) + seqField.length
-  let seq = Number.parseInt(lines.slice(seqAt, seqAt + 16), 10)
-  let events = ''
-  for (let start = 0, end = lines.indexOf('\n'); end !== -1; start = end + 1, end = lines.indexOf('\n', start)) {
-    const typeAt = start + beforeType
-    // Most events are deltas, and comparing is faster than slicing.
-    const type = lines.startsWith(deltaType, typeAt) ? deltaType : lines.slice(typeAt, lines.indexOf('"', typeAt))
-    events += `id: ${seq++}\nevent: ${type}\ndata: ${lines.slice(start, end)}\n\n`
-  }
-  return events
-}
-
-const writtenEvents = new WeakMap<TaskEvent, string>()
-
-/** Followers of a task share its progress objects, so each object is serialized once. */
-function writeEvent(event: TaskEvent): string {
-  const written = writtenEvents.get(event) ?? JSON.stringify(event)
-  writtenEvents.set(event, written)
-  return written
-}
-
-export const eventsForm: AnswerForm = {
-  isStream: true,
-  async answer({ context, headers, request, response }, result) {
-    const stream = result as TaskStream
-    const rate = await rateOf(context)
-    if (rate) headers.push(...rateHeaders(rate))
-    const isSse = wantsSse(request)
-    const write = isSse
-      ? (event: TaskEvent) => `event: ${event.type}\ndata: ${writeEvent(event)}\n\n`
-      : (event: TaskEvent) => `${writeEvent(event)}\n`
-    const next = async () => (await stream.next())?.map(write).join('')
-    const { stallMs } = context.stream!
-    // A client that has disappeared silently takes a slot until that is noticed.
-    response.socket?.setKeepAlive(true, silentMs)
-    try {
-      await writeLines(response, { headers, next, stallMs, ...(isSse && sseIdle) })
-    } finally {
-      stream.end()
-    }
-  },
-  error: restForm.error,
-}
-
-/** Whether the client asks for the error body of the other operations. */
-function wantsPlain({ headers: { accept = '' } }: IncomingMessage): boolean {
-  return (accept.includes('application/json') || accept.includes(eventsType)) && !accept.includes('ndjson')
-}
 
 export async function answerJson({ context, headers, response }: RoutedRequest, text: string): Promise<void> {
   const rate = await rateOf(context)
@@ -158,6 +39,6 @@ export async function answerJson({ context, headers, response }: RoutedRequest, 
 }
 
 /** State of the caller's rate window, from the admission or as of now. */
-export async function rateOf({ caller, rate, services }: Context): Promise<RateState | null> {
-  return caller && (rate ?? (await services.store.readRate(caller)))
+export async function rateOf({ caller, rate, shared }: Context): Promise<RateState | null> {
+  return caller && (rate ?? (await shared.store.readRate(caller)))
 }

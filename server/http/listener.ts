@@ -2,11 +2,9 @@ import { createServer, STATUS_CODES, type IncomingMessage, type Server, type Ser
 import type { Socket } from 'node:net'
 import { badField, ErrandError, errorBody } from '../kernel/errors.ts'
 import { newId } from '../kernel/ids.ts'
-import type { Context, Services } from '../rpc/context.ts'
+import type { Context, Shared } from '../procedures/context.ts'
+import type { ServiceTracing } from '../tracing/service-tracing.ts'
 import { RequestTrace } from '../tracing/request-trace.ts'
-import { mcpErrorJson, mcpForm } from '../mcp/mcp-route.ts'
-import { wireErrorJson, wireForm } from '../openai/wire-error.ts'
-import { rpcErrorJson, rpcForm } from './answer-forms.ts'
 import { inTurn, isSpare, limitConnections } from './limits/connection-limits.ts'
 import type { RequestEnds } from './request-ends.ts'
 import { releaseGate, type RequestGate } from './limits/request-gate.ts'
@@ -20,7 +18,11 @@ import { createTurnAway } from './limits/turn-away.ts'
 
 type ListenerParts = PipelineParts & {
   routes: RouteTable
-  services: Services
+  shared: Shared
+  /** Undefined if tracing is off. */
+  tracing: ServiceTracing | undefined
+  /** Whether the store has more work than it can do at once. */
+  hasBacklog: () => boolean
   gate: RequestGate
   ends: RequestEnds
   connectionsMax: number
@@ -42,13 +44,6 @@ const keepAliveTimeoutMs = 65_000
 
 const exposedHeaders =
   'X-RateLimit-Limit, X-RateLimit-Remaining, X-RateLimit-Reset, Retry-After, X-Request-Id, Errand-Turn-Id, Errand-Cost-Usd, X-Should-Retry, Mcp-Session-Id'
-
-/** Error bodies outside of any call, for forms other than REST. */
-const errorJsons = new Map<unknown, (error: ErrandError) => string>([
-  [rpcForm, (error) => rpcErrorJson(error)],
-  [wireForm, wireErrorJson],
-  [mcpForm, mcpErrorJson],
-])
 
 /** Creates the HTTP server. It turns away excess requests and gives every other one its id, route and pipeline. */
 export function createListener(parts: ListenerParts): Server {
@@ -77,15 +72,15 @@ export function createListener(parts: ListenerParts): Server {
   }
   const answer = ({ match, request, response, target }: Arrived) =>
     void serveRequest(parts, Object.assign(begin(parts, request, response), target), match)
-  const answerOverload = createTurnAway({ ...parts, errorJsons })
+  const answerOverload = createTurnAway(parts)
   const turnAway = ({ match, request, response }: Arrived) => {
-    const headers = headersFor(newId('req', parts.services.clock.now()), request)
+    const headers = headersFor(newId('req', parts.shared.clock.now()), request)
     answerOverload(request, response, { form: match?.like.form, headers })
   }
   const queue = new RequestQueue<Arrived>({
     serve: (arrived, sender) => (parts.gate.enter(arrived.request, sender) ? answer : turnAway)(arrived),
     turnAway,
-    hasBacklog: () => parts.services.store.hasBacklog(),
+    hasBacklog: parts.hasBacklog,
   })
   limitConnections(server, parts)
   server.on('clientError', (error: Error & { code?: string }, socket: Socket) => {
@@ -113,13 +108,17 @@ export function createListener(parts: ListenerParts): Server {
 }
 
 /** Gives a request its id and span, and reports its end. Ignores an id sent by the client. */
-function begin({ ends, services }: ListenerParts, request: IncomingMessage, response: ServerResponse): RoutedRequest {
+function begin(
+  { ends, shared, tracing }: ListenerParts,
+  request: IncomingMessage,
+  response: ServerResponse,
+): RoutedRequest {
   const startedAt = performance.now()
-  const requestId = newId('req', services.clock.now())
-  const about = new RequestTrace(requestId, services.tracing?.requestBegan(request))
+  const requestId = newId('req', shared.clock.now())
+  const about = new RequestTrace(requestId, tracing?.requestBegan(request))
   const headers = headersFor(requestId, request)
   const context: Context = {
-    services,
+    shared,
     caller: null,
     request,
     about,

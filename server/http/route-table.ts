@@ -1,4 +1,4 @@
-import type { Caller } from '../auth/caller.ts'
+import type { Caller } from '../procedures/caller.ts'
 import { badField } from '../kernel/errors.ts'
 import type { AnswerForm } from './answer-forms.ts'
 import { decodeSegment } from '../kernel/request-url.ts'

@@ -1,5 +1,5 @@
 import type { IncomingMessage, ServerResponse } from 'node:http'
-import type { Context } from '../rpc/context.ts'
+import type { Context } from '../procedures/context.ts'
 import type { RequestTrace } from '../tracing/request-trace.ts'
 import type { HeaderList } from './respond.ts'
 

@@ -46,3 +46,22 @@ export function writeJson(value: unknown): string {
   }
   return whole + json.slice(from)
 }
+
+const [quote, backslash, openBrace, closeBrace, openBracket, closeBracket] = [0x22, 0x5c, 0x7b, 0x7d, 0x5b, 0x5d]
+
+/** Maximum nesting depth of a JSON string, ignoring brackets in string values. */
+export function nesting(json: string): number {
+  let depth = 0
+  let deepest = 0
+  let isInString = false
+  for (let at = 0; at < json.length; at++) {
+    const char = json.charCodeAt(at)
+    if (isInString) {
+      if (char === backslash) at++
+      else if (char === quote) isInString = false
+    } else if (char === quote) isInString = true
+    else if (char === openBrace || char === openBracket) deepest = Math.max(deepest, ++depth)
+    else if (char === closeBrace || char === closeBracket) depth--
+  }
+  return deepest
+}

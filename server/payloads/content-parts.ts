@@ -1,5 +1,5 @@
 import { createHash } from 'node:crypto'
-import type { PayloadDigest } from '../store/records.ts'
+import type { PayloadDigest } from './stored-json.ts'
 import { assertWhole, PayloadDamage } from './payload-digest.ts'
 import type { PayloadContent } from './payload-store.ts'
 

@@ -5,7 +5,7 @@ import { dirname, join } from 'node:path'
 import type { Readable } from 'node:stream'
 import type { Clock } from '../kernel/clock.ts'
 import { isId } from '../kernel/ids.ts'
-import type { PayloadDigest } from '../store/records.ts'
+import type { PayloadDigest } from './stored-json.ts'
 import { assertWhole } from './payload-digest.ts'
 import { NewPayloads, notStored, type PayloadContent, type PayloadStore } from './payload-store.ts'
 

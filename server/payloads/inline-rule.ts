@@ -1,4 +1,4 @@
-import type { StoredJson } from '../store/records.ts'
+import type { StoredJson } from './stored-json.ts'
 import type { PayloadStore } from './payload-store.ts'
 
 const previewCharsMax = 1024

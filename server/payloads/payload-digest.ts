@@ -1,5 +1,5 @@
 import { createHash, hash } from 'node:crypto'
-import type { PayloadDigest } from '../store/records.ts'
+import type { PayloadDigest } from './stored-json.ts'
 
 /** A stored payload is not what was written, so no reader may get it. */
 export class PayloadDamage extends Error {

@@ -2,7 +2,7 @@ import type { Readable } from 'node:stream'
 import type { Clock } from '../kernel/clock.ts'
 import { ErrandError } from '../kernel/errors.ts'
 import { newId } from '../kernel/ids.ts'
-import type { PayloadDigest } from '../store/records.ts'
+import type { PayloadDigest } from './stored-json.ts'
 
 export type WrittenPayload = { id: string; digest: PayloadDigest }
 /** Never empty; a string is stored as UTF-8. */

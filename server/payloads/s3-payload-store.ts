@@ -9,7 +9,7 @@ import {
 } from '@aws-sdk/client-s3'
 import type { Clock } from '../kernel/clock.ts'
 import { isId } from '../kernel/ids.ts'
-import type { PayloadDigest } from '../store/records.ts'
+import type { PayloadDigest } from './stored-json.ts'
 import { checkedBytes, checkedText } from './content-parts.ts'
 import { digestOf, PayloadDamage } from './payload-digest.ts'
 import type { PayloadBucket } from './payload-bucket.ts'

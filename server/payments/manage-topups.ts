@@ -1,5 +1,5 @@
 import type { z } from 'zod'
-import type { Caller } from '../auth/caller.ts'
+import type { Caller } from '../procedures/caller.ts'
 import type { OwnOrigins } from '../auth/logins/own-origin.ts'
 import { unreachable } from '../kernel/assert.ts'
 import { hashJson } from '../kernel/canonical-json.ts'

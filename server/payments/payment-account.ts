@@ -1,9 +1,9 @@
 import type { z } from 'zod'
-import type { Caller } from '../auth/caller.ts'
+import type { Caller } from '../procedures/caller.ts'
 import { badField, ErrandError } from '../kernel/errors.ts'
 import { formatUsd, parseUsd } from '../kernel/money.ts'
 import { portOf, type PaymentParts } from './manage-topups.ts'
-import type { PaymentAccount, UpdateAccountInput } from '../billing/payment-account-schema.ts'
+import type { PaymentAccount, UpdateAccountInput } from './payment-account-schema.ts'
 
 /** Returns how the user pays; null if the service takes no payments. */
 export async function paymentAccountOf(parts: PaymentParts, userId: string): Promise<PaymentAccount | null> {

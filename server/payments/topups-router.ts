@@ -1,6 +1,7 @@
+import type { PaymentParts } from './manage-topups.ts'
 import { z } from 'zod'
 import { Confirmation } from '../kernel/wire-types.ts'
-import { procedure, router, withAdmin, withScope, withWrite } from '../rpc/trpc.ts'
+import { procedure, router, withAdmin, withScope, withWrite } from '../procedures/procedure.ts'
 import { createTopup, getTopup, listAllTopups, listTopups } from './manage-topups.ts'
 import { removePaymentMethod } from './payment-account.ts'
 import {
@@ -17,122 +18,119 @@ const tags = ['Billing']
 const badParameter = 'A parameter is invalid.'
 const noPayments = 'The service does not accept payments.'
 
-export const topupsRouter = router({
-  create: procedure
-    .meta({
-      isIdempotent: true,
-      openapi: {
-        method: 'POST',
-        path: '/api/topups',
-        operationId: 'createTopup',
-        tags,
-        summary: 'Create a top-up',
-        description:
-          'The response contains the URL of the payment page. The top-up is credited when the payment provider confirms the payment, regardless of where the browser goes.',
-        protect: true,
-        successDescription: 'The open top-up.',
-        errorResponses: {
-          400: 'The body is invalid.',
-          403: 'Permission is missing.',
-          404: noPayments,
-          409: 'The Idempotency-Key was already used with a different body, or there are too many unpaid top-ups.',
-          413: 'The body is too large.',
-          415: 'The body is not JSON.',
+export const topupsRouter = (parts: PaymentParts) =>
+  router({
+    create: procedure
+      .meta({
+        isIdempotent: true,
+        openapi: {
+          method: 'POST',
+          path: '/api/topups',
+          operationId: 'createTopup',
+          tags,
+          summary: 'Create a top-up',
+          description:
+            'The response contains the URL of the payment page. The top-up is credited when the payment provider confirms the payment, regardless of where the browser goes.',
+          protect: true,
+          successDescription: 'The open top-up.',
+          errorResponses: {
+            400: 'The body is invalid.',
+            403: 'Permission is missing.',
+            404: noPayments,
+            409: 'The Idempotency-Key was already used with a different body, or there are too many unpaid top-ups.',
+            413: 'The body is too large.',
+            415: 'The body is not JSON.',
+          },
         },
-      },
-    })
-    .input(CreateTopupInput)
-    .output(Topup)
-    .mutation(
-      withWrite('manage', ({ ctx, input }) =>
-        createTopup(ctx.services.payments, { caller: ctx.caller, idempotencyKey: ctx.idempotencyKey, input }),
+      })
+      .input(CreateTopupInput)
+      .output(Topup)
+      .mutation(
+        withWrite('manage', ({ ctx, input }) =>
+          createTopup(parts, { caller: ctx.caller, idempotencyKey: ctx.idempotencyKey, input }),
+        ),
       ),
-    ),
 
-  list: procedure
-    .meta({
-      openapi: {
-        method: 'GET',
-        path: '/api/topups',
-        operationId: 'listTopups',
-        tags,
-        summary: "List the caller's top-ups, newest first",
-        description: 'Send `next` of a page as `after` to get the following page.',
-        protect: true,
-        successDescription: 'One page of top-ups.',
-        errorResponses: { 400: badParameter, 404: noPayments },
-      },
-    })
-    .input(ListTopupsInput)
-    .output(ListTopupsOutput)
-    .query(
-      withScope('read', ({ ctx, input }) => listTopups(ctx.services.payments, { input, userId: ctx.caller.userId })),
-    ),
-
-  get: procedure
-    .meta({
-      openapi: {
-        method: 'GET',
-        path: '/api/topups/{topupId}',
-        operationId: 'getTopup',
-        tags,
-        summary: 'Get a top-up',
-        description:
-          'A top-up with the status `paid` is credited. Amounts refunded or disputed later are separate fields.',
-        protect: true,
-        successDescription: 'The top-up, with its receipt once paid.',
-        errorResponses: {
-          400: badParameter,
-          404: 'The top-up was not found, or the service does not accept payments.',
+    list: procedure
+      .meta({
+        openapi: {
+          method: 'GET',
+          path: '/api/topups',
+          operationId: 'listTopups',
+          tags,
+          summary: "List the caller's top-ups, newest first",
+          description: 'Send `next` of a page as `after` to get the following page.',
+          protect: true,
+          successDescription: 'One page of top-ups.',
+          errorResponses: { 400: badParameter, 404: noPayments },
         },
-      },
-    })
-    .input(TopupInput)
-    .output(Topup)
-    .query(
-      withScope('read', ({ ctx, input }) =>
-        getTopup(ctx.services.payments, { topupId: input.topupId, userId: ctx.caller.userId }),
+      })
+      .input(ListTopupsInput)
+      .output(ListTopupsOutput)
+      .query(withScope('read', ({ ctx, input }) => listTopups(parts, { input, userId: ctx.caller.userId }))),
+
+    get: procedure
+      .meta({
+        openapi: {
+          method: 'GET',
+          path: '/api/topups/{topupId}',
+          operationId: 'getTopup',
+          tags,
+          summary: 'Get a top-up',
+          description:
+            'A top-up with the status `paid` is credited. Amounts refunded or disputed later are separate fields.',
+          protect: true,
+          successDescription: 'The top-up, with its receipt once paid.',
+          errorResponses: {
+            400: badParameter,
+            404: 'The top-up was not found, or the service does not accept payments.',
+          },
+        },
+      })
+      .input(TopupInput)
+      .output(Topup)
+      .query(
+        withScope('read', ({ ctx, input }) => getTopup(parts, { topupId: input.topupId, userId: ctx.caller.userId })),
       ),
-    ),
 
-  removeMethod: procedure
-    .meta({
-      openapi: {
-        method: 'DELETE',
-        path: '/api/account/payment-method',
-        operationId: 'removePaymentMethod',
-        tags,
-        summary: 'Remove the saved payment method',
-        description: 'This also switches auto-recharge off.',
-        protect: true,
-        successDescription: 'No payment method is saved any more.',
-        errorResponses: { 403: 'Permission is missing.', 404: noPayments },
-      },
-    })
-    .input(z.object({}).optional())
-    .output(Confirmation)
-    .mutation(
-      withWrite('manage', async ({ ctx }) => {
-        await removePaymentMethod(ctx.services.payments, ctx.caller.userId)
-        return { message: 'Payment method removed' }
-      }),
-    ),
+    removeMethod: procedure
+      .meta({
+        openapi: {
+          method: 'DELETE',
+          path: '/api/account/payment-method',
+          operationId: 'removePaymentMethod',
+          tags,
+          summary: 'Remove the saved payment method',
+          description: 'This also switches auto-recharge off.',
+          protect: true,
+          successDescription: 'No payment method is saved any more.',
+          errorResponses: { 403: 'Permission is missing.', 404: noPayments },
+        },
+      })
+      .input(z.object({}).optional())
+      .output(Confirmation)
+      .mutation(
+        withWrite('manage', async ({ ctx }) => {
+          await removePaymentMethod(parts, ctx.caller.userId)
+          return { message: 'Payment method removed' }
+        }),
+      ),
 
-  listAll: procedure
-    .meta({
-      openapi: {
-        method: 'GET',
-        path: '/api/payments',
-        operationId: 'listAllTopups',
-        tags: ['Users'],
-        summary: 'List the top-ups of all users, newest first (admins)',
-        description: 'Includes totals of payments, refunds, disputes and debts.',
-        protect: true,
-        successDescription: 'One page of top-ups, and totals.',
-        errorResponses: { 400: badParameter, 403: 'The caller is no admin with a browser login.', 404: noPayments },
-      },
-    })
-    .input(ListAllTopupsInput)
-    .output(ListAllTopupsOutput)
-    .query(withAdmin(({ ctx, input }) => listAllTopups(ctx.services.payments, input))),
-})
+    listAll: procedure
+      .meta({
+        openapi: {
+          method: 'GET',
+          path: '/api/payments',
+          operationId: 'listAllTopups',
+          tags: ['Users'],
+          summary: 'List the top-ups of all users, newest first (admins)',
+          description: 'Includes totals of payments, refunds, disputes and debts.',
+          protect: true,
+          successDescription: 'One page of top-ups, and totals.',
+          errorResponses: { 400: badParameter, 403: 'The caller is no admin with a browser login.', 404: noPayments },
+        },
+      })
+      .input(ListAllTopupsInput)
+      .output(ListAllTopupsOutput)
+      .query(withAdmin(({ input }) => listAllTopups(parts, input))),
+  })

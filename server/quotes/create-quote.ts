@@ -1,6 +1,6 @@
 import type { z } from 'zod'
 import type { Catalogue } from '../agents/config/catalogue.ts'
-import type { Caller } from '../auth/caller.ts'
+import type { Caller } from '../procedures/caller.ts'
 import type { ChatTurns } from '../chat/chat-turns.ts'
 import { hashJson } from '../kernel/canonical-json.ts'
 import { isoTime } from '../kernel/clock.ts'
@@ -10,9 +10,9 @@ import { quoteTask } from '../tasks/check-task.ts'
 import type { Store } from '../store/store.ts'
 import type { RequestTrace } from '../tracing/request-trace.ts'
 import type { Quote, QuoteInput } from './quote-schema.ts'
-import type { Quotes } from './quotes.ts'
+import type { Quotes } from '../billing/quotes.ts'
 
-type QuoteParts = { catalogue: Catalogue; chats: ChatTurns; quotes: Quotes; store: Store }
+export type QuoteParts = { catalogue: Catalogue; chats: ChatTurns; quotes: Quotes; store: Store }
 type Asked = {
   about: RequestTrace
   caller: Caller

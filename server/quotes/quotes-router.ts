@@ -1,44 +1,45 @@
-import { callerTurn } from '../rpc/hold-answer.ts'
-import { procedure, router, withWrite } from '../rpc/trpc.ts'
+import type { QuoteParts } from './create-quote.ts'
+import { callerTurn } from '../procedures/hold-answer.ts'
+import { procedure, router, withWrite } from '../procedures/procedure.ts'
 import { createQuote } from './create-quote.ts'
 import { Quote, QuoteInput } from './quote-schema.ts'
 
-export const quotesRouter = router({
-  create: procedure
-    .meta({
-      openapi: {
-        method: 'POST',
-        path: '/api/quotes',
-        operationId: 'createQuote',
-        tags: ['Billing'],
-        summary: 'Get a quote',
-        description:
-          'Returns the cost of a task or chat and guarantees it for ten minutes: a task or chat sent with the `quoteId` is charged at these prices even if they change. Nothing is charged or stored.',
-        protect: true,
-        successDescription: 'The quote.',
-        errorResponses: {
-          400: 'The body, the params or the message are invalid.',
-          403: '`maxCostUsd` of the request or of its session, or a limit, does not allow it, or permission is missing.',
-          404: 'The agent endpoint, the session or a connector was not found.',
-          409: 'The session is completed.',
-          410: 'The session has expired.',
-          413: 'The body is too large.',
-          415: 'The body is not JSON.',
+export const quotesRouter = (parts: QuoteParts) =>
+  router({
+    create: procedure
+      .meta({
+        openapi: {
+          method: 'POST',
+          path: '/api/quotes',
+          operationId: 'createQuote',
+          tags: ['Billing'],
+          summary: 'Get a quote',
+          description:
+            'Returns the cost of a task or chat and guarantees it for ten minutes: a task or chat sent with the `quoteId` is charged at these prices even if they change. Nothing is charged or stored.',
+          protect: true,
+          successDescription: 'The quote.',
+          errorResponses: {
+            400: 'The body, the params or the message are invalid.',
+            403: '`maxCostUsd` of the request or of its session, or a limit, does not allow it, or permission is missing.',
+            404: 'The agent endpoint, the session or a connector was not found.',
+            409: 'The session is completed.',
+            410: 'The session has expired.',
+            413: 'The body is too large.',
+            415: 'The body is not JSON.',
+          },
         },
-      },
-    })
-    .input(QuoteInput)
-    .output(Quote)
-    .mutation(
-      withWrite(
-        'execute',
-        ({ ctx, input }) => {
-          const { about, caller, services } = ctx
-          const { catalogue, chats, store, tasks } = services
-          const onLarge = () => callerTurn(ctx)
-          return createQuote({ catalogue, chats, quotes: tasks.quotes, store }, { about, caller, input, onLarge })
-        },
-        'account',
+      })
+      .input(QuoteInput)
+      .output(Quote)
+      .mutation(
+        withWrite(
+          'execute',
+          ({ ctx, input }) => {
+            const { about, caller } = ctx
+            const onLarge = () => callerTurn(ctx)
+            return createQuote(parts, { about, caller, input, onLarge })
+          },
+          'account',
+        ),
       ),
-    ),
-})
+  })

@@ -1,6 +1,6 @@
 import type { z } from 'zod'
 import { isVisibleTo, type Catalogue } from '../agents/config/catalogue.ts'
-import { requireAgent, type Caller } from '../auth/caller.ts'
+import { requireAgent, type Caller } from '../procedures/caller.ts'
 import { chatTaker, type ConnectorAccess } from '../connectors/connector-access.ts'
 import { unreachable } from '../kernel/assert.ts'
 import { hashJson } from '../kernel/canonical-json.ts'

@@ -1,7 +1,8 @@
+import type { SessionParts } from './session-operations.ts'
 import { Confirmation } from '../kernel/wire-types.ts'
-import { pageBytesOf } from '../rpc/context.ts'
-import { readPage } from '../rpc/page-turn.ts'
-import { procedure, router, withScope, withWrite } from '../rpc/trpc.ts'
+import { pageBytesOf } from '../procedures/context.ts'
+import { readPage } from '../procedures/page-turn.ts'
+import { procedure, router, withScope, withWrite } from '../procedures/procedure.ts'
 import {
   createSession,
   deleteSession,
@@ -27,186 +28,182 @@ const notFound = 'The session was not found.'
 /** A page of messages up to this size is read at once. For a larger one, the request waits for an event-loop tick. */
 const smallPageBytes = 64 * 1024
 
-export const sessionsRouter = router({
-  create: procedure
-    .meta({
-      isIdempotent: true,
-      openapi: {
-        method: 'POST',
-        path: '/api/sessions',
-        operationId: 'createSession',
-        tags,
-        summary: 'Create a session',
-        description:
-          'Free of charge. With an `Idempotency-Key`, a repeated request returns the session created by the first one.',
-        protect: true,
-        successDescription: 'The session was created.',
-        errorResponses: {
-          400: 'The body is invalid, or the agent does not support chat.',
-          403: 'Permission is missing.',
-          404: 'The agent or a connector was not found.',
-          409: 'The Idempotency-Key was already used with a different body, or the account has too many sessions.',
-          413: 'The body is too large.',
-          415: 'The body is not JSON.',
+export const sessionsRouter = (parts: SessionParts) =>
+  router({
+    create: procedure
+      .meta({
+        isIdempotent: true,
+        openapi: {
+          method: 'POST',
+          path: '/api/sessions',
+          operationId: 'createSession',
+          tags,
+          summary: 'Create a session',
+          description:
+            'Free of charge. With an `Idempotency-Key`, a repeated request returns the session created by the first one.',
+          protect: true,
+          successDescription: 'The session was created.',
+          errorResponses: {
+            400: 'The body is invalid, or the agent does not support chat.',
+            403: 'Permission is missing.',
+            404: 'The agent or a connector was not found.',
+            409: 'The Idempotency-Key was already used with a different body, or the account has too many sessions.',
+            413: 'The body is too large.',
+            415: 'The body is not JSON.',
+          },
         },
-      },
-    })
-    .input(CreateSessionInput)
-    .output(CreateSessionOutput)
-    .mutation(
-      withWrite(
-        'execute',
-        ({ ctx, input }) => {
-          const { caller, idempotencyKey, services } = ctx
-          return createSession(services.sessions, { caller, input, idempotencyKey })
-        },
-        'account',
+      })
+      .input(CreateSessionInput)
+      .output(CreateSessionOutput)
+      .mutation(
+        withWrite(
+          'execute',
+          ({ ctx, input }) => {
+            const { caller, idempotencyKey } = ctx
+            return createSession(parts, { caller, input, idempotencyKey })
+          },
+          'account',
+        ),
       ),
-    ),
 
-  get: procedure
-    .meta({
-      openapi: {
-        method: 'GET',
-        path: '/api/sessions/{sessionId}',
-        operationId: 'getSession',
-        tags,
-        summary: 'Get a session',
-        description:
-          'Messages have their own list. Expired and completed sessions are returned too, with that `status`.',
-        protect: true,
-        successDescription: 'The session.',
-        errorResponses: { 400: 'A parameter is invalid.', 404: notFound },
-      },
-    })
-    .input(SessionInput)
-    .output(Session)
-    .query(
-      withScope(
-        'read',
-        ({ ctx, input }) => {
-          return getSession(ctx.services.store, { userId: ctx.caller.userId, sessionId: input.sessionId })
+    get: procedure
+      .meta({
+        openapi: {
+          method: 'GET',
+          path: '/api/sessions/{sessionId}',
+          operationId: 'getSession',
+          tags,
+          summary: 'Get a session',
+          description:
+            'Messages have their own list. Expired and completed sessions are returned too, with that `status`.',
+          protect: true,
+          successDescription: 'The session.',
+          errorResponses: { 400: 'A parameter is invalid.', 404: notFound },
         },
-        'session',
+      })
+      .input(SessionInput)
+      .output(Session)
+      .query(
+        withScope(
+          'read',
+          ({ ctx, input }) => {
+            return getSession(parts.store, { userId: ctx.caller.userId, sessionId: input.sessionId })
+          },
+          'session',
+        ),
       ),
-    ),
 
-  list: procedure
-    .meta({
-      openapi: {
-        method: 'GET',
-        path: '/api/sessions',
-        operationId: 'listSessions',
-        tags,
-        summary: "List the caller's sessions, newest first",
-        description: 'Items omit metadata and messages, which are read per session.',
-        protect: true,
-        successDescription: 'One page of sessions and the total.',
-        errorResponses: { 400: 'A parameter is invalid.' },
-      },
-    })
-    .input(ListSessionsInput)
-    .output(ListSessionsOutput)
-    .query(
-      withScope(
-        'read',
-        ({ ctx, input }) => listSessions(ctx.services.store, { input, userId: ctx.caller.userId }),
-        'account',
-      ),
-    ),
-
-  update: procedure
-    .meta({
-      openapi: {
-        method: 'PATCH',
-        path: '/api/sessions/{sessionId}',
-        operationId: 'updateSession',
-        tags,
-        summary: 'Complete a session, or change its metadata or tags',
-        description: 'Counts as activity. A completed session stays completed; its metadata can still be changed.',
-        protect: true,
-        successDescription: 'The updated session.',
-        errorResponses: {
-          400: 'The body is invalid.',
-          403: 'Permission is missing.',
-          404: 'The session or a connector was not found.',
-          409: 'The session is completed, or has already spent or holds more than the new `maxCostUsd`.',
-          410: 'The session has expired.',
-          413: 'The body is too large.',
-          415: 'The body is not JSON.',
+    list: procedure
+      .meta({
+        openapi: {
+          method: 'GET',
+          path: '/api/sessions',
+          operationId: 'listSessions',
+          tags,
+          summary: "List the caller's sessions, newest first",
+          description: 'Items omit metadata and messages, which are read per session.',
+          protect: true,
+          successDescription: 'One page of sessions and the total.',
+          errorResponses: { 400: 'A parameter is invalid.' },
         },
-      },
-    })
-    .input(UpdateSessionInput)
-    .output(Session)
-    .mutation(
-      withWrite(
-        'execute',
-        ({ ctx, input }) => updateSession(ctx.services.sessions, { caller: ctx.caller, input }),
-        'account',
+      })
+      .input(ListSessionsInput)
+      .output(ListSessionsOutput)
+      .query(
+        withScope(
+          'read',
+          ({ ctx, input }) => listSessions(parts.store, { input, userId: ctx.caller.userId }),
+          'account',
+        ),
       ),
-    ),
 
-  delete: procedure
-    .meta({
-      openapi: {
-        method: 'DELETE',
-        path: '/api/sessions/{sessionId}',
-        operationId: 'deleteSession',
-        tags,
-        summary: 'End and delete a session with its messages',
-        description: 'A chat in progress is stopped and charged for what it used. Transactions are kept.',
-        protect: true,
-        successDescription: 'The session was deleted.',
-        errorResponses: { 400: 'A parameter is invalid.', 403: 'Permission is missing.', 404: notFound },
-      },
-    })
-    .input(SessionInput)
-    .output(Confirmation)
-    .mutation(
-      withWrite(
-        'execute',
-        async ({ ctx, input }) => {
-          await deleteSession(ctx.services.sessions, { caller: ctx.caller, sessionId: input.sessionId })
-          return { message: 'Session deleted' }
+    update: procedure
+      .meta({
+        openapi: {
+          method: 'PATCH',
+          path: '/api/sessions/{sessionId}',
+          operationId: 'updateSession',
+          tags,
+          summary: 'Complete a session, or change its metadata or tags',
+          description: 'Counts as activity. A completed session stays completed; its metadata can still be changed.',
+          protect: true,
+          successDescription: 'The updated session.',
+          errorResponses: {
+            400: 'The body is invalid.',
+            403: 'Permission is missing.',
+            404: 'The session or a connector was not found.',
+            409: 'The session is completed, or has already spent or holds more than the new `maxCostUsd`.',
+            410: 'The session has expired.',
+            413: 'The body is too large.',
+            415: 'The body is not JSON.',
+          },
         },
-        'account',
+      })
+      .input(UpdateSessionInput)
+      .output(Session)
+      .mutation(
+        withWrite('execute', ({ ctx, input }) => updateSession(parts, { caller: ctx.caller, input }), 'account'),
       ),
-    ),
 
-  messages: procedure
-    .meta({
-      openapi: {
-        method: 'GET',
-        path: '/api/sessions/{sessionId}/messages',
-        operationId: 'listMessages',
-        tags,
-        summary: 'List the messages of a session, oldest first',
-        description:
-          'A page contains about 1 MB of messages, or its share of that in a batch, but at least one message. It can therefore be shorter than `limit`; continue at the `offset` after its last message.',
-        protect: true,
-        successDescription: 'One page of messages and the total.',
-        errorResponses: { 400: 'A parameter is invalid.', 404: notFound },
-      },
-    })
-    .input(ListMessagesInput)
-    .output(ListMessagesOutput)
-    .query(
-      withScope(
-        'read',
-        async ({ ctx, input }) => {
-          const { userId } = ctx.caller
-          const read = (bytesMax: number) =>
-            listMessages(ctx.services.sessions, { input: { ...input, bytesMax }, userId })
-          return await readPage(userId, {
-            small: async () => {
-              const page = await read(Math.min(smallPageBytes, pageBytesOf(ctx)))
-              return page.messages.length < Math.min(input.limit, page.total - input.offset) ? undefined : page
-            },
-            whole: () => read(pageBytesOf(ctx)),
-          })
+    delete: procedure
+      .meta({
+        openapi: {
+          method: 'DELETE',
+          path: '/api/sessions/{sessionId}',
+          operationId: 'deleteSession',
+          tags,
+          summary: 'End and delete a session with its messages',
+          description: 'A chat in progress is stopped and charged for what it used. Transactions are kept.',
+          protect: true,
+          successDescription: 'The session was deleted.',
+          errorResponses: { 400: 'A parameter is invalid.', 403: 'Permission is missing.', 404: notFound },
         },
-        'session',
+      })
+      .input(SessionInput)
+      .output(Confirmation)
+      .mutation(
+        withWrite(
+          'execute',
+          async ({ ctx, input }) => {
+            await deleteSession(parts, { caller: ctx.caller, sessionId: input.sessionId })
+            return { message: 'Session deleted' }
+          },
+          'account',
+        ),
       ),
-    ),
-})
+
+    messages: procedure
+      .meta({
+        openapi: {
+          method: 'GET',
+          path: '/api/sessions/{sessionId}/messages',
+          operationId: 'listMessages',
+          tags,
+          summary: 'List the messages of a session, oldest first',
+          description:
+            'A page contains about 1 MB of messages, or its share of that in a batch, but at least one message. It can therefore be shorter than `limit`; continue at the `offset` after its last message.',
+          protect: true,
+          successDescription: 'One page of messages and the total.',
+          errorResponses: { 400: 'A parameter is invalid.', 404: notFound },
+        },
+      })
+      .input(ListMessagesInput)
+      .output(ListMessagesOutput)
+      .query(
+        withScope(
+          'read',
+          async ({ ctx, input }) => {
+            const { userId } = ctx.caller
+            const read = (bytesMax: number) => listMessages(parts, { input: { ...input, bytesMax }, userId })
+            return await readPage(userId, {
+              small: async () => {
+                const page = await read(Math.min(smallPageBytes, pageBytesOf(ctx)))
+                return page.messages.length < Math.min(input.limit, page.total - input.offset) ? undefined : page
+              },
+              whole: () => read(pageBytesOf(ctx)),
+            })
+          },
+          'session',
+        ),
+      ),
+  })

@@ -1,3 +1,4 @@
+import type { PayloadDigest, StoredJson } from '../payloads/stored-json.ts'
 import type { EpochMs } from '../kernel/clock.ts'
 import type { Units } from '../kernel/money.ts'
 import type { CredentialLimits } from './execution-limits.ts'
@@ -25,15 +26,6 @@ export const taskFailureCodes = [
   'CONNECTORS_BLOCKED',
 ] as const
 export type TaskFailure = { code: string; message: string; details: string }
-
-/** Expected size and hash of a stored payload, checked on read. The SHA-256 is base64url. */
-export type PayloadDigest = { bytes: number; sha256: string }
-
-/**
- * JSON string of at most `inlineBytes`. If it is larger, `text` is a preview and `payloadId` names the full payload. Its
- * `digest` is passed along when it is stored.
- */
-export type StoredJson = { text: string; payloadId: string | null; digest?: PayloadDigest }
 
 /** `digest` is null for payloads stored before digests were introduced. */
 export type PayloadRecord = { id: string; digest: PayloadDigest | null }

@@ -5,7 +5,6 @@ import type {
   MessageRecord,
   MessagePart,
   Page,
-  PayloadDigest,
   RateState,
   SessionRecord,
   SessionStatus,
@@ -13,6 +12,7 @@ import type {
   ToolCallRecord,
   TurnOutcome,
 } from './records.ts'
+import type { PayloadDigest } from '../payloads/stored-json.ts'
 import type { CredentialLimits } from './execution-limits.ts'
 import type { ListRange } from './list-place.ts'
 import type { Idempotency, LimitRefusal } from './task-inputs.ts'

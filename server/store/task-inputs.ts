@@ -1,15 +1,6 @@
 import type { Units } from '../kernel/money.ts'
-import type {
-  AttemptRef,
-  Page,
-  RateState,
-  StoredJson,
-  Tags,
-  TaskFailure,
-  TaskRecord,
-  TaskOutcome,
-  TaskStatus,
-} from './records.ts'
+import type { AttemptRef, Page, RateState, Tags, TaskFailure, TaskRecord, TaskOutcome, TaskStatus } from './records.ts'
+import type { StoredJson } from '../payloads/stored-json.ts'
 import type { EpochMs } from '../kernel/clock.ts'
 import type { CredentialLimits, KeyRateState, SpendState } from './execution-limits.ts'
 import type { ListRange } from './list-place.ts'

@@ -1,5 +1,5 @@
 import type { Catalogue } from '../agents/config/catalogue.ts'
-import { requireAgent, type Caller } from '../auth/caller.ts'
+import { requireAgent, type Caller } from '../procedures/caller.ts'
 import { ErrandError } from '../kernel/errors.ts'
 import { getTask, taskNotFound, type ReadTaskParts } from './read-task.ts'
 import type { TaskStops } from './task-stops.ts'

@@ -1,6 +1,6 @@
 import type { z } from 'zod'
 import type { Catalogue } from '../agents/config/catalogue.ts'
-import type { Caller } from '../auth/caller.ts'
+import type { Caller } from '../procedures/caller.ts'
 import { assertSignedIn, type ConnectorAccess } from '../connectors/connector-access.ts'
 import {
   balanceRefusal,
@@ -18,7 +18,7 @@ import { badField, ErrandError } from '../kernel/errors.ts'
 import { newId } from '../kernel/ids.ts'
 import { isLarger, storeJson } from '../payloads/inline-rule.ts'
 import type { PayloadStore } from '../payloads/payload-store.ts'
-import { quoteUsed, type Quotes } from '../quotes/quotes.ts'
+import { quoteUsed, type Quotes } from '../billing/quotes.ts'
 import type { RateState } from '../store/records.ts'
 import type { ToolCall } from '../store/requests/wire-requests.ts'
 import type { Store } from '../store/store.ts'

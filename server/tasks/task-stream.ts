@@ -1,4 +1,4 @@
-import type { StreamReader } from '../chat/chat-stream.ts'
+import type { StreamReader } from '../procedures/context.ts'
 import { isoTime, type Clock } from '../kernel/clock.ts'
 import { ErrandError } from '../kernel/errors.ts'
 import type { TaskRecord } from '../store/records.ts'

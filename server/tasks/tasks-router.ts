@@ -1,6 +1,8 @@
+import type { CancelTaskParts } from './cancel-task.ts'
+import type { CreateTaskParts } from './create-task.ts'
 import { badField } from '../kernel/errors.ts'
-import { callerTurn, holdAnswer } from '../rpc/hold-answer.ts'
-import { procedure, router, withScope } from '../rpc/trpc.ts'
+import { callerTurn, holdAnswer } from '../procedures/hold-answer.ts'
+import { procedure, router, withScope } from '../procedures/procedure.ts'
 import type { RateState } from '../store/records.ts'
 import { cancelTask } from './cancel-task.ts'
 import { createTask } from './create-task.ts'
@@ -19,149 +21,146 @@ import { TaskStream } from './task-stream.ts'
 
 const tags = ['Tasks']
 
-export const tasksRouter = router({
-  create: procedure
-    .meta({
-      isIdempotent: true,
-      openapi: {
-        method: 'POST',
-        path: '/api/tasks',
-        operationId: 'createTask',
-        tags,
-        summary: 'Create a task',
-        description:
-          'Charges the price of the endpoint and queues one execution. With an `Idempotency-Key`, a repeated request gets the first response and is charged only once.',
-        protect: true,
-        successDescription: 'The task was created and charged.',
-        errorResponses: {
-          400: 'The body or the params are invalid.',
-          403: 'The balance, `maxCostUsd` or a limit is lower than the price, the account is blocked, or permission is missing.',
-          404: 'The agent endpoint or a connector was not found.',
-          409: 'The Idempotency-Key was already used with a different body, or the quote is used or expired.',
-          413: 'The body is too large.',
-          415: 'The body is not JSON.',
-          424: 'A connector needs a sign-in.',
+export const tasksRouter = (parts: CreateTaskParts & CancelTaskParts) =>
+  router({
+    create: procedure
+      .meta({
+        isIdempotent: true,
+        openapi: {
+          method: 'POST',
+          path: '/api/tasks',
+          operationId: 'createTask',
+          tags,
+          summary: 'Create a task',
+          description:
+            'Charges the price of the endpoint and queues one execution. With an `Idempotency-Key`, a repeated request gets the first response and is charged only once.',
+          protect: true,
+          successDescription: 'The task was created and charged.',
+          errorResponses: {
+            400: 'The body or the params are invalid.',
+            403: 'The balance, `maxCostUsd` or a limit is lower than the price, the account is blocked, or permission is missing.',
+            404: 'The agent endpoint or a connector was not found.',
+            409: 'The Idempotency-Key was already used with a different body, or the quote is used or expired.',
+            413: 'The body is too large.',
+            415: 'The body is not JSON.',
+            424: 'A connector needs a sign-in.',
+          },
         },
-      },
-    })
-    .input(CreateTaskInput)
-    .output(CreateTaskOutput)
-    .mutation(
-      withScope(
-        'execute',
-        ({ ctx, input }) => {
-          const { about, call = null, caller, idempotencyKey, services } = ctx
-          const onRate = (rate: RateState) => (ctx.rate = rate)
-          const onLarge = () => callerTurn(ctx)
-          return createTask(services.tasks, { about, call, caller, input, idempotencyKey, onLarge, onRate })
-        },
-        'account',
+      })
+      .input(CreateTaskInput)
+      .output(CreateTaskOutput)
+      .mutation(
+        withScope(
+          'execute',
+          ({ ctx, input }) => {
+            const { about, call = null, caller, idempotencyKey } = ctx
+            const onRate = (rate: RateState) => (ctx.rate = rate)
+            const onLarge = () => callerTurn(ctx)
+            return createTask(parts, { about, call, caller, input, idempotencyKey, onLarge, onRate })
+          },
+          'account',
+        ),
       ),
-    ),
 
-  get: procedure
-    .meta({
-      openapi: {
-        method: 'GET',
-        path: '/api/tasks/{taskId}',
-        operationId: 'getTask',
-        tags,
-        summary: 'Get a task',
-        description:
-          'With `wait`, the response is delayed until the task has ended or that many seconds have passed. If 200 requests of the caller are already waiting, it is sent immediately.',
-        protect: true,
-        successDescription: 'The task.',
-        errorResponses: {
-          400: 'A parameter is invalid.',
-          404: 'The task was not found.',
+    get: procedure
+      .meta({
+        openapi: {
+          method: 'GET',
+          path: '/api/tasks/{taskId}',
+          operationId: 'getTask',
+          tags,
+          summary: 'Get a task',
+          description:
+            'With `wait`, the response is delayed until the task has ended or that many seconds have passed. If 200 requests of the caller are already waiting, it is sent immediately.',
+          protect: true,
+          successDescription: 'The task.',
+          errorResponses: {
+            400: 'A parameter is invalid.',
+            404: 'The task was not found.',
+          },
         },
-      },
-    })
-    .input(GetTaskInput)
-    .output(Task)
-    .query(
-      withScope(
-        'read',
-        ({ ctx, input, signal }) => {
-          const { taskId, wait = 0 } = input
-          const onHold = () => holdAnswer(ctx)
-          return getTask(ctx.services.tasks, { userId: ctx.caller.userId, taskId, waitSeconds: wait, signal, onHold })
-        },
-        'task',
+      })
+      .input(GetTaskInput)
+      .output(Task)
+      .query(
+        withScope(
+          'read',
+          ({ ctx, input, signal }) => {
+            const { taskId, wait = 0 } = input
+            const onHold = () => holdAnswer(ctx)
+            return getTask(parts, { userId: ctx.caller.userId, taskId, waitSeconds: wait, signal, onHold })
+          },
+          'task',
+        ),
       ),
-    ),
 
-  cancel: procedure
-    .meta({
-      isBodyOptional: true,
-      openapi: {
-        method: 'POST',
-        path: '/api/tasks/{taskId}/cancel',
-        operationId: 'cancelTask',
-        tags,
-        summary: 'Cancel a task',
-        description:
-          'The task becomes `failed` with the code CANCELED, its charge is refunded, and a running agent is stopped. A task that has already ended is not changed. Canceling a running task counts as a failed task toward the abuse block.',
-        protect: true,
-        successDescription: 'The current task.',
-        errorResponses: {
-          400: 'A parameter is invalid.',
-          404: 'The task was not found.',
-          409: 'The task is running, and its endpoint allows canceling only before the start; or it has already called a connector or charged an event.',
-          413: 'The body is too large.',
-          415: 'The body is not JSON.',
+    cancel: procedure
+      .meta({
+        isBodyOptional: true,
+        openapi: {
+          method: 'POST',
+          path: '/api/tasks/{taskId}/cancel',
+          operationId: 'cancelTask',
+          tags,
+          summary: 'Cancel a task',
+          description:
+            'The task becomes `failed` with the code CANCELED, its charge is refunded, and a running agent is stopped. A task that has already ended is not changed. Canceling a running task counts as a failed task toward the abuse block.',
+          protect: true,
+          successDescription: 'The current task.',
+          errorResponses: {
+            400: 'A parameter is invalid.',
+            404: 'The task was not found.',
+            409: 'The task is running, and its endpoint allows canceling only before the start; or it has already called a connector or charged an event.',
+            413: 'The body is too large.',
+            415: 'The body is not JSON.',
+          },
         },
-      },
-    })
-    .input(CancelTaskInput)
-    .output(Task)
-    .mutation(
-      withScope(
-        'execute',
-        ({ ctx, input }) => cancelTask(ctx.services.tasks, { caller: ctx.caller, taskId: input.taskId }),
-        'task',
+      })
+      .input(CancelTaskInput)
+      .output(Task)
+      .mutation(
+        withScope(
+          'execute',
+          ({ ctx, input }) => cancelTask(parts, { caller: ctx.caller, taskId: input.taskId }),
+          'task',
+        ),
       ),
-    ),
 
-  /** The first event is ready when the resolver returns, so a rejection still gets its own HTTP status. */
-  events: procedure
-    .meta({ isStream: true })
-    .input(TaskEventsInput)
-    .query(
-      withScope(
-        'read',
-        async ({ ctx, input }): Promise<TaskStream> => {
-          if (!ctx.stream) throw badField('', 'This operation returns a stream. Call it through httpBatchStreamLink')
-          const { caller, services, stream: reader } = ctx
-          const stream = await TaskStream.open(services.tasks, { userId: caller.userId, taskId: input.taskId, reader })
-          holdAnswer(ctx)
-          return stream
+    /** The first event is ready when the resolver returns, so a rejection still gets its own HTTP status. */
+    events: procedure
+      .meta({ isStream: true })
+      .input(TaskEventsInput)
+      .query(
+        withScope(
+          'read',
+          async ({ ctx, input }): Promise<TaskStream> => {
+            if (!ctx.stream) throw badField('', 'This operation returns a stream. Call it through httpBatchStreamLink')
+            const { caller, stream: reader } = ctx
+            const stream = await TaskStream.open(parts, { userId: caller.userId, taskId: input.taskId, reader })
+            holdAnswer(ctx)
+            return stream
+          },
+          'task',
+        ),
+      ),
+
+    list: procedure
+      .meta({
+        openapi: {
+          method: 'GET',
+          path: '/api/tasks',
+          operationId: 'listTasks',
+          tags,
+          summary: "List the caller's tasks, newest first",
+          description: 'Items omit requests and responses; read those with `getTask`.',
+          protect: true,
+          successDescription: 'One page of tasks and the total.',
+          errorResponses: { 400: 'A parameter is invalid.' },
         },
-        'task',
+      })
+      .input(ListTasksInput)
+      .output(ListTasksOutput)
+      .query(
+        withScope('read', ({ ctx, input }) => listTasks(parts.store, { input, userId: ctx.caller.userId }), 'account'),
       ),
-    ),
-
-  list: procedure
-    .meta({
-      openapi: {
-        method: 'GET',
-        path: '/api/tasks',
-        operationId: 'listTasks',
-        tags,
-        summary: "List the caller's tasks, newest first",
-        description: 'Items omit requests and responses; read those with `getTask`.',
-        protect: true,
-        successDescription: 'One page of tasks and the total.',
-        errorResponses: { 400: 'A parameter is invalid.' },
-      },
-    })
-    .input(ListTasksInput)
-    .output(ListTasksOutput)
-    .query(
-      withScope(
-        'read',
-        ({ ctx, input }) => listTasks(ctx.services.tasks.store, { input, userId: ctx.caller.userId }),
-        'account',
-      ),
-    ),
-})
+  })

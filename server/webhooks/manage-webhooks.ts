@@ -6,7 +6,7 @@ import type { Page } from '../store/records.ts'
 import type { Store } from '../store/store.ts'
 import { webhooksMax, type UpdateWebhook, type WebhookOf } from '../store/webhook-inputs.ts'
 import type { DeliveryRecord, WebhookRecord } from '../store/webhook-records.ts'
-import { SealedSecretsError, type SecretVault } from '../connectors/secret-vault.ts'
+import { SealedSecretsError, type SecretVault } from '../kernel/secret-vault.ts'
 import { leaseMs, type WebhookDispatcher } from './webhook-dispatcher.ts'
 import type {
   CreatedWebhook,

@@ -1,7 +1,7 @@
 import { randomBytes } from 'node:crypto'
 import { must } from '../kernel/assert.ts'
 import type { EpochMs } from '../kernel/clock.ts'
-import type { SecretVault } from '../connectors/secret-vault.ts'
+import type { SecretVault } from '../kernel/secret-vault.ts'
 import type { WebhookOf } from '../store/webhook-inputs.ts'
 
 const keyBytes = 32

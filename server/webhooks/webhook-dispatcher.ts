@@ -1,5 +1,5 @@
 import { signRequest } from '../outbound/request-signature.ts'
-import { SealedSecretsError } from '../connectors/secret-vault.ts'
+import { SealedSecretsError } from '../kernel/secret-vault.ts'
 import type { Clock } from '../kernel/clock.ts'
 import type { Logger } from '../kernel/logger.ts'
 import { FairPlaces } from '../kernel/fair-places.ts'

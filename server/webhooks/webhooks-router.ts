@@ -1,5 +1,6 @@
+import type { WebhookParts } from './manage-webhooks.ts'
 import { Confirmation } from '../kernel/wire-types.ts'
-import { procedure, router, withScope, withWrite } from '../rpc/trpc.ts'
+import { procedure, router, withScope, withWrite } from '../procedures/procedure.ts'
 import {
   createWebhook,
   deleteWebhook,
@@ -38,215 +39,193 @@ const bodyResponses = {
 
 const neverLeft = new AbortController().signal
 
-export const webhooksRouter = router({
-  create: procedure
-    .meta({
-      openapi: {
-        method: 'POST',
-        path: '/api/webhooks',
-        operationId: 'createWebhook',
-        tags,
-        summary: 'Create a webhook',
-        description:
-          "Events are sent as specified by Standard Webhooks 1.0 and signed with the secret in this response, which is never shown again. With `url` null, creates the account's one webhook that signs requests to the `webhookUrl` of tasks.",
-        protect: true,
-        successDescription: 'The new webhook, with its secret.',
-        errorResponses: {
-          ...bodyResponses,
-          409: 'There are too many webhooks, or there already is one with `url` null.',
+export const webhooksRouter = (parts: WebhookParts) =>
+  router({
+    create: procedure
+      .meta({
+        openapi: {
+          method: 'POST',
+          path: '/api/webhooks',
+          operationId: 'createWebhook',
+          tags,
+          summary: 'Create a webhook',
+          description:
+            "Events are sent as specified by Standard Webhooks 1.0 and signed with the secret in this response, which is never shown again. With `url` null, creates the account's one webhook that signs requests to the `webhookUrl` of tasks.",
+          protect: true,
+          successDescription: 'The new webhook, with its secret.',
+          errorResponses: {
+            ...bodyResponses,
+            409: 'There are too many webhooks, or there already is one with `url` null.',
+          },
         },
-      },
-    })
-    .input(CreateWebhookInput)
-    .output(CreatedWebhook)
-    .mutation(
-      withWrite('manage', ({ ctx, input }) =>
-        createWebhook(ctx.services.webhooks, { input, userId: ctx.caller.userId }),
-      ),
-    ),
+      })
+      .input(CreateWebhookInput)
+      .output(CreatedWebhook)
+      .mutation(withWrite('manage', ({ ctx, input }) => createWebhook(parts, { input, userId: ctx.caller.userId }))),
 
-  list: procedure
-    .meta({
-      openapi: {
-        method: 'GET',
-        path: '/api/webhooks',
-        operationId: 'listWebhooks',
-        tags,
-        summary: "List the caller's webhooks, oldest first",
-        description: 'Includes the webhook for the `webhookUrl` of tasks, whose `url` is null. Secrets are omitted.',
-        protect: true,
-        successDescription: 'One page of webhooks and the total.',
-        errorResponses: { 400: badParameter },
-      },
-    })
-    .input(ListWebhooksInput)
-    .output(ListWebhooksOutput)
-    .query(
-      withScope('read', ({ ctx, input }) =>
-        listWebhooks(ctx.services.webhooks, { ...input, userId: ctx.caller.userId }),
-      ),
-    ),
-
-  get: procedure
-    .meta({
-      openapi: {
-        method: 'GET',
-        path: '/api/webhooks/{webhookId}',
-        operationId: 'getWebhook',
-        tags,
-        summary: 'Get a webhook',
-        description: 'Includes whether it is enabled and since when it has been failing.',
-        protect: true,
-        successDescription: 'The webhook, without its secret.',
-        errorResponses: { 400: badParameter, 404: notFound },
-      },
-    })
-    .input(WebhookInput)
-    .output(Webhook)
-    .query(
-      withScope('read', ({ ctx, input }) => getWebhook(ctx.services.webhooks, { ...input, userId: ctx.caller.userId })),
-    ),
-
-  update: procedure
-    .meta({
-      openapi: {
-        method: 'PATCH',
-        path: '/api/webhooks/{webhookId}',
-        operationId: 'updateWebhook',
-        tags,
-        summary: 'Change a webhook, disable it or enable it again',
-        description:
-          'Omitted fields stay unchanged. Queued deliveries of a disabled webhook and events that occur while it is disabled are never sent.',
-        protect: true,
-        successDescription: 'The updated webhook.',
-        errorResponses: { ...bodyResponses, 404: notFound },
-      },
-    })
-    .input(UpdateWebhookInput)
-    .output(Webhook)
-    .mutation(
-      withWrite('manage', ({ ctx, input }) =>
-        updateWebhook(ctx.services.webhooks, { input, userId: ctx.caller.userId }),
-      ),
-    ),
-
-  delete: procedure
-    .meta({
-      openapi: {
-        method: 'DELETE',
-        path: '/api/webhooks/{webhookId}',
-        operationId: 'deleteWebhook',
-        tags,
-        summary: 'Delete a webhook with its secret',
-        description: 'Its queued deliveries are never sent.',
-        protect: true,
-        successDescription: 'The webhook was deleted.',
-        errorResponses: { 400: badParameter, 403: 'Permission is missing.', 404: notFound },
-      },
-    })
-    .input(WebhookInput)
-    .output(Confirmation)
-    .mutation(
-      withWrite('manage', async ({ ctx, input }) => {
-        await deleteWebhook(ctx.services.webhooks, { ...input, userId: ctx.caller.userId })
-        return { message: 'Webhook deleted' }
-      }),
-    ),
-
-  rotate: procedure
-    .meta({
-      isBodyOptional: true,
-      openapi: {
-        method: 'POST',
-        path: '/api/webhooks/{webhookId}/rotate',
-        operationId: 'rotateWebhook',
-        tags,
-        summary: 'Rotate the secret of a webhook',
-        description:
-          'During the overlap, requests have two signatures: one with the new secret and one with the previous secret.',
-        protect: true,
-        successDescription: 'The webhook with its new secret, which is never shown again.',
-        errorResponses: { ...bodyResponses, 404: notFound, 409: 'The webhook was changed by another request.' },
-      },
-    })
-    .input(RotateWebhookInput)
-    .output(CreatedWebhook)
-    .mutation(
-      withWrite('manage', ({ ctx, input }) =>
-        rotateWebhook(ctx.services.webhooks, { input, userId: ctx.caller.userId }),
-      ),
-    ),
-
-  test: procedure
-    .meta({
-      isBodyOptional: true,
-      isHeld: true,
-      openapi: {
-        method: 'POST',
-        path: '/api/webhooks/{webhookId}/test',
-        operationId: 'testWebhook',
-        tags,
-        summary: 'Send a test event to a webhook',
-        description:
-          'Sends one event of type `webhook.test` immediately, without retries, and returns the result. Also works for a disabled webhook.',
-        protect: true,
-        successDescription: 'The delivery.',
-        errorResponses: { ...bodyResponses, 404: notFound, 409: 'The webhook has no URL of its own.' },
-      },
-    })
-    .input(WebhookInput)
-    .output(Delivery)
-    .mutation(
-      withWrite('manage', ({ ctx, input, signal = neverLeft }) =>
-        testWebhook(ctx.services.webhooks, { ...input, userId: ctx.caller.userId, signal }),
-      ),
-    ),
-
-  deliveries: procedure
-    .meta({
-      openapi: {
-        method: 'GET',
-        path: '/api/webhooks/{webhookId}/deliveries',
-        operationId: 'listWebhookDeliveries',
-        tags,
-        summary: 'List the deliveries of a webhook, newest first',
-        description: 'Deliveries are kept for seven days. Send `next` of a page as `after` to get the following page.',
-        protect: true,
-        successDescription: 'One page of deliveries.',
-        errorResponses: { 400: badParameter, 404: notFound },
-      },
-    })
-    .input(ListDeliveriesInput)
-    .output(ListDeliveriesOutput)
-    .query(
-      withScope('read', ({ ctx, input }) =>
-        listDeliveries(ctx.services.webhooks, { input, userId: ctx.caller.userId }),
-      ),
-    ),
-
-  redeliver: procedure
-    .meta({
-      isBodyOptional: true,
-      openapi: {
-        method: 'POST',
-        path: '/api/webhooks/{webhookId}/deliveries/{eventId}/redeliver',
-        operationId: 'redeliverEvent',
-        tags,
-        summary: 'Send an event to a webhook again',
-        description:
-          'Works for any earlier result and starts again with all attempts. The id and the body stay the same.',
-        protect: true,
-        successDescription: 'The delivery, which is now due.',
-        errorResponses: {
-          ...bodyResponses,
-          404: 'The webhook or the event was not found.',
-          409: 'The webhook is disabled.',
+    list: procedure
+      .meta({
+        openapi: {
+          method: 'GET',
+          path: '/api/webhooks',
+          operationId: 'listWebhooks',
+          tags,
+          summary: "List the caller's webhooks, oldest first",
+          description: 'Includes the webhook for the `webhookUrl` of tasks, whose `url` is null. Secrets are omitted.',
+          protect: true,
+          successDescription: 'One page of webhooks and the total.',
+          errorResponses: { 400: badParameter },
         },
-      },
-    })
-    .input(DeliveryInput)
-    .output(Delivery)
-    .mutation(
-      withWrite('manage', ({ ctx, input }) => redeliver(ctx.services.webhooks, { input, userId: ctx.caller.userId })),
-    ),
-})
+      })
+      .input(ListWebhooksInput)
+      .output(ListWebhooksOutput)
+      .query(withScope('read', ({ ctx, input }) => listWebhooks(parts, { ...input, userId: ctx.caller.userId }))),
+
+    get: procedure
+      .meta({
+        openapi: {
+          method: 'GET',
+          path: '/api/webhooks/{webhookId}',
+          operationId: 'getWebhook',
+          tags,
+          summary: 'Get a webhook',
+          description: 'Includes whether it is enabled and since when it has been failing.',
+          protect: true,
+          successDescription: 'The webhook, without its secret.',
+          errorResponses: { 400: badParameter, 404: notFound },
+        },
+      })
+      .input(WebhookInput)
+      .output(Webhook)
+      .query(withScope('read', ({ ctx, input }) => getWebhook(parts, { ...input, userId: ctx.caller.userId }))),
+
+    update: procedure
+      .meta({
+        openapi: {
+          method: 'PATCH',
+          path: '/api/webhooks/{webhookId}',
+          operationId: 'updateWebhook',
+          tags,
+          summary: 'Change a webhook, disable it or enable it again',
+          description:
+            'Omitted fields stay unchanged. Queued deliveries of a disabled webhook and events that occur while it is disabled are never sent.',
+          protect: true,
+          successDescription: 'The updated webhook.',
+          errorResponses: { ...bodyResponses, 404: notFound },
+        },
+      })
+      .input(UpdateWebhookInput)
+      .output(Webhook)
+      .mutation(withWrite('manage', ({ ctx, input }) => updateWebhook(parts, { input, userId: ctx.caller.userId }))),
+
+    delete: procedure
+      .meta({
+        openapi: {
+          method: 'DELETE',
+          path: '/api/webhooks/{webhookId}',
+          operationId: 'deleteWebhook',
+          tags,
+          summary: 'Delete a webhook with its secret',
+          description: 'Its queued deliveries are never sent.',
+          protect: true,
+          successDescription: 'The webhook was deleted.',
+          errorResponses: { 400: badParameter, 403: 'Permission is missing.', 404: notFound },
+        },
+      })
+      .input(WebhookInput)
+      .output(Confirmation)
+      .mutation(
+        withWrite('manage', async ({ ctx, input }) => {
+          await deleteWebhook(parts, { ...input, userId: ctx.caller.userId })
+          return { message: 'Webhook deleted' }
+        }),
+      ),
+
+    rotate: procedure
+      .meta({
+        isBodyOptional: true,
+        openapi: {
+          method: 'POST',
+          path: '/api/webhooks/{webhookId}/rotate',
+          operationId: 'rotateWebhook',
+          tags,
+          summary: 'Rotate the secret of a webhook',
+          description:
+            'During the overlap, requests have two signatures: one with the new secret and one with the previous secret.',
+          protect: true,
+          successDescription: 'The webhook with its new secret, which is never shown again.',
+          errorResponses: { ...bodyResponses, 404: notFound, 409: 'The webhook was changed by another request.' },
+        },
+      })
+      .input(RotateWebhookInput)
+      .output(CreatedWebhook)
+      .mutation(withWrite('manage', ({ ctx, input }) => rotateWebhook(parts, { input, userId: ctx.caller.userId }))),
+
+    test: procedure
+      .meta({
+        isBodyOptional: true,
+        isHeld: true,
+        openapi: {
+          method: 'POST',
+          path: '/api/webhooks/{webhookId}/test',
+          operationId: 'testWebhook',
+          tags,
+          summary: 'Send a test event to a webhook',
+          description:
+            'Sends one event of type `webhook.test` immediately, without retries, and returns the result. Also works for a disabled webhook.',
+          protect: true,
+          successDescription: 'The delivery.',
+          errorResponses: { ...bodyResponses, 404: notFound, 409: 'The webhook has no URL of its own.' },
+        },
+      })
+      .input(WebhookInput)
+      .output(Delivery)
+      .mutation(
+        withWrite('manage', ({ ctx, input, signal = neverLeft }) =>
+          testWebhook(parts, { ...input, userId: ctx.caller.userId, signal }),
+        ),
+      ),
+
+    deliveries: procedure
+      .meta({
+        openapi: {
+          method: 'GET',
+          path: '/api/webhooks/{webhookId}/deliveries',
+          operationId: 'listWebhookDeliveries',
+          tags,
+          summary: 'List the deliveries of a webhook, newest first',
+          description:
+            'Deliveries are kept for seven days. Send `next` of a page as `after` to get the following page.',
+          protect: true,
+          successDescription: 'One page of deliveries.',
+          errorResponses: { 400: badParameter, 404: notFound },
+        },
+      })
+      .input(ListDeliveriesInput)
+      .output(ListDeliveriesOutput)
+      .query(withScope('read', ({ ctx, input }) => listDeliveries(parts, { input, userId: ctx.caller.userId }))),
+
+    redeliver: procedure
+      .meta({
+        isBodyOptional: true,
+        openapi: {
+          method: 'POST',
+          path: '/api/webhooks/{webhookId}/deliveries/{eventId}/redeliver',
+          operationId: 'redeliverEvent',
+          tags,
+          summary: 'Send an event to a webhook again',
+          description:
+            'Works for any earlier result and starts again with all attempts. The id and the body stay the same.',
+          protect: true,
+          successDescription: 'The delivery, which is now due.',
+          errorResponses: {
+            ...bodyResponses,
+            404: 'The webhook or the event was not found.',
+            409: 'The webhook is disabled.',
+          },
+        },
+      })
+      .input(DeliveryInput)
+      .output(Delivery)
+      .mutation(withWrite('manage', ({ ctx, input }) => redeliver(parts, { input, userId: ctx.caller.userId }))),
+  })

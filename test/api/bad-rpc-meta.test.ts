@@ -1,6 +1,6 @@
 import superjson from 'superjson'
 import { expect, test } from 'vitest'
-import { envelope } from '../../server/rpc/envelope.ts'
+import { envelope } from '../../server/procedures/envelope.ts'
 import { expectRpcError, expectRpcRefused, expectUnchanged, shareService } from '../support/raw-http.ts'
 
 // Valid envelope metadata, and the linear cost of reading it.

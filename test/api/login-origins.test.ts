@@ -1,18 +1,15 @@
-import type { AnyProcedure } from '@trpc/server'
 import { expect, test } from 'vitest'
-import { rootRouter } from '../../server/rpc/root-router.ts'
-import type { ProcedureMeta } from '../../server/rpc/trpc.ts'
+import { describedRouter, proceduresOf } from '../../server/edge/root-router.ts'
+import type { ProcedureMeta } from '../../server/procedures/procedure.ts'
 import { startService, type TestService } from '../support/test-service.ts'
 import { Browser, password } from './browser-login.ts'
 
 type Headers = Record<string, string>
 
-const operations = Object.entries(rootRouter._def.procedures as unknown as Record<string, AnyProcedure>).map(
-  ([name, procedure]) => {
-    const { meta, type } = procedure._def as unknown as { type: string; meta: ProcedureMeta | undefined }
-    return { name, type, rest: meta?.openapi, isPublic: meta?.isPublic === true }
-  },
-)
+const operations = Object.entries(proceduresOf(describedRouter)).map(([name, procedure]) => {
+  const { meta, type } = procedure._def as unknown as { type: string; meta: ProcedureMeta | undefined }
+  return { name, type, rest: meta?.openapi, isPublic: meta?.isPublic === true }
+})
 
 /** Browser headers of requests from other sites or of unknown origin. */
 function foreignHeaders({ url }: TestService): Headers[] {

@@ -1,7 +1,6 @@
 import { expect, test } from 'vitest'
-import type { AnyProcedure } from '@trpc/server'
-import type { Reach } from '../../server/auth/client-tokens/token-reach.ts'
-import { rootRouter } from '../../server/rpc/root-router.ts'
+import type { Reach } from '../../server/procedures/token-reach.ts'
+import { describedRouter, proceduresOf } from '../../server/edge/root-router.ts'
 import { platformScopes, type PlatformScope } from '../../server/store/platform/platform-records.ts'
 import { startService, type TestService } from '../support/test-service.ts'
 import { PlatformCalls } from './platform-calls.ts'
@@ -100,7 +99,7 @@ const decisions: Record<string, Decision | 'public'> = {
   'system.get': nobody,
 }
 
-const procedures = rootRouter._def.procedures as unknown as Record<string, AnyProcedure>
+const procedures = proceduresOf(describedRouter)
 const decided = Object.entries(decisions).filter((entry): entry is [string, Decision] => entry[1] !== 'public')
 
 type Credential = { name: string; key: string; user?: string; may: (decision: Decision) => boolean }

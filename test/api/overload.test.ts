@@ -84,11 +84,7 @@ test.each([
 ])(
   'a client that repeats a refused %s at once is refused a few times a second, not thousands',
   async (method, body) => {
-    const turnAway = createTurnAway({
-      ends: { turnedAway: () => {} } as RequestEnds,
-      onRefused: () => {},
-      errorJsons: new Map(),
-    })
+    const turnAway = createTurnAway({ ends: { turnedAway: () => {} } as RequestEnds, onRefused: () => {} })
     const server = createServer((request, response) => turnAway(request, response, { headers: [], form: undefined }))
     await listen(server, { host: '127.0.0.1', port: 0 })
     {

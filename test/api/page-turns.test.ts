@@ -1,9 +1,9 @@
 import { expect, test } from 'vitest'
-import { directCall } from '../../server/rpc/call-procedure.ts'
-import { ownCredential } from '../../server/auth/caller.ts'
-import type { Context } from '../../server/rpc/context.ts'
-import { pageTurn } from '../../server/rpc/page-turn.ts'
-import { rootRouter } from '../../server/rpc/root-router.ts'
+import { directCall } from '../../server/procedures/call-procedure.ts'
+import { ownCredential } from '../../server/procedures/caller.ts'
+import type { Context } from '../../server/procedures/context.ts'
+import { pageTurn } from '../../server/procedures/page-turn.ts'
+import { createRootRouter, type AppRouter } from '../../server/edge/root-router.ts'
 import { startService } from '../support/test-service.ts'
 
 test('large pages of a user come one in a turn of the event loop, and those of another do not wait for them', async () => {
@@ -27,27 +27,31 @@ test('large pages of a user come one in a turn of the event loop, and those of a
 })
 
 test.each([
-  ['messages', rootRouter.sessions.messages],
-  ['connectors', rootRouter.connectors.list],
-])('pages of %s beyond the hundred that wait are 503, and others of the same moment are read', async (_what, list) => {
-  const service = await startService()
-  const { key, userId } = await service.createPerson()
-  const { sessionId } = (await service.post('/api/sessions', { agentId: 'talk' }, { key })).body
-  const caller = {
-    userId,
-    email: '',
-    isAdmin: false,
-    scopes: ['read'],
-    keyId: 'key',
-    loginId: null,
-    ...ownCredential,
-  }
-  const context = { services: service.app.services, caller } as unknown as Context
-  const read = async () => await directCall(list)({ context, input: { sessionId }, signal: undefined })
-  const ends = await Promise.allSettled(Array.from({ length: 130 }, read))
-  const refused = ends.flatMap((end) => (end.status === 'rejected' ? [end.reason] : []))
-  expect(refused).toHaveLength(30)
-  expect(new Set(refused.map(({ status }) => status))).toEqual(new Set([503]))
-  expect((await service.get(`/api/sessions/${sessionId}/messages`, key)).status).toBe(200)
-  await service.stop()
-})
+  ['messages', ({ sessions }: AppRouter) => sessions.messages],
+  ['connectors', ({ connectors }: AppRouter) => connectors.list],
+])(
+  'pages of %s beyond the hundred that wait are 503, and others of the same moment are read',
+  async (_what, listOf) => {
+    const service = await startService()
+    const { key, userId } = await service.createPerson()
+    const { sessionId } = (await service.post('/api/sessions', { agentId: 'talk' }, { key })).body
+    const caller = {
+      userId,
+      email: '',
+      isAdmin: false,
+      scopes: ['read'],
+      keyId: 'key',
+      loginId: null,
+      ...ownCredential,
+    }
+    const context = { caller } as unknown as Context
+    const list = directCall(listOf(createRootRouter(service.app.services)))
+    const read = async () => await list({ context, input: { sessionId }, signal: undefined })
+    const ends = await Promise.allSettled(Array.from({ length: 130 }, read))
+    const refused = ends.flatMap((end) => (end.status === 'rejected' ? [end.reason] : []))
+    expect(refused).toHaveLength(30)
+    expect(new Set(refused.map(({ status }) => status))).toEqual(new Set([503]))
+    expect((await service.get(`/api/sessions/${sessionId}/messages`, key)).status).toBe(200)
+    await service.stop()
+  },
+)

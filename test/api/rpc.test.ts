@@ -1,7 +1,7 @@
 import { createTRPCClient, httpBatchLink, TRPCClientError } from '@trpc/client'
 import superjson from 'superjson'
 import { expect, test } from 'vitest'
-import type { AppRouter } from '../../server/rpc/root-router.ts'
+import type { AppRouter } from '../../server/edge/root-router.ts'
 import { FakeClock } from '../support/fake-clock.ts'
 import { startService, type Answer, type TestService } from '../support/test-service.ts'
 

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import type { Limits } from '../../server/config.ts'
+import type { Limits } from '../../server/app/config.ts'
 import { agentAt, replyWith, startAgentService } from '../runner/agent-service.ts'
 import { accepts, fileAgents, imageTokensMax, rates, smallContext } from '../support/file-agents.ts'
 import { ModelProvider, reply } from '../support/model-provider.ts'

@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest'
 import { chatUse } from '../../server/billing/chat-price.ts'
-import { batchBytesMax } from '../../server/rpc/batch.ts'
+import { batchBytesMax } from '../../server/procedures/batch.ts'
 import { messageTextBytesMax, pageBytesMax, toolCallsBytesMax } from '../../server/store/byte-bounds.ts'
 import { nothingUsed } from '../../server/store/turn-endings.ts'
 import type { ToolCallRecord } from '../../server/store/records.ts'

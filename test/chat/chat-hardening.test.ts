@@ -1,4 +1,4 @@
-import { ownCredential } from '../../server/auth/caller.ts'
+import { ownCredential } from '../../server/procedures/caller.ts'
 import { subscribe, unsubscribe } from 'node:diagnostics_channel'
 import { writeFileSync } from 'node:fs'
 import type { IncomingMessage } from 'node:http'

@@ -3,7 +3,7 @@ import { createTRPCClient, httpBatchStreamLink, httpLink, TRPCClientError } from
 import superjson from 'superjson'
 import { expect, test } from 'vitest'
 import type { ChatEvent } from '../../server/chat/chat-schema.ts'
-import type { AppRouter } from '../../server/rpc/root-router.ts'
+import type { AppRouter } from '../../server/edge/root-router.ts'
 import { say } from '../support/chat-agents.ts'
 import { ChatReader } from '../support/chat-reader.ts'
 import { expectOneEnd, expectSound, filesIn, isoMs, soon, startTalk, Talker, textOf } from './chat-checks.ts'

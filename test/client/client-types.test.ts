@@ -26,7 +26,7 @@ import {
 } from '../../client/client.ts'
 import type { ChatEvent as ServerChatEvent } from '../../server/chat/chat-schema.ts'
 import type { ErrorCode } from '../../server/kernel/errors.ts'
-import type { AppRouter } from '../../server/rpc/root-router.ts'
+import type { AppRouter } from '../../server/edge/root-router.ts'
 
 // The compiler finds the errors; these calls only make the file a test.
 

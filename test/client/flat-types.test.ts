@@ -15,7 +15,7 @@ import type { streamCode } from '../../server/chat/event-lines.ts'
 import type { TurnEndCode } from '../../server/chat/turn-ends.ts'
 import type { ErrorCode as ServerErrorCode, ErrorDetail as ServerErrorDetail } from '../../server/kernel/errors.ts'
 import type { TaskEvent as ServerTaskEvent } from '../../server/tasks/task-schema.ts'
-import type { AppRouter } from '../../server/rpc/root-router.ts'
+import type { AppRouter } from '../../server/edge/root-router.ts'
 
 // The compiler finds the errors: the client's types and the server's schemas must match in both directions.
 

@@ -1,12 +1,7 @@
 import { Buffer } from 'node:buffer'
 import fc from 'fast-check'
 import { expect, test } from 'vitest'
-import {
-  SealedSecretsError,
-  SecretVault,
-  type SecretOwner,
-  type Secrets,
-} from '../../server/connectors/secret-vault.ts'
+import { SealedSecretsError, SecretVault, type SecretOwner, type Secrets } from '../../server/kernel/secret-vault.ts'
 import { must } from '../../server/kernel/assert.ts'
 
 const owner: SecretOwner = { userId: 'user_1', connectorId: 'con_1' }

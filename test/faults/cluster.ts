@@ -1,6 +1,6 @@
 import { rmSync } from 'node:fs'
 import { setTimeout as delay } from 'node:timers/promises'
-import { resolveLimits } from '../../server/config.ts'
+import { resolveLimits } from '../../server/app/config.ts'
 import { say } from '../support/chat-agents.ts'
 import { ChatReader } from '../support/chat-reader.ts'
 import { runErrand, startProcess, type ServerProcess } from '../support/test-process.ts'

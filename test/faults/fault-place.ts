@@ -1,4 +1,4 @@
-import { resolveLimits } from '../../server/config.ts'
+import { resolveLimits } from '../../server/app/config.ts'
 import { openPostgresStoreBeside } from '../../server/store/postgres/postgres-store.ts'
 import type { Store } from '../../server/store/store.ts'
 import { draftKey } from '../../server/auth/keys/manage-keys.ts'

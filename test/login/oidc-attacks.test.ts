@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import { SecretVault } from '../../server/connectors/secret-vault.ts'
+import { SecretVault } from '../../server/kernel/secret-vault.ts'
 import { FakeClock } from '../support/fake-clock.ts'
 import { TestBrowser } from './oidc-browser.ts'
 import { comeBack, expectRefused, startSignOn, whoIs, type SignOn } from './sign-on.ts'

@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest'
 import { Catalogue, ConfigError } from '../../server/agents/config/catalogue.ts'
 import type { LoginConfig } from '../../server/agents/config/service-config.ts'
-import { agentEnvironment, resolveLogin } from '../../server/config.ts'
+import { agentEnvironment, resolveLogin } from '../../server/app/config.ts'
 
 const corp = { id: 'corp', name: 'Corp', issuer: 'https://corp.example', clientId: 'errand' }
 const parse = (login: LoginConfig) => new Catalogue({ agents: [], login }).loginProviders

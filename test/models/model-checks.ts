@@ -1,6 +1,6 @@
 import { fileURLToPath } from 'node:url'
 import { expect } from 'vitest'
-import type { Limits } from '../../server/config.ts'
+import type { Limits } from '../../server/app/config.ts'
 import { expectOneEnd, priceOf, Talker, textOf, unitsOf } from '../chat/chat-checks.ts'
 import { ModelProvider, reply, type Script } from '../support/model-provider.ts'
 import { startService, type Person, type TestService } from '../support/test-service.ts'

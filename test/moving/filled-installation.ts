@@ -1,7 +1,7 @@
 import { join } from 'node:path'
 import { expect } from 'vitest'
 import { must } from '../../server/kernel/assert.ts'
-import type { Limits } from '../../server/config.ts'
+import type { Limits } from '../../server/app/config.ts'
 import { Browser, password } from '../api/browser-login.ts'
 import { expectStatus, signUpAdmin } from '../api/signed-in.ts'
 import type { StubMcpServer } from '../api/stub-mcp-server.ts'

@@ -2,7 +2,7 @@ import { expect, test } from 'vitest'
 import { Browser, password } from '../api/browser-login.ts'
 import { expectStatus, signIn, signUp, signUpAdmin } from '../api/signed-in.ts'
 import { engine } from '../support/test-engine.ts'
-import { resolveLimits } from '../../server/config.ts'
+import { resolveLimits } from '../../server/app/config.ts'
 import type { TestService } from '../support/test-service.ts'
 import { startNodes } from './start-nodes.ts'
 

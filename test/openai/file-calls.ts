@@ -1,5 +1,5 @@
 import { expect } from 'vitest'
-import type { Limits } from '../../server/config.ts'
+import type { Limits } from '../../server/app/config.ts'
 import { soon } from '../chat/chat-checks.ts'
 import { fileAgents } from '../support/file-agents.ts'
 import { ModelProvider, reply } from '../support/model-provider.ts'

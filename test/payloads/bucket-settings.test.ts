@@ -2,7 +2,7 @@ import { readdirSync, readFileSync, rmSync } from 'node:fs'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { expect, test } from 'vitest'
-import { agentEnvironment, resolvePayloadBucket } from '../../server/config.ts'
+import { agentEnvironment, resolvePayloadBucket } from '../../server/app/config.ts'
 import { runErrand } from '../support/test-process.ts'
 import { newDataDir, startService } from '../support/test-service.ts'
 

@@ -1,5 +1,5 @@
 import { expect, test, vi } from 'vitest'
-import { startUpkeep } from '../../server/upkeep.ts'
+import { startUpkeep } from '../../server/app/upkeep.ts'
 import { storedPayloads } from '../support/stored-payloads.ts'
 import { startService } from '../support/test-service.ts'
 

@@ -4,7 +4,7 @@ import { ErrandError } from '../../server/kernel/errors.ts'
 import { newId } from '../../server/kernel/ids.ts'
 import { checkedChunks, PayloadDamage } from '../../server/payloads/payload-digest.ts'
 import type { PayloadStore } from '../../server/payloads/payload-store.ts'
-import type { PayloadDigest } from '../../server/store/records.ts'
+import type { PayloadDigest } from '../../server/payloads/stored-json.ts'
 import type { LinkRelay } from './link-relay.ts'
 
 export type PayloadPlace = {

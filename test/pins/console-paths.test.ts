@@ -2,7 +2,8 @@ import { readFileSync } from 'node:fs'
 import { fileURLToPath } from 'node:url'
 import { expect, test } from 'vitest'
 import { openConsoleFiles } from '../../server/http/files/console-files.ts'
-import { createRoutes, type RouteParts } from '../../server/http/service-routes.ts'
+import { describedRouter } from '../../server/edge/root-router.ts'
+import { createRoutes, type RouteParts } from '../../server/edge/service-routes.ts'
 
 const routes = fileURLToPath(new URL('../../console/app/page-routes.tsx', import.meta.url))
 
@@ -10,8 +11,8 @@ test('the server answers every route of the console with its page, and nothing b
   const paths = Array.from(readFileSync(routes, 'utf8').matchAll(/path: '([^']+)'/g), ([, path]) => path!)
   expect(paths.length).toBeGreaterThan(15)
   const console = openConsoleFiles()
-  const mcp = { path: '/mcp', methods: ['POST'] }
-  const table = createRoutes({ console, mcp } as unknown as RouteParts)
+  const parts = { console, mcp: { catalogue: { agents: [] }, router: describedRouter }, router: describedRouter }
+  const table = createRoutes(parts as unknown as RouteParts)
   const serves = (path: string) => table.match('GET', path)?.route?.handle === console.servePage
   for (const path of [...paths, '/login', '/invitation', '/settings', '/admin']) {
     expect(serves(path.replace(/:\w+\??/, 'some-id').replace(/\/$/, '') || '/'), path).toBe(true)

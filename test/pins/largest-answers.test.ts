@@ -4,7 +4,7 @@ import { StripeStub } from '../payments/stripe-stub.ts'
 import { expect, test } from 'vitest'
 import { defineConfig } from '../../server/agents/config/define-config.ts'
 import { chatUse } from '../../server/billing/chat-price.ts'
-import { rootRouter } from '../../server/rpc/root-router.ts'
+import { describedRouter, proceduresOf } from '../../server/edge/root-router.ts'
 import { platformScopes } from '../../server/store/platform/platform-records.ts'
 import { messageTextBytesMax, pageBytesMax, toolCallsBytesMax } from '../../server/store/byte-bounds.ts'
 import { nothingUsed } from '../../server/store/turn-endings.ts'
@@ -150,7 +150,7 @@ const largest: Record<string, (world: World) => Promise<{ body: unknown }>> = {
 const streams = new Set(['chat.stream', 'chat.resume', 'chat.resumeSession', 'tasks.events'])
 
 test('every operation but the streams has a bound on its answer here', () => {
-  const operations = Object.keys(rootRouter._def.procedures).filter((name) => !streams.has(name))
+  const operations = Object.keys(proceduresOf(describedRouter)).filter((name) => !streams.has(name))
   expect(Object.keys(bounds).toSorted()).toEqual(operations.toSorted())
 })
 

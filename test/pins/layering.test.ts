@@ -6,16 +6,19 @@ import { describeImport as describe, files, imports, root } from './read-imports
 // The architecture as tests: which part may import which.
 
 const slices = [
-  'tasks',
-  'sessions',
-  'chat',
-  'quotes',
-  'billing',
-  'payments',
-  'auth',
+  'account',
+  'admin',
   'agents',
+  'auth',
+  'billing',
+  'chat',
   'connectors',
   'payloads',
+  'payments',
+  'procedures',
+  'quotes',
+  'sessions',
+  'tasks',
   'webhooks',
 ]
 const inSlice = (file: string) => slices.some((slice) => file.startsWith(`server/${slice}/`))
@@ -23,7 +26,7 @@ const inSlice = (file: string) => slices.some((slice) => file.startsWith(`server
 test('the checks below see the files and their imports', () => {
   expect(files.length).toBeGreaterThan(80)
   expect(imports.length).toBeGreaterThan(300)
-  expect(imports.map(describe)).toContain('server/open-service-store.ts → server/store/sqlite/sqlite-store.ts')
+  expect(imports.map(describe)).toContain('server/app/open-service-store.ts → server/store/sqlite/sqlite-store.ts')
   expect(imports.map(describe)).toContain('server/store/sqlite/schema.ts → drizzle-orm')
 })
 
@@ -32,32 +35,40 @@ test('the kernel imports nothing of ours', () => {
   expect(bad.filter(({ to }) => !to.startsWith('node:') && to !== 'zod').map(describe)).toEqual([])
 })
 
-/** Server folders from the bottom up. The files of `server/` itself and the command line are on top. */
+/** Server folders from the bottom up. A folder imports only from floors below its own. */
 const floors = [
   ['kernel'],
-  ['outbound', 'store', 'payloads'],
-  ['billing', 'tracing'],
-  ['agents', 'connectors', 'webhooks'],
+  ['outbound', 'payloads', 'tracing'],
+  ['store'],
+  ['procedures'],
+  ['billing', 'connectors'],
+  ['agents', 'webhooks'],
   ['auth'],
-  ['admin', 'chat', 'payments', 'quotes', 'sessions', 'tasks'],
-  ['metrics', 'nodes'],
-  ['http', 'mcp', 'openai', 'rpc'],
+  ['payments', 'sessions', 'tasks'],
+  ['chat'],
+  ['account', 'nodes', 'quotes'],
+  ['admin'],
+  ['metrics'],
+  ['http'],
+  ['edge'],
+  ['app'],
+  ['cli'],
 ]
 
-/** Undefined for files outside the server. A slice's router belongs to the edge. */
-function floorOf(file: string): number | undefined {
-  if (/^openapi\/|^server\/.*-router\.ts$/.test(file)) return floors.length - 1
-  const [isOurs, folder = ''] = /^server\/(?:(.+?)\/)?/.exec(file) ?? []
-  if (isOurs === undefined) return undefined
-  const floor = floors.findIndex((folders) => folders.includes(folder))
-  return floor === -1 ? floors.length : floor
+/** Folder of a file of the server, undefined for the others and for its entry points. */
+function folderOf(file: string): string | undefined {
+  return /^server\/(.+?)\//.exec(file)?.[1]
 }
 
-test('nothing imports from a floor above its own', () => {
-  const bad = imports.filter(({ from, to }) => (floorOf(from) ?? Infinity) < (floorOf(to) ?? 0))
+test('every folder imports only from floors below its own', () => {
+  const floorOf = (folder: string) => floors.findIndex((floor) => floor.includes(folder))
+  const bad = imports.filter(({ from, to }) => {
+    const [own, other] = [folderOf(from), folderOf(to)]
+    return own !== undefined && other !== undefined && own !== other && floorOf(own) <= floorOf(other)
+  })
   expect(bad.map(describe)).toEqual([])
-  const folders = new Set(files.flatMap((file) => /^server\/(.+?)\//.exec(file)?.[1] ?? []))
-  expect([...folders].toSorted()).toEqual([...floors.flat(), 'cli'].toSorted())
+  const folders = new Set(files.flatMap((file) => folderOf(file) ?? []))
+  expect([...folders].toSorted()).toEqual(floors.flat().toSorted())
 })
 
 test('what calls out knows of the kernel only, and nothing else looks names up or connects', () => {
@@ -118,11 +129,11 @@ test('only the composition root, the command line and tests open a store', () =>
       !from.startsWith('server/store/'),
   )
   expect([...new Set(bad.map(({ from }) => from))].toSorted()).toEqual([
+    'server/app/open-payloads.ts',
+    'server/app/open-service-store.ts',
     'server/cli/doctor-data.ts',
     'server/cli/migrate-to.ts',
     'server/cli/open-store.ts',
-    'server/open-payloads.ts',
-    'server/open-service-store.ts',
   ])
 })
 
@@ -152,7 +163,7 @@ test('only the configuration reads the environment', () => {
     (file) =>
       /^(?:server|openapi|client)\//.test(file) && readFileSync(join(root, file), 'utf8').includes('process.env'),
   )
-  expect(readers).toEqual(['server/config.ts', 'client/bin/errand-client.ts'])
+  expect(readers).toEqual(['server/app/config.ts', 'client/bin/errand-client.ts'])
 })
 
 test("the client imports the server's types only", () => {

@@ -1,7 +1,7 @@
 import { gzipSync } from 'node:zlib'
 import fc from 'fast-check'
 import { expect, test } from 'vitest'
-import { resolveLimits } from '../../server/config.ts'
+import { resolveLimits } from '../../server/app/config.ts'
 import { publicBodyBytesMax } from '../../server/http/limits/read-body.ts'
 import { operations, type Operation } from '../pins/documented-answers.ts'
 import { expectErrorBody, expectRpcError, rawRequest } from '../support/raw-http.ts'

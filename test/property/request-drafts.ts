@@ -1,7 +1,6 @@
 import fc from 'fast-check'
-import type { AnyProcedure } from '@trpc/server'
-import { rootRouter } from '../../server/rpc/root-router.ts'
-import type { ProcedureMeta } from '../../server/rpc/trpc.ts'
+import { describedRouter, proceduresOf } from '../../server/edge/root-router.ts'
+import type { ProcedureMeta } from '../../server/procedures/procedure.ts'
 import { password } from '../api/browser-login.ts'
 import type { Json, Operation } from '../pins/documented-answers.ts'
 import { rawRequest } from '../support/raw-http.ts'
@@ -165,7 +164,7 @@ export function restRequest(operation: Operation, draft: Draft, lines: readonly 
 type Procedure = { path: string; type: 'query' | 'mutation' }
 
 const procedures = new Map(
-  Object.entries(rootRouter._def.procedures as unknown as Record<string, AnyProcedure>).map(([path, procedure]) => {
+  Object.entries(proceduresOf(describedRouter)).map(([path, procedure]) => {
     const { meta, type } = procedure._def as unknown as { meta: ProcedureMeta; type: Procedure['type'] }
     // Of the streams only this one rejects the same over typed RPC as over REST.
     return [meta.openapi?.operationId ?? (path === 'chat.stream' ? 'chat' : path), { path, type }]

@@ -1,7 +1,7 @@
 import { existsSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { expect, test } from 'vitest'
-import { grantOwner, SecretVault } from '../../server/connectors/secret-vault.ts'
+import { grantOwner, SecretVault } from '../../server/kernel/secret-vault.ts'
 import type { ConnectorRecord } from '../../server/store/records.ts'
 import { startStubMcpServer } from '../api/stub-mcp-server.ts'
 import { runErrand, startProcess, type ServerProcess } from '../support/test-process.ts'

@@ -1,4 +1,4 @@
-import type { App } from '../../server/app.ts'
+import type { App } from '../../server/app/app.ts'
 import type { Clock } from '../../server/kernel/clock.ts'
 import { MachineTime } from './sim-clock.ts'
 import { gates, type GateEnd } from './sim-gates.ts'

@@ -1,6 +1,6 @@
 import { expect } from 'vitest'
 import { newId } from '../../server/kernel/ids.ts'
-import type { StoredJson } from '../../server/store/records.ts'
+import type { StoredJson } from '../../server/payloads/stored-json.ts'
 import type { ContractTest } from './store-contract.ts'
 import type { StoreWorld } from './store-world.ts'
 import { begun, day, draftTurn } from './window-calls.ts'

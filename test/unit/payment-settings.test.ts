@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import { resolvePayments } from '../../server/config.ts'
+import { resolvePayments } from '../../server/app/config.ts'
 
 const both = { ERRAND_STRIPE_SECRET_KEY: 'sk_test_abc', ERRAND_STRIPE_WEBHOOK_SECRET: 'whsec_abc' }
 

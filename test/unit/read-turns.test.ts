@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import type { Caller } from '../../server/auth/caller.ts'
+import type { Caller } from '../../server/procedures/caller.ts'
 import type { ChatTurn } from '../../server/chat/chat-turn.ts'
 import { KeptTurns } from '../../server/chat/events/kept-turns.ts'
 import { readersMax, ReadTurns } from '../../server/chat/events/read-turns.ts'

@@ -22,7 +22,8 @@ import type { ResponseFormat } from '../run/chat-messages.ts'
 import type { ReplyRun } from '../run/open-steps.ts'
 import type { EndpointRun } from '../run/endpoint-run.ts'
 import { noPlans, type AccountLimits, type Plans } from '../../store/limits/account-limits.ts'
-import { issueDetails, issuePath, toJsonSchema, toZodSchema } from './params-schema.ts'
+import { issueDetails, issuePath } from '../../kernel/bad-input.ts'
+import { toJsonSchema, toZodSchema } from './params-schema.ts'
 
 export type Endpoint = {
   /** `<agentId>.<name>` */

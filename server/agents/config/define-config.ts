@@ -1,10 +1,9 @@
 import type { z } from 'zod'
 import type { ConnectorsConfig, LimitsConfig, LoginConfig, PlanConfig, WebhooksConfig } from './service-config.ts'
 
+import type { Connectors, JsonSchema } from '../../connectors/tool-types.ts'
 export type * from './service-config.ts'
-
-/** JSON Schema (draft 2020-12 or 7) of an object, as an alternative to a Zod schema. */
-export type JsonSchema = { readonly [key: string]: unknown }
+export type { Connectors, ConnectorTool, JsonSchema, ToolAnswer } from '../../connectors/tool-types.ts'
 
 /** Validates an endpoint's `params`: a Zod 4 schema or a JSON Schema, either of an object. */
 export type ParamsSchema = z.ZodType | JsonSchema
@@ -14,41 +13,6 @@ export type ParamsOf<Schema> = Schema extends z.ZodType ? z.output<Schema> : Rec
 
 /** Writes a line to the service's log, with the run's ids attached. */
 export type AgentLog = (message: string, fields?: Record<string, unknown>) => void
-
-/** A connector tool's answer, in the format of the Model Context Protocol. */
-export type ToolAnswer = {
-  readonly content: readonly { readonly type: string; readonly [key: string]: unknown }[]
-  readonly structuredContent?: unknown
-  /** Whether the tool itself failed; `content` has the reason. */
-  readonly isError: boolean
-  /** The text items of `content`, joined by line breaks. */
-  readonly text: string
-}
-
-/** A tool of a service that the user connected. */
-export type ConnectorTool = {
-  /**
-   * Unique among the tools of the run: the server's own tool name, with `_` for characters that model providers reject.
-   * Prefixed with the connector's name if it would otherwise be ambiguous.
-   */
-  readonly name: string
-  readonly connectorId: string
-  /** The name that the user gave the connector. */
-  readonly connectorName: string
-  readonly description: string
-  /** JSON Schema of the arguments. */
-  readonly inputSchema: JsonSchema
-}
-
-/** The services that the user made available to a run. `tools` is empty if there are none. */
-export type Connectors = {
-  readonly tools: readonly ConnectorTool[]
-  /**
-   * Calls a tool by its `name`. Rejects if the server gives no answer. In a chat the call and its answer become stream
-   * events, and the call is charged. Do not yield them yourself.
-   */
-  call(name: string, args?: Record<string, unknown>): Promise<ToolAnswer>
-}
 
 /** Progress of a run: at most 4,096 bytes of JSON. */
 export type TaskProgress = {

@@ -1,6 +1,4 @@
 import { z } from 'zod'
-import { clip } from '../../kernel/clip.ts'
-import { ErrandError, type ErrorDetail } from '../../kernel/errors.ts'
 import type { JsonSchema, ParamsSchema } from './define-config.ts'
 
 /** The JSON Schema shown to clients. Fields with a default are optional in it, as in a request. */
@@ -17,49 +15,4 @@ export function toZodSchema(schema: ParamsSchema): z.ZodType {
 
 function isZodSchema(schema: ParamsSchema): schema is z.ZodType {
   return typeof schema === 'object' && schema !== null && '_zod' in schema
-}
-
-const pathCharsMax = 300
-
-/** Formats a Zod issue's path as clients write it: `params.rows[2].name`. */
-export function issuePath(prefix: string, path: readonly PropertyKey[]): string {
-  let text = prefix
-  for (const key of path) {
-    if (typeof key === 'number') text += `[${key}]`
-    else text += text === '' ? String(key) : `.${String(key)}`
-  }
-  return clip(text, pathCharsMax)
-}
-
-const detailsMax = 20
-
-/** The details of a 400 body. An unknown key is reported at its own path. */
-export function issueDetails(prefix: string, issues: readonly z.core.$ZodIssue[]): ErrorDetail[] {
-  const details = issues
-    .flatMap(ofAlternative)
-    .flatMap((issue) =>
-      issue.code === 'unrecognized_keys'
-        ? issue.keys
-            .slice(0, detailsMax)
-            .map((key) => ({ path: issuePath(prefix, [...issue.path, key]), message: 'Unknown field' }))
-        : [{ path: issuePath(prefix, issue.path), message: issue.message }],
-    )
-  return details.slice(0, detailsMax)
-}
-
-/** Replaces a union issue by the issues of the one alternative with the value's type, if exactly one matches. */
-function ofAlternative(issue: z.core.$ZodIssue): z.core.$ZodIssue[] {
-  if (issue.code !== 'invalid_union') return [issue]
-  const isOther = ({ code, path }: z.core.$ZodIssue) => code === 'invalid_type' && path.length === 0
-  const [only, ...more] = issue.errors.filter((issues) => !issues.some(isOther))
-  if (!only || more.length > 0) return [issue]
-  return only.flatMap((inner) => ofAlternative({ ...inner, path: [...issue.path, ...inner.path] }))
-}
-
-/** The 400 error for operation input that fails its schema. */
-export function badInput(issues: readonly z.core.$ZodIssue[]): ErrandError {
-  const details = issueDetails('', issues)
-  const [first] = details
-  const message = first?.path ? `${first.path}: ${first.message}` : (first?.message ?? 'The request is malformed.')
-  return new ErrandError('BAD_REQUEST', message, { details })
 }

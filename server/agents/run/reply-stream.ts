@@ -5,7 +5,8 @@ import { finishReasons, type ChatBatch, type FinishReason, type ModelStep, type 
 import type { ChatPart } from '../config/define-config.ts'
 import { FlatText } from './flat-text.ts'
 import { ReplyUse, type ReplyUseOptions } from './reply-use.ts'
-import { nesting, nestingMax } from './run-outcome.ts'
+import { nestingMax } from './run-outcome.ts'
+import { nesting } from '../../kernel/json-text.ts'
 
 /** Invalid content of a reply. The message is for the agent's author and the user. */
 export class ReplyError extends Error {

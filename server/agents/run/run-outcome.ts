@@ -2,6 +2,7 @@ import type { ConnectorSpec } from '../../connectors/connector-spec.ts'
 import type { Metering, Usage } from '../../billing/event-charges.ts'
 import type { ChatSummary } from './chat-messages.ts'
 import { clip } from '../../kernel/clip.ts'
+import { nesting } from '../../kernel/json-text.ts'
 import type { TaskFailure } from '../../store/records.ts'
 import { ServiceOutputTooLargeError } from '../http/http-failure.ts'
 
@@ -46,7 +47,6 @@ export type TaskRequest = {
 const textCharsMax = 2000
 /** An agent thread can write deeper JSON than the serving thread could parse and write again. */
 export const nestingMax = 500
-const [quote, backslash, openBrace, closeBrace, openBracket, closeBracket] = [0x22, 0x5c, 0x7b, 0x7d, 0x5b, 0x5d]
 
 /** Converts any thrown value to a task's error object. Omits the stack, because it reveals the operator's files. */
 export function describeThrown(thrown: unknown): TaskFailure {
@@ -113,23 +113,6 @@ export function encodeResult(value: unknown, bytesMax: number): RunOutcome {
     )
   }
   return { kind: 'completed', json }
-}
-
-/** Maximum nesting depth of a JSON string, ignoring brackets in string values. */
-export function nesting(json: string): number {
-  let depth = 0
-  let deepest = 0
-  let isInString = false
-  for (let at = 0; at < json.length; at++) {
-    const char = json.charCodeAt(at)
-    if (isInString) {
-      if (char === backslash) at++
-      else if (char === quote) isInString = false
-    } else if (char === quote) isInString = true
-    else if (char === openBrace || char === openBracket) deepest = Math.max(deepest, ++depth)
-    else if (char === closeBrace || char === closeBracket) depth--
-  }
-  return deepest
 }
 
 function tooLarge(bytesMax: number): RunOutcome {

@@ -1,5 +1,6 @@
 import { messageOf } from '../../kernel/thrown.ts'
-import { nesting, nestingMax } from './run-outcome.ts'
+import { nestingMax } from './run-outcome.ts'
+import { nesting } from '../../kernel/json-text.ts'
 
 export const progressBytesMax = 4096
 /** Minimum interval between two reports. */

@@ -1,4 +1,4 @@
-import type { ConnectorSpec } from '../../connectors/connector-spec.ts'
+import type { ConnectorSpec, ProbeOutcome } from '../../connectors/connector-spec.ts'
 import type { ChatBatch, ChatRequest, StepRequest } from '../run/chat-messages.ts'
 import type { RunOutcome, TaskRequest } from '../run/run-outcome.ts'
 
@@ -22,7 +22,7 @@ export type AgentHost = {
   /** Counts the tokens of a string in the same way as those of a reply. Undefined if no thread answers within five seconds. */
   countTokens(text: string): Promise<number | undefined>
   /** Asks a connector's server for its tools. Never rejects. `completed` carries ConnectorTools. */
-  probe(spec: ConnectorSpec, signal: AbortSignal): Promise<RunOutcome>
+  probe(spec: ConnectorSpec, signal: AbortSignal): Promise<ProbeOutcome>
   /** Empty if agents run in the caller's thread. */
   threads(): AgentThreadState[]
   close(): Promise<void>

@@ -2,7 +2,7 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import type { AgentHost, AgentThreadState, ChatHandle, RunChatOptions, RunTaskOptions } from './agent-port.ts'
 import type { ProcessLimits } from '../../connectors/connector-bounds.ts'
 import { ConnectorHost } from '../../connectors/thread/connector-host.ts'
-import type { ConnectorSpec, RenewToken } from '../../connectors/connector-spec.ts'
+import type { ConnectorSpec, ProbeOutcome, RenewToken } from '../../connectors/connector-spec.ts'
 import type { ChatBatch, ChatRequest, StepRequest } from '../run/chat-messages.ts'
 import { ThreadHandle, type RunStart, type ThreadOptions } from './thread-handle.ts'
 import type { ChatStop, RunOutcome, TaskRequest } from '../run/run-outcome.ts'
@@ -105,7 +105,7 @@ export class ThreadHost implements AgentHost {
     return outcome?.kind === 'completed' ? Number(outcome.json) : undefined
   }
 
-  probe(request: ConnectorSpec, signal: AbortSignal): Promise<RunOutcome> {
+  probe(request: ConnectorSpec, signal: AbortSignal): Promise<ProbeOutcome> {
     return this.#connectors.probe(request, signal)
   }
 

@@ -1,66 +1,67 @@
-import { procedure, router, withScope, withWrite } from '../../rpc/trpc.ts'
+import type { Catalogue } from '../../agents/config/catalogue.ts'
+import type { Store } from '../../store/store.ts'
+import type { LoginAccess } from '../logins/log-in.ts'
+import { procedure, router, withScope, withWrite } from '../../procedures/procedure.ts'
 import { ClientToken, ClientTokenInput, CreateClientTokenInput, CreatedClientToken } from './client-token-schema.ts'
 import { createClientToken, revokeClientToken } from './manage-client-tokens.ts'
 
 const tags = ['Client tokens']
 
-export const clientTokensRouter = router({
-  create: procedure
-    .meta({
-      openapi: {
-        method: 'POST',
-        path: '/api/client-tokens',
-        operationId: 'createClientToken',
-        tags,
-        summary: 'Create a client token',
-        description:
-          "A short-lived token, at most one hour, for a user's browser or another client. It can do no more than the credential that creates it, and ends with that credential. The response contains the token itself, which is never shown again.",
-        protect: true,
-        successDescription: 'The new token.',
-        errorResponses: {
-          400: 'The body is invalid.',
-          403: 'Permission is missing, or the token would exceed the permissions of its creator.',
-          404: 'The session or the task was not found.',
-          409: 'The account has too many client tokens.',
-          413: 'The body is too large.',
-          415: 'The body is not JSON.',
+export const clientTokensRouter = (parts: { catalogue: Catalogue; people: LoginAccess; store: Store }) =>
+  router({
+    create: procedure
+      .meta({
+        openapi: {
+          method: 'POST',
+          path: '/api/client-tokens',
+          operationId: 'createClientToken',
+          tags,
+          summary: 'Create a client token',
+          description:
+            "A short-lived token, at most one hour, for a user's browser or another client. It can do no more than the credential that creates it, and ends with that credential. The response contains the token itself, which is never shown again.",
+          protect: true,
+          successDescription: 'The new token.',
+          errorResponses: {
+            400: 'The body is invalid.',
+            403: 'Permission is missing, or the token would exceed the permissions of its creator.',
+            404: 'The session or the task was not found.',
+            409: 'The account has too many client tokens.',
+            413: 'The body is too large.',
+            415: 'The body is not JSON.',
+          },
         },
-      },
-    })
-    .input(CreateClientTokenInput)
-    .output(CreatedClientToken)
-    .mutation(
-      withWrite(['execute', 'manage'], async ({ ctx, input }) => {
-        const { about, caller, services } = ctx
-        const created = await createClientToken(services, { caller, input })
-        const { requestId } = about
-        services.people.log.info(
-          { requestId, userId: caller.userId, tokenId: created.id },
-          'a client token was created',
-        )
-        return created
-      }),
-    ),
-
-  revoke: procedure
-    .meta({
-      openapi: {
-        method: 'DELETE',
-        path: '/api/client-tokens/{tokenId}',
-        operationId: 'revokeClientToken',
-        tags,
-        summary: 'Revoke a client token',
-        description: 'Takes effect with the next request. Idempotent.',
-        protect: true,
-        successDescription: 'The revoked token.',
-        errorResponses: { 400: 'A parameter is invalid.', 404: 'The token was not found.' },
-      },
-    })
-    .input(ClientTokenInput)
-    .output(ClientToken)
-    .mutation(
-      withScope(['execute', 'manage'], ({ ctx, input }) =>
-        revokeClientToken(ctx.services.people, { userId: ctx.caller.userId, ...input }),
+      })
+      .input(CreateClientTokenInput)
+      .output(CreatedClientToken)
+      .mutation(
+        withWrite(['execute', 'manage'], async ({ ctx, input }) => {
+          const { about, caller } = ctx
+          const created = await createClientToken(parts, { caller, input })
+          const { requestId } = about
+          parts.people.log.info({ requestId, userId: caller.userId, tokenId: created.id }, 'a client token was created')
+          return created
+        }),
       ),
-    ),
-})
+
+    revoke: procedure
+      .meta({
+        openapi: {
+          method: 'DELETE',
+          path: '/api/client-tokens/{tokenId}',
+          operationId: 'revokeClientToken',
+          tags,
+          summary: 'Revoke a client token',
+          description: 'Takes effect with the next request. Idempotent.',
+          protect: true,
+          successDescription: 'The revoked token.',
+          errorResponses: { 400: 'A parameter is invalid.', 404: 'The token was not found.' },
+        },
+      })
+      .input(ClientTokenInput)
+      .output(ClientToken)
+      .mutation(
+        withScope(['execute', 'manage'], ({ ctx, input }) =>
+          revokeClientToken(parts.people, { userId: ctx.caller.userId, ...input }),
+        ),
+      ),
+  })

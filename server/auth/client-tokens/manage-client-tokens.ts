@@ -7,10 +7,10 @@ import { formatUsd, parseUsd } from '../../kernel/money.ts'
 import type { ClientTokenRecord } from '../../store/platform/platform-records.ts'
 import type { Scope } from '../../store/records.ts'
 import type { Store } from '../../store/store.ts'
-import type { Caller } from '../caller.ts'
+import type { Caller } from '../../procedures/caller.ts'
 import { hashToken, newToken } from '../keys/api-token.ts'
 import type { ClientToken, CreateClientTokenInput, CreatedClientToken } from './client-token-schema.ts'
-import { boundElsewhere } from './token-reach.ts'
+import { boundElsewhere } from '../../procedures/token-reach.ts'
 
 type Parts = { catalogue: Catalogue; store: Store }
 type Given = z.output<typeof CreateClientTokenInput>

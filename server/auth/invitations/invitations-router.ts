@@ -1,5 +1,6 @@
+import type { LoginAccess } from '../logins/log-in.ts'
 import { Confirmation } from '../../kernel/wire-types.ts'
-import { procedure, router, withAdmin } from '../../rpc/trpc.ts'
+import { procedure, router, withAdmin } from '../../procedures/procedure.ts'
 import {
   AcceptInvitationInput,
   CheckedInvitation,
@@ -23,108 +24,107 @@ const tags = ['Invitations']
 const adminOnly = 'The caller is not an admin with a browser login.'
 const bodyErrors = { 400: 'The body is invalid.', 413: 'The body is too large.', 415: 'The body is not JSON.' }
 
-export const invitationsRouter = router({
-  create: procedure
-    .meta({
-      openapi: {
-        method: 'POST',
-        path: '/api/invitations',
-        operationId: 'createInvitation',
-        tags,
-        summary: 'Invite a person (admins)',
-        description:
-          'The response contains the link, which is never shown again. Replaces any earlier invitation to this address.',
-        protect: true,
-        successDescription: 'The invitation with its link.',
-        errorResponses: { ...bodyErrors, 403: adminOnly, 409: 'A user with that email address exists.' },
-      },
-    })
-    .input(CreateInvitationInput)
-    .output(CreatedInvitation)
-    .mutation(
-      withAdmin(({ ctx, input }) => createInvitation(ctx.services.people, { browser: ctx, caller: ctx.caller, input })),
-    ),
-
-  list: procedure
-    .meta({
-      openapi: {
-        method: 'GET',
-        path: '/api/invitations',
-        operationId: 'listInvitations',
-        tags,
-        summary: 'List invitations and password links, newest first (admins)',
-        description: 'The links themselves are shown only when they are created.',
-        protect: true,
-        successDescription: 'One page of invitations and links, and the total.',
-        errorResponses: { 400: 'A parameter is invalid.', 403: adminOnly },
-      },
-    })
-    .input(ListInvitationsInput)
-    .output(ListInvitationsOutput)
-    .query(withAdmin(({ ctx, input }) => listInvitations(ctx.services.people, input))),
-
-  revoke: procedure
-    .meta({
-      openapi: {
-        method: 'DELETE',
-        path: '/api/invitations/{invitationId}',
-        operationId: 'revokeInvitation',
-        tags,
-        summary: 'Revoke an invitation or a password link (admins)',
-        description: 'The link stops working immediately.',
-        protect: true,
-        successDescription: 'The link no longer works.',
-        errorResponses: {
-          400: 'A parameter is invalid.',
-          403: adminOnly,
-          404: 'It was not found, or has already been accepted.',
+export const invitationsRouter = (people: LoginAccess) =>
+  router({
+    create: procedure
+      .meta({
+        openapi: {
+          method: 'POST',
+          path: '/api/invitations',
+          operationId: 'createInvitation',
+          tags,
+          summary: 'Invite a person (admins)',
+          description:
+            'The response contains the link, which is never shown again. Replaces any earlier invitation to this address.',
+          protect: true,
+          successDescription: 'The invitation with its link.',
+          errorResponses: { ...bodyErrors, 403: adminOnly, 409: 'A user with that email address exists.' },
         },
-      },
-    })
-    .input(RevokeInvitationInput)
-    .output(Confirmation)
-    .mutation(withAdmin(({ ctx, input }) => revokeInvitation(ctx.services.people, { caller: ctx.caller, ...input }))),
+      })
+      .input(CreateInvitationInput)
+      .output(CreatedInvitation)
+      .mutation(withAdmin(({ ctx, input }) => createInvitation(people, { browser: ctx, caller: ctx.caller, input }))),
 
-  check: procedure
-    .meta({
-      isPublic: true,
-      openapi: {
-        method: 'POST',
-        path: '/api/invitations/check',
-        operationId: 'checkInvitation',
-        tags,
-        summary: 'Get the purpose of a link',
-        description: 'Used by the page that a link opens. Does not use up the link.',
-        protect: false,
-        successDescription: 'The purpose of the link and the email address it is for.',
-        errorResponses: { ...bodyErrors, 404: 'The link is unknown, already used or expired.' },
-      },
-    })
-    .input(CheckInvitationInput)
-    .output(CheckedInvitation)
-    .mutation(({ ctx, input }) => checkInvitation(ctx.services.people, input.token)),
-
-  accept: procedure
-    .meta({
-      isPublic: true,
-      openapi: {
-        method: 'POST',
-        path: '/api/invitations/accept',
-        operationId: 'acceptInvitation',
-        tags,
-        summary: 'Accept an invitation or set a password with a link, and log in',
-        description: 'A link works once. The browser is then logged in to the account.',
-        protect: false,
-        successDescription: 'The login. Its cookie is set.',
-        errorResponses: {
-          ...bodyErrors,
-          403: 'The account is suspended, or the request does not come from a page of the service.',
-          404: 'The link is unknown, already used or expired.',
-          409: 'A user with that email address now exists.',
+    list: procedure
+      .meta({
+        openapi: {
+          method: 'GET',
+          path: '/api/invitations',
+          operationId: 'listInvitations',
+          tags,
+          summary: 'List invitations and password links, newest first (admins)',
+          description: 'The links themselves are shown only when they are created.',
+          protect: true,
+          successDescription: 'One page of invitations and links, and the total.',
+          errorResponses: { 400: 'A parameter is invalid.', 403: adminOnly },
         },
-      },
-    })
-    .input(AcceptInvitationInput)
-    .output(LoggedIn)
-    .mutation(({ ctx, input }) => acceptInvitation(ctx.services.people, { browser: ctx, input })),
-})
+      })
+      .input(ListInvitationsInput)
+      .output(ListInvitationsOutput)
+      .query(withAdmin(({ input }) => listInvitations(people, input))),
+
+    revoke: procedure
+      .meta({
+        openapi: {
+          method: 'DELETE',
+          path: '/api/invitations/{invitationId}',
+          operationId: 'revokeInvitation',
+          tags,
+          summary: 'Revoke an invitation or a password link (admins)',
+          description: 'The link stops working immediately.',
+          protect: true,
+          successDescription: 'The link no longer works.',
+          errorResponses: {
+            400: 'A parameter is invalid.',
+            403: adminOnly,
+            404: 'It was not found, or has already been accepted.',
+          },
+        },
+      })
+      .input(RevokeInvitationInput)
+      .output(Confirmation)
+      .mutation(withAdmin(({ ctx, input }) => revokeInvitation(people, { caller: ctx.caller, ...input }))),
+
+    check: procedure
+      .meta({
+        isPublic: true,
+        openapi: {
+          method: 'POST',
+          path: '/api/invitations/check',
+          operationId: 'checkInvitation',
+          tags,
+          summary: 'Get the purpose of a link',
+          description: 'Used by the page that a link opens. Does not use up the link.',
+          protect: false,
+          successDescription: 'The purpose of the link and the email address it is for.',
+          errorResponses: { ...bodyErrors, 404: 'The link is unknown, already used or expired.' },
+        },
+      })
+      .input(CheckInvitationInput)
+      .output(CheckedInvitation)
+      .mutation(({ input }) => checkInvitation(people, input.token)),
+
+    accept: procedure
+      .meta({
+        isPublic: true,
+        openapi: {
+          method: 'POST',
+          path: '/api/invitations/accept',
+          operationId: 'acceptInvitation',
+          tags,
+          summary: 'Accept an invitation or set a password with a link, and log in',
+          description: 'A link works once. The browser is then logged in to the account.',
+          protect: false,
+          successDescription: 'The login. Its cookie is set.',
+          errorResponses: {
+            ...bodyErrors,
+            403: 'The account is suspended, or the request does not come from a page of the service.',
+            404: 'The link is unknown, already used or expired.',
+            409: 'A user with that email address now exists.',
+          },
+        },
+      })
+      .input(AcceptInvitationInput)
+      .output(LoggedIn)
+      .mutation(({ ctx, input }) => acceptInvitation(people, { browser: ctx, input })),
+  })

@@ -3,7 +3,7 @@ import { isoTime, isoTimeOrNull } from '../../kernel/clock.ts'
 import { badField, ErrandError } from '../../kernel/errors.ts'
 import { formatUsd, parseUsd } from '../../kernel/money.ts'
 import type { InvitationRecord, Page } from '../../store/records.ts'
-import type { Caller } from '../caller.ts'
+import type { Caller } from '../../procedures/caller.ts'
 import type {
   AcceptInvitationInput,
   CheckedInvitation,

@@ -1,6 +1,7 @@
-import { assertAgents } from '../../agents/config/catalogue.ts'
-import type { CallerContext } from '../../rpc/context.ts'
-import { procedure, router, withScope, withWrite } from '../../rpc/trpc.ts'
+import type { LoginAccess } from '../logins/log-in.ts'
+import { assertAgents, type Catalogue } from '../../agents/config/catalogue.ts'
+import type { CallerContext } from '../../procedures/context.ts'
+import { procedure, router, withScope, withWrite } from '../../procedures/procedure.ts'
 import {
   CreatedKey,
   CreateKeyInput,
@@ -15,156 +16,151 @@ import { createKey, listKeys, revokeKey, rotateKey, updateKey } from './manage-k
 
 const tags = ['API keys']
 
-/** Logs what happens to keys, but never the keys themselves. */
-function note({ about, caller, services }: CallerContext, { keyId, message }: { keyId: string; message: string }) {
-  const { requestId } = about
-  services.people.log.info({ requestId, userId: caller.userId, keyId }, message)
+export const keysRouter = ({ catalogue, people }: { catalogue: Catalogue; people: LoginAccess }) => {
+  /** Logs what happens to keys, but never the keys themselves. */
+  const note = ({ about, caller }: CallerContext, { keyId, message }: { keyId: string; message: string }) =>
+    people.log.info({ requestId: about.requestId, userId: caller.userId, keyId }, message)
+  const assertOwnAgents = ({ caller }: CallerContext, agentIds: readonly string[] | null | undefined) =>
+    assertAgents(catalogue, { agentIds, path: 'agents', email: caller.email })
+  return router({
+    create: procedure
+      .meta({
+        openapi: {
+          method: 'POST',
+          path: '/api/keys',
+          operationId: 'createKey',
+          tags,
+          summary: 'Create an API key',
+          description: 'The response contains the key itself, which is never shown again.',
+          protect: true,
+          successDescription: 'The new key.',
+          errorResponses: {
+            400: 'The body is invalid.',
+            403: 'Permission is missing.',
+            409: 'The account has too many keys.',
+            413: 'The body is too large.',
+            415: 'The body is not JSON.',
+          },
+        },
+      })
+      .input(CreateKeyInput)
+      .output(CreatedKey)
+      .mutation(
+        withWrite('manage', async ({ ctx, input }) => {
+          assertOwnAgents(ctx, input.agents)
+          const created = await createKey(people, { caller: ctx.caller, input })
+          note(ctx, { keyId: created.id, message: 'an API key was created' })
+          return created
+        }),
+      ),
+
+    list: procedure
+      .meta({
+        openapi: {
+          method: 'GET',
+          path: '/api/keys',
+          operationId: 'listKeys',
+          tags,
+          summary: "List the caller's API keys, newest first",
+          description:
+            'Each includes the last four characters of the key. The key itself is shown only when it is created.',
+          protect: true,
+          successDescription: 'One page of keys and the total.',
+          errorResponses: { 400: 'A parameter is invalid.' },
+        },
+      })
+      .input(ListKeysInput)
+      .output(ListKeysOutput)
+      .query(withScope('manage', ({ ctx, input }) => listKeys(people, { userId: ctx.caller.userId, ...input }))),
+
+    update: procedure
+      .meta({
+        openapi: {
+          method: 'PATCH',
+          path: '/api/keys/{keyId}',
+          operationId: 'updateKey',
+          tags,
+          summary: 'Change the limits of an API key',
+          description:
+            'Omitted fields stay unchanged; null removes a limit. Applies from the next execution, also to keys linked to this one by rotation. Chats in progress continue within the new limit.',
+          protect: true,
+          successDescription: 'The updated key.',
+          errorResponses: {
+            400: 'The body is invalid.',
+            403: 'Permission is missing.',
+            404: 'The key was not found.',
+            409: 'The key is revoked or expired, or has no limit that could reset.',
+            413: 'The body is too large.',
+            415: 'The body is not JSON.',
+          },
+        },
+      })
+      .input(UpdateKeyInput)
+      .output(Key)
+      .mutation(
+        withWrite('manage', async ({ ctx, input }) => {
+          assertOwnAgents(ctx, input.agents)
+          const updated = await updateKey(people, { caller: ctx.caller, input })
+          note(ctx, { keyId: updated.id, message: 'the limits of an API key were changed' })
+          return updated
+        }),
+      ),
+
+    revoke: procedure
+      .meta({
+        openapi: {
+          method: 'DELETE',
+          path: '/api/keys/{keyId}',
+          operationId: 'revokeKey',
+          tags,
+          summary: 'Revoke an API key',
+          description: 'Takes effect with the next request. Idempotent.',
+          protect: true,
+          successDescription: 'The revoked key.',
+          errorResponses: { 400: 'A parameter is invalid.', 404: 'The key was not found.' },
+        },
+      })
+      .input(RevokeKeyInput)
+      .output(Key)
+      .mutation(
+        withScope('manage', async ({ ctx, input }) => {
+          const revoked = await revokeKey(people, { userId: ctx.caller.userId, ...input })
+          note(ctx, { keyId: revoked.id, message: 'an API key was revoked' })
+          return revoked
+        }),
+      ),
+
+    rotate: procedure
+      .meta({
+        isBodyOptional: true,
+        openapi: {
+          method: 'POST',
+          path: '/api/keys/{keyId}/rotate',
+          operationId: 'rotateKey',
+          tags,
+          summary: 'Replace an API key',
+          description:
+            'Creates a key with the same name, scopes and limits. The old key stays valid for `overlapSeconds`; both count toward the same limits.',
+          protect: true,
+          successDescription: 'The new key.',
+          errorResponses: {
+            400: 'The body is invalid.',
+            403: 'Permission is missing.',
+            404: 'The key was not found.',
+            409: 'The key is revoked or expired.',
+            413: 'The body is too large.',
+            415: 'The body is not JSON.',
+          },
+        },
+      })
+      .input(RotateKeyInput)
+      .output(CreatedKey)
+      .mutation(
+        withWrite('manage', async ({ ctx, input }) => {
+          const created = await rotateKey(people, { caller: ctx.caller, input })
+          note(ctx, { keyId: created.id, message: 'an API key was rotated' })
+          return created
+        }),
+      ),
+  })
 }
-
-function assertOwnAgents({ caller, services }: CallerContext, agentIds: readonly string[] | null | undefined): void {
-  assertAgents(services.catalogue, { agentIds, path: 'agents', email: caller.email })
-}
-
-export const keysRouter = router({
-  create: procedure
-    .meta({
-      openapi: {
-        method: 'POST',
-        path: '/api/keys',
-        operationId: 'createKey',
-        tags,
-        summary: 'Create an API key',
-        description: 'The response contains the key itself, which is never shown again.',
-        protect: true,
-        successDescription: 'The new key.',
-        errorResponses: {
-          400: 'The body is invalid.',
-          403: 'Permission is missing.',
-          409: 'The account has too many keys.',
-          413: 'The body is too large.',
-          415: 'The body is not JSON.',
-        },
-      },
-    })
-    .input(CreateKeyInput)
-    .output(CreatedKey)
-    .mutation(
-      withWrite('manage', async ({ ctx, input }) => {
-        assertOwnAgents(ctx, input.agents)
-        const created = await createKey(ctx.services.people, { caller: ctx.caller, input })
-        note(ctx, { keyId: created.id, message: 'an API key was created' })
-        return created
-      }),
-    ),
-
-  list: procedure
-    .meta({
-      openapi: {
-        method: 'GET',
-        path: '/api/keys',
-        operationId: 'listKeys',
-        tags,
-        summary: "List the caller's API keys, newest first",
-        description:
-          'Each includes the last four characters of the key. The key itself is shown only when it is created.',
-        protect: true,
-        successDescription: 'One page of keys and the total.',
-        errorResponses: { 400: 'A parameter is invalid.' },
-      },
-    })
-    .input(ListKeysInput)
-    .output(ListKeysOutput)
-    .query(
-      withScope('manage', ({ ctx, input }) => listKeys(ctx.services.people, { userId: ctx.caller.userId, ...input })),
-    ),
-
-  update: procedure
-    .meta({
-      openapi: {
-        method: 'PATCH',
-        path: '/api/keys/{keyId}',
-        operationId: 'updateKey',
-        tags,
-        summary: 'Change the limits of an API key',
-        description:
-          'Omitted fields stay unchanged; null removes a limit. Applies from the next execution, also to keys linked to this one by rotation. Chats in progress continue within the new limit.',
-        protect: true,
-        successDescription: 'The updated key.',
-        errorResponses: {
-          400: 'The body is invalid.',
-          403: 'Permission is missing.',
-          404: 'The key was not found.',
-          409: 'The key is revoked or expired, or has no limit that could reset.',
-          413: 'The body is too large.',
-          415: 'The body is not JSON.',
-        },
-      },
-    })
-    .input(UpdateKeyInput)
-    .output(Key)
-    .mutation(
-      withWrite('manage', async ({ ctx, input }) => {
-        assertOwnAgents(ctx, input.agents)
-        const updated = await updateKey(ctx.services.people, { caller: ctx.caller, input })
-        note(ctx, { keyId: updated.id, message: 'the limits of an API key were changed' })
-        return updated
-      }),
-    ),
-
-  revoke: procedure
-    .meta({
-      openapi: {
-        method: 'DELETE',
-        path: '/api/keys/{keyId}',
-        operationId: 'revokeKey',
-        tags,
-        summary: 'Revoke an API key',
-        description: 'Takes effect with the next request. Idempotent.',
-        protect: true,
-        successDescription: 'The revoked key.',
-        errorResponses: { 400: 'A parameter is invalid.', 404: 'The key was not found.' },
-      },
-    })
-    .input(RevokeKeyInput)
-    .output(Key)
-    .mutation(
-      withScope('manage', async ({ ctx, input }) => {
-        const revoked = await revokeKey(ctx.services.people, { userId: ctx.caller.userId, ...input })
-        note(ctx, { keyId: revoked.id, message: 'an API key was revoked' })
-        return revoked
-      }),
-    ),
-
-  rotate: procedure
-    .meta({
-      isBodyOptional: true,
-      openapi: {
-        method: 'POST',
-        path: '/api/keys/{keyId}/rotate',
-        operationId: 'rotateKey',
-        tags,
-        summary: 'Replace an API key',
-        description:
-          'Creates a key with the same name, scopes and limits. The old key stays valid for `overlapSeconds`; both count toward the same limits.',
-        protect: true,
-        successDescription: 'The new key.',
-        errorResponses: {
-          400: 'The body is invalid.',
-          403: 'Permission is missing.',
-          404: 'The key was not found.',
-          409: 'The key is revoked or expired.',
-          413: 'The body is too large.',
-          415: 'The body is not JSON.',
-        },
-      },
-    })
-    .input(RotateKeyInput)
-    .output(CreatedKey)
-    .mutation(
-      withWrite('manage', async ({ ctx, input }) => {
-        const created = await rotateKey(ctx.services.people, { caller: ctx.caller, input })
-        note(ctx, { keyId: created.id, message: 'an API key was rotated' })
-        return created
-      }),
-    ),
-})

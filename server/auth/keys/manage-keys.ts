@@ -7,7 +7,7 @@ import type { KeyRecord, Scope } from '../../store/records.ts'
 import type { Store } from '../../store/store.ts'
 import type { UpdateKey } from '../../store/limits/limit-inputs.ts'
 import { hashToken, newToken } from './api-token.ts'
-import type { Caller } from '../caller.ts'
+import type { Caller } from '../../procedures/caller.ts'
 import type {
   CreatedKey,
   CreateKeyInput,

@@ -1,6 +1,6 @@
 import type { z } from 'zod'
 import { badField, ErrandError } from '../../kernel/errors.ts'
-import type { Caller } from '../caller.ts'
+import type { Caller } from '../../procedures/caller.ts'
 import { admitAttempt, type Browser, type LoginAccess } from './log-in.ts'
 import type { ChangePasswordInput } from './login-schema.ts'
 import { assertNotObvious, hashPassword, isPassword, withHashRoom } from './passwords.ts'

@@ -1,72 +1,72 @@
+import type { LoginAccess } from './log-in.ts'
 import { z } from 'zod'
 import { ErrandError } from '../../kernel/errors.ts'
 import { Confirmation } from '../../kernel/wire-types.ts'
-import { procedure, router, withScope } from '../../rpc/trpc.ts'
+import { procedure, router, withScope } from '../../procedures/procedure.ts'
 import { listLogins, logOutEverywhere } from './manage-logins.ts'
 import { EndLoginInput, ListLoginsInput, ListLoginsOutput } from './login-schema.ts'
 
 const tags = ['Browser login']
 
-export const loginsRouter = router({
-  list: procedure
-    .meta({
-      openapi: {
-        method: 'GET',
-        path: '/api/logins',
-        operationId: 'listLogins',
-        tags,
-        summary: "List the browser logins of the caller's account, newest first",
-        description: 'Only active logins are listed.',
-        protect: true,
-        successDescription: 'One page of active logins, and the total.',
-        errorResponses: { 400: 'A parameter is invalid.' },
-      },
-    })
-    .input(ListLoginsInput)
-    .output(ListLoginsOutput)
-    .query(withScope('manage', ({ ctx, input }) => listLogins(ctx.services.people, { caller: ctx.caller, ...input }))),
+export const loginsRouter = (people: LoginAccess) =>
+  router({
+    list: procedure
+      .meta({
+        openapi: {
+          method: 'GET',
+          path: '/api/logins',
+          operationId: 'listLogins',
+          tags,
+          summary: "List the browser logins of the caller's account, newest first",
+          description: 'Only active logins are listed.',
+          protect: true,
+          successDescription: 'One page of active logins, and the total.',
+          errorResponses: { 400: 'A parameter is invalid.' },
+        },
+      })
+      .input(ListLoginsInput)
+      .output(ListLoginsOutput)
+      .query(withScope('manage', ({ ctx, input }) => listLogins(people, { caller: ctx.caller, ...input }))),
 
-  end: procedure
-    .meta({
-      openapi: {
-        method: 'DELETE',
-        path: '/api/logins/{loginId}',
-        operationId: 'endLogin',
-        tags,
-        summary: 'End a browser login',
-        description: 'Takes effect with the next request of that browser.',
-        protect: true,
-        successDescription: 'The login was ended.',
-        errorResponses: { 400: 'A parameter is invalid.', 404: 'The login was not found.' },
-      },
-    })
-    .input(EndLoginInput)
-    .output(Confirmation)
-    .mutation(
-      withScope('manage', async ({ ctx, input }) => {
-        const ended = await ctx.services.people.store.endLogin({ userId: ctx.caller.userId, loginId: input.loginId })
-        if (!ended) throw new ErrandError('NOT_FOUND', 'Login not found')
-        return { message: 'The login was ended.' }
-      }),
-    ),
+    end: procedure
+      .meta({
+        openapi: {
+          method: 'DELETE',
+          path: '/api/logins/{loginId}',
+          operationId: 'endLogin',
+          tags,
+          summary: 'End a browser login',
+          description: 'Takes effect with the next request of that browser.',
+          protect: true,
+          successDescription: 'The login was ended.',
+          errorResponses: { 400: 'A parameter is invalid.', 404: 'The login was not found.' },
+        },
+      })
+      .input(EndLoginInput)
+      .output(Confirmation)
+      .mutation(
+        withScope('manage', async ({ ctx, input }) => {
+          const ended = await people.store.endLogin({ userId: ctx.caller.userId, loginId: input.loginId })
+          if (!ended) throw new ErrandError('NOT_FOUND', 'Login not found')
+          return { message: 'The login was ended.' }
+        }),
+      ),
 
-  endAll: procedure
-    .meta({
-      openapi: {
-        method: 'DELETE',
-        path: '/api/logins',
-        operationId: 'endLogins',
-        tags,
-        summary: "End all browser logins of the caller's account",
-        description: 'This includes the login that makes the request. API keys stay valid.',
-        protect: true,
-        successDescription: 'All logins were ended.',
-        errorResponses: {},
-      },
-    })
-    .input(z.object({}).optional())
-    .output(Confirmation)
-    .mutation(
-      withScope('manage', ({ ctx }) => logOutEverywhere(ctx.services.people, { browser: ctx, caller: ctx.caller })),
-    ),
-})
+    endAll: procedure
+      .meta({
+        openapi: {
+          method: 'DELETE',
+          path: '/api/logins',
+          operationId: 'endLogins',
+          tags,
+          summary: "End all browser logins of the caller's account",
+          description: 'This includes the login that makes the request. API keys stay valid.',
+          protect: true,
+          successDescription: 'All logins were ended.',
+          errorResponses: {},
+        },
+      })
+      .input(z.object({}).optional())
+      .output(Confirmation)
+      .mutation(withScope('manage', ({ ctx }) => logOutEverywhere(people, { browser: ctx, caller: ctx.caller }))),
+  })

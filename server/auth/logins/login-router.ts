@@ -1,6 +1,7 @@
+import type { LoginAccess } from './log-in.ts'
 import { z } from 'zod'
 import { Confirmation } from '../../kernel/wire-types.ts'
-import { procedure, router, withScope } from '../../rpc/trpc.ts'
+import { procedure, router, withScope } from '../../procedures/procedure.ts'
 import { logIn } from './log-in.ts'
 import { LoggedIn, LoginInput, LoginOptions } from './login-schema.ts'
 import { logOut } from './manage-logins.ts'
@@ -9,75 +10,76 @@ const tags = ['Browser login']
 const cookieNote =
   'The response sets the login cookie. A browser login works only from pages of the service itself, which the `Origin` and `Sec-Fetch-Site` headers must show.'
 
-export const loginRouter = router({
-  options: procedure
-    .meta({
-      isPublic: true,
-      openapi: {
-        method: 'GET',
-        path: '/api/login',
-        operationId: 'getLoginOptions',
-        tags,
-        summary: 'List the single sign-on providers',
-        description: 'Used by the login page.',
-        protect: false,
-        successDescription: 'The providers of single sign-on.',
-        errorResponses: { 400: 'The request is malformed.' },
-      },
-    })
-    .input(z.object({}).optional())
-    .output(LoginOptions)
-    .query(({ ctx }) => ({
-      providers: ctx.services.people.logins.providers.map(({ id, name }) => ({ id, name, url: `/login/oidc/${id}` })),
-    })),
-
-  create: procedure
-    .meta({
-      isPublic: true,
-      openapi: {
-        method: 'POST',
-        path: '/api/login',
-        operationId: 'logIn',
-        tags,
-        summary: 'Log in with email address and password',
-        description: cookieNote,
-        protect: false,
-        successDescription: 'The login. Its cookie is set.',
-        errorResponses: {
-          400: 'The body is invalid.',
-          401: 'The email address or password is wrong.',
-          403: 'The account is suspended, or the request does not come from a page of the service.',
-          413: 'The body is too large.',
-          415: 'The body is not JSON.',
-          429: 'Too many login attempts.',
+export const loginRouter = (people: LoginAccess) =>
+  router({
+    options: procedure
+      .meta({
+        isPublic: true,
+        openapi: {
+          method: 'GET',
+          path: '/api/login',
+          operationId: 'getLoginOptions',
+          tags,
+          summary: 'List the single sign-on providers',
+          description: 'Used by the login page.',
+          protect: false,
+          successDescription: 'The providers of single sign-on.',
+          errorResponses: { 400: 'The request is malformed.' },
         },
-      },
-    })
-    .input(LoginInput)
-    .output(LoggedIn)
-    .mutation(({ ctx, input }) => logIn(ctx.services.people, { browser: ctx, input })),
+      })
+      .input(z.object({}).optional())
+      .output(LoginOptions)
+      .query(() => ({
+        providers: people.logins.providers.map(({ id, name }) => ({ id, name, url: `/login/oidc/${id}` })),
+      })),
 
-  end: procedure
-    .meta({
-      isBodyOptional: true,
-      openapi: {
-        method: 'POST',
-        path: '/api/logout',
-        operationId: 'logOut',
-        tags,
-        summary: 'Log out',
-        description: 'Ends the login whose cookie the request carries.',
-        protect: true,
-        successDescription: 'The login was ended and its cookie removed.',
-        errorResponses: {
-          400: 'The body is invalid.',
-          403: 'The caller has no browser login.',
-          413: 'The body is too large.',
-          415: 'The body is not JSON.',
+    create: procedure
+      .meta({
+        isPublic: true,
+        openapi: {
+          method: 'POST',
+          path: '/api/login',
+          operationId: 'logIn',
+          tags,
+          summary: 'Log in with email address and password',
+          description: cookieNote,
+          protect: false,
+          successDescription: 'The login. Its cookie is set.',
+          errorResponses: {
+            400: 'The body is invalid.',
+            401: 'The email address or password is wrong.',
+            403: 'The account is suspended, or the request does not come from a page of the service.',
+            413: 'The body is too large.',
+            415: 'The body is not JSON.',
+            429: 'Too many login attempts.',
+          },
         },
-      },
-    })
-    .input(z.object({}).optional())
-    .output(Confirmation)
-    .mutation(withScope('read', ({ ctx }) => logOut(ctx.services.people, { browser: ctx, caller: ctx.caller }))),
-})
+      })
+      .input(LoginInput)
+      .output(LoggedIn)
+      .mutation(({ ctx, input }) => logIn(people, { browser: ctx, input })),
+
+    end: procedure
+      .meta({
+        isBodyOptional: true,
+        openapi: {
+          method: 'POST',
+          path: '/api/logout',
+          operationId: 'logOut',
+          tags,
+          summary: 'Log out',
+          description: 'Ends the login whose cookie the request carries.',
+          protect: true,
+          successDescription: 'The login was ended and its cookie removed.',
+          errorResponses: {
+            400: 'The body is invalid.',
+            403: 'The caller has no browser login.',
+            413: 'The body is too large.',
+            415: 'The body is not JSON.',
+          },
+        },
+      })
+      .input(z.object({}).optional())
+      .output(Confirmation)
+      .mutation(withScope('read', ({ ctx }) => logOut(people, { browser: ctx, caller: ctx.caller }))),
+  })

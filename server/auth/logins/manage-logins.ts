@@ -2,7 +2,7 @@ import type { z } from 'zod'
 import { isoTime } from '../../kernel/clock.ts'
 import { ErrandError } from '../../kernel/errors.ts'
 import type { Page } from '../../store/records.ts'
-import type { Caller } from '../caller.ts'
+import type { Caller } from '../../procedures/caller.ts'
 import type { Browser, LoginAccess } from './log-in.ts'
 import type { ListLoginsOutput } from './login-schema.ts'
 

@@ -1,5 +1,5 @@
 import type { IncomingMessage, ServerResponse } from 'node:http'
-import { SealedSecretsError, type SecretVault } from '../../connectors/secret-vault.ts'
+import { SealedSecretsError, type SecretVault } from '../../kernel/secret-vault.ts'
 import { ErrandError } from '../../kernel/errors.ts'
 import type { OpenIdentityResult } from '../../store/people.ts'
 import type { RequestTrace } from '../../tracing/request-trace.ts'

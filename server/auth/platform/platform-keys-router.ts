@@ -1,4 +1,5 @@
-import { procedure, router, withAdmin } from '../../rpc/trpc.ts'
+import type { LoginAccess } from '../logins/log-in.ts'
+import { procedure, router, withAdmin } from '../../procedures/procedure.ts'
 import { createPlatformKey, listPlatformKeys, revokePlatformKey } from './manage-platform-keys.ts'
 import {
   CreatedPlatformKey,
@@ -12,71 +13,69 @@ import {
 const tags = ['Platform keys']
 const adminOnly = { 403: 'The caller is not an admin with a browser login.' }
 
-export const platformKeysRouter = router({
-  create: procedure
-    .meta({
-      openapi: {
-        method: 'POST',
-        path: '/api/platform-keys',
-        operationId: 'createPlatformKey',
-        tags,
-        summary: 'Create a platform key (admins)',
-        description:
-          'For the server of a product built on the service. The key has no content of its own and cannot create platform keys. The response contains the key itself, which is never shown again.',
-        protect: true,
-        successDescription: 'The new key.',
-        errorResponses: {
-          400: 'The body is invalid.',
-          409: 'There are too many platform keys.',
-          413: 'The body is too large.',
-          415: 'The body is not JSON.',
-          ...adminOnly,
+export const platformKeysRouter = (people: LoginAccess) =>
+  router({
+    create: procedure
+      .meta({
+        openapi: {
+          method: 'POST',
+          path: '/api/platform-keys',
+          operationId: 'createPlatformKey',
+          tags,
+          summary: 'Create a platform key (admins)',
+          description:
+            'For the server of a product built on the service. The key has no content of its own and cannot create platform keys. The response contains the key itself, which is never shown again.',
+          protect: true,
+          successDescription: 'The new key.',
+          errorResponses: {
+            400: 'The body is invalid.',
+            409: 'There are too many platform keys.',
+            413: 'The body is too large.',
+            415: 'The body is not JSON.',
+            ...adminOnly,
+          },
         },
-      },
-    })
-    .input(CreatePlatformKeyInput)
-    .output(CreatedPlatformKey)
-    .mutation(
-      withAdmin(({ ctx, input }) => createPlatformKey(ctx.services.people, { adminId: ctx.caller.userId, input })),
-    ),
+      })
+      .input(CreatePlatformKeyInput)
+      .output(CreatedPlatformKey)
+      .mutation(withAdmin(({ ctx, input }) => createPlatformKey(people, { adminId: ctx.caller.userId, input }))),
 
-  list: procedure
-    .meta({
-      openapi: {
-        method: 'GET',
-        path: '/api/platform-keys',
-        operationId: 'listPlatformKeys',
-        tags,
-        summary: 'List platform keys, newest first (admins)',
-        description: 'Includes what each key can do and how much it has credited today.',
-        protect: true,
-        successDescription: 'One page of keys and the total.',
-        errorResponses: { 400: 'A parameter is invalid.', ...adminOnly },
-      },
-    })
-    .input(ListPlatformKeysInput)
-    .output(ListPlatformKeysOutput)
-    .query(withAdmin(({ ctx, input }) => listPlatformKeys(ctx.services.people, input))),
+    list: procedure
+      .meta({
+        openapi: {
+          method: 'GET',
+          path: '/api/platform-keys',
+          operationId: 'listPlatformKeys',
+          tags,
+          summary: 'List platform keys, newest first (admins)',
+          description: 'Includes what each key can do and how much it has credited today.',
+          protect: true,
+          successDescription: 'One page of keys and the total.',
+          errorResponses: { 400: 'A parameter is invalid.', ...adminOnly },
+        },
+      })
+      .input(ListPlatformKeysInput)
+      .output(ListPlatformKeysOutput)
+      .query(withAdmin(({ input }) => listPlatformKeys(people, input))),
 
-  revoke: procedure
-    .meta({
-      openapi: {
-        method: 'DELETE',
-        path: '/api/platform-keys/{keyId}',
-        operationId: 'revokePlatformKey',
-        tags,
-        summary: 'Revoke a platform key (admins)',
-        description: 'Takes effect with the next request and also ends client tokens created with the key. Idempotent.',
-        protect: true,
-        successDescription: 'The revoked key.',
-        errorResponses: { 400: 'A parameter is invalid.', 404: 'The key was not found.', ...adminOnly },
-      },
-    })
-    .input(PlatformKeyInput)
-    .output(PlatformKey)
-    .mutation(
-      withAdmin(({ ctx, input }) =>
-        revokePlatformKey(ctx.services.people, { adminId: ctx.caller.userId, keyId: input.keyId }),
+    revoke: procedure
+      .meta({
+        openapi: {
+          method: 'DELETE',
+          path: '/api/platform-keys/{keyId}',
+          operationId: 'revokePlatformKey',
+          tags,
+          summary: 'Revoke a platform key (admins)',
+          description:
+            'Takes effect with the next request and also ends client tokens created with the key. Idempotent.',
+          protect: true,
+          successDescription: 'The revoked key.',
+          errorResponses: { 400: 'A parameter is invalid.', 404: 'The key was not found.', ...adminOnly },
+        },
+      })
+      .input(PlatformKeyInput)
+      .output(PlatformKey)
+      .mutation(
+        withAdmin(({ ctx, input }) => revokePlatformKey(people, { adminId: ctx.caller.userId, keyId: input.keyId })),
       ),
-    ),
-})
+  })

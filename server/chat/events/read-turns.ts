@@ -1,4 +1,4 @@
-import { requireAgent, type Caller } from '../../auth/caller.ts'
+import { requireAgent, type Caller } from '../../procedures/caller.ts'
 import type { Clock } from '../../kernel/clock.ts'
 import { ErrandError } from '../../kernel/errors.ts'
 import { FairPlaces } from '../../kernel/fair-places.ts'

@@ -11,7 +11,7 @@ import {
   type MeasuredFile,
 } from '../../agents/files/file-tokens.ts'
 import { isAccepted, isTextType, mediaTypePattern } from '../../agents/files/media-types.ts'
-import type { Caller } from '../../auth/caller.ts'
+import type { Caller } from '../../procedures/caller.ts'
 import { badField, ErrandError } from '../../kernel/errors.ts'
 import type { Place } from '../../kernel/fair-places.ts'
 import type { PayloadStore } from '../../payloads/payload-store.ts'

@@ -3,7 +3,7 @@ import type { GrantRecord } from '../../store/connectors/grant-records.ts'
 import type { ConnectorOf } from '../../store/records.ts'
 import type { Store } from '../../store/store.ts'
 import { ConnectorError, type RenewToken, type TokenResult } from '../connector-spec.ts'
-import { grantOwner, SealedSecretsError, type SecretVault } from '../secret-vault.ts'
+import { grantOwner, SealedSecretsError, type SecretVault } from '../../kernel/secret-vault.ts'
 import { DeniedError, type OAuthClient, type Target, type Tokens } from './oauth-client.ts'
 
 type Parts = { clock: Clock; oauth: OAuthClient; store: Store; vault: SecretVault }

@@ -1,5 +1,4 @@
 import { MessageChannel, Worker, type MessagePort } from 'node:worker_threads'
-import type { RunOutcome } from '../../agents/run/run-outcome.ts'
 import { siblingModule } from '../../kernel/threads/sibling-module.ts'
 import type { ProcessLimits } from '../connector-bounds.ts'
 import {
@@ -10,7 +9,7 @@ import {
   type ToConnectors,
   type ToConnectorThread,
 } from './connector-protocol.ts'
-import type { ConnectorSpec, RenewToken } from '../connector-spec.ts'
+import type { ConnectorSpec, RenewToken, ProbeOutcome } from '../connector-spec.ts'
 
 type Options = {
   limits: ProcessLimits
@@ -51,15 +50,15 @@ export class ConnectorHost {
   }
 
   /** Never rejects; if the signal aborts, the outcome is its reason. */
-  probe(spec: ConnectorSpec, signal: AbortSignal): Promise<RunOutcome> {
+  probe(spec: ConnectorSpec, signal: AbortSignal): Promise<ProbeOutcome> {
     return new Promise((resolve) => {
       const port = this.connect()
-      const end = (outcome: RunOutcome) => {
+      const end = (outcome: ProbeOutcome) => {
         signal.removeEventListener('abort', onAbort)
         port.close()
         resolve(outcome)
       }
-      const onAbort = () => end(signal.reason as RunOutcome)
+      const onAbort = () => end(signal.reason as ProbeOutcome)
       signal.addEventListener('abort', onAbort, { once: true })
       port.on('message', (message: FromConnectors) => {
         if (message.type === 'probed') end(message.outcome)

@@ -1,8 +1,7 @@
 import type { MessagePort } from 'node:worker_threads'
-import type { ConnectorTool, ToolAnswer } from '../../agents/config/define-config.ts'
-import type { RunOutcome } from '../../agents/run/run-outcome.ts'
+import type { ConnectorTool, ToolAnswer } from '../tool-types.ts'
 import type { ProcessLimits } from '../connector-bounds.ts'
-import type { ConnectorSpec, RenewToken, TokenResult } from '../connector-spec.ts'
+import type { ConnectorSpec, RenewToken, TokenResult, ProbeOutcome } from '../connector-spec.ts'
 
 // Messages between the connector thread and an agent thread or the serving thread, over a dedicated port. When either
 // end of the port closes, its runs end.
@@ -25,7 +24,7 @@ export type FromConnectors =
   | { type: 'refused'; run: number; failure: Failure }
   | { type: 'answered'; run: number; call: number; answer: ToolAnswer }
   | { type: 'failed'; run: number; call: number; failure: Failure }
-  | { type: 'probed'; outcome: RunOutcome }
+  | { type: 'probed'; outcome: ProbeOutcome }
 
 /** Messages from the host to the thread, and back. */
 export type ToConnectorThread =

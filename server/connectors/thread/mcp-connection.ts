@@ -1,6 +1,6 @@
 import { AsyncLocalStorage } from 'node:async_hooks'
 import type { ListToolsResult, MCPClient, MCPClientConfig } from '@ai-sdk/mcp'
-import type { JsonSchema, ToolAnswer } from '../../agents/config/define-config.ts'
+import type { JsonSchema, ToolAnswer } from '../tool-types.ts'
 import type { ConnectorBounds } from '../connector-bounds.ts'
 import { ConnectorError, type ConnectorSpec, type RenewToken } from '../connector-spec.ts'
 import { withAccessToken } from './access-token.ts'

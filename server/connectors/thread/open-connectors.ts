@@ -1,4 +1,4 @@
-import type { ConnectorTool, ToolAnswer } from '../../agents/config/define-config.ts'
+import type { ConnectorTool, ToolAnswer } from '../tool-types.ts'
 import { must } from '../../kernel/assert.ts'
 import type { ConnectorSpec } from '../connector-spec.ts'
 import type { McpConnection, McpTool } from './mcp-connection.ts'

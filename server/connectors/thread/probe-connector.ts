@@ -1,5 +1,4 @@
-import type { RunOutcome } from '../../agents/run/run-outcome.ts'
-import { ConnectorError, ConnectorsUnavailableError, type ConnectorSpec } from '../connector-spec.ts'
+import { ConnectorError, ConnectorsUnavailableError, type ConnectorSpec, type ProbeOutcome } from '../connector-spec.ts'
 import type { ConnectorMeans } from '../process-places.ts'
 import type { McpTool } from './mcp-connection.ts'
 
@@ -12,7 +11,7 @@ export type ConnectorTools = { tools: McpTool[] }
 export async function probeConnector(
   spec: ConnectorSpec,
   options: ConnectorMeans & { signal: AbortSignal },
-): Promise<RunOutcome> {
+): Promise<ProbeOutcome> {
   try {
     const { openConnection, takeProcesses } = await import('../process-places.ts')
     await takeProcesses([[spec]], { ...options, waitMs })

@@ -1,5 +1,5 @@
 import type { MessagePort } from 'node:worker_threads'
-import type { ConnectorTool, ToolAnswer } from '../../agents/config/define-config.ts'
+import type { ConnectorTool, ToolAnswer } from '../tool-types.ts'
 import type { Failure, FromConnectors, ToConnectors } from './connector-protocol.ts'
 import { ConnectorError, ConnectorsUnavailableError, type ConnectorSpec } from '../connector-spec.ts'
 import { noSuchTool, type OpenConnectors, type RunConnectors } from './run-connectors.ts'

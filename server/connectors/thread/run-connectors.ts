@@ -1,4 +1,4 @@
-import type { Connectors, ToolAnswer } from '../../agents/config/define-config.ts'
+import type { Connectors, ToolAnswer } from '../tool-types.ts'
 import { ConnectorError, type ConnectorSpec } from '../connector-spec.ts'
 
 export type RunConnectors = Connectors & {

@@ -1,5 +1,5 @@
-import type { ToolAnswer } from '../../agents/config/define-config.ts'
-import { nesting } from '../../agents/run/run-outcome.ts'
+import type { ToolAnswer } from '../tool-types.ts'
+import { nesting } from '../../kernel/json-text.ts'
 import { filterOf } from '../secret-filter.ts'
 import { toolError } from './run-connectors.ts'
 

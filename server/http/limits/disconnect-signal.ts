@@ -1,5 +1,5 @@
 import type { ServerResponse } from 'node:http'
-import type { StreamReader } from '../../chat/chat-stream.ts'
+import type { StreamReader } from '../../procedures/context.ts'
 
 /** For a client that may have left while its request was read. */
 export function streamReader(response: ServerResponse, stallMs: number): StreamReader {

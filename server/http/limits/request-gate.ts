@@ -1,7 +1,7 @@
 import type { IncomingMessage } from 'node:http'
 import { ErrandError } from '../../kernel/errors.ts'
 import { ownTurn } from '../../kernel/own-turn.ts'
-import { batchCallsMax } from '../../rpc/batch.ts'
+import { batchCallsMax } from '../../procedures/batch.ts'
 import { hasBody } from '../respond.ts'
 
 type GateLimits = { maxWritesInFlight: number; maxReadsInFlight: number; maxLoopDelayMs: number }

@@ -1,13 +1,12 @@
 import type { IncomingMessage, ServerResponse } from 'node:http'
-import { ErrandError, errorBody, type ErrorCode } from '../../kernel/errors.ts'
+import { errorBody, type ErrorCode } from '../../kernel/errors.ts'
+import type { AnswerForm } from '../answer-forms.ts'
 import type { RequestEnds } from '../request-ends.ts'
 import { overloaded } from './request-gate.ts'
 import { RestedSockets } from './rested-sockets.ts'
 import { errorHeaders, respond, type HeaderList } from '../respond.ts'
 
 type TurnAwayParts = {
-  /** Error body for each form; the REST body for a form that is missing. */
-  errorJsons: ReadonlyMap<unknown, (error: ErrandError) => string>
   ends: RequestEnds
   onRefused: (code: ErrorCode) => void
 }
@@ -16,21 +15,23 @@ type TurnAwayParts = {
  * Answers 503 at the lowest cost, because time spent on rejections is lost for serving. At twice the bearable load,
  * rejections at half the cost of a request would leave no time for requests.
  */
-export function createTurnAway({ ends, errorJsons, onRefused }: TurnAwayParts) {
+export function createTurnAway({ ends, onRefused }: TurnAwayParts) {
   const error = overloaded()
   const restJson = JSON.stringify(errorBody(error))
-  const jsons = new Map([...errorJsons].map(([form, toJson]) => [form, toJson(error)]))
+  const texts = new Map<AnswerForm | undefined, string>()
   const own = errorHeaders(error)
   const rested = new RestedSockets()
   return (
     request: IncomingMessage,
     response: ServerResponse,
-    { form, headers }: { form: unknown; headers: HeaderList },
+    { form, headers }: { form: AnswerForm | undefined; headers: HeaderList },
   ): void => {
     const { socket } = request
     onRefused(error.code)
     ends.turnedAway()
-    respond(response, { status: error.status, text: jsons.get(form) ?? restJson, headers: [...headers, ...own] })
+    let text = texts.get(form)
+    if (text === undefined) texts.set(form, (text = form?.errorText?.(error) ?? restJson))
+    respond(response, { status: error.status, text, headers: [...headers, ...own] })
     // Before its end Node would resume the socket itself.
     request.once('close', () => rested.rest(socket))
   }

@@ -1,7 +1,8 @@
 import { assert, must } from '../../kernel/assert.ts'
 import { isoTime, type EpochMs } from '../../kernel/clock.ts'
 import { judgeTask, withOneMore, type TaskNotAccepted } from '../judge-admission.ts'
-import type { StoredJson, TaskFailure, TaskStatus } from '../records.ts'
+import type { TaskFailure, TaskStatus } from '../records.ts'
+import type { StoredJson } from '../../payloads/stored-json.ts'
 import { limitsOf, noPlans } from '../limits/account-limits.ts'
 import type { StoreLimits } from '../store.ts'
 import type {

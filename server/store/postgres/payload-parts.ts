@@ -12,7 +12,7 @@ import {
   type PayloadContent,
   type PayloadStore,
 } from '../../payloads/payload-store.ts'
-import type { PayloadDigest } from '../records.ts'
+import type { PayloadDigest } from '../../payloads/stored-json.ts'
 import { openPool } from './connection/database.ts'
 import type { PgPool, PgResult } from './connection/driver.ts'
 import { isLostConnection } from './connection/pg-errors.ts'

@@ -1,0 +1,196 @@
+import { z } from 'zod'
+import type { Catalogue } from '../agents/config/catalogue.ts'
+import { changePassword } from '../auth/logins/change-password.ts'
+import type { LoginAccess } from '../auth/logins/log-in.ts'
+import { ChangePasswordInput } from '../auth/logins/login-schema.ts'
+import { must } from '../kernel/assert.ts'
+import { futureTime, isoTime, isoTimeOrNull, type Clock } from '../kernel/clock.ts'
+import type { Caller } from '../procedures/caller.ts'
+import { formatUsd } from '../kernel/money.ts'
+import type { Store } from '../store/store.ts'
+import { Confirmation } from '../kernel/wire-types.ts'
+import type { PaymentParts } from '../payments/manage-topups.ts'
+import { paymentAccountOf, updatePaymentAccount } from '../payments/payment-account.ts'
+import { procedure, router, withScope, withWrite } from '../procedures/procedure.ts'
+import { Account, Usage, UsageInput } from './account-schema.ts'
+import { UpdateAccountInput } from '../payments/payment-account-schema.ts'
+import { toLimits } from '../billing/limit-schema.ts'
+import type { SpendDays } from './spend-days.ts'
+import { remainingOf, resetAt } from '../billing/rate-headers.ts'
+
+export type AccountParts = {
+  bodyBytesMax: number
+  catalogue: Catalogue
+  clock: Clock
+  payments: PaymentParts
+  people: LoginAccess
+  spendDays: SpendDays
+  store: Store
+}
+
+export const accountRouter = (parts: AccountParts) =>
+  router({
+    get: procedure
+      .meta({
+        openapi: {
+          method: 'GET',
+          path: '/api/account',
+          operationId: 'getAccount',
+          tags: ['Billing'],
+          summary: "Get the caller's account",
+          description:
+            'Includes the amount held for running chats, when a block of the account ends, and what remains of the rate limit.',
+          protect: true,
+          successDescription: 'The account with its balance.',
+          errorResponses: {},
+        },
+      })
+      .input(z.object({}).optional())
+      .output(Account)
+      .query(withScope('read', ({ ctx }) => readAccount(parts, ctx.caller))),
+
+    update: procedure
+      .meta({
+        openapi: {
+          method: 'PATCH',
+          path: '/api/account',
+          operationId: 'updateAccount',
+          tags: ['Billing'],
+          summary: 'Change the low balance notification and auto-recharge',
+          description:
+            'Omitted fields stay unchanged. After a change of the threshold, `balance.low` can be sent again. `autoRecharge` charges a saved payment method, so setting it requires a browser login; an API key with the scope `manage` can switch it off.',
+          protect: true,
+          successDescription: 'The updated account.',
+          errorResponses: {
+            400: 'The body is invalid.',
+            403: 'Permission is missing, or `autoRecharge` was set without a browser login.',
+            404: 'The service does not accept payments, so auto-recharge is not available.',
+            409: 'No payment method is saved.',
+            413: 'The body is too large.',
+            415: 'The body is not JSON.',
+          },
+        },
+      })
+      .input(UpdateAccountInput)
+      .output(Account)
+      .mutation(
+        withWrite('manage', async ({ ctx, input }) => {
+          await updatePaymentAccount(parts.payments, { caller: ctx.caller, input })
+          return await readAccount(parts, ctx.caller)
+        }),
+      ),
+
+    usage: procedure
+      .meta({
+        openapi: {
+          method: 'GET',
+          path: '/api/usage',
+          operationId: 'getUsage',
+          tags: ['Billing'],
+          summary: 'Get the daily spending of the account',
+          description: 'Oldest day first, including days without executions.',
+          protect: true,
+          successDescription: 'One entry per UTC day.',
+          errorResponses: { 400: 'A parameter is invalid.' },
+        },
+      })
+      .input(UsageInput)
+      .output(Usage)
+      .query(
+        withScope('read', async ({ ctx, input }) => {
+          const days = await parts.spendDays.read(ctx.caller.userId, { days: input.days, now: parts.clock.now() })
+          return {
+            days: days.map(({ charged, day, executions, failures, refunded }) => ({
+              date: isoTime(day * 86_400_000).slice(0, 10),
+              spentUsd: formatUsd(charged),
+              refundedUsd: formatUsd(refunded),
+              executions,
+              failures,
+            })),
+          }
+        }),
+      ),
+
+    changePassword: procedure
+      .meta({
+        openapi: {
+          method: 'POST',
+          path: '/api/account/password',
+          operationId: 'changePassword',
+          tags: ['Browser login'],
+          summary: 'Change the password of the account',
+          description:
+            'Requires a browser login, which stays valid. All other logins of the account end. API keys stay valid.',
+          protect: true,
+          successDescription: 'The password was changed.',
+          errorResponses: {
+            400: 'The body is invalid, or the current password is wrong.',
+            403: 'The caller has no browser login.',
+            409: 'The account has no password.',
+            413: 'The body is too large.',
+            415: 'The body is not JSON.',
+            429: 'Too many wrong passwords.',
+          },
+        },
+      })
+      .input(ChangePasswordInput)
+      .output(Confirmation)
+      .mutation(
+        withScope('manage', ({ ctx, input }) =>
+          changePassword(parts.people, { browser: ctx, caller: ctx.caller, input }),
+        ),
+      ),
+  })
+
+async function readAccount(parts: AccountParts, caller: Caller): Promise<Account> {
+  const { bodyBytesMax, catalogue, clock, payments, store } = parts
+  const account = must(await store.getUser(caller.userId), 'an authenticated user has an account')
+  const {
+    balance,
+    blockedUntil,
+    connectorsBlockedUntil,
+    createdAt,
+    email,
+    held,
+    isAdmin,
+    notifyBelow,
+    owed,
+    passwordHash,
+    userId,
+  } = account
+  const rate = await store.readRate(caller)
+  return {
+    userId,
+    email,
+    balanceUsd: formatUsd(balance),
+    heldUsd: formatUsd(held),
+    owedUsd: formatUsd(owed),
+    notifyBelowUsd: notifyBelow === null ? null : formatUsd(notifyBelow),
+    blockedUntil: futureTime(blockedUntil, clock),
+    connectorsBlockedUntil: futureTime(connectorsBlockedUntil, clock),
+    isAdmin,
+    hasPassword: passwordHash !== null,
+    createdAt: isoTime(createdAt),
+    rateLimit: {
+      limit: rate.limit,
+      remaining: remainingOf(rate),
+      resetAt: rate.oldestAt === null ? null : isoTime(resetAt(rate)),
+    },
+    payments: await paymentAccountOf(payments, userId),
+    limits: toLimits(must(await store.readLimits(userId), 'a user has limits'), catalogue.plans),
+    credential: await credentialLimits(store, caller),
+    maxBodyBytes: bodyBytesMax,
+  }
+}
+
+async function credentialLimits(store: Store, { agents, limits }: Caller): Promise<Account['credential']> {
+  if (!limits && !agents) return null
+  const [spend] = limits?.spend ? await store.spendStates([limits.spend]) : []
+  return {
+    limitUsd: spend ? formatUsd(spend.amount) : null,
+    usedUsd: spend ? formatUsd(spend.charged + spend.held) : null,
+    resetsAt: isoTimeOrNull(spend?.resetsAt ?? null),
+    executionsPerMinute: limits?.rate?.perMinute ?? null,
+    agents: agents && [...agents],
+  }
+}

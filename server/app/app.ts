@@ -1,0 +1,271 @@
+import type { Server } from 'node:http'
+import { Catalogue } from '../agents/config/catalogue.ts'
+import { measureTools } from '../agents/model/tool-tokens.ts'
+import type { ErrandConfig } from '../agents/config/define-config.ts'
+import { createSystem } from '../admin/system-state.ts'
+import { createAuthenticator } from '../auth/authenticate.ts'
+import { lastKeyUses, lastLoginUses, lastPlatformUses, type LastUses } from '../auth/last-uses.ts'
+import { createSignInCallback } from '../auth/logins/sign-in-callback.ts'
+import { createOidcLogin } from '../auth/logins/oidc-login.ts'
+import type { Limits, Role } from './config.ts'
+import { createAgentHost } from './create-agent-host.ts'
+import { createServices, type Services } from './create-services.ts'
+import { createWork } from './create-work.ts'
+import { ConnectorAccess } from '../connectors/connector-access.ts'
+import { SecretVault, type Secrets } from '../kernel/secret-vault.ts'
+import { createSignIns } from '../connectors/sign-in/connector-sign-in.ts'
+import { openConsoleFiles } from '../http/files/console-files.ts'
+import { BodyRoom } from '../http/limits/body-room.ts'
+import { connectionCount } from '../http/limits/connection-limits.ts'
+import { createListener } from '../http/listener.ts'
+import { closeServer, listen, urlOf } from '../http/listening.ts'
+import { servePayload } from '../http/files/payload-download.ts'
+import { createMetricsPage } from '../http/files/metrics-page.ts'
+import { releaseRequest } from '../http/limits/release-request.ts'
+import { RequestGate, requestTurn } from '../http/limits/request-gate.ts'
+import { createRequestEnds } from '../http/request-ends.ts'
+import { createRoutes } from '../edge/service-routes.ts'
+import type { Clock } from '../kernel/clock.ts'
+import type { ErrorCode } from '../kernel/errors.ts'
+import type { Logger } from '../kernel/logger.ts'
+import { createRootRouter } from '../edge/root-router.ts'
+import { ServiceMetrics } from '../metrics/service-metrics.ts'
+import type { PayloadBucket } from '../payloads/payload-bucket.ts'
+import { SignedLinks } from '../payloads/signed-links.ts'
+import { openPayloads } from './open-payloads.ts'
+import { openServiceStore } from './open-service-store.ts'
+import { AutoRecharge } from '../payments/auto-recharge.ts'
+import { openPayments } from '../payments/open-payments.ts'
+import type { PaymentSettings } from '../payments/payment-settings.ts'
+import { receiveEvent } from '../payments/receive-events.ts'
+import { Quotes } from '../billing/quotes.ts'
+import type { Plans } from '../store/limits/account-limits.ts'
+import type { Store, LedgerReport } from '../store/store.ts'
+import { ServiceTracing } from '../tracing/service-tracing.ts'
+import { startUpkeep } from './upkeep.ts'
+
+export type AppOptions = {
+  config: ErrandConfig
+  /** File that `config` came from, loaded by every agent thread; null runs agents inline. */
+  configFile: string | null
+  dataDir: string
+  /** PostgreSQL URL; without it the database is a file in the data directory. */
+  databaseUrl?: string | undefined
+  /** Bucket for payloads; without it they are stored beside the database. */
+  payloadBucket?: PayloadBucket | undefined
+  /** Role of a node of a shared database: take requests, run tasks, or both. */
+  role?: Role
+  host: string
+  port: number
+  /** URL at which clients reach the service; null for the listening address. */
+  baseUrl: string | null
+  /** Undefined if users cannot pay. */
+  payments?: PaymentSettings | undefined
+  /** Called again for an unknown secret, because a command may have replaced it. */
+  secrets: () => Secrets
+  /** Hosts that users' connectors may reach despite their private addresses. */
+  connectorPrivateHosts: readonly string[]
+  /** Hosts that webhooks may reach despite their private addresses. */
+  webhookPrivateHosts: readonly string[]
+  /** Token for readers of /metrics; null restricts them to this machine. */
+  metricsToken: string | null
+  /** Proxies whose X-Forwarded-For is trusted. */
+  trustedProxies: readonly string[]
+  /** Search path for the commands of the operator's MCP servers. */
+  commandPath: string
+  limits: Limits
+  log: Logger
+  /** Folder of the built console; defaults to the package's own. */
+  consoleFolder?: string
+  /** Called once when the store no longer knows what is on disk; the process must end. */
+  onFatal: (cause: unknown) => void
+  /** For tests; `notBefore` is the newest time in the store. */
+  createClock?: (notBefore: number) => Clock
+}
+
+export type App = {
+  store: Store
+  services: Services
+  /** URL on which the server listens, for example `http://127.0.0.1:3000`. */
+  url: string
+  /** Takes no new work, lets runs finish within the drain time, then closes everything. */
+  stop(): Promise<void>
+  /** Shortens a running `stop` by interrupting what still runs. */
+  hasten(): void
+}
+
+/** Constructs and starts the whole service. Throws if the data directory, the port or a setting is unusable. */
+export async function startApp(options: AppOptions): Promise<App> {
+  const { limits, log } = options
+  const closers: (() => unknown)[] = []
+  const close = async () => {
+    for (const closePart of closers.toReversed()) await closePart()
+  }
+  try {
+    const catalogue = new Catalogue(options.config)
+    const toolTokens = await measureTools(options.config)
+    const tracing = ServiceTracing.open()
+    closers.push(() => tracing?.flush())
+    const metrics = new ServiceMetrics(catalogue.agents.map(({ id }) => id))
+    const gate = new RequestGate(limits)
+    closers.push(() => gate.close())
+    const withPlans = { ...options, limits: { ...limits, plans: catalogue.plans } }
+    const { clock, store } = await openServiceStore(withPlans, (commit) => {
+      metrics.committed(commit)
+      tracing?.committed(commit)
+      gate.synced(commit.syncMs)
+    })
+    closers.push(() => store.close())
+    await warnOfPlans(store, { log, plans: catalogue.plans })
+    const payloads = await openPayloads(options, store, clock)
+    closers.push(() => payloads.close())
+    const vault = new SecretVault(options.secrets)
+    const { commandPath, connectorPrivateHosts: privateHosts } = options
+    const signIns = createSignIns({ clock, privateHosts, store, vault })
+    const { tokens } = signIns
+    const agents = createAgentHost(options, { catalogue, renewToken: (of) => tokens.renew(of) })
+    closers.push(() => agents.close())
+    const access = new ConnectorAccess({
+      commandPath,
+      privateHosts,
+      servers: catalogue.connectorServers,
+      store,
+      tokens,
+      vault,
+    })
+    const quotes = new Quotes({ clock, read: options.secrets })
+    const running = { access, agents, catalogue, clock, log, payloads, quotes, store, tracing, vault }
+    // Known once the server listens, and needed only by its requests.
+    let listensOn = ''
+    const baseUrl = () => options.baseUrl ?? listensOn
+    const { current: secret } = options.secrets()
+    const links = new SignedLinks({ secret, baseUrl, clock, lifeSeconds: limits.signedUrlSeconds })
+    const work = createWork({ ...running, links, meter: metrics, toolTokens }, options)
+    const { chats, dispatcher, ends, keeper, runner, stops } = work
+    const port = await openPayments(options.payments)
+    const system = createSystem({ agents, clock, runner })
+    closers.push(() => system.loopDelay.close())
+    const services = createServices(options, { ...running, baseUrl, links, port, signIns, system, work })
+    const recharge = new AutoRecharge(services.payments)
+    closers.push(() => recharge.stop())
+    const keyUses = lastKeyUses(store, log)
+    closers.push(() => keyUses.close())
+    const loginUses = lastLoginUses(store, log)
+    closers.push(() => loginUses.close())
+    const platformUses = lastPlatformUses(store, log)
+    closers.push(() => platformUses.close())
+    const server = createServer({ options, services, keyUses, loginUses, platformUses, gate, metrics })
+    closers.push(() => closeServer(server))
+    metrics.observe({ chats, connections: () => connectionCount(server), gate, runner, store, system })
+
+    if (!store.shared) {
+      await closeAbandonedTurns(store, log)
+      await store.requests.leaveAll()
+    }
+    await listen(server, options)
+    listensOn = urlOf(server)
+    await runner.start()
+    keeper?.start()
+    dispatcher.start()
+    closers.push(() => dispatcher.stop())
+    stops.start()
+    if (options.role !== 'worker') recharge.start()
+    closers.push(() => stops.close())
+    closers.push(() => keeper?.stop())
+    const onLedgerReport = (report: LedgerReport) => (system.ledger = { report, checkedAt: clock.now() })
+    const upkeep = startUpkeep({ store, payloads, log, onLedgerReport })
+    closers.push(() => upkeep.stop())
+    return {
+      store,
+      services,
+      url: listensOn,
+      hasten: () => {
+        runner.interrupt()
+        chats.interrupt()
+      },
+      stop: async () => {
+        const drained = Promise.all([runner.drain(), chats.drain()])
+        ends.close()
+        await drained
+        await close()
+      },
+    }
+  } catch (error) {
+    await close()
+    throw error
+  }
+}
+
+/** Users have plans by name, and the configuration may have changed since. */
+async function warnOfPlans(store: Store, { log, plans }: { log: Logger; plans: Plans }): Promise<void> {
+  const unknown = (await store.plansInUse()).filter((plan) => !plans.named.has(plan))
+  if (unknown.length === 0) return
+  log.warn({ plans: unknown }, 'users have plans that are not in the configuration: the default plan applies to them')
+}
+
+/** Closes chats that the previous process left open, without a charge. */
+async function closeAbandonedTurns(store: Store, log: Logger): Promise<void> {
+  let turns = 0
+  for (let closed = -1; closed !== 0; turns += closed) closed = await store.closeAbandonedTurns()
+  if (turns > 0) log.info({ turns }, 'interrupted chats were closed without a charge')
+}
+
+type ServerParts = {
+  options: AppOptions
+  services: Services
+  keyUses: LastUses
+  loginUses: LastUses
+  platformUses: LastUses
+  gate: RequestGate
+  metrics: ServiceMetrics
+}
+
+function createServer({ options, services, gate, metrics, ...uses }: ServerParts): Server {
+  const { limits, log } = options
+  const { catalogue, chats, clock, people, sessions, store, tasks, tracing, writeRate } = services
+  const router = createRootRouter(services)
+  const { clients, cookie, origins } = people.logins
+  const flows = new SecretVault(options.secrets, 'errand: single sign-on')
+  const authenticate = createAuthenticator({ store, clock, clients, cookie, origins, ...uses })
+  const whyNotReady = async () => {
+    if (!tasks.runner.isAccepting) return 'The service is stopping.'
+    return (await store.canWrite()) ? null : 'The database is not writable.'
+  }
+  const stallMs = limits.writeStallSeconds * 1000
+  const onRefused = (code: ErrorCode) => metrics.refused(code)
+  const routes = createRoutes({
+    console: openConsoleFiles(options.consoleFolder),
+    metrics: createMetricsPage({
+      contentType: metrics.contentType,
+      read: () => metrics.read(),
+      token: options.metricsToken,
+      baseUrl: options.baseUrl,
+    }),
+    oidc: createOidcLogin({ ...people, vault: flows }),
+    router,
+    mcp: { catalogue, log, onRefused, returnMs: limits.mcpReturnSeconds * 1000, router, stallMs, tasks },
+    openai: { catalogue, chats, clock, sessions, stallMs, store },
+    signInCallback: createSignInCallback({ authenticate, log, origins, signIns: services.connectors.signIns }),
+    payload: (routed) => servePayload(tasks, routed),
+    paymentEvent: ({ request }, body) => receiveEvent(services.payments, { request, body: body as string }),
+    onRefused,
+    log,
+    isWorker: options.role === 'worker',
+    stallMs,
+    whyNotReady,
+  })
+  return createListener({
+    routes,
+    shared: { clock, release: releaseRequest, store, turn: requestTurn, writeRate },
+    tracing,
+    hasBacklog: () => store.hasBacklog(),
+    authenticate,
+    bodies: new BodyRoom(limits.maxBodyBytes),
+    gate,
+    ends: createRequestEnds({ count: (request) => metrics.requestEnded(request), log, tracing }),
+    onRefused,
+    connectionsMax: limits.maxConnections,
+    stallMs,
+    log,
+  })
+}

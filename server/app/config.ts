@@ -1,0 +1,386 @@
+import { randomBytes } from 'node:crypto'
+import { chmodSync, closeSync, existsSync, fsyncSync, openSync, readFileSync, renameSync, writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { ConfigError } from '../agents/config/catalogue.ts'
+import type { Secrets } from '../kernel/secret-vault.ts'
+import { makeFolder } from '../kernel/make-folder.ts'
+import { UsageError } from '../kernel/usage-error.ts'
+import { codeOf } from '../kernel/thrown.ts'
+import { checkPayments, type PaymentSettings } from '../payments/payment-settings.ts'
+import { isNetwork } from '../outbound/network-list.ts'
+import type { PayloadBucket } from '../payloads/payload-bucket.ts'
+import type { LimitsConfig, LoginConfig } from '../agents/config/service-config.ts'
+import {
+  limits,
+  limitVariable,
+  logLevels,
+  roles,
+  secretCharsMin,
+  variables,
+  type Environment,
+  type Limit,
+  type LimitName,
+  type Variable,
+} from '../kernel/settings.ts'
+
+// The only reader of the environment.
+
+export type Limits = { [Name in LimitName]: number }
+
+/**
+ * Environment takes precedence over configuration file over default. Throws a ConfigError that names an invalid limit.
+ */
+export function resolveLimits(fromFile: LimitsConfig = {}, env: NodeJS.ProcessEnv = process.env): Limits {
+  for (const name of Object.keys(fromFile)) {
+    if (!Object.hasOwn(limits, name))
+      throw new ConfigError(`limits.${name}: is not a limit; docs/reference/settings.md lists them`)
+  }
+  const resolve = (name: LimitName): number => {
+    const { default: byDefault, ...limit }: Limit = limits[name]
+    const least = limit.zero === undefined ? 1 : 0
+    const variable = limitVariable(name)
+    const text = env[variable]
+    if (text !== undefined && text !== '') return wholeNumber(variable, Number(text), least)
+    const ofFile = fromFile[name]
+    return ofFile === undefined ? byDefault : wholeNumber(`limits.${name}`, ofFile, least)
+  }
+  const names = Object.keys(limits) as LimitName[]
+  return Object.fromEntries(names.map((name) => [name, resolve(name)])) as Limits
+}
+
+function wholeNumber(field: string, value: unknown, least: number): number {
+  if (typeof value === 'number' && Number.isSafeInteger(value) && value >= least) return value
+  throw new ConfigError(`${field}: must be a whole number of at least ${least}`)
+}
+
+export type Role = (typeof roles)[number]
+
+export type ServeSettings = {
+  dataDir: string
+  host: string
+  port: number
+  configFile: string
+  baseUrl: string | null
+  role: Role
+}
+export type ServeOptions = {
+  data?: string
+  host?: string
+  port?: string
+  config?: string
+  baseUrl?: string
+  role?: string
+  defaultConfig?: string
+}
+
+const loopback = /^(?:127(?:\.\d{1,3}){3}|::1|localhost)$/
+
+/** Command-line options take precedence over ERRAND_ variables over defaults. */
+export function resolveServe(options: ServeOptions, env: Environment = process.env): ServeSettings {
+  const host = options.host ?? env.ERRAND_HOST ?? variables.ERRAND_HOST.default
+  const portText = options.port ?? env.ERRAND_PORT ?? variables.ERRAND_PORT.default
+  const port = Number(portText)
+  if (!/^\d{1,5}$/.test(portText) || port > 65_535)
+    throw new UsageError(`--port or ERRAND_PORT: "${portText}" is not a valid port; use a number from 0 to 65535`)
+  const role = resolveRole(options.role ?? env.ERRAND_ROLE ?? variables.ERRAND_ROLE.default, env)
+  const given = options.baseUrl ?? env.ERRAND_BASE_URL
+  if (given === undefined && !loopback.test(host) && role !== 'worker') {
+    throw new UsageError(
+      '--base-url: is required if the host is not loopback, because links in responses start with it',
+    )
+  }
+  if (given !== undefined && !/^https?:\/\/[^/?#\s]+(?:\/[^?#\s]*)?$/.test(given)) {
+    throw new UsageError(`--base-url or ERRAND_BASE_URL: "${given}" must be an http or https URL without a query`)
+  }
+  return {
+    dataDir: resolveDataDir(options.data, env),
+    host,
+    port,
+    configFile: resolveConfigFile(options.config, {
+      ...env,
+      ERRAND_CONFIG: env.ERRAND_CONFIG ?? options.defaultConfig,
+    }),
+    baseUrl: given?.replace(/\/+$/, '') ?? null,
+    role,
+  }
+}
+
+function resolveRole(text: string, env: Environment): Role {
+  const role = roles.find((known) => known === text)
+  if (!role) throw new UsageError(`--role or ERRAND_ROLE: "${text}" must be one of ${roles.join(', ')}`)
+  if (role !== 'all' && resolveDatabaseUrl(env) === undefined) {
+    throw new UsageError(`--role ${role}: requires ERRAND_DATABASE_URL, because nodes share a PostgreSQL database`)
+  }
+  return role
+}
+
+export const environment = (): NodeJS.ProcessEnv => process.env
+
+export function resolveConfigFile(option: string | undefined, env: Environment = process.env): string {
+  return option ?? env.ERRAND_CONFIG ?? variables.ERRAND_CONFIG.default
+}
+
+export function resolveDataDir(option: string | undefined, env: Environment = process.env): string {
+  return option ?? env.ERRAND_DATA_DIR ?? variables.ERRAND_DATA_DIR.default
+}
+
+/** PostgreSQL URL; undefined if the database is a file in the data directory. */
+export function resolveDatabaseUrl(env: Environment = process.env): string | undefined {
+  const url = env.ERRAND_DATABASE_URL
+  return url === undefined || url === '' ? undefined : checkDatabaseUrl('ERRAND_DATABASE_URL', url)
+}
+
+/** Errors do not quote the URL, because it contains a password. */
+export function checkDatabaseUrl(field: string, url: string): string {
+  if (!/^postgres(?:ql)?:\/\//.test(url)) throw new UsageError(`${field}: must begin with postgres://`)
+  try {
+    // Parsed like the driver does: a socket URL has no host.
+    const { password, username } = new URL(url.replace('@/', '@localhost/'))
+    decodeURIComponent(`${username}:${password}`)
+  } catch {
+    throw new UsageError(
+      `${field}: must be a URL; in a password write / as %2F, ? as %3F, # as %23, @ as %40 and % as %25`,
+    )
+  }
+  return url
+}
+
+/** Undefined if users cannot pay. */
+export function resolvePayments(env: Environment = process.env): PaymentSettings | undefined {
+  return checkPayments({
+    secretKey: env.ERRAND_STRIPE_SECRET_KEY ?? '',
+    webhookSecret: env.ERRAND_STRIPE_WEBHOOK_SECRET ?? '',
+    apiUrl: env.ERRAND_STRIPE_API_URL ?? '',
+    returnOrigins: env.ERRAND_PAYMENT_RETURN_ORIGINS ?? '',
+  })
+}
+
+const bucketVariables = 'ERRAND_PAYLOADS_S3_'
+type BucketVariable<Name = keyof Environment> = Name extends `ERRAND_PAYLOADS_S3_${infer Rest}` ? Rest : never
+
+/** Undefined if payloads are stored beside the database. */
+export function resolvePayloadBucket(env: Environment = process.env): PayloadBucket | undefined {
+  const given = (name: BucketVariable) => env[`${bucketVariables}${name}`] || undefined
+  const bucket = given('BUCKET')
+  if (bucket === undefined) {
+    const other = Object.entries(env).find(([name, value]) => name.startsWith(bucketVariables) && value !== '')
+    if (other) throw new ConfigError(`${bucketVariables}BUCKET: is required with ${other[0]}`)
+    return undefined
+  }
+  const fail = (name: BucketVariable, what: string) => new ConfigError(`${bucketVariables}${name}: ${what}`)
+  if (!/^[A-Za-z0-9._-]{3,255}$/.test(bucket))
+    throw fail('BUCKET', `"${bucket}" must be 3 to 255 letters, digits, dots, dashes or underscores`)
+  const endpoint = given('ENDPOINT')
+  if (endpoint !== undefined && !/^https?:\/\/[^/?#\s@]+\/?$/.test(endpoint)) {
+    throw fail('ENDPOINT', 'must be http:// or https:// and a host, without a path')
+  }
+  const accessKeyId = given('ACCESS_KEY_ID')
+  const secretAccessKey = given('SECRET_ACCESS_KEY')
+  const keyWithout = (other: BucketVariable) => `is required with ${bucketVariables}${other}`
+  if (accessKeyId === undefined && secretAccessKey !== undefined) {
+    throw fail('ACCESS_KEY_ID', keyWithout('SECRET_ACCESS_KEY'))
+  }
+  if (accessKeyId !== undefined && secretAccessKey === undefined) {
+    throw fail('SECRET_ACCESS_KEY', keyWithout('ACCESS_KEY_ID'))
+  }
+  const prefix = (given('PREFIX') ?? '').replace(/\/$/, '')
+  if (prefix !== '' && !/^[\w!.*'()-]{1,100}(?:\/[\w!.*'()-]{1,100}){0,7}$/.test(prefix)) {
+    throw fail('PREFIX', "must be names of letters, digits and -_.!*'() with slashes between them")
+  }
+  const pathStyle = given('PATH_STYLE') ?? String(endpoint !== undefined)
+  if (pathStyle !== 'true' && pathStyle !== 'false') throw fail('PATH_STYLE', 'must be true or false')
+  const region = given('REGION')
+  return {
+    bucket,
+    ...(endpoint !== undefined && { endpoint: endpoint.replace(/\/$/, '') }),
+    ...(region !== undefined && { region }),
+    ...(accessKeyId !== undefined &&
+      secretAccessKey !== undefined && { credentials: { accessKeyId, secretAccessKey } }),
+    prefix: prefix === '' ? '' : `${prefix}/`,
+    hasPathStyle: pathStyle === 'true',
+  }
+}
+
+export function resolveLogLevel(env: Environment = process.env): string {
+  const level = env.ERRAND_LOG_LEVEL ?? variables.ERRAND_LOG_LEVEL.default
+  if (!logLevels.some((known) => known === level)) {
+    throw new ConfigError('ERRAND_LOG_LEVEL: must be debug, info, warn, error or silent')
+  }
+  return level
+}
+
+/** Environment that agents see: everything except the service's own secrets. */
+export function agentEnvironment(env: NodeJS.ProcessEnv = process.env): NodeJS.ProcessEnv {
+  const kept = { ...env }
+  for (const [name, { isSecret }] of Object.entries<Variable>(variables)) if (isSecret) delete kept[name]
+  return kept
+}
+
+/** Bearer token for readers of /metrics; null restricts them to this machine. */
+export function resolveMetricsToken(env: Environment = process.env): string | null {
+  const token = env.ERRAND_METRICS_TOKEN ?? ''
+  if (token === '') return null
+  if (token.length < secretCharsMin) {
+    throw new ConfigError(`ERRAND_METRICS_TOKEN: must have at least ${secretCharsMin} characters`)
+  }
+  return token
+}
+
+/** Addresses or networks of proxies whose X-Forwarded-For is trusted. */
+export function resolveTrustedProxies(env: Environment = process.env): string[] {
+  const entries = (env.ERRAND_TRUSTED_PROXIES ?? '').split(',').map((entry) => entry.trim())
+  const given = entries.filter((entry) => entry !== '')
+  for (const entry of given) {
+    if (isNetwork(entry)) continue
+    throw new ConfigError(`ERRAND_TRUSTED_PROXIES: "${entry}" must be an IP address or a network such as 10.0.0.0/8`)
+  }
+  return given
+}
+
+/** Providers of the configuration file, and one more from ERRAND_OIDC_ISSUER and its companions. */
+export function resolveLogin(fromFile: LoginConfig = {}, env: Environment = process.env): LoginConfig {
+  const { ERRAND_OIDC_ISSUER: issuer, ERRAND_OIDC_CLIENT_ID: clientId, ERRAND_OIDC_CLIENT_SECRET: clientSecret } = env
+  if (issuer === undefined || issuer === '') return fromFile
+  if (clientId === undefined || clientId === '')
+    throw new ConfigError('ERRAND_OIDC_CLIENT_ID: is required with ERRAND_OIDC_ISSUER')
+  if (!URL.canParse(issuer)) throw new ConfigError('ERRAND_OIDC_ISSUER: must be an https URL')
+  const {
+    ERRAND_OIDC_CREATE_ACCOUNTS: creates = variables.ERRAND_OIDC_CREATE_ACCOUNTS.default,
+    ERRAND_OIDC_EMAIL_DOMAINS: domains,
+  } = env
+  if (creates !== 'true' && creates !== 'false')
+    throw new ConfigError('ERRAND_OIDC_CREATE_ACCOUNTS: must be true or false')
+  const provider = {
+    id: 'sso',
+    name: env.ERRAND_OIDC_NAME ?? new URL(issuer).hostname,
+    issuer,
+    clientId,
+    ...(clientSecret !== undefined && clientSecret !== '' && { clientSecret }),
+    createAccounts: creates === 'true',
+    ...(domains !== undefined && domains !== '' && { emailDomains: domains.split(',').map((domain) => domain.trim()) }),
+  }
+  return { providers: [...(fromFile.providers ?? []), provider] }
+}
+
+/**
+ * ERRAND_SECRET, with ERRAND_SECRET_PREVIOUS during a rotation. Otherwise the secrets of a file in the data directory,
+ * readable by its owner only: one per line, the current one first. Nodes that share a database have no such file.
+ */
+export function resolveSecrets(dataDir: string, env: Environment = process.env): Secrets {
+  const { ERRAND_SECRET: given, ERRAND_SECRET_PREVIOUS: previous } = env
+  const isShared = resolveDatabaseUrl(env) !== undefined
+  if (isShared && (given === undefined || given === '')) {
+    throw new ConfigError('ERRAND_SECRET: is required with ERRAND_DATABASE_URL, and must be the same on every node')
+  }
+  if (given === undefined) return readSecretFile(dataDir)
+  for (const [name, secret] of Object.entries({ ERRAND_SECRET: given, ERRAND_SECRET_PREVIOUS: previous })) {
+    if (secret !== undefined && secret.length < secretCharsMin) {
+      throw new ConfigError(`${name}: must have at least ${secretCharsMin} characters`)
+    }
+  }
+  // The directory's secrets encrypted existing data before the variable was set. If nodes share a database, the file of
+  // a single node does not count.
+  const kept = !isShared && existsSync(secretFile(dataDir)) ? Object.values(readSecretFile(dataDir)).flat() : []
+  return { current: given, previous: [...(previous === undefined ? [] : [previous]), ...kept] }
+}
+
+/** Whether there is a secret; `resolveSecrets` creates a missing one. */
+export function hasSecret(dataDir: string, env: Environment = process.env): boolean {
+  return env.ERRAND_SECRET !== undefined || existsSync(secretFile(dataDir))
+}
+
+/**
+ * Secrets of an installation with its database in that directory, whatever ERRAND_DATABASE_URL names, and their file.
+ */
+export function resolveOwnSecrets(
+  dataDir: string,
+  env: Environment = process.env,
+): { secrets: Secrets; file: string | null } {
+  const secrets = resolveSecrets(dataDir, { ...env, ERRAND_DATABASE_URL: undefined })
+  return { secrets, file: env.ERRAND_SECRET === undefined ? secretFile(dataDir) : null }
+}
+
+/** Puts a new secret ahead of those in the data directory, unless ERRAND_SECRET gives it. */
+export function replaceSecret(dataDir: string, env: Environment = process.env): Secrets {
+  if (env.ERRAND_SECRET !== undefined || resolveDatabaseUrl(env) !== undefined) return resolveSecrets(dataDir, env)
+  const { current, previous } = readSecretFile(dataDir)
+  return writeSecretFile(dataDir, {
+    current: randomBytes(32).toString('base64url'),
+    previous: [current, ...previous],
+  })
+}
+
+/**
+ * Drops the secrets that are no longer in use. The previous one stays until the next rotation: a server may still be
+ * writing what it has just encrypted.
+ */
+export function dropOldSecrets(dataDir: string, env: Environment = process.env): void {
+  if (env.ERRAND_SECRET !== undefined) return
+  const { current, previous } = readSecretFile(dataDir)
+  if (previous.length > 1) writeSecretFile(dataDir, { current, previous: previous.slice(0, 1) })
+}
+
+function writeSecretFile(dataDir: string, secrets: Secrets): Secrets {
+  const file = secretFile(dataDir)
+  const draft = `${file}.${process.pid}.partial`
+  // Renamed into place as a whole, so that a crash leaves either the old or the new file.
+  writeFileSync(draft, [secrets.current, ...secrets.previous, ''].join('\n'), { mode: 0o600, flush: true })
+  renameSync(draft, file)
+  return secrets
+}
+
+function secretFile(dataDir: string): string {
+  return join(dataDir, 'secret')
+}
+
+function readSecretFile(dataDir: string): Secrets {
+  const file = secretFile(dataDir)
+  makeFolder(dataDir)
+  try {
+    writeFileSync(file, randomBytes(32).toString('base64url'), { flag: 'wx', mode: 0o600, flush: true })
+    // The file must be as durable as the database, which stores its check value.
+    syncFolder(dataDir)
+  } catch (error) {
+    if (codeOf(error) !== 'EEXIST') throw error
+  }
+  chmodSync(file, 0o600)
+  const [current = '', ...previous] = readFileSync(file, 'utf8')
+    .trim()
+    .split(/[\r\n]+/)
+  if ([current, ...previous].some((secret) => secret.length < secretCharsMin)) {
+    throw new ConfigError(
+      `${file}: is damaged: each line must have at least ${secretCharsMin} characters; restore it from a backup`,
+    )
+  }
+  return { current, previous }
+}
+
+function syncFolder(folder: string): void {
+  const handle = openSync(folder, 'r')
+  try {
+    fsyncSync(handle)
+  } finally {
+    closeSync(handle)
+  }
+}
+
+/**
+ * Whether `npx`, or the `start` script of a package, runs this in npm's shell. npm sends signals to that shell, which
+ * dies of them and leaves its child behind.
+ */
+export function isBelowNpm(env: NodeJS.ProcessEnv = process.env): boolean {
+  return ['npx', 'start'].includes(env['npm_lifecycle_event'] ?? '')
+}
+
+export function resolveCommandPath(env: NodeJS.ProcessEnv = process.env): string {
+  return env['PATH'] ?? ''
+}
+
+/**
+ * Merges `connectors.privateHosts` of the configuration with ERRAND_CONNECTOR_PRIVATE_HOSTS, which is separated by
+ * commas.
+ */
+export function resolvePrivateHosts(fromFile: readonly string[] = [], env: Environment = process.env): string[] {
+  const fromEnvironment = (env.ERRAND_CONNECTOR_PRIVATE_HOSTS ?? '').split(',')
+  return [...fromFile, ...fromEnvironment.map((host) => host.trim()).filter((host) => host !== '')]
+}

@@ -1,0 +1,62 @@
+import { join } from 'node:path'
+import type { Secrets } from '../kernel/secret-vault.ts'
+import type { Clock } from '../kernel/clock.ts'
+import { FilePayloadStore } from '../payloads/file-payload-store.ts'
+import type { PayloadBucket } from '../payloads/payload-bucket.ts'
+import type { PayloadStore } from '../payloads/payload-store.ts'
+import type { Store } from '../store/store.ts'
+
+export type PayloadSettings = {
+  dataDir: string
+  databaseUrl?: string | undefined
+  payloadBucket?: PayloadBucket | undefined
+  secrets: () => Secrets
+}
+
+const looksMax = 20
+
+/** Source of the payload ids that must exist. */
+type Names = Pick<Store, 'listPayloads'>
+
+/** Payloads are not where the settings say. The message is for the operator. */
+class PayloadPlaceError extends Error {
+  override readonly name = 'PayloadPlaceError'
+}
+
+/**
+ * Opens the payload store of the settings: the bucket if there is one, otherwise beside the database. Loads rarely used
+ * modules on demand. Throws if the bucket is unusable, or is not the one with the payloads.
+ */
+export async function openPayloads(settings: PayloadSettings, store: Names, clock: Clock): Promise<PayloadStore> {
+  const { databaseUrl, dataDir, payloadBucket, secrets } = settings
+  if (payloadBucket) {
+    const { probeBucket } = await import('../payloads/s3-probe.ts')
+    await probeBucket(payloadBucket, secrets())
+    const { S3PayloadStore } = await import('../payloads/s3-payload-store.ts')
+    return await withWhatIsNamed(new S3PayloadStore(payloadBucket, clock), {
+      store,
+      refusal: `are not in the bucket "${payloadBucket.bucket}" under the prefix "${payloadBucket.prefix}". Set ERRAND_PAYLOADS_S3_BUCKET and _PREFIX to where they are, or unset them if the payloads were never in a bucket.`,
+    })
+  }
+  if (databaseUrl === undefined) return new FilePayloadStore(join(dataDir, 'payloads'), clock)
+  const { PostgresPayloadStore } = await import('../store/postgres/payload-parts.ts')
+  return await withWhatIsNamed(new PostgresPayloadStore(databaseUrl, clock), {
+    store,
+    refusal: 'are not there. Set ERRAND_PAYLOADS_S3_BUCKET to the bucket with the payloads.',
+  })
+}
+
+type Place = { store: Names; refusal: string }
+
+/** A few payloads may have been lost. If none of many is there, this is not the previous store. */
+async function withWhatIsNamed(payloads: PayloadStore, { refusal, store }: Place): Promise<PayloadStore> {
+  try {
+    const named = await store.listPayloads({ afterId: '', limit: looksMax })
+    for (const { id } of named) if (await payloads.openStream(id)) return payloads
+    if (named.length > 0) throw new PayloadPlaceError(`The payloads that the database names ${refusal}`)
+    return payloads
+  } catch (error) {
+    await payloads.close()
+    throw error
+  }
+}

@@ -1,0 +1,70 @@
+import type { Logger } from '../kernel/logger.ts'
+import type { PayloadStore } from '../payloads/payload-store.ts'
+import type { Store, LedgerReport } from '../store/store.ts'
+
+const purgeMs = 60_000
+const expiredMs = 15_000
+const collectMs = 15 * 60_000
+const verifyMs = 24 * 3_600_000
+/** Lets the first requests after a start come before its check. */
+const firstVerifyMs = 2000
+const orphanAgeMs = 60 * 60_000
+
+type UpkeepParts = {
+  store: Store
+  payloads: PayloadStore
+  log: Logger
+  onLedgerReport: (report: LedgerReport) => void
+}
+
+/** Background work: checks the ledger soon after the start and daily, and removes what has expired. */
+export function startUpkeep({ store, payloads, log, onLedgerReport }: UpkeepParts): { stop: () => void } {
+  let isStopped = false
+  const run = (what: string, work: () => Promise<unknown>) => {
+    work().catch((error: unknown) => {
+      if (!isStopped) log.warn({ err: error }, `${what} failed; retrying`)
+    })
+  }
+  const purge = async () => {
+    while (await store.purgeExpired()) continue
+  }
+  const noteExpired = async () => {
+    while (await store.noteExpired()) continue
+  }
+  let wasLookedAt = true
+  const collect = async () => {
+    const isDue = wasLookedAt
+    wasLookedAt = false
+    // While the database is away, finished runs wait to name what they have written. After it is back they get until
+    // the next round, because this may collect what any node wrote.
+    await store.findPayload('')
+    if (isDue) await collectOrphans()
+    wasLookedAt = true
+  }
+  const collectOrphans = async () => {
+    const removed = await payloads.collectOrphans(
+      orphanAgeMs,
+      async (id) => (await store.findPayload(id)) !== undefined,
+    )
+    if (removed > 0) log.info({ payloads: removed }, 'unreferenced payloads were removed')
+  }
+  const verify = async () => {
+    const report = await store.verifyLedger()
+    onLedgerReport(report)
+    if (!report.ok) log.error({ differences: report.differences }, 'the ledger does not add up')
+  }
+  const timers = [
+    setTimeout(() => run('the check of the ledger', verify), firstVerifyMs),
+    setInterval(() => run('the search for expired sessions', noteExpired), expiredMs),
+    setInterval(() => run('the purge', purge), purgeMs),
+    setInterval(() => run('the collection of orphaned payloads', collect), collectMs),
+    setInterval(() => run('the check of the ledger', verify), verifyMs),
+  ]
+  for (const timer of timers) timer.unref()
+  return {
+    stop: () => {
+      isStopped = true
+      timers.forEach((timer) => clearInterval(timer))
+    },
+  }
+}

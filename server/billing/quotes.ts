@@ -1,0 +1,80 @@
+import { createHmac, hkdfSync, randomBytes, timingSafeEqual } from 'node:crypto'
+import type { Secrets } from '../kernel/secret-vault.ts'
+import { assert } from '../kernel/assert.ts'
+import type { Clock, EpochMs } from '../kernel/clock.ts'
+import { badField, ErrandError } from '../kernel/errors.ts'
+
+export const quoteLifeMs = 10 * 60_000
+
+const prefix = 'quote_'
+const nonceBytes = 16
+const purpose = 'errand: quotes'
+
+/** Subject of a quote. `hash` covers the kind of request, and the part of it that decides the price. */
+export type QuoteSubject = { userId: string; hash: string }
+/** `id` makes a quote usable only once. */
+export type OpenedQuote<Terms> = { id: string; terms: Terms }
+
+type Body<Terms> = { id: string; expiresAt: EpochMs; terms: Terms }
+
+/**
+ * Prices that stay valid for ten minutes. Quotes are not stored: the id carries the terms. Its form is
+ * `quote_{base64url of JSON}.{HMAC-SHA256, base64url}` under a key derived from the service's secret. User and request
+ * are only signed, so the quote of another user or request is as invalid as a forged one.
+ */
+export class Quotes {
+  readonly #read: () => Secrets
+  readonly #clock: Clock
+
+  constructor({ clock, read }: { clock: Clock; read: () => Secrets }) {
+    this.#read = read
+    this.#clock = clock
+  }
+
+  issue(subject: QuoteSubject, terms: unknown): { quoteId: string; expiresAt: EpochMs } {
+    const expiresAt = this.#clock.now() + quoteLifeMs
+    const id = randomBytes(nonceBytes).toString('base64url')
+    const body = Buffer.from(JSON.stringify({ id, expiresAt, terms })).toString('base64url')
+    const [key] = this.#keys()
+    return { quoteId: `${prefix}${body}.${sign(key!, subject, body)}`, expiresAt }
+  }
+
+  /** Throws 400 unless it is the user's quote for this request, and 409 if it has expired. */
+  open<Terms>(subject: QuoteSubject, quoteId: string): OpenedQuote<Terms> {
+    const [body = '', signature = ''] = quoteId.slice(prefix.length).split('.', 2)
+    const isOurs = quoteId === `${prefix}${body}.${signature}` && this.#isSigned(subject, body, signature)
+    if (!isOurs) throw badField('quoteId', 'Must be a quote created for this request. Request a new one')
+    const { expiresAt, id, terms } = JSON.parse(Buffer.from(body, 'base64url').toString('utf8')) as Body<Terms>
+    if (expiresAt <= this.#clock.now()) throw new ErrandError('CONFLICT', 'The quote has expired. Request a new one.')
+    return { id, terms }
+  }
+
+  #isSigned(subject: QuoteSubject, body: string, signature: string): boolean {
+    return this.#keys().some((key) => isSame(sign(key, subject, body), signature))
+  }
+
+  /** Reads the secrets each time, so a retired secret no longer validates prices. */
+  #keys(): Buffer[] {
+    const { current, previous } = this.#read()
+    return [current, ...previous].map(deriveKey)
+  }
+}
+
+export function quoteUsed(): ErrandError {
+  return new ErrandError('CONFLICT', 'The quote has already been used. Request a new one.')
+}
+
+function deriveKey(secret: string): Buffer {
+  assert(secret.length >= 16, 'a secret has at least 16 characters')
+  return Buffer.from(hkdfSync('sha256', secret, '', purpose, 32))
+}
+
+function sign(key: Buffer, { hash, userId }: QuoteSubject, body: string): string {
+  return createHmac('sha256', key).update(`${userId}\n${hash}\n${body}`).digest('base64url')
+}
+
+/** Compares the encoded strings, because several of them decode to the same bytes. */
+function isSame(expected: string, given: string): boolean {
+  const [one, other] = [Buffer.from(expected), Buffer.from(given)]
+  return one.length === other.length && timingSafeEqual(one, other)
+}

@@ -1,0 +1,130 @@
+import { createHash } from 'node:crypto'
+import { requireScope, type Caller } from '../../procedures/caller.ts'
+import { ErrandError, toErrandError } from '../../kernel/errors.ts'
+import type { CallerContext } from '../../procedures/context.ts'
+import { callerTurn, holdAnswer } from '../../procedures/hold-answer.ts'
+import { cancelTask } from '../../tasks/cancel-task.ts'
+import { ticksFor } from '../../tasks/check-task.ts'
+import type { CreateTaskInput, CreateTaskOutput } from '../../tasks/task-schema.ts'
+import { TaskStream, tooManyWait } from '../../tasks/task-stream.ts'
+import type { z } from 'zod'
+import { invalidParams, isFields, type Fields, type McpMessage } from './mcp-message.ts'
+import type { CalledTask, OpenCalls } from './open-calls.ts'
+import type { TaskAccess } from './task-access.ts'
+import { asksForTask, createdTask, readTask } from './task-methods.ts'
+import { isCanceled, refusedResult } from './tool-result.ts'
+import type { Tools } from './tools.ts'
+import { WaitingCall } from './waiting-call.ts'
+
+export type ToolParts = TaskAccess & { calls: OpenCalls; tools: Tools }
+
+export type McpCall = {
+  ctx: CallerContext
+  message: McpMessage
+  /** `Mcp-Session-Id` of the client that sends the call; empty if it sends none. */
+  session: string
+  left: AbortSignal
+}
+
+/** Runs an endpoint like POST /api/tasks. Rejections become the tool's result, with advice on what to do. */
+export async function callTool(parts: ToolParts, call: McpCall): Promise<Fields | WaitingCall> {
+  const { ctx, message } = call
+  const { arguments: params = {}, name } = message.params
+  const { id: endpointId } = parts.tools.find(ctx.caller, name)
+  if (!isFields(params)) throw invalidParams('arguments: Must be an object.')
+  const input = { endpointId, params }
+  try {
+    // Without the scope `read` the call waits for its task instead. If the client demanded a task, it is rejected before the charge.
+    if (asksForTask(message) && (ctx.caller.scopes.includes('read') || !message.isCurrent)) {
+      requireScope(ctx.caller, 'read')
+      return createdTask(await readTask(parts, ctx, await create(parts, ctx, input)), message)
+    }
+    if (!parts.tasks.ends.hasRoom(ctx.caller.userId)) throw tooManyWait()
+    return await waitFor(parts, call, { input, what: await nameCall(ctx, input) })
+  } catch (thrown) {
+    const refused = refusedResult(toErrandError(thrown))
+    if (!refused) throw thrown
+    return refused
+  }
+}
+
+type TaskInput = Pick<z.input<typeof CreateTaskInput>, 'endpointId' | 'params'>
+
+async function create({ procedures }: TaskAccess, context: CallerContext, input: TaskInput): Promise<string> {
+  const created = await procedures.create({ context, input, signal: undefined })
+  return (created as z.output<typeof CreateTaskOutput>).taskId
+}
+
+/** Returns the same string for identical calls of one caller. */
+async function nameCall(ctx: CallerContext, { endpointId, params }: TaskInput): Promise<string> {
+  const json = JSON.stringify(params)
+  await ticksFor(json, () => callerTurn(ctx))()
+  return `${credentialOf(ctx.caller)} ${endpointId} ${digestOf(json)}`
+}
+
+async function waitFor(
+  parts: ToolParts,
+  { ctx, left, message, session }: McpCall,
+  { input, what }: { input: TaskInput; what: string },
+): Promise<WaitingCall> {
+  const { calls, tasks } = parts
+  const { caller, idempotencyKey } = ctx
+  const { userId } = caller
+  const called = { what, request: requestOf({ ctx, session }, message.id), isOneClient: session !== '' }
+  // A repeated call with a key is recognized by the key, on every node.
+  const isKeyed = idempotencyKey !== null
+  // A repeated request of one client need not wait for a disconnect notice.
+  if (!isKeyed && calls.earlierTask(called) === undefined) await calls.noticed(what)
+  const earlier = isKeyed ? undefined : calls.earlierTask(called)
+  const digest = digestOf(what)
+  // In the current revision a disconnect is a cancel, so no other call gets its task.
+  if (!isKeyed && !message.isCurrent) {
+    const request = called.isOneClient ? digestOf(`${called.request} ${what}`) : null
+    ctx.call = { what: digest, request, keptMs: calls.keepMs }
+  }
+  const taskId = earlier ?? (await calls.taskOf(called, () => create(parts, ctx, input)))
+  const noteLeft = async () => {
+    const of = { userId, digest, resourceId: taskId }
+    const leftAt = await tasks.store.requests.left(of)
+    return () => tasks.store.requests.takeBack({ ...of, leftAt })
+  }
+  const call = calls.open({ ...called, taskId, noteLeft, cancel: cancelOf(tasks, { caller, taskId }) })
+  ctx.about.taskId = taskId
+  try {
+    const gone = AbortSignal.any([left, call.canceled])
+    const reader = { left: gone, stallMs: 0, cutOff: () => {} }
+    const stream = await TaskStream.open(tasks, { userId, taskId, reader })
+    holdAnswer(ctx)
+    // In the current revision a disconnect is a cancel. But a client that sent a key may return at any time, on any node.
+    const endWhenLeft = isKeyed ? 'goes on' : message.isCurrent ? 'canceled' : 'left'
+    return new WaitingCall({ tasks, stream, taskId, left, call, endWhenLeft })
+  } catch (error) {
+    call.end('canceled')
+    throw error
+  }
+}
+
+function digestOf(text: string): string {
+  return createHash('sha256').update(text).digest('base64url')
+}
+
+function cancelOf(tasks: TaskAccess['tasks'], task: { caller: Caller; taskId: string }): CalledTask['cancel'] {
+  return async () => {
+    try {
+      return isCanceled(await cancelTask(tasks, task)) ? 'canceled' : 'ended'
+    } catch (error) {
+      // Retry later: the agent is running, or the store could not be reached.
+      const isGone = error instanceof ErrandError && error.code === 'NOT_FOUND'
+      return isGone || !tasks.runner.isAccepting ? 'ended' : 'at work'
+    }
+  }
+}
+
+/** Identifies a client's request the way its cancel notification does. */
+export function requestOf({ ctx, session }: Pick<McpCall, 'ctx' | 'session'>, id: unknown): string {
+  return `${credentialOf(ctx.caller)} ${session} ${JSON.stringify(id)}`
+}
+
+function credentialOf({ keyId, loginId, platform, token, userId }: Caller): string {
+  return `${userId} ${keyId ?? token?.tokenId ?? platform?.keyId ?? loginId}`
+}

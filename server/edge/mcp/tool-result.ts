@@ -1,0 +1,81 @@
+import { isFault, type ErrandError, type ErrorCode } from '../../kernel/errors.ts'
+import { storedObject, writeJson } from '../../kernel/json-text.ts'
+import type { Task } from '../../tasks/task-schema.ts'
+import { taskCanceled } from '../../tasks/task-failures.ts'
+import type { CreateTaskParts } from '../../tasks/create-task.ts'
+import { contentBlocks, type ContentBlock } from './content-blocks.ts'
+
+type Stored = Pick<CreateTaskParts, 'payloads' | 'store'>
+
+export type ToolResult = {
+  content: ContentBlock[]
+  structuredContent?: Record<string, unknown>
+  isError?: true
+  _meta: Record<string, unknown>
+}
+
+/** Stored results up to this size are sent whole; larger ones as a preview and a link. */
+const wholeBytesMax = 256 * 1024
+
+export async function resultOf(parts: Stored, task: Task): Promise<ToolResult> {
+  const { costUsd, error, id: taskId, refundedUsd, response, responseUri } = task
+  const meta = { taskId, costUsd }
+  if (error) {
+    const details = error.details === '' || error.details === error.message ? '' : ` ${error.details}`
+    const text = `${error.code}: ${error.message}${details}\nThe charge of ${refundedUsd} USD was refunded.`
+    return failure(text, { ...meta, refundedUsd, code: error.code })
+  }
+  if (responseUri === undefined) return success(response as Record<string, unknown>, meta)
+  const whole = await readWhole(parts, task)
+  if (whole) return success(whole, meta)
+  const text = `The result is too large to send in full. It starts with:\n${response as string}\n\nThe full result as JSON: ${responseUri}`
+  return { content: [{ type: 'text', text }], _meta: { ...meta, responseUri } }
+}
+
+async function readWhole(
+  { payloads, store }: Stored,
+  { id: taskId, userId }: Task,
+): Promise<Record<string, unknown> | undefined> {
+  const payloadId = (await store.getTask({ userId, taskId }))?.response?.payloadId
+  const digest = payloadId ? (await store.findPayload(payloadId))?.digest : undefined
+  if (!payloadId || !digest || digest.bytes > wholeBytesMax) return undefined
+  return storedObject(await payloads.read(payloadId, digest))
+}
+
+/** Clients of revisions before 2026-07-28 reject a result whose `structuredContent` is not an object. */
+function success(result: Record<string, unknown>, meta: Record<string, unknown>): ToolResult {
+  const json = writeJson(result)
+  const blocks = contentBlocks(json)
+  if (blocks) return { content: blocks, _meta: meta }
+  if (json.startsWith('"')) return { content: [{ type: 'text', text: JSON.parse(json) as string }], _meta: meta }
+  return { content: [{ type: 'text', text: json }], structuredContent: result, _meta: meta }
+}
+
+export function failure(text: string, meta: Record<string, unknown>): ToolResult {
+  return { content: [{ type: 'text', text }], isError: true, _meta: meta }
+}
+
+export function isCanceled({ error }: Pick<Task, 'error'>): boolean {
+  return error?.code === taskCanceled.code
+}
+
+const remedies: Partial<Record<ErrorCode, string>> = {
+  BAD_REQUEST: 'Correct the arguments and call again.',
+  INSUFFICIENT_BALANCE: 'Add credit to the account before the next call.',
+  LIMIT_REACHED: 'Wait until the limit resets, or have it raised, before the next call.',
+  ACCOUNT_BLOCKED: 'Wait until that time before the next call.',
+}
+
+/** Explains to a model or a person why no task was created. Returns undefined for a fault of the service. */
+export function refusedResult(error: ErrandError): ToolResult | undefined {
+  if (isFault(error)) return undefined
+  const { code, details, retryAfterSeconds } = error
+  // MCP clients know the params as `arguments`.
+  const said = details?.map(({ message, path }) => `${path.replace(/^params(?=$|[.[])/, 'arguments')}: ${message}`)
+  const wait = retryAfterSeconds === undefined ? undefined : `Call again in ${retryAfterSeconds} seconds.`
+  const text = [said?.join('; ') ?? error.message, 'Nothing was charged.', remedies[code] ?? wait]
+  return failure(text.filter((part) => part !== undefined).join(' '), {
+    code,
+    ...(retryAfterSeconds !== undefined && { retryAfterSeconds }),
+  })
+}

@@ -1,0 +1,71 @@
+import { agentsFor } from '../../agents/agents-router.ts'
+import type { Catalogue, Endpoint } from '../../agents/config/catalogue.ts'
+import type { Caller } from '../../procedures/caller.ts'
+import { nameTools } from '../../connectors/thread/name-tools.ts'
+import { formatUsd } from '../../kernel/money.ts'
+import { invalidParams, type McpMessage } from './mcp-message.ts'
+
+export const toolsPerPage = 200
+
+/**
+ * The endpoints as tools. Each has the same name for all callers, whatever they may run. The name is the endpoint's id, with characters
+ * replaced that language models do not accept in names.
+ */
+export class Tools {
+  readonly #catalogue: Catalogue
+  readonly #names = new Map<Endpoint, string>()
+  readonly #endpoints = new Map<string, Endpoint>()
+
+  constructor(catalogue: Catalogue) {
+    this.#catalogue = catalogue
+    const endpoints = catalogue.agents.flatMap((agent) => agent.endpoints)
+    const names = nameTools(
+      endpoints.map(({ agentId, id }) => ({ connectorName: agentId, toolName: id })),
+      [],
+    )
+    for (const [at, endpoint] of endpoints.entries()) {
+      this.#names.set(endpoint, names[at]!)
+      this.#endpoints.set(names[at]!, endpoint)
+    }
+  }
+
+  /** Returns a page of tools that the caller may run; `nextCursor` if there are more. */
+  list(caller: Caller, cursor: unknown, { isCurrent }: McpMessage) {
+    const from = cursor === undefined ? 0 : readCursor(cursor)
+    const all = agentsFor(this.#catalogue, caller).flatMap(({ endpoints, name }) =>
+      endpoints.map((endpoint) => ({ agentName: name, endpoint })),
+    )
+    const to = from + toolsPerPage
+    const tools = all.slice(from, to).map(({ agentName, endpoint }) => ({
+      name: this.#names.get(endpoint)!,
+      title: `${agentName}: ${endpoint.name}`,
+      description: describe(endpoint),
+      // Params are an object whatever their schema says. Clients reject a tool whose schema leaves the type open.
+      inputSchema: { ...endpoint.paramsJsonSchema, type: 'object' },
+      ...(!isCurrent && { execution: { taskSupport: 'optional' } }),
+      _meta: { endpointId: endpoint.id, priceUsd: formatUsd(endpoint.price) },
+    }))
+    return { tools, ...(to < all.length && { nextCursor: String(to) }) }
+  }
+
+  /** Throws if the name is not one of the caller's tools. */
+  find(caller: Caller, name: unknown): Endpoint {
+    const endpoint = typeof name === 'string' ? this.#endpoints.get(name) : undefined
+    const isTheirs = endpoint && agentsFor(this.#catalogue, caller).some(({ id }) => id === endpoint.agentId)
+    if (isTheirs) return endpoint
+    throw invalidParams(typeof name === 'string' ? `Unknown tool: ${name.slice(0, 128)}` : 'name: Must be a string.')
+  }
+}
+
+function readCursor(cursor: unknown): number {
+  if (typeof cursor === 'string' && /^\d{1,6}$/.test(cursor)) return Number(cursor)
+  throw invalidParams('cursor: Must be the nextCursor of a previous page.')
+}
+
+function describe({ description, meters, price }: Endpoint): string {
+  const most = formatUsd(price)
+  if (!meters) return `${description}\n\nA call costs ${most} USD. Failed calls are refunded.`
+  const each = Object.entries(meters).map(([event, units]) => `${event} ${formatUsd(units)} USD`)
+  const metered = `A call costs at most ${most} USD, depending on usage: ${each.join(', ')}.`
+  return `${description}\n\n${metered} The unused part is refunded. Failed calls are refunded in full.`
+}

@@ -1,0 +1,33 @@
+import { isDeepStrictEqual } from 'node:util'
+import { z } from 'zod'
+import { issuePath } from '../../../kernel/bad-input.ts'
+import { badParam } from '../wire-error.ts'
+
+/** Accepted, without any effect. */
+export const ignored = z.unknown().optional()
+
+/** A parameter that agents do not support: accepts only values that match what happens anyway. */
+export function only(...values: unknown[]) {
+  return z
+    .unknown()
+    .optional()
+    .refine((value) => value === undefined || value === null || values.some((one) => isDeepStrictEqual(one, value)), {
+      error:
+        values.length === 0
+          ? 'Is not supported'
+          : `Must be ${values.map((one) => JSON.stringify(one)).join(' or ')} or omitted: other values are not supported`,
+      params: { code: 'unsupported_parameter' },
+    })
+}
+
+/** Throws 400 with the name of the first invalid parameter. */
+export function parseInput<Schema extends z.ZodType>(schema: Schema, body: unknown): z.output<Schema> {
+  const parsed = schema.safeParse(body)
+  if (parsed.success) return parsed.data
+  const [issue] = parsed.error.issues
+  if (issue?.code === 'unrecognized_keys') {
+    throw badParam(issuePath('', [...issue.path, issue.keys[0]!]), 'Unknown parameter', 'unknown_parameter')
+  }
+  const code = issue?.code === 'custom' ? (issue.params as { code?: string } | undefined)?.code : undefined
+  throw badParam(issuePath('', issue?.path ?? []), issue?.message ?? 'Is malformed', code)
+}

@@ -1,0 +1,91 @@
+import { Filename, type FilePart } from '../../../chat/chat-schema.ts'
+import { badParam, unsupported } from '../wire-error.ts'
+
+/** A file of a message, with the request's names for its fields. */
+export type ReadFile = { part: FilePart; params: { part: string; data: string; filename: string } }
+
+type Item = Record<string, unknown>
+/** A part and its path in the request. */
+type Named = { part: Item; at: string }
+
+/** Parsers of file parts by type: those of chat completions and those of responses. */
+const readers: Record<string, (of: Named) => ReadFile> = {
+  image_url: ({ at, part: { image_url: image } }) => {
+    const param = `${at}.image_url`
+    return isObject(image)
+      ? fileOf({ at: `${param}.url`, url: image['url'] }, { at })
+      : fileOf({ at: param, url: image }, { at })
+  },
+  input_image: ({ at, part }) => {
+    assertNoId(part, at)
+    return fileOf({ at: `${at}.image_url`, url: part['image_url'] }, { at })
+  },
+  file: ({ at, part: { file } }) => {
+    if (!isObject(file)) throw badParam(`${at}.file`, 'Must be an object')
+    return documentOf(file, { at, within: `${at}.file` })
+  },
+  input_file: ({ at, part }) => documentOf(part, { at, within: at }),
+}
+
+export function isFileType(type: unknown): boolean {
+  return typeof type === 'string' && Object.hasOwn(readers, type)
+}
+
+/** Throws 400 for a file outside the request: the service stores no files by id and fetches none. */
+export function readFilePart(part: Item, at: string): ReadFile {
+  return readers[part['type'] as string]!({ part, at })
+}
+
+function documentOf(file: Item, { at, within }: { at: string; within: string }): ReadFile {
+  assertNoId(file, within)
+  if (isGiven(file['file_url'])) throw notFetched(`${within}.file_url`)
+  const { filename } = file
+  const name = `${within}.filename`
+  if (isGiven(filename)) {
+    const parsed = Filename.safeParse(filename)
+    if (!parsed.success) throw badParam(name, parsed.error.issues[0]!.message)
+  }
+  return fileOf(
+    { at: `${within}.file_data`, url: file['file_data'] },
+    { at, name, ...(isGiven(filename) && { filename: filename as string }) },
+  )
+}
+
+type Whole = { at: string; name?: string; filename?: string }
+
+function fileOf({ at, url }: { at: string; url: unknown }, { at: part, filename, name = part }: Whole): ReadFile {
+  if (typeof url !== 'string') throw badParam(at, `Must be ${dataUrl}`)
+  if (/^https?:/i.test(url)) throw notFetched(at)
+  // The header before the data is short.
+  const comma = url.slice(0, headCharsMax).indexOf(',')
+  const [scheme, ...options] = url.slice(0, Math.max(0, comma)).split(/[:;]/)
+  const [mediaType = ''] = options
+  if (scheme?.toLowerCase() !== 'data' || options.length < 2 || options.at(-1)?.trim().toLowerCase() !== 'base64') {
+    throw badParam(at, `Must be ${dataUrl}`)
+  }
+  return {
+    part: { type: 'file', mediaType, data: url.slice(comma + 1), ...(filename !== undefined && { filename }) },
+    params: { part, data: at, filename: name },
+  }
+}
+
+const headCharsMax = 400
+const dataUrl = 'a data: URL in base64, such as "data:image/png;base64,…"'
+
+function assertNoId(of: Item, at: string): void {
+  if (isGiven(of['file_id'])) {
+    throw badParam(`${at}.file_id`, `File ids are not supported; send ${dataUrl}`, unsupported)
+  }
+}
+
+function notFetched(at: string) {
+  return badParam(at, `Files are not fetched from URLs; send ${dataUrl}`, unsupported)
+}
+
+function isGiven(value: unknown): boolean {
+  return value !== undefined && value !== null
+}
+
+export function isObject(value: unknown): value is Item {
+  return typeof value === 'object' && value !== null && !Array.isArray(value)
+}

@@ -1,0 +1,121 @@
+import type { ChatMessage } from '../../../agents/config/define-config.ts'
+import type { Chat } from '../../../agents/config/catalogue.ts'
+import type { EarlierMessage } from '../../../chat/message-input.ts'
+import { badParam, unsupported } from '../wire-error.ts'
+import { isFileType, isObject, readFilePart, type ReadFile } from './read-file-part.ts'
+
+/** A message in the form of chats, with the request's names for it and its file fields. */
+export type WireMessage = EarlierMessage & { param: string; files: readonly ReadFile[] }
+/** The message to reply to, and those before it. */
+export type Conversation = { earlier: WireMessage[]; message: WireMessage }
+
+type Of = { param: string; chat: Chat }
+type Role = ChatMessage['role']
+
+const roles: Record<string, Role> = { system: 'system', developer: 'system', user: 'user', assistant: 'assistant' }
+
+/** Part types that contain text, in chat messages and in response items. */
+const textParts = new Set(['text', 'input_text', 'output_text'])
+
+/**
+ * Reads the messages in the request field `param`. The last non-system message must be the user's. System messages are moved before all
+ * others. Throws 400 for input that agents do not support.
+ */
+export function readMessages(items: readonly unknown[], { chat, param }: Of): Conversation {
+  // Agents do not receive their earlier reasoning.
+  const read = items.flatMap((item, index) =>
+    isReasoning(item) ? [] : [readMessage(item, { chat, param: `${param}[${index}]` })],
+  )
+  const said = read.filter(({ role }) => role !== 'system')
+  const last = said.at(-1)
+  if (!last || last.role !== 'user') {
+    throw badParam(param, 'The last message must have the role user')
+  }
+  if (last.content === '') throw badParam(last.param, 'Must have text')
+  return { earlier: [...read.filter(({ role }) => role === 'system'), ...said.slice(0, -1)], message: last }
+}
+
+/** Maps the field names of a chat to those of the request. */
+export function messageNames({ earlier, message }: Conversation, param: string): Record<string, string> {
+  const names: Record<string, string> = { message: message.param, messages: param }
+  const name = (path: string, { content, files, param: whole }: WireMessage) => {
+    names[path] = whole
+    let nth = 0
+    for (const [index, { type }] of (typeof content === 'string' ? [] : content).entries()) {
+      const params = type === 'file' ? files[nth++]?.params : undefined
+      if (!params) continue
+      const at = `${path}[${index}]`
+      names[at] = params.part
+      names[`${at}.data`] = names[`${at}.mediaType`] = params.data
+      names[`${at}.filename`] = params.filename
+    }
+  }
+  name('message', message)
+  for (const [index, one] of earlier.entries()) name(`messages[${index}]`, one)
+  return names
+}
+
+/** Detects a reasoning item of an earlier response. Clients that store their own conversations send it with all other items. */
+function isReasoning(item: unknown): boolean {
+  return isObject(item) && item['type'] === 'reasoning' && item['role'] === undefined
+}
+
+function readMessage(item: unknown, { chat, param: at }: Of): WireMessage {
+  if (!isObject(item)) throw badParam(at, 'Must be an object')
+  const { content, role, type = 'message' } = item
+  if (type !== 'message') throw badParam(`${at}.type`, `Items ${ofType(type)} are not supported`, unsupported)
+  if (role === 'tool' || role === 'function') {
+    throw badParam(`${at}.role`, 'Tool results are not supported: agents call their own tools', unsupported)
+  }
+  const known = typeof role === 'string' && Object.hasOwn(roles, role) ? roles[role] : undefined
+  if (!known) throw badParam(`${at}.role`, 'Must be system, developer, user or assistant')
+  const { tool_calls: toolCalls } = item
+  if (Array.isArray(toolCalls) && toolCalls.length > 0) {
+    throw badParam(`${at}.tool_calls`, 'Tool calls are not supported: agents call their own tools', unsupported)
+  }
+  if ((content === null || content === undefined) && known === 'assistant') {
+    return { role: known, content: '', param: at, files: [] }
+  }
+  const param = `${at}.content`
+  return {
+    role: known,
+    ...readContent(content, { param, takesFiles: known === 'user' && chat.accepts.length > 0 }),
+    param,
+  }
+}
+
+type OfContent = { param: string; takesFiles: boolean }
+
+function readContent(content: unknown, of: OfContent): Pick<WireMessage, 'content' | 'files'> {
+  if (typeof content === 'string') return { content, files: [] }
+  if (!Array.isArray(content)) throw badParam(of.param, 'Must be a string or an array of parts')
+  const files: ReadFile[] = []
+  const parts: Exclude<EarlierMessage['content'], string> = []
+  for (const [index, part] of content.entries()) {
+    const read = readPart(part, { ...of, param: `${of.param}[${index}]` })
+    const last = parts.at(-1)
+    if (typeof read !== 'string') {
+      files.push(read)
+      parts.push(read.part)
+    } else if (last?.type === 'text') last.text += read
+    else if (read !== '') parts.push({ type: 'text', text: read })
+  }
+  if (files.length > 0) return { content: parts, files }
+  return { content: parts.map((part) => (part.type === 'text' ? part.text : '')).join(''), files }
+}
+
+function readPart(part: unknown, { param: at, takesFiles }: OfContent): string | ReadFile {
+  if (!isObject(part)) throw badParam(at, 'Must be an object')
+  const { text, type } = part
+  if (takesFiles && isFileType(type)) return readFilePart(part, at)
+  if (typeof type !== 'string' || !textParts.has(type)) {
+    throw badParam(at, `Parts ${ofType(type)} are not supported here; send text`, unsupported)
+  }
+  if (typeof text !== 'string') throw badParam(`${at}.text`, 'Must be a string')
+  return text
+}
+
+/** Leaves out a type that is not a string, because converting an object to a string may throw. */
+function ofType(type: unknown): string {
+  return typeof type === 'string' ? `of the type ${JSON.stringify(type.slice(0, 60))}` : 'without a type'
+}

@@ -1,0 +1,39 @@
+import { z } from 'zod'
+import type { Chat } from '../../../agents/config/catalogue.ts'
+import type { ResponseFormat } from '../../../agents/run/chat-messages.ts'
+import { badParam } from '../wire-error.ts'
+
+const schemaBytesMax = 65_536
+
+const named = {
+  name: z.string().max(64).nullish(),
+  description: z.string().max(1000).nullish(),
+  schema: z.record(z.string(), z.unknown()).nullish(),
+  strict: z.boolean().nullish(),
+}
+/** Chat completions nest the schema fields in `json_schema`; responses have them beside `type`. */
+const Format = z.union([
+  z.strictObject({ type: z.literal('text') }),
+  z.strictObject({ type: z.literal('json_object') }),
+  z.strictObject({ type: z.literal('json_schema'), json_schema: z.strictObject(named) }),
+  z.strictObject({ type: z.literal('json_schema'), ...named }),
+])
+
+/**
+ * Returns the requested answer format; undefined for plain text. Throws 400 if the agent is not a language model, because only those
+ * can be held to a format.
+ */
+export function readFormat(value: unknown, { chat, param }: { chat: Chat; param: string }): ResponseFormat | undefined {
+  if (value === undefined || value === null) return undefined
+  const parsed = Format.safeParse(value)
+  if (!parsed.success) throw badParam(param, 'The type must be text, json_object or json_schema')
+  const { data: format } = parsed
+  if (format.type === 'text') return undefined
+  if (!chat.isModel) throw badParam(param, 'This agent supports only text', 'unsupported_parameter')
+  if (format.type === 'json_object') return { type: 'json' }
+  const { description, name, schema } = 'json_schema' in format ? format.json_schema : format
+  if (schema && Buffer.byteLength(JSON.stringify(schema)) > schemaBytesMax) {
+    throw badParam(param, `The schema must be at most ${schemaBytesMax} bytes`)
+  }
+  return { type: 'json', ...(schema && { schema }), ...(name && { name }), ...(description && { description }) }
+}

@@ -1,0 +1,16 @@
+import type { Catalogue } from '../../agents/config/catalogue.ts'
+import type { ChatTurns } from '../../chat/chat-turns.ts'
+import type { Clock } from '../../kernel/clock.ts'
+import type { SessionParts } from '../../sessions/session-operations.ts'
+import type { Store } from '../../store/store.ts'
+
+/** Dependencies of the routes of OpenAI's protocol. */
+export type OpenaiParts = {
+  catalogue: Catalogue
+  chats: ChatTurns
+  clock: Clock
+  sessions: SessionParts
+  /** A reader that takes nothing of a stream for this long is cut off. */
+  stallMs: number
+  store: Store
+}

@@ -1,0 +1,59 @@
+import type { ChatEvent, ChatUsage } from '../../chat/chat-schema.ts'
+import { ErrandError, type ErrorCode } from '../../kernel/errors.ts'
+import type { OpenaiParts } from './openai-parts.ts'
+import { WireError } from './wire-error.ts'
+
+export type EndEvent = Extract<ChatEvent, { type: 'done' | 'error' }>
+
+/** How a reply ended. One that was cut off is charged for the part that exists. */
+export type ReplyEnd =
+  | { kind: 'finished' | 'cut'; usage: ChatUsage; costUsd: string; code: string | null; error: null }
+  | { kind: 'failed' | 'stopped'; usage: ChatUsage | null; costUsd: string; error: ErrandError }
+
+/** Codes that cut a reply off but leave a part worth reading. */
+const cutting = new Set(['INSUFFICIENT_BALANCE', 'BUDGET_REACHED', 'LIMIT_REACHED', 'AGENT_TIMEOUT'])
+
+type Of = { userId: string; turnId: string; hasText: boolean }
+
+/** Converts the last event of a stream. If the event has no usage, it is read from the receipt. */
+export async function endOf(
+  event: EndEvent,
+  { hasText, store, ...of }: Of & Pick<OpenaiParts, 'store'>,
+): Promise<ReplyEnd> {
+  if (event.type === 'done') {
+    const { costUsd, finishReason = 'stop', usage } = event
+    if (finishReason === 'stop') return { kind: 'finished', usage, costUsd, code: null, error: null }
+    const code = finishReason === 'length' ? 'MAX_OUTPUT_TOKENS' : 'CONTENT_FILTER'
+    return { kind: 'cut', usage, costUsd, code, error: null }
+  }
+  const { costUsd = '0.0000', error } = event
+  const usage = costUsd === '0.0000' ? null : await usageOf(store, of)
+  const { code, message } = error
+  if (usage && hasText && cutting.has(code)) return { kind: 'cut', usage, costUsd, code, error: null }
+  return { kind: code === 'AGENT_INTERRUPTED' ? 'stopped' : 'failed', usage, costUsd, error: failure(code, message) }
+}
+
+/** Reads the usage from the receipt; null if nothing was charged. */
+export async function usageOf(
+  store: OpenaiParts['store'],
+  { turnId, userId }: Pick<Of, 'turnId' | 'userId'>,
+): Promise<ChatUsage | null> {
+  const [receipt] = (await store.listTransactions({ userId, turnId, limit: 1, offset: 0 })).transactions
+  if (!receipt?.breakdown) return null
+  const { cachedPromptTokens, completionTokens, promptTokens, reasoningTokens, toolCalls } = receipt.breakdown
+  const totalTokens = promptTokens + completionTokens
+  return { promptTokens, cachedPromptTokens, completionTokens, totalTokens, reasoningTokens, toolCalls }
+}
+
+const refused: Record<string, ErrorCode> = {
+  INSUFFICIENT_BALANCE: 'INSUFFICIENT_BALANCE',
+  BUDGET_REACHED: 'BUDGET_REACHED',
+  LIMIT_REACHED: 'LIMIT_REACHED',
+}
+
+/** Marks other failures as final: a retry is a new request, which is the user's decision. */
+function failure(code: string, message: string): ErrandError {
+  const known = refused[code]
+  if (known) return new ErrandError(known, message)
+  return new WireError('INTERNAL_ERROR', message, { code: code.toLowerCase(), isFinal: true })
+}

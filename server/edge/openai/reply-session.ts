@@ -1,0 +1,48 @@
+import type { Caller } from '../../procedures/caller.ts'
+import { foreseeRefusal } from '../../chat/foresee-refusal.ts'
+import type { MessageSetting } from '../../chat/message-input.ts'
+import { newId } from '../../kernel/ids.ts'
+import type { OpenaiParts } from './openai-parts.ts'
+import { createSession } from '../../sessions/session-operations.ts'
+import type { ModelAgent } from './models.ts'
+import type { ReplyAsk } from './start-reply.ts'
+import { badParam, WireError } from './wire-error.ts'
+
+/** The session of a reply, stored or not. */
+export type ReplyPlace = { open: ReplyAsk['open']; setting: Pick<MessageSetting, 'agentId'> }
+
+/** Stores nothing of the reply but its receipt. */
+export function unkeptSession({ clock }: OpenaiParts, agentId: string): ReplyPlace {
+  const sessionId = newId('ses', clock.now())
+  return { open: () => Promise.resolve({ sessionId }), setting: { agentId } }
+}
+
+/** `param` is the field that names the session; undefined if a header does. */
+type Continued = { caller: Caller; sessionId: string; model: string; param?: string | undefined }
+
+/** Throws 404 for an unknown session, and 400 for one with another agent. */
+export async function continuedSession(
+  { store }: OpenaiParts,
+  { caller, model, param, sessionId }: Continued,
+): Promise<ReplyPlace> {
+  const session = await store.getSession({ userId: caller.userId, sessionId })
+  if (!session) throw new WireError('NOT_FOUND', 'Session not found', param === undefined ? {} : { param })
+  if (session.agentId !== model) throw badParam('model', `Must be ${session.agentId}, the agent of the session`)
+  return { open: () => Promise.resolve({ sessionId }), setting: {} }
+}
+
+type New = { caller: Caller; agent: ModelAgent; metadata: Record<string, string> }
+
+/** Creates a session for the reply, which stays once the reply is admitted. */
+export function newSession({ sessions, store }: OpenaiParts, { agent, caller, metadata }: New): ReplyPlace {
+  const { chat, id: agentId } = agent
+  const open = async () => {
+    // Otherwise each rejected request would write twice, without any limit.
+    await foreseeRefusal(store, { agentId, caller, chat })
+    const input = { agentId, metadata }
+    const { sessionId } = await createSession(sessions, { caller, input, idempotencyKey: null, isResponse: true })
+    const onRefused = async () => void (await store.deleteSession({ userId: caller.userId, sessionId }))
+    return { sessionId, onRefused }
+  }
+  return { open, setting: {} }
+}

@@ -1,0 +1,153 @@
+import type { IncomingMessage } from 'node:http'
+import { boundElsewhere, requireReach } from '../../procedures/token-reach.ts'
+import type { Caller } from '../../procedures/caller.ts'
+import type { EarlierMessage, MessageSetting } from '../../chat/message-input.ts'
+import type { OnDisconnect, TurnReader } from '../../chat/events/turn-feed.ts'
+import { streamReader } from '../../http/limits/disconnect-signal.ts'
+import type { RoutedRequest } from '../../http/routed-request.ts'
+import { must } from '../../kernel/assert.ts'
+import { hashJson } from '../../kernel/canonical-json.ts'
+import { ErrandError } from '../../kernel/errors.ts'
+import { callerTurn, holdAnswer } from '../../procedures/hold-answer.ts'
+import type { RateState } from '../../store/records.ts'
+import type { WireRequest } from '../../store/requests/wire-requests.ts'
+import type { OpenaiParts } from './openai-parts.ts'
+import { badParam } from './wire-error.ts'
+
+export type ReplyAsk = {
+  body: unknown
+  /** Called only after the request is known not to be a repetition. */
+  open: () => Promise<{ sessionId: string; onRefused?: () => Promise<void> }>
+  message: EarlierMessage['content']
+  params: { temperature?: number; maxTokens?: number }
+  setting: Omit<MessageSetting, 'bodyHash'>
+  /** The request's names for the fields of a chat. */
+  names: Record<string, string>
+  onDisconnect?: OnDisconnect
+}
+
+/** Grace period in which a client may retry its request, before the reply is stopped. */
+const repeatMs = 3000
+
+/** A reply in progress, as the requesting client reads it. */
+export type Reply = Pick<TurnReader, 'turnId' | 'next'> & {
+  /** Stops reading. The reply may continue. */
+  detach: () => void
+  /** Call this once part of the reply was written, because then the client does not repeat its request. */
+  told: () => void
+}
+
+/**
+ * Admits a request, or finds the reply to an earlier copy of it: one with the same Idempotency-Key, or one that the client repeated
+ * within a minute.
+ */
+export async function startReply(parts: OpenaiParts, routed: RoutedRequest, ask: ReplyAsk): Promise<Reply> {
+  const { context, request, response } = routed
+  const { about, idempotencyKey, shared } = context
+  const caller = callerOf(routed)
+  const reader = streamReader(response, parts.stallMs)
+  context.stream = reader
+  const retries = retriesOf(request)
+  const isRepeated = retries !== undefined || idempotencyKey !== null
+  const session = request.headers['errand-session'] ?? null
+  const bodyHash = isRepeated ? hashJson({ path: routed.path, session, body: ask.body }) : ''
+  const isKeyed = idempotencyKey !== null
+  const sent = isKeyed || retries === undefined ? null : { digest: bodyHash, retries }
+  const earlier = isKeyed
+    ? await parts.chats.reads.openEarlier(caller, { key: idempotencyKey, bodyHash })
+    : sent && sent.retries > 0 && (await openRepeated(sent))
+  const turn = earlier || (await start())
+  holdAnswer(context)
+  // If a turn has two readers, its row refers to the one that admitted it or took it over.
+  const onCut = () => sent && noteLeft({ digest: sent.digest, resourceId: turn.turnId })
+  return readBy(turn, { left: reader.left, patienceMs: isRepeated ? repeatMs : 0, onCut })
+
+  async function openRepeated(request: WireRequest): Promise<TurnReader | undefined> {
+    const turnId = await parts.store.requests.findTurn({ userId: caller.userId, ...request })
+    return turnId === undefined ? undefined : await parts.chats.reads.open({ caller, turnId, after: 0 })
+  }
+
+  function noteLeft(of: { digest: string; resourceId: string }): void {
+    // Without this note a repetition still finds the reply, unless an identical request is in progress.
+    void parts.store.requests.left({ userId: caller.userId, ...of }).catch(() => {})
+  }
+
+  async function start(): Promise<TurnReader> {
+    const { message, names, onDisconnect = 'stop', open, params, setting } = ask
+    const { onRefused, sessionId } = await open()
+    try {
+      const turn = await parts.chats.start({
+        about,
+        caller,
+        idempotencyKey,
+        request: sent,
+        input: { sessionId, message, params, onDisconnect },
+        setting: { ...setting, bodyHash },
+        signal: reader.left,
+        onLarge: () => callerTurn({ caller, request, shared }),
+        onRate: (rate: RateState) => (context.rate = rate),
+        onWait: () => holdAnswer(context),
+      })
+      // Another request with this Idempotency-Key was admitted meanwhile, and this one reads its reply.
+      if (about.turnId !== turn.turnId) await onRefused?.()
+      return turn
+    } catch (error) {
+      await onRefused?.()
+      throw renamed(error, names)
+    }
+  }
+}
+
+export function callerOf({ context }: RoutedRequest): Caller {
+  return must(context.caller, 'the route is for callers who are known')
+}
+
+/** Returns the session that a request continues. If a client token does not reach it, throws 403, or 404 as for an unknown one. */
+export function sessionOf(routed: RoutedRequest): string | undefined {
+  const caller = callerOf(routed)
+  const { 'errand-session': sessionId } = routed.request.headers
+  if (typeof sessionId !== 'string' || sessionId === '') {
+    requireReach(caller, 'account')
+    return undefined
+  }
+  const own = caller.token?.sessionId ?? null
+  if (own !== null && own !== sessionId) throw boundElsewhere('session')
+  return sessionId
+}
+
+/** Renames a rejected field to the request's name for it. */
+function renamed(error: unknown, names: Record<string, string>): unknown {
+  const [detail] = error instanceof ErrandError && error.code === 'BAD_REQUEST' ? (error.details ?? []) : []
+  return detail && Object.hasOwn(names, detail.path) ? badParam(names[detail.path]!, detail.message) : error
+}
+
+/** Returns how often the client has repeated the request. Undefined for clients that send no count, which may not retry at all. */
+function retriesOf({ headers }: IncomingMessage): number | undefined {
+  const { 'x-stainless-retry-count': count } = headers
+  return typeof count === 'string' && /^\d{1,3}$/.test(count) ? Number(count) : undefined
+}
+
+/** `onCut` is called if the client leaves before the end. */
+type ReadBy = { left: AbortSignal; patienceMs: number; onCut: () => void }
+
+function readBy(turn: TurnReader, { left, onCut, patienceMs }: ReadBy): Reply {
+  let isTold = false
+  let isOver = false
+  const gone = () => {
+    if (!isOver) onCut()
+    if (isTold || patienceMs === 0) turn.leave()
+    else setTimeout(() => turn.leave(), patienceMs).unref()
+  }
+  if (left.aborted) gone()
+  else left.addEventListener('abort', gone, { once: true })
+  return {
+    turnId: turn.turnId,
+    next: async () => {
+      const lines = await turn.next()
+      isOver ||= lines === undefined
+      return lines
+    },
+    detach: () => turn.leave(),
+    told: () => (isTold = true),
+  }
+}

@@ -1,0 +1,19 @@
+import { answerJson, type AnswerForm } from '../../http/answer-forms.ts'
+import type { ErrandError } from '../../kernel/errors.ts'
+import { writeJson } from '../../kernel/json-text.ts'
+import { envelope } from '../../procedures/envelope.ts'
+import { rpcError } from '../../procedures/procedure.ts'
+
+export const rpcForm: AnswerForm = {
+  errorText: (error) => rpcErrorJson(error),
+  answer: (routed, result) => answerJson(routed, writeJson({ result: { data: envelope.serialize(result) } })),
+  error: (error, { about, operation }) => ({
+    // Batches, and errors before any call, have no operation name.
+    text: rpcErrorJson(error, about.route?.endsWith(operation) ? operation : undefined),
+  }),
+}
+
+/** RPC error body; `operation` is absent if the error is not tied to one call. */
+export function rpcErrorJson(error: ErrandError, operation?: string): string {
+  return JSON.stringify({ error: envelope.serialize(rpcError(error, operation)) })
+}

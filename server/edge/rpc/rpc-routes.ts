@@ -1,0 +1,171 @@
+import type { IncomingMessage, ServerResponse } from 'node:http'
+import { nodeHTTPRequestHandler } from '@trpc/server/adapters/node-http'
+import type { Caller } from '../../procedures/caller.ts'
+import { rateHeaders } from '../../billing/rate-headers.ts'
+import { ErrandError, toErrandError } from '../../kernel/errors.ts'
+import { Batch, batchCallsMax } from '../../procedures/batch.ts'
+import { directCall } from '../../procedures/call-procedure.ts'
+import { assertNoMeta, envelope } from '../../procedures/envelope.ts'
+import { proceduresOf, type AppRouter } from '../root-router.ts'
+import { accessOf, definitionOf, errandErrorOf, type AccessCheck } from '../../procedures/procedure.ts'
+import { rpcForm } from './rpc-form.ts'
+import { disconnectSignal, streamReader } from '../../http/limits/disconnect-signal.ts'
+import { reportError, type ErrorParts } from '../../http/request-pipeline.ts'
+import { decodeSegment } from '../../kernel/request-url.ts'
+import type { Route } from '../../http/route-table.ts'
+import type { RoutedRequest } from '../../http/routed-request.ts'
+
+type RpcParts = ErrorParts & {
+  router: AppRouter
+  /** A reader that takes nothing of a stream for this long is cut off. */
+  stallMs: number
+}
+
+const prefix = '/trpc/'
+
+/** Access check per operation; null if it needs no authentication. */
+const accessChecks = new Map<string, AccessCheck | null>()
+
+/** The same procedures as typed RPC: each by its name, and several in a batch. */
+export function rpcRoutes(parts: RpcParts): Route[] {
+  const ofAll = { isGated: true, takesIdempotencyKey: true, form: rpcForm }
+  const procedures = Object.entries(proceduresOf(parts.router))
+  const single = procedures.flatMap(([operation, procedure]): Route[] => {
+    const { meta, type } = definitionOf(procedure)
+    const call = meta?.isStream ? undefined : directCall(procedure)
+    const auth = accessOf(procedure)
+    accessChecks.set(operation, auth)
+    const isQuery = type === 'query'
+    const ofProcedure = { ...ofAll, path: prefix + operation, operation, auth }
+    return [
+      {
+        ...ofProcedure,
+        methods: [isQuery ? 'GET' : 'POST'],
+        body: isQuery ? undefined : 'text',
+        handle(routed, body) {
+          const { context, query, response } = routed
+          const text = body as string | undefined
+          if (!auth) assertNoMeta(text ?? new URLSearchParams(query).get('input') ?? '')
+          const sent = call && plainInput(routed, text)
+          if (!sent) return throughTrpc(parts, routed, text)
+          const signal = query === '' && !meta?.isHeld ? undefined : disconnectSignal(response)
+          return call({ context, input: envelope.deserialize(sent), signal })
+        },
+      },
+      // Left for tRPC to reject; its clients send this only by mistake.
+      {
+        ...ofProcedure,
+        methods: [isQuery ? 'POST' : 'GET'],
+        handle: (routed) => throughTrpc(parts, routed),
+      },
+    ]
+  })
+  const batches = ['GET', 'POST'].map((method): Route => {
+    const isRead = method === 'GET'
+    return {
+      ...ofAll,
+      methods: [method],
+      path: `${prefix}*`,
+      operation: 'rpc',
+      auth: (caller, { path }) => isRead || assertSomeCall(callsOf(path), caller),
+      body: isRead ? undefined : 'text',
+      handle(routed, text) {
+        const { context, path } = routed
+        const calls = callsOf(path).length
+        // Mutations always report their result, and none is large.
+        if (isRead && calls > 1) context.batch = new Batch(context.caller!.userId, calls)
+        return throughTrpc(parts, routed, text as string | undefined)
+      },
+    }
+  })
+  return [...single, ...batches]
+}
+
+/** Existing operations among those that a path names. */
+function callsOf(path: string): string[] {
+  const names = decodeSegment(path.slice(prefix.length))?.split(',', batchCallsMax) ?? []
+  return names.filter((name) => accessChecks.has(name))
+}
+
+/** Throws if the caller may make none of the calls, before their inputs are examined. */
+function assertSomeCall(calls: readonly string[], caller: Caller): void {
+  let refusal = new ErrandError('NOT_FOUND', 'There is no such operation.')
+  for (const [index, name] of calls.entries()) {
+    try {
+      return accessChecks.get(name)?.(caller)
+    } catch (error) {
+      if (index === 0) refusal = toErrandError(error)
+    }
+  }
+  throw refusal
+}
+
+/**
+ * Input of a plain call: one query or mutation, outside a batch, with JSON input. It means the same as in tRPC's own
+ * handler. That handler creates a fetch Request, a Response and their streams per call: two thirds of the time of a
+ * submission. Undefined for everything else, including malformed input, which tRPC answers.
+ */
+function plainInput({ query, request }: RoutedRequest, body: string | undefined): object | undefined {
+  const { 'content-type': type, 'trpc-accept': accept } = request.headers
+  if (accept !== undefined) return undefined
+  if (type === undefined ? body !== undefined : !type.startsWith('application/json')) return undefined
+  const text = body === undefined ? inputOf(query) : query === '' ? body : undefined
+  return text === undefined ? undefined : parse(text)
+}
+
+/** Value of `input`, if the query contains nothing else. */
+function inputOf(query: string): string | undefined {
+  if (!query.startsWith('input=') || query.includes('&')) return undefined
+  return new URLSearchParams(query).get('input') ?? undefined
+}
+
+function parse(text: string): object | undefined {
+  try {
+    const value: unknown = JSON.parse(text)
+    return typeof value === 'object' && value !== null ? value : undefined
+  } catch {
+    return undefined
+  }
+}
+
+/** Lets tRPC answer batches, streams and malformed requests, each call in its form. */
+async function throughTrpc(parts: RpcParts, routed: RoutedRequest, body = ''): Promise<void> {
+  const { context, headers, path, query, request, response } = routed
+  const { caller, shared } = context
+  if (request.headers['trpc-accept'] === 'application/jsonl') context.stream = streamReader(response, parts.stallMs)
+  const rate = caller && (await shared.store.readRate(caller))
+  for (let at = 0; at < headers.length; at += 2) response.setHeader(headers[at]!, headers[at + 1]!)
+  // Neither the raw target nor the client's Host header may reach a parser that throws.
+  request.url = query === '' ? path : `${path}?${query}`
+  request.headers.host = 'localhost'
+  await nodeHTTPRequestHandler<AppRouter, IncomingMessage, ServerResponse>({
+    req: Object.assign(request, { body }),
+    res: response,
+    path: path.slice(prefix.length),
+    router: parts.router,
+    maxBatchSize: batchCallsMax,
+    createContext: () => Promise.resolve(context),
+    responseMeta: ({ errors, eagerGeneration }) => {
+      const known = errors.map(errandErrorOf)
+      const waits = known.flatMap(({ retryAfterSeconds }) => retryAfterSeconds ?? [])
+      const seen = context.rate ?? rate
+      return {
+        headers: {
+          'cache-control': 'no-store',
+          ...(!eagerGeneration && { 'content-type': 'application/json' }),
+          ...(seen && !known.some(({ isOtherRate }) => isOtherRate) && pairs(rateHeaders(seen))),
+          ...(context.setCookies.length > 0 && { 'set-cookie': context.setCookies }),
+          ...(waits.length > 0 && { 'retry-after': String(Math.max(...waits)) }),
+          ...(known.some(({ status }) => status === 401) && { 'www-authenticate': 'Bearer' }),
+        },
+      }
+    },
+    onError: ({ error }) => reportError(parts, errandErrorOf(error), routed),
+  })
+}
+
+function pairs(list: readonly string[]): Record<string, string> {
+  const headers: Record<string, string> = {}
+  for (let at = 0; at < list.length; at += 2) headers[list[at]!] = list[at + 1]!
+  return headers
+}

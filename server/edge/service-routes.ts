@@ -1,0 +1,101 @@
+import { oidcPaths } from '../auth/logins/oidc-login.ts'
+import { callbackPath } from '../connectors/sign-in/connector-sign-in.ts'
+import { ErrandError } from '../kernel/errors.ts'
+import { restForm } from '../http/answer-forms.ts'
+import { openaiRoutes } from './openai/openai-routes.ts'
+import { wireForm } from './openai/wire-error.ts'
+import { filePaths, pagePaths, type ConsoleFiles } from '../http/files/console-files.ts'
+import { docsPaths, serveDocs } from '../http/files/docs-pages.ts'
+import { eventBytesMax, eventsPath } from '../payments/receive-events.ts'
+import { mcpRoute, type McpParts } from './mcp/mcp-route.ts'
+import type { OpenaiParts } from './openai/openai-parts.ts'
+import type { AppRouter } from './root-router.ts'
+import type { ErrorParts } from '../http/request-pipeline.ts'
+import { read, restRoutes, streamRoutes } from './rest/rest-routes.ts'
+import { rpcRoutes } from './rpc/rpc-routes.ts'
+import { RouteTable, type Route } from '../http/route-table.ts'
+
+type Handler = Route['handle']
+
+export type RouteParts = ErrorParts & {
+  console: ConsoleFiles
+  metrics: Handler
+  router: AppRouter
+  mcp: McpParts
+  openai: OpenaiParts
+  /** Both URLs of single sign-on. */
+  oidc: Handler
+  payload: Handler
+  /** Return URL of a connector's sign-in. */
+  signInCallback: Handler
+  /** Webhook of the payment provider. */
+  paymentEvent: Handler
+  /** Serves only what an operator's tools read. */
+  isWorker: boolean
+  /** A reader that takes nothing of a stream for this long is cut off. */
+  stallMs: number
+  /** Why requests should go elsewhere; null if they should not. */
+  whyNotReady: () => Promise<string | null>
+}
+
+export function createRoutes(parts: RouteParts): RouteTable {
+  const ok = { status: 'ok' }
+  const operator = [
+    open('/healthz', 'page', () => ok),
+    open('/readyz', 'page', async () => {
+      const reason = await parts.whyNotReady()
+      if (reason === null) return ok
+      throw new ErrandError('SERVICE_UNAVAILABLE', reason, { retryAfterSeconds: 5 })
+    }),
+    open('/metrics', 'page', parts.metrics),
+  ]
+  if (parts.isWorker) {
+    const elsewhere = 'This node only runs tasks. Send requests to a node that serves the API.'
+    return new RouteTable([...operator, nothing('/*', elsewhere)])
+  }
+  const pages = pagePaths.map((path) => open(path, 'console', parts.console.servePage))
+  const isPage = (path: string) => pages.some(({ handle }) => handle === table.match('GET', path)?.route?.handle)
+  const table = new RouteTable([
+    ...restRoutes(parts.router),
+    ...streamRoutes(parts.router, parts.stallMs),
+    ...openaiRoutes(parts.openai),
+    { ...nothing('/v1/*'), isGated: true, operation: 'other', form: wireForm },
+    ...rpcRoutes(parts),
+    mcpRoute(parts.mcp),
+    // No id: answered like any invalid link.
+    ...['/api/payloads/{}', '/api/payloads/'].map((path) => open(path, 'payload', parts.payload)),
+    {
+      ...open(eventsPath, 'paymentEvent', parts.paymentEvent),
+      methods: ['POST'],
+      body: 'text',
+      strangerBytesMax: eventBytesMax,
+    },
+    ...oidcPaths.map((path) => ({ ...open(path, 'oidc', parts.oidc), methods: ['GET'] })),
+    { ...open(callbackPath, 'signInCallback', parts.signInCallback), methods: ['GET'] },
+    ...operator,
+    ...docsPaths.map((path) => open(path, 'page', serveDocs)),
+    ...pages,
+    ...filePaths.map((path) => open(path, 'console', parts.console.serveFile)),
+    { ...nothing('/api/*'), isGated: true, operation: 'other' },
+    {
+      ...nothing('/*'),
+      async handle(routed, body) {
+        if (!(await parts.console.serveUnknown(routed, isPage))) return nothing('/*').handle(routed, body)
+        parts.onRefused('NOT_FOUND')
+      },
+    },
+  ])
+  return table
+}
+
+/** Route that anyone may read, however busy the service is. */
+function open(path: string, operation: string, handle: Handler): Route {
+  return { methods: read, path, operation, auth: null, form: restForm, handle }
+}
+
+function nothing(path: string, message = 'There is nothing at this path.'): Route {
+  const handle = () => {
+    throw new ErrandError('NOT_FOUND', message)
+  }
+  return { ...open(path, 'page', handle), methods: null }
+}

@@ -1,0 +1,107 @@
+import { createCipheriv, createDecipheriv, createHash, hkdfSync, randomBytes } from 'node:crypto'
+import { assert } from './assert.ts'
+
+/** The service's secrets: the one that encrypts, and earlier ones that stored data may still be encrypted with. */
+export type Secrets = { current: string; previous: readonly string[] }
+
+/** Owner of secrets. Part of the authenticated data, so that one owner's secrets cannot be passed off as another's. */
+export type SecretOwner = { userId: string } & ({ connectorId: string; part?: string } | { webhookId: string })
+
+/** Owner of a connector's tokens, which are shown only to that issuer. */
+export function grantOwner(of: { userId: string; connectorId: string; issuer: string }): SecretOwner {
+  const { connectorId, issuer, userId } = of
+  return { userId, connectorId, part: `grant of ${issuer}` }
+}
+
+/** Secrets that cannot be decrypted: their key is gone, or they were changed. */
+export class SealedSecretsError extends Error {
+  override readonly name = 'SealedSecretsError'
+}
+
+const algorithm = 'aes-256-gcm'
+const version = 'v1'
+const ivBytes = 12
+const tagBytes = 16
+const options = { authTagLength: tagBytes }
+const keyIdChars = 11
+const connectorsPurpose = 'errand: secrets of connectors'
+
+type Key = { id: string; key: Buffer }
+
+/**
+ * Encrypts users' secrets with AES-256-GCM under a key derived from the service's secret (HKDF-SHA256, RFC 5869). The
+ * format is `v1.{key id}.{base64url of nonce, ciphertext and tag}`. The nonce is random: at 96 bits it may repeat after
+ * some billions of secrets under one key, far more than any installation stores.
+ */
+export class SecretVault {
+  readonly #read: () => Secrets
+  readonly #purpose: string
+  #keys: { current: Key; all: Map<string, Key> } | undefined
+
+  /**
+   * Calls `read` again for each seal and for an unknown key. Each purpose has separate keys, so that values sealed for
+   * unauthenticated clients reveal nothing about users' secrets.
+   */
+  constructor(read: () => Secrets, purpose = connectorsPurpose) {
+    this.#read = read
+    this.#purpose = purpose
+  }
+
+  seal(secrets: Readonly<Record<string, string>>, owner: SecretOwner): string {
+    const { id, key } = this.#load().current
+    const iv = randomBytes(ivBytes)
+    const cipher = createCipheriv(algorithm, key, iv, options).setAAD(describe(owner))
+    const body = Buffer.concat([
+      iv,
+      cipher.update(JSON.stringify(secrets), 'utf8'),
+      cipher.final(),
+      cipher.getAuthTag(),
+    ])
+    return `${version}.${id}.${body.toString('base64url')}`
+  }
+
+  /** Throws SealedSecretsError. */
+  open(sealed: string, owner: SecretOwner): Record<string, string> {
+    const [form, id = '', body = ''] = sealed.split('.')
+    const key = form === version ? this.#find(id) : undefined
+    if (!key) throw new SealedSecretsError('These secrets were encrypted with an unknown key.')
+    const bytes = Buffer.from(body, 'base64url')
+    try {
+      const decipher = createDecipheriv(algorithm, key.key, bytes.subarray(0, ivBytes), options).setAAD(describe(owner))
+      decipher.setAuthTag(bytes.subarray(-tagBytes))
+      const text = Buffer.concat([decipher.update(bytes.subarray(ivBytes, -tagBytes)), decipher.final()])
+      return JSON.parse(text.toString('utf8')) as Record<string, string>
+    } catch (error) {
+      throw new SealedSecretsError('These secrets are corrupted.', { cause: error })
+    }
+  }
+
+  /** Whether the secrets are encrypted with the current key. */
+  isCurrent(sealed: string): boolean {
+    return sealed.split('.')[1] === this.#load().current.id
+  }
+
+  #find(id: string): Key | undefined {
+    return this.#keys?.all.get(id) ?? this.#load().all.get(id)
+  }
+
+  #load(): { current: Key; all: Map<string, Key> } {
+    const { current, previous } = this.#read()
+    const keys = [current, ...previous].map((secret) => deriveKey(secret, this.#purpose))
+    this.#keys = { current: keys[0]!, all: new Map(keys.map((key) => [key.id, key])) }
+    return this.#keys
+  }
+}
+
+function deriveKey(secret: string, purpose: string): Key {
+  assert(secret.length >= 16, 'a secret has at least 16 characters')
+  const key = Buffer.from(hkdfSync('sha256', secret, '', purpose, 32))
+  const id = createHash('sha256').update(key).digest('base64url').slice(0, keyIdChars)
+  return { id, key }
+}
+
+function describe(owner: SecretOwner): Buffer {
+  const of = 'webhookId' in owner ? owner.webhookId : owner.connectorId
+  const part = 'part' in owner ? `/${owner.part}` : ''
+  return Buffer.from(`${owner.userId}/${of}${part}`)
+}

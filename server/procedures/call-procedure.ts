@@ -1,0 +1,27 @@
+import type { AnyProcedure } from '@trpc/server'
+import { badInput } from '../kernel/bad-input.ts'
+import { assert } from '../kernel/assert.ts'
+import type { Context } from './context.ts'
+import { definitionOf } from './procedure.ts'
+
+type Call = { context: Context; input: unknown; signal: AbortSignal | undefined }
+
+/**
+ * Calls a procedure like tRPC does: input schema, resolver, output schema. tRPC's own chain copies its options six
+ * times per call, which was a sixth of the time of a read. Procedures with further middlewares are rejected, because
+ * this would skip them.
+ */
+export function directCall(procedure: AnyProcedure): (call: Call) => Promise<unknown> {
+  const { inputs, middlewares, output, resolver } = definitionOf(procedure)
+  const [schema] = inputs
+  assert(schema && inputs.length === 1, 'a procedure has one input schema')
+  assert(middlewares.length === (output ? 3 : 2), 'a procedure has its input, its output and its resolver')
+  assert(typeof resolver === 'function', 'tRPC keeps the resolver')
+  assert(!output || typeof output.parse === 'function', 'tRPC keeps the output')
+  return async ({ context, input, signal }) => {
+    const parsed = schema.safeParse(input)
+    if (!parsed.success) throw badInput(parsed.error.issues)
+    const answer = await resolver({ ctx: context, input: parsed.data, signal })
+    return output ? output.parse(answer) : answer
+  }
+}

@@ -1,0 +1,48 @@
+import type { IncomingMessage } from 'node:http'
+import type { Clock } from '../kernel/clock.ts'
+import { pageBytesMax } from '../store/byte-bounds.ts'
+import type { RateState } from '../store/records.ts'
+import type { ToolCall } from '../store/requests/wire-requests.ts'
+import type { Store } from '../store/store.ts'
+import type { RequestTrace } from '../tracing/request-trace.ts'
+import type { Batch } from './batch.ts'
+import type { Caller } from './caller.ts'
+import type { WriteRate } from './write-rate.ts'
+
+/** The same for all requests of a process. */
+export type Shared = {
+  clock: Clock
+  store: Pick<Store, 'readRate'>
+  writeRate: WriteRate
+  /** Frees the request's gate slot and body memory. */
+  release: (request: IncomingMessage) => void
+  /** Waits for an event-loop tick for a large piece of work of the owner. */
+  turn: (request: IncomingMessage, owner: string | null) => Promise<void>
+}
+
+/** The reader of a stream. It is cut off if it takes nothing for `stallMs`. `left` aborts if it leaves before the end. */
+export type StreamReader = { stallMs: number; cutOff: () => void; left: AbortSignal }
+
+export type Context = {
+  shared: Shared
+  /** Null only in a public operation. */
+  caller: Caller | null
+  request: IncomingMessage
+  about: RequestTrace
+  setCookies: string[]
+  idempotencyKey: string | null
+  /** Tool call that a task is created for. */
+  call?: ToolCall | undefined
+  /** Rate window as of the admission. If it stays null, the response's headers read it again. */
+  rate: RateState | null
+  /** How to end a stream that is not read; null if the response cannot be a stream. */
+  stream: StreamReader | null
+  /** Set for a query in a batch. */
+  batch?: Batch | undefined
+}
+
+export function pageBytesOf({ batch }: Context): number {
+  return batch?.pageBytesMax ?? pageBytesMax
+}
+
+export type CallerContext = Context & { caller: Caller }

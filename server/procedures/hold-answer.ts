@@ -1,0 +1,12 @@
+import type { CallerContext, Context } from './context.ts'
+
+/** Marks the request as long-lived: frees its gate slot and body memory, and excludes it from latency metrics. */
+export function holdAnswer({ about, request, shared }: Pick<Context, 'about' | 'request' | 'shared'>): void {
+  about.isLong = true
+  shared.release(request)
+}
+
+/** Waits for an event-loop tick for a large piece of work on a caller's request. */
+export function callerTurn({ caller, request, shared }: Pick<CallerContext, 'caller' | 'request' | 'shared'>) {
+  return shared.turn(request, caller.userId)
+}

@@ -1,0 +1,32 @@
+import { ErrandError } from '../kernel/errors.ts'
+import type { Caller } from './caller.ts'
+
+/**
+ * Client tokens that an operation is open to: none, those of a whole account, or also bound ones. A bound token must
+ * match the session or task that the input names. If the input names a turn, the operation looks up its session.
+ */
+export type Reach = 'none' | 'account' | 'session' | 'task' | 'turn'
+
+/** Throws 403 if a client token does not reach an operation, whatever its input. */
+export function requireReach({ token }: Caller, reach: Reach): void {
+  if (token === null) return
+  if (reach === 'none') throw new ErrandError('FORBIDDEN', 'Client tokens cannot call this operation.')
+  const bound = token.sessionId !== null ? 'session' : token.taskId !== null ? 'task' : 'account'
+  if (bound === 'account' || bound === (reach === 'turn' ? 'session' : reach)) return
+  throw new ErrandError('FORBIDDEN', `This client token only has access to its ${bound}.`)
+}
+
+const notFound: Record<'session' | 'task', string> = { session: 'Session not found', task: 'Task not found' }
+
+/** Throws 404, as for an unknown id, if a client token is bound to something other than the input names. */
+export function assertReached({ token }: Caller, input: unknown, reach: 'session' | 'task'): void {
+  const field = reach === 'session' ? 'sessionId' : 'taskId'
+  const own = token?.[field] ?? null
+  if (own === null || (input as Record<typeof field, unknown>)[field] === own) return
+  throw boundElsewhere(reach)
+}
+
+/** Same error as for an unknown id. */
+export function boundElsewhere(what: 'session' | 'task'): ErrandError {
+  return new ErrandError('NOT_FOUND', notFound[what])
+}
