@@ -4,7 +4,7 @@ import type { z } from 'zod'
 import { must } from '../server/kernel/assert.ts'
 import { packageVersion } from '../server/kernel/package-version.ts'
 import { describedRouter, proceduresOf } from '../server/edge/root-router.ts'
-import { credentialsOf } from '../server/procedures/procedure.ts'
+import { credentialsOf, definitionOf } from '../server/procedures/procedure.ts'
 import { chatOperation, chatSchemas } from './chat-operation.ts'
 import {
   chatErrors,
@@ -222,30 +222,23 @@ function idempotencyParameter(description: string): Json {
 
 /** Returns the errors that the procedure itself documents, by status. */
 function ownErrors(operation: Operation): Record<string, string> {
-  return procedureOf(operation).meta?.openapi?.errorResponses ?? {}
+  return definitionOf(procedureNamed(operation.operationId)).meta?.openapi?.errorResponses ?? {}
 }
 
 /** Restores the descriptions of optional parameters, which the generator drops. */
 function describeParameters(operation: Operation): void {
-  const fields = (procedureOf(operation).inputs[0] as { shape?: Record<string, z.ZodType> } | undefined)?.shape
+  const fields = (
+    definitionOf(procedureNamed(operation.operationId)).inputs[0] as { shape?: Record<string, z.ZodType> } | undefined
+  )?.shape
   for (const parameter of operation.parameters ?? []) {
     const description = fields?.[parameter['name'] as string]?.description
     if (description !== undefined) parameter['description'] = description
   }
 }
 
-type Procedure = {
-  meta?: { openapi?: { operationId: string; errorResponses?: Record<string, string> } }
-  inputs: readonly unknown[]
-}
-
-function procedureOf({ operationId }: Operation): Procedure {
-  return procedureNamed(operationId)._def as unknown as Procedure
-}
-
 function procedureNamed(operationId: string): AnyProcedure {
-  const procedures = Object.values(proceduresOf(describedRouter)) as unknown as (AnyProcedure & { _def: Procedure })[]
-  const found = procedures.find(({ _def }) => _def.meta?.openapi?.operationId === operationId)
+  const procedures = Object.values(proceduresOf(describedRouter))
+  const found = procedures.find((one) => definitionOf(one).meta?.openapi?.operationId === operationId)
   return must(found, `a procedure is ${operationId}`)
 }
 

@@ -46,7 +46,7 @@ const floors = [
   ['auth'],
   ['payments', 'sessions', 'tasks'],
   ['chat'],
-  ['account', 'nodes', 'quotes'],
+  ['account', 'quotes'],
   ['admin'],
   ['metrics'],
   ['http'],

@@ -1,6 +1,6 @@
 import { setTimeout as delay } from 'node:timers/promises'
 import { expect, test } from 'vitest'
-import { LeaseKeeper } from '../../server/nodes/lease-keeper.ts'
+import { LeaseKeeper } from '../../server/app/lease-keeper.ts'
 
 const leaseSeconds = 1
 const leaseMs = leaseSeconds * 1000

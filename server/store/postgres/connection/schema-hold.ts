@@ -4,7 +4,7 @@ import { fileURLToPath } from 'node:url'
 import { schemaStateOf, type SchemaState } from '../../applied-migrations.ts'
 import { StoreOpenError } from '../../store-open-error.ts'
 import { connectTo, poolName } from './database.ts'
-import { newClient, type PgClient, type PgListener } from './driver.ts'
+import { newClient, type PgListener } from './driver.ts'
 
 // Two schema versions are never in use simultaneously. Every process with an open store holds `useLock` in shared mode,
 // on its own connection. A start that migrates takes the lock exclusively, and refuses if another process holds it.
@@ -72,7 +72,7 @@ export class SchemaHold {
     })
     await connectTo(client)
     try {
-      await takeSchema(client as unknown as PgClient, change)
+      await takeSchema(client, change)
     } catch (error) {
       await client.end().catch(ignore)
       throw error
@@ -96,7 +96,9 @@ export class SchemaHold {
   }
 }
 
-async function takeSchema(client: PgClient, change: SchemaHoldOptions['change']): Promise<void> {
+type Queries = Pick<PgListener, 'query'>
+
+async function takeSchema(client: Queries, change: SchemaHoldOptions['change']): Promise<void> {
   // Session settings, because the migration commits the transaction.
   await client.query('SET lock_timeout = 0; SET statement_timeout = 0; SET idle_in_transaction_session_timeout = 0')
   await assertDurable(client)
@@ -129,7 +131,7 @@ function assertMayChange(state: 'empty' | 'older', change: SchemaHoldOptions['ch
 }
 
 /** Throws if a newer version wrote the database. */
-export async function schemaState(client: Pick<PgClient, 'query'>): Promise<SchemaState> {
+export async function schemaState(client: Queries): Promise<SchemaState> {
   const { rows: tables } = await client.query(`SELECT to_regclass('drizzle.__drizzle_migrations') AS name`)
   if ((tables[0] as { name: string | null }).name === null) return 'empty'
   const { rows } = await client.query('SELECT hash FROM drizzle.__drizzle_migrations ORDER BY created_at')
@@ -138,7 +140,7 @@ export async function schemaState(client: Pick<PgClient, 'query'>): Promise<Sche
 }
 
 /** Our answers rely on commits, so the server must write a commit to its disk before it confirms it. */
-async function assertDurable(client: PgClient): Promise<void> {
+async function assertDurable(client: Queries): Promise<void> {
   const { rows } = await client.query(`SELECT current_setting('synchronous_commit') AS value`)
   if ((rows[0] as { value: string }).value !== 'off') return
   throw new StoreOpenError('The database must have synchronous_commit = on; off loses commits that were answered.')
@@ -150,7 +152,7 @@ type Others = { isLocked: boolean; connections: string | null; leaseSeconds: num
  * Waits briefly for ending processes, and throws if another process uses the older schema. Versions older than
  * `useLock` read the applied migrations first. From here on that read waits until the migration has ended.
  */
-async function assertAlone(client: PgClient): Promise<void> {
+async function assertAlone(client: Queries): Promise<void> {
   await client.query('LOCK TABLE drizzle.__drizzle_migrations IN ACCESS EXCLUSIVE MODE')
   const until = performance.now() + othersMsMax
   for (;;) {
@@ -172,7 +174,7 @@ async function assertAlone(client: PgClient): Promise<void> {
   }
 }
 
-async function findOthers(client: PgClient): Promise<Others> {
+async function findOthers(client: Queries): Promise<Others> {
   // Within a transaction the view would keep its first content.
   await client.query('SELECT pg_stat_clear_snapshot()')
   const { rows } = await client.query(
