@@ -1,12 +1,12 @@
 import type { z } from 'zod'
 import { assertAgents, type Catalogue } from '../agents/config/catalogue.ts'
-import { ownCredential, type Caller } from '../procedures/caller.ts'
+import { unlimited, type AnyCaller, type Caller } from '../procedures/caller.ts'
 import type { CreatedKey, Key, ListKeysOutput } from '../auth/keys/key-schema.ts'
 import { createKey, listKeys, revokeKey } from '../auth/keys/manage-keys.ts'
 import { getUser, noteChange, type UserParts } from './manage-users.ts'
 import type { CreateUserKeyInput, ListUserKeysInput, UserKeyInput } from './user-schema.ts'
 
-type Asked<Input> = { caller: Caller; input: Input }
+type Asked<Input> = { caller: AnyCaller; input: Input }
 
 /** Creates a key of the user, with the scopes that a platform has when it acts for a user. Only this response contains the key. */
 export async function createUserKey(
@@ -16,8 +16,8 @@ export async function createUserKey(
   const { userId, ...given } = input
   const { email } = await getUser(parts, { caller, userId })
   assertAgents(parts.catalogue, { agentIds: given.agents, path: 'agents', email })
-  const nobody = { isAdmin: false, keyId: null, loginId: null }
-  const user: Caller = { ...ownCredential, ...nobody, userId, email, scopes: ['read', 'execute'] }
+  const scopes = ['read', 'execute'] as const
+  const user: Caller = { ...unlimited, userId, email, isAdmin: false, scopes, credential: { kind: 'operator' } }
   const created = await createKey(parts, { caller: user, input: given })
   noteChange(parts, { caller, userId, keyId: created.id }, "created a user's API key")
   return created

@@ -1,6 +1,6 @@
 import type { z } from 'zod'
 import { assertAgents, type Catalogue } from '../agents/config/catalogue.ts'
-import { actorOf, requirePlatform, type Caller } from '../procedures/caller.ts'
+import { actorOf, requirePlatform, platformOf, type AnyCaller } from '../procedures/caller.ts'
 import { changesOf, toOwnLimits } from '../billing/limit-schema.ts'
 import { secondsUntil } from '../billing/refusals.ts'
 import { must } from '../kernel/assert.ts'
@@ -34,22 +34,22 @@ export async function listUsers(
   return { users: users.map((user) => toUser(user, clock)), total, limit, offset }
 }
 
-type Change<Input> = { caller: Caller; input: Input }
+type Change<Input> = { caller: AnyCaller; input: Input }
 
 /** Hides admins from platform keys. */
-function reachOf({ platform }: Caller) {
-  return platform ? { withoutAdmins: true } : {}
+function reachOf(caller: AnyCaller) {
+  return platformOf(caller) ? { withoutAdmins: true } : {}
 }
 
-export async function getUser({ clock, store }: UserParts, { caller, userId }: { caller: Caller; userId: string }) {
+export async function getUser({ clock, store }: UserParts, { caller, userId }: { caller: AnyCaller; userId: string }) {
   const user = await store.getUser(userId)
-  if (!user || (user.isAdmin && caller.platform)) throw unknown()
+  if (!user || (user.isAdmin && platformOf(caller))) throw unknown()
   return toUser(user, clock)
 }
 
 export async function getExternalUser(
   parts: UserParts,
-  { caller, externalId }: { caller: Caller; externalId: string },
+  { caller, externalId }: { caller: AnyCaller; externalId: string },
 ): Promise<User> {
   const user = await parts.store.platform.findUser({ externalId })
   if (!user) throw unknown()
@@ -62,7 +62,7 @@ export async function openExternalUser(
   { caller, input }: Change<z.output<typeof OpenExternalUserInput>>,
 ): Promise<z.output<typeof OpenedUser>> {
   const { email = null, externalId } = input
-  const opened = await parts.store.platform.openUser({ externalId, email, keyId: caller.platform?.keyId ?? null })
+  const opened = await parts.store.platform.openUser({ externalId, email, keyId: platformOf(caller)?.keyId ?? null })
   if (opened.outcome === 'refused') {
     throw new ErrandError('CONFLICT', 'Another user already has this email address. Omit it or send a different one.')
   }
@@ -77,7 +77,7 @@ export async function updateUser(
   { caller, input }: Change<z.output<typeof UpdateUserInput>>,
 ): Promise<User> {
   const { userId, isAdmin, isSuspended, limits, plan } = input
-  if (isAdmin !== undefined && caller.platform) {
+  if (isAdmin !== undefined && platformOf(caller)) {
     throw new ErrandError('FORBIDDEN', 'A platform key cannot grant or remove admin rights. Omit isAdmin.')
   }
   const changesLimits = plan !== undefined || limits !== undefined
@@ -128,7 +128,7 @@ export async function creditUser(
   { caller, idempotencyKey, input }: Change<z.output<typeof CreditUserInput>> & { idempotencyKey: string | null },
 ): Promise<z.output<typeof CreditedUser>> {
   const { store } = parts
-  const { platform } = caller
+  const platform = platformOf(caller)
   const { amountUsd, reason, userId } = input
   const amount = parseUsd(amountUsd)
   if (amount === undefined || amount === 0) throw badField('amountUsd', 'Must not be zero')
@@ -175,7 +175,7 @@ async function ceilingRefusal({ clock, store }: UserParts, { isTaken, keyId }: C
 /** Logs changes to other people's accounts, and who made them. */
 export function noteChange(
   { log }: UserParts,
-  { caller, ...about }: { caller: Caller; userId: string; [field: string]: unknown },
+  { caller, ...about }: { caller: AnyCaller; userId: string; [field: string]: unknown },
   what: string,
 ): void {
   const { ids, who } = actorOf(caller)

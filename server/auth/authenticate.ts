@@ -7,7 +7,7 @@ import type { PlatformKeyHolder, UserRef } from '../store/platform/platform-reco
 import { loginIdleMs } from '../store/people.ts'
 import type { Store } from '../store/store.ts'
 import { hashToken, kindOfToken, type TokenKind } from './keys/api-token.ts'
-import { ownCredential, type Caller } from '../procedures/caller.ts'
+import { unlimited, type AnyCaller, type Caller } from '../procedures/caller.ts'
 import type { LastUses } from './last-uses.ts'
 import type { ClientAddresses } from './logins/client-address.ts'
 import type { ServiceCookie } from './logins/login-cookie.ts'
@@ -15,7 +15,7 @@ import { hashSecretToken } from './logins/login-token.ts'
 import type { OwnOrigins } from './logins/own-origin.ts'
 import { assertNoActingUser, readActingUser } from './platform/acting-user.ts'
 
-export type Authenticator = (request: IncomingMessage) => Promise<Caller>
+export type Authenticator = (request: IncomingMessage) => Promise<AnyCaller>
 
 type AuthenticatorParts = {
   store: Store
@@ -88,8 +88,8 @@ async function byKey({ clock, keyUses, store }: AuthenticatorParts, tokenHash: s
   assertNotSuspended(key)
   keyUses.used(key.id, now)
   const { account, agents, email, isAdmin, limits, userId } = key
-  const own = { userId, account, email, isAdmin, scopes: key.scopes, keyId: key.id, loginId: null }
-  return { ...ownCredential, ...own, limits, agents }
+  const credential = { kind: 'key', keyId: key.id } as const
+  return { userId, account, email, isAdmin, scopes: key.scopes, limits, agents, credential }
 }
 
 function keep(known: Map<string, KnownToken>, authorization: string, token: KnownToken): void {
@@ -98,7 +98,11 @@ function keep(known: Map<string, KnownToken>, authorization: string, token: Know
   known.set(authorization, token)
 }
 
-async function byPlatformKey(parts: AuthenticatorParts, tokenHash: string, request: IncomingMessage): Promise<Caller> {
+async function byPlatformKey(
+  parts: AuthenticatorParts,
+  tokenHash: string,
+  request: IncomingMessage,
+): Promise<AnyCaller> {
   const { clients, clock, platformUses, store } = parts
   const key = await store.platform.findKey(tokenHash)
   if (!key || key.revokedAt !== null) throw unauthorized('The platform key is invalid.')
@@ -110,9 +114,7 @@ async function byPlatformKey(parts: AuthenticatorParts, tokenHash: string, reque
   const asked = readActingUser(request)
   platformUses.used(key.id, now)
   if (asked) return await actFor(parts, key, asked)
-  const platform = { keyId: key.id, scopes: key.scopes, isActing: false }
-  const nobody = { userId: key.id, email: '', isAdmin: false, scopes: [], keyId: null, loginId: null }
-  return { ...ownCredential, ...nobody, platform }
+  return { platform: { keyId: key.id, scopes: key.scopes } }
 }
 
 /** Returns the user with the rights of a platform acting for them, which exclude those reserved for the user. */
@@ -125,17 +127,15 @@ async function actFor({ store }: AuthenticatorParts, key: PlatformKeyHolder, ask
   if (!user || user.isAdmin)
     throw new ErrandError('FORBIDDEN', 'The Errand-User header names no user that this platform key can act for.')
   assertNotSuspended(user)
-  const platform = { keyId: key.id, scopes: key.scopes, isActing: true }
-  const acting = {
+  return {
+    ...unlimited,
     userId: user.id,
     account: user.account,
     email: user.email,
     isAdmin: false,
-    keyId: null,
-    loginId: null,
-    platform,
+    scopes: ['read', 'execute'],
+    credential: { kind: 'acting', platformKeyId: key.id },
   }
-  return { ...ownCredential, ...acting, scopes: ['read', 'execute'] }
 }
 
 async function byClientToken({ clock, store }: AuthenticatorParts, tokenHash: string): Promise<Caller> {
@@ -153,8 +153,6 @@ async function byClientToken({ clock, store }: AuthenticatorParts, tokenHash: st
     email,
     isAdmin: false,
     scopes: token.scopes,
-    keyId: null,
-    loginId: null,
     limits: {
       spend,
       rate: makerLimits?.rate ?? null,
@@ -162,8 +160,7 @@ async function byClientToken({ clock, store }: AuthenticatorParts, tokenHash: st
       makerSpend: makerLimits?.spend ?? null,
     },
     agents,
-    platform: null,
-    token: { tokenId, sessionId, taskId },
+    credential: { kind: 'clientToken', tokenId, sessionId, taskId },
   }
 }
 
@@ -177,7 +174,7 @@ async function byLogin({ clock, loginUses, store }: AuthenticatorParts, token: s
   assertNotSuspended(login)
   loginUses.used(login.id, now)
   const { account, userId, email, isAdmin } = login
-  return { ...ownCredential, userId, account, email, isAdmin, scopes, keyId: null, loginId: login.id }
+  return { ...unlimited, userId, account, email, isAdmin, scopes, credential: { kind: 'login', loginId: login.id } }
 }
 
 function assertNotExpired({ expiresAt }: { expiresAt: EpochMs | null }, now: EpochMs, what: string): void {

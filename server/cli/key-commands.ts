@@ -1,6 +1,6 @@
 import { z } from 'zod'
 import { CreateKeyInput } from '../auth/keys/key-schema.ts'
-import { ownCredential, type Caller } from '../procedures/caller.ts'
+import { unlimited, type Caller } from '../procedures/caller.ts'
 import { createKey, listKeys, revokeKey } from '../auth/keys/manage-keys.ts'
 import { SystemClock } from '../kernel/clock.ts'
 import { UsageError } from '../kernel/usage-error.ts'
@@ -69,5 +69,5 @@ export function listOf(text: string | undefined): string[] | undefined {
 
 /** Anyone who can read and write the data directory may do everything. */
 function operatorFor({ id: userId, email, isAdmin }: UserRecord): Caller {
-  return { userId, email, isAdmin, scopes, keyId: null, loginId: null, ...ownCredential }
+  return { ...unlimited, userId, email, isAdmin, scopes, credential: { kind: 'operator' } }
 }

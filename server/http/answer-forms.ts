@@ -1,6 +1,7 @@
 import { rateHeaders } from '../billing/rate-headers.ts'
 import { errorBody, type ErrandError } from '../kernel/errors.ts'
 import { writeJson } from '../kernel/json-text.ts'
+import { rateOwnerOf } from '../procedures/caller.ts'
 import type { Context } from '../procedures/context.ts'
 import type { RateState } from '../store/records.ts'
 import { respond, type HeaderList } from './respond.ts'
@@ -40,5 +41,5 @@ export async function answerJson({ context, headers, response }: RoutedRequest, 
 
 /** State of the caller's rate window, from the admission or as of now. */
 export async function rateOf({ caller, rate, shared }: Context): Promise<RateState | null> {
-  return caller && (rate ?? (await shared.store.readRate(caller)))
+  return caller && (rate ?? (await shared.store.readRate(rateOwnerOf(caller))))
 }

@@ -1,5 +1,6 @@
 import type { Authenticator } from '../auth/authenticate.ts'
 import { rateHeaders } from '../billing/rate-headers.ts'
+import { senderOf } from '../procedures/caller.ts'
 import { badField, ErrandError, isFault, type ErrorCode } from '../kernel/errors.ts'
 import type { Logger } from '../kernel/logger.ts'
 import { errandErrorOf } from '../procedures/procedure.ts'
@@ -41,8 +42,9 @@ async function answer(parts: PipelineParts, routed: RoutedRequest, match: Match 
   about.isLong = route.form.isStream === true
   if (route.auth) {
     const caller = await parts.authenticate(request)
-    about.userId = caller.userId
-    senderKnown(request, caller.userId)
+    const sender = senderOf(caller)
+    about.userId = sender
+    senderKnown(request, sender)
     context.caller = caller
     route.auth(caller, routed)
   }
@@ -74,7 +76,7 @@ async function readBody(
   const { context, request, response } = routed
   if (body === 'optional object' && !hasBody(request)) return {}
   const bytesMax = auth ? room.bytesMax : Math.min(strangerBytesMax, room.bytesMax)
-  const read = { request, response, bytesMax, room, owner: context.caller?.userId ?? null }
+  const read = { request, response, bytesMax, room, owner: context.caller && senderOf(context.caller) }
   if (body === 'text') return await readBodyText(read)
   const value = await readJsonBody(read)
   if (body === 'json') return value

@@ -1,4 +1,4 @@
-import type { Caller } from '../procedures/caller.ts'
+import type { AnyCaller } from '../procedures/caller.ts'
 import { badField } from '../kernel/errors.ts'
 import type { AnswerForm } from './answer-forms.ts'
 import { decodeSegment } from '../kernel/request-url.ts'
@@ -15,7 +15,7 @@ export type Route = {
   /** Whether it may be turned away under load. */
   isGated?: boolean
   /** Throws 403 if the caller lacks access; null if no authentication is needed. */
-  auth: ((caller: Caller, routed: RoutedRequest) => void) | null
+  auth: ((caller: AnyCaller, routed: RoutedRequest) => void) | null
   /** Read after the caller is known, if any. A missing optional object counts as empty. */
   body?: 'object' | 'optional object' | 'json' | 'text' | undefined
   /** Max size of an unauthenticated body; defaults to that of a login. */

@@ -46,8 +46,8 @@ export async function updatePaymentAccount(parts: PaymentParts, { caller, input 
 }
 
 /** Money outside the ledger needs a person: a leaked key with the scope `manage` must not charge a saved card. */
-function requireLoginToSpend({ loginId }: Caller): void {
-  if (loginId !== null) return
+function requireLoginToSpend(caller: Caller): void {
+  if (caller.credential.kind === 'login') return
   const message = 'Setting auto-recharge requires a browser login. An API key can only switch it off, by sending null.'
   throw new ErrandError('FORBIDDEN', message)
 }

@@ -1,48 +1,64 @@
 import { ErrandError } from '../kernel/errors.ts'
 import type { CredentialLimits } from '../store/execution-limits.ts'
 import type { PlatformScope } from '../store/platform/platform-records.ts'
+import type { RateOf } from '../store/limits/limit-inputs.ts'
 import type { AccountPlan } from '../store/limits/account-limits.ts'
 import type { Scope } from '../store/records.ts'
 
-/** User that a request acts for, and what it may do. One of the ids shows the credential. */
+/** User that a request acts for, and what its credential may do. */
 export type Caller = {
   userId: string
   email: string
   isAdmin: boolean
   scopes: readonly Scope[]
   account: AccountPlan
-  keyId: string | null
-  loginId: string | null
   /** Limits of the credential, if it allows less than its user may do. */
   limits: CredentialLimits | null
   /** Ids of the only agents whose runs the credential may start and change; null for all. */
   agents: readonly string[] | null
-  /**
-   * Set for a platform key, which is not a user. If it acts for no user, `userId` is the key's own id and `scopes` is
-   * empty.
-   */
-  platform: PlatformAccess | null
-  /** Set for a client token, which reaches only what is open to it. */
-  token: TokenAccess | null
+  credential: CallerCredential
 }
 
-export type PlatformAccess = {
-  keyId: string
-  scopes: readonly PlatformScope[]
-  /** Whether this request acts as the user that Errand-User names. */
-  isActing: boolean
+export type CallerCredential =
+  | { kind: 'key'; keyId: string }
+  | { kind: 'login'; loginId: string }
+  /** A platform key, for the user that Errand-User names. */
+  | { kind: 'acting'; platformKeyId: string }
+  /** Reaches only what is open to it. A token bound to a session or a task reaches nothing else. */
+  | { kind: 'clientToken'; tokenId: string; sessionId: string | null; taskId: string | null }
+  /** The command line, and admins who do something for a user. */
+  | { kind: 'operator' }
+
+/** A platform key that acts for no user. */
+export type PlatformCaller = { platform: { keyId: string; scopes: readonly PlatformScope[] } }
+
+export type AnyCaller = Caller | PlatformCaller
+
+/** Fields of a credential that allows everything its user may do. */
+export const unlimited = { account: { plan: null, limits: null }, limits: null, agents: null }
+
+export function platformOf(caller: AnyCaller): PlatformCaller['platform'] | undefined {
+  return 'platform' in caller ? caller.platform : undefined
 }
 
-/** A token bound to a session or a task reaches nothing else. */
-export type TokenAccess = { tokenId: string; sessionId: string | null; taskId: string | null }
+/** Id that requests are counted by: the user's, or that of the platform key. */
+export function senderOf(caller: AnyCaller): string {
+  return 'platform' in caller ? caller.platform.keyId : caller.userId
+}
 
-/** Fields of a user's own key or login, as opposed to a platform key or a client token. */
-export const ownCredential = {
-  account: { plan: null, limits: null },
-  limits: null,
-  agents: null,
-  platform: null,
-  token: null,
+/** Owner of the rate window in the response headers. A platform key executes nothing itself, so its window is empty. */
+export function rateOwnerOf(caller: AnyCaller): RateOf {
+  return 'platform' in caller ? { userId: caller.platform.keyId, account: unlimited.account } : caller
+}
+
+/** Undefined unless a person is logged in with a browser. */
+export function loginIdOf({ credential }: Pick<Caller, 'credential'>): string | undefined {
+  return credential.kind === 'login' ? credential.loginId : undefined
+}
+
+/** The only session that a client token reaches; null for all. */
+export function boundSessionOf({ credential }: Pick<Caller, 'credential'>): string | null {
+  return credential.kind === 'clientToken' ? credential.sessionId : null
 }
 
 export function requireAgent({ agents }: Pick<Caller, 'agents'>, agentId: string): void {
@@ -50,40 +66,46 @@ export function requireAgent({ agents }: Pick<Caller, 'agents'>, agentId: string
   throw new ErrandError('FORBIDDEN', `This credential does not allow the agent ${agentId}. Use one that does.`)
 }
 
-export function requireScope(caller: Caller, ...scopes: Scope[]): void {
-  if (scopes.some((scope) => caller.scopes.includes(scope))) return
+/** Throws 403 unless the caller is a user with one of the scopes. */
+export function requireScope(caller: AnyCaller, ...scopes: Scope[]): asserts caller is Caller {
   const needed = scopes.map((scope) => `"${scope}"`).join(' or ')
-  if (caller.platform && !caller.platform.isActing) {
+  if ('platform' in caller) {
     const message = `This platform key does not have the scope ${needed}. To act on behalf of a user, it needs the scope "act" and the header Errand-User.`
     throw new ErrandError('FORBIDDEN', message)
   }
+  if (scopes.some((scope) => caller.scopes.includes(scope))) return
   throw new ErrandError(
     'FORBIDDEN',
-    `${nameOf(caller)} has no permission for this operation: it lacks the scope ${needed}.`,
+    `${names[caller.credential.kind]} has no permission for this operation: it lacks the scope ${needed}.`,
   )
 }
 
-function nameOf({ platform, token }: Caller): string {
-  return platform ? 'A platform key acting on behalf of a user' : token ? 'This client token' : 'This API key'
+const names: Record<CallerCredential['kind'], string> = {
+  key: 'This API key',
+  login: 'This API key',
+  operator: 'This API key',
+  acting: 'A platform key acting on behalf of a user',
+  clientToken: 'This client token',
 }
 
 /** Throws 403 unless an admin is logged in with a browser: a leaked key must not reach other people's accounts. */
-export function requireAdmin({ isAdmin, loginId }: Caller): void {
-  if (loginId === null) throw new ErrandError('FORBIDDEN', 'This operation requires an admin with a browser login.')
-  if (!isAdmin) throw new ErrandError('FORBIDDEN', 'This operation is for admins.')
+export function requireAdmin(caller: AnyCaller): asserts caller is Caller {
+  if ('platform' in caller || caller.credential.kind !== 'login') {
+    throw new ErrandError('FORBIDDEN', 'This operation requires an admin with a browser login.')
+  }
+  if (!caller.isAdmin) throw new ErrandError('FORBIDDEN', 'This operation is for admins.')
 }
 
 /** Throws 403 unless an admin is logged in with a browser, or a platform key has that scope. */
-export function requirePlatform(caller: Caller, scope: PlatformScope): void {
-  const { platform } = caller
-  if (!platform) return requireAdmin(caller)
-  if (platform.isActing) {
+export function requirePlatform(caller: AnyCaller, scope: PlatformScope): void {
+  if (!('platform' in caller)) {
+    if (caller.credential.kind !== 'acting') return requireAdmin(caller)
     throw new ErrandError(
       'FORBIDDEN',
       'Omit the header Errand-User: the platform key performs this operation itself, not on behalf of a user.',
     )
   }
-  if (platform.scopes.includes(scope)) return
+  if (caller.platform.scopes.includes(scope)) return
   throw new ErrandError(
     'FORBIDDEN',
     `This platform key has no permission for this operation: it lacks the scope "${scope}".`,
@@ -91,8 +113,8 @@ export function requirePlatform(caller: Caller, scope: PlatformScope): void {
 }
 
 /** Log fields for the author of a change to another person's account. */
-export function actorOf({ platform, userId }: Caller) {
-  return platform
-    ? { who: 'a platform key', ids: { platformKeyId: platform.keyId } }
-    : { who: 'an admin', ids: { adminId: userId } }
+export function actorOf(caller: AnyCaller) {
+  return 'platform' in caller
+    ? { who: 'a platform key', ids: { platformKeyId: caller.platform.keyId } }
+    : { who: 'an admin', ids: { adminId: caller.userId } }
 }

@@ -6,7 +6,7 @@ import type { ToolCall } from '../store/requests/wire-requests.ts'
 import type { Store } from '../store/store.ts'
 import type { RequestTrace } from '../tracing/request-trace.ts'
 import type { Batch } from './batch.ts'
-import type { Caller } from './caller.ts'
+import type { AnyCaller, Caller } from './caller.ts'
 import type { WriteRate } from './write-rate.ts'
 
 /** The same for all requests of a process. */
@@ -26,7 +26,7 @@ export type StreamReader = { stallMs: number; cutOff: () => void; left: AbortSig
 export type Context = {
   shared: Shared
   /** Null only in a public operation. */
-  caller: Caller | null
+  caller: AnyCaller | null
   request: IncomingMessage
   about: RequestTrace
   setCookies: string[]
@@ -41,8 +41,9 @@ export type Context = {
   batch?: Batch | undefined
 }
 
-export function pageBytesOf({ batch }: Context): number {
+export function pageBytesOf({ batch }: Pick<Context, 'batch'>): number {
   return batch?.pageBytesMax ?? pageBytesMax
 }
 
-export type CallerContext = Context & { caller: Caller }
+export type CallerContext = Omit<Context, 'caller'> & { caller: Caller }
+export type PlatformContext = Omit<Context, 'caller'> & { caller: AnyCaller }

@@ -2,14 +2,13 @@ import { initTRPC, TRPCError, type AnyProcedure } from '@trpc/server'
 import { TRPC_ERROR_CODES_BY_KEY, type TRPC_ERROR_CODE_KEY } from '@trpc/server/rpc'
 import { ZodError, type ZodType } from 'zod'
 import { badInput } from '../kernel/bad-input.ts'
-import type { Caller } from './caller.ts'
-import { requireAdmin, requirePlatform, requireScope } from './caller.ts'
+import { platformOf, requireAdmin, requirePlatform, requireScope, type AnyCaller } from './caller.ts'
 import { assertReached, requireReach, type Reach } from './token-reach.ts'
 import { assert } from '../kernel/assert.ts'
 import { badField, ErrandError, errorBody, toErrandError } from '../kernel/errors.ts'
 import type { PlatformScope } from '../store/platform/platform-records.ts'
 import type { Scope } from '../store/records.ts'
-import type { CallerContext, Context } from './context.ts'
+import type { CallerContext, Context, PlatformContext } from './context.ts'
 import { envelope } from './envelope.ts'
 
 /** REST route of a procedure, and its entry in the OpenAPI document. */
@@ -89,7 +88,7 @@ export const { router } = t
 export const procedure = t.procedure
 
 /** Throws 403 unless the caller may call a procedure. */
-export type AccessCheck = (caller: Caller) => void
+export type AccessCheck = (caller: AnyCaller) => void
 
 /** Kinds of credentials, as the OpenAPI document names them. */
 export type Credential = 'apiKey' | 'browserSession' | 'platformKey' | 'clientToken'
@@ -127,6 +126,7 @@ export function credentialsOf(of: AnyProcedure): readonly Credential[] {
 
 type Resolver<Options, Output> = (options: Options) => Output
 type WithCaller<Options> = Omit<Options, 'ctx'> & { ctx: CallerContext }
+type WithAnyCaller<Options> = Omit<Options, 'ctx'> & { ctx: PlatformContext }
 
 /**
  * Resolver whose caller must have the scope, or one of several. A client token must also reach the operation;
@@ -139,7 +139,7 @@ export function withScope<Options extends { ctx: Context; input: unknown }, Outp
   reach: Reach = 'none',
 ): Resolver<Options, Output> {
   const scopes = [scope].flat()
-  const check = (caller: Caller) => {
+  const check = (caller: AnyCaller) => {
     requireScope(caller, ...scopes)
     requireReach(caller, reach)
   }
@@ -181,11 +181,11 @@ export function withAdmin<Options extends { ctx: Context }, Output>(
 /** Resolver whose caller must be such an admin, or a platform key with one of the scopes. */
 export function withPlatform<Options extends { ctx: Context }, Output>(
   scope: PlatformScope | readonly PlatformScope[],
-  resolve: Resolver<WithCaller<Options>, Output>,
+  resolve: Resolver<WithAnyCaller<Options>, Output>,
 ): Resolver<Options, Output> {
   const scopes = [scope].flat()
-  const check = (caller: Caller) => {
-    const held = scopes.find((one) => caller.platform?.scopes.includes(one))
+  const check = (caller: AnyCaller) => {
+    const held = scopes.find((one) => platformOf(caller)?.scopes.includes(one))
     requirePlatform(caller, held ?? scopes[0]!)
   }
   return guarded({ check, credentials: ['browserSession', 'platformKey'] }, resolve)
@@ -215,7 +215,7 @@ function resolveIn<Options extends { ctx: Context }, Output>(
 }
 
 /** Throws 401 without a caller. Non-public operations never get that far without one. */
-export function callerOf({ caller }: Context): Caller {
+export function callerOf({ caller }: Context): AnyCaller {
   if (caller) return caller
   throw new ErrandError('UNAUTHORIZED', 'Authentication is required.')
 }

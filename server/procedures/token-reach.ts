@@ -8,10 +8,10 @@ import type { Caller } from './caller.ts'
 export type Reach = 'none' | 'account' | 'session' | 'task' | 'turn'
 
 /** Throws 403 if a client token does not reach an operation, whatever its input. */
-export function requireReach({ token }: Caller, reach: Reach): void {
-  if (token === null) return
+export function requireReach({ credential }: Caller, reach: Reach): void {
+  if (credential.kind !== 'clientToken') return
   if (reach === 'none') throw new ErrandError('FORBIDDEN', 'Client tokens cannot call this operation.')
-  const bound = token.sessionId !== null ? 'session' : token.taskId !== null ? 'task' : 'account'
+  const bound = credential.sessionId !== null ? 'session' : credential.taskId !== null ? 'task' : 'account'
   if (bound === 'account' || bound === (reach === 'turn' ? 'session' : reach)) return
   throw new ErrandError('FORBIDDEN', `This client token only has access to its ${bound}.`)
 }
@@ -19,9 +19,9 @@ export function requireReach({ token }: Caller, reach: Reach): void {
 const notFound: Record<'session' | 'task', string> = { session: 'Session not found', task: 'Task not found' }
 
 /** Throws 404, as for an unknown id, if a client token is bound to something other than the input names. */
-export function assertReached({ token }: Caller, input: unknown, reach: 'session' | 'task'): void {
+export function assertReached({ credential }: Caller, input: unknown, reach: 'session' | 'task'): void {
   const field = reach === 'session' ? 'sessionId' : 'taskId'
-  const own = token?.[field] ?? null
+  const own = credential.kind === 'clientToken' ? credential[field] : null
   if (own === null || (input as Record<typeof field, unknown>)[field] === own) return
   throw boundElsewhere(reach)
 }

@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest'
 import { directCall } from '../../server/procedures/call-procedure.ts'
-import { ownCredential } from '../../server/procedures/caller.ts'
+import { unlimited } from '../../server/procedures/caller.ts'
 import type { Context } from '../../server/procedures/context.ts'
 import { pageTurn } from '../../server/procedures/page-turn.ts'
 import { createRootRouter, type AppRouter } from '../../server/edge/root-router.ts'
@@ -40,9 +40,8 @@ test.each([
       email: '',
       isAdmin: false,
       scopes: ['read'],
-      keyId: 'key',
-      loginId: null,
-      ...ownCredential,
+      credential: { kind: 'operator' },
+      ...unlimited,
     }
     const context = { caller } as unknown as Context
     const list = directCall(listOf(createRootRouter(service.app.services)))

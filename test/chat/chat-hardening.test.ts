@@ -1,4 +1,4 @@
-import { ownCredential } from '../../server/procedures/caller.ts'
+import { unlimited } from '../../server/procedures/caller.ts'
 import { subscribe, unsubscribe } from 'node:diagnostics_channel'
 import { writeFileSync } from 'node:fs'
 import type { IncomingMessage } from 'node:http'
@@ -49,9 +49,8 @@ test('a client that leaves during its admission while the store fails leaves no 
       email,
       isAdmin: false,
       scopes: ['execute'],
-      keyId: null,
-      loginId: null,
-      ...ownCredential,
+      credential: { kind: 'operator' },
+      ...unlimited,
     },
     input: { sessionId: talker.sessionId, message: 'Hello' },
     idempotencyKey: null,

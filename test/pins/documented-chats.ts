@@ -18,7 +18,7 @@ export async function checkChats(checker: Checker): Promise<void> {
   reader.leave()
   const turnId = String(reader.headers['errand-turn-id'])
   const turn = `/api/chat/${turnId}`
-  const caller = { userId, token: null }
+  const caller = { userId, credential: { kind: 'operator' } as const }
   const opened = Array.from({ length: readersMax }, () =>
     service.app.services.chats.reads.open({ caller, turnId, after: 0 }),
   )

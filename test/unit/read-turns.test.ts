@@ -1,5 +1,4 @@
 import { expect, test } from 'vitest'
-import type { Caller } from '../../server/procedures/caller.ts'
 import type { ChatTurn } from '../../server/chat/chat-turn.ts'
 import { KeptTurns } from '../../server/chat/events/kept-turns.ts'
 import { readersMax, ReadTurns } from '../../server/chat/events/read-turns.ts'
@@ -8,10 +7,14 @@ import type { Store } from '../../server/store/store.ts'
 import type { TurnRecord } from '../../server/store/turns/turn-records.ts'
 
 const line = '{"type":"assistant_delta"}\n'
-const owner = { userId: 'user_1', agents: null, token: null }
+const owner = { userId: 'user_1', agents: null, credential: { kind: 'operator' } as const }
 
 /** A client token bound to that session. */
-const boundTo = (sessionId: string) => ({ userId: 'user_1', agents: null, token: { sessionId } as Caller['token'] })
+const boundTo = (sessionId: string) => ({
+  userId: 'user_1',
+  agents: null,
+  credential: { kind: 'clientToken', tokenId: 'token_1', sessionId, taskId: null } as const,
+})
 
 /** A turn of `owner` in memory that emits one line and continues or ends, and a stored one that runs elsewhere. */
 function start({ ends = false } = {}) {

@@ -107,7 +107,8 @@ test('a file that is named is of the caller, within what the credential reaches,
   keep('pay_pdf', Buffer.from('%PDF-1.4\n%%EOF\n'), { mediaType: 'application/pdf' })
   const chat = { accepts: ['text/*'] } as Partial<Chat> as Chat
   const read = (payloadId: string, token: object | null = null, userId = 'user_1') => {
-    const caller = { userId, token } as Caller
+    const credential = token ? { kind: 'clientToken', ...token } : { kind: 'operator' }
+    const caller = { userId, credential } as Caller
     const setting = {
       place: files.place(userId),
       onLarge: async () => {},

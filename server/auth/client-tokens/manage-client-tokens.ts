@@ -87,8 +87,11 @@ async function assertOwned(store: Store, userId: string, { sessionId, taskId }: 
 }
 
 /** Credential whose end also ends the token. */
-function makerOf({ keyId, loginId, platform }: Caller): string {
-  return must(keyId ?? loginId ?? platform?.keyId, 'a caller who makes tokens has a credential that can end')
+function makerOf({ credential }: Caller): string {
+  if (credential.kind === 'key') return credential.keyId
+  if (credential.kind === 'login') return credential.loginId
+  if (credential.kind === 'acting') return credential.platformKeyId
+  throw new Error('a caller who makes tokens has a credential that can end')
 }
 
 function toClientToken(record: ClientTokenRecord): ClientToken {

@@ -101,7 +101,8 @@ export async function rotateKey(
   if (old.isReplaced || !isLive(old, now)) throw notRotatable()
   assertWithin(caller, old.scopes)
   // The key's own limits carry over.
-  if (caller.keyId !== keyId) assertUnlimited(caller)
+  const { credential } = caller
+  if (credential.kind !== 'key' || credential.keyId !== keyId) assertUnlimited(caller)
   // A key with a lifetime gets a new one of the same length.
   const expiresAt = old.expiresAt === null ? null : now + (old.expiresAt - old.createdAt)
   const { token, key } = draftKey({ userId, name: old.name, scopes: old.scopes, expiresAt })

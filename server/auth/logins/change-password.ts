@@ -1,6 +1,6 @@
 import type { z } from 'zod'
 import { badField, ErrandError } from '../../kernel/errors.ts'
-import type { Caller } from '../../procedures/caller.ts'
+import { loginIdOf, type Caller } from '../../procedures/caller.ts'
 import { admitAttempt, type Browser, type LoginAccess } from './log-in.ts'
 import type { ChangePasswordInput } from './login-schema.ts'
 import { assertNotObvious, hashPassword, isPassword, withHashRoom } from './passwords.ts'
@@ -11,8 +11,9 @@ export async function changePassword(
   { browser, caller, input }: { browser: Browser; caller: Caller; input: z.output<typeof ChangePasswordInput> },
 ) {
   const { logins, store } = parts
-  const { email, loginId, userId } = caller
-  if (loginId === null) throw new ErrandError('FORBIDDEN', 'Changing the password requires a browser login.')
+  const { email, userId } = caller
+  const loginId = loginIdOf(caller)
+  if (loginId === undefined) throw new ErrandError('FORBIDDEN', 'Changing the password requires a browser login.')
   assertNotObvious('newPassword', { email, password: input.newPassword })
   const attempt = { email, client: logins.clients.of(browser.request) }
   const { from, passwordHash } = await withHashRoom(email, async (inTurn) => {

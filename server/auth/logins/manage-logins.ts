@@ -2,7 +2,7 @@ import type { z } from 'zod'
 import { isoTime } from '../../kernel/clock.ts'
 import { ErrandError } from '../../kernel/errors.ts'
 import type { Page } from '../../store/records.ts'
-import type { Caller } from '../../procedures/caller.ts'
+import { loginIdOf, type Caller } from '../../procedures/caller.ts'
 import type { Browser, LoginAccess } from './log-in.ts'
 import type { ListLoginsOutput } from './login-schema.ts'
 
@@ -11,8 +11,9 @@ export async function logOut(
   { log, logins, store }: LoginAccess,
   { browser, caller }: { browser: Browser; caller: Caller },
 ) {
-  const { loginId, userId } = caller
-  if (loginId === null)
+  const { userId } = caller
+  const loginId = loginIdOf(caller)
+  if (loginId === undefined)
     throw new ErrandError('FORBIDDEN', 'Only a browser login can log out. To stop an API key from working, revoke it.')
   await store.endLogin({ userId, loginId })
   log.info({ requestId: browser.about.requestId, userId, loginId }, 'a person logged out')
@@ -22,18 +23,20 @@ export async function logOut(
 
 export async function logOutEverywhere(
   { log, logins, store }: LoginAccess,
-  { browser, caller: { loginId, userId } }: { browser: Browser; caller: Caller },
+  { browser, caller }: { browser: Browser; caller: Caller },
 ) {
+  const { userId } = caller
   const ended = await store.endLogins(userId)
   log.info({ requestId: browser.about.requestId, userId, ended }, 'a person ended all logins')
-  if (loginId !== null) browser.setCookies.push(logins.cookie.remove())
+  if (loginIdOf(caller) !== undefined) browser.setCookies.push(logins.cookie.remove())
   return { message: `Ended ${ended} ${ended === 1 ? 'login' : 'logins'}.` }
 }
 
 export async function listLogins(
   { store }: LoginAccess,
-  { caller: { loginId, userId }, limit, offset }: Page & { caller: Caller },
+  { caller, limit, offset }: Page & { caller: Caller },
 ): Promise<z.output<typeof ListLoginsOutput>> {
+  const { userId } = caller
   const { logins, total } = await store.listLogins({ userId, limit, offset })
   const shown = logins.map(({ createdAt, expiresAt, id, lastUsedAt, method, provider, userAgent }) => ({
     id,
@@ -43,7 +46,7 @@ export async function listLogins(
     createdAt: isoTime(createdAt),
     lastUsedAt: isoTime(lastUsedAt),
     expiresAt: isoTime(expiresAt),
-    current: id === loginId,
+    current: id === loginIdOf(caller),
   }))
   return { logins: shown, total, limit, offset }
 }

@@ -26,7 +26,7 @@ export function createSignInCallback({ authenticate, log, origins, signIns }: Pa
       throw error
     })
     const answer = new URLSearchParams(query)
-    const who = caller?.loginId ? { userId: caller.userId, loginId: caller.loginId } : null
+    const who = caller && !('platform' in caller) && caller.credential.kind === 'login' ? caller : null
     const { connectorId, end } = await finishSignIn(signIns, { answer, caller: who })
     if (end !== 'done') log.info({ requestId: about.requestId, connectorId, end }, 'a sign-in of a connector failed')
     const shown = new URLSearchParams({ ...(connectorId !== null && { connector: connectorId }), signIn: end })

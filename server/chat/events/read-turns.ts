@@ -1,4 +1,4 @@
-import { requireAgent, type Caller } from '../../procedures/caller.ts'
+import { boundSessionOf, requireAgent, type Caller } from '../../procedures/caller.ts'
 import type { Clock } from '../../kernel/clock.ts'
 import { ErrandError } from '../../kernel/errors.ts'
 import { FairPlaces } from '../../kernel/fair-places.ts'
@@ -10,7 +10,7 @@ import { KeptTurns, turnNotFound } from './kept-turns.ts'
 import { StoredEvents } from './stored-events.ts'
 import type { TurnReader } from './turn-feed.ts'
 
-type Of = { caller: Pick<Caller, 'token' | 'userId'>; turnId: string }
+type Of = { caller: Pick<Caller, 'credential' | 'userId'>; turnId: string }
 
 /** Max streams of turns that one user reads concurrently, besides those of messages being sent. */
 export const readersMax = 200
@@ -124,8 +124,9 @@ export class ReadTurns {
 }
 
 /** A token bound to one session does not reach turns of other sessions. */
-function assertReached({ token }: Pick<Caller, 'token'>, sessionId: string): void {
-  if (token !== null && token.sessionId !== null && token.sessionId !== sessionId) throw turnNotFound()
+function assertReached(caller: Pick<Caller, 'credential'>, sessionId: string): void {
+  const only = boundSessionOf(caller)
+  if (only !== null && only !== sessionId) throw turnNotFound()
 }
 
 function tooManyReaders(): ErrandError {

@@ -11,7 +11,7 @@ import {
   type MeasuredFile,
 } from '../../agents/files/file-tokens.ts'
 import { isAccepted, isTextType, mediaTypePattern } from '../../agents/files/media-types.ts'
-import type { Caller } from '../../procedures/caller.ts'
+import { boundSessionOf, type Caller } from '../../procedures/caller.ts'
 import { badField, ErrandError } from '../../kernel/errors.ts'
 import type { Place } from '../../kernel/fair-places.ts'
 import type { PayloadStore } from '../../payloads/payload-store.ts'
@@ -176,7 +176,7 @@ async function readOwn(payloadId: string, of: OfFile, { limits, payloads, store 
   const { caller } = of
   const path = `${of.path}.payloadId`
   const record = await store.findPayload(payloadId)
-  const only = caller.token?.sessionId ?? null
+  const only = boundSessionOf(caller)
   const isReached = record?.userId === caller.userId && (only === null || record.sessionId === only)
   if (!record || !isReached) throw badField(path, 'File not found')
   const mediaType = record.mediaType ?? jsonType

@@ -1,3 +1,4 @@
+import { loginIdOf, type Caller } from '../../procedures/caller.ts'
 import { createHash } from 'node:crypto'
 import { isoTime, type Clock } from '../../kernel/clock.ts'
 import { badField, ErrandError } from '../../kernel/errors.ts'
@@ -26,7 +27,7 @@ export type SignInParts = {
   vault: SecretVault
 }
 
-export type SignInCaller = { userId: string; loginId: string | null }
+export type SignInCaller = Pick<Caller, 'credential' | 'userId'>
 
 /** Outcome of a sign-in. The connector's page shows all but the first. */
 export type SignInEnd = 'done' | 'expired' | 'no-login' | 'other-login' | 'denied' | 'failed'
@@ -80,7 +81,7 @@ export async function beginSignIn(
     const target = { client, resource, server }
     const authorizationUrl = await oauth.authorizationUrl({ ...target, userId }, { codeVerifier, scope, state })
     if (authorizationUrl.length > addressCharsMax) throw new ConnectorError('The sign-in URL is too long.')
-    const flow: Flow = { ...target, codeVerifier, loginId: caller.loginId, scope }
+    const flow: Flow = { ...target, codeVerifier, loginId: loginIdOf(caller) ?? null, scope }
     const sealed = vault.seal({ flow: JSON.stringify(flow) }, flowOwner({ userId, connectorId }, stateHash))
     const begun = await store.grants.begin({ userId, connectorId, stateHash, sealed, lifeMs, ifUpdatedAt })
     if (!begun) throw new ErrandError('CONFLICT', 'The connector was changed by another request. Try again.')
@@ -109,7 +110,7 @@ export async function finishSignIn(
   const { connectorId, userId } = pending
   const of = { connectorId, userId }
   const flow = readFlow(parts.vault, pending.sealed, flowOwner(of, stateHash))
-  if (flow && flow.loginId !== null && flow.loginId !== caller.loginId) return { end: 'other-login', connectorId }
+  if (flow && flow.loginId !== null && flow.loginId !== loginIdOf(caller)) return { end: 'other-login', connectorId }
   const connector = await store.grants.take(stateHash)
   if (!connector || !flow) return { end: 'expired', connectorId }
   const { client, codeVerifier, resource, scope, server } = flow

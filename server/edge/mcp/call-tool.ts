@@ -125,6 +125,7 @@ export function requestOf({ ctx, session }: Pick<McpCall, 'ctx' | 'session'>, id
   return `${credentialOf(ctx.caller)} ${session} ${JSON.stringify(id)}`
 }
 
-function credentialOf({ keyId, loginId, platform, token, userId }: Caller): string {
-  return `${userId} ${keyId ?? token?.tokenId ?? platform?.keyId ?? loginId}`
+function credentialOf({ credential, userId }: Caller): string {
+  const { kind, ...ids } = credential
+  return `${userId} ${kind} ${JSON.stringify(ids)}`
 }

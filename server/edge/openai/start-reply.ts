@@ -1,11 +1,11 @@
 import type { IncomingMessage } from 'node:http'
 import { boundElsewhere, requireReach } from '../../procedures/token-reach.ts'
-import type { Caller } from '../../procedures/caller.ts'
+import { boundSessionOf, type Caller } from '../../procedures/caller.ts'
 import type { EarlierMessage, MessageSetting } from '../../chat/message-input.ts'
 import type { OnDisconnect, TurnReader } from '../../chat/events/turn-feed.ts'
 import { streamReader } from '../../http/limits/disconnect-signal.ts'
 import type { RoutedRequest } from '../../http/routed-request.ts'
-import { must } from '../../kernel/assert.ts'
+import { assert } from '../../kernel/assert.ts'
 import { hashJson } from '../../kernel/canonical-json.ts'
 import { ErrandError } from '../../kernel/errors.ts'
 import { callerTurn, holdAnswer } from '../../procedures/hold-answer.ts'
@@ -99,7 +99,9 @@ export async function startReply(parts: OpenaiParts, routed: RoutedRequest, ask:
 }
 
 export function callerOf({ context }: RoutedRequest): Caller {
-  return must(context.caller, 'the route is for callers who are known')
+  const { caller } = context
+  assert(caller && !('platform' in caller), 'the route is for users')
+  return caller
 }
 
 /** Returns the session that a request continues. If a client token does not reach it, throws 403, or 404 as for an unknown one. */
@@ -110,7 +112,7 @@ export function sessionOf(routed: RoutedRequest): string | undefined {
     requireReach(caller, 'account')
     return undefined
   }
-  const own = caller.token?.sessionId ?? null
+  const own = boundSessionOf(caller)
   if (own !== null && own !== sessionId) throw boundElsewhere('session')
   return sessionId
 }

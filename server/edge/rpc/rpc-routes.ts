@@ -1,6 +1,6 @@
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import { nodeHTTPRequestHandler } from '@trpc/server/adapters/node-http'
-import type { Caller } from '../../procedures/caller.ts'
+import { rateOwnerOf, senderOf, type AnyCaller } from '../../procedures/caller.ts'
 import { rateHeaders } from '../../billing/rate-headers.ts'
 import { ErrandError, toErrandError } from '../../kernel/errors.ts'
 import { Batch, batchCallsMax } from '../../procedures/batch.ts'
@@ -73,7 +73,7 @@ export function rpcRoutes(parts: RpcParts): Route[] {
         const { context, path } = routed
         const calls = callsOf(path).length
         // Mutations always report their result, and none is large.
-        if (isRead && calls > 1) context.batch = new Batch(context.caller!.userId, calls)
+        if (isRead && calls > 1) context.batch = new Batch(senderOf(context.caller!), calls)
         return throughTrpc(parts, routed, text as string | undefined)
       },
     }
@@ -88,7 +88,7 @@ function callsOf(path: string): string[] {
 }
 
 /** Throws if the caller may make none of the calls, before their inputs are examined. */
-function assertSomeCall(calls: readonly string[], caller: Caller): void {
+function assertSomeCall(calls: readonly string[], caller: AnyCaller): void {
   let refusal = new ErrandError('NOT_FOUND', 'There is no such operation.')
   for (const [index, name] of calls.entries()) {
     try {
@@ -133,7 +133,7 @@ async function throughTrpc(parts: RpcParts, routed: RoutedRequest, body = ''): P
   const { context, headers, path, query, request, response } = routed
   const { caller, shared } = context
   if (request.headers['trpc-accept'] === 'application/jsonl') context.stream = streamReader(response, parts.stallMs)
-  const rate = caller && (await shared.store.readRate(caller))
+  const rate = caller && (await shared.store.readRate(rateOwnerOf(caller)))
   for (let at = 0; at < headers.length; at += 2) response.setHeader(headers[at]!, headers[at + 1]!)
   // Neither the raw target nor the client's Host header may reach a parser that throws.
   request.url = query === '' ? path : `${path}?${query}`

@@ -1,4 +1,4 @@
-import type { Caller } from '../../../procedures/caller.ts'
+import { boundSessionOf, type Caller } from '../../../procedures/caller.ts'
 import type { TurnReader } from '../../../chat/events/turn-feed.ts'
 import type { RoutedRequest } from '../../../http/routed-request.ts'
 import { streamReader } from '../../../http/limits/disconnect-signal.ts'
@@ -27,11 +27,12 @@ export async function responseTurn(wire: OpenaiParts, of: Named): Promise<TurnRe
 }
 
 async function keptResponse({ store }: OpenaiParts, { caller, id, param = 'response_id' }: Named): Promise<Kept> {
-  const { token, userId } = caller
+  const { userId } = caller
+  const only = boundSessionOf(caller)
   const isOurs = /^resp_[0-9a-z]{1,60}$/.test(id)
   const turnId = `turn_${id.slice('resp_'.length)}`
   const turn = isOurs ? await store.turnEvents.findTurn({ userId, turnId }) : undefined
-  const isReached = turn && (token === null || token.sessionId === null || token.sessionId === turn.sessionId)
+  const isReached = turn && (only === null || only === turn.sessionId)
   const session = isReached ? await store.getSession({ userId, sessionId: turn.sessionId }) : undefined
   if (turn && session) return { turn, session }
   throw new WireError('NOT_FOUND', 'The response does not exist or is not stored.', {
