@@ -1,12 +1,14 @@
+import superjson, { type SuperJSONResult } from 'superjson'
 import { findUnfitJson } from '../kernel/check-json.ts'
 import { badField } from '../kernel/errors.ts'
 
 type Envelope = { json?: unknown; meta?: unknown }
 
 /**
- * Envelope of typed RPC, `{ json, meta? }`, which every client with superjson reads and writes. Everything this service
- * sends is plain JSON, so answers have no `meta`. Inputs mean the same as over REST: anything beyond JSON is rejected.
- * The notes in `meta` are read here and not by superjson, whose work grows with their size times their depth.
+ * superjson's envelope, `{ json, meta? }`. Everything this service sends is plain JSON, which superjson serializes to
+ * exactly this. Inputs mean the same as over REST: anything beyond JSON is rejected. superjson gets the notes in `meta`
+ * only once they are known to be few and to lead somewhere, because its work grows with their size times their depth, and
+ * a note on `list.1000000000` makes an array of that length.
  */
 export const envelope = {
   serialize: (value: unknown): Envelope => ({ json: value }),
@@ -14,7 +16,7 @@ export const envelope = {
     const value = sent?.json
     const unfit = findUnfitJson(value)
     if (unfit) throw badField(unfit.path, unfit.message)
-    return sent?.meta === undefined ? value : withoutMeta(value, sent.meta)
+    return sent?.meta === undefined ? value : withNotes(value, sent.meta)
   },
 }
 
@@ -42,12 +44,12 @@ export function assertNoMeta(text: string): void {
   }
 }
 
-/** Only undefined members may be noted in `meta`. Changes `value`. */
-function withoutMeta(value: unknown, meta: unknown): unknown {
+/** Applies the notes in `meta`, which may only be about undefined members. Returns plain JSON, and changes `value`. */
+function withNotes(value: unknown, meta: unknown): unknown {
   assertFewNotes(meta)
   if (!isRecord(meta)) throw malformed()
-  const { referentialEqualities, values, v } = meta
-  const notes = notesIn(values)
+  const { referentialEqualities, v } = meta
+  const notes = notesIn(meta['values'])
   // Shared objects appear in full in the JSON, so their notes are not resolved. Resolving twenty nested ones would
   // expand a kilobyte to a gigabyte. A null at that path means a circular input.
   const isLegacy = typeof v !== 'number' || v < 1
@@ -56,13 +58,19 @@ function withoutMeta(value: unknown, meta: unknown): unknown {
     if (!found || found.container[found.key] === null) throw badField('', 'The input is circular; send plain JSON.')
   }
   if (notes === 'whole') return undefined
-  for (const path of notes) {
-    const found = find(value, segmentsOf(path, isLegacy))
-    if (!found) continue
-    if (Array.isArray(found.container)) found.container[Number(found.key)] = null
-    else delete found.container[found.key]
+  const known = notes.filter((path) => find(value, segmentsOf(path, isLegacy)))
+  const values = Object.fromEntries(known.map((path) => [path, ['undefined' as const]]))
+  const noted = { json: value, meta: { values, v: isLegacy ? 0 : 1 } } as SuperJSONResult
+  return JSON.parse(JSON.stringify(restored(noted)))
+}
+
+function restored(noted: SuperJSONResult): unknown {
+  try {
+    return superjson.deserialize(noted, { inPlace: true })
+  } catch {
+    // superjson rejects paths such as `constructor`, and those that it cannot read.
+    throw malformed()
   }
-  return value
 }
 
 /** Stops as soon as there are too many notes. */
