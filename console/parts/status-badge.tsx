@@ -11,13 +11,13 @@ import {
 } from '@radix-ui/react-icons'
 
 const looks = {
-  pending: { color: 'gray', Icon: ClockIcon, label: 'Pending' },
-  processing: { color: 'blue', Icon: UpdateIcon, label: 'Processing' },
+  pending: { color: 'gray', Icon: ClockIcon, label: 'Queued' },
+  processing: { color: 'blue', Icon: UpdateIcon, label: 'Running' },
   completed: { color: 'green', Icon: CheckCircledIcon, label: 'Completed' },
   failed: { color: 'red', Icon: CrossCircledIcon, label: 'Failed' },
   active: { color: 'green', Icon: CheckCircledIcon, label: 'Active' },
   open: { color: 'blue', Icon: ChatBubbleIcon, label: 'Active' },
-  closed: { color: 'gray', Icon: CheckCircledIcon, label: 'Completed' },
+  closed: { color: 'gray', Icon: CheckCircledIcon, label: 'Ended' },
   expired: { color: 'gray', Icon: MinusCircledIcon, label: 'Expired' },
   canceled: { color: 'gray', Icon: MinusCircledIcon, label: 'Canceled' },
   revoked: { color: 'gray', Icon: MinusCircledIcon, label: 'Revoked' },

@@ -122,7 +122,7 @@ export function leftWithin(maxCost: Units | null, session: { maxCost: Units | nu
   return Math.min(maxCost ?? Infinity, ofSession)
 }
 
-/** Checks an execution against the plan and the spend limits, regardless of rates and balance. */
+/** Checks an execution against the plan and the spending limits, regardless of rates and balance. */
 export function judgeLimits(
   { agentId, required }: { agentId: string; required: Units },
   { limits, payloads, rate, windows }: Pick<LimitFacts, 'limits' | 'payloads' | 'windows'> & { rate: RateState },

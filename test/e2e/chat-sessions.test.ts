@@ -34,11 +34,11 @@ testConsole(
     await page.getByRole('link', { name: 'Which region grew most?' }).waitFor()
     expect(await page.getByRole('row').count()).toBe(4)
     // Active and completed differ in color and shape.
-    const [active, completed] = [await badgeLook(page, 'Active'), await badgeLook(page, 'Completed')]
+    const [active, completed] = [await badgeLook(page, 'Active'), await badgeLook(page, 'Ended')]
     expect([active.color === completed.color, active.icon === completed.icon]).toEqual([false, false])
     await opened.check('chat-list')
     await page.getByRole('textbox', { name: 'Status' }).click()
-    await page.getByRole('option', { name: 'Completed' }).click()
+    await page.getByRole('option', { name: 'Ended' }).click()
     await page.waitForFunction(() => document.querySelectorAll('tbody tr').length === 1)
     expect(new URL(page.url()).search).toBe('?status=completed')
     await page.getByRole('link', { name: 'Which region grew most?' }).click()

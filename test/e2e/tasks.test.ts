@@ -119,7 +119,7 @@ testConsole(
     await createTask(opened, 'gate.wait')
     await opened.open('/tasks')
     const table = page.getByRole('table', { name: 'Tasks' })
-    await table.getByText('Processing').waitFor()
+    await table.getByText('Running', { exact: true }).waitFor()
     await page.getByText('1 task in progress. Updates automatically.').waitFor()
     release()
     await page.getByRole('row', { name: /Gate Completed/ }).waitFor()
@@ -235,7 +235,7 @@ testConsole(
     // The first try and its repetitions.
     await expect.poll(() => refused, { timeout: 20_000 }).toBeGreaterThanOrEqual(3)
     isAway = false
-    await page.getByRole('row', { name: /Gate Processing/ }).waitFor()
+    await page.getByRole('row', { name: /Gate Running/ }).waitFor()
 
     let reads = 0
     await page.route(/tasks\.get/, (route) => (isAway && ++reads > 1 ? route.abort() : route.continue()))

@@ -48,7 +48,7 @@ async function sessionOf(world: StoreWorld, userId: string, agentId = 'text'): P
   return draft.sessionId
 }
 
-/** Contract of the limits of plans, users and keys. Spend limits are in contract-windows. */
+/** Contract of the limits of plans, users and keys. Spending limits are in contract-windows. */
 export function describeLimits(contractTest: ContractTest): void {
   describePlans(contractTest)
   describeRates(contractTest)

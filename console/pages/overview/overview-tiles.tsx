@@ -43,7 +43,7 @@ function BalanceNote({ account: { balanceUsd, heldUsd, payments } }: { account: 
   if (usdUnits(heldUsd) > 0) {
     return (
       <>
-        <Money usd={heldUsd} /> reserved by chats, <Money usd={subtractUsd(balanceUsd, heldUsd)} /> available
+        <Money usd={heldUsd} /> held by chats, <Money usd={subtractUsd(balanceUsd, heldUsd)} /> available
       </>
     )
   }

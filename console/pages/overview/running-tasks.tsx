@@ -15,7 +15,7 @@ export function RunningTasks({ processing, pending }: Pick<LiveOverview, 'proces
   const isKnown = processing.data !== undefined && pending.data !== undefined
   const summary =
     processing.data && pending.data
-      ? `${count.format(processing.data.total)} processing, ${count.format(pending.data.total)} pending`
+      ? `${count.format(processing.data.total)} running, ${count.format(pending.data.total)} queued`
       : ''
   return (
     <OverviewSection

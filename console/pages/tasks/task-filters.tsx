@@ -92,8 +92,8 @@ export function TaskFilters({ filters: { clear, fields, isFiltered }, names }: T
         label="Status"
         data={[
           { value: '', label: 'All' },
-          { value: 'pending', label: 'Pending' },
-          { value: 'processing', label: 'Processing' },
+          { value: 'pending', label: 'Queued' },
+          { value: 'processing', label: 'Running' },
           { value: 'completed', label: 'Completed' },
           { value: 'failed', label: 'Failed' },
           { value: 'canceled', label: 'Canceled' },

@@ -256,7 +256,7 @@ export function* completeTask(tx: Tx, input: CompleteTask): Op<boolean> {
   const { countedIn, endpointId, userId } = row
   if (givenBack > 0) {
     changeCounted(tx, countedIn, { charged: -givenBack })
-    const description = `Not used by task ${endpointId}`
+    const description = `Unused part of task ${endpointId}`
     yield* tx.post({ userId, type: 'adjustment', amount: givenBack, taskId, description, now })
     yield* payDebt(tx, { userId, now })
   }

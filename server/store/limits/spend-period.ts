@@ -1,7 +1,7 @@
 import type { EpochMs } from '../../kernel/clock.ts'
 import type { LimitReset } from '../execution-limits.ts'
 
-// Periods of spend limits: whole days, weeks from Monday and months, in UTC, which has no daylight saving time.
+// Periods of spending limits: whole days, weeks from Monday and months, in UTC, which has no daylight saving time.
 
 const dayMs = 86_400_000
 /** The first of January 1970 was a Thursday, so this Monday lies before it. */

@@ -180,7 +180,7 @@ function obstacleOf(user: User, units: number): string | undefined {
   }
   if (balance + units >= held) return undefined
   const most = `You can deduct at most ${usdText(formatUsd(balance - held))}`
-  return held === 0 ? `${most}.` : `${most}: ${usdText(user.heldUsd)} is reserved by chats.`
+  return held === 0 ? `${most}.` : `${most}: ${usdText(user.heldUsd)} is held by chats.`
 }
 
 type AfterItProps = { user: User; way: Way; units: number | undefined; obstacle: string | undefined }

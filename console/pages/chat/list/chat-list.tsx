@@ -78,7 +78,7 @@ function Filters() {
         placeholder="Any status"
         data={[
           { value: 'active', label: 'Active' },
-          { value: 'completed', label: 'Completed' },
+          { value: 'completed', label: 'Ended' },
           { value: 'expired', label: 'Expired' },
         ]}
         clearButtonProps={{ 'aria-label': 'Any status' }}

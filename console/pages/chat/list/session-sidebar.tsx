@@ -64,7 +64,7 @@ function Rows({ openId, search, sessions }: RowsProps) {
                   Started <TimeText at={session.createdAt} />
                 </span>
               ) : (
-                <span>{session.status === 'expired' ? 'Expired' : 'Completed'}</span>
+                <span>{session.status === 'expired' ? 'Expired' : 'Ended'}</span>
               )}
             </span>
           </RouterLink>

@@ -21,7 +21,7 @@ const titles: Record<string, string> = {
   RATE_LIMIT_EXCEEDED: 'Rate limit reached',
   INSUFFICIENT_BALANCE: 'Insufficient balance',
   BUDGET_REACHED: 'Chat cap reached',
-  LIMIT_REACHED: 'Spend limit reached',
+  LIMIT_REACHED: 'Spending limit reached',
   ACCOUNT_BLOCKED: 'Chats are blocked today',
   SESSION_BUSY: 'Another reply is in progress',
   SESSION_EXPIRED: 'This chat has expired',

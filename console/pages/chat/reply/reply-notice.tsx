@@ -22,7 +22,7 @@ const titles: Record<string, string> = {
   UNKNOWN: 'Outcome unknown',
   INSUFFICIENT_BALANCE: 'Balance ran out',
   BUDGET_REACHED: 'Chat cap reached',
-  LIMIT_REACHED: 'Spend limit reached',
+  LIMIT_REACHED: 'Spending limit reached',
   AGENT_ERROR: 'The agent failed',
   AGENT_TIMEOUT: 'The reply timed out',
   AGENT_INTERRUPTED: 'The reply was interrupted',

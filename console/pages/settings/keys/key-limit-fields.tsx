@@ -13,7 +13,7 @@ export function KeyLimitFields({ draft, errorOf, onChange }: KeyLimitFieldsProps
     <>
       <Group align="flex-start" grow>
         <TextInput
-          label="Spend limit"
+          label="Spending limit"
           description="In USD. Leave empty for no limit."
           inputMode="decimal"
           leftSection="$"

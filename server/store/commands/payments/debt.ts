@@ -37,7 +37,7 @@ export function* giveAgain(tx: Tx, { amount, userId, ...rest }: Change): Op<void
 
 /** Pays debt after money was added to the balance or released. Returns the new balance. */
 export function* payDebt(tx: Tx, { now, userId }: { userId: string; now: EpochMs }): Op<Units> {
-  return yield* pay(tx, { userId, description: 'Paid of what is owed', now })
+  return yield* pay(tx, { userId, description: 'Payment of a debt', now })
 }
 
 function* pay(tx: Tx, change: Omit<Change, 'amount'>): Op<Units> {

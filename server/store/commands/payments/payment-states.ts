@@ -95,8 +95,8 @@ function* settle(tx: Tx, { from, now, state, to }: Move): Op<void> {
     const disputed = to.disputed - was.disputed
     yield* takeBack(tx, { ...of, amount: refunded, description: 'Refund of a top-up' })
     yield* takeBack(tx, { ...of, amount: disputed, description: 'Dispute of a top-up' })
-    yield* giveAgain(tx, { ...of, amount: -refunded, description: 'Refund of a top-up that failed' })
-    yield* giveAgain(tx, { ...of, amount: -disputed, description: 'Dispute of a top-up that was won' })
+    yield* giveAgain(tx, { ...of, amount: -refunded, description: 'Failed refund of a top-up' })
+    yield* giveAgain(tx, { ...of, amount: -disputed, description: 'Won dispute of a top-up' })
     if (disputed > 0) yield* endRecharge(tx, { userId, reason: 'disputed' })
     const { owed } = must(yield* tx.account(userId), 'a top-up has an account')
     const told = { topupId, amount, owed }
