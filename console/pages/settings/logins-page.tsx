@@ -55,7 +55,7 @@ export function LoginsPage() {
         <QueryState
           query={logins}
           isEmpty={({ logins: rows }) => rows.length === 0}
-          empty={<EmptyState title="No logins on this page">Go to the first page to see all logins.</EmptyState>}
+          empty={<EmptyState title="No logins on this page">Go back to the first page.</EmptyState>}
         >
           {({ logins: rows, total }) => (
             <div>

@@ -135,7 +135,7 @@ function NoChats({ action, isFiltered }: { isFiltered: boolean; action: React.Re
           </Button>
         }
       >
-        No chats have this status and agent.
+        Change or clear the filters.
       </EmptyState>
     )
   }
