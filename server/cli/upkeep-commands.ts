@@ -14,9 +14,13 @@ export async function verifyLedgerCommand(options: Common): Promise<void> {
   const lines = differences.map(({ actual, expected, taskId, userId, what }) => {
     return `${userId ?? ''} ${taskId ?? ''} does not hold: ${what}; expected ${expected}, found ${actual}`
   })
-  const summary = `${accounts} accounts, ${transactions} transactions: ${ok ? 'the ledger adds up.' : 'the ledger does NOT add up.'}`
+  const summary = `${count(accounts, 'account')}, ${count(transactions, 'transaction')}: ${ok ? 'the ledger adds up.' : 'the ledger does NOT add up.'}`
   print(options, report, [...lines, summary].join('\n'))
   if (!ok) process.exitCode = 1
+}
+
+function count(of: number, what: string): string {
+  return `${of} ${what}${of === 1 ? '' : 's'}`
 }
 
 /**

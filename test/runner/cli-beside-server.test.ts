@@ -94,7 +94,7 @@ test('ledger verify exits 1 and names the difference when a balance was changed 
   await runErrand(['users', 'create', '--email', email, '--data', dataDir])
   await runErrand(['credit', '--email', email, '--usd', '5.00', '--data', dataDir])
   expect(await runErrand(['ledger', 'verify', '--data', dataDir])).toBe(
-    '1 accounts, 1 transactions: the ledger adds up.\n',
+    '1 account, 1 transaction: the ledger adds up.\n',
   )
   await queryRows(dataDir, 'UPDATE accounts SET balance = balance + 1')
   const verified = await runErrand(['ledger', 'verify', '--data', dataDir, '--json']).catch((error: unknown) => error)

@@ -1,0 +1,37 @@
+import { execFile } from 'node:child_process'
+import { readFileSync } from 'node:fs'
+import { fileURLToPath } from 'node:url'
+import { promisify } from 'node:util'
+import { expect } from 'vitest'
+import quickstart from '../../examples/quickstart/errand.config.ts'
+import { missingCommand, testNeeding } from '../support/test-needing.ts'
+import { startService } from '../support/test-service.ts'
+
+const file = (path: string) => fileURLToPath(new URL(`../../${path}`, import.meta.url))
+
+/** The README's commands between the start and the ledger's check, for a service at that URL. */
+function commandsFor(url: string): string {
+  const blocks = Array.from(
+    readFileSync(file('README.md'), 'utf8').matchAll(/^```sh\n([\s\S]*?)^```$/gm),
+    ([, own]) => own!,
+  )
+  const lines = blocks.filter((block) => /\bapi\b/.test(block)).join('')
+  return lines.replace(/^export ERRAND_API_KEY=.*$/m, '').replaceAll('http://127.0.0.1:3000', url)
+}
+
+testNeeding('curl', missingCommand('curl', '--version'))(
+  "the README's commands show a chat under a cap, its receipt, a refund and a webhook, as they are written",
+  async () => {
+    const service = await startService({ config: quickstart })
+    const { key } = await service.createPerson()
+    const options = { env: { ...process.env, ERRAND_API_KEY: key }, timeout: 60_000 }
+    const { stdout } = await promisify(execFile)('sh', ['-eu', '-c', commandsFor(service.url)], options)
+    expect(stdout).toMatch(/"type":"done",.*"costUsd":"0\.0005"/)
+    expect(stdout).toMatch(/"type":"chat_charge","amountUsd":"-0\.0005"/)
+    expect(stdout).toMatch(/"status":"failed",.*"refundedUsd":"0\.0100"/)
+    expect(stdout).toMatch(/"type":"task_refund","amountUsd":"0\.0100"/)
+    expect(stdout).toMatch(/"secret":"whsec_/)
+    expect((await service.get('/api/webhooks', key)).body.total).toBe(1)
+    await service.stop()
+  },
+)
