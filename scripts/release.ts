@@ -4,14 +4,12 @@ import { delimiter, join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { parseArgs } from 'node:util'
 
-// Checks, builds and packs a release of both packages, and prints what would be published. Publishes nothing.
+// Checks, builds and packs a release of both packages. Publishes them if it is given a token of the registry, and
+// otherwise prints what it would publish.
 
 const root = fileURLToPath(new URL('../', import.meta.url))
 const { values } = parseArgs({ options: { 'dry-run': { type: 'boolean', default: false } } })
-if (!values['dry-run']) {
-  console.error('release: publishes nothing as yet; npm run release -- --dry-run checks what would be published.')
-  process.exit(2)
-}
+const token = process.env['NODE_AUTH_TOKEN'] ?? ''
 
 const { version } = readJson('package.json') as { version: string }
 const problems: string[] = []
@@ -44,11 +42,23 @@ for (const name of ['errand', 'errand-client']) {
   lint('attw', '--format', 'table-flipped', join(root, 'dist', file))
 }
 
-console.log('\nTo be published, in this order:')
-for (const name of ['errand-client', 'errand']) console.log(`  npm publish dist/${name}-${version}.tgz --access public`)
-console.log(`  git tag v${version}`)
 for (const problem of problems) console.error(`release: ${problem}`)
+const publishes = token !== '' && !values['dry-run'] && problems.length === 0
+if (!publishes) console.log(`\nTo publish, set NODE_AUTH_TOKEN and run this without --dry-run. It would run:`)
+for (const name of ['errand-client', 'errand']) {
+  const args = ['publish', `dist/${name}-${version}.tgz`, '--access', 'public', '--provenance']
+  if (publishes) publish(args)
+  else console.log(`  npm ${args.join(' ')}`)
+}
+if (publishes) console.log(`Published ${version}. Its tag is v${version}.`)
 process.exitCode = problems.length > 0 ? 1 : 0
+
+/** Passes the token in the environment, where no list of processes shows it. */
+function publish(args: string[]): void {
+  const registry = run('npm', 'config', 'get', 'registry').replace(/^https?:/, '')
+  const env = { ...process.env, [`npm_config_${registry}:_authToken`]: token }
+  execFileSync('npm', args, { cwd: root, env, stdio: 'inherit' })
+}
 
 /** These tools are not dependencies. If one is not installed, it is reported and skipped. */
 function lint(name: string, ...args: string[]): void {
