@@ -8,12 +8,12 @@ const pageRows = 4000
 const usersMax = 1000
 
 /** Sums of a user's transactions: the days from `fromDay` on, up to the transaction `newestSeq`. */
-type Known = { fromDay: number; newestSeq: number; days: Map<number, SpendDay> }
+type CachedDays = { fromDay: number; newestSeq: number; days: Map<number, SpendDay> }
 
 /** Daily spending of an account. Transactions never change, so sums stay valid: a later read adds only newer transactions. */
 export class SpendDays {
   readonly #store: Store
-  readonly #known = new Map<string, Known>()
+  readonly #known = new Map<string, CachedDays>()
   readonly #reading = new Map<string, Promise<unknown>>()
 
   constructor(store: Store) {
@@ -38,12 +38,12 @@ export class SpendDays {
     }
   }
 
-  async #update(userId: string, fromDay: number): Promise<Known> {
+  async #update(userId: string, fromDay: number): Promise<CachedDays> {
     const earlier = this.#known.get(userId)
     // An earlier first day restarts the sums, which the console does once.
     const base = earlier && earlier.fromDay <= fromDay ? earlier : { fromDay, newestSeq: 0, days: new Map() }
     const added = await this.#readSince(userId, base)
-    const known: Known = { fromDay: base.fromDay, newestSeq: added.newestSeq, days: new Map(base.days) }
+    const known: CachedDays = { fromDay: base.fromDay, newestSeq: added.newestSeq, days: new Map(base.days) }
     for (const day of added.days) known.days.set(day.day, sum(known.days.get(day.day), day))
     for (const day of known.days.keys()) if (day < known.fromDay) known.days.delete(day)
     this.#known.delete(userId)
@@ -52,7 +52,7 @@ export class SpendDays {
     return known
   }
 
-  async #readSince(userId: string, { fromDay, newestSeq: afterSeq }: Omit<Known, 'days'>) {
+  async #readSince(userId: string, { fromDay, newestSeq: afterSeq }: Omit<CachedDays, 'days'>) {
     const days: SpendDay[] = []
     let newestSeq = afterSeq
     let beforeSeq = Number.MAX_SAFE_INTEGER

@@ -6,12 +6,12 @@ import { createKey, listKeys, revokeKey } from '../auth/keys/manage-keys.ts'
 import { getUser, noteChange, type UserParts } from './manage-users.ts'
 import type { CreateUserKeyInput, ListUserKeysInput, UserKeyInput } from './user-schema.ts'
 
-type Asked<Input> = { caller: AnyCaller; input: Input }
+type KeyRequest<Input> = { caller: AnyCaller; input: Input }
 
 /** Creates a key of the user, with the scopes that a platform has when it acts for a user. Only this response contains the key. */
 export async function createUserKey(
   parts: UserParts & { catalogue: Catalogue },
-  { caller, input }: Asked<z.output<typeof CreateUserKeyInput>>,
+  { caller, input }: KeyRequest<z.output<typeof CreateUserKeyInput>>,
 ): Promise<z.output<typeof CreatedKey>> {
   const { userId, ...given } = input
   const { email } = await getUser(parts, { caller, userId })
@@ -25,7 +25,7 @@ export async function createUserKey(
 
 export async function listUserKeys(
   parts: UserParts,
-  { caller, input }: Asked<z.output<typeof ListUserKeysInput>>,
+  { caller, input }: KeyRequest<z.output<typeof ListUserKeysInput>>,
 ): Promise<z.output<typeof ListKeysOutput>> {
   await getUser(parts, { caller, userId: input.userId })
   return await listKeys(parts, input)
@@ -34,7 +34,7 @@ export async function listUserKeys(
 /** Revokes a key immediately. Idempotent. */
 export async function revokeUserKey(
   parts: UserParts,
-  { caller, input }: Asked<z.output<typeof UserKeyInput>>,
+  { caller, input }: KeyRequest<z.output<typeof UserKeyInput>>,
 ): Promise<Key> {
   const { keyId, userId } = input
   await getUser(parts, { caller, userId })

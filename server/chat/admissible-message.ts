@@ -29,7 +29,7 @@ export type Ask = {
   onLarge: () => Promise<void>
 }
 
-type Asked = Ask & {
+type Weighing = Ask & {
   place: Place
   /** The message is not sent, so the content of its stored files is not read. */
   isOnlyWeighed?: boolean
@@ -50,7 +50,7 @@ export type Admissible = {
 type Parts = DraftParts & { access: ConnectorAccess; catalogue: Catalogue; store: Store }
 
 /** Throws if the message cannot be sent to the agent of its session or to the one it names. */
-export async function admissible(parts: Parts, of: Asked): Promise<Admissible> {
+export async function admissible(parts: Parts, of: Weighing): Promise<Admissible> {
   const { about, beforeFiles, caller, input, isOnlyWeighed = false, onLarge, place, setting } = of
   const { access, catalogue, store } = parts
   const { userId } = caller

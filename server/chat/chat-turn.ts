@@ -43,7 +43,7 @@ export type ChatTurnParts = {
   turnTimeoutMs: number
 }
 
-type Begin = {
+type TurnStart = {
   request: ChatRequest
   parts: readonly MessagePart[] | null
   /** Whether the provider bills reasoning that is not shown. */
@@ -62,7 +62,7 @@ type Begin = {
   onSettled: () => void
 }
 
-type Known = Pick<ChatBatch, 'serial' | 'used' | 'isStepOpen' | 'reported'>
+type BatchState = Pick<ChatBatch, 'serial' | 'used' | 'isStepOpen' | 'reported'>
 
 /**
  * Characters taken before the agent is credited. It may be ahead by several times as much, and each message to its thread costs more
@@ -81,7 +81,7 @@ const roomStep = 16_384
  */
 export class ChatTurn {
   readonly #parts: ChatTurnParts
-  readonly #begin: Begin
+  readonly #begin: TurnStart
   readonly #handle: ChatHandle
   readonly #controller = new AbortController()
   readonly #timer: NodeJS.Timeout
@@ -104,7 +104,7 @@ export class ChatTurn {
   readonly #room: Place
   #seq = 0
   /** The usage known so far; undefined until the agent has sent something. */
-  #known: Omit<Known, 'used'> & { used: ChatUsed | undefined } = {
+  #known: Omit<BatchState, 'used'> & { used: ChatUsed | undefined } = {
     serial: 0,
     used: undefined,
     reported: null,
@@ -112,7 +112,7 @@ export class ChatTurn {
   }
   readonly #startedAt = performance.now()
 
-  constructor(parts: ChatTurnParts, begin: Begin) {
+  constructor(parts: ChatTurnParts, begin: TurnStart) {
     this.#parts = parts
     this.#begin = begin
     const { held, membership } = begin
@@ -281,7 +281,7 @@ export class ChatTurn {
     return size <= this.#room.amount || this.#room.hold(size) === undefined
   }
 
-  #use({ isStepOpen, reported, serial, used }: Known): void {
+  #use({ isStepOpen, reported, serial, used }: BatchState): void {
     // A step may arrive before text that was sent earlier is read. That text must not replace newer state.
     if (serial >= this.#known.serial) this.#known = { isStepOpen, reported, serial, used }
   }

@@ -318,7 +318,7 @@ export class ChatTurns {
    * Returns the history as the opened turn finds it. Another node may have ended the previous turn between the first read and the
    * opening.
    */
-  async #historyAfter({ history, session, tokensMax }: Seen): Promise<History> {
+  async #historyAfter({ history, session, tokensMax }: MessageContext): Promise<History> {
     const { store } = this.#parts
     if (!store.shared || !session) return history
     const { id: sessionId, messageCount, userId } = session
@@ -327,7 +327,7 @@ export class ChatTurns {
   }
 
   /** Returns the history with its files, as the agent receives it. */
-  async #latest({ agent, place, ...seen }: Seen & { agent: Agent; place: Place }) {
+  async #latest({ agent, place, ...seen }: MessageContext & { agent: Agent; place: Place }) {
     const history = await this.#historyAfter(seen)
     const messages = await this.#files.ofHistory(history.messages, {
       chat: agent.chat!,
@@ -373,4 +373,4 @@ type Admission = { key: string | null; over: Promise<void>; waiting: number }
 type QuotedChat = { rates: ChatRates; most: Units | null }
 export type ChatQuote = QuotedChat & { agentId: string; expiresAt: EpochMs; hold: Units; quoteId: string }
 
-type Seen = { history: History; session: SessionRecord | undefined; tokensMax: number }
+type MessageContext = { history: History; session: SessionRecord | undefined; tokensMax: number }

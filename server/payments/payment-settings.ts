@@ -9,10 +9,10 @@ export type PaymentSettings = {
   returnOrigins: readonly string[]
 }
 
-type Given = Record<'apiUrl' | 'returnOrigins' | 'secretKey' | 'webhookSecret', string>
+type PaymentVariables = Record<'apiUrl' | 'returnOrigins' | 'secretKey' | 'webhookSecret', string>
 
 /** Undefined without the two secrets: then payments are off and hidden. An unset value is an empty string. */
-export function checkPayments({ apiUrl, returnOrigins, secretKey, webhookSecret }: Given) {
+export function checkPayments({ apiUrl, returnOrigins, secretKey, webhookSecret }: PaymentVariables) {
   if (secretKey === '' && webhookSecret === '') return undefined
   if (webhookSecret === '') {
     throw new ConfigError('ERRAND_STRIPE_WEBHOOK_SECRET: is required with ERRAND_STRIPE_SECRET_KEY')

@@ -13,7 +13,7 @@ import type { Quote, QuoteInput } from './quote-schema.ts'
 import type { Quotes } from '../billing/quotes.ts'
 
 export type QuoteParts = { catalogue: Catalogue; chats: ChatTurns; quotes: Quotes; store: Store }
-type Asked = {
+type QuoteRequest = {
   about: RequestTrace
   caller: Caller
   input: z.output<typeof QuoteInput>
@@ -26,7 +26,7 @@ const versionChars = 16
 /** Quotes current prices of a task or chat. Fails as the task or chat itself would, except for balance and rates. Writes nothing. */
 export async function createQuote(
   { catalogue, chats, quotes, store }: QuoteParts,
-  { about, caller, input: { chat, task }, onLarge }: Asked,
+  { about, caller, input: { chat, task }, onLarge }: QuoteRequest,
 ): Promise<Quote> {
   if (task) {
     const { expiresAt, meters, price, quoteId } = await within(

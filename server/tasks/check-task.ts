@@ -11,7 +11,7 @@ import type { Store } from '../store/store.ts'
 import type { CreateTaskInput } from './task-schema.ts'
 
 type Input = Pick<z.output<typeof CreateTaskInput>, 'endpointId' | 'maxCostUsd' | 'params' | 'quoteId'>
-type Asked = {
+type TaskCheck = {
   caller: Caller
   input: Input
   /** Resolves in an event-loop tick in which the params may be hashed or validated. */
@@ -30,7 +30,7 @@ export function ticksFor(params: string, onLarge: () => Promise<void>): () => Pr
 /** Throws if the caller has no such endpoint or the params are invalid. */
 export async function checkTask(
   catalogue: Catalogue,
-  { caller, input, ownTick }: Asked,
+  { caller, input, ownTick }: TaskCheck,
 ): Promise<{ agent: Agent; endpoint: Endpoint }> {
   const endpoint = catalogue.endpoint(input.endpointId)
   const agent = endpoint && catalogue.agent(endpoint.agentId)!
@@ -52,7 +52,7 @@ type QuotedTask = Pick<Endpoint, 'price' | 'meters'>
  */
 export async function priceOf(
   quotes: Quotes,
-  { caller, endpoint, input, ownTick }: Asked & { endpoint: Endpoint },
+  { caller, endpoint, input, ownTick }: TaskCheck & { endpoint: Endpoint },
 ): Promise<QuotedTask & { quoteId: string | null }> {
   const { maxCostUsd, quoteId } = input
   let terms: QuotedTask = endpoint
@@ -73,7 +73,7 @@ export async function priceOf(
 /** Returns the current price of a task and a quote for it. Throws like creating the task, except for rate limits and the balance. */
 export async function quoteTask(
   { catalogue, quotes, store }: { catalogue: Catalogue; quotes: Quotes; store: Store },
-  { caller, input, onLarge }: Pick<Asked, 'caller' | 'input'> & { onLarge: () => Promise<void> },
+  { caller, input, onLarge }: Pick<TaskCheck, 'caller' | 'input'> & { onLarge: () => Promise<void> },
 ): Promise<QuotedTask & { quoteId: string; expiresAt: EpochMs }> {
   const ownTick = ticksFor(JSON.stringify(input.params), onLarge)
   const { endpoint } = await checkTask(catalogue, { caller, input, ownTick })

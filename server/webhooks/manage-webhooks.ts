@@ -34,12 +34,12 @@ export type WebhookParts = {
   vault: SecretVault
 }
 
-type Asked<Input extends z.ZodType> = { input: z.output<Input>; userId: string }
+type WebhookRequest<Input extends z.ZodType> = { input: z.output<Input>; userId: string }
 
 /** Creates a webhook with a new secret, which only this response contains. Sends nothing yet. */
 export async function createWebhook(
   { clock, privateHosts, store, vault }: WebhookParts,
-  { input, userId }: Asked<typeof CreateWebhookInput>,
+  { input, userId }: WebhookRequest<typeof CreateWebhookInput>,
 ): Promise<z.output<typeof CreatedWebhook>> {
   const { description, types } = input
   const url = input.url === null ? null : checkWebhookUrl(input.url, { field: 'url', privateHosts })
@@ -80,7 +80,7 @@ export async function listWebhooks(
 
 export async function updateWebhook(
   { privateHosts, store }: WebhookParts,
-  { input, userId }: Asked<typeof UpdateWebhookInput>,
+  { input, userId }: WebhookRequest<typeof UpdateWebhookInput>,
 ): Promise<Webhook> {
   const { description, isEnabled, types, url, webhookId } = input
   const old = await find(store, { userId, webhookId })
@@ -115,7 +115,7 @@ async function cancelWaiting(store: Store, webhookId: string): Promise<void> {
 /** Gives a webhook a new secret; the old one still signs for a while. */
 export async function rotateWebhook(
   { clock, store, vault }: WebhookParts,
-  { input, userId }: Asked<typeof RotateWebhookInput>,
+  { input, userId }: WebhookRequest<typeof RotateWebhookInput>,
 ): Promise<z.output<typeof CreatedWebhook>> {
   const { overlapSeconds, webhookId } = input
   const of = { userId, webhookId }
@@ -170,7 +170,7 @@ export async function testWebhook(
 
 export async function listDeliveries(
   { store }: WebhookParts,
-  { input, userId }: Asked<typeof ListDeliveriesInput>,
+  { input, userId }: WebhookRequest<typeof ListDeliveriesInput>,
 ): Promise<z.output<typeof ListDeliveriesOutput>> {
   const { after, limit, status, webhookId } = input
   await find(store, { userId, webhookId })
@@ -188,7 +188,7 @@ export async function listDeliveries(
 /** Queues an event for one webhook again, whatever its status. */
 export async function redeliver(
   { store }: WebhookParts,
-  { input, userId }: Asked<typeof DeliveryInput>,
+  { input, userId }: WebhookRequest<typeof DeliveryInput>,
 ): Promise<Delivery> {
   const { eventId, webhookId } = input
   const { disabledAt } = await find(store, { userId, webhookId })

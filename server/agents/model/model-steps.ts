@@ -15,12 +15,12 @@ type ModelStepsParts = {
   openStep: ReplyRun['openStep']
   onUsage: (usage: Usage) => void
 }
-type Sent = PromptTexts & { size: PromptSize }
+type SentPrompt = PromptTexts & { size: PromptSize }
 /** A request whose tokens the provider has reported. */
-type CountedRequest = { sent: Sent; tokens: number; thought: number }
+type CountedRequest = { sent: SentPrompt; tokens: number; thought: number }
 type Begun = {
   held: HeldStep
-  sent: Sent
+  sent: SentPrompt
   promptTokensMax: number
   /** The latest counted request before this one. This request starts with the same strings. */
   before: CountedRequest | undefined
@@ -172,7 +172,7 @@ async function countedUse(step: Begun): Promise<ChatUsed> {
  * Prompt tokens shared with an earlier request of the conversation, and those added since. Counts only strings that no
  * provider has counted yet.
  */
-async function promptTokensOf({ earlier, files, size, texts }: Sent, before: CountedRequest | undefined) {
+async function promptTokensOf({ earlier, files, size, texts }: SentPrompt, before: CountedRequest | undefined) {
   if (!before) {
     const fileTokens = sumTokens(files.slice(0, earlier.files)).tokens
     const sentBefore = fileTokens + (await countTokens(texts.slice(0, earlier.texts)))

@@ -7,7 +7,7 @@ type ModelStream = Awaited<ReturnType<WrapStream>>['stream']
 type ModelPart = ModelStream extends ReadableStream<infer Part> ? Part : never
 export type ModelUsage = Extract<ModelPart, { type: 'finish' }>['usage']
 type Delta = Extract<ModelPart, { type: 'text-delta' | 'reasoning-delta' }>
-type Told = {
+type ModelListener = {
   /** Called when the provider has accepted the request. */
   onAnswer: () => void
   /** Called with everything the model writes, as it arrives. */
@@ -29,14 +29,14 @@ type Told = {
 export class DeltaBypass {
   readonly #parts: PartQueue<ChatPart>
   readonly #onAnswer: () => void
-  readonly #onWritten: Told['onWritten']
+  readonly #onWritten: ModelListener['onWritten']
   #state: 'waiting' | 'open' | 'through' = 'waiting'
   #onBegun: (() => void) | undefined
   readonly #onUsage: (usage: ModelUsage) => void
   /** Characters already pushed of text that the SDK has yet to deliver. */
   #toldChars = { 'text-delta': 0, 'reasoning-delta': 0 }
 
-  constructor(parts: PartQueue<ChatPart>, { onAnswer, onUsage, onWritten }: Told) {
+  constructor(parts: PartQueue<ChatPart>, { onAnswer, onUsage, onWritten }: ModelListener) {
     this.#parts = parts
     this.#onAnswer = onAnswer
     this.#onWritten = onWritten

@@ -13,12 +13,12 @@ import type { ClientToken, CreateClientTokenInput, CreatedClientToken } from './
 import { boundElsewhere } from '../../procedures/token-reach.ts'
 
 type Parts = { catalogue: Catalogue; store: Store }
-type Given = z.output<typeof CreateClientTokenInput>
+type TokenInput = z.output<typeof CreateClientTokenInput>
 
 /** Creates a token with at most its creator's rights and lifetime. Only this response contains the token itself. */
 export async function createClientToken(
   { catalogue, store }: Parts,
-  { caller, input }: { caller: Caller; input: Given },
+  { caller, input }: { caller: Caller; input: TokenInput },
 ): Promise<z.output<typeof CreatedClientToken>> {
   const { expiresInSeconds, once: isOnce, sessionId = null, taskId = null } = input
   const scopes = scopesOf(caller, input)
@@ -51,7 +51,7 @@ export async function revokeClientToken(
   return toClientToken(record)
 }
 
-function scopesOf(caller: Caller, { scopes }: Given): Scope[] {
+function scopesOf(caller: Caller, { scopes }: TokenInput): Scope[] {
   const own = (['read', 'execute'] as const).filter((scope) => caller.scopes.includes(scope))
   const asked = [...new Set(scopes ?? own)]
   const beyond = asked.find((scope) => !caller.scopes.includes(scope))
@@ -60,7 +60,7 @@ function scopesOf(caller: Caller, { scopes }: Given): Scope[] {
   throw new ErrandError('FORBIDDEN', message)
 }
 
-function maxCostOf({ maxCostUsd, once, sessionId, taskId }: Given, scopes: readonly Scope[]): number | null {
+function maxCostOf({ maxCostUsd, once, sessionId, taskId }: TokenInput, scopes: readonly Scope[]): number | null {
   if (sessionId !== undefined && taskId !== undefined) throw badField('taskId', 'Must be omitted if sessionId is set')
   for (const [field, isGiven] of [
     ['maxCostUsd', maxCostUsd !== undefined],
@@ -73,7 +73,7 @@ function maxCostOf({ maxCostUsd, once, sessionId, taskId }: Given, scopes: reado
   return maxCostUsd === undefined ? null : must(parseUsd(maxCostUsd), 'an amount of that form')
 }
 
-function agentsOf({ agents: own }: Caller, { agents }: Given): string[] | null {
+function agentsOf({ agents: own }: Caller, { agents }: TokenInput): string[] | null {
   const asked = agents === undefined ? own : [...new Set(agents)]
   const beyond = asked?.find((agent) => own !== null && !own.includes(agent))
   if (beyond === undefined) return asked && [...asked]
@@ -81,7 +81,7 @@ function agentsOf({ agents: own }: Caller, { agents }: Given): string[] | null {
 }
 
 /** Throws 404 for a session or a task of another user. */
-async function assertOwned(store: Store, userId: string, { sessionId, taskId }: Given): Promise<void> {
+async function assertOwned(store: Store, userId: string, { sessionId, taskId }: TokenInput): Promise<void> {
   if (sessionId !== undefined && !(await store.getSession({ userId, sessionId }))) throw boundElsewhere('session')
   if (taskId !== undefined && !(await store.getTask({ userId, taskId }))) throw boundElsewhere('task')
 }

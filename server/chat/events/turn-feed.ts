@@ -27,7 +27,7 @@ type Source = {
   stop: (cause: 'disconnect' | 'stopped') => void
 }
 
-type Told = {
+type FeedListener = {
   onChars: (chars: number) => void
   /** Called when the last reader has left and the reply continues. */
   onDetached: (feed: TurnFeed) => void
@@ -45,7 +45,7 @@ export class TurnFeed {
   readonly turnId: string
   /** Undefined once complete: the request need not stay in memory with the events. */
   #source: Source | undefined
-  readonly #told: Told
+  readonly #told: FeedListener
   readonly #onDisconnect: OnDisconnect
   #readers = 0
   #producing: Promise<void> | undefined
@@ -54,7 +54,7 @@ export class TurnFeed {
   #followedUntil = -Infinity
   isComplete = false
 
-  constructor(source: Source, { onDisconnect, told }: { onDisconnect: OnDisconnect; told: Told }) {
+  constructor(source: Source, { onDisconnect, told }: { onDisconnect: OnDisconnect; told: FeedListener }) {
     this.#source = source
     this.turnId = source.turnId
     this.#told = told

@@ -35,7 +35,7 @@ export type Discovered = {
   server: ServerMetadata
 }
 
-type Asked = { requests: OAuthRequests; userId: string; url: string }
+type DiscoveryRequest = { requests: OAuthRequests; userId: string; url: string }
 
 const scopeCharsMax = 2000
 
@@ -43,7 +43,7 @@ const scopeCharsMax = 2000
  * Finds the authorization server of a connector's server and its capabilities. A server that does not describe itself
  * is its own authorization server, as in protocol revision 2025-03-26. Throws ConnectorError.
  */
-export async function discover(asked: Asked): Promise<Discovered> {
+export async function discover(asked: DiscoveryRequest): Promise<Discovered> {
   const challenge = await readChallenge(asked)
   const described = await readResource(asked, challenge.resourceMetadata)
   const origin = new URL(asked.url).origin
@@ -69,7 +69,7 @@ function kept({ code_challenge_methods_supported: _s256, scopes_supported: _scop
 }
 
 /** Reads the server's response to a request without a token. */
-async function readChallenge({ requests, url, userId }: Asked) {
+async function readChallenge({ requests, url, userId }: DiscoveryRequest) {
   const initialize = {
     jsonrpc: '2.0',
     id: 1,
@@ -88,7 +88,7 @@ async function readChallenge({ requests, url, userId }: Asked) {
   }
 }
 
-async function readResource(asked: Asked, named: string | null) {
+async function readResource(asked: DiscoveryRequest, named: string | null) {
   const { origin, pathname } = new URL(asked.url)
   const wellKnown = `${origin}/.well-known/oauth-protected-resource`
   const places = named === null ? [...(pathname === '/' ? [] : [wellKnown + pathname]), wellKnown] : [named]
@@ -112,7 +112,11 @@ function covers(resource: string, address: string): boolean {
   return whole?.origin === part.origin && below(part.pathname).startsWith(below(whole.pathname))
 }
 
-async function readServer(asked: Asked, issuer: string, otherwise?: ServerMetadata): Promise<ServerMetadata> {
+async function readServer(
+  asked: DiscoveryRequest,
+  issuer: string,
+  otherwise?: ServerMetadata,
+): Promise<ServerMetadata> {
   const { requests, userId } = asked
   const { origin, pathname } = requests.check(issuer, "The authorization server that the connector's server names")
   const path = pathname.replace(/\/$/, '')

@@ -13,12 +13,12 @@ export type Translation = {
   finish: () => Promise<string>
 }
 
-type Told = { turnId: string; costUsd?: string | undefined }
+type ReplyHeaders = { turnId: string; costUsd?: string | undefined }
 
 export async function answerReply(
   { context, headers, response }: RoutedRequest,
   body: object,
-  of: Told,
+  of: ReplyHeaders,
 ): Promise<void> {
   headers.push(...toldHeaders(of))
   const rate = await rateOf(context)
@@ -51,6 +51,6 @@ export async function streamReply(
   await writeLines(response, { headers, next, stallMs, ...sseIdle })
 }
 
-export function toldHeaders({ costUsd, turnId }: Told): string[] {
+export function toldHeaders({ costUsd, turnId }: ReplyHeaders): string[] {
   return ['Errand-Turn-Id', turnId, ...(costUsd === undefined ? [] : ['Errand-Cost-Usd', costUsd])]
 }

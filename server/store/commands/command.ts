@@ -165,9 +165,9 @@ export type Engine = {
    */
   run<Value>(command: (tx: Tx) => Op<Value>, of?: AccountOf): Promise<Value>
   /** Records the owner of a task or turn, so that its commands are queued with the owner's. */
-  know(id: string, userId: string): void
+  noteOwner(id: string, userId: string): void
   /** Forgets the owner of an ended task or turn. */
-  forget(id: string): void
+  dropOwner(id: string): void
   /** Number of commands that upkeep runs concurrently. */
   readonly atOnce: number
   /** If a user is named, queues the read with the user's other lists. */

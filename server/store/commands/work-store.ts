@@ -33,37 +33,37 @@ export function workStore(engine: Engine, limits: StoreLimits) {
   return {
     admitTask: async (input) => {
       const admitted = await engine.run((tx) => tasks.admitTask(tx, input, limits), input)
-      if (admitted.outcome === 'accepted') engine.know(input.taskId, input.userId)
+      if (admitted.outcome === 'accepted') engine.noteOwner(input.taskId, input.userId)
       return admitted
     },
     foreseeAdmission: (input) => engine.read((on) => tasks.foreseeAdmission(on, input, limits)),
     claimTask: async (taskId) => {
       const claimed = await engine.run((tx) => tasks.claimTask(tx, taskId, limits), { taskId })
-      if (typeof claimed === 'object') engine.know(taskId, claimed.userId)
-      if (claimed === 'blocked') engine.forget(taskId)
+      if (typeof claimed === 'object') engine.noteOwner(taskId, claimed.userId)
+      if (claimed === 'blocked') engine.dropOwner(taskId)
       return claimed
     },
     completeTask: async (input) => {
       const isDone = await engine.run((tx) => tasks.completeTask(tx, input), input)
-      engine.forget(input.taskId)
+      engine.dropOwner(input.taskId)
       return isDone
     },
     failTask: async (input) => {
       const isDone = await engine.run((tx) => tasks.failTask(tx, input, limits), input)
-      engine.forget(input.taskId)
+      engine.dropOwner(input.taskId)
       return isDone
     },
     forbidCancel: (input) => engine.run((tx) => attempts.forbidCancel(tx, input), input),
     noteProgress: (notes) => engine.run((tx) => attempts.noteProgress(tx, notes)),
     cancelTask: async (input) => {
       const canceled = await engine.run((tx) => tasks.cancelTask(tx, input, limits), { userId: input.userId })
-      if (canceled.outcome === 'canceled') engine.forget(input.taskId)
+      if (canceled.outcome === 'canceled') engine.dropOwner(input.taskId)
       return canceled
     },
     expiringTasks: (limit) => engine.read((on) => tasks.expiringTasks(on, limit)),
     expireTask: async (input) => {
       const isDone = await engine.run((tx) => tasks.expireTask(tx, input, limits), { taskId: input.taskId })
-      if (isDone) engine.forget(input.taskId)
+      if (isDone) engine.dropOwner(input.taskId)
       return isDone
     },
     interruptTask: (input) => engine.run((tx) => tasks.interruptTask(tx, input, limits), input),
@@ -84,13 +84,13 @@ export function workStore(engine: Engine, limits: StoreLimits) {
     readHistory: (input) => engine.read((on) => sessions.readHistory(on, input)),
     openTurn: async (input) => {
       const opened = await engine.run((tx) => turns.openTurn(tx, input, limits), input)
-      if (opened.outcome === 'opened') engine.know(input.turnId, input.userId)
+      if (opened.outcome === 'opened') engine.noteOwner(input.turnId, input.userId)
       return opened
     },
     growHold: (input) => engine.run((tx) => turns.growHold(tx, input, limits), input),
     settleTurn: async (input) => {
       const settled = await engine.run((tx) => turns.settleTurn(tx, input, { limits }), input)
-      engine.forget(input.turnId)
+      engine.dropOwner(input.turnId)
       return settled
     },
     closeAbandonedTurns: () => closeAbandonedTurns(engine, limits),

@@ -15,7 +15,7 @@ import type { Transactions } from './connection/transactions.ts'
 // before it awaits the first take one round trip.
 
 /** A pending answer. */
-class Sent<Value> implements Answer<Value> {
+class PendingAnswer<Value> implements Answer<Value> {
   readonly value: Promise<Value>
 
   constructor(value: Promise<Value>) {
@@ -28,13 +28,13 @@ class Sent<Value> implements Answer<Value> {
     return (yield this.value) as Value
   }
 
-  map<Next>(make: (value: Value) => Next): Sent<Next> {
-    return new Sent<Next>(this.value.then(make))
+  map<Next>(make: (value: Value) => Next): PendingAnswer<Next> {
+    return new PendingAnswer<Next>(this.value.then(make))
   }
 }
 
 const ignore = () => {}
-const none = new Sent<void>(Promise.resolve())
+const none = new PendingAnswer<void>(Promise.resolve())
 
 /** A statement in PostgreSQL syntax, with `:name` for each value. */
 type Written = Statement<unknown> | { name: string; text: string }
@@ -123,22 +123,23 @@ function readsOn(connection: Connection): Reads {
     }
   }
   const rows = {
-    get: <Row>(one: Statement<Row>, values?: Values) => new Sent(rowsOf<Row>(one, values).then(([row]) => row)),
-    all: <Row>(one: Statement<Row>, values?: Values) => new Sent(rowsOf<Row>(one, values)),
+    get: <Row>(one: Statement<Row>, values?: Values) =>
+      new PendingAnswer(rowsOf<Row>(one, values).then(([row]) => row)),
+    all: <Row>(one: Statement<Row>, values?: Values) => new PendingAnswer(rowsOf<Row>(one, values)),
   }
   return {
     ...rows,
     used: usedReads(rows),
-    now: () => new Sent(connection.now()),
-    account: (userId) => new Sent(readAccountRow(client, userId)),
-    rate: (userId, limit) => new Sent(readRate(connection, userId, limit)),
+    now: () => new PendingAnswer(connection.now()),
+    account: (userId) => new PendingAnswer(readAccountRow(client, userId)),
+    rate: (userId, limit) => new PendingAnswer(readRate(connection, userId, limit)),
     waiting: (userId) =>
-      new Sent<number>(rowsOf<{ count: number }>(waiting, { userId }).then(([row]) => row?.count ?? 0)),
+      new PendingAnswer<number>(rowsOf<{ count: number }>(waiting, { userId }).then(([row]) => row?.count ?? 0)),
     // No limit: the server skips the rows, and gives up after a while.
     passedAtOnce: Infinity,
     pause: () => none,
-    fittingMessages: (of) => new Sent(rowsOf<MessageRow>(fittingMessages, of)),
-    newestMessages: (sessionId, take) => new Sent(takeNewest(sessionId, take)),
+    fittingMessages: (of) => new PendingAnswer(rowsOf<MessageRow>(fittingMessages, of)),
+    newestMessages: (sessionId, take) => new PendingAnswer(takeNewest(sessionId, take)),
   }
 }
 
@@ -151,17 +152,18 @@ function transactionOn(tx: Transaction, { ledger }: EngineParts): Tx {
   return {
     ...reads,
     used: { ...reads.used, ...usedChanges({ send }) },
-    account: () => new Sent(Promise.resolve(tx.account)),
-    run: (one, values) => new Sent<number>(client.query(queryOf(one, values)).then(({ rowCount }) => rowCount ?? 0)),
+    account: () => new PendingAnswer(Promise.resolve(tx.account)),
+    run: (one, values) =>
+      new PendingAnswer<number>(client.query(queryOf(one, values)).then(({ rowCount }) => rowCount ?? 0)),
     send,
-    lockAccount: (of) => new Sent(tx.lockAccount(of)),
-    lockOwner: (of) => new Sent<boolean>(tx.lockAccount(of).then((account) => account !== undefined)),
+    lockAccount: (of) => new PendingAnswer(tx.lockAccount(of)),
+    lockOwner: (of) => new PendingAnswer<boolean>(tx.lockAccount(of).then((account) => account !== undefined)),
     lock: (kind, text) => {
       const number = lockNumbers[kind]
       const query = text === undefined ? { ...lock, values: [number, 1] } : { ...lockText, values: [number, text] }
-      return new Sent(client.query(query).then(ignore))
+      return new PendingAnswer(client.query(query).then(ignore))
     },
-    post: ({ userId: _, ...posting }) => new Sent(Promise.resolve(ledger.post(tx, posting))),
+    post: ({ userId: _, ...posting }) => new PendingAnswer(Promise.resolve(ledger.post(tx, posting))),
     hold: (_, by) => ledger.hold(tx, by),
     owe: (_, by) => ledger.owe(tx, by),
     count: (change) => void tx.changes.push(change),
@@ -190,12 +192,12 @@ export class PostgresEngine implements Engine {
     return this.#parts.all.run((tx) => resultOf(command(transactionOn(tx, this.#parts))), of)
   }
 
-  know(id: string, userId: string): void {
-    this.#parts.all.lanes.know(id, userId)
+  noteOwner(id: string, userId: string): void {
+    this.#parts.all.lanes.noteOwner(id, userId)
   }
 
-  forget(id: string): void {
-    this.#parts.all.lanes.forget(id)
+  dropOwner(id: string): void {
+    this.#parts.all.lanes.dropOwner(id)
   }
 
   holderOf<Holder>(

@@ -39,14 +39,14 @@ const oldOnes = `SELECT payload_id AS id, created_at::float8 AS "createdAt" FROM
   ORDER BY created_at, payload_id LIMIT ${pageRows}`
 const remove = 'DELETE FROM payload_parts WHERE payload_id = ANY($1)'
 
-type Seen = { createdAt: number; id: string }
+type PartPlace = { createdAt: number; id: string }
 
 export class PostgresPayloadStore extends NewPayloads implements PayloadStore {
   readonly #pool: PgPool
   /** Query timeout. Without it, a server that vanished silently would keep a run waiting for its content for 15 minutes. */
   readonly #inTime: { query_timeout: number }
   /** Last row that earlier collections checked. Payloads up to it are referenced for good and need no further check. */
-  #seen: Seen = { createdAt: 0, id: '' }
+  #seen: PartPlace = { createdAt: 0, id: '' }
   #closing: Promise<void> | undefined
 
   constructor(databaseUrl: string, clock: Clock, silentMs = silentMsMax) {
@@ -89,7 +89,7 @@ export class PostgresPayloadStore extends NewPayloads implements PayloadStore {
     let isHeld = false
     for (let looked = 0; looked < rowsMax; looked += pageRows) {
       const { rows } = await this.#read('payload_old', { text: oldOnes, values: [at.createdAt, at.id, olderThanMs] })
-      const page = rows as Seen[]
+      const page = rows as PartPlace[]
       const orphans: string[] = []
       for (let first = 0; first < page.length; first += looksAtOnce) {
         const few = page.slice(first, first + looksAtOnce).filter(({ id }) => !this.unsettled.has(id))

@@ -99,7 +99,7 @@ function composeStore({ clock, isNode, pool, schema }: Opened, options: Postgres
     ...workStore(engine, limits),
     takeTasks: async (input) => {
       const taken = await all.run((tx) => takeTasks(tx, input, leaseMs))
-      for (const { id, userId } of taken.tasks) all.lanes.know(id, userId)
+      for (const { id, userId } of taken.tasks) all.lanes.noteOwner(id, userId)
       return taken
     },
     verifyLedger: () => all.readAll(({ client }) => verifyLedger(client)),

@@ -16,7 +16,7 @@ import {
 } from '../commands/statement.ts'
 import { messageColumns, type MessageRow, type NewestRow } from '../session-records.ts'
 import type { Counters } from './counters.ts'
-import { Given } from './given.ts'
+import { ReadyAnswer } from './ready-answer.ts'
 import type { GroupCommit } from './group-commit.ts'
 import { HolderCache } from './holder-cache.ts'
 import type { Ledger } from './ledger.ts'
@@ -40,10 +40,10 @@ const newest = statement<NewestRow>(
   'SELECT content, parts, tokens FROM messages WHERE session_id = :sessionId ORDER BY seq DESC',
 )
 
-const done = new Given<void>(undefined)
+const done = new ReadyAnswer<void>(undefined)
 /** Some milliseconds where a list is merged from several indexes. */
 const passedAtOnce = 10_000
-const owned = new Given(true)
+const owned = new ReadyAnswer(true)
 
 type EngineParts = {
   clock: Clock
@@ -84,9 +84,9 @@ export class SqliteEngine implements Engine {
     return this.#parts.commit.run(() => this.#atOnce(command(this.#tx)))
   }
 
-  know(): void {}
+  noteOwner(): void {}
 
-  forget(): void {}
+  dropOwner(): void {}
 
   holderOf<Holder>(
     of: Holding,
@@ -106,25 +106,29 @@ export class SqliteEngine implements Engine {
   #transaction(): Tx {
     const { clock, counters, ledger, rateWindow, used } = this.#parts
     const get = <Row>(one: Statement<Row>, values: Values = {}) =>
-      new Given(this.#statement(one).get(values) as Row | undefined)
+      new ReadyAnswer(this.#statement(one).get(values) as Row | undefined)
     return {
       get,
-      all: <Row>(one: Statement<Row>, values: Values = {}) => new Given(this.#statement(one).all(values) as Row[]),
-      run: (one, values = {}) => new Given(this.#statement(one).run(values).changes),
+      all: <Row>(one: Statement<Row>, values: Values = {}) =>
+        new ReadyAnswer(this.#statement(one).all(values) as Row[]),
+      run: (one, values = {}) => new ReadyAnswer(this.#statement(one).run(values).changes),
       send: (one, values) => void this.#statement(one).run(values),
-      now: () => new Given(clock.now()),
+      now: () => new ReadyAnswer(clock.now()),
       account: (userId) => get(account, { userId }),
       // The one connection that writes is a lock on everything.
       lockAccount: (of) => ('userId' in of ? get(account, of) : get(accountOfTask, of)),
       lockOwner: () => owned,
       lock: () => done,
       rate: (userId) =>
-        new Given({ limitMax: Infinity, at: (limit: number, now: number) => rateWindow.read(userId, limit, now) }),
-      waiting: (userId) => new Given(used.waiting(userId)),
+        new ReadyAnswer({
+          limitMax: Infinity,
+          at: (limit: number, now: number) => rateWindow.read(userId, limit, now),
+        }),
+      waiting: (userId) => new ReadyAnswer(used.waiting(userId)),
       used: {
-        window: (of) => new Given(used.window(of)),
-        named: (countedIn) => new Given(used.named(countedIn)),
-        keyRate: (keyId) => new Given(used.keyRate(keyId)),
+        window: (of) => new ReadyAnswer(used.window(of)),
+        named: (countedIn) => new ReadyAnswer(used.named(countedIn)),
+        keyRate: (keyId) => new ReadyAnswer(used.keyRate(keyId)),
         add: (added) => used.add(added),
         change: (countedIn, by) => used.change(countedIn, by),
         setKeyRate: (keyId, row) => used.setKeyRate(keyId, row),
@@ -135,13 +139,13 @@ export class SqliteEngine implements Engine {
       pause: (userId) => new Pause(ownTurn(userId)),
       // Row by row, so that no more is read than fits.
       fittingMessages: ({ limit, offset, sessionId }) =>
-        new Given(this.#statement(messages).iterate({ sessionId, limit, offset }) as Iterable<MessageRow>),
+        new ReadyAnswer(this.#statement(messages).iterate({ sessionId, limit, offset }) as Iterable<MessageRow>),
       newestMessages: (sessionId, take) => {
         const rows = this.#statement(newest).iterate({ sessionId }) as Iterable<NewestRow>
         for (const row of rows) if (!take(row)) break
         return done
       },
-      post: (posting) => new Given(ledger.post(posting)),
+      post: (posting) => new ReadyAnswer(ledger.post(posting)),
       hold: (userId, by) => ledger.hold(userId, by),
       owe: (userId, by) => ledger.owe(userId, by),
       count: (change) => {

@@ -8,7 +8,7 @@ const knownUsersMax = 50_000
 const goneMin = 32
 
 /** Times of a user's accepted executions, oldest first. Those before index `from` have left the window. */
-type Known = { limit: number; times: EpochMs[]; from: number }
+type CachedWindow = { limit: number; times: EpochMs[]; from: number }
 
 /**
  * An exact sliding window, read from the accepted executions themselves. It survives restarts and needs no extra rows.
@@ -21,7 +21,7 @@ type Known = { limit: number; times: EpochMs[]; from: number }
  */
 export class RateWindow {
   readonly #newest
-  readonly #known = new Map<string, Known>()
+  readonly #known = new Map<string, CachedWindow>()
 
   constructor(db: Database) {
     // The dialect's `bound` says why the LIMIT is an expression. The rows themselves are selected, because an aggregate over

@@ -48,9 +48,9 @@ const logitBias = z
 /** Controls how a model picks its tokens. Agents that are not models ignore all of it. */
 export const samplingFields = { ...settings, ...extras, logit_bias: logitBias }
 
-type Given = { [Name in keyof typeof samplingFields]?: z.output<(typeof samplingFields)[Name]> }
+type SamplingInput = { [Name in keyof typeof samplingFields]?: z.output<(typeof samplingFields)[Name]> }
 
-export function readSampling(given: Given): { sampling?: Sampling } {
+export function readSampling(given: SamplingInput): { sampling?: Sampling } {
   const { logit_bias: biases, stop } = given
   // Some servers say "all tokens" with 0 or -1.
   const topK = (given.top_k ?? 0) > 0 ? given.top_k : null

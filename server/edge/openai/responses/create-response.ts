@@ -16,7 +16,7 @@ import { badParam } from '../wire-error.ts'
 import { answerReply, streamReply } from '../write-reply.ts'
 import { responseTurn } from './read-response.ts'
 import { ResponseEvents } from './response-events.ts'
-import { toResponse, type Asked } from './response-resource.ts'
+import { toResponse, type ResponseRequest } from './response-resource.ts'
 
 /**
  * POST /v1/responses: a turn of a new session, or the next turn of the session that the request continues. The turn has no session if
@@ -69,7 +69,7 @@ export async function createResponse(wire: OpenaiParts, routed: RoutedRequest, b
     },
     onDisconnect: isBackground ? 'continue' : 'stop',
   })
-  const asked: Asked = {
+  const asked: ResponseRequest = {
     model,
     sessionId: sessionId ?? (isKept ? await keptIn(wire, { caller, turnId: reply.turnId }) : null),
     instructions: instructions ?? null,
@@ -92,7 +92,7 @@ function instructed(instructions: string | null | undefined): WireMessage[] {
 
 type Answer = {
   reply: Reply
-  asked: Asked
+  asked: ResponseRequest
   createdAt: number
   isStream: boolean
   newSessionId: string | null

@@ -13,7 +13,7 @@ import { collectReply, type ReplyPart } from '../collect-reply.ts'
 import { usageOf, type ReplyEnd } from '../reply-end.ts'
 import { callerOf } from '../start-reply.ts'
 import { badParam, WireError } from '../wire-error.ts'
-import { toResponse, type Asked } from './response-resource.ts'
+import { toResponse, type ResponseRequest } from './response-resource.ts'
 
 type Named = { caller: Caller; id: string; param?: string }
 type Kept = { turn: TurnRecord; session: SessionRecord }
@@ -100,10 +100,10 @@ export async function deleteResponse(wire: OpenaiParts, of: Named): Promise<obje
   return { id: of.id, object: 'response', deleted: true }
 }
 
-type Told = { end: ReplyEnd; parts: ReplyPart[] }
+type ReadReply = { end: ReplyEnd; parts: ReplyPart[] }
 
 /** Reads a reply from its events; undefined if they are no longer stored. */
-async function whatWasTold(wire: OpenaiParts, of: { caller: Caller; turnId: string }): Promise<Told | undefined> {
+async function whatWasTold(wire: OpenaiParts, of: { caller: Caller; turnId: string }): Promise<ReadReply | undefined> {
   let reader: TurnReader | undefined
   try {
     reader = await wire.chats.reads.open({ ...of, after: 0 })
@@ -116,7 +116,7 @@ async function whatWasTold(wire: OpenaiParts, of: { caller: Caller; turnId: stri
   }
 }
 
-async function whatIsKept({ store }: OpenaiParts, turn: TurnRecord): Promise<Told> {
+async function whatIsKept({ store }: OpenaiParts, turn: TurnRecord): Promise<ReadReply> {
   const { cost, outcome, sessionId, turnId, userId } = turn
   const costUsd = formatUsd(cost ?? 0)
   const usage = await usageOf(store, { turnId, userId })
@@ -139,7 +139,7 @@ function asResponse(kept: Kept, ended: Parameters<typeof toResponse>[0]['ended']
   return toResponse({ turnId, asked: askedOf(kept), createdAt, ended })
 }
 
-function askedOf({ session, turn }: Kept): Asked {
+function askedOf({ session, turn }: Kept): ResponseRequest {
   const pairs = Object.entries(session.metadata).filter((pair): pair is [string, string] => typeof pair[1] === 'string')
   return {
     model: turn.agentId,

@@ -9,12 +9,12 @@ import {
   textPart,
   toItem,
   toResponse,
-  type Asked,
+  type ResponseRequest,
 } from './response-resource.ts'
 
 type Events = {
   turnId: string
-  asked: Asked
+  asked: ResponseRequest
   createdAt: number
   /** Events up to this number are left out. */ after?: number
 }

@@ -6,7 +6,7 @@ import { responseUsage } from '../usage.ts'
 import { wireError } from '../wire-error.ts'
 
 /** Request fields that a response repeats. For a response that is read later, only some of them are known. */
-export type Asked = {
+export type ResponseRequest = {
   model: string
   /** The session that stores it; null if it is not stored. */
   sessionId: string | null
@@ -68,7 +68,7 @@ export function statusOf({ kind }: ReplyEnd): Status {
 
 type Resource = {
   turnId: string
-  asked: Asked
+  asked: ResponseRequest
   createdAt: EpochMs
   /** Null while it is in progress. */
   ended: { end: ReplyEnd; parts: readonly ReplyPart[]; at: EpochMs } | null

@@ -14,12 +14,12 @@ export class AccountLanes {
   /** Owner of each task and turn seen by this process. Unknown ids skip the queue. */
   readonly #userOf = new Map<string, string>()
 
-  know(id: string, userId: string): void {
+  noteOwner(id: string, userId: string): void {
     if (this.#userOf.size >= knownMax) this.#userOf.clear()
     this.#userOf.set(id, userId)
   }
 
-  forget(id: string): void {
+  dropOwner(id: string): void {
     this.#userOf.delete(id)
   }
 

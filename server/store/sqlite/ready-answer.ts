@@ -1,7 +1,7 @@
 import type { Answer } from '../commands/command.ts'
 
 /** An answer that is already available. */
-export class Given<Value> implements Answer<Value> {
+export class ReadyAnswer<Value> implements Answer<Value> {
   readonly #result: IteratorReturnResult<Value>
 
   constructor(value: Value) {
@@ -16,7 +16,7 @@ export class Given<Value> implements Answer<Value> {
     return this.#result
   }
 
-  map<Next>(make: (value: Value) => Next): Given<Next> {
-    return new Given(make(this.#result.value))
+  map<Next>(make: (value: Value) => Next): ReadyAnswer<Next> {
+    return new ReadyAnswer(make(this.#result.value))
   }
 }
