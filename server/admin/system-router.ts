@@ -1,8 +1,7 @@
-import type { AdminParts } from './system-state.ts'
+import { readSystem, type AdminParts } from './system-state.ts'
 import { z } from 'zod'
 import { procedure, router, withAdmin } from '../procedures/procedure.ts'
 import { System } from './system-schema.ts'
-import { readSystem } from './system-state.ts'
 
 export const systemRouter = (parts: AdminParts) =>
   router({

@@ -1,4 +1,16 @@
-import type { ConnectorParts } from './manage-connectors.ts'
+import {
+  createConnector,
+  deleteConnector,
+  getConnector,
+  listConnectors,
+  listServers,
+  listTools,
+  signIn,
+  signOut,
+  testConnector,
+  updateConnector,
+  type ConnectorParts,
+} from './manage-connectors.ts'
 import { ErrandError } from '../kernel/errors.ts'
 import { Confirmation } from '../kernel/wire-types.ts'
 import { pageBytesOf } from '../procedures/context.ts'
@@ -15,18 +27,6 @@ import {
   SignInOutput,
   UpdateConnectorInput,
 } from './connector-schema.ts'
-import {
-  createConnector,
-  deleteConnector,
-  getConnector,
-  listConnectors,
-  listServers,
-  listTools,
-  signIn,
-  signOut,
-  testConnector,
-  updateConnector,
-} from './manage-connectors.ts'
 
 const tags = ['Connectors']
 const badParameter = 'A parameter is invalid.'

@@ -1,8 +1,7 @@
-import type { PaymentParts } from './manage-topups.ts'
+import { createTopup, getTopup, listAllTopups, listTopups, type PaymentParts } from './manage-topups.ts'
 import { z } from 'zod'
 import { Confirmation } from '../kernel/wire-types.ts'
 import { procedure, router, withAdmin, withScope, withWrite } from '../procedures/procedure.ts'
-import { createTopup, getTopup, listAllTopups, listTopups } from './manage-topups.ts'
 import { removePaymentMethod } from './payment-account.ts'
 import {
   CreateTopupInput,

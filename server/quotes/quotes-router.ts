@@ -1,7 +1,6 @@
-import type { QuoteParts } from './create-quote.ts'
+import { createQuote, type QuoteParts } from './create-quote.ts'
 import { callerTurn } from '../procedures/hold-answer.ts'
 import { procedure, router, withWrite } from '../procedures/procedure.ts'
-import { createQuote } from './create-quote.ts'
 import { Quote, QuoteInput } from './quote-schema.ts'
 
 export const quotesRouter = (parts: QuoteParts) =>

@@ -1,8 +1,3 @@
-import type { SessionParts } from './session-operations.ts'
-import { Confirmation } from '../kernel/wire-types.ts'
-import { pageBytesOf } from '../procedures/context.ts'
-import { readPage } from '../procedures/page-turn.ts'
-import { procedure, router, withScope, withWrite } from '../procedures/procedure.ts'
 import {
   createSession,
   deleteSession,
@@ -10,7 +5,12 @@ import {
   listMessages,
   listSessions,
   updateSession,
+  type SessionParts,
 } from './session-operations.ts'
+import { Confirmation } from '../kernel/wire-types.ts'
+import { pageBytesOf } from '../procedures/context.ts'
+import { readPage } from '../procedures/page-turn.ts'
+import { procedure, router, withScope, withWrite } from '../procedures/procedure.ts'
 import {
   CreateSessionInput,
   CreateSessionOutput,

@@ -1,6 +1,3 @@
-import type { WebhookParts } from './manage-webhooks.ts'
-import { Confirmation } from '../kernel/wire-types.ts'
-import { procedure, router, withScope, withWrite } from '../procedures/procedure.ts'
 import {
   createWebhook,
   deleteWebhook,
@@ -11,7 +8,10 @@ import {
   rotateWebhook,
   testWebhook,
   updateWebhook,
+  type WebhookParts,
 } from './manage-webhooks.ts'
+import { Confirmation } from '../kernel/wire-types.ts'
+import { procedure, router, withScope, withWrite } from '../procedures/procedure.ts'
 import {
   CreatedWebhook,
   CreateWebhookInput,

@@ -1,8 +1,7 @@
-import type { LoginAccess } from './log-in.ts'
+import { logIn, type LoginAccess } from './log-in.ts'
 import { z } from 'zod'
 import { Confirmation } from '../../kernel/wire-types.ts'
 import { procedure, router, withScope } from '../../procedures/procedure.ts'
-import { logIn } from './log-in.ts'
 import { LoggedIn, LoginInput, LoginOptions } from './login-schema.ts'
 import { logOut } from './manage-logins.ts'
 

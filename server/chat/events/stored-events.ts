@@ -1,7 +1,6 @@
 import type { Clock } from '../../kernel/clock.ts'
 import { ownTurn } from '../../kernel/own-turn.ts'
-import { eventsKeptMs } from '../../store/turns/turn-records.ts'
-import type { TurnRecord } from '../../store/turns/turn-records.ts'
+import { eventsKeptMs, type TurnRecord } from '../../store/turns/turn-records.ts'
 import type { Store } from '../../store/store.ts'
 import { failureLine } from '../event-lines.ts'
 import { linesAfter } from './event-ring.ts'

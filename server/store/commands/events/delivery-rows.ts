@@ -1,4 +1,4 @@
-import { deliveryStatuses, testEventType, type DeliveryRecord } from '../../webhook-records.ts'
+import { deliveryStatuses, testEventType, type DeliveryRecord, type WebhookRecord } from '../../webhook-records.ts'
 import type {
   EndedAttempt,
   LeasedDelivery,
@@ -7,7 +7,6 @@ import type {
   TargetsOfWebhook,
   WebhookOf,
 } from '../../webhook-inputs.ts'
-import type { WebhookRecord } from '../../webhook-records.ts'
 import type { Op, Reads, Tx } from '../command.ts'
 import { columns, statement, type Dialect } from '../statement.ts'
 import { insertEvent } from './event-rows.ts'
