@@ -9,8 +9,8 @@ import {
 import type { Call } from './calls/rpc-call.ts'
 
 /**
- * Operations for admins with a browser login; some also accept platform keys. User keys are rejected, except by
- * `invitations.accept`, which needs no key.
+ * Operations for admins with a browser login; some also accept platform keys. Users' API keys are rejected, except by
+ * `invitations.accept`, which needs no credential.
  */
 export type AdminClients = {
   users: {
@@ -24,12 +24,14 @@ export type AdminClients = {
     update: Method<'users.update'>
     /** Lifts an abuse block. */
     unblock: Method<'users.unblock'>
-    /** Adds `amountUsd` to a balance, or subtracts it if negative. The same key and amount credit only once. */
+    /**
+     * Adds `amountUsd` to a balance, or subtracts it if negative. Calls with the same key and amount credit only once.
+     */
     credit: KeyedMethod<'users.credit'>
     transactions: InnerListMethod<'users.transactions'>
     /**
      * Creates an API key for the user with the scope `read`, `execute` or both. The key is shown only in this response.
-     * Also for platform keys with the scope `act`.
+     * Platform keys with the scope `act` can call this too.
      */
     createKey: Method<'users.createKey'>
     listKeys: InnerListMethod<'users.listKeys'>
@@ -38,7 +40,7 @@ export type AdminClients = {
     createPasswordLink: Method<'users.createPasswordLink'>
   }
   invitations: {
-    /** The link is only in this response and is never shown again. */
+    /** The response contains the link, which is never shown again. */
     create: Method<'invitations.create'>
     list: ListMethod<'invitations.list'>
     revoke: Method<'invitations.revoke'>
@@ -49,7 +51,7 @@ export type AdminClients = {
   }
   /** Keys for products built on the service. */
   platformKeys: {
-    /** The key is only in this response and is never shown again. */
+    /** The response contains the key, which is never shown again. */
     create: Method<'platformKeys.create'>
     list: ListMethod<'platformKeys.list'>
     /** Takes effect on the next request. Idempotent. */

@@ -2,18 +2,18 @@ import { ErrandClientError } from './client-error.ts'
 
 const firstMs = 250
 const longestMs = 10_000
-/** Maximum pause before a retry. Allows a Retry-After of one minute, the rate-limit window, plus jitter. */
+/** Maximum pause before a retry. Long enough for a Retry-After of one minute, the rate-limit window, plus jitter. */
 export const retryPauseMsMax = 60_500
 const transientStatuses = new Set([429, 502, 503, 504])
 
-/** Returns the backoff after a number of consecutive failures: 250 ms doubling to 10 s, half of it random. */
+/** Returns the backoff after a number of consecutive failures: from 250 ms, doubling up to 10 s, half of it random. */
 export function backoffMs(failures: number, random = Math.random()): number {
   const wholeMs = Math.min(longestMs, firstMs * 2 ** (failures - 1))
   return wholeMs / 2 + (wholeMs / 2) * random
 }
 
 /**
- * Like `backoffMs`, but never less than the Retry-After of the error. Jitter on top keeps clients from returning
+ * Like `backoffMs`, but at least the Retry-After of the error. The added jitter keeps clients from returning
  * simultaneously.
  */
 export function retryDelayMs(error: ErrandClientError, failures: number, random = Math.random()): number {
@@ -21,14 +21,14 @@ export function retryDelayMs(error: ErrandClientError, failures: number, random 
   return askedMs > 0 ? askedMs + firstMs * random : backoffMs(failures, random)
 }
 
-/** True for transient failures: no response, too many requests, or a service that is starting or stopping. */
+/** Whether a failure is transient: no response, too many requests, or a service that is starting or stopping. */
 export function isTransient(thrown: unknown): thrown is ErrandClientError {
   if (!(thrown instanceof ErrandClientError)) return false
   const { code, status } = thrown
   return code === 'NETWORK_ERROR' || code === 'TIMEOUT' || (status !== undefined && transientStatuses.has(status))
 }
 
-/** Called before each pause; `failures` is 1 at the first. */
+/** Called before each pause. `failures` is 1 before the first pause. */
 export type OnFailure = (error: ErrandClientError, pauseMs: number, failures: number) => void
 
 type Repetition = {

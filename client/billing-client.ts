@@ -12,14 +12,16 @@ export type BillingClients = {
   account: {
     /** Returns the caller's account with its balance. */
     get: PlainMethod<'account.get'>
-    /** Sets the balance below which the owner is notified, and when to recharge. Needs the scope `manage`. */
+    /**
+     * Sets the balance below which the owner is notified, and the settings of auto-recharge. Needs the scope `manage`.
+     */
     update: Method<'account.update'>
     /** Returns the account's spending per day, for the last `days` days. */
     usage: EasyMethod<'account.usage'>
-    /** Needs a browser login, and ends all other logins of the account. */
+    /** Changes the password. Needs a browser login, and ends all other logins of the account. */
     changePassword: Method<'account.changePassword'>
   }
-  /** Available if the service accepts payments; see `payments` of the account. */
+  /** Available only if the service accepts payments; see `payments` of the account. */
   topups: {
     /**
      * Starts a payment for credit. Needs the scope `manage`.
@@ -29,15 +31,18 @@ export type BillingClients = {
      */
     create: KeyedMethod<'topups.create'>
     get: Method<'topups.get'>
-    /** Newest first. */
+    /** Lists the caller's top-ups, newest first. */
     list: ListMethod<'topups.list'>
     /** Deletes the stored payment method, which also turns off auto-recharge. */
     removeMethod: PlainMethod<'topups.removeMethod'>
-    /** Lists the top-ups of all users with the totals received, returned and owed. For admins with a browser login. */
+    /**
+     * Lists the top-ups of all users, with the total amounts paid, refunded, disputed and owed. For admins with a
+     * browser login.
+     */
     listAll: EasyMethod<'topups.listAll'>
   }
   transactions: {
-    /** Charges, refunds and credits, newest first. */
+    /** Lists charges, refunds and credits, newest first. */
     list: ListMethod<'transactions.list'>
   }
 }

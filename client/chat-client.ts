@@ -15,7 +15,7 @@ export type ChatToolCall = {
 
 export type ChatReply = {
   text: string
-  /** Only if the agent exposes its reasoning. */
+  /** Set only if the agent exposes its reasoning. */
   reasoning?: string
   toolCalls: ChatToolCall[]
   usage: ChatUsage
@@ -26,9 +26,9 @@ export type ChatClient = {
   /**
    * Sends a message and yields the events of its reply as they arrive. The last event is `done`, or `error` if the
    * reply failed after its start. Such a failure is not thrown, but a rejected request is. The message is sent only
-   * once because it is charged. If the stream breaks, a new connection continues where it stopped. Leaving the loop or
-   * aborting the signal stops the reply; a program that exits does not. With `onDisconnect: 'continue'` only `stop`
-   * stops it, and `resume` can read it again. With `'stop'` a broken connection stops it too.
+   * once, because it is charged. If the stream breaks, a new connection continues where it stopped. Breaking out of the
+   * loop or aborting the signal stops the reply; exiting the program does not. With `onDisconnect: 'continue'` only
+   * `stop` stops the reply, and `resume` can read it again. With `'stop'` a broken connection stops it too.
    *
    * @example
    * for await (const event of client.chat.stream({ sessionId, message: 'Hello' })) {
@@ -38,21 +38,25 @@ export type ChatClient = {
    */
   stream: (input: ChatInput, options?: ChatOptions) => ChatStream
   /**
-   * Sends a message and resolves with the whole reply. If the reply fails, rejects with its code; the error's `costUsd`
-   * is the amount charged.
+   * Sends a message and resolves with the complete reply. If the reply fails, rejects with its code; the error's
+   * `costUsd` is the amount charged.
    *
    * @example
    * const { text, costUsd } = await client.chat.text({ sessionId, message: 'Hello' })
    */
   text: (input: ChatInput, options?: ChatOptions) => Promise<ChatReply>
   /**
-   * Reads a reply again or continues reading it: the events after `seq` number `after`, then new ones. Charges nothing.
-   * Rejects with EVENTS_EXPIRED when the events are no longer stored, ten minutes after the end.
+   * Reads a reply again or continues reading it: first the events after `seq` number `after`, then new ones. Charges
+   * nothing. Rejects with EVENTS_EXPIRED if the events are no longer stored, which is ten minutes after the end of the
+   * reply.
    */
   resume: (input: { turnId: string; after?: number | undefined }, options?: ResumeOptions) => ChatStream
-  /** Like `resume`, for the reply in progress in a session, from its first event. Yields nothing if there is none. */
+  /**
+   * Like `resume`, for the reply in progress in a session, starting at its first event. Yields nothing if there is
+   * none.
+   */
   resumeSession: (input: { sessionId: string }, options?: ResumeOptions) => ChatStream
-  /** Stops a reply in progress, like leaving its stream. A finished reply stays as it is. */
+  /** Stops a reply in progress, as breaking out of its stream does. A finished reply stays as it is. */
   stop: Method<'chat.stop'>
 }
 
@@ -108,6 +112,6 @@ function replyError(
   { error, costUsd }: Extract<ChatEvent, { type: 'error' }>,
   requestId: string | undefined,
 ): ErrandClientError {
-  // The service may have codes that this client version does not know.
+  // The service may use codes that this client version does not know.
   return new ErrandClientError(error.code as ClientErrorCode, error.message, { costUsd, requestId })
 }

@@ -10,7 +10,7 @@ import type { ErrorCode, ErrorDetail } from './types/api-types.ts'
  */
 export type ClientOnlyCode = 'INVALID_ARGUMENT' | 'NETWORK_ERROR' | 'TIMEOUT' | 'BAD_RESPONSE' | 'INVALID_SIGNATURE'
 
-/** Chat codes: the session is missing, or why a reply ended. Chats also use codes of the catalogue. */
+/** Codes of chats: for a missing session, or for why a reply ended. Chats also use codes of the catalogue. */
 type ChatCode = 'SESSION_NOT_FOUND' | 'AGENT_ERROR' | 'AGENT_TIMEOUT' | 'AGENT_INTERRUPTED'
 
 export type ClientErrorCode = ErrorCode | ChatCode | ClientOnlyCode
@@ -25,7 +25,7 @@ type ClientErrorFields = {
   cause?: unknown
 }
 
-/** Shared by every copy of this package, although their classes differ. */
+/** The same for every copy of this package, although their classes differ. */
 const brand = Symbol.for('errand-client.error')
 
 /**
@@ -42,7 +42,7 @@ const brand = Symbol.for('errand-client.error')
 export class ErrandClientError extends Error {
   override readonly name = 'ErrandClientError'
   readonly code: ClientErrorCode
-  /** The HTTP status; undefined without a response, and if a chat failed after its start. */
+  /** The HTTP status; undefined if there was no response, or if a chat failed after its start. */
   readonly status: number | undefined
   /** Field errors of the request; empty for most errors. */
   readonly details: readonly ErrorDetail[]
@@ -50,9 +50,9 @@ export class ErrandClientError extends Error {
   readonly retryAfterSeconds: number | undefined
   /** The X-Request-Id of the response; include it in reports. */
   readonly requestId: string | undefined
-  /** The task that `tasks.wait` or `tasks.run` was waiting for. It exists and goes on. */
+  /** The task that `tasks.wait` or `tasks.run` was waiting for. The task exists and continues. */
   readonly taskId: string | undefined
-  /** The amount charged for a reply that ended with an error. Only set by `chat.text`. */
+  /** The amount charged for a reply that ended with an error. Set only by `chat.text`. */
   readonly costUsd: string | undefined
 
   constructor(code: ClientErrorCode, message: string, fields: ClientErrorFields = {}) {
@@ -82,7 +82,7 @@ export function invalidArgument(path: string, message: string): ErrandClientErro
   return new ErrandClientError('INVALID_ARGUMENT', `${path}: ${message}`, { details: [{ path, message }] })
 }
 
-/** Returns a copy of the error with these fields set; other values are returned unchanged. */
+/** Returns a copy of the error with the given fields; other values are returned unchanged. */
 export function withFields(error: unknown, fields: ClientErrorFields): unknown {
   if (!(error instanceof ErrandClientError)) return error
   const { code, message, status, details, retryAfterSeconds, requestId, taskId, costUsd, cause } = error

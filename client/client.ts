@@ -101,21 +101,21 @@ export type ErrandClient = LoginClients &
     chat: ChatClient
     connectors: ConnectorsClient
     webhooks: WebhooksClient
-    /** Agents that the caller may run. */
+    /** Agents that the caller can run. */
     agents: {
       list: ListMethod<'agents.list'>
       get: Method<'agents.get'>
     }
     quotes: {
-      /** Quotes the price of a task or chat. Pass its `quoteId` within ten minutes to pay that price. */
+      /** Quotes the price of a task or chat. Send its `quoteId` within ten minutes to get that price. */
       create: Method<'quotes.create'>
     }
     /** The account's API keys; needs the scope `manage`. */
     keys: {
-      /** The key is only in this response and is never shown again. */
+      /** The response contains the key, which is never shown again. */
       create: Method<'keys.create'>
       list: ListMethod<'keys.list'>
-      /** Changes limits. Omitted limits stay, and null removes one. */
+      /** Changes limits. Omitted limits stay unchanged; null removes a limit. */
       update: Method<'keys.update'>
       /** Takes effect on the next request. Idempotent. */
       revoke: Method<'keys.revoke'>
@@ -124,14 +124,14 @@ export type ErrandClient = LoginClients &
     }
     /** Tokens for browsers, valid for one hour at most. */
     clientTokens: {
-      /** The token is only in this response and is never shown again. Use it as the `apiKey` of a browser's client. */
+      /** The response contains the token, which is never shown again. Use it as the `apiKey` of a browser's client. */
       create: EasyMethod<'clientTokens.create'>
       /** Takes effect on the next request. Idempotent. */
       revoke: Method<'clientTokens.revoke'>
     }
     /**
-     * Returns a client that acts as a user. Needs a platform key with the scope `act`. Takes the product's own user id,
-     * or `{ userId }`. Throws INVALID_ARGUMENT for anything else.
+     * Returns a client that acts on behalf of a user. Needs a platform key with the scope `act`. Takes the product's
+     * own user id, or `{ userId }`. Throws INVALID_ARGUMENT for anything else.
      */
     asUser(user: ActingUser): ErrandClient
   }

@@ -12,24 +12,24 @@ export type ErrandClientOptions = {
   /** Timeout of one request in milliseconds, in addition to its long-poll time. Default: 60,000. */
   requestTimeoutMs?: number | undefined
   /**
-   * How often to retry a call after a transient failure: no response, 429, 502, 503 or 504. Applies to reads, and to
-   * changes with an Idempotency-Key, which take effect once however often they are sent. Default: 2. Waits for a
-   * Retry-After of up to 60 seconds; throws the error if it is longer.
+   * Maximum retries of a call after transient failures: no response, 429, 502, 503 or 504. Applies to reads, and to
+   * changes with an Idempotency-Key, which take effect only once. Default: 2. Waits as long as a Retry-After of up to
+   * 60 seconds requires; if it is longer, throws the error.
    */
   maxRetries?: number | undefined
   /** Sent with every request. The client's own headers override them. */
   defaultHeaders?: Readonly<Record<string, string>> | undefined
   /** Called before each request. */
   onRequest?: ((request: RequestEvent) => void) | undefined
-  /** Called after each response, including errors; not if there was no response. */
+  /** Called after each response, including errors, but not if there was no response. */
   onResponse?: ((response: ResponseEvent) => void) | undefined
-  /** Called before each pause that precedes a retry, in any call including `tasks.run` and `tasks.wait`. */
+  /** Called before each pause that precedes a retry, in any call, including `tasks.run` and `tasks.wait`. */
   onRetry?: ((retry: RetryEvent) => void) | undefined
 }
 
 export type ClientFetch = (url: string, init: RequestInit) => Promise<Response>
 
-/** One HTTP request. Reads of the same tick share one. */
+/** One HTTP request. Reads made in the same tick share one. */
 export type RequestEvent = {
   method: string
   url: string
@@ -44,9 +44,9 @@ export type ResponseEvent = RequestEvent & {
 }
 
 export type RetryEvent = {
-  /** The operation that is retried, for example `tasks.create`. */
+  /** The operation that is being retried, for example `tasks.create`. */
   operation: string
-  /** The failure that causes the retry. */
+  /** The failure that caused the retry. */
   error: ErrandClientError
   /** Milliseconds until the retry. */
   delayMs: number
@@ -54,7 +54,7 @@ export type RetryEvent = {
   retry: number
 }
 
-/** The validated options that every call needs. */
+/** The validated options, which every call needs. */
 export type Connection = {
   /** Without a trailing slash. */
   baseUrl: string
@@ -74,7 +74,7 @@ const defaultMaxRetries = 2
 /** Throws INVALID_ARGUMENT for invalid options. */
 export function toConnection(options: ErrandClientOptions): Connection {
   const { baseUrl, apiKey, requestTimeoutMs = defaultRequestTimeoutMs, maxRetries = defaultMaxRetries } = options
-  // The message never quotes the key, not even an invalid one, because errors end up in logs.
+  // The message never quotes the key, not even an invalid one, because errors are often logged.
   if (apiKey !== null && (typeof apiKey !== 'string' || !/^[\x21-\x7e]+$/.test(apiKey))) {
     throw invalidArgument('apiKey', 'Must be an API key: visible ASCII characters without spaces')
   }
@@ -95,7 +95,7 @@ export function toConnection(options: ErrandClientOptions): Connection {
   }
 }
 
-/** Returns a connection to the same service that acts as the user. */
+/** Returns a connection to the same service that acts on behalf of the user. */
 export function connectionOf(connection: Connection, user: ActingUser): Connection {
   return { ...connection, headers: { ...connection.headers, 'errand-user': nameOf(user) } }
 }
@@ -141,8 +141,8 @@ function observedFetch({ fetch, onRequest, onResponse }: ErrandClientOptions): C
 }
 
 /**
- * Rethrows a hook's error asynchronously: it is the program's bug and must not fail the call, which may have been
- * charged.
+ * Rethrows a hook's error asynchronously: the error is a bug in the caller's program and must not fail the call, which
+ * may have been charged.
  */
 function observe<T>(hook: ((value: T) => void) | undefined, value: T): void {
   try {
@@ -156,7 +156,7 @@ function observe<T>(hook: ((value: T) => void) | undefined, value: T): void {
 
 function checkHeaders(given: Readonly<Record<string, string>> = {}): Record<string, string> {
   try {
-    // Header names are case-insensitive, so that no header is sent twice.
+    // Header names are case-insensitive, so merge them to avoid sending a header twice.
     const headers: Record<string, string> = {}
     new Headers(given).forEach((value, name) => {
       headers[name] = value

@@ -21,16 +21,16 @@ export type ConnectorsClient = {
   update: Method<'connectors.update'>
   /** Deletes a connector and its secrets. */
   delete: Method<'connectors.delete'>
-  /** Connects to the server; the connector's new `status` is the outcome. */
+  /** Connects to the server. The result is the connector's new `status`. */
   test: Method<'connectors.test'>
   /**
-   * Starts a sign-in at the server of a connector whose auth is `oauth`. Send the caller's browser to
-   * `authorizationUrl`. Needed while the connector's status is `needs_sign_in`.
+   * Starts a sign-in at the server of a connector whose auth is `oauth`. Open `authorizationUrl` in the caller's
+   * browser. Required if the connector's status is `needs_sign_in`.
    */
   signIn: Method<'connectors.signIn'>
   /** Deletes the tokens of the sign-in, and revokes them if the server supports it. */
   signOut: Method<'connectors.signOut'>
-  /** Lists the tools that the server offers now. Rejects with CONNECTOR_FAILED if the server cannot be used. */
+  /** Lists the tools that the server currently offers. Rejects with CONNECTOR_FAILED if the server cannot be used. */
   tools: Method<'connectors.tools'>
   /** Lists the servers that the operator offers. */
   servers: ListMethod<'connectors.servers'>

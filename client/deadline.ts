@@ -1,6 +1,6 @@
 import { ErrandClientError } from './client-error.ts'
 
-/** Longest delay of a timer; longer ones fire immediately. */
+/** Longest delay of a timer. Timers with longer delays fire immediately. */
 const timerMsMax = 2 ** 31 - 1
 
 type Deadline = {
@@ -10,8 +10,8 @@ type Deadline = {
 }
 
 /**
- * Runs the work with a signal that aborts when the caller's does or when the time is up. Rejects immediately with the
- * caller's reason or the timeout error, even if the work ignores the signal. Leaves no timer or listener behind.
+ * Runs the work with a signal that aborts when the caller's signal does or when the time is up. Rejects immediately
+ * with the caller's reason or the timeout error, even if the work ignores the signal. Removes its timer and listener.
  */
 export async function withDeadline<T>(
   { signal, timeoutMs, createTimeoutError }: Deadline,

@@ -8,7 +8,7 @@ import type { Task } from './types/client-types.ts'
 
 type FetchOptions = { signal?: AbortSignal | undefined }
 
-/** Fetches the full response of a task. The task itself holds only the start of responses larger than 16 KB. */
+/** Fetches the full response of a task. The task itself contains only the start of responses larger than 16 KB. */
 export async function fetchFullResponse(
   connection: Connection,
   { response, responseUri }: Pick<Task, 'response' | 'responseUri'>,
@@ -17,7 +17,7 @@ export async function fetchFullResponse(
   if (responseUri === undefined) return response as Record<string, unknown> | null
   const { fetch, maxRetries, onRetry, requestTimeoutMs: timeoutMs } = connection
   const createTimeoutError = () =>
-    new ErrandClientError('TIMEOUT', `The response of the task did not come within ${timeoutMs} ms.`)
+    new ErrandClientError('TIMEOUT', `The task's response did not arrive within ${timeoutMs} ms.`)
   const repetition = {
     failuresMax: maxRetries + 1,
     pauseMsMax: retryPauseMsMax,
@@ -28,7 +28,8 @@ export async function fetchFullResponse(
   try {
     return await repeatWhileTransient(repetition, () =>
       withDeadline({ signal, timeoutMs, createTimeoutError }, async (own) => {
-        // The URL is signed and may belong to a bucket: never send it the key, nor headers that need a preflight.
+        // The URL is signed and may belong to a bucket, so never send the key to it, nor headers that require a
+        // preflight.
         const [answer, text] = await fetch(responseUri, { signal: own })
           .then(async (answer) => [answer, await answer.text()] as const)
           .catch((cause: unknown) => Promise.reject(networkError(cause)))

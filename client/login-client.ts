@@ -1,7 +1,7 @@
 import { createMethods, type ListMethod, type Method, type PlainMethod } from './calls/methods.ts'
 import type { Call } from './calls/rpc-call.ts'
 
-/** Only for pages of the service itself, where the browser stores the login cookie. */
+/** Works only in pages of the service itself, where the browser stores the login cookie. */
 export type LoginClients = {
   login: {
     /** Lists the single sign-on providers. */
@@ -14,7 +14,7 @@ export type LoginClients = {
   logins: {
     list: ListMethod<'logins.list'>
     end: Method<'logins.end'>
-    /** Ends all logins, including this one. */
+    /** Ends all logins, including the current one. */
     endAll: PlainMethod<'logins.endAll'>
   }
 }

@@ -1,7 +1,7 @@
 import { ErrandClientError } from './client-error.ts'
 import { parseRetryAfter } from './retry-after.ts'
 
-// Errors for unexpected responses, and the helpers that detect them.
+// Errors for unexpected responses, and functions that detect such responses.
 
 export function networkError(cause: unknown): ErrandClientError {
   const message = `The service could not be reached, or the connection broke: ${describeCause(cause)}`
@@ -9,14 +9,14 @@ export function networkError(cause: unknown): ErrandClientError {
 }
 
 /**
- * Creates the error for a response that is not the service's: a proxy's page, another program's JSON, half a response,
- * a redirect.
+ * Creates the error for a response that does not come from the service: a proxy's page, another program's JSON, half a
+ * response, a redirect.
  */
 export function badResponse(response: Response, value: unknown): ErrandClientError {
   return new ErrandClientError('BAD_RESPONSE', describeAnswer(response, value), responseFields(response))
 }
 
-/** Returns the error fields that come from the status and headers. */
+/** Returns the error fields derived from the status and headers. */
 export function responseFields({ headers, status, type }: Response) {
   return {
     // A browser reports a redirect with status 0 and hides its target.
@@ -30,11 +30,11 @@ function describeAnswer({ headers, status, type }: Response, value: unknown): st
   if (type === 'opaqueredirect' || (status >= 300 && status < 400)) {
     return 'The service answered with a redirect; set baseUrl to the address that it redirects to.'
   }
-  // Errors from before the RPC, in the service or a proxy, often have a message.
+  // Errors raised before the RPC, by the service or a proxy, often have a message.
   const { message } = isRecord(value) ? value : {}
   if (typeof message === 'string') return `The request was answered with status ${status}: ${message}`
   const kind = headers.get('content-type') ?? 'no content type'
-  return `The request was answered with status ${status} and ${kind}, not by the service; check baseUrl.`
+  return `The response with status ${status} and ${kind} did not come from the service; check baseUrl.`
 }
 
 export function isRecord(value: unknown): value is Record<string, unknown> {

@@ -23,12 +23,13 @@ import { waitForTask } from './wait-for-task.ts'
 export type CreateOptions = KeyedOptions
 
 export type WaitOptions = {
-  /** Ends the wait immediately; rejects with the signal's reason. The task goes on. */
+  /** Ends the wait immediately, which rejects with the signal's reason. The task continues. */
   signal?: AbortSignal | undefined
-  /** Rejects with TIMEOUT after this many milliseconds; the task goes on. Default: 600,000. May be `Infinity`. */
+  /** Rejects with TIMEOUT after this many milliseconds; the task continues. Default: 600,000. Can be `Infinity`. */
   timeoutMs?: number | undefined
   /**
-   * Fetches responses larger than 16 KB in full. Otherwise the task holds only the start of the response, as a string.
+   * Fetches responses larger than 16 KB in full. Otherwise the task contains only the start of such a response, as a
+   * string.
    */
   fullResponse?: boolean | undefined
 }
@@ -55,7 +56,10 @@ export type TasksClient = {
     input: CreateTaskInput<Id>,
     options?: CreateOptions,
   ) => CallPromise<Output<'tasks.create'>>
-  /** Reads a task. With `wait`, holds the response until the task has ended or that many seconds have passed. */
+  /**
+   * Reads a task. With `wait`, the service delays the response until the task has ended or that many seconds have
+   * passed.
+   */
   get: Method<'tasks.get'>
   /** Lists the caller's tasks, newest first. */
   list: ListMethod<'tasks.list'>
@@ -106,7 +110,7 @@ export type TasksClient = {
 }
 
 const defaultTimeoutMs = 600_000
-/** About three seconds of pauses if connections are refused; a Retry-After may make it minutes. */
+/** About three seconds of pauses if connections are refused; with a Retry-After, the pauses can take minutes. */
 const createFailuresMax = 5
 
 export function createTasksClient(call: Call, connection: Connection): TasksClient {
@@ -182,8 +186,8 @@ async function untilEnded(
 function timeoutError(timeoutMs: number, { idempotencyKey, taskId, lastFailure }: Watch): ErrandClientError {
   const what =
     taskId === undefined
-      ? `After ${timeoutMs} ms it is not known whether the task was created; run it again with the idempotencyKey ${idempotencyKey}.`
-      : `The task ${taskId} had not ended after ${timeoutMs} ms; it goes on, and can be waited for again.`
+      ? `After ${timeoutMs} ms it is unknown whether the task was created. Run it again with the idempotencyKey ${idempotencyKey}.`
+      : `The task ${taskId} had not ended after ${timeoutMs} ms. It continues, and you can wait for it again.`
   const why = lastFailure ? ` The last failure was: ${lastFailure.message}` : ''
   return new ErrandClientError('TIMEOUT', what + why, { taskId, cause: lastFailure })
 }

@@ -14,8 +14,8 @@ export type WaitParts = {
 }
 
 /**
- * Reads the task with long polls until it has ended. Retries transient failures forever; only the caller's deadline
- * ends it.
+ * Reads the task with long polls until it has ended. Retries transient failures forever, so only the caller's deadline
+ * limits it.
  */
 export async function waitForTask({ getTask, pause, now, onFailure }: WaitParts, taskId: string): Promise<EndedTask> {
   try {
@@ -25,7 +25,7 @@ export async function waitForTask({ getTask, pause, now, onFailure }: WaitParts,
         getTask(longPollSeconds),
       )
       if (hasEnded(task)) return task
-      // A stopping service or a proxy may end the long poll early: never poll again immediately.
+      // A stopping service or a proxy may end the long poll early. Do not poll again immediately after that.
       const wasHeld = now() - startedAt >= (longPollSeconds * 1000) / 2
       early = wasHeld ? 0 : early + 1
       if (early > 0) await pause(backoffMs(early))

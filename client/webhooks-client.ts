@@ -17,7 +17,7 @@ export type WebhooksClient = {
   /** Changes the given fields. With `isEnabled: false`, queued events are never sent. */
   update: Method<'webhooks.update'>
   delete: Method<'webhooks.delete'>
-  /** Creates a new secret. For `overlapSeconds`, requests are signed with the old one too. */
+  /** Creates a new secret. For `overlapSeconds`, requests are also signed with the old one. */
   rotate: Method<'webhooks.rotate'>
   /** Sends a test event immediately and returns the outcome. */
   test: Method<'webhooks.test'>

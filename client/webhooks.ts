@@ -1,11 +1,11 @@
 import { ErrandClientError, invalidArgument } from './client-error.ts'
 
 type EventOf<Type extends string, Data> = {
-  /** Ignore types that you do not know; more may be added. */
+  /** Event type. Ignore types that you do not know, because more may be added. */
   type: Type
-  /** When it happened, in ISO 8601. */
+  /** When the event happened, in ISO 8601. */
   timestamp: string
-  /** Only ids, states, codes and amounts. Fetch the objects from the service. */
+  /** Ids, states, codes and amounts only. Fetch the objects from the service. */
   data: Data
 }
 /** `refundedUsd` is the amount returned to the balance. */
@@ -27,9 +27,7 @@ export type WebhookEvent =
     >
   | EventOf<'credit.added', { transactionId: string; amountUsd: string; balanceUsd: string }>
   | EventOf<'session.expired', { sessionId: string; agentId: string }>
-  /**
-   * A key's limit rejected a request, for the first time in its period. `resetsAt` is null if the period has no end.
-   */
+  /** A key's limit rejected a request, for the first time in a period. `resetsAt` is null if the period has no end. */
   | EventOf<'key.limit_reached', { keyId: string; limitUsd: string; resetsAt: string | null }>
   /** Sent once, and again only after a credit has raised the balance. */
   | EventOf<'balance.low', { balanceUsd: string; notifyBelowUsd: string }>
@@ -54,7 +52,7 @@ export type UnwrapOptions = {
 export type WebhookHeaders = Headers | Readonly<Record<string, string | readonly string[] | undefined>>
 
 const toleranceSecondsDefault = 300
-/** While a secret is rotated, a request has two signatures. */
+/** While a secret is being rotated, a request has two signatures. */
 const signaturesMax = 10
 const secretsMax = 10
 
@@ -82,7 +80,7 @@ export async function unwrap<Event = WebhookEvent>(
   const [id, timestamp, signatures] = ['webhook-id', 'webhook-timestamp', 'webhook-signature'].map((name) =>
     readHeader(headers, name),
   ) as [string, string, string]
-  if (!/^\d{1,12}$/.test(timestamp)) throw refused('the header webhook-timestamp is no time in seconds')
+  if (!/^\d{1,12}$/.test(timestamp)) throw refused('the header webhook-timestamp is not a time in seconds')
   if (!(Math.abs(Date.now() - Number(timestamp) * 1000) <= toleranceSeconds * 1000)) {
     throw refused(`the header webhook-timestamp is more than ${describeSeconds(toleranceSeconds)} from now`)
   }
@@ -91,11 +89,11 @@ export async function unwrap<Event = WebhookEvent>(
   const signed = new Uint8Array(head.length + bytes.length)
   signed.set(head)
   signed.set(bytes, head.length)
-  if (!(await isSigned(keys, signed, signatures))) throw refused('no signature fits the body and the secret')
+  if (!(await isSigned(keys, signed, signatures))) throw refused('no signature matches the body and the secret')
   try {
     return JSON.parse(new TextDecoder().decode(bytes)) as Event
   } catch (cause) {
-    throw new ErrandClientError('BAD_RESPONSE', 'The webhook is signed, but its body is no JSON.', { cause })
+    throw new ErrandClientError('BAD_RESPONSE', 'The webhook is signed, but its body is not JSON.', { cause })
   }
 }
 
@@ -106,7 +104,7 @@ async function isSigned(
   signed: Uint8Array<ArrayBuffer>,
   signatures: string,
 ): Promise<boolean> {
-  // Other versions than v1 use other kinds of keys.
+  // Versions other than v1 use other kinds of keys.
   const given = signatures.split(' ').filter((signature) => signature.startsWith('v1,'))
   for (const signature of given.slice(0, signaturesMax)) {
     const bytes = decodeBase64(signature.slice(3))
@@ -126,14 +124,14 @@ function describeSeconds(seconds: number): string {
 async function importSecrets(secrets: string | readonly string[]): Promise<CryptoKey[]> {
   const all = Array.isArray(secrets) ? (secrets as readonly string[]) : [secrets as string]
   if (all.length === 0 || all.length > secretsMax) {
-    throw invalidArgument('secret', `Must be a secret of the webhook, or at most ${secretsMax}`)
+    throw invalidArgument('secret', `Must be a secret of the webhook, or an array of at most ${secretsMax}`)
   }
   return await Promise.all(all.map(importSecret))
 }
 
 async function importSecret(secret: string): Promise<CryptoKey> {
   const bytes = typeof secret === 'string' ? decodeBase64(secret.replace(/^whsec_/, '')) : undefined
-  // The secret is never quoted, because errors end up in logs.
+  // The secret is never quoted, because errors are often logged.
   if (!bytes || bytes.length === 0)
     throw invalidArgument('secret', 'Must be the secret of the webhook: whsec_ and base64')
   return await crypto.subtle.importKey('raw', bytes, { name: 'HMAC', hash: 'SHA-256' }, false, ['verify'])

@@ -17,18 +17,20 @@ export type ChatCalls = {
 
 export type ErrandChatTransportOptions = UIStreamOptions & {
   /**
-   * In a page, a client with a client token as its `apiKey`. A function is called for each message and each resumed
-   * reply, so it can renew the token.
+   * The client to use. In a page, it has a client token as its `apiKey`. A function is called for each message and each
+   * resumed reply, so it can renew the token.
    */
   client: ChatCalls | (() => ChatCalls | PromiseLike<ChatCalls>)
   /**
-   * The session of a chat; default: the chat id is the session id. A function may create a session for `send`, and
-   * returns undefined for `resume` if there is none.
+   * The session of a chat. By default, the chat id is the session id. A function can create a session for `send`, and
+   * must return undefined for `resume` if there is none.
    */
   sessionId?: string | ((chatId: string, to: 'send' | 'resume') => SessionId | PromiseLike<SessionId>) | undefined
-  /** What happens to a reply when its page goes away. Default: `continue`, so that the reply can be resumed. */
+  /**
+   * What happens to a reply when its page is closed or reloaded. Default: `continue`, so that the reply can be resumed.
+   */
   onDisconnect?: 'stop' | 'continue' | undefined
-  /** Sent with every message, like `maxCostUsd`. Fields in the `body` of `sendMessage` override both. */
+  /** Sent with every message, as is `maxCostUsd`. Fields in the `body` of `sendMessage` override both. */
   params?: ChatInput['params']
   maxCostUsd?: string | undefined
   /** Called at the end of each reply that was read or stopped. `useChat` gets no further chunks of a stopped reply. */
@@ -37,7 +39,7 @@ export type ErrandChatTransportOptions = UIStreamOptions & {
 
 type SessionId = string | undefined
 
-/** `costUsd` is missing if the end was not seen. */
+/** `costUsd` is missing if the end was not received. */
 export type ChatEnd = ReplyEnd & { chatId: string; turnId: string }
 
 type ChatRequest = {
@@ -75,11 +77,11 @@ export class ErrandChatTransport {
   /** Resuming replays the reply from its beginning. */
   readonly resumeStreamIsReplay = true
   readonly #options: ErrandChatTransportOptions
-  /** Turn id by chat id, for replies whose end this page has not seen. */
+  /** Turn id by chat id, for replies whose end this page has not received. */
   readonly #turns = new Map<string, string>()
   /** Resolves when a reply that is being stopped has ended; by chat id. */
   readonly #stops = new Map<string, Promise<void>>()
-  /** Latest resume request by chat id; it takes over from the one before. */
+  /** Latest resume request by chat id. It replaces the previous one. */
   readonly #resumes = new Map<string, ReconnectRequest>()
 
   constructor(options: ErrandChatTransportOptions) {
@@ -101,7 +103,7 @@ export class ErrandChatTransport {
     try {
       await unlessAborted(stream.begin(), abortSignal)
     } catch (error) {
-      // The message was sent and its reply goes on unless it is stopped.
+      // The message was already sent, and its reply continues unless it is stopped.
       if (abortSignal?.aborted) this.#stop(reply)
       throw disconnectOf(error)
     }
@@ -118,13 +120,13 @@ export class ErrandChatTransport {
     const { chat } = await this.#client()
     await this.#stops.get(chatId)
     abortSignal?.throwIfAborted()
-    // If the reply ended in the meantime, only its turn id still finds it.
+    // If the reply has ended in the meantime, it can be found only by its turn id.
     const turnId = this.#turns.get(chatId)
     const stream = turnId === undefined ? chat.resumeSession({ sessionId }) : chat.resume({ turnId })
     try {
       await unlessAborted(stream.begin(), abortSignal)
     } catch (error) {
-      // A component that mounts twice drops its first request this way, so the reply must not be stopped.
+      // A component that mounts twice drops its first request this way, so this must not stop the reply.
       void stream.return()
       if (!isErrandError(error) || error.code !== 'EVENTS_EXPIRED') throw disconnectOf(error)
       this.#turns.delete(chatId)
@@ -166,7 +168,7 @@ export class ErrandChatTransport {
           const { done, value } = await chunks.next().catch((error: unknown) => {
             throw disconnectOf(error)
           })
-          // Nothing reads further chunks after a stop.
+          // After a stop, no one reads further chunks.
           if (isOver) return
           if (!done) return controller.enqueue(value)
           leave()
@@ -178,7 +180,7 @@ export class ErrandChatTransport {
     )
   }
 
-  /** Stops a reply at the service, then reads to its end to learn its cost. */
+  /** Stops a reply at the service, then reads it to its end to learn the cost. */
   #stop({ chat, chatId, stream }: Reply): void {
     const createTimeoutError = () => new ErrandClientError('TIMEOUT', 'The reply is still being stopped.')
     const stopped = withDeadline({ signal: undefined, timeoutMs: stopMsMax, createTimeoutError }, async () => {
@@ -224,8 +226,7 @@ type Reply = Pick<ChatCalls, 'chat'> & { chatId: string; stream: ChatStream }
 function newMessage({ messageId, messages, trigger }: SendRequest): ChatInput['message'] {
   const last = messages.at(-1)
   if (trigger !== 'submit-message' || messageId !== undefined || last?.role !== 'user') {
-    const advice =
-      'Must end with a new message of the user: the service keeps the history as it was, and runs tools itself'
+    const advice = 'Must end with a new user message: the service keeps the earlier history and runs tools itself'
     throw invalidArgument('messages', advice)
   }
   const parts = last.parts.map(toPart)
@@ -236,7 +237,10 @@ function toPart({ filename, text, type, url }: UIPart): ChatMessagePart {
   if (type === 'text' && typeof text === 'string') return { type, text }
   const [, mediaType, data] = /^data:([^;,]+)(?:;[^;,]+)*;base64,(.*)$/s.exec(String(url)) ?? []
   if (type !== 'file' || mediaType === undefined || data === undefined) {
-    throw invalidArgument('messages', `Must have texts and files as data: URLs, not such a part of the type ${type}`)
+    throw invalidArgument(
+      'messages',
+      `Must contain only text, and files as data: URLs; not this part of the type ${type}`,
+    )
   }
   return { type, mediaType, data, ...(typeof filename === 'string' && { filename }) }
 }

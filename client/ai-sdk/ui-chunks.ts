@@ -4,7 +4,7 @@ import type { ErrandUIMessageChunk, ReplyError, UIStreamOptions } from './ui-typ
 
 type Delta = 'text' | 'reasoning'
 
-/** Marks tool calls that the page does not know and need not answer. */
+/** Marks tool calls as unknown to the page, which does not have to answer them. */
 const byService = { dynamic: true, providerExecuted: true } as const
 
 /** The outcome of a reply and its cost. */
@@ -24,12 +24,12 @@ function finishReasonOf(event: ChatEvent): 'stop' | 'length' | 'content-filter' 
   return finishReason === 'content_filter' ? 'content-filter' : finishReason
 }
 
-/** True if the response has started and contains no reply (status 204). */
+/** Whether the response has started and contains no reply (status 204). */
 export function isEmpty({ headers }: ChatStream): boolean {
   return headers === undefined
 }
 
-/** Yields the chunks of one reply from first to last. Throws what the stream throws. */
+/** Yields all chunks of one reply. Throws what the stream throws. */
 export async function* uiChunks(
   stream: ChatStream,
   { onEnd, onError = ({ message }) => message }: UIStreamOptions & { onEnd?: (end: ReplyEnd) => void },
@@ -78,7 +78,7 @@ export async function* uiChunks(
   }
 }
 
-/** Opens and closes the text and reasoning parts, one at a time, each with its own id. */
+/** Opens and closes the text and reasoning parts, one at a time, each with a separate id. */
 class Parts {
   #count = 0
   #open: { kind: Delta; id: string } | undefined;

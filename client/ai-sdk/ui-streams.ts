@@ -12,8 +12,8 @@ export type UIResponseOptions = UIStreamOptions & {
 const badGateway = 502
 
 /**
- * Converts a reply to the UI message stream of `ai`, for `createUIMessageStream` and the like. An error becomes the
- * last chunk. Canceling the stream leaves the reply.
+ * Converts a reply to the UI message stream of `ai`, for `createUIMessageStream` and similar functions. An error
+ * becomes the last chunk. Canceling the stream stops reading the reply.
  */
 export function toUIMessageStream(
   stream: ChatStream,
@@ -49,7 +49,7 @@ export async function toUIMessageStreamResponse(
   if (isEmpty(stream)) return new Response(null, { status: 204, headers: all })
   all.set('content-type', 'text/event-stream')
   all.set('x-vercel-ai-ui-message-stream', 'v1')
-  // A buffering proxy would show the reply only at its end.
+  // A buffering proxy would deliver the reply only at its end.
   all.set('x-accel-buffering', 'no')
   const lines = sseLines(withError(uiChunks(stream, options), options))
   return new Response(

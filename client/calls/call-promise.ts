@@ -1,4 +1,4 @@
-/** A result with the status and headers of its HTTP response. Reads of the same tick share one response. */
+/** A result with the status and headers of its HTTP response. Reads made in the same tick share one response. */
 export type WithResponse<T> = {
   data: T
   status: number
@@ -7,7 +7,7 @@ export type WithResponse<T> = {
   requestId: string | undefined
 }
 
-/** A promise of the result; `withResponse` also gives the HTTP response. */
+/** A promise of the result. Call `withResponse` to get the HTTP response as well. */
 export type CallPromise<T> = Promise<T> & {
   /**
    * Resolves with the result, its status and headers.

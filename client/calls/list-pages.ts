@@ -1,10 +1,9 @@
 import type { CallPromise } from './call-promise.ts'
 
 export type PageInput = { limit?: number | undefined; offset?: number | undefined; after?: string | undefined }
-/** `next` is the cursor of lists that have one. It is missing on their last page. */
+/** `next` is the cursor of the following page. It is missing on the last page, and in lists without cursors. */
 export type PageHead = { total: number; limit: number; offset: number; next?: string | undefined }
 
-/** The item type of a page. */
 export type ItemOf<Page> = {
   [Field in keyof Page]-?: Page[Field] extends readonly (infer Item)[] ? Item : never
 }[keyof Page]
@@ -17,7 +16,7 @@ export type ItemOf<Page> = {
  */
 export type ListPromise<Page, Item> = CallPromise<Page> & AsyncIterable<Item>
 
-/** Maximum number of remembered item ids, used to join a page to the previous one. */
+/** Maximum number of item ids remembered in order to join a page to the previous one. */
 const seenMax = 1000
 const largestPage = 100
 
@@ -29,7 +28,7 @@ export function toListPromise<Page extends PageHead, Item>(
   return Object.assign(first, {
     [Symbol.asyncIterator]: () => {
       const given = first
-      // A second iteration fetches the page again, because this one would be stale.
+      // A second iteration fetches the page again, because this one may be outdated by then.
       first = undefined
       // The iterator reports the failure.
       given?.catch(() => {})
@@ -59,16 +58,16 @@ async function* items<Page extends PageHead, Item>(
 
 /**
  * Pages by offset, although items move when others are added or removed. Each page starts at the last item of the
- * previous one, so newly added items are skipped. If that item is missing, the page is read again at another offset.
- * The offset moves down by the number of added items. If none were added, some were removed, and it moves up by a page.
- * No item comes twice, and no item that existed all the time is left out.
+ * previous one, so newly added items are skipped. If that item is missing, the page is read again at another offset:
+ * moved down by the number of added items, or, if none were added and some must have been removed, moved up by a page.
+ * No item is yielded twice, and no item that existed throughout is left out.
  */
 async function* itemsByOffset<Page extends PageHead, Item>(
   first: Page,
   input: PageInput,
   read: (input: PageInput) => CallPromise<Page>,
 ): AsyncGenerator<Item, void, undefined> {
-  // A page of one item could hold only the overlapping item and would never advance.
+  // With one item per page, a page could contain only the overlapping item, and paging would never advance.
   const limit = Math.max(2, input.limit ?? largestPage)
   const start = input.offset ?? 0
   const seen = new Set<string>()
@@ -92,7 +91,7 @@ async function* itemsByOffset<Page extends PageHead, Item>(
         yield item
       }
       if (offset + found.length >= page.total || found.length === 0) return
-      // Pages also have a byte limit: with large items, a page may hold only the overlapping item.
+      // Pages also have a byte limit: with large items, a page may contain only the overlapping item.
       isJoined = added.length > 0
       offset += isJoined ? found.length - 1 : found.length
     }

@@ -25,7 +25,7 @@ export type KeyedMethod<Name extends Operation> = (
   input: Input<Name>,
   options?: KeyedOptions,
 ) => CallPromise<Output<Name>>
-/** Returns one page of a list, or all of it with `for await`. */
+/** Returns one page of a list, or the complete list with `for await`. */
 export type ListMethod<Name extends Lists> = (
   input?: Input<Name>,
   options?: CallOptions,

@@ -17,15 +17,15 @@ export type CallOptions = {
 
 export type CallRequest<Name extends Operation> = Pick<RpcRequest, 'isQuery' | 'idempotencyKey' | 'isAlone'> & {
   input: Input<Name>
-  /** True for idempotent changes. */
+  /** Whether the operation is an idempotent change. */
   isRepeatable?: boolean | undefined
-  /** Long-poll time that the request asks for. */
+  /** Long-poll time that the request specifies. */
   waitSeconds?: number | undefined
-  /** If it throws, the call is not made and rejects with that error. */
+  /** Called before the request. If it throws, the call is not made and rejects with that error. */
   check?: (() => void) | undefined
 }
 
-/** Makes one call with a timeout and an abort signal. Unless aborted, it fails only with an ErrandClientError. */
+/** Makes one call with a timeout and an abort signal. Unless aborted, it rejects only with an ErrandClientError. */
 export type Call = <Name extends Operation>(
   operation: Name,
   request: CallRequest<Name>,
@@ -60,7 +60,7 @@ export function createCall(connection: Connection): Call {
       // An abort also makes the request in progress fail. The caller gets the abort reason instead of that failure.
       signal?.throwIfAborted()
       if (thrown instanceof ErrandClientError) throw thrown
-      throw new ErrandClientError('BAD_RESPONSE', 'The answer of the service could not be read.', { cause: thrown })
+      throw new ErrandClientError('BAD_RESPONSE', "Could not read the service's response.", { cause: thrown })
     }
   }
 

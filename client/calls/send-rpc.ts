@@ -7,7 +7,7 @@ export type RpcRequest = {
   isQuery: boolean
   input: unknown
   idempotencyKey?: string | undefined
-  /** For long polls: in a batch, every response waits for the slowest. */
+  /** Set for long polls, because every response in a batch waits for the slowest one. */
   isAlone?: boolean | undefined
   signal: AbortSignal
 }
@@ -36,8 +36,8 @@ const urlLengthMax = 4000
 const inputLengthMax = 1000
 
 /**
- * Sends calls to the service's RPC. Reads made in the same tick share one request. Changes go alone, because an
- * Idempotency-Key header applies to one call.
+ * Sends calls to the service's RPC. Reads made in the same tick share one request. A change gets its own request,
+ * because an Idempotency-Key header applies to one call.
  */
 export function createSendRpc(connection: Connection): SendRpc {
   const { baseUrl } = connection
@@ -61,7 +61,7 @@ export function createSendRpc(connection: Connection): SendRpc {
 
   const sendBatch = async (batch: readonly Waiting[]) => {
     const controller = new AbortController()
-    // Abort only if every call of the batch is aborted, because the others still wait.
+    // Abort only if every call of the batch is aborted, because the others are still waiting.
     const onAbort = () => batch.every(({ signal }) => signal.aborted) && controller.abort()
     for (const { signal } of batch) signal.addEventListener('abort', onAbort, { once: true })
     try {
@@ -80,7 +80,7 @@ export function createSendRpc(connection: Connection): SendRpc {
 
   return async ({ operation, isQuery, input, idempotencyKey, isAlone, signal }) => {
     const json = `{"json":${toJson(input)}}`
-    // An input too long for a batch URL goes alone; the service then says what is wrong with it.
+    // An input that is too long for a batch URL gets its own request; the service then reports what is wrong with it.
     if (isQuery && !isAlone && json.length <= inputLengthMax) {
       return await new Promise((resolve, reject) => {
         if (waiting.push({ operation, json, signal, resolve, reject }) === 1) setTimeout(flush)
@@ -103,9 +103,9 @@ export function createSendRpc(connection: Connection): SendRpc {
 }
 
 /**
- * Serializes the input as plain JSON. Throws INVALID_ARGUMENT for values that JSON cannot hold, such as a cycle or a
- * bigint. Plain, because the service stores params as JSON. They must mean the same as over REST, where a date is a
- * string.
+ * Serializes the input as plain JSON. Throws INVALID_ARGUMENT for values that JSON cannot represent, such as a cycle or
+ * a bigint. The JSON is plain because the service stores params as JSON, and they must mean the same as over REST,
+ * where a date is a string.
  */
 export function toJson(value: unknown): string {
   try {
@@ -116,8 +116,8 @@ export function toJson(value: unknown): string {
 }
 
 /**
- * Fetches a response of the service's RPC. Throws NETWORK_ERROR without a response. Throws BAD_RESPONSE for anything
- * else: a proxy's page, another program's JSON, half a response, a redirect.
+ * Fetches a response of the service's RPC. Throws NETWORK_ERROR if there is none. Throws BAD_RESPONSE for any other
+ * response: a proxy's page, another program's JSON, half a response, a redirect.
  */
 async function fetchRpc({ fetch, headers }: Connection, url: string, init: RequestInit) {
   let response: Response
@@ -136,12 +136,12 @@ async function fetchRpc({ fetch, headers }: Connection, url: string, init: Reque
   const value = parseJson(text)
   const items: readonly unknown[] = Array.isArray(value) ? value : [value]
   if (!items.every(isRpcItem)) throw badResponse(response, value)
-  // A batch that is rejected as a whole has one error for all its calls.
+  // A batch that is rejected as a whole has one error for all of its calls.
   const itemAt = (index: number) => (Array.isArray(value) ? items[index] : items[0])
   return { itemAt, response }
 }
 
-/** True for one result or error in the tRPC envelope. */
+/** Whether this is one result or error in the tRPC envelope. */
 function isRpcItem(item: unknown): boolean {
   if (!isRecord(item)) return false
   const { error, result } = item
@@ -155,7 +155,7 @@ function readItem({ itemAt, response }: Fetched, index: number, operation: strin
   const item = itemAt(index) as { error?: { json: RpcError }; result: { data: { json: unknown } } } | undefined
   const fields = responseFields(response)
   if (item?.error) throw toError(item.error.json, operation, fields)
-  if (!item) throw new ErrandClientError('BAD_RESPONSE', 'The answer of the service could not be read.', fields)
+  if (!item) throw new ErrandClientError('BAD_RESPONSE', "Could not read the service's response.", fields)
   return {
     data: item.result.data.json,
     status: response.status,
@@ -169,7 +169,7 @@ function toError({ message, data }: RpcError, operation: string, fields: ReturnT
     [field: string]: never
   }
   if (typeof errorCode !== 'string' || typeof message !== 'string') {
-    return new ErrandClientError('BAD_RESPONSE', 'The answer of the service could not be read.', fields)
+    return new ErrandClientError('BAD_RESPONSE', "Could not read the service's response.", fields)
   }
   const isMissing = errorCode === 'NOT_FOUND' && message === 'There is no such operation.'
   const text = isMissing ? `The service has no operation ${operation}; it may be older than this client.` : message

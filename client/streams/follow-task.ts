@@ -39,5 +39,5 @@ export function followTask(
 
 function brokenOff(cause?: unknown): ErrandClientError {
   const why = cause === undefined ? '' : ` (${describeCause(cause)})`
-  return new ErrandClientError('NETWORK_ERROR', `The stream broke off before the end of the task${why}.`, { cause })
+  return new ErrandClientError('NETWORK_ERROR', `The stream broke before the end of the task${why}.`, { cause })
 }

@@ -5,7 +5,7 @@ import { pause } from '../deadline.ts'
 /** When this process last abandoned an unfinished chat, by session id. */
 const leftAt = new Map<string, number>()
 const leftMax = 1000
-/** How long a session may stay busy after its chat was left. */
+/** How long a session may stay busy after its chat was abandoned. */
 const busyMs = 10_000
 const firstPauseMs = 50
 const longestPauseMs = 1000
@@ -17,9 +17,9 @@ export function noteLeft(sessionId: string): void {
 }
 
 /**
- * Starts a chat, and retries for some seconds while the session is busy with a chat that this program just left. A
- * component that mounts, unmounts and mounts again, as in React's StrictMode, leaves one chat and immediately starts
- * the next. SESSION_BUSY is returned before anything is charged.
+ * Starts a chat, and retries for some seconds while the session is busy with a chat that this program has just
+ * abandoned. A component that mounts, unmounts and mounts again, as in React's StrictMode, abandons one chat and
+ * immediately starts the next. The service returns SESSION_BUSY before anything is charged.
  */
 export async function whenFree<T>(
   { onRetry }: Connection,

@@ -8,13 +8,13 @@ const lineFeed = 0x0a
 const defaultLineBytesMax = 64 * 1024 * 1024
 
 /**
- * Decodes bytes to events, however the bytes are chunked. Lines are split as bytes, because a line feed is never part
- * of another UTF-8 character. Each line is decoded when complete. Blank lines are ignored.
+ * Decodes bytes to events, no matter how the bytes are chunked. Lines are split as bytes, because a line feed is never
+ * part of another UTF-8 character. Each line is decoded when complete. Blank lines are ignored.
  */
 export class NdjsonDecoder {
   readonly #lineBytesMax: number
   readonly #utf8 = new TextDecoder('utf-8', { fatal: true })
-  /** Start of an incomplete line. The buffer doubles when it grows, so that single bytes are cheap too. */
+  /** Start of an incomplete line. The buffer doubles when it grows, so that even single-byte chunks are cheap. */
   #carried = new Uint8Array(0)
   #carriedLength = 0
 
@@ -23,8 +23,8 @@ export class NdjsonDecoder {
   }
 
   /**
-   * Yields the events that a chunk completes, parsing each on demand: events before an invalid line come before its
-   * BAD_RESPONSE. Must be read to its end before the next chunk.
+   * Yields the events that a chunk completes, parsing each on demand: events before an invalid line are yielded before
+   * its BAD_RESPONSE. Must be read to its end before the next chunk is pushed.
    */
   *push(chunk: Uint8Array): Generator<NdjsonEvent, void, undefined> {
     let start = 0
@@ -36,7 +36,10 @@ export class NdjsonDecoder {
     this.#carry(chunk.subarray(start))
   }
 
-  /** Yields the event of a last line without a line feed, if that line is complete. A stream may be cut inside it. */
+  /**
+   * Yields the event of a last line without a line feed, if the line is complete. The stream may have been cut off
+   * within it.
+   */
   *end(): Generator<NdjsonEvent, void, undefined> {
     const text = this.#decode(this.#endLine(new Uint8Array(0)))
     if (text !== undefined && parseJson(text) !== undefined) yield toEvent(text)
@@ -87,10 +90,13 @@ function isBlank(text: string): boolean {
 function toEvent(text: string | undefined): NdjsonEvent {
   const value = text === undefined ? undefined : parseJson(text)
   if (isRecord(value) && typeof value['type'] === 'string') return value as NdjsonEvent
-  // The line is not quoted, because it may hold anything and errors end up in logs.
+  // The line is not quoted, because it may contain anything and errors are often logged.
   throw badStream('a line that is not an event')
 }
 
 function badStream(what: string): ErrandClientError {
-  return new ErrandClientError('BAD_RESPONSE', `The stream held ${what}; it is not, or not only, the service's.`)
+  return new ErrandClientError(
+    'BAD_RESPONSE',
+    `The stream contains ${what}, so it does not come from the service alone. Check baseUrl.`,
+  )
 }

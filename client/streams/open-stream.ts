@@ -25,12 +25,12 @@ type StreamRequest = {
   mayBeEmpty?: boolean
 }
 
-/** How long a response may stay open after its last event before its connection is dropped. */
+/** How long a response may stay open after its last event before the connection is dropped. */
 const closeMs = 1000
 
 /**
- * Requests a stream of events and resolves when it starts; the timeout covers only that. Throws the error for any
- * response that is not a stream.
+ * Requests a stream of events and resolves when it starts. The timeout covers only the time until then. For any
+ * response that is not a stream, throws its error.
  */
 export async function openStream(
   connection: Connection,
@@ -42,8 +42,8 @@ export async function openStream(connection: Connection, request: StreamRequest)
   const createTimeoutError = () => new ErrandClientError('TIMEOUT', late)
   return await withDeadline({ signal, timeoutMs, createTimeoutError }, async () => {
     const response = await send(connection, request)
-    // A fetch that ignores its signal answered after the abort. Cancel, or a reply would be written and charged without
-    // a reader.
+    // A fetch that ignores its signal answered after the abort. Cancel the response, or a reply would be generated and
+    // charged without a reader.
     if (signal.aborted) await response.body?.cancel(signal.reason)
     signal.throwIfAborted()
     if (response.status === 204 && request.mayBeEmpty) return undefined
@@ -65,9 +65,9 @@ export async function readChunk(
   }
 }
 
-/** Frees the connection for reuse if the response ends with its last event, as it should. */
+/** Frees the connection for reuse if the response ends after its last event, as it should. */
 export async function closeStream({ body }: OpenStream, stop: (reason: unknown) => void): Promise<void> {
-  const createTimeoutError = () => new ErrandClientError('TIMEOUT', 'The stream goes on after its last event.')
+  const createTimeoutError = () => new ErrandClientError('TIMEOUT', 'The stream did not end after its last event.')
   const deadline = { signal: undefined, timeoutMs: closeMs, createTimeoutError }
   const isEnd = await withDeadline(deadline, () => body.read()).then(
     ({ done }) => done,

@@ -19,25 +19,25 @@ export type ChatStream = EventReader<ChatEvent> & {
   readonly headers: Headers | undefined
   /** Identifies the reply, to resume or stop it. Known once the response has started. */
   readonly turnId: string | undefined
-  /** Resolves when the response starts, before its first event; `next` also starts it. Rejects as `next` would. */
+  /** Resolves when the response starts, before its first event. `next` also starts it. Rejects as `next` would. */
   begin: () => Promise<void>
   [Symbol.asyncIterator]: () => ChatStream
 }
 
 export type ChatOptions = Omit<CallOptions, 'maxRetries'> & {
   /**
-   * Repeating the same message with the same key returns the same reply and charges once. A different message is
-   * rejected with CONFLICT.
+   * If the same message is sent again with the same key, the call returns the same reply and charges once. A different
+   * message is rejected with CONFLICT.
    */
   idempotencyKey?: string | undefined
 }
 
 export type ResumeOptions = Omit<CallOptions, 'maxRetries'>
 
-/** A reply by its turn id, after one of its events, or the reply in progress in a session. */
+/** Identifies a reply by its turn id, after one of its events, or as the reply in progress in a session. */
 export type ResumeInput = { turnId: string; after?: number | undefined } | { sessionId: string }
 
-/** Number of consecutive failures after which a broken reply is given up: about two minutes. */
+/** Number of consecutive failures after which a broken reply is abandoned: about two minutes. */
 const failuresMax = 16
 
 type Start = {
@@ -55,9 +55,9 @@ type Chat = {
 }
 
 /**
- * Reads one chat from its request to its last event, `done` or `error`. The service cannot tell a broken connection
- * from a reader that stops reading. Unless `onDisconnect` is set, the reply therefore continues, and the client stops it
- * with a separate request.
+ * Reads one chat from its request to its last event, `done` or `error`. The service cannot distinguish a broken
+ * connection from a client that stops reading. Unless `onDisconnect` is set, the service is therefore told to continue
+ * the reply, and the client stops it with a separate request.
  */
 export function readChat(connection: Connection, { input, options = {}, stop }: Chat): ChatStream {
   const { idempotencyKey, requestTimeoutMs: timeoutMs = connection.requestTimeoutMs, signal } = options
@@ -67,7 +67,7 @@ export function readChat(connection: Connection, { input, options = {}, stop }: 
   const start = async (own: AbortSignal) => {
     if (idempotencyKey !== undefined) checkIdempotencyKey(idempotencyKey)
     const body = toJson({ ...input, onDisconnect })
-    const late = `No reply started within ${timeoutMs} ms; it may be charged all the same.`
+    const late = `No reply started within ${timeoutMs} ms. It may still be charged.`
     const chat = { path: '/api/chat', body, idempotencyKey, signal: request.signal, timeoutMs, late }
     opening = whenFree(connection, { sessionId, signal: own }, () => openStream(connection, chat))
     opening.catch(() => request.abort())
@@ -79,7 +79,7 @@ export function readChat(connection: Connection, { input, options = {}, stop }: 
     hasLeft = true
     if (input.onDisconnect !== 'continue') noteLeft(sessionId)
     if (input.onDisconnect !== undefined) return request.abort()
-    // Only the response headers name the turn, so the request is not aborted before they arrive.
+    // Only the response headers contain the turn id, so the request is not aborted before they arrive.
     void opening
       .then(({ body, headers }) => {
         request.abort()
@@ -104,7 +104,7 @@ export function resumeChat(connection: Connection, input: ResumeInput, options: 
 
 /**
  * Reads a reply over as many connections as needed. `start` opens the first; later ones continue after the last event
- * read.
+ * that was read.
  */
 function readTurn(
   connection: Connection,
@@ -191,6 +191,6 @@ function openAgain(
 
 function brokenOff(cause?: unknown, isGone = false): ErrandClientError {
   const why = cause === undefined ? '' : ` (${describeCause(cause)})`
-  const message = `The stream broke off before its end${why}; look up in the transactions what was charged for it.`
+  const message = `The stream broke before its end${why}. Look up its charge in the transactions.`
   return new ErrandClientError(isGone ? 'BAD_RESPONSE' : 'NETWORK_ERROR', message, { cause })
 }

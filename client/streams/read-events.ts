@@ -8,7 +8,7 @@ import { closeStream, readChunk, type OpenStream } from './open-stream.ts'
 /** Events that can be read only once. The request is made when the first event is requested. */
 export type EventReader<Event> = {
   next: () => Promise<IteratorResult<Event, void>>
-  /** Ends the request immediately, even while waiting for an event. `break` in a loop calls it. */
+  /** Ends the request immediately, even while waiting for an event. `break` in a loop calls this. */
   return: () => Promise<IteratorResult<Event, void>>
   [Symbol.asyncIterator]: () => EventReader<Event>
 }
@@ -20,17 +20,17 @@ type Reading = {
   /** Opens a connection that continues after the events read so far. Undefined if no more events follow. */
   connect: (own: AbortSignal) => Promise<OpenStream | undefined>
   /**
-   * Whether to yield the event. `advance` if it is also progress, because a new connection alone would not have sent
-   * it.
+   * Returns whether to yield the event, or `advance` if it also counts as progress, because a new connection alone
+   * would not have sent it.
    */
   take: (event: NdjsonEvent) => boolean | 'advance'
   isLast: (event: NdjsonEvent) => boolean
   brokenOff: (cause?: unknown) => ErrandClientError
   /** Whether to reconnect after this many consecutive transient failures. */
   mayResume: (failures: number) => boolean
-  /** Called if the caller leaves before the last event, or if the stream fails. */
+  /** Called if the caller stops before the last event, or if the stream fails. */
   onLeave?: () => void
-  /** Converts an error to the one that the caller gets. */
+  /** Converts an error to the error that the caller gets. */
   describe: (thrown: unknown) => unknown
 }
 
@@ -53,7 +53,7 @@ export function readEvents<Event>(connection: Connection, reading: Reading): Eve
 
   function stop(reason: unknown): void {
     own.abort(reason)
-    // Works even if fetch ignores its signal, and also ends a read in progress.
+    // Canceling works even if fetch ignores its signal, and also ends a read in progress.
     opened?.body.cancel(reason).catch(() => {})
   }
 
@@ -67,7 +67,7 @@ export function readEvents<Event>(connection: Connection, reading: Reading): Eve
     for (let isEnd = false; !isEnd;) {
       const { done, value } = await readChunk(opened, brokenOff)
       for (const event of done ? decoder.end() : decoder.push(value)) {
-        // Do not yield buffered events after the caller has left.
+        // Do not yield buffered events after the caller has stopped reading.
         own.signal.throwIfAborted()
         isComplete = isLast(event)
         const taken = take(event)
@@ -100,7 +100,7 @@ export function readEvents<Event>(connection: Connection, reading: Reading): Eve
     } catch (thrown) {
       signal?.throwIfAborted()
       if (own.signal.aborted) return
-      // No reader is left for the remaining events.
+      // There will be no reader for the remaining events.
       if (opened) onLeave?.()
       throw describe(thrown)
     } finally {

@@ -325,7 +325,7 @@ export type CreatedKey = {
   usedUsd: string | null
   /** When the current period ends; null if `limitUsd` never resets */
   resetsAt: string | null
-  /** Maximum tasks and chats per UTC minute; null if only the limit of the user applies */
+  /** Maximum tasks and chats per UTC minute; null if only the user's limit applies */
   executionsPerMinute: number | null
   /** Ids of the agents that the key can run; null for all */
   agents: string[] | null
@@ -457,7 +457,7 @@ export type Key = {
   usedUsd: string | null
   /** When the current period ends; null if `limitUsd` never resets */
   resetsAt: string | null
-  /** Maximum tasks and chats per UTC minute; null if only the limit of the user applies */
+  /** Maximum tasks and chats per UTC minute; null if only the user's limit applies */
   executionsPerMinute: number | null
   /** Ids of the agents that the key can run; null for all */
   agents: string[] | null
@@ -1628,7 +1628,7 @@ export type Mutations = {
         /** Sent with every request */
         headers: Record<string, string>
       } | {
-        /** Its owner signs in: POST /api/connectors/{connectorId}/sign-in */
+        /** The owner signs in with POST /api/connectors/{connectorId}/sign-in */
         type: "oauth"
         /** Id of a client registered at the authorization server; if omitted, a client is registered automatically */
         clientId?: string | undefined
@@ -1660,7 +1660,7 @@ export type Mutations = {
         /** Sent with every request */
         headers: Record<string, string>
       } | {
-        /** Its owner signs in: POST /api/connectors/{connectorId}/sign-in */
+        /** The owner signs in with POST /api/connectors/{connectorId}/sign-in */
         type: "oauth"
         /** Id of a client registered at the authorization server; if omitted, a client is registered automatically */
         clientId?: string | undefined
@@ -1809,7 +1809,7 @@ export type Mutations = {
       limitUsd?: string | undefined
       /** How often `limitUsd` resets, in UTC; weeks start on Monday. `never` if omitted */
       limitReset?: "never" | "day" | "week" | "month" | undefined
-      /** Maximum tasks and chats per UTC minute, in addition to the limit of the user */
+      /** Maximum tasks and chats per UTC minute, in addition to the user's limit */
       executionsPerMinute?: number | undefined
       /** Ids of the agents that the key can run; all by default */
       agents?: string[] | undefined
@@ -1977,7 +1977,7 @@ export type Mutations = {
       limitUsd?: string | undefined
       /** How often `limitUsd` resets, in UTC; weeks start on Monday. `never` if omitted */
       limitReset?: "never" | "day" | "week" | "month" | undefined
-      /** Maximum tasks and chats per UTC minute, in addition to the limit of the user */
+      /** Maximum tasks and chats per UTC minute, in addition to the user's limit */
       executionsPerMinute?: number | undefined
       /** Ids of the agents that the key can run; all by default */
       agents?: string[] | undefined

@@ -8,7 +8,10 @@ import type { CreateUserKeyInput, ListUserKeysInput, UserKeyInput } from './user
 
 type KeyRequest<Input> = { caller: AnyCaller; input: Input }
 
-/** Creates a key of the user, with the scopes that a platform has when it acts for a user. Only this response contains the key. */
+/**
+ * Creates an API key for the user, with the scopes that a platform has when it acts on the user's behalf. Only this
+ * response contains the key.
+ */
 export async function createUserKey(
   parts: UserParts & { catalogue: Catalogue },
   { caller, input }: KeyRequest<z.output<typeof CreateUserKeyInput>>,

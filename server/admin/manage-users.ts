@@ -56,7 +56,10 @@ export async function getExternalUser(
   return await getUser(parts, { caller, userId: user.id })
 }
 
-/** Returns the one user with that external id. Creates it with an empty account if missing, once despite concurrent requests. */
+/**
+ * Returns the user with that external id. If there is none, creates one with an empty account, only once even for
+ * concurrent requests.
+ */
 export async function openExternalUser(
   parts: UserParts,
   { caller, input }: Change<z.output<typeof OpenExternalUserInput>>,
@@ -71,7 +74,7 @@ export async function openExternalUser(
   return { ...(await getUser(parts, { caller, userId })), created: outcome === 'created' }
 }
 
-/** Throws 400 if the configuration lacks the plan or agent, before changing anything. */
+/** Updates a user. If the configuration lacks the plan or agent, throws 400 before changing anything. */
 export async function updateUser(
   parts: UserParts & { catalogue: Catalogue },
   { caller, input }: Change<z.output<typeof UpdateUserInput>>,
@@ -113,7 +116,7 @@ function assertKnown(catalogue: Catalogue, { limits, plan }: z.output<typeof Upd
   assertAgents(catalogue, { agentIds: limits?.agents, path: 'limits.agents' })
 }
 
-/** Lifts an abuse block and the block of tasks with connectors. No effect on a user without either. */
+/** Lifts an abuse block and a block of tasks with connectors. Has no effect on a user without either. */
 export async function unblockUser(parts: UserParts, { caller, input }: Change<{ userId: string }>): Promise<User> {
   const { userId } = input
   await getUser(parts, { caller, userId })
@@ -122,7 +125,10 @@ export async function unblockUser(parts: UserParts, { caller, input }: Change<{ 
   return await getUser(parts, { caller, userId })
 }
 
-/** Adds to a user's balance, or takes from it, never below what running chats hold. A platform key takes back only within bounds. */
+/**
+ * Adds to a user's balance or takes from it, but never below the amount held for running chats. A platform key can take
+ * back only what platform keys credited.
+ */
 export async function creditUser(
   parts: UserParts,
   { caller, idempotencyKey, input }: Change<z.output<typeof CreditUserInput>> & { idempotencyKey: string | null },
@@ -145,7 +151,7 @@ export async function creditUser(
     }
     if (result.reason === 'not-credited') {
       const most = formatUsd(result.platformCredited)
-      const message = `Platform keys can take back at most ${most} USD from this user, which is the rest of what they credited. Ask an admin to take back more.`
+      const message = `Platform keys can take back at most ${most} USD from this user, the remainder of what they credited. Ask an admin to take back more.`
       throw new ErrandError('FORBIDDEN', message)
     }
     throw badField(

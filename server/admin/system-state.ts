@@ -21,14 +21,14 @@ const sampleMs = 20
 const renewMs = 300_000
 const nanosecondsPerMs = 1e6
 
-/** Delay of timers in the serving thread, which every request waits for besides its own work. */
+/** Delay of timers in the serving thread. Every request waits this long in addition to the time for its own work. */
 export class LoopDelay {
   readonly #histogram = monitorEventLoopDelay({ resolution: sampleMs })
   readonly #timer: NodeJS.Timeout
 
   constructor() {
     this.#histogram.enable()
-    // Percentiles of a whole day would hide the present.
+    // Percentiles of a complete day would hide the current state.
     this.#timer = setInterval(() => this.#histogram.reset(), renewMs)
     this.#timer.unref()
   }

@@ -125,7 +125,8 @@ export const agentsRouter = (catalogue: Catalogue) =>
           'read',
           ({ ctx, input }) => {
             const agent = catalogue.agent(input.agentId)
-            // Decision: an agent hidden from the caller gets the same 404 as one that does not exist.
+            // An agent hidden from the caller gets the same 404 as one that does not exist, so that callers cannot
+            // detect it.
             if (!agent || !isVisibleTo(agent, ctx.caller.email)) throw new ErrandError('NOT_FOUND', 'Agent not found')
             return toAgent(agent, plannedAgents(catalogue, ctx.caller))
           },

@@ -46,7 +46,7 @@ import { startUpkeep } from './upkeep.ts'
 
 export type AppOptions = {
   config: ErrandConfig
-  /** File that `config` came from, loaded by every agent thread; null runs agents inline. */
+  /** File from which `config` was loaded; every agent thread loads it again. If null, agents run inline. */
   configFile: string | null
   dataDir: string
   /** PostgreSQL URL; without it the database is a file in the data directory. */
@@ -61,23 +61,23 @@ export type AppOptions = {
   baseUrl: string | null
   /** Undefined if users cannot pay. */
   payments?: PaymentSettings | undefined
-  /** Called again for an unknown secret, because a command may have replaced it. */
+  /** Called again for an unknown secret, because a command may have replaced the secrets. */
   secrets: () => Secrets
   /** Hosts that users' connectors may reach despite their private addresses. */
   connectorPrivateHosts: readonly string[]
   /** Hosts that webhooks may reach despite their private addresses. */
   webhookPrivateHosts: readonly string[]
-  /** Token for readers of /metrics; null restricts them to this machine. */
+  /** Token required to read /metrics; null restricts them to this machine. */
   metricsToken: string | null
   /** Proxies whose X-Forwarded-For is trusted. */
   trustedProxies: readonly string[]
-  /** Search path for the commands of the operator's MCP servers. */
+  /** Search path for the commands of MCP servers that the operator provides. */
   commandPath: string
   limits: Limits
   log: Logger
   /** Folder of the built console; defaults to the package's own. */
   consoleFolder?: string
-  /** Called once when the store no longer knows what is on disk; the process must end. */
+  /** Called once when the store no longer knows what is on disk. The process must then end. */
   onFatal: (cause: unknown) => void
   /** For tests; `notBefore` is the newest time in the store. */
   createClock?: (notBefore: number) => Clock
@@ -88,13 +88,13 @@ export type App = {
   services: Services
   /** URL on which the server listens, for example `http://127.0.0.1:3000`. */
   url: string
-  /** Takes no new work, lets runs finish within the drain time, then closes everything. */
+  /** Accepts no new work, lets runs finish within the drain time, then closes everything. */
   stop(): Promise<void>
-  /** Shortens a running `stop` by interrupting what still runs. */
+  /** Shortens a `stop` in progress by interrupting runs that have not ended. */
   hasten(): void
 }
 
-/** Constructs and starts the whole service. Throws if the data directory, the port or a setting is unusable. */
+/** Constructs and starts the complete service. Throws if the data directory, the port or a setting is unusable. */
 export async function startApp(options: AppOptions): Promise<App> {
   const { limits, log } = options
   const closers: (() => unknown)[] = []
@@ -135,7 +135,7 @@ export async function startApp(options: AppOptions): Promise<App> {
     })
     const quotes = new Quotes({ clock, read: options.secrets })
     const running = { access, agents, catalogue, clock, log, payloads, quotes, store, tracing, vault }
-    // Known once the server listens, and needed only by its requests.
+    // Known only once the server listens, but needed only by its requests.
     let listensOn = ''
     const baseUrl = () => options.baseUrl ?? listensOn
     const { current: secret } = options.secrets()
@@ -196,7 +196,10 @@ export async function startApp(options: AppOptions): Promise<App> {
   }
 }
 
-/** Users have plans by name, and the configuration may have changed since. */
+/**
+ * Warns of plans that users have and the configuration lacks. Users store the name of their plan, and the configuration
+ * may have changed since.
+ */
 async function warnOfPlans(store: Store, { log, plans }: { log: Logger; plans: Plans }): Promise<void> {
   const unknown = (await store.plansInUse()).filter((plan) => !plans.named.has(plan))
   if (unknown.length === 0) return

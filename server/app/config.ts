@@ -23,12 +23,13 @@ import {
   type Variable,
 } from '../kernel/settings.ts'
 
-// The only reader of the environment.
+// This module is the only reader of the environment.
 
 export type Limits = { [Name in LimitName]: number }
 
 /**
- * Environment takes precedence over configuration file over default. Throws a ConfigError that names an invalid limit.
+ * Resolves limits from the environment, then the configuration file, then the defaults. Throws a ConfigError that names
+ * an invalid limit.
  */
 export function resolveLimits(fromFile: LimitsConfig = {}, env: NodeJS.ProcessEnv = process.env): Limits {
   for (const name of Object.keys(fromFile)) {
@@ -75,7 +76,7 @@ export type ServeOptions = {
 
 const loopback = /^(?:127(?:\.\d{1,3}){3}|::1|localhost)$/
 
-/** Command-line options take precedence over ERRAND_ variables over defaults. */
+/** Resolves settings from command-line options, then ERRAND_ variables, then the defaults. */
 export function resolveServe(options: ServeOptions, env: Environment = process.env): ServeSettings {
   const host = options.host ?? env.ERRAND_HOST ?? variables.ERRAND_HOST.default
   const portText = options.port ?? env.ERRAND_PORT ?? variables.ERRAND_PORT.default
@@ -124,17 +125,17 @@ export function resolveDataDir(option: string | undefined, env: Environment = pr
   return option ?? env.ERRAND_DATA_DIR ?? variables.ERRAND_DATA_DIR.default
 }
 
-/** PostgreSQL URL; undefined if the database is a file in the data directory. */
+/** Returns the PostgreSQL URL; undefined if the database is a file in the data directory. */
 export function resolveDatabaseUrl(env: Environment = process.env): string | undefined {
   const url = env.ERRAND_DATABASE_URL
   return url === undefined || url === '' ? undefined : checkDatabaseUrl('ERRAND_DATABASE_URL', url)
 }
 
-/** Errors do not quote the URL, because it contains a password. */
+/** Checks the URL. Errors do not quote it, because it contains a password. */
 export function checkDatabaseUrl(field: string, url: string): string {
   if (!/^postgres(?:ql)?:\/\//.test(url)) throw new UsageError(`${field}: must begin with postgres://`)
   try {
-    // Parsed like the driver does: a socket URL has no host.
+    // Parsed as the driver does: a socket URL has no host.
     const { password, username } = new URL(url.replace('@/', '@localhost/'))
     decodeURIComponent(`${username}:${password}`)
   } catch {
@@ -209,14 +210,14 @@ export function resolveLogLevel(env: Environment = process.env): string {
   return level
 }
 
-/** Environment that agents see: everything except the service's own secrets. */
+/** Returns the environment that agents see: everything except the service's own secrets. */
 export function agentEnvironment(env: NodeJS.ProcessEnv = process.env): NodeJS.ProcessEnv {
   const kept = { ...env }
   for (const [name, { isSecret }] of Object.entries<Variable>(variables)) if (isSecret) delete kept[name]
   return kept
 }
 
-/** Bearer token for readers of /metrics; null restricts them to this machine. */
+/** Returns the bearer token required to read /metrics; null restricts them to this machine. */
 export function resolveMetricsToken(env: Environment = process.env): string | null {
   const token = env.ERRAND_METRICS_TOKEN ?? ''
   if (token === '') return null
@@ -237,7 +238,7 @@ export function resolveTrustedProxies(env: Environment = process.env): string[] 
   return given
 }
 
-/** Providers of the configuration file, and one more from ERRAND_OIDC_ISSUER and its companions. */
+/** Returns the providers in the configuration file, and the one defined by ERRAND_OIDC_ISSUER and its companions. */
 export function resolveLogin(fromFile: LoginConfig = {}, env: Environment = process.env): LoginConfig {
   const { ERRAND_OIDC_ISSUER: issuer, ERRAND_OIDC_CLIENT_ID: clientId, ERRAND_OIDC_CLIENT_SECRET: clientSecret } = env
   if (issuer === undefined || issuer === '') return fromFile
@@ -263,8 +264,9 @@ export function resolveLogin(fromFile: LoginConfig = {}, env: Environment = proc
 }
 
 /**
- * ERRAND_SECRET, with ERRAND_SECRET_PREVIOUS during a rotation. Otherwise the secrets of a file in the data directory,
- * readable by its owner only: one per line, the current one first. Nodes that share a database have no such file.
+ * Returns ERRAND_SECRET, with ERRAND_SECRET_PREVIOUS during a rotation. Without them, returns the secrets in a file in
+ * the data directory, which only its owner can read: one per line, the current one first. Nodes that share a database
+ * have no such file.
  */
 export function resolveSecrets(dataDir: string, env: Environment = process.env): Secrets {
   const { ERRAND_SECRET: given, ERRAND_SECRET_PREVIOUS: previous } = env
@@ -278,19 +280,20 @@ export function resolveSecrets(dataDir: string, env: Environment = process.env):
       throw new ConfigError(`${name}: must have at least ${secretCharsMin} characters`)
     }
   }
-  // The directory's secrets encrypted existing data before the variable was set. If nodes share a database, the file of
-  // a single node does not count.
+  // Data that existed before the variable was set is encrypted with the secrets in the data directory. If nodes share a
+  // database, the file of a single node is ignored.
   const kept = !isShared && existsSync(secretFile(dataDir)) ? Object.values(readSecretFile(dataDir)).flat() : []
   return { current: given, previous: [...(previous === undefined ? [] : [previous]), ...kept] }
 }
 
-/** Whether there is a secret; `resolveSecrets` creates a missing one. */
+/** Whether a secret exists; `resolveSecrets` creates a missing one. */
 export function hasSecret(dataDir: string, env: Environment = process.env): boolean {
   return env.ERRAND_SECRET !== undefined || existsSync(secretFile(dataDir))
 }
 
 /**
- * Secrets of an installation with its database in that directory, whatever ERRAND_DATABASE_URL names, and their file.
+ * Returns the secrets of an installation whose database is in that directory, whatever ERRAND_DATABASE_URL is set to,
+ * and their file.
  */
 export function resolveOwnSecrets(
   dataDir: string,
@@ -300,7 +303,7 @@ export function resolveOwnSecrets(
   return { secrets, file: env.ERRAND_SECRET === undefined ? secretFile(dataDir) : null }
 }
 
-/** Puts a new secret ahead of those in the data directory, unless ERRAND_SECRET gives it. */
+/** Adds a new secret before those in the data directory, unless ERRAND_SECRET is set. */
 export function replaceSecret(dataDir: string, env: Environment = process.env): Secrets {
   if (env.ERRAND_SECRET !== undefined || resolveDatabaseUrl(env) !== undefined) return resolveSecrets(dataDir, env)
   const { current, previous } = readSecretFile(dataDir)
@@ -311,8 +314,8 @@ export function replaceSecret(dataDir: string, env: Environment = process.env): 
 }
 
 /**
- * Drops the secrets that are no longer in use. The previous one stays until the next rotation: a server may still be
- * writing what it has just encrypted.
+ * Removes secrets that are no longer in use. The previous one stays until the next rotation, because a server may still
+ * be writing data that it has just encrypted.
  */
 export function dropOldSecrets(dataDir: string, env: Environment = process.env): void {
   if (env.ERRAND_SECRET !== undefined) return
@@ -323,7 +326,7 @@ export function dropOldSecrets(dataDir: string, env: Environment = process.env):
 function writeSecretFile(dataDir: string, secrets: Secrets): Secrets {
   const file = secretFile(dataDir)
   const draft = `${file}.${process.pid}.partial`
-  // Renamed into place as a whole, so that a crash leaves either the old or the new file.
+  // The complete file is renamed into place, so that a crash leaves either the old or the new file.
   writeFileSync(draft, [secrets.current, ...secrets.previous, ''].join('\n'), { mode: 0o600, flush: true })
   renameSync(draft, file)
   return secrets
@@ -365,8 +368,8 @@ function syncFolder(folder: string): void {
 }
 
 /**
- * Whether `npx`, or the `start` script of a package, runs this in npm's shell. npm sends signals to that shell, which
- * dies of them and leaves its child behind.
+ * Whether this process runs in npm's shell, started by `npx` or by the `start` script of a package. npm sends signals
+ * to that shell, which ends on them and leaves its child running.
  */
 export function isBelowNpm(env: NodeJS.ProcessEnv = process.env): boolean {
   return ['npx', 'start'].includes(env['npm_lifecycle_event'] ?? '')
@@ -377,7 +380,7 @@ export function resolveCommandPath(env: NodeJS.ProcessEnv = process.env): string
 }
 
 /**
- * Merges `connectors.privateHosts` of the configuration with ERRAND_CONNECTOR_PRIVATE_HOSTS, which is separated by
+ * Merges `connectors.privateHosts` of the configuration with ERRAND_CONNECTOR_PRIVATE_HOSTS, a list separated by
  * commas.
  */
 export function resolvePrivateHosts(fromFile: readonly string[] = [], env: Environment = process.env): string[] {

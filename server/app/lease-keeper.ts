@@ -17,20 +17,23 @@ type LeaseKeeperParts = {
 
 const renewalsPerLease = 4
 const retryMsMax = 1000
-/** A renewal that takes longer than this part of a lease is a break. So is a larger step of the database's clock. */
+/**
+ * A renewal that takes longer than this fraction of a lease counts as a break, as does a larger step of the database's
+ * clock.
+ */
 const breaksPerLease = 2
-/** This many skipped renewals are a break too: perhaps all nodes stood still, and only this one has resumed. */
+/** This many missed renewals also count as a break: all nodes may have stood still, and only this one has resumed. */
 const renewalsLeftOut = 3
 
 /**
- * Runs if nodes share a database. Renews this node's leases, ends runs whose lease it has lost, and settles the work of
+ * Runs if nodes share a database. Renews this node's leases, ends runs whose lease was lost, and settles the work of
  * dead nodes.
  *
- * During an outage of the database all leases expire, and the first node back would consider the others dead. So a node
- * settles others' work only after reaching the database without a break for the length of a lease.
+ * During an outage of the database all leases expire, and the first node to reconnect would consider the others dead.
+ * So a node settles other nodes' work only after it has reached the database without a break for the length of a lease.
  *
- * Settling a dead node's chats may take longer than a lease. It runs concurrently with the renewals, which never wait
- * for it. Otherwise the settling nodes would be considered dead as well.
+ * Settling a dead node's chats can take longer than a lease. It runs concurrently with the renewals, which never wait
+ * for it. Otherwise the settling node would be considered dead as well.
  */
 export class LeaseKeeper {
   readonly #parts: LeaseKeeperParts
@@ -38,7 +41,7 @@ export class LeaseKeeper {
   #timer: NodeJS.Timeout | undefined
   #isStopped = false
   #renewing: Promise<void> | undefined
-  /** Jobs concurrent with the renewals, each at most once at a time. */
+  /** Jobs that run concurrently with the renewals, each at most once at a time. */
   readonly #besides = new Map<string, Promise<void>>()
   #renewedAt = -Infinity
   #steadySince: number | undefined
@@ -51,7 +54,7 @@ export class LeaseKeeper {
 
   start(): void {
     if (this.#isStopped) return
-    // Retries soon after a failure: three quarters of a lease may have passed.
+    // Retry soon after a failure, because three quarters of a lease may have passed.
     const renewMs = this.#leaseMs / renewalsPerLease
     const pauseMs = this.#steadySince === undefined ? Math.min(retryMsMax, renewMs) : renewMs
     this.#timer = setTimeout(() => {
@@ -75,7 +78,7 @@ export class LeaseKeeper {
       const tasks = runner.heldTasks
       const lost = await shared.renewLeases({ tasks, turnIds: chats.heldTurnIds })
       const lostIds = new Set(lost.taskIds)
-      // Work that has ended meanwhile has no lease either, but was not lost.
+      // Work that has ended in the meantime has no lease either, but was not lost.
       const stopped = runner.loseTasks(tasks.filter(({ taskId }) => lostIds.has(taskId)))
       const ended = chats.loseTurns(lost.turnIds)
       if (stopped.length > 0) log.warn({ tasks: stopped }, 'tasks were taken over by other nodes')
@@ -103,7 +106,10 @@ export class LeaseKeeper {
     this.#besides.set(what, done)
   }
 
-  /** A slow renewal is a break as well, and so is a step of the database's clock: the others get a whole lease after it. */
+  /**
+   * A slow renewal also counts as a break, as does a step of the database's clock: the other nodes get a complete lease
+   * after it.
+   */
   #isSteady(databaseMs: number, askedAt: number): boolean {
     const now = performance.now()
     const breakMs = this.#leaseMs / breaksPerLease
@@ -118,7 +124,7 @@ export class LeaseKeeper {
     return at - this.#renewedAt > (this.#leaseMs / renewalsPerLease) * renewalsLeftOut
   }
 
-  /** Checked before each batch, because a break may come while settling. */
+  /** Checked before each batch, because a break can occur while settling. */
   readonly #maySettle = (): boolean => {
     const now = performance.now()
     const isLongEnough = this.#steadySince !== undefined && now - this.#steadySince >= this.#leaseMs

@@ -18,14 +18,14 @@ const looksMax = 20
 /** Source of the payload ids that must exist. */
 type Names = Pick<Store, 'listPayloads'>
 
-/** Payloads are not where the settings say. The message is for the operator. */
+/** The payloads are not where the settings say. The message is for the operator. */
 class PayloadPlaceError extends Error {
   override readonly name = 'PayloadPlaceError'
 }
 
 /**
- * Opens the payload store of the settings: the bucket if there is one, otherwise beside the database. Loads rarely used
- * modules on demand. Throws if the bucket is unusable, or is not the one with the payloads.
+ * Opens the payload store that the settings select: the bucket if there is one, otherwise a store beside the database.
+ * Loads rarely used modules on demand. Throws if the bucket is unusable or does not contain the payloads.
  */
 export async function openPayloads(settings: PayloadSettings, store: Names, clock: Clock): Promise<PayloadStore> {
   const { databaseUrl, dataDir, payloadBucket, secrets } = settings
@@ -48,7 +48,7 @@ export async function openPayloads(settings: PayloadSettings, store: Names, cloc
 
 type Place = { store: Names; refusal: string }
 
-/** A few payloads may have been lost. If none of many is there, this is not the previous store. */
+/** A few payloads may have been lost. But if none of many exist, this is not the previous store. */
 async function withWhatIsNamed(payloads: PayloadStore, { refusal, store }: Place): Promise<PayloadStore> {
   try {
     const named = await store.listPayloads({ afterId: '', limit: looksMax })

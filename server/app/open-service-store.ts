@@ -16,11 +16,11 @@ type StoreSettings = {
   createClock?: (notBefore: number) => Clock
 }
 
-/** More than ordinary clock drift. */
+/** More than normal clock drift. */
 const behindMsMax = 1000
 const clockIsBehind = "this machine's clock is behind the newest entry in the database; set the clock"
 
-/** Opens the store that the settings name, and creates the service's clock. */
+/** Opens the store that the settings select, and creates the service's clock. */
 export async function openServiceStore(
   { createClock, dataDir, databaseUrl, limits, log, onFatal, secrets }: StoreSettings,
   onCommit: (commit: Committed) => void,
@@ -39,9 +39,9 @@ export async function openServiceStore(
     const store = openSqliteStore({ ...options, dataDir, onFatal, clock: makeClock })
     return { store: await orClose(store, assertSameSecret(store.settings, secrets(), dataDir)), clock }
   }
-  // Loaded on demand: its drivers take a tenth of the startup time.
+  // Loaded on demand, because its drivers take a tenth of the startup time.
   const { openPostgresStore } = await import('../store/postgres/postgres-store.ts')
-  // All nodes use the database's clock, which a test's clock replaces.
+  // All nodes use the database's clock, unless a test supplies one.
   const store = await openPostgresStore({ ...options, databaseUrl, onFatal, ...(createClock && { clock: makeClock }) })
   return { store: await orClose(store, assertSameSecret(store.settings, secrets(), null)), clock }
 }

@@ -5,8 +5,8 @@ import { limits, limitVariable, variables, type LimitName } from '../kernel/sett
 const ofPrograms = /^ERRAND_(?:URL|BASE_URL|API_KEY|KEY|PLATFORM_KEY|WEBHOOK_SECRET|MODEL_[A-Z_]+|TESTS_[A-Z_]+)$/
 
 /**
- * Variables that look like settings but are not, each with the most similar setting. Only reported, because the
- * configuration file may read its own variables.
+ * Returns variables that look like settings but are not, each with the most similar setting. They are only reported,
+ * because the configuration file may read its own variables.
  */
 export function unknownVariables(env: NodeJS.ProcessEnv = environment()): { name: string; nearest: string }[] {
   const known = [...Object.keys(variables), ...(Object.keys(limits) as LimitName[]).map(limitVariable)]

@@ -6,7 +6,7 @@ const purgeMs = 60_000
 const expiredMs = 15_000
 const collectMs = 15 * 60_000
 const verifyMs = 24 * 3_600_000
-/** Lets the first requests after a start come before its check. */
+/** Delays the check, so that the first requests after a start come before it. */
 const firstVerifyMs = 2000
 const orphanAgeMs = 60 * 60_000
 
@@ -17,7 +17,7 @@ type UpkeepParts = {
   onLedgerReport: (report: LedgerReport) => void
 }
 
-/** Background work: checks the ledger soon after the start and daily, and removes what has expired. */
+/** Starts background work: checks the ledger soon after the start and then daily, and removes expired data. */
 export function startUpkeep({ store, payloads, log, onLedgerReport }: UpkeepParts): { stop: () => void } {
   let isStopped = false
   const run = (what: string, work: () => Promise<unknown>) => {
@@ -35,8 +35,8 @@ export function startUpkeep({ store, payloads, log, onLedgerReport }: UpkeepPart
   const collect = async () => {
     const isDue = wasLookedAt
     wasLookedAt = false
-    // While the database is away, finished runs wait to name what they have written. After it is back they get until
-    // the next round, because this may collect what any node wrote.
+    // While the database is unavailable, finished runs cannot add rows for the payloads they have written. Once it is
+    // back they have until the next round, because this collection can remove what any node wrote.
     await store.findPayload('')
     if (isDue) await collectOrphans()
     wasLookedAt = true

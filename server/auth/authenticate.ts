@@ -29,16 +29,16 @@ type AuthenticatorParts = {
 }
 
 /**
- * Kind and hash of an existing token, cached by its header. Checking and hashing it again takes a twentieth of the time
- * of a read.
+ * Kind and hash of an existing token, cached by its header. Checking and hashing the token again takes a twentieth of
+ * the time of a read.
  */
 type KnownToken = { kind: TokenKind; tokenHash: string }
 const knownMax = 10_000
 const knownCharsMax = 64
 
 /**
- * Authenticates a request by its Authorization header or, without one, by the cookie of a browser login. Throws 401
- * with the reason if neither identifies a caller. A header that is present decides, even beside a valid cookie.
+ * Authenticates a request by its Authorization header or, if there is none, by the cookie of a browser login. Throws
+ * 401 with the reason if neither identifies a caller. If the header is present, a cookie is ignored.
  */
 export function createAuthenticator(parts: AuthenticatorParts): Authenticator {
   const known = new Map<string, KnownToken>()
@@ -64,8 +64,8 @@ async function byCookie(parts: AuthenticatorParts, request: IncomingMessage): Pr
     throw unauthorized('Authentication is required: send the header Authorization: Bearer <API_KEY>.')
   }
   const caller = await byLogin(parts, token)
-  // The browser sends a cookie with every request, whatever caused it. Requests that change something must come from
-  // our pages.
+  // The browser sends the cookie with every request, whichever page caused it. Requests that change something must
+  // therefore come from our pages.
   if (request.method !== 'GET' && request.method !== 'HEAD') parts.origins.assert(request)
   assertNoActingUser(request)
   return caller
@@ -75,7 +75,7 @@ function readToken(authorization: string): KnownToken {
   const token = /^Bearer +(\S+)$/i.exec(authorization)?.[1]
   if (token === undefined) throw unauthorized('The Authorization header must be: Bearer <API_KEY>.')
   const kind = kindOfToken(token)
-  // One message for all of these, so that it does not reveal which keys exist.
+  // All of these cases get the same message, so that it does not reveal which keys exist.
   if (kind === undefined) throw unauthorized('The API key is invalid.')
   return { kind, tokenHash: hashToken(token) }
 }
@@ -117,13 +117,16 @@ async function byPlatformKey(
   return { platform: { keyId: key.id, scopes: key.scopes } }
 }
 
-/** Returns the user with the rights of a platform acting for them, which exclude those reserved for the user. */
+/**
+ * Returns the user with the rights of a platform that acts on the user's behalf. These exclude rights reserved for the
+ * user.
+ */
 async function actFor({ store }: AuthenticatorParts, key: PlatformKeyHolder, asked: UserRef): Promise<Caller> {
   if (!key.scopes.includes('act')) {
     throw new ErrandError('FORBIDDEN', 'This platform key cannot act on behalf of users: it lacks the scope "act".')
   }
   const user = await store.platform.findUser(asked)
-  // An admin counts as unknown.
+  // An admin is treated as an unknown user.
   if (!user || user.isAdmin)
     throw new ErrandError('FORBIDDEN', 'The Errand-User header names no user that this platform key can act for.')
   assertNotSuspended(user)

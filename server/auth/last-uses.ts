@@ -13,7 +13,8 @@ type LastUsesParts = {
 }
 
 /**
- * Remembers when credentials were last used, and writes that in batches: one write per request would double the work.
+ * Remembers when credentials were last used, and writes that in batches, because a write per request would double the
+ * work.
  */
 export class LastUses {
   readonly #parts: LastUsesParts

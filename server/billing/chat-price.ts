@@ -27,7 +27,7 @@ function formatRate(millionths: number): string {
   return `${digits.slice(0, -6)}.${digits.slice(-6)}`.replace(/\.?0+$/, '')
 }
 
-/** Rates under the names that the configuration and receipts use. */
+/** Returns rates under the names used in the configuration and in receipts. */
 export function writtenRates({ cachedInput, input, output, reasoning, toolCall }: ChatRates) {
   return {
     inputPer1kUsd: formatRate(input),
@@ -56,14 +56,14 @@ export function chatCost(used: ChatUsed, rates: ChatRates): ExactCost {
 }
 
 /**
- * The exact cost rounded up. It covers the charge whatever the account carries: the carried amount is below one unit,
- * so the whole units due never exceed it.
+ * Returns the exact cost rounded up. This covers the charge whatever the account carries over: that amount is below one
+ * unit, so the whole units due never exceed this.
  */
 export function chatHold(used: ChatUsed, rates: ChatRates): Units {
   return Number((billionths(used, rates) + billionthsPerUnit - 1n) / billionthsPerUnit)
 }
 
-/** The most expensive way to charge this many tokens: as reasoning, or from the cache, if that costs more. */
+/** Returns the most expensive way to charge this many tokens: as reasoning or as cached tokens, if that costs more. */
 export function dearestUse(
   { completionTokens, promptTokens }: Pick<ChatUsed, 'promptTokens' | 'completionTokens'>,
   { cachedInput, input, output, reasoning }: ChatRates,
@@ -86,7 +86,7 @@ export function addUse(one: ChatUsed, other: ChatUsed): ChatUsed {
   }
 }
 
-/** Output tokens that `held` pays for at their highest price, besides what is `used`. */
+/** Returns the number of output tokens, besides `used`, that `held` pays for at their highest price. */
 export function outputWithin(held: Units, { rates, used }: { used: ChatUsed; rates: ChatRates }): number {
   const dearest = BigInt(Math.max(rates.output, rates.reasoning))
   const left = BigInt(held) * billionthsPerUnit - billionths(used, rates)
@@ -94,7 +94,7 @@ export function outputWithin(held: Units, { rates, used }: { used: ChatUsed; rat
   return dearest === 0n ? Number.MAX_SAFE_INTEGER : Number(left / dearest)
 }
 
-/** Usage with zeros for all that is not given. */
+/** Returns usage with zeros for omitted fields. */
 export function chatUse(used: Partial<ChatUsed>): ChatUsed {
   return { promptTokens: 0, cachedPromptTokens: 0, completionTokens: 0, reasoningTokens: 0, toolCalls: 0, ...used }
 }

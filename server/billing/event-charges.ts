@@ -1,12 +1,12 @@
 import { formatUsd, type Units } from '../kernel/money.ts'
 
-/** Prices of a metered task per event, and the maximum of all together. */
+/** Prices per event of a metered task, and the maximum total. */
 export type Metering = { prices: Readonly<Record<string, Units>>; cap: Units }
 
-/** Count of each event. */
+/** Number of events by name. */
 export type Usage = Record<string, number>
 
-/** Counts the events of one run, exactly and never beyond its cap. */
+/** Counts the events of one run exactly, and never beyond the cap. */
 export class EventCharges {
   readonly #prices: Metering['prices']
   readonly #counts = new Map<string, number>()
@@ -17,7 +17,9 @@ export class EventCharges {
     this.#left = cap
   }
 
-  /** Returns how many were within the cap and are charged. Throws for an unknown event or an invalid count. */
+  /**
+   * Returns how many of the events are within the cap and are charged. Throws for an unknown event or an invalid count.
+   */
   charge(event: string, count: number): number {
     if (typeof event !== 'string' || !Object.hasOwn(this.#prices, event)) {
       const known = Object.keys(this.#prices).join(', ')
@@ -38,13 +40,15 @@ export class EventCharges {
   }
 }
 
-/** Pricing in the form that clients, and services that run tasks, read. */
+/** Returns the pricing in the form used by clients, and by services that run tasks. */
 export function writtenPricing({ cap, prices }: Metering): { events: Record<string, string>; maxUsd: string } {
   const events = Object.entries(prices).map(([event, price]) => [event, formatUsd(price)])
   return { events: Object.fromEntries(events) as Record<string, string>, maxUsd: formatUsd(cap) }
 }
 
-/** Reduces the usage that a run claims to what is charged: no more than the cap, and nothing for an invalid count. */
+/**
+ * Reduces the usage claimed by a run to the usage to charge: no more than the cap, and nothing for an invalid count.
+ */
 export function boundUsage(claimed: unknown, metering: Metering): { usage: Usage; isAsClaimed: boolean } {
   const charges = new EventCharges(metering)
   const entries = Object.entries(claimed ?? {}) as [string, number][]

@@ -5,13 +5,13 @@ import { isoTimestamp, maxCostUsd, usd } from '../kernel/wire-types.ts'
 import { executionsPerMinuteMax, tasksMax, type AccountLimits, type Plans } from '../store/limits/account-limits.ts'
 import type { ChangeAccountLimits, LimitsState } from '../store/limits/limit-inputs.ts'
 
-/** Max agents of a key or a user. Bounded because each list item includes them. */
+/** Max agents of a key or a user. Limited because each list item includes them. */
 const agentsMax = 50
 const count = z.number().int()
 
 export const agentIds = z.array(z.string().min(1).max(63)).min(1).max(agentsMax)
 
-/** Limits that override those of the plan; null removes one. */
+/** A user's limits that override those of the plan; null removes one. */
 export const OwnLimitsInput = z.object({
   executionsPerMinute: z
     .number()
@@ -92,7 +92,7 @@ export function toOwnLimits({ agents, spendPerDay, ...counts }: Partial<AccountL
   }
 }
 
-/** Name of the plan that applies to a user. */
+/** Returns the name of the plan that applies to a user. */
 export function planNameOf(plan: string | null, { defaultName, named }: Plans): string | null {
   return plan !== null && named.has(plan) ? plan : defaultName
 }

@@ -10,7 +10,7 @@ const prefix = 'quote_'
 const nonceBytes = 16
 const purpose = 'errand: quotes'
 
-/** Subject of a quote. `hash` covers the kind of request, and the part of it that decides the price. */
+/** Subject of a quote. `hash` covers the kind of request, and the part of the request that determines the price. */
 export type QuoteSubject = { userId: string; hash: string }
 /** `id` makes a quote usable only once. */
 export type OpenedQuote<Terms> = { id: string; terms: Terms }
@@ -18,9 +18,9 @@ export type OpenedQuote<Terms> = { id: string; terms: Terms }
 type Body<Terms> = { id: string; expiresAt: EpochMs; terms: Terms }
 
 /**
- * Prices that stay valid for ten minutes. Quotes are not stored: the id carries the terms. Its form is
- * `quote_{base64url of JSON}.{HMAC-SHA256, base64url}` under a key derived from the service's secret. User and request
- * are only signed, so the quote of another user or request is as invalid as a forged one.
+ * Prices that stay valid for ten minutes. Quotes are not stored, because the id contains the terms. Its format is
+ * `quote_{base64url of JSON}.{HMAC-SHA256, base64url}`, with a key derived from the service's secret. User and request
+ * are only signed, so a quote for another user or request is as invalid as a forged one.
  */
 export class Quotes {
   readonly #read: () => Secrets
@@ -39,7 +39,7 @@ export class Quotes {
     return { quoteId: `${prefix}${body}.${sign(key!, subject, body)}`, expiresAt }
   }
 
-  /** Throws 400 unless it is the user's quote for this request, and 409 if it has expired. */
+  /** Throws 400 unless the quote is the user's and for this request, and 409 if it has expired. */
   open<Terms>(subject: QuoteSubject, quoteId: string): OpenedQuote<Terms> {
     const [body = '', signature = ''] = quoteId.slice(prefix.length).split('.', 2)
     const isOurs = quoteId === `${prefix}${body}.${signature}` && this.#isSigned(subject, body, signature)
@@ -53,7 +53,7 @@ export class Quotes {
     return this.#keys().some((key) => isSame(sign(key, subject, body), signature))
   }
 
-  /** Reads the secrets each time, so a retired secret no longer validates prices. */
+  /** Reads the secrets each time, so that quotes signed with a retired secret are no longer valid. */
   #keys(): Buffer[] {
     const { current, previous } = this.#read()
     return [current, ...previous].map(deriveKey)
@@ -73,7 +73,7 @@ function sign(key: Buffer, { hash, userId }: QuoteSubject, body: string): string
   return createHmac('sha256', key).update(`${userId}\n${hash}\n${body}`).digest('base64url')
 }
 
-/** Compares the encoded strings, because several of them decode to the same bytes. */
+/** Compares the encoded strings, because several strings decode to the same bytes. */
 function isSame(expected: string, given: string): boolean {
   const [one, other] = [Buffer.from(expected), Buffer.from(given)]
   return one.length === other.length && timingSafeEqual(one, other)

@@ -6,12 +6,12 @@ export function remainingOf({ limit, used }: RateState): number {
   return Math.max(0, limit - used)
 }
 
-/** When the oldest counted execution leaves the window; now if none is counted. */
+/** Returns when the oldest counted execution leaves the window; now if none is counted. */
 export function resetAt({ now, oldestAt }: RateState): EpochMs {
   return oldestAt === null ? now : oldestAt + rateWindowMs
 }
 
-/** X-RateLimit headers of a response, as alternating names and values; none if no limit is set. */
+/** Returns the X-RateLimit headers of a response, as alternating names and values; none if no limit is set. */
 export function rateHeaders(rate: RateState): string[] {
   if (rate.limit === 0) return []
   return [

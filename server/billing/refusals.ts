@@ -28,19 +28,19 @@ export function owedRefusal(owed: Units): ErrandError {
   return new ErrandError('INSUFFICIENT_BALANCE', message)
 }
 
-/** The account's write-offs of today exceed the operator's bound. */
+/** Rejects chats because the account's write-offs of today exceed the operator's bound. */
 export function writtenOffRefusal({ rate, until }: { rate: RateState; until: EpochMs }): ErrandError {
   const message = `Too much of the cost of this account's chats was written off today. Send the message again after ${isoTime(until)}.`
   return new ErrandError('ACCOUNT_BLOCKED', message, { retryAfterSeconds: secondsUntil(until, rate.now) })
 }
 
-/** For an execution that costs at least `required` if it may cost at most `left`. */
+/** Rejects an execution that costs at least `required` because it may cost at most `left`. */
 export function budgetRefusal({ left, required }: Record<'left' | 'required', Units>): ErrandError {
   const message = `At least ${formatUsd(required)} USD is required, but maxCostUsd leaves only ${formatUsd(left)} USD.`
   return new ErrandError('BUDGET_REACHED', message)
 }
 
-/** Retry delay of a client that found the task queue full. */
+/** Retry delay of a client whose task was rejected because the queue was full. */
 const waitingRetrySeconds = 5
 
 export function waitingRefusal({ limit }: { limit: number }): ErrandError {
@@ -81,7 +81,7 @@ export function limitRefusal(refused: LimitRefusal): ErrandError {
   }
 }
 
-/** `who` names what does not include the agent, in terms that its user knows. */
+/** `who` is the plan or credential that does not include the agent, in terms that the user knows. */
 export function agentRefusal(who: string, agentId: string): ErrandError {
   return new ErrandError('FORBIDDEN', `${who} does not include the agent ${agentId}.`)
 }

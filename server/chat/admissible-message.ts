@@ -31,7 +31,7 @@ export type Ask = {
 
 type Weighing = Ask & {
   place: Place
-  /** The message is not sent, so the content of its stored files is not read. */
+  /** Whether the message is only weighed, not sent, so that its stored files need not be read. */
   isOnlyWeighed?: boolean
   /** Called before the message's files are in memory. Throws if the message is rejected regardless of its files. */
   beforeFiles?: (to: { agent: Agent; chat: Chat }) => Promise<void>

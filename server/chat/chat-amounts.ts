@@ -11,7 +11,7 @@ import { tokensOf } from './message-input.ts'
 export const holdStepTokens = 2000
 
 export type Amounts = {
-  /** Prompt plus one token: less does not pay for the first letter. */
+  /** Prompt plus one token, the minimum for any output. */
   required: Units
   /** Prompt plus the maximum output of the first model call, or plus the text held ahead. */
   hold: Units
@@ -22,7 +22,7 @@ export type Amounts = {
 type AmountsOf = {
   chat: Chat
   rates: ChatRates
-  /** Upper bound for history and message: all that an agent that reports no usage is charged for. */
+  /** Upper bound for history and message. An agent that reports no usage is charged for nothing else in the prompt. */
   promptTokens: number
   /** Upper bound for everything that the first model call may be sent. */
   promptTokensMax: number
@@ -39,7 +39,7 @@ export function amountsOf(of: AmountsOf): Amounts {
   const longest = maxTokens ?? maxOutputTokens
   const upTo = (completionTokens: number) =>
     chatHold(dearestUse({ promptTokens: promptTokensMax, completionTokens }, rates), rates)
-  // Other kinds of agents report what they send a provider only with each step.
+  // Other kinds of agents report only at each step what they send to a provider.
   const isPromptHeld = isModel || hasUnboundedFile === true
   const required = isPromptHeld ? upTo(1) : chatHold(chatUse({ promptTokens, completionTokens: 1 }), rates)
   const hold = Math.max(required, upTo(isModel ? longest : Math.min(longest, holdStepTokens)))
@@ -64,7 +64,7 @@ export function promptAtMost(
 ): PromptBound {
   const said = [...history.messages.map(({ content }) => content), draft.text]
   const texts = [...textsBeside(responseFormat), ...said].filter((text) => text !== '')
-  // Other kinds of agents report what else they send with each step.
+  // Other kinds of agents report at each step what else they send.
   const tokens = isModel ? toolTokensMax + messagesAtMost(texts) : tokensAtMost(texts.join(''))
   const all = [...files, ...draftFiles(draft)]
   const sum = sumTokens(all)

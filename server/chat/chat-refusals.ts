@@ -14,7 +14,7 @@ import { quoteUsed } from '../billing/quotes.ts'
 import { eventsGone } from './events/turn-feed.ts'
 import { lineMax } from './user-turns.ts'
 
-/** Retry delay for a chat that found the line full. */
+/** Retry delay for a chat that was rejected because the user's line was full. */
 const lineRetrySeconds = 5
 
 export function turnRefusal(result: Extract<OpenTurnResult, { outcome: 'refused' }>): ErrandError {
@@ -56,9 +56,9 @@ export function keyUsed(): ErrandError {
   )
 }
 
-/** Ends the admission. No client reads it. */
+/** Error that ends the admission of a disconnected client, which never sees it. */
 export function clientLeft(): ErrandError {
-  return new ErrandError('REQUEST_TIMEOUT', 'The client left before the chat began.')
+  return new ErrandError('REQUEST_TIMEOUT', 'The client disconnected before the chat started.')
 }
 
 export function lineFull(): ErrandError {

@@ -8,7 +8,7 @@ import { ChatStream } from './chat-stream.ts'
 
 export const chatRouter = (chats: ChatTurns) =>
   router({
-    /** Admission is over when the resolver returns, so a rejection still gets its own HTTP status. */
+    /** The admission has finished when the resolver returns, so a rejection still gets its own HTTP status. */
     stream: procedure
       .meta({ isStream: true })
       .input(ChatInput)
@@ -31,7 +31,7 @@ export const chatRouter = (chats: ChatTurns) =>
         ),
       ),
 
-    /** Like `stream`, for a turn that started before. Null after its last event. */
+    /** Like `stream`, for a turn that has already started. Null after its last event. */
     resume: procedure
       .meta({ isStream: true })
       .input(TurnEventsInput)

@@ -10,7 +10,7 @@ export class ChatStream implements AsyncIterable<ChatEvent> {
   constructor(turn: TurnReader, reader: StreamReader) {
     this.#turn = turn
     this.#reader = reader
-    // If the client leaves before it reads, the iterator below never starts and never ends.
+    // If the client disconnects before reading, the iterator below never starts and never ends.
     if (reader.left.aborted) turn.leave()
     else reader.left.addEventListener('abort', () => turn.leave(), { once: true })
   }

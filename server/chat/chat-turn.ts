@@ -48,7 +48,7 @@ type TurnStart = {
   parts: readonly MessagePart[] | null
   /** Whether the provider bills reasoning that is not shown. */
   hidesReasoning: boolean
-  /** Whether its session stores the exchange. */
+  /** Whether the session stores the exchange. */
   isKept: boolean
   /** Id of the HTTP request. */
   requestId: string
@@ -65,8 +65,8 @@ type TurnStart = {
 type BatchState = Pick<ChatBatch, 'serial' | 'used' | 'isStepOpen' | 'reported'>
 
 /**
- * Characters taken before the agent is credited. It may be ahead by several times as much, and each message to its thread costs more
- * than the text.
+ * Flow control: characters taken before the agent gets credit for them. It can be ahead by several times as much, and
+ * each message to its thread costs more than the text.
  */
 const creditChars = 16_384
 
@@ -74,8 +74,8 @@ const creditChars = 16_384
 const roomStep = 16_384
 
 /**
- * One reply, from its admission to its settlement. `next` returns the lines of the stream, but none that the hold does not cover. A
- * reader may leave at any time: `stop` settles the turn all the same.
+ * One reply, from its admission to its settlement. `next` returns the lines of the stream, but none that the hold does
+ * not cover. A client may disconnect at any time: `stop` settles the turn all the same.
  *
  *   running ──the agent ends, fails, or is stopped──▶ ending (settled exactly once) ──▶ ended
  */
@@ -95,7 +95,7 @@ export class ChatTurn {
   #hasGivenEnd = false
   readonly #hold: TurnHold
   #hasBegunStep = false
-  /** Tool calls, each of which was held first. */
+  /** Number of tool calls, each of which was covered by the hold first. */
   #callsMade = 0
   #untaken = 0
   /** Characters taken that the agent has not been credited for yet. */
@@ -160,8 +160,8 @@ export class ChatTurn {
   }
 
   /**
-   * Returns the next lines of the stream, always whole events; undefined after the terminal one. Each call marks the previous lines as
-   * read.
+   * Returns the next lines of the stream, always complete events; undefined after the terminal one. Each call marks the
+   * previous lines as read.
    */
   async next(): Promise<string | undefined> {
     this.#taken += this.#untaken
@@ -172,13 +172,13 @@ export class ChatTurn {
     }
     while (!this.#isOver) {
       if (this.#inbox.length > 0) {
-        // They stay in the inbox until they are covered, so that a stop meanwhile finds them there.
+        // They stay in the inbox until the hold covers them, so that a stop in the meantime finds them there.
         const count = await this.#coveredBatches()
         if (count === 0) this.stop(this.#hold.limit)
         if (this.#isOver) break
         const lines = this.#accept(this.#inbox.splice(0, count))
         if (!this.#reserveRoom()) this.stop('memory')
-        // Batches that show nothing have no lines.
+        // Batches without visible events have no lines.
         if (lines === '') continue
         this.#untaken = lines.length
         return lines
@@ -205,7 +205,7 @@ export class ChatTurn {
   /** Stops the agent and settles the turn. No-op once the reply has ended. */
   stop(cause: StopCause): void {
     if (this.#cause !== undefined || this.#ending) return
-    // Once the agent has ended, these causes no longer change how the reply ends, even if it was not read to its end.
+    // Once the agent has ended, these causes no longer change the outcome, even if the reply was not read to its end.
     const mayBeTooLate = cause === 'disconnect' || cause === 'stopped' || cause === 'memory'
     if (!mayBeTooLate || this.#outcome === undefined) this.#cause = cause
     const leftMs = this.#parts.turnTimeoutMs - (performance.now() - this.#startedAt)
@@ -216,7 +216,9 @@ export class ChatTurn {
     void this.ended()
   }
 
-  /** Returns how many of the waiting batches are held: all, or the number that the balance and the caps allow. */
+  /**
+   * Returns how many of the waiting batches the hold covers: all, or the number that the balance and the caps allow.
+   */
   async #coveredBatches(): Promise<number> {
     const waiting = [...this.#inbox]
     const { bound } = waiting.at(-1)!
@@ -232,8 +234,8 @@ export class ChatTurn {
   }
 
   /**
-   * Reserves the maximum cost of a step and resolves with the output-token budget of a model call. If the agent may not continue, never
-   * settles.
+   * Reserves the maximum cost of a step and resolves with the output-token budget of a model call. If the agent may not
+   * continue, the promise never settles.
    */
   async #holdNext({ next, ...known }: StepRequest): Promise<number> {
     const { rates } = this.#begin.request
@@ -291,7 +293,7 @@ export class ChatTurn {
     const outcome = await this.#handle.outcome
     const unread = this.#inbox
     if (isCutByHold(outcome)) this.#cause ??= this.#hold.limit
-    // Output made before the stop was used, whether it was read or not. Output that could not be held was not.
+    // Output produced before the stop counts as used, whether or not it was read. Output beyond the hold does not.
     const isBeyondHold = isHoldLimit(this.#cause) && !isCutByHold(outcome)
     if (!isBeyondHold) this.#lastLines += this.#accept(unread.splice(0))
     const reported = unread.at(-1)?.reported
@@ -354,7 +356,7 @@ export class ChatTurn {
     return chatHold(used, this.#begin.request.rates)
   }
 
-  /** Settles the turn, with retries while the store is unavailable: the hold must not stay. */
+  /** Settles the turn. Retries while the store is unavailable, because the hold must not remain. */
   async #settle({ cost, summary, turnOutcome: outcome }: Judgement): Promise<Settled> {
     const { isKept, parts, request } = this.#begin
     const onSettled = () => {

@@ -38,7 +38,10 @@ export type ChatTurnsParts = ChatTurnParts &
 
 type Start = Ask & {
   idempotencyKey: string | null
-  /** The request, if its client may repeat it without a key. */
+  /**
+   * Identifies the request, so that a retry without an Idempotency-Key finds the same turn. Null if such a retry is not
+   * expected.
+   */
   request?: WireRequest | null
   /** Receives the rate window state that the admission saw. */
   onRate: (rate: RateState) => void
@@ -89,14 +92,14 @@ export class ChatTurns {
     return this.#sessions.size
   }
 
-  /** Number of these chats that wait for others of their user. */
+  /** Number of these chats that wait for other chats of their user. */
   get waitingCount(): number {
     return this.#users.waitingCount
   }
 
   /**
-   * Admits a message and starts the reply. If a message was sent with this Idempotency-Key before, reads its reply again. Throws an
-   * ErrandError for every rejection. Then nothing was written.
+   * Admits a message and starts the reply. If a message was already sent with this Idempotency-Key, reads its reply
+   * again. For every rejection, throws an ErrandError and writes nothing.
    */
   async start(start: Start): Promise<TurnReader> {
     const { caller, idempotencyKey, input, setting } = start
@@ -112,7 +115,7 @@ export class ChatTurns {
       begun = turn
       return reader
     } finally {
-      // Otherwise its files stay until the turn ends.
+      // If the turn has started, its files are needed until it ends.
       if (!begun) place.release()
     }
   }
@@ -254,7 +257,7 @@ export class ChatTurns {
     const { amounts, left, recount } = await this.#weigh(admitted, { input, rates, maxCost: maxCostOf(input) })
     const exact = left < amounts.required ? await recount() : undefined
     const { hold, required } = exact ?? amounts
-    // A model with tools may be called many times, and only other kinds of agents themselves know what they do.
+    // A model with tools can be called many times, and how other kinds of agents call models is unknown.
     const isOneCall = chat.isModel && agent.toolNames.length + connectorIds.length === 0
     const worst = isOneCall ? Math.min(left, amounts.most) : left
     if (worst < required) throw budgetRefusal({ left: worst, required })
@@ -279,7 +282,7 @@ export class ChatTurns {
     await turn?.ended()
     const { shared } = this.#parts.store
     const isElsewhere = shared !== undefined && !this.#sessions.has(sessionId) && turn === undefined
-    // The signal may be lost, but callers that wait for the session call again.
+    // The signal may be lost, but callers that wait for the session retry.
     if (isElsewhere) shared.signals.send('session-stopped', sessionId)
     await new Promise((resolve) => setTimeout(resolve, isElsewhere ? stopElsewherePauseMs : stopPauseMs))
   }
@@ -306,7 +309,7 @@ export class ChatTurns {
     return this.#turns().map(({ turnId }) => turnId)
   }
 
-  /** Ends running turns that another node has closed; nothing more of them is stored. Returns their ids. */
+  /** Ends running turns that another node has closed, without storing anything more of them. Returns their ids. */
   loseTurns(turnIds: readonly string[]): string[] {
     const lost = new Set(turnIds)
     const running = this.#turns().filter((turn) => lost.has(turn.turnId) && !turn.isEnding)
@@ -315,8 +318,8 @@ export class ChatTurns {
   }
 
   /**
-   * Returns the history as the opened turn finds it. Another node may have ended the previous turn between the first read and the
-   * opening.
+   * Returns the history as it is once the turn is open. Another node may have ended the previous turn between the first
+   * read and the opening.
    */
   async #historyAfter({ history, session, tokensMax }: MessageContext): Promise<History> {
     const { store } = this.#parts
@@ -354,8 +357,9 @@ export class ChatTurns {
 }
 
 /**
- * Whether the provider has the history in its cache. Requires that the last reply reported cached tokens a moment ago and that this
- * prompt begins like the one before: the whole session, without tools or an answer format.
+ * Whether the provider probably has the history in its cache: the last reply reported cached tokens a short time ago,
+ * and this prompt begins like the previous one, that is, with the complete session and without tools or an answer
+ * format.
  */
 function isCached(
   { cachedAt, messages }: History,

@@ -40,7 +40,7 @@ export function judgeEnd({ callsMade, cause, held, known, outcome, request, seq 
   const made = (of: ChatSummary) => withCallsMade(of, rates.toolCall > 0 ? callsMade : Infinity)
   const cutOff = (of: ChatSummary) => withinHold(made(of), { held, rates })
   const chargedAs = (turnOutcome: TurnOutcome, charged: ChatSummary): Judgement => {
-    // A reply that used nothing, such as one before its first model call, leaves nothing to store.
+    // A reply that used nothing, such as one stopped before its first model call, leaves nothing to store.
     if (known.textBytes === 0 && isNothing(charged.used) && turnOutcome !== 'finished') return free
     return { summary: charged, turnOutcome, cost: chatHold(charged.used, rates) }
   }
@@ -52,7 +52,7 @@ export function judgeEnd({ callsMade, cause, held, known, outcome, request, seq 
     case 'balance':
     case 'budget':
     case 'limit':
-      // The thread knows more about an open model call. Other text that was not sent is not charged.
+      // The agent's thread knows more about an open model call. Other text that was not sent is not charged.
       if (told && (told.isCutByHold || known.isStepOpen)) return chargedAs('truncated', cutOff(told))
       // Nothing was shown: the first words cost more than could be held.
       if (seq === 0 && !known.reported) return free

@@ -9,7 +9,7 @@ export class KeptReply {
   /** JSON bytes of arguments and outputs. */
   #callsBytes = 0
   #isFullOfCalls = false
-  /** Size of the whole text, stored or not. */
+  /** Size of the complete text, stored or not. */
   textBytes = 0
 
   /** Approximate size of what is kept. */

@@ -21,11 +21,11 @@ export type EarlierDraft = Pick<ChatMessage, 'role'> & { draft: MessageDraft }
 export type MessageSetting = {
   /** For a message without a session: its `sessionId` refers to no stored session, and only the receipt is stored. */
   agentId?: string
-  /** Precedes the history of the session and is not stored. */
+  /** Messages that precede the session's history. They are not stored. */
   earlier: readonly EarlierMessage[]
   responseFormat?: ResponseFormat
   sampling?: Sampling
-  /** Identifies repetitions of the request. */
+  /** Identifies repeated requests. */
   bodyHash: string
 }
 
@@ -83,7 +83,7 @@ export function leastOf(caps: readonly (Units | null)[]): Units | null {
   return given.length === 0 ? null : Math.min(...given)
 }
 
-/** Longer messages get an event-loop tick each for counting. */
+/** Messages longer than this are counted in an event-loop tick each. */
 export const largeMessageChars = 16 * 1024
 
 export function checkSize(

@@ -8,7 +8,10 @@ const settlePauseMs = 200
 const settleTriesAnswered = 25
 const faultyTriesMax = 3
 
-/** `closed` if nothing was charged or stored: another node has closed the turn, or it could not be settled as it ended. */
+/**
+ * `closed` if nothing was charged or stored, because another node closed the turn or it could not be settled as it
+ * ended.
+ */
 export type Settled = SettledTurn | 'closed'
 
 /** Whether the store is temporarily unavailable. */
@@ -27,14 +30,14 @@ export async function settleSurely(
     try {
       const settled = await store.settleTurn(settling)
       if (settled) return settling === settle ? settled : 'closed'
-      // An earlier try may have succeeded although its reply was lost.
+      // An earlier attempt may have succeeded although its reply was lost.
       const own = tries > 1 && (await store.listTransactions({ userId, turnId, limit: 1, offset: 0 })).transactions[0]
       if (!own) return 'closed'
       const writtenOff = parseUsd(own.breakdown?.writtenOffUsd ?? '0') ?? 0
       return { charged: -own.amount, balance: own.balanceAfter, writtenOff }
     } catch (error) {
       log.error({ err: error, turnId }, 'a chat could not be settled; retrying')
-      // Errors other than an unavailable store recur on each try, so settle without a charge rather than never.
+      // Errors other than an unavailable store recur on each attempt, so settle without a charge rather than never.
       if (!isPassing(error) && tries >= faultyTriesMax)
         settling = { ...settle, outcome: 'failed', cost: 0, remainder: 0, exchange: null }
       await new Promise((resolve) => setTimeout(resolve, settlePauseMs).unref())

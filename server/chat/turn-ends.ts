@@ -11,7 +11,7 @@ import type { Units } from '../kernel/money.ts'
 
 /** Time to read a stopped model call for its usage. The provider must learn of a stop within a second. */
 const readOnMs = 700
-/** Used for a stopped model call whose reasoning is hidden: only its usage reveals it. */
+/** Used for a stopped model call with hidden reasoning, which only its usage report reveals. */
 const readOnHiddenMs = 60_000
 /** Used for the same call when the session is deleted, which waits ten seconds for its chat. */
 const readOnDeletedMs = 6000
@@ -92,8 +92,8 @@ export function isHoldLimit(cause: StopCause | undefined): boolean {
 }
 
 /**
- * Returns how long to read the provider of an open model call for its usage. Calls with hidden reasoning are read to the end,
- * or a client could avoid paying for it by leaving just before the usage arrives.
+ * Returns how long to read the provider of an open model call for its usage. Calls with hidden reasoning are read to
+ * the end, or a client could avoid paying for it by disconnecting just before the usage arrives.
  */
 export function readOnMsOf(
   cause: StopCause,
@@ -154,7 +154,7 @@ export function isCutByHold(outcome: RunOutcome): boolean {
 export type KnownUse = {
   used: ChatUsed | undefined
   reported: ChatUsed | null
-  /** Bytes of the whole reply text. */
+  /** Bytes of the complete reply text. */
   textBytes: number
 }
 

@@ -28,7 +28,7 @@ export class TurnHold {
   #held: Units
   /** Amount left under balance, caps and limits after the last growth. */
   #free: Units = 0
-  /** The limit that refused the last growth, and the amount left under caps and limits then. */
+  /** The limit that prevented the last increase, and the amount left under caps and limits then. */
   #limit: HoldLimit = 'balance'
   #left: Units = 0
   #last: Promise<unknown> = Promise.resolve()
@@ -51,8 +51,8 @@ export class TurnHold {
   }
 
   /**
-   * Grows to cover that usage. Waits for the user's other turns if they hold what it needs. Resolves to false if the balance or a cap
-   * does not allow it.
+   * Increases the hold to cover `used`. Waits for the user's other turns if they hold what it needs. Resolves to false
+   * if the balance or a cap does not allow it.
    */
   cover(used: ChatUsed): Promise<boolean> {
     const need = chatHold(used, this.#parts.rates)
@@ -60,13 +60,16 @@ export class TurnHold {
     return this.#next(() => this.#cover(need))
   }
 
-  /** Like `cover`. If balance and caps do not allow all of it, grows as far as they do, if that covers `least`. */
+  /**
+   * Like `cover`. If balance and caps do not allow all of it, increases the hold as far as they do, if that covers
+   * `least`.
+   */
   coverSome(used: ChatUsed, least: ChatUsed): Promise<boolean> {
     const { rates } = this.#parts
     const need = chatHold(used, rates)
     if (need <= this.#held) return Promise.resolve(true)
     return this.#next(async () => {
-      // Step 0: this covers the whole call, and the user's other turns need what is beyond that.
+      // Step 0: this amount covers the complete call, and the user's other turns may need the remainder.
       if (await this.#cover(need, 0)) return true
       const atLeast = chatHold(least, rates)
       const allowed = this.#held + this.#left
@@ -101,8 +104,8 @@ export class TurnHold {
   }
 
   /**
-   * Grows in proportion, so that a long reply takes few commits. The maximum is an eighth of the free amount: the user's other turns
-   * need the rest.
+   * Amount to hold in advance. It is proportional, so that a long reply takes few commits, but at most an eighth of the
+   * free amount, because the user's other turns need the remainder.
    */
   get #ahead(): Units {
     return Math.floor(Math.min(this.#held, this.#free / 8))

@@ -11,7 +11,7 @@ type Member = {
 type Line = {
   turns: Member[]
   line: object[]
-  /** Maximum need of each turn about to start. */
+  /** Maximum need of each turn that is about to start. */
   trying: Units[]
   onChange: Set<() => void>
 }
@@ -20,7 +20,7 @@ type Line = {
 export type Membership = {
   /** Waits until something may have changed. Resolves to false if this turn is the one to give up. */
   wait: () => Promise<boolean>
-  /** Called when it holds more. */
+  /** Called when the turn's hold has increased. */
   holds: (held: Units) => void
   leave: () => void
 }
@@ -42,15 +42,15 @@ const patienceMsMax = 30_000
  * - A new turn waits in line, first come first served, while running turns may need the free amount.
  * - A running turn that needs a larger hold waits too. When all running turns wait, the newest one gives up.
  *
- * Turns on other nodes are known only by what the account holds beyond the turns here. While it does, turns here wait for that amount
- * too, for a limited time: it is unknown whether turns there wait as well.
+ * Turns on other nodes show only as the part of the account's hold that no turn here accounts for. While there is such
+ * a part, turns here wait for it too, but only for a limited time, because the turns there may be waiting as well.
  */
 export class UserTurns {
   readonly #users = new Map<string, Line>()
   #waiting = 0
   readonly #heldOf: ((userId: string) => Promise<Units>) | undefined
 
-  /** `heldOf` reads the total amount that the account holds. Leave it out if all turns run in this process. */
+  /** `heldOf` reads the total amount that the account holds. Omit it if all turns run in this process. */
   constructor(heldOf?: (userId: string) => Promise<Units>) {
     this.#heldOf = heldOf
   }

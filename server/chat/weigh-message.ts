@@ -18,7 +18,7 @@ export type WeighMessage = Pick<Ask, 'input'> & {
   maxCost: Units | null
   rates: ChatRates
   responseFormat?: ResponseFormat | undefined
-  /** Returns the tokens that the session's agent last sent besides the messages. For a model they are known without a guess. */
+  /** Returns the tokens that the session's agent last sent besides the messages. For a model they are known exactly. */
   besideOf: (sessionId: string) => number
 }
 

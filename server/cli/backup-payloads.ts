@@ -13,8 +13,8 @@ const pageRows = 500
 type Copy = { from: string; to: string }
 
 /**
- * Copies every payload that the store names, and verifies each on the way. Call it after the database is copied. All
- * payloads named by that copy are then in `from`: a file exists before its row, and is removed only when no row names
+ * Copies every payload that the store refers to, and verifies each one. Call it after the database is copied. All
+ * payloads of that copy are then in `from`: a file is written before its row, and removed only when no row refers to
  * it. Returns the ids of missing or damaged payloads.
  */
 export async function copyPayloads(store: Store, { from, to }: Copy): Promise<{ copied: number; bad: string[] }> {

@@ -23,14 +23,14 @@ export async function runCommandLine(argv: readonly string[]): Promise<void> {
   }
 }
 
-/** Without a command, `errand` means `errand demo`, with any options that are given. */
+/** Without a command, `errand` runs `errand demo` with the given options. */
 function withCommand([node = '', script = '', ...args]: readonly string[]): string[] {
   const [first = '-'] = args
   const isOfAll = ['-h', '--help', '-V', '--version'].includes(first)
   return first.startsWith('-') && !isOfAll ? [node, script, 'demo', ...args] : [node, script, ...args]
 }
 
-/** One line, with system errors in the user's terms. */
+/** Describes an error in one line, and system errors in the user's terms. */
 function describe(error: unknown): string {
   if (!(error instanceof Error)) return String(error)
   const { code, path, port } = error as Error & { code?: string; path?: string; port?: number }

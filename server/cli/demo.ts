@@ -23,8 +23,8 @@ const quickstart = fileURLToPath(
 )
 
 /**
- * Serves the folder's own agents, or the quickstart, and says what to try. The demo user's login and key are stored in
- * the data directory.
+ * Serves the folder's own agents, or the quickstart, and prints what to try. The demo user's login and key are stored
+ * in the data directory.
  */
 export async function serveDemo(options: ServeOptions & { json?: boolean }): Promise<void> {
   const file = join(resolveDataDir(options.data), 'demo.json')
@@ -41,7 +41,7 @@ export async function serveDemo(options: ServeOptions & { json?: boolean }): Pro
   })
 }
 
-/** Creates the demo user on the first start and reuses it on later ones. Leaves out credentials that no longer work. */
+/** Creates the demo user on the first start and reuses it on later ones. Omits credentials that no longer work. */
 async function openDemo(store: Store, file: string): Promise<Demo> {
   const known = await readDemo(file)
   const userId = (await store.findUser(email))?.id ?? (await createDemoUser(store))
@@ -53,12 +53,13 @@ async function openDemo(store: Store, file: string): Promise<Demo> {
   })
   const { passwordHash = null } = (await store.getUser(userId)) ?? {}
   const isKnown = known?.password !== undefined && (await isPassword(known.password, passwordHash))
-  // A user who has set a password knows it. Without the file, the generated one is lost, so a new one is set.
+  // Users who have set their own password know it. If the file is missing, the generated password is lost, so a new one
+  // is set.
   const password = isKnown ? known.password : known ? undefined : await setNewPassword(store, { userId, passwordHash })
   const key = known && (await isLive(store, known.key)) ? known.key : await createDemoKey(store, userId)
   const demo: Demo = { email, key, ...(password !== undefined && { password }) }
   if (JSON.stringify(demo) !== JSON.stringify(known)) {
-    // With a PostgreSQL database nothing else has created it.
+    // With a PostgreSQL database the folder may not exist yet.
     makeFolder(dirname(file))
     await writeFile(file, JSON.stringify(demo), { mode: 0o600 })
   }

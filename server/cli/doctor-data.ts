@@ -22,11 +22,11 @@ const warning = (message: string): Found => ({ status: 'warning', message })
 const problem = (message: string): Found => ({ status: 'problem', message })
 
 const gigabyte = 1024 ** 3
-/** A log grows while a reader keeps it from being copied into the database. */
+/** The WAL file grows while a reader prevents it from being copied into the database. */
 const walBytesMax = gigabyte / 4
-/** Clocks in a network differ by less. */
+/** Max difference between clocks in a network. */
 const clockMsMax = 60_000
-/** Magic numbers of statfs. SQLite's log needs memory that all processes share, which these file systems lack. */
+/** Magic numbers of statfs. SQLite's WAL needs memory shared by all processes, which these file systems lack. */
 const networkFileSystems: Record<number, string> = {
   0x69_69: 'NFS',
   0x51_7b: 'SMB',
@@ -45,8 +45,8 @@ export function checkFolder({ dataDir }: Installation): Found {
 }
 
 /**
- * The service restricts modes that it finds open. But data may already have been read, and files of other users stay
- * open.
+ * Reports files that other users can read. The service restricts permissions that are too open. But data may already
+ * have been read, and files that belong to other users stay readable.
  */
 export function checkModes({ dataDir }: Installation): Found {
   if (!existsSync(dataDir) || process.getuid === undefined) return ok('nothing to check')
@@ -133,7 +133,7 @@ export function checkClock({ dataDir, hasDatabaseUrl }: Installation): Found {
   )
 }
 
-/** An unreadable database is reported once, by its own check. */
+/** Ignores an unreadable database, which another check already reports. */
 function factsOf(dataDir: string): DatabaseFacts | undefined {
   try {
     return inspectDatabase(dataDir)

@@ -89,7 +89,7 @@ export function checkDrain(): Found {
   return { status: 'ok', message }
 }
 
-/** Limits of the environment; those of the configuration are checked with it. */
+/** Returns the limits set in the environment; those in the configuration are checked with it. */
 function limitsOf(): ReturnType<typeof resolveLimits> {
   try {
     return resolveLimits()

@@ -18,7 +18,8 @@ export async function init(folder: string): Promise<void> {
     .map((from) => ({ from, to: join(folder, targetOf(relative(starter, from))) }))
   const taken = files.find(({ to }) => existsSync(to))
   if (taken) throw new Error(`${taken.to} already exists. Nothing was written; choose a new folder: errand init FOLDER`)
-  // Readable by everyone who works on the project, and in the image that it is copied into.
+  // The files must be readable by everyone who works on the project, and in a container image into which they are
+  // copied.
   process.umask(0o022)
   for (const { from, to } of files) {
     const text = await readFile(from, 'utf8')
@@ -32,8 +33,8 @@ export async function init(folder: string): Promise<void> {
 }
 
 /**
- * In the package TypeScript files end in `.txt`, and npm does not publish files named `.gitignore`. A `package.json`
- * would apply to the files beside it.
+ * Returns the name in the project. In the package, TypeScript files end in `.txt`, and npm does not publish files named
+ * `.gitignore`. A `package.json` would apply to the files beside it.
  */
 function targetOf(path: string): string {
   return path
@@ -42,7 +43,7 @@ function targetOf(path: string): string {
     .replace(/^manifest\.json$/, 'package.json')
 }
 
-/** Sets the versions that this one is made for: agents' schemas are read with the same Zod. */
+/** Inserts the versions that this package requires. Schemas of agents must be created with the same Zod. */
 function manifest(text: string, folder: string): string {
   const name = basename(resolve(folder))
     .toLowerCase()

@@ -67,7 +67,9 @@ export function listOf(text: string | undefined): string[] | undefined {
   return text?.split(',').map((item) => item.trim())
 }
 
-/** Anyone who can read and write the data directory may do everything. */
+/**
+ * Returns a caller with all rights, because anyone who can read and write the data directory can do everything anyway.
+ */
 function operatorFor({ id: userId, email, isAdmin }: UserRecord): Caller {
   return { ...unlimited, userId, email, isAdmin, scopes, credential: { kind: 'operator' } }
 }

@@ -25,15 +25,15 @@ import { print } from './open-store.ts'
 
 type Options = { data?: string; json?: boolean; withoutDamaged?: boolean }
 
-/** Prints lines for a waiting person; prints nothing with `--json`. */
+/** Prints a line for the person running the command; prints nothing with `--json`. */
 type Say = (line: string) => void
 
 type Copied = { digests: Map<string, RowDigest>; accounts: RowDigest; balance: number }
 
 /**
- * Copies an installation from its data directory into an empty PostgreSQL database, and proves that everything arrived.
- * Until it reports success, nothing opens that database, and the data directory is unchanged. After that, nothing opens
- * the data directory. If interrupted, it starts over on the next run.
+ * Copies an installation from its data directory into an empty PostgreSQL database, and verifies that everything
+ * arrived. Until it reports success, no server opens that database, and the data directory is unchanged. After that, no
+ * server opens the data directory. If interrupted, it starts over on the next run.
  */
 export async function migrateTo(given: string | undefined, options: Options): Promise<void> {
   const databaseUrl = given === undefined ? resolveDatabaseUrl() : checkDatabaseUrl('URL', given)
@@ -50,7 +50,7 @@ export async function migrateTo(given: string | undefined, options: Options): Pr
     assertUnderCurrent(source, secrets)
     const payloadBucket = resolvePayloadBucket()
     const settings = { dataDir, databaseUrl, payloadBucket, secrets: () => secrets }
-    // Rejects an unusable bucket while the database is unchanged. The database names no payloads yet.
+    // Rejects an unusable bucket before the database is changed. The database refers to no payloads yet.
     const place = await openPayloads(settings, { listPayloads: async () => [] }, new SystemClock())
     try {
       const { ImportTarget: Target } = await import('../store/postgres/import/import-target.ts')
@@ -84,7 +84,7 @@ function assertLedger({ differences, ok }: LedgerReport, where: string): void {
   )
 }
 
-/** Nodes have at most two secrets, and an installation may have had more. */
+/** Nodes use at most two secrets, but an installation may have had more. */
 function assertUnderCurrent(source: InstallationAtRest, secrets: Secrets): void {
   const vault = new SecretVault(() => secrets)
   type Row = [id: string, userId: string, sealed: string | null, issuer?: string]
@@ -156,7 +156,7 @@ async function copyTables(source: InstallationAtRest, target: ImportTarget, say:
     let writing: Promise<void> | undefined
     for (const batch of source.read(name, columns)) {
       for (const row of batch) digest.add(row)
-      // Reads the next rows while these are written.
+      // Read the next rows while these are being written.
       await writing
       writing = target.insert(name, batch)
       writing.catch(() => {})
@@ -177,7 +177,7 @@ async function copyTables(source: InstallationAtRest, target: ImportTarget, say:
   return copied
 }
 
-/** Reads everything back from the target and compares it with what was read here. */
+/** Reads everything back from the target and compares it with what was read from the source. */
 async function prove(target: ImportTarget, { accounts, digests }: Copied, say: Say): Promise<void> {
   const startedAt = performance.now()
   let rows = 0
@@ -202,7 +202,7 @@ type Moved = {
   payloads: MovedPayloads
   queued: number
   where: { name: string; url: string; hidesPassword: boolean }
-  /** File with the secret; null if the environment gives it. */
+  /** File with the secret; null if the secret comes from the environment. */
   file: string | null
   startedAt: number
 }
@@ -242,7 +242,7 @@ function report({ copied, payloads, queued, where, file, startedAt }: Moved, opt
   print(options, value, lines.join('\n'))
 }
 
-/** Database for display, without its password. */
+/** Returns a database's name and URL for display, without its password. */
 function describeUrl(databaseUrl: string): { name: string; url: string; hidesPassword: boolean } {
   const hidden = databaseUrl
     .replace(/^([a-z]+:\/\/[^/?#]*?):[^/?#]*@/, '$1:PASSWORD@')

@@ -8,22 +8,22 @@ import type { CarriedRow } from '../store/carried-rows.ts'
 import type { PayloadDigest } from '../payloads/stored-json.ts'
 
 const movesAtOnce = 4
-/** A larger payload is moved alone, because it is in memory as a whole. */
+/** A larger payload is moved alone, because it is in memory completely. */
 const largeBytes = 4_194_304
 
 export type MovedPayloads = {
   count: number
   bytes: number
   damaged: string[]
-  /** First damaged payload with a digest, so that nothing else is ever mistaken for it. */
+  /** First damaged payload that has a digest, so that other content is never mistaken for it. */
   firstLost: string | undefined
 }
 
 export const payloadColumns = ['id', 'bytes', 'sha256'] as const
 
 /**
- * Copies the payloads that the rows name, and reads each back from the target. A payload without a file may already be
- * there, in a bucket that was in use before. Missing and changed payloads are listed.
+ * Copies the payloads that rows refer to, and reads each back from the target. A payload without a file may already be
+ * in the target, if that is a bucket that was in use before. Missing and changed payloads are listed.
  */
 export async function movePayloads(
   rows: Iterable<CarriedRow[]>,
@@ -63,14 +63,14 @@ export async function movePayloads(
 }
 
 /**
- * Nodes look for the first payloads that the database names. If they find none, they take the store for the wrong one.
- * So a payload left behind gets a stand-in, which does not match its digest and is never served.
+ * Writes a stand-in for a payload that could not be moved. Nodes check that the first payloads in the database exist,
+ * and otherwise assume that the store is the wrong one. The stand-in does not match the digest and is never served.
  */
 export async function leaveStandIn(payloadId: string, target: PayloadStore): Promise<void> {
   if (!(await target.openStream(payloadId))) await target.writeAs(payloadId, 'lost before the move')
 }
 
-/** Byte count of the payload; undefined if no intact copy exists. */
+/** Returns the byte count of the payload; undefined if no intact copy exists. */
 async function moveOne(
   id: string,
   digest: PayloadDigest | null,
@@ -82,7 +82,7 @@ async function moveOne(
     return (await target.readBytes(id, stored)).length
   } catch (error) {
     if (error instanceof PayloadDamage) return undefined
-    // The user's message for an unreachable store does not include the reason.
+    // The user's error message for an unreachable store does not include the reason.
     if (!(error instanceof ErrandError) || !(error.cause instanceof Error)) throw error
     const why = error.cause.message.replace(/\.$/, '')
     throw new Error(`The payload ${id} could not be moved: ${why}. Run this again.`, { cause: error })

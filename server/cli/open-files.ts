@@ -1,13 +1,11 @@
 import { readFileSync } from 'node:fs'
 
-/** Files besides connections: the database, payloads, threads, connectors. */
+/** Files other than connections: the database, payloads, threads, connectors. */
 const ownFilesMax = 1000
-/**
- * Old systems have a limit of 1,024 or 4,096, which everyday use may reach. `maxConnections` is only the upper bound.
- */
+/** Old systems have a limit of 1,024 or 4,096, which normal use can reach. `maxConnections` is only the upper bound. */
 const everydayFiles = 8192
 
-/** Max files that this process may have open; undefined if the system does not say. */
+/** Returns the max number of files this process can open; undefined if the system does not report it. */
 export function openFilesLimit(): number | undefined {
   try {
     const [, limit] = /^Max open files\s+(\d+)/m.exec(readFileSync('/proc/self/limits', 'utf8')) ?? []
@@ -17,7 +15,10 @@ export function openFilesLimit(): number | undefined {
   }
 }
 
-/** Describes a limit that would only show under load, as unanswered connections. Undefined if it is high enough. */
+/**
+ * Describes a limit whose effect would be visible only under load, as unanswered connections. Undefined if it is high
+ * enough.
+ */
 export function describeFewFiles(connectionsMax: number, limit = openFilesLimit()): string | undefined {
   if (limit === undefined || limit >= Math.min(connectionsMax + ownFilesMax, everydayFiles)) return undefined
   return `this process can open only ${limit} files at a time, too few for up to ${connectionsMax} connections: raise the limit (ulimit -n, or LimitNOFILE in a unit) or lower maxConnections`

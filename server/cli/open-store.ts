@@ -5,8 +5,8 @@ import type { Store } from '../store/store.ts'
 import type { UserRecord } from '../store/records.ts'
 
 /**
- * Opens the store for one command, with or without a running server, and closes it after `work`. Only a command that
- * may be an operator's first creates a missing database: for others it means a mistyped folder.
+ * Opens the store for one command, with or without a running server, and closes it after `work`. A missing database is
+ * created only for commands that an operator may run first. For others it indicates a mistyped folder.
  */
 export async function withStore<Result>(
   { data, mayCreate = false }: { data?: string; mayCreate?: boolean },

@@ -15,7 +15,7 @@ type Create = Common & {
 }
 
 const clock = new SystemClock()
-/** The terminal already shows what was done. */
+/** Logs nothing, because the terminal already shows what was done. */
 const log = { debug() {}, info() {}, warn() {}, error() {} }
 const listedMax = 10_000
 

@@ -24,7 +24,7 @@ import { createServiceLog } from './service-log.ts'
 
 type Options = ServeOptions & { json?: boolean }
 
-/** Serves until a signal; resolves when the service listens. */
+/** Serves until a signal arrives. Resolves when the service is listening. */
 export async function serve(options: Options, onListening?: (app: App) => Promise<void> | void): Promise<void> {
   const settings = resolveServe(options)
   const { baseUrl, configFile, dataDir, host, port, role } = settings
@@ -58,7 +58,7 @@ export async function serve(options: Options, onListening?: (app: App) => Promis
       const isDamaged = cause instanceof Error && cause.name === 'StoreOpenError'
       const message = 'the database can no longer be written safely; the next start recovers'
       log.fatal({ err: cause }, isDamaged ? cause.message : message)
-      // Allows a moment for the responses that report it.
+      // Leaves a moment to send the responses that report it.
       setTimeout(() => process.exit(1), 200)
     },
   })
@@ -81,8 +81,8 @@ async function orStop(app: App, onListening: (app: App) => Promise<void> | void)
 }
 
 /**
- * The first signal drains. A terminal and npm each deliver an interrupt, so one that follows immediately adds nothing.
- * A later one requests a quick end, which interrupts and refunds what still runs.
+ * The first signal starts the drain. A terminal and npm each deliver an interrupt, so one that follows immediately is
+ * ignored. A later signal requests a quick end, which interrupts and refunds what is still running.
  */
 function stopOnSignal(app: App, log: Logger): void {
   const sameSignalMs = 500
@@ -113,7 +113,7 @@ function stopOnSignal(app: App, log: Logger): void {
   if (isBelowNpm()) onParentGone(() => onSignal('SIGTERM'))
 }
 
-/** A process whose parent has ended gets another parent. */
+/** Detects that the parent has ended, because the process then gets another parent. */
 function onParentGone(stop: () => void): void {
   const parent = process.ppid
   const watch = setInterval(() => {
@@ -125,8 +125,8 @@ function onParentGone(stop: () => void): void {
 }
 
 /**
- * Decision: an uncaught error is logged and the service continues. Money and task state rest on database transactions,
- * not on this process's memory. An exit would interrupt every run for one bad request.
+ * An uncaught error is logged and the service continues. Money and task state rest on database transactions, not on
+ * this process's memory. Exiting would interrupt every run because of one bad request.
  */
 function survive(log: Logger): void {
   process.on('uncaughtException', (error) => log.error({ err: error }, 'uncaught error'))

@@ -11,7 +11,7 @@ export function createServiceLog(level: string, destination?: DestinationStream)
   const serializers = { err: (thrown: unknown) => describeFault(thrown) }
   let mutedUntil = -Infinity
   let muted = 0
-  // A full disk fails every write. One line for each would use up the space left for the log, too.
+  // On a full disk every write fails. A line for each failure would use up the remaining space.
   const hooks: pino.LoggerOptions['hooks'] = {
     logMethod([fields, message], log) {
       if (!isFullDisk((fields as { err?: unknown } | undefined)?.err)) return log.apply(this, [fields, message])

@@ -24,8 +24,8 @@ function count(of: number, what: string): string {
 }
 
 /**
- * Writes to temporary names and renames them last, the database's after the payloads'. So a file with the requested
- * name is a whole backup, and a failure leaves nothing.
+ * Writes to temporary files and renames them at the end, payloads first, then the database. A file with the requested
+ * name is therefore always a complete backup, and a failure leaves nothing behind.
  */
 export async function backup(file: string, options: Common): Promise<void> {
   const names = { file, payloads: `${file}.payloads` }
@@ -83,7 +83,7 @@ function report(options: Common, { bad, bucket, file, hasPayloads, payloads }: W
     (hasPayloads ? `Wrote ${file} and ${payloads}.` : `Wrote ${file}.`) + uncopied,
   )
   if (bad.length === 0) return
-  // The rest is worth keeping, and a nightly job must notice the failure.
+  // The incomplete backup is worth keeping, and a nightly job must notice the failure.
   process.stderr.write(`errand: the backup lacks payloads that are missing or damaged: ${bad.join(', ')}\n`)
   process.exitCode = 1
 }

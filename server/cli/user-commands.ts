@@ -23,7 +23,7 @@ export async function createUser(
   print(options, { userId: result.userId, email: email.toLowerCase() }, `Created ${email} (${result.userId}).`)
 }
 
-/** Ends all browser logins of the account, too. */
+/** Sets a password and ends all browser logins of the account. */
 export async function setPassword(options: Common & { email: string; password: string }): Promise<void> {
   const { email, password } = options
   const passwordHash = await hashChecked({ email, password })

@@ -23,8 +23,8 @@ type Options = {
 }
 
 /**
- * Sets a user's plan and own limits. Rejects a plan that is not in the configuration, which would count as its default
- * plan, unless forced. A plan may be set before the configuration with it is deployed.
+ * Sets a user's plan and own limits. Rejects a plan that is missing in the configuration, because the default plan
+ * would apply instead, unless forced. Forcing allows setting a plan before its configuration is deployed.
  */
 export async function setPlan(options: Options): Promise<void> {
   const limits = readLimits(options)

@@ -46,7 +46,7 @@ function describeModel(catalogue: Catalogue): string {
   return 'none: set OPENAI_API_KEY, ANTHROPIC_API_KEY, or ERRAND_MODEL_BASE_URL and ERRAND_MODEL_NAME (Ollama, vLLM …), and start again'
 }
 
-/** First of the `examples` in the params schema. */
+/** Returns the first of the `examples` in the params schema. */
 function exampleOf({ id, paramsJsonSchema }: Endpoint): unknown {
   if (id === 'text.summarize') {
     const text = 'Errand runs agents. Each task is charged when it is created. A task that fails is refunded in full.'

@@ -18,16 +18,16 @@ type Parts = {
   vault: SecretVault
   tokens: GrantTokens
   privateHosts: readonly string[]
-  /** Search path for the commands of the operator's servers. */
+  /** Search path for the commands of servers that the operator provides. */
   commandPath: string
 }
 
-/** The consumer of connectors, as messages name it, and how many tokens they may add. */
+/** The agent or endpoint that receives connectors, as messages name it, and how many tokens they may add. */
 export type ConnectorTaker = { what: string; connectorTokensMax: number }
 
 type ChatAgent = { chat: { connectorTokensMax: number } | null }
 
-/** Agents that are no longer configured pass here; using one reports that it is missing. */
+/** Accepts agents that are no longer configured; using one reports that it is missing. */
 export function chatTaker(agentId: string, agent: ChatAgent | undefined): ConnectorTaker {
   return { what: `agent ${agentId}`, connectorTokensMax: agent?.chat?.connectorTokensMax ?? 1 }
 }
@@ -37,7 +37,7 @@ const secretName = /key|token|secret|pass|credential|auth(?!or)|cookie|dsn|datab
 
 /**
  * Max words of one secret to redact individually. An auth scheme has one word or a few parameters. Further words are
- * redacted only with the whole secret.
+ * redacted only as part of the complete secret.
  */
 const wordsMax = 16
 
@@ -68,7 +68,7 @@ export class ConnectorAccess {
     }
   }
 
-  /** Specs for a run. Never throws for a connector that has become unusable; its run fails and says why. */
+  /** Returns specs for a run. Never throws for a connector that has become unusable; its run fails and says why. */
   async specsOf(userId: string, connectorIds: readonly string[]): Promise<ConnectorSpec[]> {
     return await Promise.all(
       [...new Set(connectorIds)].map(async (connectorId) => {
@@ -148,7 +148,7 @@ function signedIn(url: string, result: TokenResult, privateHosts: readonly strin
   return { kind: 'http', url, headers: {}, access: result, privateHosts }
 }
 
-/** Servers may echo only the part after the scheme, or a piece of that part. */
+/** Splits a secret into words, because servers may echo only the part after the scheme, or a piece of that part. */
 function wordsOf(value: string): string[] {
   const rest = value.slice(value.indexOf(' ') + 1)
   return rest === value ? [] : [rest, ...rest.split(' ', wordsMax)]

@@ -41,7 +41,7 @@ export class ConnectorChecks {
     return await this.within(userId, async () => {
       const spec = await this.#parts.access.specOf(record)
       const { target } = spec
-      // There is nothing to connect with, and the status already says so.
+      // The connector has no credentials to connect with, and its status already says so.
       if (target.kind === 'unusable' && target.needsSignIn) return { tools: null, failure: refusalOf(spec, target) }
       const result = await this.#probe(spec)
       const status = result.failure === null ? 'ok' : 'failed'

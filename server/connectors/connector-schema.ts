@@ -5,7 +5,10 @@ import { connectorAuthTypes, connectorStatuses } from '../store/records.ts'
 
 const secretCharsMax = 8192
 const headersMax = 10
-/** Limit for all headers together; most servers reject more. Every answer is searched for header values. */
+/**
+ * Limit for all headers together; most servers reject more. Every answer is searched for the header values, to redact
+ * them.
+ */
 const headerCharsMax = 16_384
 const allowedToolsBytesMax = 65_536
 
@@ -41,7 +44,7 @@ const auth = z
         .describe('Sent with every request'),
     }),
     z.object({
-      type: z.literal('oauth').describe('Its owner signs in: POST /api/connectors/{connectorId}/sign-in'),
+      type: z.literal('oauth').describe('The owner signs in with POST /api/connectors/{connectorId}/sign-in'),
       clientId: secret
         .optional()
         .describe(

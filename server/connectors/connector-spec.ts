@@ -11,7 +11,7 @@ export type HttpTarget = {
   privateHosts: readonly string[]
 }
 
-/** An MCP server defined by the operator, started for each run. `env` is its whole environment, including PATH. */
+/** An MCP server defined by the operator, started for each run. `env` is its complete environment, including PATH. */
 export type StdioTarget = {
   kind: 'stdio'
   command: string
@@ -29,8 +29,8 @@ export type AccessToken = { token: string; version: number }
 export type TokenResult = AccessToken | { needsSignIn: string } | { failure: string }
 
 /**
- * Requests a replacement for the token of that version, which a connector's server rejected as invalid or for lack of
- * `scopeNeeded`. Never rejects.
+ * Requests a replacement for the given version of a token, which a connector's server rejected as invalid or for lack
+ * of `scopeNeeded`. Never rejects.
  */
 export type RenewToken = (of: {
   userId: string
@@ -50,7 +50,7 @@ export type ConnectorSpec = {
   /** Tools that the user allows; null for all. */
   allowedTools: readonly string[] | null
   target: HttpTarget | StdioTarget | UnusableTarget
-  /** Values that no message may repeat. */
+  /** Values that must not appear in any message. */
   secrets: readonly string[]
 }
 
@@ -69,7 +69,7 @@ export type OfferedServers = ReadonlyMap<
   }
 >
 
-/** How a check ended: with the server's tools, with why it is unusable, or without an answer. */
+/** How a check ended: with the server's tools, with the reason why it is unusable, or without an answer. */
 export type ProbeOutcome =
   | { kind: 'completed'; json: string }
   | { kind: 'failed'; error: TaskFailure }

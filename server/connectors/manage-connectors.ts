@@ -96,9 +96,12 @@ export async function updateConnector(
   }
   if (url !== undefined) {
     if (old.url === null)
-      throw badField('url', 'Must be omitted: this connector uses a server of the operator, which has no URL')
+      throw badField(
+        'url',
+        'Must be omitted: this connector uses a server provided by the operator, so it has no URL of its own',
+      )
     changes.url = checkUrl(url, access.privateHosts)
-    // Otherwise anyone who may change a connector could have its secrets sent anywhere.
+    // Otherwise anyone allowed to change a connector could have its secrets sent anywhere.
     if (!auth && old.sealed !== null && new URL(changes.url).origin !== new URL(old.url).origin) {
       throw badField('auth', 'Must be sent again when the URL changes to another host')
     }
@@ -108,7 +111,8 @@ export async function updateConnector(
     Object.assign(changes, sealed(vault, { auth, userId, connectorId }))
   }
   const kept = old.authType === 'oauth' ? await readKept(signIns, { userId, connectorId }) : undefined
-  // Updates only the version checked above. Otherwise new secrets could be paired with a URL that was set meanwhile.
+  // Updates only the version checked above. Otherwise new secrets could be paired with a URL that was set in the
+  // meantime.
   const result = await store.updateConnector({ userId, connectorId, changes, ifUpdatedAt: old.updatedAt })
   if (result.outcome === 'updated') {
     if (result.connector.status === 'needs_sign_in') await revokeKept(signIns, { userId, connectorId }, kept)
@@ -119,7 +123,9 @@ export async function updateConnector(
   throw result.reason === 'unknown' ? notFound() : nameTaken(name ?? old.name)
 }
 
-/** Runs in progress keep their connection. Later runs that name the connector are rejected or fail. */
+/**
+ * Deletes a connector. Runs in progress keep their connection. Later runs that name the connector are rejected or fail.
+ */
 export async function deleteConnector({ signIns, store }: ConnectorParts, of: ConnectorOf): Promise<void> {
   const kept = await readKept(signIns, of)
   if (!(await store.deleteConnector(of))) throw notFound()
@@ -128,7 +134,10 @@ export async function deleteConnector({ signIns, store }: ConnectorParts, of: Co
 
 type SignIn = { caller: SignInCaller; connectorId: string; baseUrl: string }
 
-/** Returns where the connector's owner signs in. `baseUrl` is the service's, as the owner's browser sees it. */
+/**
+ * Returns the URL at which the connector's owner signs in. `baseUrl` is this service's URL, as the owner's browser sees
+ * it.
+ */
 export async function signIn(
   { checks, signIns, store }: ConnectorParts,
   { baseUrl, caller, connectorId }: SignIn,
@@ -145,7 +154,7 @@ export async function signOut({ signIns, store }: ConnectorParts, of: ConnectorO
   return await endSignIn(signIns, of)
 }
 
-/** Connects and stores the outcome. An unusable server is a result here, not an error. */
+/** Connects and stores the outcome. An unusable server is a normal result, not an error. */
 export async function testConnector({ checks, store }: ConnectorParts, of: ConnectorOf): Promise<Connector> {
   await checks.check(await find(store, of))
   return toConnector(await find(store, of))
@@ -193,7 +202,7 @@ function checkAuth(auth: ConnectorAuth, { server: serverId, servers }: AuthOf): 
   const server = servers.get(serverId)
   if (!server) throw badField('server', 'Server not found. GET /api/connector-servers lists the available servers')
   if (auth.type === 'headers' || auth.type === 'oauth') {
-    throw badField('auth.type', 'Must be none or bearer for a server of the operator')
+    throw badField('auth.type', 'Must be none or bearer for a server provided by the operator')
   }
   if (auth.type === 'bearer' && server.tokenEnv === undefined) {
     throw badField('auth.type', 'Must be none: this server accepts no token')
@@ -201,7 +210,7 @@ function checkAuth(auth: ConnectorAuth, { server: serverId, servers }: AuthOf): 
 }
 
 /**
- * Normalizes the URL for storage. Rejects private addresses that it shows. The decisive check follows when connecting,
+ * Normalizes the URL for storage. Rejects URLs that show a private address. The decisive check follows when connecting,
  * on resolved names and redirects.
  */
 function checkUrl(text: string, privateHosts: readonly string[]): string {

@@ -8,9 +8,9 @@ type Options = { bounds: ConnectorBounds; signal: AbortSignal }
 export type ConnectorMeans = { bounds: ConnectorBounds; renew?: RenewToken | undefined }
 
 /**
- * Takes slots for all processes of a run in one step: two runs with half of theirs each would wait for each other. Each
- * slot is returned when its connection closes. Throws a ConnectorError if the run needs more than allowed. Throws a
- * ConnectorsUnavailableError if no slots became free in time, which other users may also cause.
+ * Takes slots for all processes of a run in one step, because two runs with half of their slots each would wait for
+ * each other. Each slot is returned when its connection closes. Throws a ConnectorError if the run needs more than
+ * allowed. Throws a ConnectorsUnavailableError if no slots became free in time, which other users can also cause.
  */
 export async function takeProcesses(
   groups: readonly (readonly ConnectorSpec[])[],

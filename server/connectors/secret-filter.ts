@@ -1,11 +1,11 @@
-/** Shorter secrets are parts of ordinary words and numbers. */
+/** Min length of a redacted secret. Shorter ones occur in ordinary words and numbers. */
 const secretCharsMin = 6
 const rootCodes = 256
 
 /**
  * Removes secrets from strings in one pass, whatever their content and number, with an Aho-Corasick automaton.
- * Replacing them one after another costs their number times the string length. Searching for a single one costs its
- * length times the string length if a user chooses both.
+ * Replacing them one after another takes time proportional to their number times the string length. Even a search for a
+ * single one can take its length times the string length if a user chooses both.
  */
 export class SecretFilter {
   /** Length of the longest secret in characters; 0 if there are none. */
@@ -24,7 +24,7 @@ export class SecretFilter {
 
   constructor(secrets: readonly string[]) {
     const long = secrets.filter((secret) => secret.length >= secretCharsMin)
-    // Also as they appear inside a JSON string.
+    // Also redact secrets as they appear inside a JSON string.
     this.#known = new Set(long.flatMap((secret) => [secret, JSON.stringify(secret).slice(1, -1)]))
     const known = [...this.#known]
     const room = known.reduce((sum, secret) => sum + secret.length, 1)
@@ -38,7 +38,7 @@ export class SecretFilter {
     this.#link()
   }
 
-  /** Returns the first `charsMax` characters, with `…` for each secret, whole or cut. */
+  /** Returns the first `charsMax` characters, with `…` in place of each secret, even one that is cut off. */
   cleanText(text: string, charsMax = text.length): string {
     if (this.longest === 0) return text.slice(0, charsMax)
     const starts: number[] = []

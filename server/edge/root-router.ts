@@ -46,7 +46,7 @@ export type RouterParts = {
   webhooks: WebhookParts
 }
 
-/** The one definition of every operation, from which all wires and documents are derived. */
+/** The only definition of every operation. All protocols and documents are derived from it. */
 export function createRootRouter(parts: RouterParts) {
   return router({
     tasks: tasksRouter(parts.tasks),
@@ -70,10 +70,10 @@ export function createRootRouter(parts: RouterParts) {
   })
 }
 
-/** Type that the typed client is built on. */
+/** Type on which the typed client is built. */
 export type AppRouter = ReturnType<typeof createRootRouter>
 
-/** The operations without a service, to describe them. */
+/** The operations without a service, only to describe them. */
 export const describedRouter = createRootRouter({} as RouterParts)
 
 /** Procedures by name, such as `tasks.create`. */

@@ -23,18 +23,18 @@ export type RouteParts = ErrorParts & {
   router: AppRouter
   mcp: McpParts
   openai: OpenaiParts
-  /** Both URLs of single sign-on. */
+  /** Handles both URLs of single sign-on. */
   oidc: Handler
   payload: Handler
-  /** Return URL of a connector's sign-in. */
+  /** Handles the URL to which the browser returns from a connector's sign-in. */
   signInCallback: Handler
-  /** Webhook of the payment provider. */
+  /** Handles webhooks of the payment provider. */
   paymentEvent: Handler
-  /** Serves only what an operator's tools read. */
+  /** Serves only the routes that operators' tools need. */
   isWorker: boolean
-  /** A reader that takes nothing of a stream for this long is cut off. */
+  /** Time without reading after which a stream's client is disconnected. */
   stallMs: number
-  /** Why requests should go elsewhere; null if they should not. */
+  /** Returns why requests should go to another node; null if they should not. */
   whyNotReady: () => Promise<string | null>
 }
 
@@ -62,7 +62,7 @@ export function createRoutes(parts: RouteParts): RouteTable {
     { ...nothing('/v1/*'), isGated: true, operation: 'other', form: wireForm },
     ...rpcRoutes(parts),
     mcpRoute(parts.mcp),
-    // No id: answered like any invalid link.
+    // Without an id the link is invalid, and is answered like any invalid link.
     ...['/api/payloads/{}', '/api/payloads/'].map((path) => open(path, 'payload', parts.payload)),
     {
       ...open(eventsPath, 'paymentEvent', parts.paymentEvent),
@@ -88,7 +88,7 @@ export function createRoutes(parts: RouteParts): RouteTable {
   return table
 }
 
-/** Route that anyone may read, however busy the service is. */
+/** Creates a route that anyone may read, however busy the service is. */
 function open(path: string, operation: string, handle: Handler): Route {
   return { methods: read, path, operation, auth: null, form: restForm, handle }
 }

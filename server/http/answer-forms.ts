@@ -10,10 +10,10 @@ import type { RoutedRequest } from './routed-request.ts'
 /** Wire format of a route's results and errors. */
 export type AnswerForm = {
   isStream?: true
-  /** Error body outside of any call; defaults to that of REST. */
+  /** Returns an error body that belongs to no call; by default that of REST. */
   errorText?: (error: ErrandError) => string
   answer: (routed: RoutedRequest, result: unknown) => Promise<void>
-  /** Status and headers default to those of the error. */
+  /** Returns the response to an error. Status and headers default to those of the error. */
   error: (
     error: ErrandError,
     routed: RoutedRequest,
@@ -26,7 +26,7 @@ export const restForm: AnswerForm = {
 }
 
 export const eventsType = 'text/event-stream'
-/** Below the half minute after which some proxies close a silent connection. */
+/** Less than the half minute after which some proxies close a silent connection. */
 export const silentMs = 15_000
 
 /** Comments keep a silent connection open. */
@@ -39,7 +39,7 @@ export async function answerJson({ context, headers, response }: RoutedRequest, 
   respond(response, { status: 200, text, headers })
 }
 
-/** State of the caller's rate window, from the admission or as of now. */
+/** Returns the state of the caller's rate window, from the admission or as of now. */
 export async function rateOf({ caller, rate, shared }: Context): Promise<RateState | null> {
   return caller && (rate ?? (await shared.store.readRate(rateOwnerOf(caller))))
 }

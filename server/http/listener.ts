@@ -21,7 +21,7 @@ type ListenerParts = PipelineParts & {
   shared: Shared
   /** Undefined if tracing is off. */
   tracing: ServiceTracing | undefined
-  /** Whether the store has more work than it can do at once. */
+  /** Whether more commands wait for the store than it can run concurrently. */
   hasBacklog: () => boolean
   gate: RequestGate
   ends: RequestEnds
@@ -45,7 +45,7 @@ const keepAliveTimeoutMs = 65_000
 const exposedHeaders =
   'X-RateLimit-Limit, X-RateLimit-Remaining, X-RateLimit-Reset, Retry-After, X-Request-Id, Errand-Turn-Id, Errand-Cost-Usd, X-Should-Retry, Mcp-Session-Id'
 
-/** Creates the HTTP server. It turns away excess requests and gives every other one its id, route and pipeline. */
+/** Creates the HTTP server. It turns away excess requests and assigns an id, route and pipeline to all others. */
 export function createListener(parts: ListenerParts): Server {
   const server = createServer(
     {
@@ -53,9 +53,9 @@ export function createListener(parts: ListenerParts): Server {
       requestTimeout: requestTimeoutMs,
       connectionsCheckingInterval: checkEveryMs,
       keepAliveTimeout: keepAliveTimeoutMs,
-      // Node would answer these itself, without our error body.
+      // Node would answer requests without a Host header itself, without our error body.
       requireHostHeader: false,
-      // Joins a repeated credential or host, which is then rejected. Node would take the first one.
+      // Joins a repeated credential or host, so that it is rejected. Node would use the first one.
       joinDuplicateHeaders: true,
     },
     (request, response) => inTurn(request, response, serve),
@@ -64,7 +64,7 @@ export function createListener(parts: ListenerParts): Server {
     const target = splitTarget(request.url ?? '')
     const match = target && parts.routes.match(request.method!, target.path)
     const arrived = { request, response, target, match }
-    // A malformed target is not a health check.
+    // A malformed target cannot be a health check, so it is gated.
     const { isGated = false } = match?.like ?? { isGated: true }
     if (!isGated) answer(arrived)
     else if (isSpare(request)) turnAway(arrived)
@@ -99,7 +99,7 @@ export function createListener(parts: ListenerParts): Server {
   // Upgrades have no listener, so a request that offers one (some clients add `Upgrade: h2c` to all) is served
   // normally.
   server.on('connect', (_request, socket: Socket) => {
-    // Node has detached this socket, so its errors and its end are up to us.
+    // Node has detached this socket, so we must handle its errors and its end.
     socket.on('error', () => socket.destroy())
     if (isAnswering(socket)) return void socket.destroy()
     socket.end(rawAnswer(badField('', 'CONNECT is not supported.')), () => socket.destroySoon())
@@ -128,7 +128,8 @@ function begin(
     stream: null,
   }
   const routed = { request, response, path: '', query: '', params: {}, headers, operation: 'other', about, context }
-  // The response is complete, read or not, or its client has left. Each event fires once, so `on` is enough.
+  // The response is complete, whether read or not, or the client has disconnected. Each event fires once, so `on` is
+  // sufficient.
   response.on('prefinish', () => releaseGate(request))
   response.on('close', () => {
     releaseGate(request)
@@ -140,15 +141,17 @@ function begin(
 function headersFor(requestId: string, request: IncomingMessage): HeaderList {
   const headers = ['X-Request-Id', requestId, 'X-Content-Type-Options', 'nosniff']
   if (isSpare(request)) headers.push('Connection', 'close')
-  // Across origins only credentials that a page sets itself are allowed. Without the credentials header, cookies are
-  // not.
+  // Pages of other origins may use only credentials that they set themselves. Without the credentials header, cookies
+  // do not work across origins.
   if (request.headers.origin !== undefined) {
     headers.push('Access-Control-Allow-Origin', '*', 'Access-Control-Expose-Headers', exposedHeaders)
   }
   return headers
 }
 
-/** Answers what Node's parser rejects before there is a request object, with the usual body. Returns the error. */
+/**
+ * Answers requests that Node's parser rejects before there is a request object, with the usual body. Returns the error.
+ */
 function answerParserError(error: Error & { code?: string }, socket: Socket): ErrandError | undefined {
   if (error.code === 'ECONNRESET' || !socket.writable) return void socket.destroy()
   if (isAnswering(socket)) return void socket.destroy()
@@ -163,8 +166,8 @@ function answerParserError(error: Error & { code?: string }, socket: Socket): Er
 }
 
 /**
- * Whether an earlier request of the connection is still being answered. Anything written now would be part of that
- * response, or replace it. The request may have been accepted and charged.
+ * Whether an earlier request of the connection is still being answered. Anything written now would become part of that
+ * response, or replace it, although the request may have been accepted and charged.
  */
 function isAnswering(socket: Socket): boolean {
   const earlier = (socket as Socket & { _httpMessage?: ServerResponse })._httpMessage

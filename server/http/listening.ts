@@ -3,8 +3,8 @@ import { createServer, type AddressInfo, type ListenOptions, type Server as NetS
 import { closeUnusedConnections } from './limits/connection-limits.ts'
 
 // Node accepts one new connection per listening socket and event-loop tick. Under load a tick takes tens of
-// milliseconds. New connections, including health checks, would then wait many seconds. If the system lets several
-// sockets share a port, it spreads new connections over them, and each accepts one per tick.
+// milliseconds, so new connections, including health checks, would wait many seconds. If the operating system lets
+// several sockets share a port, it distributes new connections among them, and each accepts one per tick.
 
 const queues = 128
 const backlog = 512
@@ -27,7 +27,7 @@ export async function listen(server: Server, { host, port }: Address): Promise<v
     await listenOn(server, { host, port, reusePort: true })
   } catch (error) {
     if (isTaken(error)) throw error
-    // Systems without shared ports report that in different ways.
+    // Systems without shared ports report this in different ways.
     return await listenOn(server, { host, port })
   }
   const { port: shared } = server.address() as AddressInfo

@@ -12,15 +12,15 @@ type RequestEndsParts = {
   tracing: ServiceTracing | undefined
 }
 
-/** Status that is counted if the client left before the response. It is never sent. */
+/** Status that is counted if the client disconnected before the response. It is never sent. */
 const clientLeft = 499
 
 export type RequestEnds = {
-  /** The response was sent, or the client has left. `startedAt` comes from performance.now(). */
+  /** Reports that the response was sent or the client has disconnected. `startedAt` comes from performance.now(). */
   ended: (routed: RoutedRequest, startedAt: number) => void
-  /** The data sent was not HTTP, and got an error response. */
+  /** Reports that the data sent was not HTTP, and got an error response. */
   unparsed: (status: number) => void
-  /** Turned away unread. Under overload a log line for each would add load. */
+  /** Reports a request turned away unread. It is not logged, because under overload each line would add load. */
   turnedAway: () => void
 }
 
@@ -47,7 +47,7 @@ export function createRequestEnds({ count, log, tracing }: RequestEndsParts): Re
   return { ended, unparsed, turnedAway }
 }
 
-/** Whether the client left before it had the whole response. */
+/** Whether the client disconnected before it had the complete response. */
 function wasCut({ writableFinished }: ServerResponse): boolean {
   return !writableFinished
 }

@@ -20,9 +20,9 @@ export type ErrorParts = { log: Logger; onRefused: (code: ErrorCode) => void }
 export type PipelineParts = ErrorParts & { authenticate: Authenticator; bodies: BodyRoom }
 
 /**
- * Takes every request from its match to its response. The order is fixed: route, authentication, permission, body,
- * handler. So a stranger learns nothing and costs only the headers, or the small body of a public operation. A key that
- * may not call an operation costs no body.
+ * Processes every request from its match to its response. The order is fixed: route, authentication, permission, body,
+ * handler. An unauthenticated client therefore learns nothing and costs only the headers, or the small body of a public
+ * operation. The body of a caller without permission is never read.
  */
 export function serveRequest(parts: PipelineParts, routed: RoutedRequest, match: Match | undefined): Promise<void> {
   return answer(parts, routed, match).catch((thrown: unknown) =>
@@ -60,9 +60,9 @@ function assertHead({ request }: RoutedRequest): void {
   if (httpVersion === '1.1' && (headers.host === undefined || headers.host.includes(','))) {
     throw badField('Host', 'Must be sent exactly once')
   }
-  // Clients send an empty one if their URL has no host.
+  // Clients send an empty Host header if their URL has no host.
   if (headers.host && !isHost(headers.host)) throw badField('Host', 'Must be a host name or an IP address')
-  // Node's parser rejects these too, but only after it has handed over the request, which would be carried out.
+  // Node's parser rejects these too, but only after it has passed on the request, which would already be executed.
   if (headers['transfer-encoding'] !== undefined && !/^chunked$/i.test(headers['transfer-encoding'])) {
     throw badField('Transfer-Encoding', 'Must be chunked')
   }
@@ -109,7 +109,7 @@ function answerOptions({ headers, request, response }: RoutedRequest, match: Mat
   request.resume()
 }
 
-/** Counts a rejection, and logs a fault, which is ours to investigate. */
+/** Counts a rejection, and logs an internal error, which the operator must investigate. */
 export function reportError(
   { log, onRefused }: ErrorParts,
   error: ErrandError,

@@ -2,19 +2,19 @@ import type { IncomingMessage, ServerResponse } from 'node:http'
 import type { ErrandError } from '../kernel/errors.ts'
 
 /**
- * Alternating names and values, the form that Node writes without copying. A response starts with the list of its
+ * Alternating names and values, the form that Node writes without copying. A response starts with the headers of its
  * request.
  */
 export type HeaderList = string[]
 
-/** JSON unless `type` says otherwise. `headers` is appended to. */
+/** A complete response; JSON unless `type` is set. `headers` is appended to. */
 type Whole = { status: number; text: string; type?: string | undefined; headers: HeaderList }
 
 export const jsonType = 'application/json; charset=utf-8'
 
 /**
- * Writes a response that must not be cached. Node then drops the rest of the body, within the request's timeout.
- * Closing immediately would reset the connection of a client that still sends, which would never see the response.
+ * Writes a response that must not be cached. Node then discards the rest of the body, within the request's timeout.
+ * Closing immediately would reset the connection of a client that is still sending, which would never see the response.
  */
 export function respond(response: ServerResponse, { headers, status, text, type = jsonType }: Whole): void {
   if (response.headersSent || response.destroyed) return

@@ -4,34 +4,34 @@ import type { AnswerForm } from './answer-forms.ts'
 import { decodeSegment } from '../kernel/request-url.ts'
 import type { RoutedRequest } from './routed-request.ts'
 
-/** One row of the table: what may be requested, by whom, and how it is answered. */
+/** One row of the table: which requests match, who may send them, and how they are answered. */
 export type Route = {
   /** Null if nothing exists here, for any method. */
   methods: readonly string[] | null
-  /** Parameters are `{name}`; `{}` is a segment that is not read, and a final `*` matches all that follow. */
+  /** Parameters are `{name}`; `{}` is a segment that is not read, and a final `*` matches all remaining ones. */
   path: string
   /** Name in metrics. */
   operation: string
-  /** Whether it may be turned away under load. */
+  /** Whether requests can be turned away under load. */
   isGated?: boolean
   /** Throws 403 if the caller lacks access; null if no authentication is needed. */
   auth: ((caller: AnyCaller, routed: RoutedRequest) => void) | null
-  /** Read after the caller is known, if any. A missing optional object counts as empty. */
+  /** Type of the body, which is read once the caller is authenticated. A missing optional object counts as empty. */
   body?: 'object' | 'optional object' | 'json' | 'text' | undefined
-  /** Max size of an unauthenticated body; defaults to that of a login. */
+  /** Max size of an unauthenticated body; by default that of a login. */
   strangerBytesMax?: number
   takesIdempotencyKey?: boolean
   /** Headers that pages of other origins may send, in addition to those of all routes. */
   allowedHeaders?: readonly string[]
   form: AnswerForm
-  /** Returns the result to write in the route's form; undefined if it has answered itself. */
+  /** Returns the result to write in the route's form; undefined if the handler has answered itself. */
   handle: (routed: RoutedRequest, body: unknown) => unknown
 }
 
 export type Match = {
   /** Undefined if the path has routes, but none for this method. */
   route: Route | undefined
-  /** A route of that path; all routes of one path are gated and rejected alike. */
+  /** Any route of that path; all routes of one path are gated and rejected alike. */
   like: Route
   /** Raw path segments of the parameters. */
   sent: Record<string, string>
@@ -80,7 +80,7 @@ export class RouteTable {
       }
       return undefined
     }
-    // A fixed path may also match one with a parameter, for another method.
+    // A fixed path can also match a path with a parameter, for another method.
     const fixed = this.#fixed.get(path)
     let match = fixed && matchIn(fixed)
     for (const place of match ? [] : (this.#open.get(segments.length) ?? [])) {
@@ -94,7 +94,7 @@ export class RouteTable {
   }
 }
 
-/** One digit per segment. Of two paths, the one with a literal at the first difference comes first. */
+/** Returns one digit per segment. Of two paths, the one with a literal at the first difference comes first. */
 function orderOf({ segments }: Place): string {
   return segments.map((segment) => (segment.startsWith('{') ? '1' : '0')).join('')
 }

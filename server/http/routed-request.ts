@@ -7,11 +7,11 @@ export type RoutedRequest = {
   request: IncomingMessage
   response: ServerResponse
   path: string
-  /** Without the question mark. */
+  /** Query string without the question mark. */
   query: string
   /** Decoded path parameters of the route. */
   params: Record<string, string>
-  /** Headers of any response: the request's id, and what another origin needs to read it. */
+  /** Headers of any response: the request's id, and those that pages of another origin need to read it. */
   headers: HeaderList
   /** Name of the requested operation in metrics. */
   operation: string

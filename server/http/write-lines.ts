@@ -4,18 +4,18 @@ import { withHeaders, type HeaderList } from './respond.ts'
 type Lines = {
   headers: HeaderList
   type?: string
-  /** Resolves to several whole lines at a time; undefined after the last. */
+  /** Resolves to several complete lines at a time; undefined after the last. */
   next: () => Promise<string | undefined>
   /** Converts the lines to another format. */
   inForm?: (lines: string) => string
   stallMs: number
-  /** Written at least once per `afterMs` of silence, so that no proxy takes the connection for a dead one. */
+  /** Text written after each `afterMs` of silence, so that no proxy mistakes the connection for a dead one. */
   idle?: { afterMs: number; text: string }
 }
 
 export const linesType = 'application/x-ndjson'
 
-/** Streams lines as they come, at the reader's pace. */
+/** Streams lines as they come, as fast as the client reads. */
 export async function writeLines(
   response: ServerResponse,
   { headers, idle, inForm, next, stallMs, type = linesType }: Lines,
@@ -44,7 +44,9 @@ export async function writeLines(
   response.end()
 }
 
-/** Resolves when there is room again or the connection has closed. A reader that has stopped is cut off. */
+/**
+ * Resolves when there is room again or the connection has closed. A client that has stopped reading is disconnected.
+ */
 function drained(response: ServerResponse, stallMs: number): Promise<void> {
   return new Promise((resolve) => {
     const timer = setTimeout(() => response.destroy(), stallMs)

@@ -16,7 +16,7 @@ export function issuePath(prefix: string, path: readonly PropertyKey[]): string 
 
 const detailsMax = 20
 
-/** The details of a 400 body. An unknown key is reported at its own path. */
+/** Returns the details of a 400 body. An unknown key is reported at its own path. */
 export function issueDetails(prefix: string, issues: readonly z.core.$ZodIssue[]): ErrorDetail[] {
   const details = issues
     .flatMap(ofAlternative)
@@ -30,7 +30,7 @@ export function issueDetails(prefix: string, issues: readonly z.core.$ZodIssue[]
   return details.slice(0, detailsMax)
 }
 
-/** Replaces a union issue by the issues of the one alternative with the value's type, if exactly one matches. */
+/** Replaces a union issue by the issues of the only alternative that has the value's type, if there is exactly one. */
 function ofAlternative(issue: z.core.$ZodIssue): z.core.$ZodIssue[] {
   if (issue.code !== 'invalid_union') return [issue]
   const isOther = ({ code, path }: z.core.$ZodIssue) => code === 'invalid_type' && path.length === 0
@@ -39,7 +39,7 @@ function ofAlternative(issue: z.core.$ZodIssue): z.core.$ZodIssue[] {
   return only.flatMap((inner) => ofAlternative({ ...inner, path: [...issue.path, ...inner.path] }))
 }
 
-/** The 400 error for operation input that fails its schema. */
+/** Returns the 400 error for operation input that fails its schema. */
 export function badInput(issues: readonly z.core.$ZodIssue[]): ErrandError {
   const details = issueDetails('', issues)
   const [first] = details

@@ -1,14 +1,14 @@
 import { createHash } from 'node:crypto'
 
 /**
- * JSON with sorted object keys, so that equivalent bodies give the same string. Takes parsed JSON within the nesting
- * limit of bodies. Hashes of it are stored, so the key order must never change. Array index keys come first, in numeric
- * order, as in every JavaScript object.
+ * Serializes JSON with sorted object keys, so that equivalent bodies result in the same string. Takes parsed JSON
+ * within the nesting limit of bodies. Hashes of the result are stored, so the key order must never change. Array index
+ * keys come first, in numeric order, as in every JavaScript object.
  */
 export function canonicalJson(value: unknown): string {
   if (typeof value !== 'object' || value === null) return JSON.stringify(value) ?? 'null'
   if (Array.isArray(value)) {
-    // Written in one call if there is nothing to sort.
+    // Serialize in one call if there is nothing to sort.
     if (!value.some(isContainer)) return JSON.stringify(value)
     return `[${value.map(canonicalJson).join(',')}]`
   }
@@ -20,7 +20,7 @@ export function canonicalJson(value: unknown): string {
   return `{${members.join(',')}}`
 }
 
-/** SHA-256, in hex, of a JSON value, whatever the order of its keys. */
+/** Returns the SHA-256, in hex, of a JSON value, regardless of the order of its keys. */
 export function hashJson(value: unknown): string {
   return createHash('sha256').update(canonicalJson(value)).digest('hex')
 }
@@ -35,7 +35,7 @@ function sortedKeys(value: object): string[] {
   const keys = Object.keys(value)
   const names = keys.findIndex((key) => !isIndex(key))
   if (names === -1) return keys
-  // In order of UTF-16 units, like `<`.
+  // In order of UTF-16 units, as with `<`.
   return [...keys.slice(0, names), ...keys.slice(names).sort()]
 }
 

@@ -6,13 +6,13 @@ export const jsonDepthMax = 100
 type Frame = { container: Record<string, unknown> | unknown[]; keys: readonly string[] | null; next: number }
 
 /**
- * Returns why parsed JSON is unfit to be stored and passed to agents, with its path; undefined if it is fine. Rejects
- * nesting deeper than 100 levels, lone surrogates, and keys named `__proto__`. Also rejects numbers beyond a double,
- * which parse to Infinity and would be written back as null. Walks without recursion and keeps one frame per level, so
- * that no body can exhaust the stack or memory.
+ * Returns why parsed JSON cannot be stored and passed to agents, with its path; undefined if it can. Rejects nesting
+ * deeper than 100 levels, lone surrogates, and keys named `__proto__`. Also rejects numbers beyond a double, which
+ * parse to Infinity and would be written back as null. Walks without recursion and keeps one frame per level, so that
+ * no body can exhaust the stack or memory.
  */
 export function findUnfitJson(root: unknown): ErrorDetail | undefined {
-  // The root is checked as the only member of an array, whose index is not part of a path.
+  // The root is checked as the only member of an array. The array's index is not part of a path.
   const stack: Frame[] = [{ container: [root], keys: null, next: 0 }]
   for (let frame = stack.at(-1); frame; frame = stack.at(-1)) {
     const { container, keys, next } = frame
@@ -48,7 +48,7 @@ function unfitness(key: string | number, value: unknown): string | undefined {
 
 const halfCharacter = 'an unpaired surrogate, which is not a valid character'
 
-/** A key may be as long as the body, and the path is part of the response. */
+/** Limit for a path, which is part of the response. A single key can be as long as the body. */
 const pathCharsMax = 1000
 
 function pathOf(stack: readonly Frame[]): string {

@@ -7,7 +7,7 @@ export type Clock = {
 
 /**
  * Wall time that never runs backwards. It follows the system clock while that moves forward. If the system clock is set
- * back, this one continues at half speed until the two meet. So windows and expiries still pass.
+ * back, this one continues at half speed until the two meet, so that windows and expiries still pass.
  *
  * Decision: `notBefore`, the newest time in the store, extends that guarantee across restarts. It is ignored if
  * following it would freeze expiries for days, as on a machine that once booted in the wrong year.
@@ -49,9 +49,9 @@ let knownAt = -1
 let knownTime = ''
 
 /**
- * ISO 8601 in UTC with milliseconds, the wire form of every time. Caches the string up to the minute, because a
- * response has several times of one minute. Caches the last result too, because a stream has many events in one
- * millisecond. Formatting a Date each time took a thirtieth of a read.
+ * Formats a time as ISO 8601 in UTC with milliseconds, as in every response. Caches the string up to the minute,
+ * because a response contains several times of the same minute. Also caches the last result, because a stream has many
+ * events in one millisecond. Formatting a Date each time took a thirtieth of a read.
  */
 export function isoTime(at: EpochMs): string {
   if (at === knownAt) return knownTime
@@ -67,7 +67,7 @@ export function isoTime(at: EpochMs): string {
   return knownTime
 }
 
-/** ISO time; null for no time, and for one that has passed. */
+/** Returns an ISO time; null for no time, or for one that has passed. */
 export function futureTime(at: EpochMs | null, clock: Clock): string | null {
   return at !== null && at > clock.now() ? isoTime(at) : null
 }

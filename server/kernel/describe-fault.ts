@@ -1,6 +1,6 @@
 const causesMax = 5
 const codePattern = /^[\w.-]{1,64}$/
-/** Short codes from a system, a database, or a provider of single sign-on (`error`). */
+/** Fields with short codes from a system, a database, or a single sign-on provider (`error`). */
 const codes = ['code', 'error', 'status'] as const
 
 type DescribedFault = { type: string; message: string; stack?: string; cause?: DescribedFault } & {
@@ -8,8 +8,9 @@ type DescribedFault = { type: string; message: string; stack?: string; cause?: D
 }
 
 /**
- * A thrown value in the form of the log. Of an error, only what is listed here: libraries attach requests, bodies and
- * headers to theirs. The message of a SyntaxError quotes the input that could not be parsed, so it is left out.
+ * Converts a thrown value for the log. Includes only the listed fields of an error, because libraries attach requests,
+ * bodies and headers to theirs. The message of a SyntaxError quotes the input that could not be parsed, so it is
+ * omitted.
  */
 export function describeFault(thrown: unknown, depth = 0): DescribedFault {
   if (!(thrown instanceof Error))

@@ -1,6 +1,6 @@
 /**
- * Closed catalogue of the service's rejections and failures: code → HTTP status and the body's `error` string. Nothing
- * else maps a condition to a status.
+ * Complete catalogue of the service's rejections and failures: code → HTTP status and the body's `error` string. No
+ * other code maps a condition to a status.
  */
 export const errorCatalogue = {
   BAD_REQUEST: { status: 400, error: 'Bad request' },
@@ -47,13 +47,16 @@ export type ErrorBody = {
 type ErrandErrorOptions = {
   details?: ErrorDetail[]
   retryAfterSeconds?: number
-  /** True for a RATE_LIMIT_EXCEEDED that is not about executions, which the X-RateLimit headers would contradict. */
+  /**
+   * True for a RATE_LIMIT_EXCEEDED that does not concern executions, so that the X-RateLimit headers would contradict
+   * it.
+   */
   isOtherRate?: boolean
   allow?: string
   cause?: unknown
 }
 
-/** Thrown for every expected rejection and every fault of the service. */
+/** Thrown for every expected rejection and every internal error of the service. */
 export class ErrandError extends Error {
   override readonly name = 'ErrandError'
   readonly code: ErrorCode
@@ -80,7 +83,7 @@ export function badField(path: string, message: string): ErrandError {
   return new ErrandError('BAD_REQUEST', path === '' ? message : `${path}: ${message}`, { details: [{ path, message }] })
 }
 
-/** Converts any thrown value. Unexpected errors become INTERNAL_ERROR, whose message says nothing about them. */
+/** Converts any thrown value. Unexpected errors become INTERNAL_ERROR, whose message reveals nothing about them. */
 export function toErrandError(thrown: unknown): ErrandError {
   if (thrown instanceof ErrandError) return thrown
   return new ErrandError(
@@ -92,7 +95,7 @@ export function toErrandError(thrown: unknown): ErrandError {
   )
 }
 
-/** Whether an error is ours to investigate, rather than an intended rejection. */
+/** Whether an error is an internal one that the operator must investigate, rather than an intended rejection. */
 export function isFault({ cause, code, status }: ErrandError): boolean {
   return code === 'INTERNAL_ERROR' || (status >= 500 && cause !== undefined)
 }

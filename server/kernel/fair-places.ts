@@ -9,17 +9,17 @@ type Bounds = {
   now?: () => number
 }
 
-/** Why a place cannot grow: its user has enough, or everything is taken. */
+/** Why a place cannot grow: its user has the maximum share, or everything is taken. */
 export type Refusal = 'share' | 'full'
 
-/** Amount held by one piece of work, from nothing to a limit. It may grow and shrink until it is released. */
+/** Amount held by one piece of work, from zero to a limit. It can grow and shrink until it is released. */
 export type Place = {
   readonly amount: number
-  /** Sets the amount. A refusal changes nothing. Shrinking is never refused. */
+  /** Sets the amount. A refused call changes nothing. Shrinking is never refused. */
   hold(amount: number): Refusal | undefined
-  /** From now on the place is not given up for other users. */
+  /** Prevents the place from being given up for other users, from now on. */
   keep(): void
-  /** Returns all of it, for good. Idempotent. */
+  /** Returns the complete amount, permanently. Idempotent. */
   release(): void
 }
 
@@ -41,9 +41,9 @@ export class FairPlaces {
   readonly #share: number
   readonly #now: () => number
   readonly #amounts = new Map<string, number>()
-  /** Places that can be given up and hold something. */
+  /** Places that can be given up and hold an amount. */
   readonly #yielding = new Set<Held>()
-  /** The first user has waited longest. */
+  /** Waiting requests by user. The first user has waited longest. */
   readonly #lines = new Map<string, Waiting[]>()
   #taken = 0
 
@@ -62,7 +62,7 @@ export class FairPlaces {
     return this.#lines.get(userId)?.length ?? 0
   }
 
-  /** An empty place. With `onGivenUp` it may lose its amount to other users. */
+  /** Opens an empty place. With `onGivenUp`, the place can lose its amount to other users. */
   open(userId: string, onGivenUp?: () => void): Place {
     const held: Held = { userId, amount: 0, since: this.#now(), giveUp: onGivenUp }
     let isReleased = false
@@ -100,7 +100,7 @@ export class FairPlaces {
     const waiting: Waiting = { count, enter: resolve }
     const leave = () => {
       const at = line.indexOf(waiting)
-      // It may have entered in the same tick.
+      // The request may have been admitted in the same tick.
       if (at < 0) return
       line.splice(at, 1)
       if (line.length === 0) this.#lines.delete(userId)
@@ -149,8 +149,8 @@ export class FairPlaces {
   }
 
   /**
-   * Why a place of the user may not grow from one amount to the other, if so. Gives up places of others if that makes
-   * room.
+   * Returns why a user's place cannot grow from one amount to another; undefined if it can. Gives up other users'
+   * places if that makes room.
    */
   #refusal(userId: string, from: number, to: number): Refusal | undefined {
     const others = this.#of(userId) - from
@@ -167,7 +167,7 @@ export class FairPlaces {
     return undefined
   }
 
-  /** The place with the lowest rate since it was opened, among those of the user who holds most. */
+  /** Returns the place with the lowest rate since it was opened, among those of the user who holds most. */
   #slowest(): Held | undefined {
     const now = this.#now()
     const rate = ({ amount, since }: Held) => amount / Math.max(1, now - since)
@@ -187,7 +187,7 @@ export class FairPlaces {
 
   /**
    * Admits one request of each user at a time, until none fits. The first request in a user's line blocks those behind
-   * it, which would otherwise overtake it forever.
+   * it, because they could otherwise overtake it forever.
    */
   #admit(): void {
     for (const [userId, line] of this.#lines) {

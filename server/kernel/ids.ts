@@ -27,8 +27,8 @@ export type IdPrefix =
   | 'ctok'
 
 /**
- * New identifier: `task_` and 26 characters, of which ten encode the time and sixteen are 80 random bits. Ids cannot be
- * guessed, and rows created one after another are adjacent in an index.
+ * Returns a new identifier: `task_` and 26 characters, of which ten encode the time and sixteen are 80 random bits. Ids
+ * cannot be guessed, and rows created one after another are adjacent in an index.
  */
 export function newId(prefix: IdPrefix, now: number): string {
   if (poolAt + randomBytesPerId > pool.length) {
@@ -57,7 +57,7 @@ function encodeTime(now: number): string {
   return text
 }
 
-/** Whether the string has the form of our ids, so that a malformed one costs no lookup. */
+/** Whether the string has the format of our ids, so that a malformed one costs no lookup. */
 export function isId(prefix: IdPrefix, text: string): boolean {
   return text.length === prefix.length + 27 && text.startsWith(`${prefix}_`) && /^[0-9a-z]+$/.test(text.slice(-26))
 }

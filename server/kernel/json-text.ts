@@ -1,8 +1,8 @@
 import { randomUUID } from 'node:crypto'
 
-/** Stored JSON to splice into the result, while `writeJson` runs. */
+/** Stored JSON strings to insert into the result, while `writeJson` runs. */
 let spliced: string[] | undefined
-/** Placeholder for each of them. It cannot be guessed, so it occurs nowhere else. */
+/** Placeholder for each stored string. It cannot be guessed, so it occurs nowhere else. */
 const place = randomUUID()
 const placeJson = JSON.stringify(place)
 
@@ -21,14 +21,14 @@ class JsonText {
 }
 
 /**
- * Stands for a stored JSON string in a response. `writeJson` copies the string, which our own JSON.stringify produced.
+ * Represents a stored JSON string in a response. `writeJson` copies the string, which our own JSON.stringify produced.
  * Any other serializer parses it first.
  */
 export function storedObject(text: string): Record<string, unknown> {
   return new JsonText(text) as unknown as Record<string, unknown>
 }
 
-/** Same as JSON.stringify, but copies stored objects, which are half of the work in a response that contains them. */
+/** Like JSON.stringify, but copies stored objects, which are half of the work in a response that contains them. */
 export function writeJson(value: unknown): string {
   const texts: string[] = (spliced = [])
   let json: string
@@ -49,7 +49,7 @@ export function writeJson(value: unknown): string {
 
 const [quote, backslash, openBrace, closeBrace, openBracket, closeBracket] = [0x22, 0x5c, 0x7b, 0x7d, 0x5b, 0x5d]
 
-/** Maximum nesting depth of a JSON string, ignoring brackets in string values. */
+/** Returns the maximum nesting depth of a JSON string, ignoring brackets in string values. */
 export function nesting(json: string): number {
   let depth = 0
   let deepest = 0

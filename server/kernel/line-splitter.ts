@@ -2,8 +2,9 @@ const newline = 0x0a
 const spareBytes = 64 * 1024
 
 /**
- * Splits chunks into lines, as bytes, so that a character may span two chunks. The rest of a chunk is copied into a
- * buffer that doubles. So neither a line in many chunks nor one in tiny chunks costs more than a few times its bytes.
+ * Splits chunks into lines, as bytes, because a character may span two chunks. The bytes of an incomplete line are
+ * copied into a buffer that doubles in size. A line in many or tiny chunks therefore costs no more than a few times its
+ * bytes.
  */
 export class LineSplitter {
   readonly #lineBytesMax: number
@@ -20,7 +21,9 @@ export class LineSplitter {
     return this.#begunBytes
   }
 
-  /** Yields the lines that the chunk completes; use each before the next. Ends early at one that is too long. */
+  /**
+   * Yields the lines that the chunk completes. Use each before reading the next. Ends early at a line that is too long.
+   */
   *split(chunk: Buffer): Generator<Buffer> {
     let from = 0
     for (let end = chunk.indexOf(newline); end !== -1; end = chunk.indexOf(newline, from)) {
@@ -38,7 +41,7 @@ export class LineSplitter {
     return !this.isTooLong
   }
 
-  /** Bytes after the last line. */
+  /** Bytes of the incomplete last line. */
   get rest(): Buffer {
     return this.#begun.subarray(0, this.#begunBytes)
   }

@@ -1,4 +1,4 @@
-/** Log interface of our code, in the shape of pino's methods, so that the kernel needs no library. */
+/** Log interface of our code, with pino's method signatures, so that the kernel needs no library. */
 export type Logger = {
   debug(fields: object, message: string): void
   info(fields: object, message: string): void
@@ -8,7 +8,10 @@ export type Logger = {
   isLevelEnabled?(level: 'debug'): boolean
 }
 
-/** Checked before the fields of a request's log line are collected, which costs as much as writing the line. */
+/**
+ * Whether debug lines are logged. Check this before collecting the fields of a request's log line, which costs as much
+ * as writing the line.
+ */
 export function isDebug(log: Logger): boolean {
   return log.isLevelEnabled?.('debug') === true
 }

@@ -3,8 +3,8 @@ import { dirname } from 'node:path'
 import { codeOf } from './thrown.ts'
 
 /**
- * Creates a folder for its owner only, with its parents. Works level by level, because Node's own recursive form can
- * hang. It never returns if the system reports an existing parent as missing, as below /proc.
+ * Creates a folder and its parents for their owner only. Works level by level, because Node's own recursive form can
+ * hang: it never returns if the system reports an existing parent as missing, as below /proc.
  */
 export function makeFolder(path: string): void {
   try {
@@ -14,7 +14,7 @@ export function makeFolder(path: string): void {
     if (code === 'EEXIST') return
     const parent = dirname(path)
     if (code !== 'ENOENT' || parent === path) throw error
-    // If the parent exists after all, another process was faster or the system's answer is wrong. One retry decides.
+    // If the parent exists after all, another process was faster or the system's answer was wrong. Retry once.
     if (!existsSync(parent)) makeFolder(parent)
     try {
       mkdirSync(path, { mode: 0o700 })

@@ -2,11 +2,11 @@ import type { Units } from './money.ts'
 
 /** Receives the service's activity for counting. Never throws, and nothing waits for it. */
 export type Meter = {
-  /** A task was started, that long after its creation. */
+  /** Counts a started task and how long after its creation it started. */
   taskTaken(waitedSeconds: number): void
-  /** A run of an endpoint ended, with the outcome of its task; `code` is that of its error. */
+  /** Counts the run of an endpoint, with the outcome of its task; `code` is that of its error. */
   taskRun(run: { agentId: string; end: 'completed' | 'failed' | 'interrupted'; code: string; seconds: number }): void
-  /** Runs left open by the previous process were ended or queued again. */
+  /** Counts runs that the previous process left open and that were ended or queued again. */
   tasksRecovered(runs: readonly { agentId: string }[]): void
   chatRun(run: { agentId: string; end: 'finished' | 'truncated' | 'failed'; seconds: number } & ChatUse): void
 }
@@ -16,6 +16,6 @@ export type ChatUse = {
   completionTokens: number
   reasoningTokens: number
   toolCalls: number
-  /** Part of the cost that the balance did not cover. */
+  /** Part of the cost that exceeded the balance, a cap or a spending limit. */
   writtenOff: Units
 }

@@ -10,7 +10,10 @@ export const unitsPerUsd = 10_000
 
 const decimal = /^(-?)(\d{1,11})(?:\.(\d{1,4}))?$/
 
-/** Undefined for anything but a decimal such as `25`, `0.01` or `-1.2500`, with at most four digits after the point. */
+/**
+ * Parses a decimal such as `25`, `0.01` or `-1.2500`, with at most four digits after the point. Undefined for anything
+ * else.
+ */
 export function parseUsd(text: string): Units | undefined {
   const match = decimal.exec(text)
   if (!match) return undefined
@@ -19,7 +22,7 @@ export function parseUsd(text: string): Units | undefined {
   return sign && units !== 0 ? -units : units
 }
 
-/** Always writes four fraction digits, for example `0.0100` or `-12.5000`. */
+/** Formats an amount with exactly four fraction digits, for example `0.0100` or `-12.5000`. */
 export function formatUsd(units: Units): string {
   assert(Number.isSafeInteger(units), 'money is a safe integer of units')
   const digits = String(Math.abs(units)).padStart(5, '0')

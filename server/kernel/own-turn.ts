@@ -1,13 +1,14 @@
-/** User whose work it is; null for all unauthenticated clients together. */
+/** User on whose behalf the work is done; null for all unauthenticated clients together. */
 type Owner = string | null
 
-/** Waiting work by owner, the next one first. */
+/** Waiting work by owner. The next owner comes first. */
 const waiting = new Map<Owner, (() => void)[]>()
 let isUnderWay = false
 
 /**
- * Resolves in a separate event-loop tick, round-robin over owners. Work that blocks the loop for tens of milliseconds
- * waits for it first. Otherwise work that arrives together would block the loop for its sum.
+ * Resolves in a separate event-loop tick, round-robin over owners. Call it before work that blocks the loop for tens of
+ * milliseconds. Otherwise several such pieces of work that arrive together would block the loop for the sum of their
+ * times.
  */
 export function ownTurn(owner: Owner): Promise<void> {
   return new Promise((resolve) => {

@@ -2,7 +2,8 @@ import { isIPv6 } from 'node:net'
 
 /**
  * Splits a request target into path and query. Avoids URL objects, which throw on some targets that Node's parser
- * accepts. Undefined if the target has no path of ours, or names no host in its absolute form, such as `http://[`.
+ * accepts. Undefined if the target has no path on this service, or is in absolute form without a host, such as
+ * `http://[`.
  */
 export function splitTarget(target: string): { path: string; query: string } | undefined {
   let rest = target
@@ -24,7 +25,7 @@ export function isHost(text: string): boolean {
   return !address.startsWith('[') || isIPv6(address.slice(1, -1))
 }
 
-/** One decoded path segment; undefined if its percent-encoding is broken. */
+/** Decodes one path segment; undefined if its percent-encoding is invalid. */
 export function decodeSegment(segment: string): string | undefined {
   if (!segment.includes('%')) return segment
   try {
@@ -38,7 +39,7 @@ const shownCharsMax = 200
 /** API keys and tokens, webhook secrets, and the tokens of logins and invitations. */
 const secretPattern = /(?:errand_(?:sk|pk|ct)_|whsec_)[\w+/=%-]*|[\w-]{43,}/gi
 
-/** Path for logs and traces: short, and without apparent secrets that a client put there by mistake. */
+/** Returns a path for logs and traces: shortened, and without apparent secrets that a client put there by mistake. */
 export function shownPath(path: string): string {
   const shown = path.replaceAll(secretPattern, '***')
   return shown.length > shownCharsMax ? `${shown.slice(0, shownCharsMax)}…` : shown

@@ -1,19 +1,24 @@
 import { createCipheriv, createDecipheriv, createHash, hkdfSync, randomBytes } from 'node:crypto'
 import { assert } from './assert.ts'
 
-/** The service's secrets: the one that encrypts, and earlier ones that stored data may still be encrypted with. */
+/**
+ * The service's secrets: the one used for encryption, and previous ones with which stored data may still be encrypted.
+ */
 export type Secrets = { current: string; previous: readonly string[] }
 
-/** Owner of secrets. Part of the authenticated data, so that one owner's secrets cannot be passed off as another's. */
+/**
+ * Owner of secrets. It is part of the authenticated data, so that one owner's secrets cannot be passed off as
+ * another's.
+ */
 export type SecretOwner = { userId: string } & ({ connectorId: string; part?: string } | { webhookId: string })
 
-/** Owner of a connector's tokens, which are shown only to that issuer. */
+/** Returns the owner of a connector's tokens, which are sent only to that issuer. */
 export function grantOwner(of: { userId: string; connectorId: string; issuer: string }): SecretOwner {
   const { connectorId, issuer, userId } = of
   return { userId, connectorId, part: `grant of ${issuer}` }
 }
 
-/** Secrets that cannot be decrypted: their key is gone, or they were changed. */
+/** The secrets cannot be decrypted, because their key is gone or they were changed. */
 export class SealedSecretsError extends Error {
   override readonly name = 'SealedSecretsError'
 }
@@ -29,9 +34,9 @@ const connectorsPurpose = 'errand: secrets of connectors'
 type Key = { id: string; key: Buffer }
 
 /**
- * Encrypts users' secrets with AES-256-GCM under a key derived from the service's secret (HKDF-SHA256, RFC 5869). The
- * format is `v1.{key id}.{base64url of nonce, ciphertext and tag}`. The nonce is random: at 96 bits it may repeat after
- * some billions of secrets under one key, far more than any installation stores.
+ * Encrypts users' secrets with AES-256-GCM and a key derived from the service's secret (HKDF-SHA256, RFC 5869). The
+ * format is `v1.{key id}.{base64url of nonce, ciphertext and tag}`. The nonce is random: with 96 bits it may repeat
+ * after some billions of secrets under one key, far more than any installation stores.
  */
 export class SecretVault {
   readonly #read: () => Secrets
@@ -39,8 +44,8 @@ export class SecretVault {
   #keys: { current: Key; all: Map<string, Key> } | undefined
 
   /**
-   * Calls `read` again for each seal and for an unknown key. Each purpose has separate keys, so that values sealed for
-   * unauthenticated clients reveal nothing about users' secrets.
+   * Calls `read` again for each encryption and for an unknown key. Each purpose has separate keys, so that values
+   * encrypted for unauthenticated clients reveal nothing about users' secrets.
    */
   constructor(read: () => Secrets, purpose = connectorsPurpose) {
     this.#read = read

@@ -1,7 +1,7 @@
 import { availableParallelism } from 'node:os'
 
-// Every setting of the service except the configuration file's agents. `config.ts` reads no others, the command line
-// takes its help from here, and docs/reference/settings.md is generated from it.
+// Every setting of the service except the configuration file's agents. `config.ts` reads no others, the command line's
+// help comes from here, and docs/reference/settings.md is generated from it.
 
 export type Variable = {
   /** Noun phrase for the variable's value; completes "the …". */
@@ -14,7 +14,7 @@ export type Variable = {
   values: string
   /** Option of `serve` that overrides it. */
   option?: string
-  /** Hidden from agents. */
+  /** Whether agents must not see the variable. */
   isSecret?: true
 }
 
@@ -195,7 +195,7 @@ export type Limit = {
   zero?: string
 }
 
-/** Defaults are the contract's values if it names them. */
+/** Limits and their defaults. A default equals the value in the contract if the contract specifies one. */
 export const limits = {
   executionsPerMinute: {
     default: 10,
@@ -322,7 +322,7 @@ export const limits = {
 
 export type LimitName = keyof typeof limits
 
-/** Variable that overrides a limit of the configuration file. */
+/** Returns the variable that overrides a limit of the configuration file. */
 export function limitVariable(name: LimitName): string {
   return `ERRAND_${name.replaceAll(/[A-Z]/g, (letter) => `_${letter}`).toUpperCase()}`
 }

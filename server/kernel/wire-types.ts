@@ -2,7 +2,7 @@ import { z, type ZodType } from 'zod'
 
 // Field types shared by all operations.
 
-// Response fields, which our own functions write. Their patterns are documented, and not checked again on every
+// Response fields, which our own functions write. Their patterns are documented, but not validated again for every
 // response.
 
 export const usd = z
@@ -13,20 +13,20 @@ export const isoTimestamp = z
   .string()
   .meta({ format: 'date-time', description: 'ISO 8601 UTC timestamp with milliseconds' })
 
-/** Response of an operation that has nothing to show. */
+/** Response of an operation that returns no data. */
 export const Confirmation = z.object({ message: z.string() }).meta({ id: 'Confirmation' })
 
 // Request fields.
 
-/** Cap on the cost; read by `parseUsd`. */
+/** Cap on the cost; parsed by `parseUsd`. */
 export const maxCostUsd = z
   .string()
   .regex(/^\d{1,11}(?:\.\d{1,4})?$/, 'Must be a USD amount with at most four decimals')
 
-/** The longest quote id, of 32 events, takes four fifths of that. */
+/** The longest quote id, with prices of 32 events, takes four fifths of the maximum. */
 export const quoteId = z.string().min(1).max(5000)
 
-/** Any JSON object. A record schema would visit each of perhaps a million keys, only to accept any value. */
+/** Any JSON object. A record schema would visit every key, possibly a million of them, only to accept any value. */
 export const jsonObject = z
   .custom<Record<string, unknown>>(
     (value) => typeof value === 'object' && value !== null && !Array.isArray(value),
@@ -52,7 +52,7 @@ const tagValueSchema = {
   pattern: String.raw`^[^\u0000-\u001f\u007f-\u009f]+$`,
 }
 
-/** Names and values that a user assigns to something, to find it by. Errors name the invalid pair. */
+/** Schema of names and values that a user assigns to an item in order to find it. Errors name the invalid pair. */
 function tagsSchema<Value extends string | null>(
   isValue: (value: unknown) => boolean,
   values: typeof tagValueSchema | { anyOf: [typeof tagValueSchema, { type: 'null' }] },
@@ -90,7 +90,7 @@ export const tagsTooLarge = `Must be at most ${tagsMax} pairs and 4 KB of JSON`
 
 export function areSmallTags(tags: Record<string, unknown>): boolean {
   const names = Object.keys(tags)
-  // Fewer than three always fit and need no measuring.
+  // Fewer than three pairs always fit and need not be measured.
   return names.length <= tagsMax && (names.length < 3 || Buffer.byteLength(JSON.stringify(tags)) <= tagsBytesMax)
 }
 
@@ -137,7 +137,7 @@ export const pageInput = {
   offset: z.number().int().min(0).max(1_000_000_000).default(0).describe('Number of items to skip'),
 }
 
-/** For lists that also page by cursor. */
+/** Fields of lists that can also be paged by cursor. */
 export const cursorInput = {
   ...pageInput,
   after: z.string().min(1).max(200).optional().describe('The `next` of the previous page'),

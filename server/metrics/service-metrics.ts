@@ -6,7 +6,7 @@ import type { Committed } from '../store/committed.ts'
 import { taskFailureCodes } from '../store/records.ts'
 import { StateMetrics, type StateParts } from './state-metrics.ts'
 
-/** Series of one kind of request, created once because label lookups cost more than counting. */
+/** Metric series of one kind of request, created once because label lookups cost more than counting. */
 type RequestSeries = {
   byStatus: Map<number, Counter.Internal>
   duration: Histogram.Internal<string>
@@ -19,11 +19,11 @@ const commitSeconds = [0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.2
 
 const taskEnds = ['completed', 'failed', 'interrupted'] as const
 const chatEnds = ['finished', 'truncated', 'failed'] as const
-/** Interrupted runs are counted by their end. */
+/** Excludes interrupted runs, which are counted by their end. */
 const failureCodes = new Set<string>(taskFailureCodes.filter((code) => code !== 'AGENT_INTERRUPTED'))
 
 /**
- * Counters of the service, in the text format of Prometheus. No label carries a user, an id or a client's string:
+ * Counters of the service, in the text format of Prometheus. No label contains a user, an id or a client's string:
  * values are operations, statuses, codes, and the configured agents. Counters start at zero with the process. Those
  * with known labels exist from the start, so that the first event shows as an increase.
  */
@@ -88,7 +88,7 @@ export class ServiceMetrics implements Meter {
     this.#beginAtZero(agentIds)
   }
 
-  /** From then on each request for metrics also reads the current state of these parts. */
+  /** Makes each later request for metrics also read the current state of these parts. */
   observe(parts: StateParts): void {
     this.#state = new StateMetrics(this.#registry, parts)
   }
@@ -119,7 +119,7 @@ export class ServiceMetrics implements Meter {
   taskRun({ agentId: agent, code, end, seconds }: Parameters<Meter['taskRun']>[0]): void {
     this.#counters.runs.inc({ kind: 'task', end, agent })
     this.#histograms.runs.observe({ kind: 'task' }, seconds)
-    // An agent that reaches into its thread could send any code.
+    // An agent that manipulates its thread could send any code.
     if (end === 'failed') this.#counters.taskFailures.inc({ code: failureCodes.has(code) ? code : 'AGENT_ERROR' })
   }
 

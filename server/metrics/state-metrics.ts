@@ -13,7 +13,7 @@ export type StateParts = {
   system: SystemParts
 }
 
-/** Current state, read when metrics are requested. Costs nothing before. */
+/** Current state, read only when metrics are requested, so that it costs nothing otherwise. */
 export class StateMetrics {
   readonly #parts: StateParts
   readonly #gauges
@@ -114,7 +114,7 @@ export class StateMetrics {
     const { databaseBytes, databaseUp, tasks, users } = this.#gauges
     databaseUp.set(state?.isWritable ? 1 : 0)
     if (!state) {
-      // Earlier values may no longer be true.
+      // Earlier values may be outdated.
       for (const stale of [tasks, users, databaseBytes]) stale.reset()
       return
     }
@@ -137,7 +137,7 @@ export class StateMetrics {
 /** Undefined if the system does not provide it. */
 async function countOpenFiles(): Promise<number | undefined> {
   try {
-    // The listing itself opens one.
+    // Listing the folder itself opens one descriptor.
     return (await readdir('/proc/self/fd')).length - 1
   } catch {
     return undefined

@@ -11,7 +11,7 @@ import { hostOf, isPublicAddress, portOf } from './private-address.ts'
 export type Dial = {
   peer: Peer
   url: URL
-  /** Whether the operator named or allows the host, so that its addresses may be private. */
+  /** Whether the host is the operator's or allowed by the operator, so that its addresses may be private. */
   isPrivateAllowed: boolean
   /** Time limit for the DNS lookup, TCP connect and TLS handshake together. */
   connectMs: number
@@ -22,7 +22,7 @@ export type Dial = {
   onError?: (error: unknown) => void
 }
 
-/** Slots for the DNS lookups of a run's user; further lookups wait. */
+/** Slots for DNS lookups, by user of the run; further lookups wait. */
 export type Lookups = {
   userId: string
   places: FairPlaces
@@ -33,9 +33,9 @@ export type Lookups = {
 const probeMs = 30_000
 
 /**
- * Connects and, for https, completes the TLS handshake with certificate verification. Checks the very addresses that
- * the socket then uses. DNS rebinding resolves to a public address when checked and to a private one when used. It
- * gains nothing here, because the name is not resolved twice. Bypasses environment proxies and Node's agents.
+ * Connects and, for https, completes the TLS handshake with certificate verification. Checks the same addresses that
+ * the socket then uses. DNS rebinding, in which a name resolves to a public address when checked and to a private one
+ * when used, has no effect, because the name is not resolved twice. Bypasses environment proxies and Node's agents.
  */
 export async function dial(options: Dial): Promise<Socket> {
   const { connectMs, isPrivateAllowed, onError = () => {}, peer, signal: stop, url } = options
@@ -50,7 +50,7 @@ export async function dial(options: Dial): Promise<Socket> {
     const plain = open(url, await addressesOf(options, signal))
     sockets.push(plain)
     await once(plain, 'connect', { signal })
-    // Checked whatever led here, and before a TLS handshake can reveal even the server name.
+    // Checked for every connection, before a TLS handshake could reveal even the server name.
     if (!isPrivateAllowed && !isPublicAddress(plain.remoteAddress ?? '')) throw new NoPublicHostError()
     if (url.protocol === 'http:') return plain.on('error', onError)
     const secure = secured(plain, options)
@@ -67,7 +67,7 @@ export async function dial(options: Dial): Promise<Socket> {
   }
 }
 
-/** Allowed addresses of the host, at least one. */
+/** Returns the allowed addresses of the host, at least one. */
 async function addressesOf({ isPrivateAllowed, lookups, url }: Dial, signal: AbortSignal): Promise<LookupAddress[]> {
   const { lookUp = lookUpHost, places, userId } = lookups
   const host = hostOf(url)
@@ -96,12 +96,12 @@ function open(url: URL, addresses: LookupAddress[]): Socket {
 function secured(socket: Socket, { peer, url }: Dial): Socket {
   const host = hostOf(url)
   const servername = isIP(host) ? '' : host.replace(/\.$/, '')
-  // Explicit, because NODE_TLS_REJECT_UNAUTHORIZED in the environment would disable verification.
+  // Set explicitly, because NODE_TLS_REJECT_UNAUTHORIZED in the environment would disable verification.
   const checked = peer.isOperators ? {} : { rejectUnauthorized: true }
   return heard(connectSecurely({ socket, host, servername, ...checked, ALPNProtocols: ['http/1.1'] }))
 }
 
-/** Waiters receive errors through `once`. Without this listener, an error with no waiter would be thrown. */
+/** Callers receive errors through `once`. Without this listener, an error that no caller waits for would be thrown. */
 function heard<S extends Socket>(socket: S): S {
   return socket.on('error', () => {})
 }

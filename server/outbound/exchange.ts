@@ -16,8 +16,8 @@ export type Exchange = Pick<RequestOptions, 'agent' | 'createConnection'> & {
 }
 
 /**
- * Sends a request once, whatever its outcome, and resolves with the response head, whatever its status. A caller that
- * does not read the body to its end must destroy the response, which closes the connection.
+ * Sends a request once, even if it fails, and resolves with the response head, whatever its status. A caller that does
+ * not read the body to its end must destroy the response, which closes the connection.
  */
 export function exchange({
   body,
@@ -52,10 +52,10 @@ export function exchange({
       sent.destroy()
     }
     const timer = headMs === undefined ? undefined : setTimeout(onTime, headMs, headMs)
-    // With an `upgrade` listener, an unrequested upgrade is an ordinary response.
+    // With an `upgrade` listener, an unrequested upgrade counts as an ordinary response.
     sent.once('response', resolve)
     sent.once('upgrade', resolve)
-    // Stays attached: an error after the head belongs to the body, which reports it itself.
+    // Stays attached: an error after the response head belongs to the body, which reports it itself.
     sent.on('error', (error) => {
       if (error instanceof NoPublicHostError || error instanceof peer.Failure) return fail(error)
       const isGarbled = codeOf(error).startsWith('HPE_')

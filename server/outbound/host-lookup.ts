@@ -7,14 +7,17 @@ import { must } from '../kernel/assert.ts'
 export type HostLookup = {
   /** Aborts the lookup immediately; its reason is thrown. */
   signal: AbortSignal
-  /** Whether the operator named the host. If so, the machine's search list applies, as for its other programs. */
+  /**
+   * Whether the operator configured the host. If so, the machine's search list applies, as for the machine's other
+   * programs.
+   */
   isOperators: boolean
   accepts?: (address: string) => boolean
   /** For tests: `address:port` of name servers to use instead of the machine's. */
   nameServers?: readonly string[] | undefined
 }
 
-/** The host does not exist or no name server answered in time. The error does not say which. */
+/** The host does not exist or no name server answered in time. The error does not say which of them. */
 export class HostNotFoundError extends Error {
   override readonly name = 'HostNotFoundError'
   readonly code = 'ENOTFOUND'
@@ -24,17 +27,17 @@ export class HostNotFoundError extends Error {
   }
 }
 
-/** Time limit for the whole lookup. */
+/** Time limit for the complete lookup. */
 const lookupMs = 5000
 const tryMs = 2000
 const tries = 2
-/** How long the answer for one address family waits for the other's. */
+/** How long the result for one address family waits for the other's. */
 const graceMs = 300
 
 /**
- * Resolves a host from the machine's hosts file or DNS. Avoids the system's getaddrinfo, which cannot be stopped. It
- * occupies one of the process's four threads while a name server is silent. A few names on dead servers would leave
- * everyone else without lookups and file access.
+ * Resolves a host from the machine's hosts file or DNS. Avoids the system's getaddrinfo, which cannot be stopped and
+ * occupies one of the process's four threads while a name server does not answer. A few names on dead servers would
+ * block all other lookups and file access.
  */
 export async function lookUpHost(host: string, options: HostLookup): Promise<LookupAddress[]> {
   const { accepts = () => true, isOperators, signal } = options
@@ -44,7 +47,7 @@ export async function lookUpHost(host: string, options: HostLookup): Promise<Loo
   const usable = known.filter(accepts)
   if (usable.length > 0) return usable.map(toAddress)
   if (isLocal(name)) throw new HostNotFoundError()
-  // Queries even a name in the hosts file without usable addresses, so that it takes as long as an unknown name.
+  // Queries even a name in the hosts file that has no usable addresses, so that it takes as long as an unknown name.
   const late = AbortSignal.timeout(lookupMs)
   const stop = AbortSignal.any([signal, late])
   for (const candidate of isOperators ? candidatesOf(host) : [name]) {
@@ -57,7 +60,7 @@ export async function lookUpHost(host: string, options: HostLookup): Promise<Loo
   throw new HostNotFoundError()
 }
 
-/** Lookup function that answers with addresses found earlier. */
+/** Returns a lookup function that answers with addresses found earlier. */
 export function answering(addresses: LookupAddress[]): LookupFunction {
   const { address, family } = must(addresses[0], 'a host that was found has an address')
   return (_host, { all }, callback) => (all ? callback(null, addresses) : callback(null, address, family))
@@ -95,7 +98,7 @@ async function ask(name: string, { nameServers, signal }: HostLookup): Promise<s
   return found.flat()
 }
 
-/** Candidate names for a host, in the order of resolv.conf(5). */
+/** Returns the candidate names for a host, in the order of resolv.conf(5). */
 function candidatesOf(host: string): string[] {
   const name = host.replace(/\.$/, '')
   if (name !== host) return [name]
@@ -117,7 +120,7 @@ class SystemFile<Content> {
     this.#content = parse([])
   }
 
-  /** Synchronous, because the threads that read files may be busy. The file is small and mostly cached. */
+  /** Synchronous, because the threads that read files may be busy. The file is small and usually cached. */
   read(): Content {
     let version = ''
     let lines: string[][] = []

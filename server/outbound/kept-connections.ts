@@ -5,8 +5,9 @@ import { dial, type Dial } from './dial.ts'
 
 /**
  * How long an idle connection waits for the next request. Servers close idle connections: Node and uvicorn after five
- * seconds, most others later. A request that crosses with the close is lost. It is not retried: it may have been
- * carried out, and a tool would run twice. Node's agent waits less if the server announces a shorter timeout.
+ * seconds, most others later. A request sent just as the server closes the connection is lost. It is not retried,
+ * because it may have been executed and a tool would run twice. Node's agent waits less if the server announces a
+ * shorter timeout.
  */
 const idleMs = 4000
 
@@ -19,7 +20,9 @@ export class KeptConnections extends Agent {
     this.#dial = options
   }
 
-  /** The request gets its connection only once that is established and checked, so it has none to write to before. */
+  /**
+   * Assigns the connection only once it is established and checked, so that the request cannot be written before that.
+   */
   override createConnection(
     { stop }: RequestOptions & { stop?: AbortSignal },
     callback?: (error: Error | null, stream: Duplex) => void,

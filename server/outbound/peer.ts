@@ -1,10 +1,10 @@
-/** The remote end of a connection. Its failures are one sentence each, without an address or a secret. */
+/** The remote end of a connection. Its failures are described in one sentence, without an address or a secret. */
 export type Peer = {
   /** Noun for messages, used after "the". */
   name: string
   /**
-   * Whether the peer is the operator's. If so, messages to users do not name its host, and the environment may disable
-   * certificate verification.
+   * Whether the peer belongs to the operator. If so, messages to users do not name its host, and the environment may
+   * disable certificate verification.
    */
   isOperators: boolean
   Failure: new (message: string) => Error
@@ -14,8 +14,9 @@ export type Peer = {
 export const lookupsPerUserMax = 8
 
 /**
- * A host that may not be reached. The error is the same for names with private addresses and for names that do not
- * exist. So users cannot probe for internal names. The message is left to the caller, which knows the hop.
+ * A host that must not be reached. The error is the same for names with private addresses and for names that do not
+ * exist, so that users cannot probe for internal names. The caller creates the message, because it knows which URL led
+ * here.
  */
 export class NoPublicHostError extends Error {}
 

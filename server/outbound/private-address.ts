@@ -40,7 +40,7 @@ function blockList(type: 'ipv4' | 'ipv6', subnets: readonly string[]): BlockList
 
 /**
  * Whether an address belongs to the public internet: not private, loopback or special-purpose. False for anything but a
- * strictly spelled IP address, and for an address with a zone, which is link-local.
+ * strictly formatted IP address, and for an address with a zone, which is link-local.
  */
 export function isPublicAddress(address: string): boolean {
   if (address.includes('%')) return false
@@ -55,7 +55,7 @@ export function isPublicAddress(address: string): boolean {
   }
 }
 
-/** Host without the brackets of an IPv6 address. */
+/** Returns the host without the brackets of an IPv6 address. */
 export function hostOf(url: URL): string {
   return url.hostname.replace(/^\[(.*)\]$/, '$1')
 }

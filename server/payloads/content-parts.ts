@@ -3,10 +3,13 @@ import type { PayloadDigest } from './stored-json.ts'
 import { assertWhole, PayloadDamage } from './payload-digest.ts'
 import type { PayloadContent } from './payload-store.ts'
 
-/** Part size in bytes of UTF-8. A part before the last falls short of it by less than one character. */
+/** Part size in bytes of UTF-8. Every part except the last is smaller by less than one character. */
 export const partBytesMax = 1_048_576
 
-/** Splits content into parts, made one at a time. A string becomes UTF-8, and none of its parts ends inside a character. */
+/**
+ * Splits content into parts, created one at a time. A string becomes UTF-8, and none of its parts ends inside a
+ * character.
+ */
 export function* contentParts(content: PayloadContent): Generator<Buffer, void> {
   if (typeof content === 'string') return yield* textParts(content, partBytesMax)
   for (let at = 0; at < content.length; at += partBytesMax) yield content.subarray(at, at + partBytesMax)
@@ -17,7 +20,7 @@ function* textParts(json: string, bytesMax: number): Generator<Buffer, void> {
   const encoder = new TextEncoder()
   for (let at = 0; at < json.length;) {
     const slice = json.slice(at, at + bytesMax)
-    // If the slice cut a character, its first half would be encoded as something else.
+    // If the slice cut a character, its first half would be encoded as a different character.
     const isCut = at + slice.length < json.length && /[\uD800-\uDBFF]$/.test(slice)
     const part = Buffer.allocUnsafe(bytesMax)
     const { read, written } = encoder.encodeInto(isCut ? slice.slice(0, -1) : slice, part)
@@ -26,18 +29,21 @@ function* textParts(json: string, bytesMax: number): Generator<Buffer, void> {
   }
 }
 
-/** Whether a part of this length can have a successor. */
+/** Whether a part of this length can be followed by another one. */
 export function mayContinue(bytes: number): boolean {
   return bytes > partBytesMax - 4
 }
 
-/** Decodes parts that may end anywhere. Throws unless they are what was written. Keeps no part longer than needed. */
+/**
+ * Decodes parts that can end anywhere. Throws if the content differs from what was written. Keeps no part longer than
+ * needed.
+ */
 export async function checkedText(
   parts: AsyncIterable<Buffer>,
   { digest, payloadId }: { payloadId: string; digest: PayloadDigest | null },
 ): Promise<string> {
   const sha256 = createHash('sha256')
-  // A byte order mark is a character like any other.
+  // A byte order mark counts as an ordinary character.
   const decoder = new TextDecoder('utf-8', { ignoreBOM: true })
   let bytes = 0
   let text = ''
@@ -53,7 +59,7 @@ export async function checkedText(
   return text + decoder.decode()
 }
 
-/** Like `checkedText`, for content that need not be text. */
+/** Like `checkedText`, but for content that may be binary. */
 export async function checkedBytes(
   parts: AsyncIterable<Buffer>,
   { digest, payloadId }: { payloadId: string; digest: PayloadDigest | null },

@@ -9,11 +9,11 @@ import type { PayloadDigest } from './stored-json.ts'
 import { assertWhole } from './payload-digest.ts'
 import { NewPayloads, notStored, type PayloadContent, type PayloadStore } from './payload-store.ts'
 
-/** Bytes per write; other requests are served in between. */
+/** Bytes per write. Other requests are served between two writes. */
 const writeBytesMax = 1_048_576
 const otherUsers = 0o077
 
-/** Payloads as files in one process's data directory, each synced with its folder. */
+/** Stores payloads as files in one process's data directory. Each file and its folder are synced. */
 export class FilePayloadStore extends NewPayloads implements PayloadStore {
   readonly #root: string
   readonly #syncedFolders = new Set<string>()
@@ -76,9 +76,9 @@ export class FilePayloadStore extends NewPayloads implements PayloadStore {
       if (id === undefined || this.unsettled.has(id)) continue
       const found = await stat(path).catch(() => undefined)
       if (!found) continue
-      // A copying tool may have restored the payload as readable by everyone.
+      // A copying tool may have restored the payload so that everyone can read it.
       if ((found.mode & otherUsers) !== 0) await chmod(path, 0o600).catch(() => {})
-      // Compares the file's time with wall time, not with the service's clock: the machine stamps files.
+      // Compares the file's time with wall time, not with the service's clock, because the machine sets file times.
       if (Date.now() - found.mtimeMs < olderThanMs) continue
       if (name.endsWith('.json') && (await hasRow(id))) continue
       await rm(path, { force: true })
@@ -113,7 +113,7 @@ async function writeHashed(handle: FileHandle, content: Buffer): Promise<Payload
   return { bytes: content.length, sha256: sha256.digest('base64url') }
 }
 
-/** A file name is durable only once its folder is. */
+/** Syncs the folder, because a new file name is durable only after that. */
 async function syncFolder(folder: string): Promise<void> {
   const handle = await open(folder, 'r')
   try {

@@ -3,7 +3,9 @@ import type { PayloadStore } from './payload-store.ts'
 
 const previewCharsMax = 1024
 
-/** Stores JSON of more than `inlineBytes` bytes of UTF-8 as a payload. The row stores its first characters instead. */
+/**
+ * Stores JSON of more than `inlineBytes` bytes of UTF-8 as a payload. The row then stores only its first characters.
+ */
 export async function storeJson(
   json: string,
   { inlineBytes, payloads }: { inlineBytes: number; payloads: PayloadStore },
@@ -19,7 +21,10 @@ export function isLarger(json: string, bytes: number): boolean {
   return json.length * 3 > bytes && Buffer.byteLength(json) > bytes
 }
 
-/** The first 1,024 characters, never half of one: the content of a JSON string, the JSON itself of any other value. */
+/**
+ * Returns the first 1,024 characters, never half of one. For a JSON string these are from its content, for any other
+ * value from the JSON itself.
+ */
 export function previewOf(json: string): string {
   const start = json.slice(0, previewCharsMax * 12)
   const text = json.startsWith('"') ? decodeStart(start) : start
@@ -29,11 +34,11 @@ export function previewOf(json: string): string {
     if (chars++ === previewCharsMax) break
     preview += character
   }
-  // Cutting `start` may have left half a character at the very end.
+  // Cutting `start` may have left half a character at its end.
   return preview.toWellFormed()
 }
 
-/** Decodes a JSON string that was cut anywhere, perhaps inside an escape. */
+/** Decodes a JSON string that was cut anywhere, possibly inside an escape. */
 function decodeStart(cut: string): string {
   for (let dropped = 0; dropped < 12; dropped++) {
     try {

@@ -1,10 +1,10 @@
 export type PayloadBucket = {
   bucket: string
-  /** Set for a service other than Amazon's. */
+  /** Set only for services other than Amazon's. */
   endpoint?: string
-  /** If omitted, the SDK looks in its usual places: AWS_REGION, the profile. */
+  /** If omitted, the SDK uses its default sources: AWS_REGION, the profile. */
   region?: string
-  /** If omitted, the SDK looks in its usual places: AWS_ variables, the profile, the role of the machine. */
+  /** If omitted, the SDK uses its default sources: AWS_ variables, the profile, the role of the machine. */
   credentials?: { accessKeyId: string; secretAccessKey: string }
   /** Prefix of every key: empty, or ends with a slash. */
   prefix: string

@@ -1,7 +1,7 @@
 import { createHash, hash } from 'node:crypto'
 import type { PayloadDigest } from './stored-json.ts'
 
-/** A stored payload is not what was written, so no reader may get it. */
+/** A stored payload differs from what was written, so it must not be served. */
 export class PayloadDamage extends Error {
   override readonly name = 'PayloadDamage'
 
@@ -20,10 +20,13 @@ export function assertWhole(payloadId: string, content: Buffer, digest: PayloadD
   }
 }
 
-/** Without a digest nothing is checked. */
+/** Without a digest, nothing is checked. */
 type Checked = { payloadId: string; digest: PayloadDigest | null }
 
-/** Yields the chunks of a stored payload, and throws unless they are what was written. Holds the last chunk back until that is known. */
+/**
+ * Yields the chunks of a stored payload. Throws if they differ from what was written. Holds the last chunk back until
+ * that is known.
+ */
 export async function* checkedChunks(
   chunks: AsyncIterable<Buffer>,
   { payloadId, digest }: Checked,

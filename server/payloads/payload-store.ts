@@ -10,34 +10,44 @@ export type PayloadContent = string | Buffer
 
 /**
  * Store for JSON that is too large for a row, and for the files of messages: files, PostgreSQL or a bucket. The digest
- * that `write` returns is in the row that names the payload, and each read is checked against it. It is null for
- * payloads without one.
+ * that `write` returns is stored in the row that refers to the payload, and each read is checked against it. It is null
+ * for payloads without one.
  *
- * A payload exists before its row, and one that no row ever names is an orphan. Any node may collect the orphans of all
- * nodes, so they are recognized by age: a payload is always named sooner than that.
+ * A payload exists before its row. One that never gets a row is an orphan. Any node may collect the orphans of all
+ * nodes, so orphans are recognized by age: a payload always gets its row sooner than that.
  */
 export type PayloadStore = {
-  /** Durable when it resolves. The caller names the payload in a row, then calls `release`. */
+  /**
+   * Resolves when the content is durable. The caller then adds a row that refers to the payload, and calls `release`.
+   */
   write(content: PayloadContent): Promise<WrittenPayload>
-  /** Writes the content of a payload that a row names, for copies from another store. Durable when it resolves. Idempotent. */
+  /**
+   * Writes the content of a payload that already has a row, for copies from another store. Resolves when it is durable.
+   * Idempotent.
+   */
   writeAs(payloadId: string, content: PayloadContent): Promise<PayloadDigest>
-  /** Ends the protection of a new payload: its row is committed, or (`discard`) never will be. */
+  /** Ends the protection of a new payload, whose row is committed or (`discard`) will never be. */
   release(payloadId: string, discard?: boolean): Promise<void>
-  /** Throws PayloadDamage if it is no longer what was written. */
+  /** Throws PayloadDamage if the content differs from what was written. */
   read(payloadId: string, digest: PayloadDigest | null): Promise<string>
-  /** Like `read`, for content that need not be text. */
+  /** Like `read`, but for content that may be binary. */
   readBytes(payloadId: string, digest: PayloadDigest | null): Promise<Buffer>
-  /** Undefined if it does not exist. The stream opens on the first read and checks nothing: see `checkedChunks`. */
+  /**
+   * Undefined if the payload does not exist. The stream opens on the first read and checks nothing: see
+   * `checkedChunks`.
+   */
   openStream(payloadId: string): Promise<{ bytes: number; stream: () => Readable } | undefined>
-  /** Removes payloads older than `olderThanMs` that no row names, a bounded number at a time. Returns the number removed. */
+  /**
+   * Removes a bounded number of payloads that are older than `olderThanMs` and have no row. Returns the number removed.
+   */
   collectOrphans(olderThanMs: number, hasRow: (payloadId: string) => Promise<boolean>): Promise<number>
   close(): Promise<void>
 }
 
-/** Handling of new payloads that all stores share. */
+/** Handling of new payloads, shared by all stores. */
 export abstract class NewPayloads {
   readonly #clock: Clock
-  /** Payloads written by this process that no committed row names yet. They are not orphans. */
+  /** Payloads written by this process that have no committed row yet. They are not orphans. */
   protected readonly unsettled = new Set<string>()
 
   constructor(clock: Clock) {
@@ -58,7 +68,7 @@ export abstract class NewPayloads {
   abstract writeAs(payloadId: string, content: PayloadContent): Promise<PayloadDigest>
 
   async release(payloadId: string, discard = false): Promise<void> {
-    // A payload that cannot be removed now is an orphan, and is collected later.
+    // A payload that cannot be removed now becomes an orphan, which is collected later.
     if (discard) await this.discard(payloadId).catch(() => {})
     this.unsettled.delete(payloadId)
   }
@@ -66,7 +76,9 @@ export abstract class NewPayloads {
   protected abstract discard(payloadId: string): Promise<void>
 }
 
-/** A store behind a network can fail, so its faults have their own response (503), not that of an internal error. */
+/**
+ * Error for a failed write. A store on the network can fail temporarily, so this is a 503 and not an internal error.
+ */
 export function notStored(cause: unknown): ErrandError {
   return unavailable('The payload could not be stored. Nothing was changed.', cause)
 }

@@ -18,7 +18,7 @@ import { isMissing, isOutOfRange, plainFault } from './s3-faults.ts'
 
 // This file and `s3-probe.ts` are loaded only if the service has a bucket.
 
-/** Bytes per request, so that a slow reader holds no connection, and a lost one costs no more than this. */
+/** Bytes per request. A slow reader therefore holds no connection, and a lost connection costs at most this much. */
 const rangeBytesMax = 4_194_304
 const triesMax = 3
 const connectTimeoutMs = 3000
@@ -31,12 +31,15 @@ const keysMax = 20_000
 const looksAtOnce = 4
 const lastCharacters = '0123456789abcdefghjkmnpqrstvwxyz'
 
-/** Payloads as objects of a bucket. An object exists whole or not at all. */
+/** Stores payloads as objects of a bucket. An object is either complete or does not exist. */
 export class S3PayloadStore extends NewPayloads implements PayloadStore {
   readonly #client: S3Client
   readonly #bucket: PayloadBucket
   readonly #pageKeys: number
-  /** Last key in each folder that earlier collections checked. Payloads up to it are referenced for good and need no further check. */
+  /**
+   * Last key in each folder that earlier collections checked. Payloads up to it have permanent rows and need no further
+   * check.
+   */
   readonly #seen = new Map<string, string>()
 
   constructor(bucket: PayloadBucket, clock: Clock, pageKeys = 1000) {
@@ -87,7 +90,8 @@ export class S3PayloadStore extends NewPayloads implements PayloadStore {
     let removed = 0
     let looked = 0
     for (const last of lastCharacters) {
-      // The ids of a folder begin with their time, so the first one that is too young ends it.
+      // The ids of a folder begin with their time, so all ids after the first one that is too young are too young as
+      // well.
       for (let at = this.#seen.get(last) ?? '', isHeld = false; looked < keysMax;) {
         const { keys, isLastPage } = await this.#listOld(last, { after: at, olderThanMs })
         looked += keys.length
@@ -111,7 +115,7 @@ export class S3PayloadStore extends NewPayloads implements PayloadStore {
 
   async #removeOrphan(key: string, hasRow: (payloadId: string) => Promise<boolean>): Promise<boolean> {
     const id = idOf(key)
-    // Leaves objects alone that this service did not create.
+    // Leave objects alone that this service did not create.
     if (!isId('pay', id) || this.unsettled.has(id) || (await hasRow(id))) return false
     try {
       await this.#remove(key)
@@ -137,7 +141,8 @@ export class S3PayloadStore extends NewPayloads implements PayloadStore {
         withinTime(),
       )
       const found = page.Contents ?? []
-      // Compares the bucket's time with wall time, not with the service's clock: the bucket stamps objects.
+      // Compares the bucket's time with wall time, not with the service's clock, because the bucket sets the times of
+      // objects.
       const isYoung = ({ LastModified: at }: { LastModified?: Date | undefined }) =>
         Date.now() - Number(at ?? Infinity) < olderThanMs
       const young = found.findIndex(isYoung)
@@ -148,7 +153,7 @@ export class S3PayloadStore extends NewPayloads implements PayloadStore {
     }
   }
 
-  /** Yields the content in order. The digest or length reveals content that was lost or cut short on the way. */
+  /** Yields the content in order. The digest or length reveals content that was lost or truncated in transit. */
   async *#ranges(payloadId: string): AsyncGenerator<Buffer, void> {
     for (let at = 0, end = Infinity; at < end;) {
       let part: Buffer
@@ -200,7 +205,7 @@ export function newS3Client({ credentials, endpoint, hasPathStyle, region }: Pay
     ...(credentials && { credentials }),
     forcePathStyle: hasPathStyle,
     maxAttempts: triesMax,
-    // Not every service knows these checksums. Writes are signed, and reads are checked by their digest.
+    // Not every service supports these checksums. Writes are signed, and reads are checked by their digest.
     requestChecksumCalculation: 'WHEN_REQUIRED',
     responseChecksumValidation: 'WHEN_REQUIRED',
     logger: quiet,

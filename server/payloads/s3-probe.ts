@@ -17,8 +17,9 @@ export class BucketError extends Error {
 type Secrets = { current: string; previous: readonly string[] }
 
 /**
- * Throws a one-line error for the operator if the bucket lacks an operation that payloads need, or another installation
- * uses it. Each installation collects what its own database does not name, and would remove the other's payloads.
+ * Throws a one-line error for the operator if the bucket lacks an operation that payloads need, or if another
+ * installation uses it. Each installation collects payloads that its own database does not refer to, and would remove
+ * the other's.
  */
 export async function probeBucket(bucket: PayloadBucket, secrets: Secrets): Promise<void> {
   const client = newS3Client(bucket)
@@ -68,7 +69,7 @@ async function claim(
   await tried(bucket, { what: 'written', work: () => client.send(put) })
 }
 
-/** Tells installations apart without revealing their secret. */
+/** Returns a mark that distinguishes installations without revealing their secret. */
 function ownerMark(secret: string): string {
   return createHmac('sha256', secret).update('errand: the owner of a bucket').digest('hex')
 }

@@ -12,7 +12,7 @@ export class SignedLinks {
   readonly #options: SignedLinksOptions
 
   constructor(options: SignedLinksOptions) {
-    // The HMAC would accept an empty key, which everyone knows.
+    // The HMAC would accept an empty key, which anyone could use.
     assert(options.secret.length >= 16, 'the signing secret has at least 16 characters')
     this.#options = options
   }

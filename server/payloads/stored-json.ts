@@ -2,7 +2,7 @@
 export type PayloadDigest = { bytes: number; sha256: string }
 
 /**
- * JSON string of at most `inlineBytes`. If it is larger, `text` is a preview and `payloadId` names the full payload. Its
- * `digest` is passed along when it is stored.
+ * A JSON string of at most `inlineBytes`. If the JSON is larger, `text` is a preview and `payloadId` refers to the full
+ * payload. Its `digest` is present while it is being stored.
  */
 export type StoredJson = { text: string; payloadId: string | null; digest?: PayloadDigest }

@@ -3,13 +3,13 @@ import type { PaymentParts } from './manage-topups.ts'
 import { applyState } from './refresh-topup.ts'
 
 const everyMs = 15_000
-/** A recharge in progress for longer was left by a crash, or its answer was lost. */
+/** A recharge in progress for longer than this was interrupted by a crash, or its response was lost. */
 const leftMs = 60_000
 const pageMax = 100
 
 /**
- * Tops up balances below their owners' thresholds. The top-up is stored before the provider is called under its id. So
- * the next run finds what a crash left, and charges no user twice.
+ * Tops up balances below their owners' thresholds. The top-up is stored before the provider is called with its id. So
+ * the next run finds recharges interrupted by a crash, and charges no user twice.
  */
 export class AutoRecharge {
   readonly #parts: PaymentParts
@@ -27,7 +27,7 @@ export class AutoRecharge {
     this.#timer.unref()
   }
 
-  /** Recharges all accounts that are due now. Only one run at a time. */
+  /** Recharges all accounts that are due now. Only one run is in progress at a time. */
   look(): Promise<void> {
     this.#running ??= this.#lookAtAll().finally(() => (this.#running = undefined))
     return this.#running

@@ -29,7 +29,7 @@ import type {
 export type PaymentParts = {
   clock: Clock
   log: Logger
-  /** Bounds of one top-up, and the operator's ceiling of auto-recharge in a month. */
+  /** Bounds of one top-up, and the operator's maximum of auto-recharge per month. */
   amounts: { least: Units; most: Units; monthlyMax: Units }
   origins: OwnOrigins
   baseUrl: () => string
@@ -51,9 +51,9 @@ export function portOf({ port }: Pick<PaymentParts, 'port'>): PaymentPort {
 type Create = { caller: Caller; idempotencyKey: string | null; input: z.output<typeof CreateTopupInput> }
 
 /**
- * Creates a top-up and its payment page. Repeated with the same Idempotency-Key it returns the same page. Nothing is
- * credited before the provider says that it is paid. A top-up whose page could not be created is closed, and a repeated
- * request reopens it. Upkeep closes what a crash leaves.
+ * Creates a top-up and its payment page. Repeated with the same Idempotency-Key, it returns the same page. Nothing is
+ * credited before the provider reports the payment. A top-up whose page could not be created is closed, and a repeated
+ * request reopens it. Upkeep closes top-ups left open by a crash.
  */
 export async function createTopup(parts: PaymentParts, { caller, idempotencyKey, input }: Create): Promise<Topup> {
   const port = portOf(parts)
@@ -89,7 +89,9 @@ function readAmount({ amounts }: PaymentParts, text: string): Units {
   throw badField('amountUsd', `Must be at least ${formatUsd(least)} and at most ${formatUsd(most)}`)
 }
 
-/** Checked against a list of origins: otherwise a leaked key could send payers from the payment page to any site. */
+/**
+ * Checks the URL against a list of origins. Otherwise a leaked key could send payers from the payment page to any site.
+ */
 function readReturnUrl({ baseUrl, origins, returnOrigins }: PaymentParts, text: string | undefined): string {
   if (text === undefined) return `${baseUrl()}/billing`
   const url = URL.parse(text)
@@ -104,7 +106,7 @@ function readReturnUrl({ baseUrl, origins, returnOrigins }: PaymentParts, text: 
   throw badField('returnUrl', `Must have at most ${returnUrlCharsMax} characters when URL-encoded`)
 }
 
-/** The cancel URL is the longer one. */
+/** Measured with the cancel URL, which is the longer one. */
 function pageUrls(returnUrl: string, topupId: string) {
   const successUrl = new URL(returnUrl)
   successUrl.searchParams.set('topup', topupId)

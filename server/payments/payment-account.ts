@@ -5,7 +5,7 @@ import { formatUsd, parseUsd } from '../kernel/money.ts'
 import { portOf, type PaymentParts } from './manage-topups.ts'
 import type { PaymentAccount, UpdateAccountInput } from './payment-account-schema.ts'
 
-/** Returns how the user pays; null if the service takes no payments. */
+/** Returns the user's payment settings; null if the service takes no payments. */
 export async function paymentAccountOf(parts: PaymentParts, userId: string): Promise<PaymentAccount | null> {
   const { amounts, port, store } = parts
   if (!port) return null
@@ -26,7 +26,7 @@ export async function paymentAccountOf(parts: PaymentParts, userId: string): Pro
 
 type Update = { input: z.output<typeof UpdateAccountInput>; caller: Caller }
 
-/** Changes the notification threshold and auto-recharge. Throws before anything is written. */
+/** Changes the notification threshold and auto-recharge. If it throws, nothing was written. */
 export async function updatePaymentAccount(parts: PaymentParts, { caller, input }: Update): Promise<void> {
   const { autoRecharge, notifyBelowUsd } = input
   const { userId } = caller
@@ -45,7 +45,10 @@ export async function updatePaymentAccount(parts: PaymentParts, { caller, input 
   }
 }
 
-/** Money outside the ledger needs a person: a leaked key with the scope `manage` must not charge a saved card. */
+/**
+ * Spending money from outside the ledger requires a person: a leaked key with the scope `manage` must not charge a
+ * saved card.
+ */
 function requireLoginToSpend(caller: Caller): void {
   if (caller.credential.kind === 'login') return
   const message = 'Setting auto-recharge requires a browser login. An API key can only switch it off, by sending null.'
@@ -70,7 +73,9 @@ function readRecharge({ amounts }: PaymentParts, given: NonNullable<Update['inpu
   return { below, to, monthlyMax }
 }
 
-/** Removes the saved payment method, here first: without the row, the method at the provider is useless. */
+/**
+ * Removes the saved payment method, first from this database: without the row, the method at the provider is useless.
+ */
 export async function removePaymentMethod(parts: PaymentParts, userId: string): Promise<void> {
   const port = portOf(parts)
   const methodId = await parts.store.payments.forgetMethod(userId)

@@ -11,23 +11,24 @@ import type {
 /** Maximum length of a stored page or receipt URL. */
 export const addressCharsMax = 2000
 
-/** Maximum length of a return URL at Stripe, encoded and with what we add to it. */
+/** Maximum length of a return URL at Stripe, encoded and including what we append. */
 export const returnUrlCharsMax = 5000
 
-// The service's view of a payment provider. An adapter translates it into the provider's API, and knows no store.
+// The service's view of a payment provider. An adapter translates it into the provider's API and does not access the
+// store.
 
 export type Checkout = {
   topup: TopupRecord
-  /** The provider's customer, if this user has saved a payment method before. */
+  /** The provider's customer id, if the user has saved a payment method before. */
   customerId: string | null
   /** Whether to save the payment method for auto-recharge. */
   savesMethod: boolean
-  /** Redirect URLs after payment, and without payment. */
+  /** Redirect URLs after a payment, and after leaving the page without one. */
   successUrl: string
   cancelUrl: string
 }
 
-/** A received event: the top-up it names, or why it names none. */
+/** A received event: its top-up, or the reason why it has none. */
 export type ReceivedEvent = { eventId: string; type: string; ref: TopupRef } | { ignored: string }
 
 export type StateOf = TopupRef & { topupId: string }
@@ -35,20 +36,20 @@ export type FoundPayment = { state: PaymentState; origin: PaymentOrigin }
 
 export type PaymentPort = {
   readonly provider: PaymentProvider
-  /** Creates the payment page of a top-up; the same page each time. */
+  /** Creates the payment page of a top-up. Returns the same page each time. */
   createCheckout(of: Checkout): Promise<{ checkoutId: string; checkoutUrl: string }>
-  /** Throws BAD_REQUEST unless the provider has signed the body within the last minutes. */
+  /** Throws BAD_REQUEST unless the provider signed the body within the last few minutes. */
   readEvent(sent: { body: string; signature: string | undefined; now: EpochMs }): Promise<ReceivedEvent>
-  /** Returns the top-up of a payment; null if the payment is not ours. */
+  /** Returns the top-up of a payment; null if this service did not create the payment. */
   topupOfPayment(paymentId: string): Promise<string | null>
-  /** Reads the current state of a top-up; undefined if the provider has nothing of it. */
+  /** Reads the current state of a top-up; undefined if the provider does not know it. */
   stateOf(of: StateOf): Promise<FoundPayment | undefined>
   /**
-   * Charges the saved payment method, once per top-up however often it is called. Returns the state after that;
+   * Charges the saved payment method, only once per top-up even if called repeatedly. Returns the resulting state;
    * undefined while it is unknown.
    */
   charge(due: DueRecharge, now: EpochMs): Promise<PaymentState | undefined>
   removeMethod(methodId: string): Promise<void>
-  /** Lists the top-ups of payments created, and of events sent, since then; one may be listed several times. */
+  /** Lists the top-ups of payments created, and of events sent, since then. Can list a top-up several times. */
   namedSince(since: EpochMs): AsyncIterable<TopupRef>
 }

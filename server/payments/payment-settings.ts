@@ -11,7 +11,9 @@ export type PaymentSettings = {
 
 type PaymentVariables = Record<'apiUrl' | 'returnOrigins' | 'secretKey' | 'webhookSecret', string>
 
-/** Undefined without the two secrets: then payments are off and hidden. An unset value is an empty string. */
+/**
+ * Returns undefined without the two secrets, which disables payments and hides them. An unset value is an empty string.
+ */
 export function checkPayments({ apiUrl, returnOrigins, secretKey, webhookSecret }: PaymentVariables) {
   if (secretKey === '' && webhookSecret === '') return undefined
   if (webhookSecret === '') {

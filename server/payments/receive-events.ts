@@ -2,15 +2,15 @@ import type { IncomingMessage } from 'node:http'
 import { portOf, type PaymentParts } from './manage-topups.ts'
 import { refreshTopup } from './refresh-topup.ts'
 
-/** Endpoint of the provider's events. The signature over the body stands in for authentication. */
+/** Endpoint for the provider's events. The signature of the body replaces authentication. */
 export const eventsPath = '/api/payments/stripe/events'
 
 /** The provider's largest events are some tens of kilobytes. */
 export const eventBytesMax = 256 * 1024
 
 /**
- * Answers 200 once the state that an event announced is stored, or if the event does not concern us. After any other answer
- * the provider sends it again, for days.
+ * Answers 200 once the state announced by an event is stored, or if the event belongs to another service. After any
+ * other answer, the provider sends the event again, for days.
  */
 export async function receiveEvent(
   parts: PaymentParts,

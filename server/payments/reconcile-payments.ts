@@ -10,13 +10,16 @@ const pageMax = 100
 
 type Parts = Pick<PaymentParts, 'clock' | 'log' | 'port' | 'store'>
 
-/** A top-up that differs at the provider. `userId` is null if nothing here or there names its account. */
+/**
+ * A top-up whose state at the provider differs. `userId` is null if its account is unknown both here and at the
+ * provider.
+ */
 export type PaymentDifference = { topupId: string; userId: string | null; what: string; isApplied: boolean }
 export type Reconciled = { topups: number; differences: PaymentDifference[] }
 
 /**
- * Compares the top-ups of the last days with their state at the provider: those created here, and those that the
- * provider names. With `applies`, applies the differences as an event would.
+ * Compares the top-ups of the last days with their state at the provider: those created here, and those known to the
+ * provider. If `applies` is set, applies the differences as an event would.
  */
 export async function reconcilePayments(
   parts: Parts,
@@ -30,7 +33,7 @@ export async function reconcilePayments(
 
 type NamedTopup = TopupRef & { topupId: string }
 
-/** Oldest first, each top-up once. */
+/** Returns each top-up once, oldest first. */
 async function refsSince(parts: Parts, since: number): Promise<NamedTopup[]> {
   const port = portOf(parts)
   const refs = new Map<string, NamedTopup>()
@@ -88,8 +91,8 @@ async function compare(parts: Parts, { applies, ref }: Compare): Promise<Payment
 type Restore = { applies: boolean; found: FoundPayment }
 
 /**
- * Credits a paid top-up that this database lacks, for example after a backup was restored. Credits it once, and only if
- * its account is here.
+ * Credits a paid top-up that is missing in this database, for example because a backup was restored. Credits it only
+ * once, and only if its account exists here.
  */
 async function restore({ log, port, store }: Parts, { applies, found }: Restore): Promise<PaymentDifference> {
   const { origin, state } = found

@@ -3,7 +3,10 @@ import type { AppliedState, PaymentState, TopupRecord, TopupRef } from '../store
 import { portOf, type PaymentParts } from './manage-topups.ts'
 import type { FoundPayment } from './payment-port.ts'
 
-/** Simultaneous events of one top-up read its state one after another; the provider sends the rest again. */
+/**
+ * Max attempts. Simultaneous events of one top-up read its state one after another; the provider resends those that
+ * fail.
+ */
 const triesMax = 8
 
 export type RefreshParts = Pick<PaymentParts, 'log' | 'port' | 'store'>
@@ -37,7 +40,7 @@ export async function refreshTopup(parts: RefreshParts, { about, ref: named }: R
 
 type Apply = { topup: TopupRecord; state: PaymentState; about: object }
 
-/** Applies a state that was read after the row. */
+/** Applies a state that was read after the row was read. */
 export async function applyState({ log, store }: RefreshParts, { about, state, topup }: Apply): Promise<AppliedState> {
   const applied = await store.payments.applyState({ state, version: topup.version })
   const { outcome } = applied
@@ -48,7 +51,9 @@ export async function applyState({ log, store }: RefreshParts, { about, state, t
   return applied
 }
 
-/** Reads a top-up here first, and then at the provider: in the other order, an old state could pass for a new one. */
+/**
+ * Reads a top-up first here and then at the provider. In the other order, an old state could be mistaken for a new one.
+ */
 export async function readTopup(
   parts: RefreshParts,
   ref: TopupRef & { topupId: string },
@@ -63,7 +68,9 @@ export async function readTopup(
   return { topup, found: await portOf(parts).stateOf(of) }
 }
 
-/** Adds the top-up to a reference that only names a payment; undefined if the payment is not ours. */
+/**
+ * Adds the top-up to a reference that contains only a payment; undefined if this service did not create the payment.
+ */
 export async function resolveRef(
   parts: RefreshParts,
   ref: TopupRef,

@@ -1,11 +1,11 @@
 import { z } from 'zod'
 import type { TopupRef } from '../store/payments/payment-records.ts'
 
-// Stripe's events. An event is believed only for the ids it names; what happened is read from Stripe (`stripe-states.ts`).
-// Objects without our metadata belong to another product of the same Stripe account. `client_reference_id` names nothing here:
-// every product may set it.
+// Stripe's events. Only the ids in an event are trusted; the resulting state is read from Stripe (`stripe-states.ts`).
+// Objects without our metadata belong to another product of the same Stripe account. `client_reference_id` is ignored,
+// because any product can set it.
 
-/** Metadata keys of everything created at Stripe: the top-up, its user, and whether auto-recharge made it. */
+/** Metadata keys of all objects created at Stripe: the top-up, its user, and whether auto-recharge created it. */
 export const topupKey = 'errand_topup'
 export const userKey = 'errand_user'
 export const autoKey = 'errand_auto'
@@ -27,7 +27,7 @@ const readIntent: Reader = ({ id: paymentId, metadata }) => {
   const topupId = metadata?.[topupKey]
   return topupId === undefined ? undefined : { topupId, checkoutId: null, paymentId }
 }
-/** Charges, refunds and disputes name a payment, and the payment names the top-up. */
+/** Charges, refunds and disputes refer to a payment, and the payment refers to the top-up. */
 const readPayment: Reader = ({ payment_intent: paymentId }) => {
   return paymentId ? { topupId: null, checkoutId: null, paymentId } : undefined
 }
@@ -61,7 +61,7 @@ const Envelope = z.object({
 
 export type ReadEvent = { eventId: string; type: string; ref: TopupRef } | { ignored: string }
 
-/** Returns which top-up a signed event names, or why it names none. */
+/** Returns the top-up of a signed event, or the reason why it has none. */
 export function readStripeEvent(sent: unknown, { isLive }: { isLive: boolean }): ReadEvent {
   const { data: envelope } = Envelope.safeParse(sent)
   if (!envelope) return { ignored: 'not an event' }

@@ -7,11 +7,12 @@ import type { PaymentSettings } from './payment-settings.ts'
 import { autoKey, readStripeEvent, stripeEventTypes, topupKey, unitsPerCent, userKey } from './stripe-events.ts'
 import { addressOf, readState, stateIn } from './stripe-states.ts'
 
-// Stripe Checkout. Everything created there carries an idempotency key made of the top-up's id, so it is created once.
+// Stripe Checkout. Every object is created with an idempotency key derived from the top-up's id, so it is created only
+// once.
 
 const timeoutMs = 20_000
 const toleranceSeconds = 300
-/** Stripe forgets idempotency keys after a day; a recharge older than this is looked up and never charged again. */
+/** Stripe forgets idempotency keys after a day. An older recharge is looked up and never charged again. */
 const keyMsMax = 20 * 3_600_000
 /** Max PaymentIntents of one customer to search for a recharge. */
 const intentsMax = 100
@@ -87,7 +88,7 @@ export function openStripe({ apiUrl, secretKey, webhookSecret }: PaymentSettings
         const reason = error.decline_code ?? error.code ?? 'card_declined'
         return ended(topup, { status: 'failed', reason, paymentId: error.payment_intent?.id ?? null })
       }
-      // The payment method was removed, or was never usable for this.
+      // The payment method was removed, or could never be used for this.
       if (error instanceof Stripe.errors.StripeInvalidRequestError) {
         return ended(topup, { status: 'failed', reason: error.code ?? 'invalid_request' })
       }
@@ -95,7 +96,7 @@ export function openStripe({ apiUrl, secretKey, webhookSecret }: PaymentSettings
     }
   }
 
-  /** Finds the payment of a recharge whose process died, or whose answer was lost. */
+  /** Finds the payment of a recharge whose process died or whose response was lost. */
   async function findIntent(customer: string, { createdAt, id }: TopupRecord) {
     const since = Math.floor(createdAt / 1000) - 600
     let looked = 0
@@ -155,7 +156,7 @@ export function openStripe({ apiUrl, secretKey, webhookSecret }: PaymentSettings
       try {
         await stripe.paymentMethods.detach(methodId)
       } catch (error) {
-        // Already gone.
+        // The method has already been removed.
         if (!(error instanceof Stripe.errors.StripeInvalidRequestError)) throw unreachable(error)
       }
     },
@@ -166,7 +167,7 @@ export function openStripe({ apiUrl, secretKey, webhookSecret }: PaymentSettings
 
 type Ended = { status: 'expired' | 'failed'; reason?: string; paymentId?: string | null }
 
-/** The state of an abandoned or declined recharge. */
+/** Returns the state of an abandoned or declined recharge. */
 function ended({ id: topupId }: TopupRecord, { paymentId = null, reason, status }: Ended): PaymentState {
   const nothing = { paid: null, checkoutId: null, receiptUrl: null, method: null, refunded: 0, disputed: 0 }
   return { ...nothing, topupId, status, reason: reason ?? null, paymentId }

@@ -3,16 +3,16 @@ import type { PaymentMethod, PaymentState, TopupStatus } from '../store/payments
 import { addressCharsMax, type FoundPayment, type StateOf } from './payment-port.ts'
 import { autoKey, topupKey, unitsPerCent, userKey } from './stripe-events.ts'
 
-// The current state of a top-up at Stripe. Its page says whether it expired or failed, its PaymentIntent whether it was
-// paid. Refunds and disputes are listed one by one, because the charge's own sum keeps counting failed refunds.
+// The current state of a top-up at Stripe. Its page shows whether it expired or failed, its PaymentIntent whether it
+// was paid. Refunds and disputes are listed one by one, because the charge's own sum still includes failed refunds.
 
 const expand = ['latest_charge', 'payment_method']
 const pageExpand = expand.map((name) => `payment_intent.${name}`)
-/** Refunds that leave Stripe's hands or have left them; a failed or canceled one gives the money back. */
+/** Statuses of refunds that Stripe has sent or will send. A failed or canceled refund returns the money. */
 const standing = new Set(['succeeded', 'pending', 'requires_action'])
 const pending = new Set(['processing', 'requires_capture'])
 
-/** Undefined if Stripe has neither a page nor a payment of this top-up. */
+/** Returns undefined if Stripe has neither a page nor a payment for this top-up. */
 export async function readState(stripe: Stripe, of: StateOf): Promise<FoundPayment | undefined> {
   const { checkoutId, paymentId, topupId } = of
   const session =
@@ -41,7 +41,7 @@ export async function readState(stripe: Stripe, of: StateOf): Promise<FoundPayme
 
 type Read = { topupId: string; intent: Stripe.PaymentIntent | undefined; session?: Stripe.Checkout.Session | undefined }
 
-/** The state that a PaymentIntent and its page show. */
+/** Derives the state from a PaymentIntent and its page. */
 export async function stateIn(stripe: Stripe, { intent, session, topupId }: Read): Promise<PaymentState> {
   const status = statusOf({ intent, session })
   const base = { topupId, status, checkoutId: null, paymentId: intent?.id ?? null, reason: null, paid: null }
@@ -60,7 +60,9 @@ export async function stateIn(stripe: Stripe, { intent, session, topupId }: Read
   }
 }
 
-/** A declined card leaves a page open for the next one. A payment made by auto-recharge has no page, and has failed. */
+/**
+ * After a declined card the page stays open for another card. A payment by auto-recharge has no page, so it has failed.
+ */
 function statusOf({ intent, session }: Omit<Read, 'topupId'>): TopupStatus {
   if (intent?.status === 'succeeded') return 'paid'
   if (session?.status === 'expired') return 'expired'
@@ -82,8 +84,9 @@ async function refundedOf(stripe: Stripe, intentId: string): Promise<number> {
 }
 
 /**
- * The balance transactions show whether the money left and came back. The status alone does not, because an inquiry
- * withdraws nothing. Only their signs count: their amounts are in the currency of the Stripe balance.
+ * Returns the disputed amount. The balance transactions show whether the money was withdrawn and returned. The status
+ * alone does not, because an inquiry withdraws nothing. Only their signs count: their amounts are in the currency of
+ * the Stripe balance.
  */
 async function disputedOf(stripe: Stripe, intentId: string): Promise<number> {
   let cents = 0
@@ -98,7 +101,7 @@ async function disputedOf(stripe: Stripe, intentId: string): Promise<number> {
 function methodOf(intent: Stripe.PaymentIntent): PaymentMethod | null {
   const { payment_method: method, setup_future_usage: usage } = intent
   if (usage !== 'off_session' || method === null || typeof method === 'string') return null
-  // Null after the user has removed the method.
+  // Null once the user has removed the method.
   const { customer } = method
   if (customer === null) return null
   const customerId = typeof customer === 'string' ? customer : customer.id
@@ -106,7 +109,7 @@ function methodOf(intent: Stripe.PaymentIntent): PaymentMethod | null {
   return { customerId, methodId: method.id, methodLabel }
 }
 
-/** Null unless it can be stored and shown as a link. */
+/** Returns null unless the URL can be stored and shown as a link. */
 export function addressOf(given: string | null): string | null {
   return given !== null && /^https?:/.test(given) && given.length <= addressCharsMax ? given : null
 }

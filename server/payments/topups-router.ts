@@ -126,7 +126,11 @@ export const topupsRouter = (parts: PaymentParts) =>
           description: 'Includes totals of payments, refunds, disputes and debts.',
           protect: true,
           successDescription: 'One page of top-ups, and totals.',
-          errorResponses: { 400: badParameter, 403: 'The caller is no admin with a browser login.', 404: noPayments },
+          errorResponses: {
+            400: badParameter,
+            403: 'The caller is not an admin with a browser login.',
+            404: noPayments,
+          },
         },
       })
       .input(ListAllTopupsInput)

@@ -2,14 +2,14 @@ import { ErrandError } from '../kernel/errors.ts'
 import { ownTurn } from '../kernel/own-turn.ts'
 import { jsonBytes, pageBytesMax } from '../store/byte-bounds.ts'
 
-/** Max calls in a batch; a larger one is rejected as a whole. */
+/** Max calls in a batch; a larger one is rejected completely. */
 export const batchCallsMax = 20
-/** Limit for all answers of one batch together. */
+/** Max bytes of all responses of one batch together. */
 export const batchBytesMax = 8 * 1024 * 1024
 
-/** Queries of one request, and how many bytes their answers may still take. */
+/** The queries of one request, and how many bytes their responses may still take. */
 export class Batch {
-  /** Limit for each page of a list, so that the batch is about as large as one page. */
+  /** Max bytes of each list page, so that the complete batch is about as large as one page. */
   readonly pageBytesMax: number
   readonly #userId: string
   #bytesLeft = batchBytesMax

@@ -5,16 +5,16 @@ import type { RateOf } from '../store/limits/limit-inputs.ts'
 import type { AccountPlan } from '../store/limits/account-limits.ts'
 import type { Scope } from '../store/records.ts'
 
-/** User that a request acts for, and what its credential may do. */
+/** The user on whose behalf a request acts, and what its credential permits. */
 export type Caller = {
   userId: string
   email: string
   isAdmin: boolean
   scopes: readonly Scope[]
   account: AccountPlan
-  /** Limits of the credential, if it allows less than its user may do. */
+  /** Limits of the credential, if it permits less than its user may do. */
   limits: CredentialLimits | null
-  /** Ids of the only agents whose runs the credential may start and change; null for all. */
+  /** Ids of the only agents whose runs the credential can start and change; null for all. */
   agents: readonly string[] | null
   credential: CallerCredential
 }
@@ -22,26 +22,26 @@ export type Caller = {
 export type CallerCredential =
   | { kind: 'key'; keyId: string }
   | { kind: 'login'; loginId: string }
-  /** A platform key, for the user that Errand-User names. */
+  /** A platform key acting on behalf of the user in Errand-User. */
   | { kind: 'acting'; platformKeyId: string }
-  /** Reaches only what is open to it. A token bound to a session or a task reaches nothing else. */
+  /** Only has access to operations open to client tokens, and if bound to a session or a task, only to that. */
   | { kind: 'clientToken'; tokenId: string; sessionId: string | null; taskId: string | null }
-  /** The command line, and admins who do something for a user. */
+  /** The command line, or an admin acting on behalf of a user. */
   | { kind: 'operator' }
 
-/** A platform key that acts for no user. */
+/** A platform key that does not act on behalf of a user. */
 export type PlatformCaller = { platform: { keyId: string; scopes: readonly PlatformScope[] } }
 
 export type AnyCaller = Caller | PlatformCaller
 
-/** Fields of a credential that allows everything its user may do. */
+/** Fields of a credential that permits everything its user may do. */
 export const unlimited = { account: { plan: null, limits: null }, limits: null, agents: null }
 
 export function platformOf(caller: AnyCaller): PlatformCaller['platform'] | undefined {
   return 'platform' in caller ? caller.platform : undefined
 }
 
-/** Id that requests are counted by: the user's, or that of the platform key. */
+/** Returns the id under which requests are counted: that of the user or of the platform key. */
 export function senderOf(caller: AnyCaller): string {
   return 'platform' in caller ? caller.platform.keyId : caller.userId
 }
@@ -56,7 +56,7 @@ export function loginIdOf({ credential }: Pick<Caller, 'credential'>): string | 
   return credential.kind === 'login' ? credential.loginId : undefined
 }
 
-/** The only session that a client token reaches; null for all. */
+/** Returns the only session that a client token has access to; null for all. */
 export function boundSessionOf({ credential }: Pick<Caller, 'credential'>): string | null {
   return credential.kind === 'clientToken' ? credential.sessionId : null
 }

@@ -9,18 +9,21 @@ import type { Batch } from './batch.ts'
 import type { AnyCaller, Caller } from './caller.ts'
 import type { WriteRate } from './write-rate.ts'
 
-/** The same for all requests of a process. */
+/** Parts of the context that are the same for all requests of a process. */
 export type Shared = {
   clock: Clock
   store: Pick<Store, 'readRate'>
   writeRate: WriteRate
   /** Frees the request's gate slot and body memory. */
   release: (request: IncomingMessage) => void
-  /** Waits for an event-loop tick for a large piece of work of the owner. */
+  /** Waits for an event-loop tick in which to do a large piece of work for the owner. */
   turn: (request: IncomingMessage, owner: string | null) => Promise<void>
 }
 
-/** The reader of a stream. It is cut off if it takes nothing for `stallMs`. `left` aborts if it leaves before the end. */
+/**
+ * The client of a stream. It is disconnected by `cutOff` if it reads nothing for `stallMs`. `left` aborts if it
+ * disconnects before the end.
+ */
 export type StreamReader = { stallMs: number; cutOff: () => void; left: AbortSignal }
 
 export type Context = {
@@ -31,11 +34,11 @@ export type Context = {
   about: RequestTrace
   setCookies: string[]
   idempotencyKey: string | null
-  /** Tool call that a task is created for. */
+  /** The tool call for which a task is created. */
   call?: ToolCall | undefined
-  /** Rate window as of the admission. If it stays null, the response's headers read it again. */
+  /** Rate window as seen by the admission. If null, the response's headers read it again. */
   rate: RateState | null
-  /** How to end a stream that is not read; null if the response cannot be a stream. */
+  /** The stream's client; null if the response cannot be a stream. */
   stream: StreamReader | null
   /** Set for a query in a batch. */
   batch?: Batch | undefined

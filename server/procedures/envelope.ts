@@ -6,9 +6,9 @@ type Envelope = { json?: unknown; meta?: unknown }
 
 /**
  * superjson's envelope, `{ json, meta? }`. Everything this service sends is plain JSON, which superjson serializes to
- * exactly this. Inputs mean the same as over REST: anything beyond JSON is rejected. superjson gets the notes in `meta`
- * only once they are known to be few and to lead somewhere, because its work grows with their size times their depth, and
- * a note on `list.1000000000` makes an array of that length.
+ * exactly this. Inputs mean the same as over REST: anything beyond JSON is rejected. superjson gets the annotations in
+ * `meta` only after a check that there are few and that their paths exist. Its work grows with their size times their
+ * depth, and an annotation on `list.1000000000` would create an array of that length.
  */
 export const envelope = {
   serialize: (value: unknown): Envelope => ({ json: value }),
@@ -21,20 +21,20 @@ export const envelope = {
 }
 
 /**
- * Limits for `meta`: its keys and values, their characters, and its depth. A note is one key with one array of one
- * value.
+ * Limits for `meta`: its keys and values, their characters, and its depth. An annotation is one key with an array of
+ * one value.
  */
 const metaValuesMax = 10_000
 const metaCharsMax = 64 * 1024
 const metaDepthMax = 8
 
-/** Throws 400 if an input, or one of a batch, has notes: unauthenticated clients need only plain JSON. */
+/** Throws 400 if an input, or one of a batch, has annotations: unauthenticated clients need only plain JSON. */
 export function assertNoMeta(text: string): void {
   let sent: unknown
   try {
     sent = JSON.parse(text)
   } catch {
-    // Malformed input is reported where it is read.
+    // Malformed input is reported later, by the code that parses it.
     return
   }
   if (!isRecord(sent)) return
@@ -44,14 +44,16 @@ export function assertNoMeta(text: string): void {
   }
 }
 
-/** Applies the notes in `meta`, which may only be about undefined members. Returns plain JSON, and changes `value`. */
+/**
+ * Applies the annotations in `meta`, which may only mark undefined members. Returns plain JSON, and modifies `value`.
+ */
 function withNotes(value: unknown, meta: unknown): unknown {
   assertFewNotes(meta)
   if (!isRecord(meta)) throw malformed()
   const { referentialEqualities, v } = meta
   const notes = notesIn(meta['values'])
-  // Shared objects appear in full in the JSON, so their notes are not resolved. Resolving twenty nested ones would
-  // expand a kilobyte to a gigabyte. A null at that path means a circular input.
+  // Shared objects appear in full in the JSON, so their annotations are not resolved. Resolving twenty nested ones
+  // would expand a kilobyte to a gigabyte. A null at such a path indicates a circular input.
   const isLegacy = typeof v !== 'number' || v < 1
   for (const path of textsIn(referentialEqualities)) {
     const found = find(value, segmentsOf(path, isLegacy))
@@ -73,7 +75,7 @@ function restored(noted: SuperJSONResult): unknown {
   }
 }
 
-/** Stops as soon as there are too many notes. */
+/** Throws as soon as there are too many annotations. */
 function assertFewNotes(meta: unknown): void {
   const waiting: { value: unknown; depth: number }[] = [{ value: meta, depth: 1 }]
   let chars = 0
@@ -91,7 +93,7 @@ function assertFewNotes(meta: unknown): void {
   }
 }
 
-/** Paths of undefined members, or 'whole' if the entire value is undefined. */
+/** Returns the paths of undefined members, or 'whole' if the entire value is undefined. */
 function notesIn(values: unknown): string[] | 'whole' {
   if (values === undefined) return []
   if (Array.isArray(values)) {
@@ -124,7 +126,10 @@ function textsIn(value: unknown): string[] {
   return texts
 }
 
-/** Keys of a superjson path, which escapes dots in keys and, since its version 1, backslashes. */
+/**
+ * Splits a superjson path into keys. In a path, dots in keys are escaped and, since superjson's version 1, so are
+ * backslashes.
+ */
 function segmentsOf(path: string, isLegacy: boolean): string[] {
   const segments: string[] = []
   let segment = ''
@@ -141,12 +146,12 @@ function segmentsOf(path: string, isLegacy: boolean): string[] {
 
 type Found = { container: Record<PropertyKey, unknown>; key: string }
 
-/** Location that a path leads to; undefined if nothing is there. */
+/** Returns the location at the end of a path; undefined if the path does not exist. */
 function find(root: unknown, segments: readonly string[]): Found | undefined {
   let value = root
   let found: Found | undefined
   for (const key of segments) {
-    // Excludes an array's `length`, and what every object inherits.
+    // Excludes an array's `length`, and properties that every object inherits.
     if (typeof value !== 'object' || value === null || !Object.prototype.propertyIsEnumerable.call(value, key)) {
       return undefined
     }

@@ -6,7 +6,7 @@ export function holdAnswer({ about, request, shared }: Pick<Context, 'about' | '
   shared.release(request)
 }
 
-/** Waits for an event-loop tick for a large piece of work on a caller's request. */
+/** Waits for an event-loop tick in which to do a large piece of work for a caller's request. */
 export function callerTurn({ caller, request, shared }: Pick<CallerContext, 'caller' | 'request' | 'shared'>) {
   return shared.turn(request, caller.userId)
 }

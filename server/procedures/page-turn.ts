@@ -5,12 +5,15 @@ import { ownTurn } from '../kernel/own-turn.ts'
 const waiting = new FairPlaces({ perUser: 100 })
 
 type Read<Page> = {
-  /** Reads a small page; undefined if the whole page is larger. */
+  /** Reads a small page; undefined if the complete page is larger. */
   small: () => Promise<Page | undefined>
   whole: () => Promise<Page>
 }
 
-/** Reads a small page of the user at once, and a large one like `pageTurn`. Throws 503 if many of them already wait. */
+/**
+ * Reads a small page of the user immediately, and a large one like `pageTurn`. Throws 503 if many requests for large
+ * pages are already waiting.
+ */
 export async function readPage<Page>(userId: string, { small, whole }: Read<Page>): Promise<Page> {
   const place = openPlace(userId)
   try {
@@ -23,7 +26,10 @@ export async function readPage<Page>(userId: string, { small, whole }: Read<Page
   return await whole()
 }
 
-/** Waits for an event-loop tick for a large page of the user. Throws 503 if many of them already wait. */
+/**
+ * Waits for an event-loop tick in which to read a large page of the user. Throws 503 if many such requests are already
+ * waiting.
+ */
 export async function pageTurn(userId: string): Promise<void> {
   const place = openPlace(userId)
   await ownTurn(userId)

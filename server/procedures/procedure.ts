@@ -23,7 +23,7 @@ export type RestMeta = {
   /** False for an operation that needs no authentication. */
   protect: boolean
   successDescription: string
-  /** Every status but 200 that the operation answers, in addition to those of all operations. */
+  /** All statuses other than 200 with which the operation can respond, in addition to those of all operations. */
   errorResponses: Record<number, string>
 }
 
@@ -32,9 +32,9 @@ export type ProcedureMeta = {
   isIdempotent?: boolean
   isBodyOptional?: boolean
   isStream?: boolean
-  /** May long-poll, so it gets a signal when its client leaves. */
+  /** Whether the operation can long-poll. It then gets a signal that aborts when its client disconnects. */
   isHeld?: boolean
-  /** Needs no authentication, and is called alone, never in a batch. */
+  /** Whether the operation needs no authentication, and is called alone, never in a batch. */
   isPublic?: boolean
 }
 
@@ -54,7 +54,7 @@ const rpcCodes: Readonly<Record<number, TRPC_ERROR_CODE_KEY>> = {
 }
 
 /**
- * Error body for clients of typed RPC. Built from scratch, so that neither a stack trace nor the message of an
+ * Error body for clients of typed RPC. It is built from scratch, so that neither a stack trace nor the message of an
  * unexpected error leaves the server.
  */
 export function rpcError(error: ErrandError, path?: string) {
@@ -84,7 +84,7 @@ const t = initTRPC
 
 export const { router } = t
 
-/** Base of all procedures. Resolvers declare with `withScope` or `withAdmin` who may call them. */
+/** Base of all procedures. Resolvers use `withScope` or `withAdmin` to declare who may call them. */
 export const procedure = t.procedure
 
 /** Throws 403 unless the caller may call a procedure. */
@@ -93,7 +93,7 @@ export type AccessCheck = (caller: AnyCaller) => void
 /** Kinds of credentials, as the OpenAPI document names them. */
 export type Credential = 'apiKey' | 'browserSession' | 'platformKey' | 'clientToken'
 
-/** Keyed by resolver. */
+/** Access declarations by resolver. */
 const accesses = new WeakMap<object, { check: AccessCheck; credentials: readonly Credential[] }>()
 
 /** tRPC's internal definition of a procedure. Its version is pinned, and `directCall` asserts at startup what is used. */
@@ -101,7 +101,7 @@ type ProcedureDefinition = {
   type: string
   meta?: ProcedureMeta
   inputs: readonly ZodType[]
-  /** Undefined if the answer is a stream. */
+  /** Undefined if the response is a stream. */
   output: ZodType | undefined
   middlewares: readonly unknown[]
   resolver: (options: { ctx: Context; input: unknown; signal: AbortSignal | undefined }) => unknown
@@ -111,7 +111,10 @@ export function definitionOf(of: AnyProcedure): ProcedureDefinition {
   return of._def as unknown as ProcedureDefinition
 }
 
-/** Access check of a procedure, so that no body is read from a caller who may not send it. Null for a public one. */
+/**
+ * Returns the access check of a procedure, so that the body is not read if the caller lacks access. Null for a public
+ * procedure.
+ */
 export function accessOf(of: AnyProcedure): AccessCheck | null {
   const { meta, resolver } = definitionOf(of)
   const access = accesses.get(resolver)
@@ -119,7 +122,7 @@ export function accessOf(of: AnyProcedure): AccessCheck | null {
   return access?.check ?? null
 }
 
-/** Credentials that a procedure accepts; empty for a public one. */
+/** Returns the credentials that a procedure accepts; empty for a public one. */
 export function credentialsOf(of: AnyProcedure): readonly Credential[] {
   return accesses.get(definitionOf(of).resolver)?.credentials ?? []
 }
@@ -129,9 +132,9 @@ type WithCaller<Options> = Omit<Options, 'ctx'> & { ctx: CallerContext }
 type WithAnyCaller<Options> = Omit<Options, 'ctx'> & { ctx: PlatformContext }
 
 /**
- * Resolver whose caller must have the scope, or one of several. A client token must also reach the operation;
- * operations are closed to client tokens by default. A middleware could do the same, but each one costs every call a
- * copy of its options. That is a tenth of the time of a read.
+ * Wraps a resolver whose caller must have the scope, or one of several. A client token must also have access to the
+ * operation; operations are closed to client tokens by default. A middleware could do the same, but each one costs
+ * every call a copy of its options, a tenth of the time of a read.
  */
 export function withScope<Options extends { ctx: Context; input: unknown }, Output>(
   scope: Scope | readonly Scope[],
@@ -144,7 +147,7 @@ export function withScope<Options extends { ctx: Context; input: unknown }, Outp
     requireReach(caller, reach)
   }
   const credentials: Credential[] = ['apiKey', 'browserSession']
-  // When it acts for a user, it never has the scope `manage`.
+  // A platform key acting on behalf of a user never has the scope `manage`.
   if (scopes.some((one) => one !== 'manage')) credentials.push('platformKey')
   if (reach !== 'none') credentials.push('clientToken')
   if (reach !== 'session' && reach !== 'task') return guarded({ check, credentials }, resolve)
@@ -155,8 +158,8 @@ export function withScope<Options extends { ctx: Context; input: unknown }, Outp
 }
 
 /**
- * Like `withScope`, for a change that is not an execution. A user may make a limited number per minute. Operations that
- * end keys and logins are not counted: otherwise a stolen key could keep its owner from ending it.
+ * Like `withScope`, for a change that is not an execution. A user can make a limited number per minute. Operations that
+ * end keys and logins are not counted: otherwise a stolen key could prevent its owner from revoking it.
  */
 export function withWrite<Options extends { ctx: Context; input: unknown }, Output>(
   scope: Scope | readonly Scope[],
@@ -171,14 +174,14 @@ export function withWrite<Options extends { ctx: Context; input: unknown }, Outp
   return withScope(scope, counted, reach)
 }
 
-/** Resolver whose caller must be an admin with a browser login. */
+/** Wraps a resolver whose caller must be an admin with a browser login. */
 export function withAdmin<Options extends { ctx: Context }, Output>(
   resolve: Resolver<WithCaller<Options>, Output>,
 ): Resolver<Options, Output> {
   return guarded({ check: requireAdmin, credentials: ['browserSession'] }, resolve)
 }
 
-/** Resolver whose caller must be such an admin, or a platform key with one of the scopes. */
+/** Wraps a resolver whose caller must be an admin with a browser login, or a platform key with one of the scopes. */
 export function withPlatform<Options extends { ctx: Context }, Output>(
   scope: PlatformScope | readonly PlatformScope[],
   resolve: Resolver<WithAnyCaller<Options>, Output>,
@@ -214,13 +217,13 @@ function resolveIn<Options extends { ctx: Context }, Output>(
   return batch ? (batch.call(make) as Output) : make()
 }
 
-/** Throws 401 without a caller. Non-public operations never get that far without one. */
+/** Throws 401 without a caller. Only public operations can be called without one. */
 export function callerOf({ caller }: Context): AnyCaller {
   if (caller) return caller
   throw new ErrandError('UNAUTHORIZED', 'Authentication is required.')
 }
 
-/** Our error behind a tRPC error: a rejection, or the details of input that its schema rejected. */
+/** Returns our error behind a tRPC error: a rejection, or the details of input that its schema rejected. */
 export function errandErrorOf(error: unknown): ErrandError {
   if (!(error instanceof TRPCError)) return toErrandError(error)
   const { cause, code } = error

@@ -2,12 +2,12 @@ import { ErrandError } from '../kernel/errors.ts'
 import type { Caller } from './caller.ts'
 
 /**
- * Client tokens that an operation is open to: none, those of a whole account, or also bound ones. A bound token must
+ * Client tokens with access to an operation: none, those of a complete account, or also bound ones. A bound token must
  * match the session or task that the input names. If the input names a turn, the operation looks up its session.
  */
 export type Reach = 'none' | 'account' | 'session' | 'task' | 'turn'
 
-/** Throws 403 if a client token does not reach an operation, whatever its input. */
+/** Throws 403 if a client token has no access to an operation, whatever its input. */
 export function requireReach({ credential }: Caller, reach: Reach): void {
   if (credential.kind !== 'clientToken') return
   if (reach === 'none') throw new ErrandError('FORBIDDEN', 'Client tokens cannot call this operation.')
@@ -18,7 +18,9 @@ export function requireReach({ credential }: Caller, reach: Reach): void {
 
 const notFound: Record<'session' | 'task', string> = { session: 'Session not found', task: 'Task not found' }
 
-/** Throws 404, as for an unknown id, if a client token is bound to something other than the input names. */
+/**
+ * Throws 404, as for an unknown id, if a client token is bound to a session or task other than the one in the input.
+ */
 export function assertReached({ credential }: Caller, input: unknown, reach: 'session' | 'task'): void {
   const field = reach === 'session' ? 'sessionId' : 'taskId'
   const own = credential.kind === 'clientToken' ? credential[field] : null
@@ -26,7 +28,7 @@ export function assertReached({ credential }: Caller, input: unknown, reach: 'se
   throw boundElsewhere(reach)
 }
 
-/** Same error as for an unknown id. */
+/** Returns the same error as for an unknown id. */
 export function boundElsewhere(what: 'session' | 'task'): ErrandError {
   return new ErrandError('NOT_FOUND', notFound[what])
 }

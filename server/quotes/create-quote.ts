@@ -17,13 +17,16 @@ type QuoteRequest = {
   about: RequestTrace
   caller: Caller
   input: z.output<typeof QuoteInput>
-  /** Resolves in an event-loop tick that may process large params or a large message. */
+  /** Resolves in an event-loop tick in which large params or a large message can be processed. */
   onLarge: () => Promise<void>
 }
 
 const versionChars = 16
 
-/** Quotes current prices of a task or chat. Fails as the task or chat itself would, except for balance and rates. Writes nothing. */
+/**
+ * Quotes the current price of a task or chat. Fails as the task or chat itself would, except for balance and rates.
+ * Writes nothing.
+ */
 export async function createQuote(
   { catalogue, chats, quotes, store }: QuoteParts,
   { about, caller, input: { chat, task }, onLarge }: QuoteRequest,
@@ -53,7 +56,7 @@ function versionOf(prices: object): string {
   return hashJson(prices).slice(0, versionChars)
 }
 
-/** Names invalid fields by their path in the body of the quote. */
+/** Adds the path within the quote's body to errors about invalid fields. */
 async function within<Value>(field: string, quoting: Promise<Value>): Promise<Value> {
   try {
     return await quoting

@@ -30,7 +30,7 @@ import type {
 } from './session-schema.ts'
 
 const deleteMsMax = 10_000
-/** Max files of a deleted session to remove concurrently. */
+/** Max files of a deleted session that are removed concurrently. */
 const removedAtOnce = 4
 
 export type SessionParts = {
@@ -46,11 +46,11 @@ type Create = {
   caller: Caller
   input: z.output<typeof CreateSessionInput>
   idempotencyKey: string | null
-  /** Whether it is created for an OpenAI response. */
+  /** Whether the session is created for an OpenAI response. */
   isResponse?: boolean
 }
 
-/** Creates a session with an agent that the caller may use. Free of charge. */
+/** Creates a session, free of charge, with an agent that the caller can use. */
 export async function createSession(
   { access, catalogue, clock, payloads, store }: SessionParts,
   { caller, idempotencyKey, input, isResponse = false }: Create,
@@ -89,7 +89,7 @@ export async function createSession(
   return created(result.session)
 }
 
-/** Stores the session's connectors in its metadata, whichever field the creator used. */
+/** Stores the session's connectors in its metadata, no matter which field the request used. */
 function withConnectors({ connectorIds, metadata = {} }: z.output<typeof CreateSessionInput>): Record<string, unknown> {
   if (!connectorIds) return metadata
   if (Object.hasOwn(metadata, connectorIdsKey)) {
@@ -98,7 +98,7 @@ function withConnectors({ connectorIds, metadata = {} }: z.output<typeof CreateS
   return { ...metadata, [connectorIdsKey]: connectorIds }
 }
 
-/** Returns the session created by an earlier request with the same key, whatever has become of its agent since. */
+/** Returns the session created by an earlier request with the same key, even if its agent has changed or is gone. */
 async function findReplay(
   store: Store,
   userId: string,
@@ -197,7 +197,7 @@ export async function listSessions(
   return { sessions: items, total, limit, offset, ...nextOf(next, list) }
 }
 
-/** Deletes a session after stopping and settling its open turn, if any. */
+/** Deletes a session. Stops and settles its open turn first, if there is one. */
 export async function deleteSession(
   { chats, payloads, store }: SessionParts,
   { caller, sessionId }: { caller: Pick<Caller, 'agents' | 'userId'>; sessionId: string },

@@ -25,7 +25,9 @@ import {
 
 const tags = ['Sessions']
 const notFound = 'The session was not found.'
-/** A page of messages up to this size is read at once. For a larger one, the request waits for an event-loop tick. */
+/**
+ * Max size of a page of messages that is read immediately. For a larger one, the request waits for an event-loop tick.
+ */
 const smallPageBytes = 64 * 1024
 
 export const sessionsRouter = (parts: SessionParts) =>

@@ -6,9 +6,12 @@ import { ErrandError } from '../kernel/errors.ts'
 export const metadataBytesMax = 16_384
 
 export const sessionsMax = 50_000
-/** Max sessions without messages. At the maximum, a new one makes the store remove those that expired long ago. */
+/** Max sessions without messages. When an account reaches it, the store removes long-expired ones to make room. */
 export const emptySessionsMax = 10_000
-/** Empty sessions removed at a time: open, without metadata (or made for a response), expired for more than `emptiesKeptMs`. */
+/**
+ * Max empty sessions removed at a time. They must be open, have no metadata (unless created for a response), and have
+ * expired more than `emptiesKeptMs` ago.
+ */
 export const emptiesRemovedMax = 500
 export const emptiesKeptMs = 7 * 86_400_000
 /** Max sessions created with an Idempotency-Key. Keys are stored for a day. */
@@ -25,7 +28,7 @@ export const connectorsMax = 100
 /** Max active platform keys per installation, and max including ended ones. */
 const livePlatformKeysMax = 100
 const platformKeysMax = 10_000
-/** Max users one platform key creates in its lifetime. Every list and write stays fast with that many. */
+/** Max users a platform key can create in its lifetime. Lists and writes stay fast up to this number. */
 export const usersPerPlatformKeyMax = 1_000_000
 /** Max active client tokens per user. */
 const liveTokensMax = 1000

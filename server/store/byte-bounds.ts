@@ -2,10 +2,12 @@ import type { ToolCallRecord } from './records.ts'
 
 // Bounds in bytes on responses and stored messages. Strings are measured as JSON, where a control character takes six bytes.
 
-/** Max bytes of a list page. One item always fits; otherwise a stored item could be unreadable. */
+/**
+ * Max bytes of a list page. The first item is always included, even if it is larger; otherwise it could never be read.
+ */
 export const pageBytesMax = 1_048_576
 export const messageTextBytesMax = 1_048_576
-/** Max bytes of a tool call's arguments or output. Of larger ones only a preview is stored. */
+/** Max bytes of a tool call's arguments or output. Larger values are stored only as a preview. */
 export const toolValueBytesMax = 16_384
 /** Max bytes of all tool calls of one message together. Later calls are not stored. */
 export const toolCallsBytesMax = 262_144
@@ -44,7 +46,7 @@ export function takeFitting<Item>(
   return taken
 }
 
-/** The part of a message's text to store, from its start, and whether the rest was cut off. */
+/** Returns the part of a message's text to store, from its start, and whether anything was cut off. */
 export function keptText(text: string): { text: string; isCut: boolean } {
   if (text.length * charBytesMax <= messageTextBytesMax) return { text, isCut: false }
   let kept = text
@@ -58,7 +60,10 @@ export function keptText(text: string): { text: string; isCut: boolean } {
 
 type KeptObject = { value: Record<string, unknown>; bytes?: number }
 
-/** Arguments or output of a tool call, from their JSON: the object itself, or a preview with the byte count of the whole. */
+/**
+ * Returns the stored form of a tool call's arguments or output, given as JSON: the object, or a preview with the full
+ * byte count.
+ */
 export function keptObject(json: string): KeptObject {
   const bytes = Buffer.byteLength(json)
   if (bytes <= toolValueBytesMax) return { value: JSON.parse(json) as Record<string, unknown> }

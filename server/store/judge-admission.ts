@@ -21,7 +21,7 @@ type Account = {
 export type LimitFacts = {
   limits: AccountLimits
   keyRate: KeyRateState | undefined
-  /** Queued tasks of the user; 0 if nothing limits them. */
+  /** Number of the user's queued tasks; 0 if no limit applies to them. */
   waiting: number
   windows: readonly SpendState[]
   /** Set if the daily payload limit leaves no room for this execution. */
@@ -40,8 +40,8 @@ type TaskFacts = LimitFacts & {
 type Judged = Pick<AdmitTask, 'agentId' | 'connectorIds' | 'cost' | 'idempotency' | 'waitingMax'>
 
 /**
- * Checks a task and returns the first reason against it, in this order: an earlier request with its idempotency key or
- * quote, plan, blocks, rates, limits, balance.
+ * Decides whether to admit a task. The first failed check determines the result, in this order: an earlier request with
+ * the same idempotency key or quote, plan, blocks, rates, limits, balance.
  */
 export function judgeTask(
   { agentId, connectorIds, cost, idempotency, waitingMax }: Judged,
@@ -74,19 +74,22 @@ export function judgeTask(
 }
 
 type TurnFacts = Omit<LimitFacts, 'waiting'> & {
-  /** End of a block on the account's chats due to write-offs; null if there is none. */
+  /** When the block on the account's chats due to write-offs ends; null if there is none. */
   blockedUntil: EpochMs | null
   rate: RateState
   /** Whether the request's idempotency key was already used. */
   isUsed: boolean
   isQuoteUsed: boolean
-  /** Amount left within its caps; Infinity without any. */
+  /** Amount left within the caps of the turn and its session; Infinity if there are none. */
   left: Units
   session: { status: SessionStatus; agentId: string; openTurnId: string | null } | undefined
   account: Account
 }
 
-/** Checks a chat turn in the same order. If nothing is against it, returns the amount to hold and the amount that could be held. */
+/**
+ * Decides whether to admit a chat turn, with checks in the same order. If admitted, returns the amount to hold and the
+ * total amount available.
+ */
 export function judgeTurn(
   { hold, leaving, required }: Pick<OpenTurn, 'hold' | 'leaving' | 'required'>,
   { account, blockedUntil, isQuoteUsed, isUsed, keyRate, left, limits, payloads, rate, session, windows }: TurnFacts,
@@ -101,7 +104,7 @@ export function judgeTurn(
   if (isFull(rate)) return { outcome: 'refused', reason: 'rate', rate }
   if (keyRate && keyRate.used >= keyRate.limit) return { outcome: 'refused', reason: 'key-rate', keyRate, rate }
   if (payloads) return { outcome: 'refused', reason: 'payloads', payloads, rate }
-  // Check the budget before the balance: a turn may wait for balance.
+  // Check the budget before the balance, because a turn can wait for balance to become free.
   if (left < required) return { outcome: 'refused', reason: 'budget', left, required, rate }
   const full = fullFor(required, windows)
   if (full) return { outcome: 'refused', reason: 'limit', window: full, required, rate }
@@ -116,13 +119,13 @@ export function judgeTurn(
   return { taken, room }
 }
 
-/** Amount left for a turn within its own cap and that of its session; Infinity without any. */
+/** Returns the amount left for a turn within its own cap and its session's cap; Infinity if there is neither. */
 export function leftWithin(maxCost: Units | null, session: { maxCost: Units | null; spent: Units } | undefined): Units {
   const ofSession = session && session.maxCost !== null ? session.maxCost - session.spent : Infinity
   return Math.min(maxCost ?? Infinity, ofSession)
 }
 
-/** Checks an execution against the plan and the spending limits, regardless of rates and balance. */
+/** Checks an execution against the plan and the spending limits only, not against rates and balance. */
 export function judgeLimits(
   { agentId, required }: { agentId: string; required: Units },
   { limits, payloads, rate, windows }: Pick<LimitFacts, 'limits' | 'payloads' | 'windows'> & { rate: RateState },
@@ -133,12 +136,15 @@ export function judgeLimits(
   return full && { outcome: 'refused', reason: 'limit', window: full, required, rate }
 }
 
-/** The first limit with too little left. Free executions pass even a limit that was lowered below the spend. */
+/**
+ * Returns the first limit with too little left. A free execution passes even a limit that was lowered below the amount
+ * spent.
+ */
 function fullFor(required: Units, windows: readonly SpendState[]): SpendState | undefined {
   return required === 0 ? undefined : windows.find((window) => required > leftOf(window))
 }
 
-/** Amount left within a limit; negative if the limit was lowered below the spend. */
+/** Returns the amount left within a limit; negative if the limit was lowered below the amount spent. */
 export function leftOf({ amount, charged, held }: SpendState): Units {
   return amount - charged - held
 }
@@ -151,7 +157,7 @@ export function isFull({ limit, used }: RateState): boolean {
   return limit > 0 && used >= limit
 }
 
-/** The rate window after accepting one execution. */
+/** Returns the rate window after one more accepted execution. */
 export function withOneMore(rate: RateState, now: EpochMs): RateState {
   return rate.limit === 0 ? rate : { ...rate, used: rate.used + 1, oldestAt: rate.oldestAt ?? now }
 }

@@ -2,12 +2,12 @@ import { createHash } from 'node:crypto'
 import type { EpochMs } from '../kernel/clock.ts'
 import { badField } from '../kernel/errors.ts'
 
-// Cursors for list pages. Lists are newest first, and in order of creation within a millisecond.
+// Cursors for list pages. Lists are sorted newest first; `seq` orders items created in the same millisecond.
 
 /** Position of an item. The next page starts after it even if the item has been deleted. */
 export type ListPlace = { createdAt: EpochMs; seq: number }
 
-/** Time filter of a list and the start of its page. With `after` the offset is 0. */
+/** Time filter of a list, and where its page starts. If `after` is set, the offset is 0. */
 export type ListRange = { createdAfter?: EpochMs; createdBefore?: EpochMs; after?: ListPlace }
 
 export function isTimed({ createdAfter, createdBefore }: ListRange): boolean {
@@ -28,7 +28,10 @@ type RangeInput = {
   offset: number
 }
 
-/** Parses the range of an input and identifies its list, for the next page's cursor. Throws BAD_REQUEST naming `after`. */
+/**
+ * Parses the paging input and identifies its list, for the next page's cursor. Throws BAD_REQUEST for an invalid
+ * `after`.
+ */
 export function readRange(
   name: string,
   userId: string,

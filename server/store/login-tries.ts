@@ -4,10 +4,10 @@ import type { EpochMs } from '../kernel/clock.ts'
 export const loginWindowMs = 15 * 60_000
 
 /**
- * Max attempts within the window: for one email from one client, for one email from any client, and from one client for any
- * email. The first bounds guessing without locking out the user's other clients. The others bound guessing from many
- * clients, and of one password for many users. Indistinguishable clients count as one in the first limit and are exempt from
- * the last.
+ * Max attempts within the window: for one email from one client, for one email from any client, and from one client for
+ * any email. The first stops guessing without locking out the user's other clients. The second stops guessing from many
+ * clients, and the third stops trying one password on many users. Clients that cannot be told apart count as one for
+ * the first limit and are exempt from the third.
  */
 export const loginTriesMax = { pair: 10, email: 50, client: 100 }
 

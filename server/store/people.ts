@@ -9,7 +9,7 @@ import type { AccountRecord, InvitationKind, InvitationRecord, LoginMethod, Page
 export const loginLifeMs = 30 * 86_400_000
 export const loginIdleMs = 7 * 86_400_000
 
-/** Max browser logins per user. Another login ends the least recently used one. */
+/** Max browser logins per user. A further login ends the least recently used one. */
 export const loginsMax = 100
 
 /** Without an email the user gets a placeholder address that no mail reaches and that cannot log in. */
@@ -24,7 +24,7 @@ export type CreateUserResult = { outcome: 'created'; userId: string } | { outcom
 
 /** `search` matches part of the email address or of the external id. */
 export type ListUsers = Page & { search?: string; withoutAdmins?: boolean }
-/** `writtenOff`: total cost of the user's chats beyond the balance, over all time. */
+/** `writtenOff`: total cost of the user's chats beyond the balance, caps and spending limits, over all time. */
 export type UserAccount = UserRecord &
   AccountRecord & { writtenOff: Units; plan: string | null; limits: Partial<AccountLimits> }
 /** With `withoutAdmins` an admin is treated as an unknown user. */
@@ -34,18 +34,18 @@ export type UpdateUserResult = { outcome: 'updated' } | { outcome: 'refused'; re
 export type SetPassword = {
   userId: string
   passwordHash: string
-  /** Hash of the password it replaces. Rejected if that has changed since. */
+  /** Hash of the password being replaced. Rejected if the password has changed since. */
   from: string | null
-  /** The only login that stays. */
+  /** The only login that is kept; all others end. */
   keepLoginId: string | null
-  /** Forgets the failed attempts for this email from this client; without it, those from every client. */
+  /** Forgets the failed attempts for this email from this client. If omitted, forgets those from every client. */
   forget?: AdmitLogin
 }
 
 /** A password login attempt. Counted before the password is checked, so that parallel attempts count too. */
 export type AdmitLogin = {
   email: string
-  /** The client's address, truncated to what distinguishes clients. */
+  /** The client's IP address, truncated to the part that distinguishes clients. */
   client: string | null
 }
 export type LoginCandidate = Pick<UserRecord, 'id' | 'email' | 'suspendedAt'> & { passwordHash: string | null }
@@ -70,7 +70,7 @@ export type OpenIdentity = {
   issuer: string
   subject: string
   email: string | null
-  /** Whether to create an account for a person without one. */
+  /** Whether to create an account if the person has none. */
   mayCreate: boolean
 }
 export type OpenIdentityResult =

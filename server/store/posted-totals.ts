@@ -1,7 +1,7 @@
 import type { Units } from '../kernel/money.ts'
 import { transactionTypes, type TransactionType } from './records.ts'
 
-/** `given_back`: the unused part of a metered task's charge. Counted apart from adjustments that take money. */
+/** `given_back`: the unused part of a metered task's charge. Counted separately from adjustments that take money. */
 const kinds = [...transactionTypes, 'given_back'] as const
 
 /** Number of transactions per type, and the sum of their absolute amounts. */

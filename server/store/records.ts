@@ -29,7 +29,10 @@ export type TaskFailure = { code: string; message: string; details: string }
 
 /** `digest` is null for payloads stored before digests were introduced. */
 export type PayloadRecord = { id: string; digest: PayloadDigest | null }
-/** A payload with the user of its task or turn, and the session of the turn. `mediaType` is set for files of messages, null for JSON. */
+/**
+ * A payload with the user of its task or turn, and the turn's session. `mediaType` is set for message files and null
+ * for JSON.
+ */
 export type OwnedPayload = PayloadRecord & {
   userId: string | null
   sessionId: string | null
@@ -59,11 +62,11 @@ export type TaskRecord = {
   endpointId: string
   status: TaskStatus
   attempt: number
-  /** Cost of the task. For a metered task, the charge until completion gives part of it back. */
+  /** Cost of the task. For a metered task, the maximum charge until completion returns the unused part. */
   cost: Units
-  /** The part of the charge given back on completion. */
+  /** The part of the charge returned on completion. */
   givenBack: Units
-  /** Prices of a metered task: the price of one event of each kind. */
+  /** Price per event of a metered task, by kind of event. */
   meters: Record<string, Units> | null
   /** Events charged to a completed metered task, by kind. */
   usage: Record<string, number> | null
@@ -74,7 +77,7 @@ export type TaskRecord = {
   tags: Tags | null
   /** The agent's last progress report, as JSON. */
   progress: string | null
-  /** The task fails if it has not started by then. */
+  /** The task fails if it has not started by this time. */
   expiresAt: EpochMs | null
   /** Timeout, if shorter than the endpoint's. */
   timeoutMs: number | null
@@ -105,9 +108,9 @@ export type SessionRecord = {
   metadata: Record<string, unknown>
   tags: Tags | null
   messageCount: number
-  /** Max cost of all its turns together; null without a cap. */
+  /** Max total cost of the session's turns; null without a cap. */
   maxCost: Units | null
-  /** Total charged for its settled turns. */
+  /** Total charged for the session's settled turns. */
   spent: Units
   createdAt: EpochMs
   updatedAt: EpochMs
@@ -118,8 +121,8 @@ export type SessionListItem = Omit<SessionRecord, 'metadata' | 'maxCost' | 'spen
 export const messageRoles = ['user', 'assistant'] as const
 
 /**
- * A tool call of a reply. `output` is null if the reply was cut off before the result. If a byte count is given, the value
- * is only a preview.
+ * A tool call in a reply. `output` is null if the reply was cut off before the result arrived. If a byte count is set,
+ * the value is only a preview.
  */
 export type ToolCallRecord = {
   id: string
@@ -163,12 +166,15 @@ export type ChatBreakdown = {
   }
   /** Whether tokens were estimated from the text because the agent did not report all of them. */
   isEstimated: boolean
-  /** Sum of the components, with nine digits. Receipts from before carry-over lack it and the next two fields. */
+  /**
+   * Sum of the components, with nine digits. Receipts from before carry-over was introduced lack this and the next two
+   * fields.
+   */
   exactUsd?: string
   /** Remainders below 0.0001 USD: carried over from the account's earlier chats, and carried on to the next. */
   carriedBeforeUsd?: string
   carriedAfterUsd?: string
-  /** The part of the cost beyond its caps or the balance. */
+  /** The part of the cost beyond the balance, caps and spending limits, which was not charged. */
   writtenOffUsd?: string
 }
 
@@ -201,7 +207,10 @@ export type TransactionRecord = {
 /** Sums of a user's transactions of one day. `day` counts whole UTC days since the epoch. */
 export type SpendDay = { day: number; charged: Units; refunded: Units; executions: number; failures: number }
 
-/** Transactions have an increasing `seq`. A page covers the range between two of them, newest first, at most `limit` rows. */
+/**
+ * `seq` increases with each transaction. A page covers those between two `seq` values, newest first, at most `limit`
+ * rows.
+ */
 export type ReadSpend = { userId: string; afterSeq: number; beforeSeq: number; limit: number }
 /** `oldestSeq` and `newestSeq` of the rows read; null if there were none. */
 export type SpendPage = {
@@ -209,7 +218,7 @@ export type SpendPage = {
   rows: number
   oldestSeq: number | null
   newestSeq: number | null
-  /** Day of the oldest transaction. Money it gave back may count for an earlier day. */
+  /** Day of the oldest transaction. If it returns part of a charge, that amount may count for an earlier day. */
   oldestDay: number | null
 }
 
@@ -220,7 +229,7 @@ export type AccountRecord = {
   held: Units
   /** Debt: reversed top-up amounts that the balance could not cover. */
   owed: Units
-  /** The owner is notified when the balance falls below it. */
+  /** The owner is notified when the balance falls below this amount. */
   notifyBelow: Units | null
   blockedUntil: EpochMs | null
   connectorsBlockedUntil: EpochMs | null
@@ -254,7 +263,7 @@ export type LoginRecord = {
 /** User data that every authenticated request needs. */
 export type Holder = { email: string; isAdmin: boolean; suspendedAt: EpochMs | null; account: AccountPlan }
 
-/** Data to check a login's cookie against, on every request. */
+/** Data needed on every request to check a login's cookie. */
 export type LoginHolder = Pick<LoginRecord, 'id' | 'userId' | 'lastUsedAt' | 'expiresAt'> & Holder
 
 export const invitationKinds = ['invitation', 'password'] as const
@@ -286,17 +295,20 @@ export type KeyRecord = {
   expiresAt: EpochMs | null
   revokedAt: EpochMs | null
   lastUsedAt: EpochMs | null
-  /** Whether a rotation has replaced it with another key. */
+  /** Whether a rotation has replaced this key with another one. */
   isReplaced: boolean
-  /** Id that its spend counts under: the first key in its chain of rotations. */
+  /** Id under which the key's spend is counted: the first key in its rotation chain. */
   countsAs: string
 } & KeyLimits
 
-/** Data to check a key against, on every request. */
+/** Data needed on every request to check a key. */
 export type KeyHolder = Pick<KeyRecord, 'id' | 'userId' | 'scopes' | 'expiresAt' | 'revokedAt' | 'agents'> &
   Holder & { limits: CredentialLimits | null }
 
-/** Number of the user's executions in the window ending at `now`, and the time of the oldest. With `limit` 0 nothing is counted. */
+/**
+ * Number of the user's executions in the window ending at `now`, and the time of the oldest. Not counted if `limit` is
+ * 0.
+ */
 export type RateState = { limit: number; used: number; oldestAt: EpochMs | null; now: EpochMs }
 
 export const connectorAuthTypes = ['none', 'bearer', 'headers', 'oauth'] as const
@@ -307,7 +319,7 @@ export type ConnectorStatus = (typeof connectorStatuses)[number]
 
 export type ConnectorOf = { userId: string; connectorId: string }
 
-/** A user's connection to an MCP server: at `url`, or a server the operator defined under the id `server`. */
+/** A user's connection to an MCP server, either at `url` or configured by the operator under the id `server`. */
 export type ConnectorRecord = {
   id: string
   userId: string
@@ -319,7 +331,7 @@ export type ConnectorRecord = {
   sealed: string | null
   /** Tools that agents may call; null for all. */
   allowedTools: string[] | null
-  /** Result of the last check. With auth `oauth` it is `needs_sign_in` while the connector lacks tokens. */
+  /** Result of the last check. For auth `oauth`, `needs_sign_in` if the connector has no tokens. */
   status: ConnectorStatus
   /** Why the last check or sign-in failed. */
   statusMessage: string | null
@@ -332,5 +344,8 @@ export type ConnectorRecord = {
 export type AttemptRef = { taskId: string; attempt: number }
 
 export type Page = { limit: number; offset: number }
-/** A page that ends before the item that would exceed `bytesMax`, except for the first item. Default: `pageBytesMax`. */
+/**
+ * A page that ends before the item that would exceed `bytesMax`. The first item is always included. Default:
+ * `pageBytesMax`.
+ */
 export type BoundedPage = Page & { bytesMax?: number }

@@ -24,9 +24,12 @@ export type CreateSession = {
   agentId: string
   metadata: Record<string, unknown>
   tags?: Tags | null
-  /** Max cost of all its turns together. */
+  /** Max total cost of the session's turns. */
   maxCost?: Units | null
-  /** Whether it is created for a response. Response sessions are removed, least recently used first, if the user has too many. */
+  /**
+   * Whether the session is created for a response. If a user has too many of these, the least recently used are
+   * removed.
+   */
   isResponse?: boolean
   idempotency: Idempotency | null
 }
@@ -42,7 +45,7 @@ export type DeleteSessionResult = { outcome: 'deleted'; files: string[] } | { ou
 export type UpdateSession = SessionOf & {
   complete: boolean
   activate: boolean
-  /** Merged key by key, like the tags; null removes a key. */
+  /** Merged into the current metadata key by key, like the tags; null removes a key. */
   metadata: Record<string, unknown>
   tags?: Record<string, string | null>
   /** Null removes the cap; undefined keeps it. */
@@ -59,20 +62,25 @@ export type ListSessions = Page &
 
 export type OpenTurn = SessionOf & {
   turnId: string
-  /** Set for a turn without a session. Its `sessionId` names no existing session and its exchange is null. */
+  /** Set for a turn without a session. `sessionId` then refers to no existing session, and the exchange is null. */
   agentId?: string
-  /** Idempotency key of the request. A key that was already used is rejected. */
+  /** Idempotency key of the request. The turn is rejected if the key was already used. */
   idempotency: Idempotency | null
-  /** The request, if its client may retry it without a key. */
+  /**
+   * Identifies the request, so that a retry without an Idempotency-Key finds the same turn. Null if such a retry is not
+   * expected.
+   */
   request?: WireRequest | null
-  /** `required` must be free in the account. Holds all of `hold`, or whatever is available. */
+  /** Amount that must be free in the account. The turn then holds all of `hold`, or whatever is available. */
   required: Units
   hold: Units
-  /** Rejected if less than this would stay free; 0 if the user has no other turn in progress. */
+  /**
+   * Amount that must stay free after the hold, or the turn is rejected; 0 if the user has no other turn in progress.
+   */
   leaving: Units
   maxCost?: Units | null
   quoteId?: string | null
-  /** Files of its message whose content is stored. */
+  /** Files of the message whose content is stored. */
   files?: readonly TurnFile[]
   /** Limits of the credential used for the request. */
   limits?: CredentialLimits | null
@@ -94,20 +102,20 @@ export type OpenTurnResult =
         | 'rate'
       rate: RateState
     }
-  /** An earlier attempt of the request was answered with that turn. */
+  /** The request repeats an earlier one, which got the turn `turnId`. */
   | { outcome: 'refused'; reason: 'repeated'; turnId: string; rate: RateState }
   | LimitRefusal
-  /** The account's chats had too much written off today. */
+  /** Too much of the cost of the account's chats was written off today. */
   | { outcome: 'refused'; reason: 'written-off'; until: EpochMs; rate: RateState }
-  /** `left`: amount left within its caps. */
+  /** `left`: amount left within the caps. */
   | { outcome: 'refused'; reason: 'budget'; left: Units; required: Units; rate: RateState }
-  /** Same as for a task. */
+  /** The account has debt, as for a task. */
   | { outcome: 'refused'; reason: 'owed'; owed: Units; rate: RateState }
   | { outcome: 'refused'; reason: 'balance'; balance: Units; held: Units; required: Units; rate: RateState }
 
-/** Holds all of `by`, or as much as is available, but at least `least`. */
+/** Increases the hold by `by`, or by whatever is available, but at least by `least`. */
 export type GrowHold = { turnId: string; by: Units; least: Units }
-/** `held`: the turn's new hold. `left`: amount its caps or limits leave beyond its hold. */
+/** `held`: the turn's new hold. `left`: amount that caps or limits leave beyond the hold. */
 export type GrowHoldResult =
   /** `free`: amount still available within balance, caps and limits. */
   | { outcome: 'held'; held: Units; free: Units }
@@ -117,9 +125,9 @@ export type GrowHoldResult =
 export type SettleTurn = {
   turnId: string
   outcome: TurnOutcome
-  /** Whole units used. The part beyond the caps or the balance is written off. */
+  /** Cost in whole units. The part beyond the balance, caps and spending limits is written off. */
   cost: Units
-  /** Billionths of a USD used beyond `cost`: less than one unit. */
+  /** Usage beyond `cost`, in billionths of a USD: less than one unit. */
   remainder?: number
   breakdown: ChatBreakdown
   /** The message and its reply; null leaves the session unchanged. */
@@ -132,13 +140,13 @@ export type TurnMessage = { content: string; tokens: number }
 /** `writtenOff`: the part of the cost that was not charged. */
 export type SettledTurn = { charged: Units; balance: Units; writtenOff: Units }
 
-/** `withCachedAt` also reads the session's last receipt, which only a model's prompt needs. */
+/** With `withCachedAt`, also reads the session's last receipt, which is needed only for a model's prompt. */
 export type ReadHistory = { sessionId: string; tokensMax: number; withCachedAt?: boolean }
 
-/** Newest messages of a session that fit, oldest first, in whole exchanges. */
+/** The newest messages of a session that fit, oldest first, always in complete exchanges. */
 export type History = {
   messages: Pick<MessageRecord, 'role' | 'content' | 'parts'>[]
   tokens: number
-  /** When the last reply ended, if part of its prompt was cached. */
+  /** When the last reply ended; null unless part of its prompt was cached. */
   cachedAt: EpochMs | null
 }

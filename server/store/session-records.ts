@@ -25,13 +25,16 @@ import type { SessionRow } from './tables/work-tables.ts'
 // Conversion of session and message rows to records, common to all engines.
 
 export const historyExchangesMax = 1000
-/** Bytes of a message on a page, apart from its text. */
+/** Bytes that a message takes on a page, besides its text. */
 const messageFieldsBytes = 400
 
 /** Number of a user's sessions with one agent. */
 export type SessionTotal = { agentId: string; open: number; completed: number }
 
-/** Checks whether a user with this many sessions can have another. `empty` counts those that cannot be removed to make room. */
+/**
+ * Checks whether a user with this many sessions can create another. `empty` excludes those that can be removed to make
+ * room.
+ */
 export function judgeSession(has: {
   totals: readonly SessionTotal[]
   empty: number
@@ -44,7 +47,10 @@ export function judgeSession(has: {
   return sum(has.totals, ({ completed, open }) => open + completed) >= sessionsMax ? refused('too-many') : undefined
 }
 
-/** Total of a session list. `active` counts the user's active sessions, of one agent if the list is filtered by agent. */
+/**
+ * Returns the total of a session list. `active` counts the user's active sessions, of one agent if the list is filtered
+ * by agent.
+ */
 export function sessionTotal(
   totals: readonly SessionTotal[],
   { active, agentId, status }: Pick<ListSessions, 'agentId' | 'status'> & { active: number },
@@ -53,7 +59,8 @@ export function sessionTotal(
   if (status === 'active') return active
   if (status === 'completed') return sum(asked, ({ completed }) => completed)
   const open = sum(asked, (total) => total.open)
-  // On PostgreSQL the two reads may differ in time: a session created in between is active but not yet in the totals.
+  // On PostgreSQL the two reads may see different states: a session created in between is active but not yet in the
+  // totals.
   return status === 'expired' ? Math.max(0, open - active) : open + sum(asked, ({ completed }) => completed)
 }
 
@@ -124,7 +131,7 @@ function messageRecord({ contentBytes, row: { isTruncated, parts, toolCalls, ...
   }
 }
 
-/** Applies today's bound to messages stored before it existed, too. */
+/** Applies the current bound, even to messages stored before it existed. */
 function readToolCalls(json: string): ToolCallRecord[] {
   const calls = JSON.parse(json) as ToolCallRecord[]
   if (Buffer.byteLength(json) <= toolCallsBytesMax) return calls
@@ -142,16 +149,16 @@ function readToolCalls(json: string): ToolCallRecord[] {
   return JSON.parse(keptToolCalls(shortened) ?? '[]') as ToolCallRecord[]
 }
 
-// Messages sent in parts. The joined text parts are the content, so clients unaware of parts can read it. In addition the
-// row stores only the length of each text and the files.
+// Messages sent in parts. The joined text parts are the content, so clients unaware of parts can read it. Besides the
+// content, the row stores only the files and the length of each text part.
 
 /** Separator between text parts in the content. */
 export const textsBetween = '\n'
 
-/** Text part, by its length in UTF-16 units, or a file. */
+/** A stored part: the length of the string in UTF-16 units, or a file. */
 type KeptPart = { chars: number } | MessageFile
 
-/** Bytes of a file part in a response beyond those stored in the row: its link. */
+/** Bytes that a file part adds to a response beyond what its row stores: its link. */
 const partFieldsBytes = 500
 
 export function contentOf(parts: readonly MessagePart[]): string {
@@ -182,7 +189,7 @@ export function readParts(content: string, kept: string | null): MessagePart[] |
   })
 }
 
-/** Max bytes that parts add to a response: the text once more, and the files. */
+/** Max bytes that parts add to a response: the text a second time, and the files. */
 export function partsBytes(kept: string | null, contentBytes: number): number {
   if (kept === null) return 0
   return contentBytes + Buffer.byteLength(kept) + (kept.split('{').length - 1) * partFieldsBytes

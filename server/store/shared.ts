@@ -15,14 +15,14 @@ export type SignalTopic =
   | 'session-stopped'
   /** A turn's id: the node running it must stop. */
   | 'turn-stopped'
-  /** A turn's id: another node has a reader for it, so its events are saved as they arrive. */
+  /** A turn's id: a client is reading it on another node, so its events are saved as they arrive. */
   | 'turn-followed'
-  /** A turn's id: events of it were saved. */
+  /** A turn's id: some of its events were saved. */
   | 'turn-told'
 
 /** Messages between the nodes of one database, including the sender. Delivery is best effort, so subscribers also poll. */
 export type Signals = {
-  /** Batched for a few milliseconds. Never throws; dropped while the database is unreachable. */
+  /** Sends in batches, every few milliseconds. Never throws. Messages are dropped while the database is unreachable. */
   send(topic: SignalTopic, id: string): void
   /** Returns an unsubscribe function. */
   on(topic: SignalTopic, listener: (id: string) => void): () => void
@@ -33,15 +33,15 @@ export type Signals = {
 /** Features of a store that is shared by several processes (nodes). */
 export type SharedStore = {
   signals: Signals
-  /** Renews this node's leases. Returns the work it has lost. */
+  /** Renews this node's leases. Returns the work whose lease was lost. */
   renewLeases(held: { tasks: readonly AttemptRef[]; turnIds: readonly string[] }): Promise<LostWork>
   /** Number of queued tasks, counted up to `most`. */
   countQueued(most: number): Promise<number>
 }
-/** `at` is the database's clock. */
+/** `at` is a time by the database's clock. */
 export type LostWork = { taskIds: string[]; turnIds: string[]; at: EpochMs }
 
-/** Named values that all processes opening a store must agree on, now and later. */
+/** Named values on which all processes that open a store must agree, now or later. */
 export type SharedSettings = {
   /** Stores the value unless one exists. Returns the stored value. */
   agree(name: string, value: string): Promise<string>

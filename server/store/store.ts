@@ -91,9 +91,9 @@ import type { TurnEventStore } from './turns/turn-records.ts'
 import type { WireRequestStore } from './requests/wire-requests.ts'
 import type { WebhookStore } from './webhook-inputs.ts'
 
-// The store port. Each method is one atomic business command or one read. A command's promise resolves only when its outcome
-// is durable, including rejections. Expected rejections are values. Only faults throw: SERVICE_UNAVAILABLE if the outcome of
-// a write is unknown or the disk rejects it, and then nothing was charged.
+// The store port. Each method is one atomic business command or one read. A command's promise resolves only when its
+// outcome is durable, even a rejection. Expected rejections are values. Only faults throw: SERVICE_UNAVAILABLE if the
+// outcome of a write is unknown, or if the disk rejects the write, in which case nothing was charged.
 
 /** Limits enforced by the store's own transactions; 0 disables a count. */
 export type StoreLimits = {
@@ -107,7 +107,7 @@ export type StoreLimits = {
   connectorBlockSeconds: number
   connectorTasksAtWork: number
   sessionIdleSeconds: number
-  /** With several nodes: how long a silent node keeps its work. */
+  /** How long a silent node keeps its work, if several nodes share the store. */
   leaseSeconds: number
   plans?: Plans
 }
@@ -132,7 +132,7 @@ export type Credit = {
   amount: Units
   description: string
   idempotencyKey: string | null
-  /** The amount counts toward this key's ceiling, only platform credit can be taken back, and admins are unknown users. */
+  /** Platform key: its ceiling applies, only platform credit can be taken back, and admins count as unknown users. */
   platformKeyId?: string
 }
 export type CreditResult =
@@ -197,11 +197,11 @@ export type Store = {
   /** Also usable by CLI commands that run next to the servers. */
   readonly settings: SharedSettings
   readonly webhooks: WebhookStore
-  /** Keys of products built on the service, their users, and tokens for browsers. */
+  /** Platform keys, the users of products built on the service, and client tokens for browsers. */
   readonly platform: PlatformStore
-  /** Users' payments, and what the provider took back of them. */
+  /** Users' payments, and amounts that the payment provider took back. */
   readonly payments: PaymentStore
-  /** Events of turns, for readers that join late or on another node. */
+  /** Events of turns, for clients that join late or on another node. */
   readonly turnEvents: TurnEventStore
 
   // Tasks
@@ -211,13 +211,13 @@ export type Store = {
   foreseeAdmission(
     input: Omit<AdmitTask, 'request'>,
   ): Promise<Exclude<AdmitTaskResult, { outcome: 'accepted' }> | undefined>
-  /** The rejection an execution would get from its limits, rates aside. Writes nothing. */
+  /** Returns the rejection an execution would get from its limits, apart from rates. Writes nothing. */
   foreseeLimits(input: {
     userId: string
     agentId: string
     required: Units
     limits?: CredentialLimits | null
-    /** Bytes of the payloads to be stored for it, as far as known. */
+    /** Bytes of the payloads to be stored for the execution, as far as known. */
     payloadBytes?: number
   }): Promise<LimitRefusal | undefined>
   /**
@@ -225,33 +225,33 @@ export type Store = {
    * pending task whose connectors are blocked.
    */
   claimTask(taskId: string): Promise<ClaimTaskResult>
-  /** Also gives back the unused charge of a metered task, in one transaction. Returns false if the attempt is stale. */
+  /** Also refunds the unused charge of a metered task, atomically. Returns false if the attempt is stale. */
   completeTask(input: CompleteTask): Promise<boolean>
-  /** Fails, refunds and counts toward the abuse block in one transaction. Returns false if the attempt is stale. */
+  /** Fails and refunds the task; counts toward the abuse block. Returns false if the attempt is stale. */
   failTask(input: FailTask): Promise<boolean>
   /**
    * Makes a task uncancelable because its attempt is about to call a connector or has charged an event. Returns false if the
    * attempt is stale; then the call must not be sent and the event does not count.
    */
   forbidCancel(input: AttemptRef): Promise<boolean>
-  /** Saves the progress of runs, each only while its attempt is running. */
+  /** Saves the progress of runs. Has no effect for an attempt that is no longer running. */
   noteProgress(notes: readonly ProgressNote[]): Promise<void>
   /** Cancels and refunds an open task that is still cancelable. Counts toward the abuse block if an agent was running it. */
   cancelTask(input: CancelTask): Promise<CancelTaskResult>
-  /** Tasks that were not started in time. */
+  /** Ids of queued tasks that were not started in time. */
   expiringTasks(limit: number): Promise<string[]>
   /** Fails and refunds an expired task. Returns false if it has started or ended meanwhile. */
   expireTask(input: { taskId: string; error: TaskFailure }): Promise<boolean>
-  /** Queues the task again while `attempt` leaves a retry, otherwise fails and refunds it. */
+  /** Queues the task again if it has attempts left, otherwise fails and refunds it. */
   interruptTask(input: Interruption): Promise<'requeued' | 'failed' | 'stale'>
   /**
-   * The next tasks to claim: round-robin over users, starting after one of them, each user's oldest first. Skips the users
-   * in `passOver`. If nodes share the store, no other node gets these tasks while their lease lasts.
+   * Returns the next tasks to claim: round-robin over users, starting after `after`, each user's oldest first. Skips
+   * the users in `passOver`. If nodes share the store, no other node gets these tasks before their lease expires.
    */
   takeTasks(input: Taking): Promise<Taken>
   /**
-   * Tasks started by a process that is gone, excluding queued ones. If one process owns the store, these are all of them,
-   * queried once at startup. Otherwise those with an expired lease.
+   * Returns running tasks whose process has died. If one process owns the store, these are all running tasks, queried
+   * once at startup. Otherwise they are those with an expired lease.
    */
   abandonedTasks(limit: number): Promise<{ id: string; endpointId: string; attempt: number }[]>
   getTask(input: { userId: string; taskId: string }): Promise<TaskRecord | undefined>
@@ -267,7 +267,7 @@ export type Store = {
   plansInUse(): Promise<string[]>
   /** Current spend of each limit, in the given order. */
   spendStates(of: readonly SpendLimit[]): Promise<SpendState[]>
-  /** Undefined if no task references it. */
+  /** Undefined if the payload has no row. */
   findPayload(payloadId: string): Promise<OwnedPayload | undefined>
   /** Payloads by id, after `afterId`. */
   listPayloads(input: { afterId: string; limit: number }): Promise<PayloadRecord[]>
@@ -281,22 +281,22 @@ export type Store = {
   deleteSession(input: SessionOf): Promise<DeleteSessionResult>
   /** Oldest first; undefined for an unknown session. */
   listMessages(input: SessionOf & BoundedPage): Promise<{ messages: MessageRecord[]; total: number } | undefined>
-  /** Reply text of a turn; undefined if it stored none. */
+  /** Reply text of a turn; undefined if none was stored. */
   readReply(input: { sessionId: string; turnId: string }): Promise<string | undefined>
   readHistory(input: ReadHistory): Promise<History>
   /** Checks idempotency, session, quote, rate, caps and balance, then writes turn, hold and the session's open turn, in one transaction. */
   openTurn(input: OpenTurn): Promise<OpenTurnResult>
-  /** Increases an open turn's hold, as far as balance and caps allow. */
+  /** Increases an open turn's hold as far as balance and caps allow. */
   growHold(input: GrowHold): Promise<GrowHoldResult>
   /** Releases the hold, charges and stores the exchange in one transaction. Undefined if the turn is already settled. */
   settleTurn(input: SettleTurn): Promise<SettledTurn | undefined>
-  /** Closes turns of processes that are gone (see `abandonedTasks`) without a charge. Returns how many. */
+  /** Closes turns whose process has died (see `abandonedTasks`), without a charge. Returns how many. */
   closeAbandonedTurns(): Promise<number>
 
   // Money
   getAccount(userId: string): Promise<AccountRecord | undefined>
   listTransactions(input: ListTransactions): Promise<{ transactions: TransactionRecord[] } & Listed>
-  /** Adds to a balance. A negative amount is taken from it (`adjustment`), never below what is held. */
+  /** Changes a balance. A negative amount (`adjustment`) never takes it below what is held. */
   credit(input: Credit): Promise<CreditResult>
   readSpend(input: ReadSpend): Promise<SpendPage>
   verifyLedger(): Promise<LedgerReport>
@@ -318,7 +318,7 @@ export type Store = {
   unblock(userId: string): Promise<boolean>
   /** Throws CONFLICT if the user has the maximum number of active keys. */
   createKey(input: CreateKey): Promise<KeyRecord>
-  /** Finds a key by the SHA-256 of its token, in hex. Never older than the last commit of any process. */
+  /** Finds a key by the SHA-256 of its token, in hex. Always reflects the last commit of any process. */
   findKey(tokenHash: string): Promise<KeyHolder | undefined>
   /** Newest first. `isLive` filters by active or ended keys. */
   listKeys(input: Page & { userId: string; isLive?: boolean }): Promise<{ keys: KeyRecord[]; total: number }>
@@ -327,7 +327,7 @@ export type Store = {
   updateKey(input: UpdateKey): Promise<KeyRecord | undefined>
   /** Revokes a key. Returns false if it is unknown or already revoked. */
   revokeKey(input: { userId: string; keyId: string }): Promise<boolean>
-  /** Creates a key with the old one's name, scopes and limits, which the two share. The old one expires at `oldExpiresAt`. */
+  /** Creates a key with the old key's name and scopes. Both share its limits. The old key expires at `oldExpiresAt`. */
   rotateKey(input: {
     userId: string
     keyId: string
@@ -338,32 +338,32 @@ export type Store = {
   touchKeys(uses: readonly { keyId: string; at: EpochMs }[]): Promise<void>
 
   // Browser logins
-  /** Counts an attempt. Rejected after too many. */
+  /** Counts a login attempt. Rejects it after too many. */
   admitLogin(input: AdmitLogin): Promise<AdmitLoginResult>
   /** Undefined if the user is suspended or the password has changed meanwhile. */
   createLogin(input: CreateLogin): Promise<LoginRecord | undefined>
-  /** Finds a login by the SHA-256 of its token, in hex. Never older than the last commit of any process. */
+  /** Finds a login by the SHA-256 of its token, in hex. Always reflects the last commit of any process. */
   findLogin(tokenHash: string): Promise<LoginHolder | undefined>
-  /** Newest first, without ended ones. */
+  /** Lists active logins, newest first. */
   listLogins(input: Page & { userId: string }): Promise<{ logins: LoginRecord[]; total: number }>
   endLogin(input: { userId: string; loginId: string }): Promise<boolean>
   /** Ends all logins of a user. Returns how many. */
   endLogins(userId: string): Promise<number>
   /** Records when logins were last used. Losing a batch loses nothing else. */
   touchLogins(uses: readonly { loginId: string; at: EpochMs }[]): Promise<void>
-  /** Finds the user of an identity by issuer and subject, otherwise by verified email address, and then links it. */
+  /** Finds the user of an identity by issuer and subject, or else by verified email address, and then links it. */
   openIdentity(input: OpenIdentity): Promise<OpenIdentityResult>
   createInvitation(input: CreateInvitation): Promise<CreateInvitationResult>
-  /** Undefined if it is unknown, used or expired. */
+  /** Undefined if the link is unknown, used or expired. */
   findInvitation(tokenHash: string): Promise<InvitationRecord | undefined>
   /** Newest first. */
   listInvitations(input: Page): Promise<{ invitations: InvitationRecord[]; total: number }>
   revokeInvitation(invitationId: string): Promise<boolean>
-  /** Works once. Creates the account with its credit, or sets the password and ends the user's logins. */
+  /** Each link works once. Creates the account with its credit, or sets the password and ends the user's logins. */
   acceptInvitation(input: { tokenHash: string; passwordHash: string }): Promise<AcceptInvitationResult>
 
   // Connectors
-  /** Grants from their owners' sign-ins. */
+  /** Access that users granted by signing in at their connectors' servers. */
   readonly grants: ConnectorGrantStore
   createConnector(input: CreateConnector): Promise<CreateConnectorResult>
   getConnector(input: ConnectorOf): Promise<ConnectorRecord | undefined>
@@ -381,11 +381,11 @@ export type Store = {
   readState(): Promise<StoreState>
   /** Whether a write would succeed. Tries one if the last write failed. */
   canWrite(): Promise<boolean>
-  /** Whether so many commands wait for a connection to the database that more would only wait, too. */
+  /** Whether so many commands wait for a database connection that further ones would only wait too. */
   hasBacklog(): boolean
-  /** Writes events for expired sessions, a bounded number. Returns true if there may be more. */
+  /** Writes events for a bounded number of expired sessions. Returns true if there may be more. */
   noteExpired(): Promise<boolean>
-  /** Deletes expired rows, a bounded number. Returns true if there may be more. */
+  /** Deletes a bounded number of expired rows. Returns true if there may be more. */
   purgeExpired(): Promise<boolean>
   /** Writes a consistent copy of the database to a new file without blocking writes. */
   backup(file: string): Promise<void>

@@ -6,7 +6,10 @@ import type { CredentialLimits, KeyRateState, SpendState } from './execution-lim
 import type { ListRange } from './list-place.ts'
 import type { ToolCall } from './requests/wire-requests.ts'
 
-/** `key` identifies a request of its user. `bodyHash` shows whether a second request with the key is the same. */
+/**
+ * `key` identifies one of the user's requests. `bodyHash` shows whether a second request with the key has the same
+ * body.
+ */
 export type Idempotency = { key: string; bodyHash: string }
 /** Earlier use of an idempotency key. */
 export type UsedKey = { bodyHash: string; resourceId: string }
@@ -35,7 +38,7 @@ export type AdmitTask = {
   timeoutMs?: number | null
   /** Limits of the credential used for the request. */
   limits?: CredentialLimits | null
-  /** Max queued tasks of the user, if the queue of all users is short of room. */
+  /** Max queued tasks of the user while the queue of all users fills up; null if only the user's limit applies. */
   waitingMax?: number | null
 }
 
@@ -60,7 +63,7 @@ export type LimitRefusal =
   | { outcome: 'refused'; reason: 'limit'; window: SpendState; required: Units; rate: RateState }
   | { outcome: 'refused'; reason: 'payloads'; payloads: PayloadsFull; rate: RateState }
 
-/** The daily limit on payload bytes, the bytes stored so far, and the bytes requested in addition. */
+/** The daily limit on payload bytes, the bytes stored so far that day, and the bytes this request would add. */
 export type PayloadsFull = { limit: number; stored: number; required: number; resetsAt: EpochMs }
 
 export type CompleteTask = AttemptRef & {
@@ -84,7 +87,7 @@ export type CancelTask = {
   mayStopWork: boolean
 }
 
-/** `isAtWork`: an agent was running it. `too-late`: a run has called a connector or charged an event. */
+/** `isAtWork`: an agent was running the task. `too-late`: a run has called a connector or charged an event. */
 export type CancelTaskResult =
   | { outcome: 'canceled'; isAtWork: boolean }
   | { outcome: 'ended' | 'at-work' | 'too-late' | 'unknown' }
@@ -92,16 +95,16 @@ export type CancelTaskResult =
 export type Interruption = AttemptRef & {
   error: TaskFailure
   retries: number
-  /** Only if the task's lease has expired, when nodes share the store. */
+  /** If nodes share the store, requires that the task's lease has expired. */
   ifAbandoned?: boolean
 }
 
-/** `tags` must all match. */
+/** `tags`: a task must have all of them. */
 export type ListTasks = Page &
   ListRange & { userId: string; status?: TaskStatus; outcome?: TaskOutcome; agentId?: string; tags?: string[] }
 
 /**
- * The claimed task, with `isLimited` if a limit on its user's running tasks applied. `at-limit` if that limit is reached,
+ * The claimed task, with `isLimited` if its user has a limit on running tasks. `at-limit` if that limit is reached,
  * `blocked` if the task failed because the user's connectors are blocked, undefined if it was not queued.
  */
 export type ClaimTaskResult = (TaskRecord & { isLimited: boolean }) | 'at-limit' | 'blocked' | undefined
@@ -112,7 +115,7 @@ export type Taking = {
   after: string
   /** Users to skip. */
   passOver: ReadonlySet<string>
-  /** Tasks being claimed, to skip. With several nodes, leases show that. */
+  /** Ids of tasks being claimed, to skip. With several nodes, leases serve this purpose. */
   claiming: Iterable<string>
 }
 export type Taken = {

@@ -1,13 +1,13 @@
 import type { Tags, TaskRecord } from './records.ts'
 import type { TaskRow } from './tables/work-tables.ts'
 
-/** Columns read for a task. `queued` is used in statements only. */
+/** Columns read for a task. Omits `queued`, which only SQL conditions and updates use. */
 export const taskColumns =
   'seq id userId agentId endpointId status attempt cost request requestPayload' +
   ' response responsePayload errorCode errorMessage errorDetails connectorIds' +
   ' givenBack meters usage tags progress expiresAt timeoutMs cancelableUntil createdAt startedAt completedAt'
 
-/** Condition for a queued task that may still start. */
+/** Condition for a queued task that can still be started. */
 export const inTime = '(expires_at IS NULL OR expires_at > :now OR started_at IS NOT NULL)'
 
 /** A row with the columns in `taskColumns`. */

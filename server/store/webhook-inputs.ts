@@ -17,13 +17,13 @@ export type UpdateWebhook = WebhookOf & {
   changes: Partial<Pick<WebhookRecord, 'url' | 'description' | 'types'> & { isEnabled: boolean }>
 }
 
-/** Rejected unless the current secrets are `from`. */
+/** Rejected unless the current secrets equal `from`. */
 export type RotateWebhook = WebhookOf & { from: string; to: string; previousUntil: EpochMs }
 
 /** `after`: event id of the last delivery on the previous page. */
 export type ListDeliveries = WebhookOf & { status?: DeliveryStatus; after?: string; limit: number }
 
-/** Unit of fair scheduling: a webhook, or an origin of a user's callback URLs. */
+/** Unit of fair scheduling: a webhook, or one origin among a user's callback URLs. */
 export type DueTarget = {
   target: string
   isDue: boolean
@@ -39,7 +39,10 @@ export type TargetsOfWebhook = {
   targets: DueTarget[]
 }
 
-/** The next webhooks after `after`, each with up to `perWebhook` targets after its cursor, if it has one. */
+/**
+ * Requests the webhooks after `after`, each with up to `perWebhook` targets. A webhook's targets start after its
+ * cursor, if it has one.
+ */
 export type ListTargets = { after: string; limit: number; perWebhook: number; cursors: ReadonlyMap<string, string> }
 
 /** A delivery attempt about to be made. */
@@ -48,15 +51,15 @@ export type LeasedDelivery = {
   webhookId: string
   userId: string
   target: string
-  /** Counted from 1, and from 1 again after a redelivery. */
+  /** Number of the attempt, starting at 1, and at 1 again after a redelivery. */
   attempt: number
-  /** Rises with each lease and redelivery, so that late results of earlier attempts have no effect. */
+  /** Increases with each lease and redelivery, so that late results of earlier attempts have no effect. */
   fence: number
   body: string
   url: string
   sealed: string
   previousUntil: EpochMs | null
-  /** Whether an attempt for its webhook has failed since the last success. */
+  /** Whether an attempt for the webhook has failed since its last success. */
   isFailing: boolean
 }
 
@@ -78,7 +81,7 @@ export type WebhookStore = {
   list(userId: string): Promise<WebhookRecord[]>
   update(input: UpdateWebhook): Promise<WebhookRecord | undefined>
   rotate(input: RotateWebhook): Promise<boolean>
-  /** Its pending deliveries are never sent. */
+  /** Deletes a webhook. Its pending deliveries are never sent. */
   delete(of: WebhookOf): Promise<boolean>
   /** Cancels a bounded number of pending deliveries. Returns true if there may be more. */
   cancelDeliveries(webhookId: string): Promise<boolean>
@@ -93,9 +96,9 @@ export type WebhookStore = {
   // Dispatch
   /** Webhooks with pending deliveries, in order. */
   targets(input: ListTargets): Promise<TargetsOfWebhook[]>
-  /** Leases due deliveries, up to `count` per target. No other node gets them before the lease expires. */
+  /** Leases due deliveries, up to `count` per target. Other nodes cannot get them before the lease expires. */
   lease(input: { wanted: readonly { target: string; count: number }[]; leaseMs: number }): Promise<LeasedDelivery[]>
-  /** Saves the outcomes of attempts. Stale ones have no effect. */
+  /** Saves the outcomes of attempts. Outcomes of stale attempts have no effect. */
   end(attempts: readonly EndedAttempt[]): Promise<void>
 
   /** Webhooks of all users by id, after `afterId`. */

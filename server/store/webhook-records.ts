@@ -18,7 +18,9 @@ export const eventTypes = [
 ] as const
 export type EventType = (typeof eventTypes)[number]
 
-/** Name in `settings`: every end, settlement and credit after that time has its event. Events of earlier ones may be gone. */
+/**
+ * Setting name. Every task end, settlement and credit after the stored time has its event. Earlier events may be gone.
+ */
 export const eventsSince = 'events-since'
 
 /** Sent by a webhook test, to that webhook only. */
@@ -63,11 +65,11 @@ export type WebhookRecord = {
   /** Null for the account's one signing webhook for per-task `webhookUrl`s. */
   url: string | null
   description: string
-  /** Null for all. */
+  /** Null for all types. */
   types: EventType[] | null
   /** The current and the previous secret, encrypted. */
   sealed: string
-  /** The previous secret also signs until then. */
+  /** The previous secret also signs until this time. */
   previousUntil: EpochMs | null
   disabledAt: EpochMs | null
   disabledReason: DisabledReason | null
@@ -85,7 +87,7 @@ export type DeliveryRecord = {
   url: string | null
   status: DeliveryStatus
   attempts: number
-  /** Time of the next attempt, or when a leased attempt counts as unanswered. Null once it has ended. */
+  /** Time of the next attempt, or when a leased attempt counts as unanswered. Null once the delivery has ended. */
   dueAt: EpochMs | null
   attemptedAt: EpochMs | null
   /** Result of the last attempt. */

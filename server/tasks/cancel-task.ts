@@ -9,9 +9,10 @@ import type { Task } from './task-schema.ts'
 export type CancelTaskParts = ReadTaskParts & { catalogue: Catalogue; stops: TaskStops }
 
 /**
- * Cancels and refunds a queued or running task of the caller, and returns it. A task that has ended is returned unchanged. State and
- * money change first, so late writes of the agent match no row. Throws 409 if the task is running and its endpoint allows canceling
- * only queued tasks, or if the run has called a connector or charged an event. Throws 403 if the credential is for other agents.
+ * Cancels and refunds the caller's queued or running task, and returns it. A task that has already ended is returned
+ * unchanged. State and money change first, so late writes of the agent have no effect. Throws 409 if the task is
+ * running and its endpoint allows canceling only queued tasks, or if the run has called a connector or charged an
+ * event. Throws 403 if the credential is for other agents.
  */
 export async function cancelTask(
   parts: CancelTaskParts,
@@ -23,7 +24,7 @@ export async function cancelTask(
   if (!task) throw taskNotFound()
   requireAgent(caller, task.agentId)
   if (task.completedAt === null) {
-    // Undefined if the endpoint was removed from the configuration. It no longer runs, so its tasks may be stopped.
+    // Undefined if the endpoint was removed from the configuration. Its tasks can then be canceled even while running.
     const mayStopWork = catalogue.endpoint(task.endpointId)?.cancel !== 'pending'
     const { outcome } = await stops.cancel({ userId, taskId, error: taskCanceled, mayStopWork })
     if (outcome === 'at-work') {
@@ -36,7 +37,7 @@ export async function cancelTask(
       throw new ErrandError('CONFLICT', message)
     }
   } else if (task.error?.code === taskCanceled.code) {
-    // The result of an earlier cancel may have been lost, and with it the stop that follows.
+    // Do this even if the task was already canceled: if the result of that cancel was lost, its run was not stopped.
     stops.stop(taskId)
   }
   return await getTask(parts, { userId, taskId, waitSeconds: 0, signal: undefined, onHold: () => {} })

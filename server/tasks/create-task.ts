@@ -39,7 +39,7 @@ export type CreateTaskParts = {
   clock: Clock
   quotes: Quotes
   inlineBytes: number
-  /** Hosts that a task's webhook URL may name although their IP addresses are private. */
+  /** Hosts allowed in a task's webhook URL although their IP addresses are private. */
   webhookPrivateHosts: readonly string[]
   tracing: ServiceTracing | undefined
 }
@@ -58,8 +58,8 @@ type CreateTaskRequest = {
 }
 
 /**
- * Admits a task for a caller who may execute: checks the request in the documented order, charges its price and queues it. Throws an
- * ErrandError for every rejection. Then nothing was written and no slot of the rate window was used.
+ * Admits a task for a caller who may execute: checks the request in the documented order, charges its price and queues
+ * it. For every rejection, throws an ErrandError without writing anything or using a slot of the rate window.
  */
 export async function createTask(
   parts: CreateTaskParts,

@@ -16,7 +16,7 @@ export type Live = AttemptRef & {
 export type LiveRun = Live & {
   /** JSON string of an object. */
   note(json: string): void
-  /** After this, later notes are neither sent nor stored. */
+  /** Ends the reporting: later notes are neither sent nor stored. */
   end(): void
 }
 
@@ -28,8 +28,8 @@ const pauseMs = 5000
 const notesAtOnce = 500
 
 /**
- * Progress of the runs in this process. Followers in this process get it immediately; the store gets it once a second. A run that ends
- * sooner stores its progress with its end, without a separate write.
+ * Progress of the runs in this process. Followers in this process get it immediately; the store gets it once a second.
+ * A run that ends sooner stores its last progress together with its end, without a separate write.
  */
 export class LiveProgress {
   readonly #parts: LiveProgressParts
@@ -100,7 +100,7 @@ class Run implements LiveRun {
   readonly taskId: string
   readonly attempt: number
   progress: string | undefined
-  /** Last progress in the store. */
+  /** Last progress saved in the store. */
   kept: string | undefined
   /** Whether other nodes know that the run has started. */
   isTold = false

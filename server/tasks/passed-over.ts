@@ -1,4 +1,4 @@
-/** Poll: a slot can free up without a signal (lost message, raised limit). */
+/** Poll interval: a slot can free up without a signal (lost message, raised limit). */
 const lookMs = 1000
 /** Max users readmitted per poll: each costs a claim that may be rejected. */
 const readmittedMax = 100

@@ -31,7 +31,7 @@ export async function getTask(
   if (record && record.completedAt === null && waitSeconds > 0) {
     const wait = ends.wait({ taskId, userId }, { timeoutMs: waitSeconds * 1000, signal })
     try {
-      // The task may have ended between the read and the registration.
+      // The task may have ended between the read and the start of the wait.
       record = await store.getTask({ userId, taskId })
       if (record?.completedAt === null && !wait.isOver) {
         onHold()

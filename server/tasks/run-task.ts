@@ -39,7 +39,7 @@ export const interrupted: RunOutcome = {
   kind: 'interrupted',
   message: 'The service was stopped before the agent finished.',
 }
-/** The end is already stored, so later writes of the agent match no row. */
+/** The end is already stored, so later writes of the agent have no effect. */
 export const canceled: RunOutcome = { kind: 'failed', error: taskCanceled, isPatient: true }
 
 /** Max duration of a run: the endpoint's timeout, doubled for a task with connectors because it may wait for them. */
@@ -72,7 +72,7 @@ export async function runTask(
     return await runToItsEnd(parts, { task, span, stop, live })
   } finally {
     live.end()
-    // No-op if the run was reported.
+    // No-op if the run was already reported.
     span?.end()
   }
 }
@@ -95,7 +95,7 @@ async function runToItsEnd(parts: RunTaskParts, { live, span, stop, task }: Run)
     report(parts, { ...ended, isRequeued: end === 'requeued' })
     return end
   }
-  // Write the payload once: each retry of the rest refers to the same one.
+  // Write the payload only once: every retry of the remaining steps refers to the same file.
   const response = await untilStored(() => storeJson(outcome.json, parts))
   const usage = usageOf(parts, { task, outcome })
   const end = { taskId: task.id, attempt: task.attempt, response, ...(usage && { usage }), ...progress }
@@ -136,7 +136,7 @@ async function discardUnnamed({ payloads, store }: RunTaskParts, payloadId: stri
 type Completed = Extract<RunOutcome, { kind: 'completed' }>
 type Ended = Omit<Run, 'stop' | 'live'> & { outcome: RunOutcome; startedAt: number; isRequeued: boolean }
 
-/** Reports the end of a run to metrics, log and trace. Error messages may quote a user, so they are left out. */
+/** Reports the end of a run to metrics, log and trace. Omits error messages, because they may quote a user. */
 function report({ log, meter, tracing }: RunTaskParts, { isRequeued, outcome, span, startedAt, task }: Ended): void {
   const { agentId, attempt, endpointId, id: taskId, userId } = task
   const ms = performance.now() - startedAt

@@ -1,7 +1,7 @@
 type RunTimerOptions = {
   /** Time limit of the run, excluding time spent waiting for connectors. */
   ownMs: number
-  /** Total time it may wait for connectors. Waiting beyond that counts as the agent's own time. */
+  /** Total time the run may wait for connectors. Waiting beyond that counts as the agent's own time. */
   waitingMs: number
   onTimeout: () => void
 }

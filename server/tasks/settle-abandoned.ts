@@ -7,7 +7,9 @@ import type { TaskEnds } from './task-ends.ts'
 export type SettleParts = { catalogue: Catalogue; ends: TaskEnds; log: Logger; meter: Meter; store: Store }
 
 const batchAlone = 500
-/** On a database server each task is a transaction. A small batch leaves connections to other work. */
+/**
+ * Batch size on a database server, where each task is a transaction. A small batch leaves connections for other work.
+ */
 const batchShared = 20
 
 const error = {
@@ -17,8 +19,8 @@ const error = {
 }
 
 /**
- * Settles tasks left running by a process that is gone: requeues each as often as its endpoint allows, or refunds it. Stops if
- * `maySettle` returns false before a batch: then the list of abandoned tasks can no longer be trusted.
+ * Settles tasks left running by a process that has died: requeues each as often as its endpoint allows, or refunds it.
+ * Stops if `maySettle` returns false before a batch, because the list of abandoned tasks can then no longer be trusted.
  */
 export async function settleAbandoned(
   { catalogue, ends, log, meter, store }: SettleParts,

@@ -58,7 +58,7 @@ export class TaskEnds {
     return !refusal
   }
 
-  /** Over immediately if the user already has the maximum number of waiters. */
+  /** Starts a wait. It is over immediately if the user already has the maximum number of waiters. */
   wait(
     { taskId, userId }: { taskId: string; userId: string },
     { timeoutMs, signal, isFollowing = false }: WaitOptions,
@@ -88,13 +88,13 @@ export class TaskEnds {
     return waiter
   }
 
-  /** Called once the end is durable. */
+  /** Call it once the end is durable. */
   taskEnded(taskId: string): void {
     this.#wake(taskId)
     this.#signals?.send('task-ended', taskId)
   }
 
-  /** Notifies the task's followers in this process: of another state immediately, of progress in rounds. */
+  /** Notifies the task's followers in this process: immediately of a new state, in rounds of progress. */
   taskChanged(taskId: string, change: TaskChange): void {
     if (change === 'progress') this.#rounds.note(taskId)
     else for (const wake of this.#followersOf(taskId, change)) wake()

@@ -12,7 +12,7 @@ type TaskRunnerOptions = RunTaskParts & { ends: TaskEnds; concurrency: number; d
 
 const pauseMs = 1000
 const fullRetrySeconds = 30
-/** Part of the slots that is kept for users who hold less than it, if there are enough slots. */
+/** Fraction of the slots reserved for users who hold less than that fraction, if there are enough slots. */
 const keptPart = 1 / 8
 const slotsMin = 16
 
@@ -23,7 +23,7 @@ const slotsMin = 16
  * behind an earlier choice. Each task is then claimed separately, so `startedAt` is its real start. With 16 slots or
  * more, the last eighth of them is for users who hold less than an eighth, so one user's long tasks do not take every slot.
  *
- * A runner is in one of four states, and each leads only to those below it:
+ * A runner is in one of four states and only moves down this list:
  *
  * - `waiting`: the `PQueue` is paused, and admitted tasks stay queued. Every runner is in this state until it is started; with a
  *   concurrency of 0 it stays there.
@@ -39,11 +39,11 @@ export class TaskRunner {
   /** Claims and runs the tasks taken from the store. It holds no more than it runs, so none waits in it. */
   readonly #jobs: PQueue
   readonly #running = new Map<string, { task: Claimed; deadline: number; stop: AbortController }>()
-  /** Number of slots for users who hold fewer. */
+  /** Number of slots reserved for users who hold fewer than that. */
   readonly #keptSlots: number
-  /** Number of jobs of each user that has any, if slots are kept. */
+  /** Number of jobs of each user who has any, if slots are reserved. */
   readonly #jobsOf = new Map<string, number>()
-  /** Users who hold so many slots that they may not take the kept ones. */
+  /** Users who hold so many slots that they cannot use the reserved ones. */
   readonly #heavyUsers = new Set<string>()
   /** Tasks being claimed; `isCanceled` if a task was canceled during its claim. */
   readonly #claims = new Map<string, { claim: Promise<unknown>; isCanceled: boolean }>()
@@ -53,10 +53,10 @@ export class TaskRunner {
   #after = ''
   #state: 'waiting' | 'running' | 'draining' | 'interrupted' = 'waiting'
   #unsubscribe: (() => void) | undefined
-  /** Tasks not yet taken, in memory or not. */
+  /** Number of queued tasks that have not been taken, whether in memory or not. */
   #queuedCount = 0
   #hasMore = true
-  /** Like `#hasMore`, for users who may take the kept slots. */
+  /** Like `#hasMore`, but for users who can use the reserved slots. */
   #hasMoreForKept = true
   #isAsking = false
   #pause: Promise<void> | undefined
@@ -119,14 +119,20 @@ export class TaskRunner {
     if (concurrency > 0) this.#setRunning()
   }
 
-  /** Stops attempts that this node no longer owns; nothing more of them is stored. Returns the ids of those that were running. */
+  /**
+   * Stops attempts that this node no longer owns, without storing anything more of them. Returns the ids of those that
+   * were running.
+   */
   loseTasks(lost: readonly AttemptRef[]): string[] {
     const running = lost.filter(({ attempt, taskId }) => this.#running.get(taskId)?.task.attempt === attempt)
     for (const { taskId } of running) this.#running.get(taskId)!.stop.abort(interrupted)
     return running.map(({ taskId }) => taskId)
   }
 
-  /** Stops a canceled task that an agent is running. Nothing more of it is stored. Returns false if it does not run here. */
+  /**
+   * Stops a canceled task that an agent is running, without storing anything more of it. Returns false if it does not
+   * run here.
+   */
   stopTask(taskId: string): boolean {
     const claiming = this.#claims.get(taskId)
     if (claiming) claiming.isCanceled = true
@@ -135,7 +141,7 @@ export class TaskRunner {
     return claiming !== undefined || running !== undefined
   }
 
-  /** Called when a queued task has ended without being taken. */
+  /** Call it when a queued task has ended without being taken. */
   taskUnqueued(): void {
     this.#queuedCount = Math.max(0, this.#queuedCount - 1)
   }
@@ -145,15 +151,15 @@ export class TaskRunner {
     this.#queuedCount = count
   }
 
-  /** Called when a task is queued: it was admitted and is durable, or waits for another attempt. */
+  /** Call it when a task is queued: it was admitted and is durable, or waits for another attempt. */
   taskQueued(): void {
     this.#queuedCount++
     this.#options.source.announce()
   }
 
   /**
-   * Starts no more tasks and waits for running ones until their timeouts, at most `drainSeconds`. Then interrupts the rest. Queued
-   * tasks stay for the next start.
+   * Starts no more tasks and waits for running ones until their timeouts, at most `drainSeconds`. Then interrupts those
+   * still running. Queued tasks stay queued for the next start.
    */
   async drain(): Promise<void> {
     if (this.isAccepting) {
@@ -245,7 +251,7 @@ export class TaskRunner {
     try {
       task = await claiming.claim
     } finally {
-      // No await until it is in `#running`: a cancel must always find the task in one of the two maps.
+      // No await until the task is in `#running`: a cancel must always find it in one of the two maps.
       this.#claims.delete(taskId)
     }
     if (task === undefined || task === 'at-limit') return task
@@ -265,7 +271,7 @@ export class TaskRunner {
     return this.#state === 'interrupted'
   }
 
-  /** How many tasks may be taken now, and of which users none. Undefined if no task may be. */
+  /** Number of tasks that can be taken now, and the users to skip. Undefined if no task can be taken. */
   #room(): { isForAll: boolean; limit: number; passOver: ReadonlySet<string> } | undefined {
     const free = this.#options.concurrency - this.#jobs.pending
     const { users } = this.#passedOver

@@ -14,7 +14,7 @@ export type TaskSource = {
   announce(userId?: string): void
   /** Calls `onWaiting` when tasks may be queued. Returns a function that unsubscribes. */
   subscribe(onWaiting: (userId?: string) => void): () => void
-  /** Start of the time limits of a task that was just claimed. */
+  /** Returns the time from which the limits of a task that was just claimed count. */
   begunAt(task: TaskRecord): EpochMs
 }
 

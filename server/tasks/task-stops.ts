@@ -41,7 +41,7 @@ export class TaskStops {
   /** Stops the agent that may still be running a canceled task, on any node. */
   stop(taskId: string): void {
     const { runner, store } = this.#parts
-    // If the message is lost, the node learns of it when it tries to renew the lease, which is gone.
+    // If the message is lost, that node notices when it cannot renew the lease.
     if (!runner.stopTask(taskId)) store.shared?.signals.send('task-canceled', taskId)
   }
 

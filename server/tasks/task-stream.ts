@@ -12,15 +12,16 @@ type Following = { userId: string; taskId: string; reader: StreamReader }
 const fullRetrySeconds = 30
 
 /**
- * A task as a follower sees it: its current state, each change, and finally its end, exactly once. Changes that happen while no event
- * is read are merged into one event. Ends without the task's end if the reader leaves or the service stops.
+ * A task as its followers see it: its current state, each change, and finally its end, exactly once. Changes between
+ * two reads are merged into one event. If the client disconnects or the service stops, the stream ends without the
+ * task's end.
  */
 export class TaskStream implements AsyncIterable<TaskEvent> {
   readonly #parts: StreamParts
   readonly #following: Following
   readonly #wait: TaskWait
   #record: TaskRecord
-  /** The state that the reader knows. */
+  /** The state last sent to the client. */
   #told: Pick<TaskRecord, 'status' | 'attempt' | 'progress'> | undefined
   #hasEnded = false
 
@@ -31,7 +32,7 @@ export class TaskStream implements AsyncIterable<TaskEvent> {
     if (!found) throw taskNotFound()
     const wait = parts.ends.wait({ taskId, userId }, { signal: reader.left, isFollowing: true })
     try {
-      // The task may have changed between the read and the registration.
+      // The task may have changed between the read and the start of the wait.
       const record = found.completedAt === null ? await parts.store.getTask({ userId, taskId }) : found
       if (!record) throw taskNotFound()
       if (record.completedAt === null && wait.isRefused) throw tooManyWait()
@@ -93,7 +94,7 @@ export class TaskStream implements AsyncIterable<TaskEvent> {
     }
   }
 
-  /** Progress of a run in this process needs no read. Returns false if the task is gone. */
+  /** Looks for changes. Progress of a run in this process needs no database read. Returns false if the task is gone. */
   async #look(change: 'state' | 'progress'): Promise<boolean> {
     const { live, store } = this.#parts
     const { taskId, userId } = this.#following

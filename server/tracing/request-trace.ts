@@ -1,6 +1,6 @@
 import type { Span } from '@opentelemetry/api'
 
-/** Data of a request for the log and the traces: ids found while answering it, and no user content. */
+/** Data of a request for the log and the traces: ids found while processing it, and no user content. */
 export class RequestTrace {
   readonly requestId: string
   /** Undefined if no SDK is registered. */
@@ -11,7 +11,7 @@ export class RequestTrace {
   taskId: string | undefined = undefined
   sessionId: string | undefined = undefined
   turnId: string | undefined = undefined
-  /** Whether its duration depends on something else: a stream, or a response that is delayed on purpose. */
+  /** Whether the duration says nothing about the service, as for a stream or a response that is delayed on purpose. */
   isLong = false
 
   constructor(requestId: string, span: Span | undefined) {

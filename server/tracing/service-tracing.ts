@@ -28,22 +28,22 @@ type ChatEnd = {
   promptTokens: number
   completionTokens: number
   toolCalls: number
-  /** Undefined until it is settled. */
+  /** Undefined until the reply is settled. */
   cost: Units | undefined
 }
 type RequestEnd = { about: RequestTrace; operation: string; status: number; isAnswered: boolean }
 
 const tracerName = 'errand'
-/** Max links for tasks that were admitted here and have not started. Tasks queued behind more than that get no link. */
+/** Max links for tasks that were admitted here and have not started. Tasks queued beyond this number get no link. */
 const linksMax = 10_000
 const flushMsMax = 5000
-/** Requested every few seconds by machines; their spans would bury the others. */
+/** Endpoints that machines request every few seconds; their spans would bury the others. */
 const probes = /^\/(?:healthz|readyz|metrics)(?:\?|$)/
 
 /**
- * Spans of requests, of task and chat runs, and of database commits. They go to the OpenTelemetry SDK that is
- * registered when the service starts. Without an SDK this class has no instance, and nothing happens. Errors of an SDK
- * stop nothing. Attributes are ids, names and numbers, never user content.
+ * Spans of requests, of task and chat runs, and of database commits. They are sent to the OpenTelemetry SDK that is
+ * registered when the service starts. Without an SDK this class has no instance, and nothing is traced. Errors of an
+ * SDK do not affect the service. Attributes are ids, names and numbers, never user content.
  */
 export class ServiceTracing {
   readonly #tracer: Tracer
@@ -53,7 +53,7 @@ export class ServiceTracing {
   /** Undefined if no SDK is registered. */
   static open(): ServiceTracing | undefined {
     const global = trace.getTracerProvider() as TracerProvider & Partial<ProxyTracerProvider>
-    // The registered provider is behind a proxy, whose class may be that of another copy of the API package.
+    // The registered provider is behind a proxy, whose class may belong to another copy of the API package.
     if (!global.getDelegate || !global.getDelegateTracer) return new ServiceTracing(global)
     return global.getDelegateTracer(tracerName) && new ServiceTracing(global.getDelegate())
   }
@@ -68,7 +68,7 @@ export class ServiceTracing {
     if (probes.test(url)) return undefined
     const path = shownPath(splitTarget(url)?.path ?? '')
     const active = context.active()
-    // Another instrumentation of node:http may have opened a span already.
+    // Another instrumentation of node:http may already have opened a span.
     const parent = trace.getSpan(active) ? active : remoteContext(headers)
     const attributes = { 'http.request.method': method, 'url.path': path, 'url.scheme': 'http' }
     return quietly(() => this.#tracer.startSpan(method, { kind: SpanKind.SERVER, attributes }, parent))
@@ -99,7 +99,7 @@ export class ServiceTracing {
     this.#links.set(taskId, request.spanContext())
   }
 
-  /** Each run is its own trace, because it may start long after its request, and in another process. */
+  /** Starts a separate trace for each run, because a run can start long after its request, and in another process. */
   taskBegan({ agentId, attempt, endpointId, id, userId }: TaskRun): Span | undefined {
     const link = this.#links.get(id)
     this.#links.delete(id)
@@ -143,7 +143,10 @@ export class ServiceTracing {
     )
   }
 
-  /** Span of one database transaction, with the writes of many requests. `startedAt` comes from performance.now(). */
+  /**
+   * Records the span of one database transaction, with the writes of many requests. `startedAt` comes from
+   * performance.now().
+   */
   committed({ commands, isDurable, startedAt }: { commands: number; isDurable: boolean; startedAt: number }): void {
     const attributes = {
       'db.system.name': 'sqlite',

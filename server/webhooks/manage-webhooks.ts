@@ -29,7 +29,7 @@ export type WebhookParts = {
   /** Hosts that webhooks may reach although their addresses are private. */
   privateHosts: readonly string[]
   store: Store
-  /** Throws RATE_LIMIT_EXCEEDED. Limited because a test writes rows that are stored for days. */
+  /** Throws RATE_LIMIT_EXCEEDED. Tests are limited because each writes rows that are stored for days. */
   testRate: { count: (userId: string) => void }
   vault: SecretVault
 }
@@ -94,7 +94,7 @@ export async function updateWebhook(
     ...(types !== undefined && { types: types && [...new Set(types)] }),
     ...(url !== undefined && { url: checkWebhookUrl(url, { field: 'url', privateHosts }) }),
   }
-  // Deliveries queued when the webhook was disabled are not sent after it is enabled again.
+  // Deliveries queued when the webhook was disabled are not sent once it is enabled again.
   if (isEnabled === true && old.disabledAt !== null) await cancelWaiting(store, webhookId)
   const webhook = await store.webhooks.update({ userId, webhookId, changes })
   if (!webhook) throw notFound()
@@ -107,12 +107,12 @@ export async function deleteWebhook({ store }: WebhookParts, of: WebhookOf): Pro
   await cancelWaiting(store, of.webhookId)
 }
 
-/** If a crash interrupts this, the dispatcher ends the remaining deliveries once they are due. */
+/** Cancels pending deliveries. If a crash interrupts this, the dispatcher ends the remaining ones once they are due. */
 async function cancelWaiting(store: Store, webhookId: string): Promise<void> {
   while (await store.webhooks.cancelDeliveries(webhookId)) continue
 }
 
-/** Gives a webhook a new secret; the old one still signs for a while. */
+/** Assigns a new secret to a webhook. Requests are also signed with the old one for a while. */
 export async function rotateWebhook(
   { clock, store, vault }: WebhookParts,
   { input, userId }: WebhookRequest<typeof RotateWebhookInput>,
@@ -130,7 +130,7 @@ export async function rotateWebhook(
   return { ...toWebhook(await find(store, of)), secret }
 }
 
-/** Undefined if the service's own secret was lost, which a rotation repairs. */
+/** Undefined if the service's own secret was lost. A rotation then repairs the webhook. */
 function readCurrent(vault: SecretVault, of: WebhookOf, sealed: string): string | undefined {
   try {
     return openSecrets(vault, of, sealed).current
@@ -140,7 +140,10 @@ function readCurrent(vault: SecretVault, of: WebhookOf, sealed: string): string 
   }
 }
 
-/** Sends one test event, once, and returns the outcome. Sends none if the client leaves while it is queued. */
+/**
+ * Sends one test event, without retries, and returns the outcome. Sends none if the client disconnects while the test
+ * is queued.
+ */
 export async function testWebhook(
   { clock, dispatcher, store, testRate }: WebhookParts,
   { signal, ...of }: WebhookOf & { signal: AbortSignal },

@@ -1,6 +1,6 @@
 const turnsKept = 20_000
 
-/** Sets the entry as the latest, and forgets the oldest one beyond `max`. */
+/** Stores the entry as the latest, and forgets the oldest one beyond `max`. */
 export function keep<Value>(
   map: Map<string, Value>,
   { key, max, value }: { key: string; max: number; value: Value },
@@ -12,12 +12,17 @@ export function keep<Value>(
 
 type Due = { target: string; userId: string; isTroubled: boolean }
 
-/** Order in which users and their targets were last served. Forgotten ones come first, like those never served. */
+/**
+ * Order in which users and their targets were last served. Those that were never served or are forgotten come first.
+ */
 export class Turns {
   readonly #last = new Map<string, number>()
   #count = 0
 
-  /** Sorts by when the user was last served, then the target. `turnOf` is the user's key; troubled targets have a separate one. */
+  /**
+   * Sorts by when the user was last served, then by when the target was. `turnOf` is the user's key; troubled targets
+   * have a separate one.
+   */
   inOrder<One extends Due>(due: readonly One[]): (One & { turnOf: string })[] {
     return due
       .map((one) => {

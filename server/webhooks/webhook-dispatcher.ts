@@ -9,7 +9,7 @@ import { attemptMs, EndpointError, type WebhookPosts } from './webhook-post.ts'
 import { keep, Turns } from './target-turns.ts'
 import type { SigningKeys } from './signing-keys.ts'
 
-// Sends due deliveries; each node has one dispatcher. Each target, a webhook or an origin that tasks name, has a lane:
+// Sends due deliveries; each node has one dispatcher. Each target, a webhook or a callback URL's origin, has a lane:
 //
 //   store ──lease──▶ lane ──2 at a time──▶ endpoint ──▶ outcomes, stored in batches
 //     ▲                │ its endpoint is slow or fails
@@ -23,15 +23,15 @@ import type { SigningKeys } from './signing-keys.ts'
 /** Max requests in flight. Without shares, slow endpoints of two users would take all of them. */
 const inFlightBounds = { perUser: 8, total: 16 }
 const perTargetMax = 2
-/** Max requests in flight to endpoints that failed or were slow lately. */
+/** Max requests in flight to endpoints that recently failed or were slow. */
 const troubledBounds = { perUser: 2, total: 8 }
-/** Wait for more outcomes to store together, while there is something to send. */
+/** Time to wait for more outcomes to store together, while there are deliveries to send. */
 const gatherMs = 10
 const testsMax = 8
 const testsWaitingMax = 2
 const waitingMax = 256
 const waitingPerUserMax = 16
-/** Covers a delivery's wait in its lane, and its attempt. */
+/** Duration of a lease. It covers a delivery's wait in its lane, and its attempt. */
 export const leaseMs = 25_000
 const quickMs = 250
 const pollMs = 250
@@ -39,10 +39,10 @@ const pollAfterFailureMs = 1000
 const webhooksAtOnce = 32
 /** Max callback origins scanned per webhook per round. */
 const targetsAtOnce = 128
-/** A round ends early when it has found this many due targets. */
+/** A round ends early once it has found this many due targets. */
 const dueMax = 10_000
 const endedMax = 5000
-/** Max wait in a lane, so that an attempt fits into the rest of the lease. */
+/** Max wait in a lane, so that an attempt fits into the remaining time of the lease. */
 const laneMs = 10_000
 const troubledMs = 5 * 60_000
 const troubledKept = 10_000
@@ -50,10 +50,10 @@ const cursorsKept = 10_000
 /** Time for requests in flight to finish when the service stops. */
 const drainMs = 3000
 
-/** Pause before each attempt but the first. */
+/** Pauses before each attempt except the first. */
 const pausesMs = [5, 30, 120, 600, 3600, 4 * 3600, 10 * 3600, 24 * 3600].map((s) => s * 1000)
 
-/** `leasedAt` is of the delivery that has waited longest, `startedAt` of the latest attempt. */
+/** `leasedAt` is the time of the delivery that has waited longest, `startedAt` that of the latest attempt. */
 type Lane = {
   readonly target: string
   readonly userId: string
@@ -83,7 +83,7 @@ export class WebhookDispatcher {
   readonly #lanes = new Map<string, Lane>()
   readonly #shares = new Map<string, Share>()
   readonly #turns = new Turns()
-  /** Targets that failed or were slow lately, and when; oldest first. */
+  /** Targets that recently failed or were slow, and when; oldest first. */
   readonly #troubled = new Map<string, number>()
   readonly #stopping = new AbortController()
   readonly #tests = new FairPlaces({ perUser: 1, total: testsMax })
@@ -94,10 +94,10 @@ export class WebhookDispatcher {
   /** Progress of the round, and the due targets that it has found. */
   #after = ''
   #due: Due[] = []
-  /** Target after which the next round continues, for webhooks with more targets than one round scans. */
+  /** Target after which the next round continues, if a webhook has more targets than one round scans. */
   readonly #cursors = new Map<string, string>()
   #wake: (() => void) | undefined
-  /** A signal came while nothing waited for it. */
+  /** Whether a signal arrived while nothing was waiting for one. */
   #isSignaled = false
   #gathering: NodeJS.Timeout | undefined
   #isStopped = false
@@ -111,7 +111,7 @@ export class WebhookDispatcher {
     this.#running = this.#run()
   }
 
-  /** Resolves when no request is in flight. Other nodes, or the next start, send the rest. */
+  /** Resolves when no request is in flight. Other nodes, or the next start, send the remaining deliveries. */
   async stop(): Promise<void> {
     this.#isStopped = true
     this.#signal()
@@ -134,7 +134,7 @@ export class WebhookDispatcher {
     return await this.#tests.within(userId, AbortSignal.any([signal, this.#stopping.signal]), work)
   }
 
-  /** Makes one attempt immediately, whatever else is due. Never retries. */
+  /** Makes one attempt immediately, even if other deliveries are due. Never retries. */
   async sendNow(delivery: LeasedDelivery): Promise<void> {
     const outcome = await this.#attempt(delivery, { isLast: true })
     await this.#parts.store.end([{ ...delivery, outcome }])
@@ -169,13 +169,13 @@ export class WebhookDispatcher {
     try {
       await this.#parts.store.end(ended)
     } catch (error) {
-      // A delivery whose outcome is dropped here is sent again after its lease.
+      // A delivery whose outcome is dropped here is sent again after its lease expires.
       this.#ended.unshift(...ended.slice(0, endedMax))
       throw error
     }
   }
 
-  /** Scans the next webhooks, and at the end of a round leases due deliveries. Returns false then, or without room. */
+  /** Scans the next webhooks; after a round, leases due deliveries. Returns false then, or without capacity. */
   async #take(): Promise<boolean> {
     if (this.#waiting >= waitingMax || this.#isStopped) return false
     const { store } = this.#parts
@@ -341,7 +341,7 @@ export class WebhookDispatcher {
     const { clock, keys, pauses = pausesMs, posts } = this.#parts
     const { attempt, body, eventId: id } = delivery
     const pause = isLast ? undefined : pauses[attempt - 1]
-    // Spread, so that deliveries that failed together do not return together.
+    // Randomized, so that deliveries that failed together are not retried together.
     const againInMs = pause === undefined ? null : Math.round(pause * (0.9 + Math.random() * 0.2))
     const failed = (error: string, httpStatus: number | null = null) =>
       ({ kind: 'failed', httpStatus, error, againInMs }) as const
@@ -391,7 +391,7 @@ function roomOf(lane: Lane | undefined): number {
   return (lane.isQuick ? waitingPerUserMax : perTargetMax) - lane.inFlight - lane.waiting.length
 }
 
-/** Deliveries behind a slow attempt, or waiting long for a slot, are better leased again. */
+/** Whether deliveries should be leased again: they are behind a slow attempt, or have waited long for a slot. */
 function isHeldUp({ inFlight, leasedAt, startedAt, waiting }: Lane): boolean {
   if (waiting.length === 0) return false
   const now = performance.now()

@@ -7,12 +7,12 @@ import { lookupsPerUserMax, NoPublicHostError, seconds, type Peer } from '../out
 import { isPrivateHost } from '../outbound/private-address.ts'
 import type { SignatureHeaders } from '../outbound/request-signature.ts'
 
-/** Why there was no response, in a sentence for the user. It contains none of the endpoint's own words. */
+/** Why there was no response, in a sentence for the user. It quotes nothing from the endpoint. */
 export class EndpointError extends Error {}
 
 export const attemptMs = 10_000
 const connectMs = 5000
-/** Max bytes and time to read of a response, so that its connection can be reused. The content is ignored. */
+/** Max bytes of a response to read, and max time, so that its connection can be reused. The content is ignored. */
 const bodyBytesMax = 4096
 const bodyMs = 500
 const lookupsMax = 32
@@ -27,7 +27,7 @@ type PostOptions = {
 }
 
 export type Post = {
-  /** Connections are reused only within this target. */
+  /** Connections are reused only for the same target. */
   target: string
   userId: string
   url: string
@@ -38,8 +38,8 @@ export type Post = {
 }
 
 /**
- * Posts to users' endpoints. A connection is kept for a moment and reused. A request is lost if the endpoint closes the
- * connection just then. This is harmless, because it is retried under the same id.
+ * Posts to users' endpoints. A connection is kept for a moment and reused. If the endpoint closes the connection just
+ * then, the request is lost. This is harmless, because it is retried with the same id.
  */
 export class WebhookPosts {
   readonly #options: PostOptions
@@ -50,7 +50,10 @@ export class WebhookPosts {
     this.#options = options
   }
 
-  /** Returns the status of the response, whatever it is. Does not follow redirects. Throws an EndpointError without one. */
+  /**
+   * Returns the status of the response, whatever it is. Does not follow redirects. Throws an EndpointError without a
+   * response.
+   */
   async send({ body, headers, signal: stop, target, url: address, userId }: Post): Promise<number> {
     const url = new URL(address)
     const late = new AbortController()
@@ -83,7 +86,7 @@ export class WebhookPosts {
     const lookups = { userId, places: this.#places, ...(lookUp && { lookUp }) }
     const isPrivateAllowed = isPrivateHost(url, privateHosts)
     const agent = this.#agents.get(name) ?? new KeptConnections({ peer, url, isPrivateAllowed, connectMs, lookups })
-    // Forgets the least recently used agent; its connections close on their own after some seconds.
+    // Drops the least recently used agent. Its connections close after some seconds.
     this.#agents.delete(name)
     this.#agents.set(name, agent)
     if (this.#agents.size > agentsMax) this.#agents.delete(this.#agents.keys().next().value!)

@@ -14,7 +14,7 @@ const description = z.string().max(200).describe('Note for yourself; never sent 
 export const EventType = z.enum(eventTypes)
 const types = z.array(EventType).min(1).max(50).describe('Event types to send; all by default')
 
-/** Validated further on use: `checkWebhookUrl`. */
+/** Validated further by `checkWebhookUrl` when it is used. */
 export const webhookUrl = z.string().min(1).max(webhookUrlCharsMax)
 
 export const Webhook = z

@@ -250,7 +250,7 @@ test('a connector whose server describes its tools in more than a megabyte is fa
   const { body } = await calls.test(id)
   expect(body).toMatchObject({
     status: 'failed',
-    statusMessage: expect.stringMatching(/describes its tools in more than/),
+    statusMessage: expect.stringMatching(/tool descriptions have more than/),
   })
   await service.stop()
   await server.stop()

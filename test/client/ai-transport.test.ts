@@ -308,12 +308,12 @@ test('what the service has no way to do is refused before anything is sent', asy
   const chat = openPage()
   await chat.sendMessage({ text: 'Hello' })
   await chat.regenerate()
-  expect(chat.error?.message).toMatch(/^messages: Must end with a new message of the user/)
+  expect(chat.error?.message).toMatch(/^messages: Must end with a new user message/)
   await chat.sendMessage({ text: 'Edited', messageId: chat.messages[0]!.id })
   expect(chat.error?.message).toMatch(/^messages: Must end with a new message/)
   await chat.sendMessage({ files: [{ type: 'file', mediaType: 'image/png', url: 'https://example.com/a.png' }] })
   expect(chat.error?.message).toBe(
-    'messages: Must have texts and files as data: URLs, not such a part of the type file',
+    'messages: Must contain only text, and files as data: URLs; not this part of the type file',
   )
   const nowhere = openPage({ sessionId: () => undefined })
   await nowhere.resumeStream()

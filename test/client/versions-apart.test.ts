@@ -73,7 +73,7 @@ test('a proxy that cuts a stream: NETWORK_ERROR with what to do, after the event
   const error = await rejection(reading)
   expect(seen).toEqual([delta('Half')])
   expect(error).toMatchObject({ code: 'NETWORK_ERROR', requestId: 'req_1' })
-  expect(error.message).toContain('look up in the transactions what was charged')
+  expect(error.message).toContain('Look up its charge in the transactions')
   expect(stub.requests).toHaveLength(1)
   await stub.stop()
 })

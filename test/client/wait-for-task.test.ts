@@ -77,7 +77,9 @@ test('TIMEOUT says that the task goes on, which can then be waited for again', a
   const { taskId } = await client.tasks.create({ endpointId: 'test.wait', params: { ms: 1000 } })
   const error = await rejection(client.tasks.wait(taskId, { timeoutMs: 50 }))
   expect(error).toMatchObject({ code: 'TIMEOUT', status: undefined, taskId })
-  expect(error.message).toBe(`The task ${taskId} had not ended after 50 ms; it goes on, and can be waited for again.`)
+  expect(error.message).toBe(
+    `The task ${taskId} had not ended after 50 ms. It continues, and you can wait for it again.`,
+  )
   expect((await client.tasks.wait(taskId, { timeoutMs: Infinity })).status).toBe('completed')
   await service.stop()
 })

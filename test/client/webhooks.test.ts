@@ -64,7 +64,7 @@ test('a body, an id, a time or a secret other than the signed one is refused', a
   for (const other of others) {
     const error = await rejection(unwrap(...other))
     expect(error).toMatchObject({ code: 'INVALID_SIGNATURE' })
-    expect(error.message).toContain('no signature fits')
+    expect(error.message).toContain('no signature matches')
   }
 })
 

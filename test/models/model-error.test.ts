@@ -24,7 +24,7 @@ test.for<[unknown, string]>([
     named('AI_TypeValidationError', { value: { error: 'out of memory' } }),
     "The model's provider failed: out of memory.",
   ],
-  [named('AI_JSONParseError', {}), "The answer of the model's provider is malformed."],
+  [named('AI_JSONParseError', {}), "The model provider's response is malformed."],
   [named('AI_NoOutputGeneratedError', {}), "The model's output does not match the schema of the endpoint."],
   [new Error('', { cause: new Error('The cause') }), 'The cause.'],
   [new Error('two\nlines\t here'), 'two lines here.'],

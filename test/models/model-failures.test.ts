@@ -90,7 +90,7 @@ const ofStreams: Failure[] = [
   {
     what: 'an event that is no JSON',
     script: replyThen({ text: ['Half '] }, sendBytesOn('data: {"choices": [nonsense\n\n')),
-    message: /^The answer of the model's provider is malformed\.$/,
+    message: /^The model provider's response is malformed\.$/,
   },
   {
     what: 'a page instead of a stream',
@@ -109,7 +109,7 @@ const ofWholes: Failure[] = [
   {
     what: 'an answer that is no JSON',
     script: sendBytes(['{"choices": ['], { type: 'application/json' }),
-    message: /^The answer of the model's provider is malformed\.$/,
+    message: /^The model provider's response is malformed\.$/,
   },
   {
     what: 'an answer without choices',

@@ -10,7 +10,7 @@ import type { ChatRun, ChatPart, JsonSchema, ModelAgentConfig, TaskRun } from '.
 // generates docs/reference/settings.md from these schemas and from the comments in `define-config.ts` and
 // `service-config.ts`.
 
-/** A string with a custom rule. `what` serves both as the error message and as the description in the reference. */
+/** A string with a custom rule. `what` is both the end of the error message and the description in the reference. */
 function textThat(holds: (text: string) => boolean, what: string) {
   return z.string().refine(holds, `must be ${what}`).describe(what)
 }
@@ -38,8 +38,8 @@ const paramsSchema = valueThat<JsonSchema>(isObject, 'a Zod or JSON Schema')
 const tokens = z.number().int().min(1).max(10_000_000)
 
 /**
- * Default limits on tokens that users' connectors add, with one byte counted as one token. The user pays for those of a
- * chat, the operator for those of a task.
+ * Default limits on tokens that users' connectors add, with one byte counted as one token. Users pay for the tokens of
+ * a chat, the operator for those of a task.
  */
 const chatConnectorTokensMax = 500_000
 export const taskConnectorTokensMax = 100_000
@@ -183,7 +183,7 @@ export type ParsedAgent = z.output<typeof agentSchema>
 export type ParsedEventPricing = z.output<typeof eventPricing>
 export type ParsedPricing = z.output<typeof pricing>
 
-/** Shells sit in between and drop variables with any other name. */
+/** Shells between the service and the server drop variables with any other name. */
 const variableName = textThat((text) => /^[A-Z_][A-Z0-9_]*$/i.test(text), 'the name of an environment variable')
 
 const stdioServer = z.strictObject({

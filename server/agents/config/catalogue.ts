@@ -55,7 +55,7 @@ export type Chat = FileBounds & {
   hidesReasoning: boolean
   /** Media types of the files a message may contain. Empty if files are not accepted. */
   accepts: readonly string[]
-  /** Whether an AI SDK language model replies. It yields the tool calls of connectors itself. */
+  /** Whether replies come from an AI SDK language model. It yields the tool calls of connectors itself. */
   isModel: boolean
   /** Strings that a model is sent besides messages and tools. Empty for other agents, which report what they send. */
   textsBeside: (format: ResponseFormat | undefined) => readonly string[]
@@ -75,7 +75,7 @@ export type Agent = {
   endpoints: readonly Endpoint[]
   /** Names of the agent's own tools. */
   toolNames: readonly string[]
-  /** Null if the agent does not chat. */
+  /** Null if the agent does not support chat. */
   chat: Chat | null
 }
 
@@ -250,9 +250,9 @@ export function isVisibleTo(agent: Agent, email: string): boolean {
 
 type NamedAgents = {
   agentIds: readonly string[] | null | undefined
-  /** The request field that contains the ids. */
+  /** Request field that contains the ids. */
   path: string
-  /** Accepts only agents visible to this user. All agents if absent. */
+  /** Accepts only agents visible to the user with this address. If omitted, accepts all agents. */
   email?: string
 }
 
@@ -266,7 +266,7 @@ export function assertAgents(catalogue: Catalogue, { agentIds, email, path }: Na
   if (at >= 0) throw badField(`${path}[${at}]`, 'Agent not found')
 }
 
-/** Validation errors of params; empty if valid. A schema that throws counts as invalid params. */
+/** Returns the validation errors of params; empty if they are valid. A schema that throws counts as invalid params. */
 export async function checkParams(endpoint: Endpoint, params: unknown): Promise<ErrorDetail[]> {
   try {
     const result = await endpoint.params.safeParseAsync(params)

@@ -29,7 +29,9 @@ export async function loadConfigFile(file: string): Promise<ErrandConfig> {
   return module.default as ErrandConfig
 }
 
-/** Packages that a configuration file can import from any folder: this one, and the Zod version that reads its schemas. */
+/**
+ * Packages that a configuration file can import from any folder: this one, and the Zod version that parses its schemas.
+ */
 const lent = new Set(['errand', 'errand/client', 'zod'])
 let isLending = false
 

@@ -1,7 +1,9 @@
 import { z } from 'zod'
 import type { JsonSchema, ParamsSchema } from './define-config.ts'
 
-/** The JSON Schema shown to clients. Fields with a default are optional in it, as in a request. */
+/**
+ * Returns the JSON Schema shown to clients. Fields with a default are optional in it, because requests may omit them.
+ */
 export function toJsonSchema(schema: ParamsSchema): JsonSchema {
   if (!isZodSchema(schema)) return schema
   const { $schema: _, ...rest } = z.toJSONSchema(schema, { io: 'input', unrepresentable: 'any' })

@@ -8,16 +8,18 @@ export type FileTokens = { tokens: number; tokensMax: number | null }
 /** Totals of files. `unboundedTokens` is the estimate of files without a maximum; undefined if there are none. */
 export type FileSum = { tokens: number; boundedMax: number; unboundedTokens: number | undefined }
 
-/** The operator's maximums per file, if any. */
+/** The operator's token limits per file, if any. */
 export type FileBounds = { imageTokensMax: number | undefined; documentTokensMax: number | undefined }
 
-/** A 16 by 16 patch is the smallest that any provider counts as one token. Providers scale down larger images. */
+/**
+ * Pixels of a 16 by 16 patch, the smallest that any provider counts as one token. Providers scale down larger images.
+ */
 const pixelsPerToken = 256
 const imageTokensMost = 16_384
 /** Minimum that providers count for an image of any size. */
 const imageTokensLeast = 1024
 const bytesPerToken = 4
-/** Text and image of a PDF page; providers send both to the model. */
+/** Estimate for the text and the image of a PDF page; providers send both to the model. */
 const tokensPerPage = 2000
 
 /** Estimates tokens of a file from its content alone, without the agent's own maximums. */
@@ -45,8 +47,8 @@ export function fileTokens({ bytes, estimate, mediaType }: MeasuredFile, bounds:
 }
 
 /**
- * Applies the agent's current document maximum to the file. Without one a document has no maximum. Compression hides its
- * text, so neither its bytes nor its visible pages bound what a provider counts.
+ * Applies the agent's current document limit to the file. Without a limit, a document's tokens are unbounded:
+ * compression hides its text, so neither its bytes nor its visible pages bound what a provider counts.
  */
 export function boundNow<File extends Pick<FileTokens, 'tokensMax'> & { mediaType: string }>(
   file: File,

@@ -1,4 +1,4 @@
-/** Maximum `/Page` names to visit, which bounds the work on hostile files. More pages than fit into any context. */
+/** Maximum `/Page` names to visit, which bounds the work on hostile files. No context fits that many pages. */
 const namesMax = 10_000
 const name = Buffer.from('/Page')
 const type = '/Type'
@@ -25,7 +25,7 @@ function isTypeBefore(content: Buffer, at: number): boolean {
   return before.trimEnd().endsWith(type)
 }
 
-/** Tells `/Page` from `/Pages` and `/PageMode`. */
+/** Distinguishes `/Page` from `/Pages` and `/PageMode`. */
 function isLetter(byte: number | undefined): boolean {
   return byte !== undefined && /[A-Za-z]/.test(String.fromCharCode(byte))
 }

@@ -10,8 +10,8 @@ import type { HttpLimits, HttpService } from './http-service.ts'
 export type HttpChat = { service: HttpService; run: ChatRun; limits: HttpLimits }
 
 /**
- * Posts the chat to the service and yields its reply part by part. Reads no faster than the consumer takes parts. If the
- * run's signal aborts, the reply just ends, because the rest is no longer needed.
+ * Posts the chat to the service and yields its reply part by part. Reads only as fast as the consumer takes parts. If
+ * the run's signal aborts, the reply ends without an error, because the remainder is not needed.
  */
 export async function* runHttpChat({ limits, run, service }: HttpChat): AsyncGenerator<ChatPart> {
   const { signal } = run
@@ -56,7 +56,7 @@ function toldMessage({ content, parts, role }: ChatMessage) {
   return { role, content, ...(parts && { parts: toldParts(parts) }) }
 }
 
-/** Replaces file contents by links. A service downloads the files it needs. */
+/** Replaces file contents by links, so that the service downloads only the files it needs. */
 function toldParts(parts: readonly MessagePart[]) {
   return parts.map((part) => {
     if (part.type === 'text') return part
@@ -65,7 +65,7 @@ function toldParts(parts: readonly MessagePart[]) {
   })
 }
 
-/** Whether truncation of the response would be detected. */
+/** Whether a truncated response would be detected. */
 function isFramed({ headers }: IncomingMessage): boolean {
   return headers['transfer-encoding'] !== undefined || headers['content-length'] !== undefined
 }

@@ -13,7 +13,7 @@ import type { HttpService } from './http-service.ts'
 
 export type Post = {
   service: HttpService
-  /** The task or turn id. The service recognizes a repeat by it. */
+  /** The task or turn id. The service uses it to recognize repeated requests. */
   id: string
   userId: string
   body: object
@@ -62,7 +62,7 @@ export async function post({ accept, connectMs, headMs, id, log, ...sent }: Post
   })
 }
 
-/** Per thread. */
+/** Limit on concurrent lookups, for each thread. */
 const places = new FairPlaces({ perUser: lookupsPerUserMax })
 
 /** Backoff before the second and third attempts. */
@@ -72,8 +72,8 @@ const pausesMs = [200, 1000]
  * Connects to a service, with retries. Only connecting is retried: until then no byte of the request is sent. Afterwards
  * it is unknown what the service has already done.
  *
- * For the same reason connections are not reused. A keep-alive connection that the service closes fails just when a request
- * is in flight. Reuse would save about a third of a millisecond over loopback: 0.25 ms instead of 0.6 ms for an empty task.
+ * For the same reason connections are not reused: if the service closes a keep-alive connection, a request in flight
+ * fails. Reuse would save about a third of a millisecond over loopback: 0.25 ms instead of 0.6 ms for an empty task.
  */
 async function dialAgain(options: Dial, log: AgentLog): Promise<Socket> {
   const { signal } = options

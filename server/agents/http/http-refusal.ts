@@ -10,8 +10,8 @@ type Limits = Pick<HttpLimits, 'refusalBytesMax' | 'refusalMs'>
 const reasonCharsMax = 1000
 
 /**
- * Resolves with the content type. Throws unless the response is an uncompressed 200 with one of the given types. The error
- * quotes the reason in the response.
+ * Resolves with the content type. Throws unless the response is an uncompressed 200 with one of the given types. The
+ * error quotes the reason given in the response.
  */
 export async function expectOk<Type extends string>(
   answer: IncomingMessage,
@@ -39,7 +39,7 @@ function contentTypeOf({ headers }: IncomingMessage): string {
   return (headers['content-type'] ?? '').split(';')[0]!.trim().toLowerCase()
 }
 
-/** The `message` or `error` of a JSON body. Empty if there is none or it does not arrive in time. */
+/** Returns the `message` or `error` of a JSON body; empty if there is none or it does not arrive in time. */
 async function readReason(answer: IncomingMessage, { refusalBytesMax, refusalMs }: Limits): Promise<string> {
   if (!/^application\/(?:.+\+)?json$/.test(contentTypeOf(answer))) return ''
   const timer = setTimeout(() => answer.destroy(), refusalMs)

@@ -3,7 +3,9 @@ import { parseWebhookSecret } from '../config/webhook-secret.ts'
 
 export type HttpLimits = {
   connectMs: number
-  /** From the request to the response head of a chat. A task may use its whole timeout before it responds. */
+  /**
+   * Time limit from the request to the response head of a chat. A task can use its complete timeout before it responds.
+   */
   chatHeadMs: number
   taskBytesMax: number
   taskValuesMax: number

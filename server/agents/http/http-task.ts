@@ -45,7 +45,7 @@ export async function runHttpTask({ agentId, limits, name, run, service }: HttpT
   }
 }
 
-/** Follows an NDJSON body to its result line. Every other line reports progress or a charge. */
+/** Follows an NDJSON body to its result line. All other lines report progress or a charge. */
 async function followLines(answer: IncomingMessage, run: EndpointRun, limits: HttpLimits): Promise<unknown> {
   const chunks = readBody(answer, { peer: agentService, bytesMax: Infinity })
   for await (const line of readLines(chunks, limits.lineBytesMax)) {
@@ -66,7 +66,7 @@ async function followLines(answer: IncomingMessage, run: EndpointRun, limits: Ht
   throw new AgentServiceError("The agent's service ended its response without a result line.")
 }
 
-/** A line this short cannot contain more values than the limit. */
+/** Lines up to this length cannot contain more values than the limit. */
 const lightChars = 16_000
 
 function assertLight(json: Buffer, valuesMax: number): void {

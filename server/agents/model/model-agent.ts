@@ -43,11 +43,11 @@ export function modelReply(agent: ModelAgentConfig): (run: ReplyRun) => AsyncIte
 
 type Reader = { parts: PartQueue<ChatPart>; left: AbortSignal }
 
-/** Pushes parts of the reply until the reply ends, is stopped or loses its reader. */
+/** Pushes parts of the reply until the reply ends or is stopped, or its reader stops reading. */
 async function follow(agent: SdkAgent, run: ReplyRun, { left, parts }: Reader): Promise<void> {
   const { connectors, history, message, openCall, openStep, params, signal } = run
   const { isStepCount, streamText, wrapLanguageModel } = await loadSdk()
-  // A reply may be blank, and Anthropic rejects messages of blank text.
+  // An earlier reply may be blank, and Anthropic rejects messages of blank text.
   const earlier = history.filter(({ content, parts: sent }) => content.trim() !== '' || sent)
   const told = earlier.filter(({ role }) => role === 'system').map(({ content }) => content)
   const said = earlier.filter(({ role }) => role !== 'system')
@@ -78,7 +78,7 @@ async function follow(agent: SdkAgent, run: ReplyRun, { left, parts }: Reader): 
     ...samplingOf(agent, params.sampling),
     stopWhen: isStepCount(agent.maxSteps ?? maxStepsDefault),
     abortSignal: AbortSignal.any([stopOf(connectors, signal), left]),
-    // Errors arrive as stream parts. The default handler prints them.
+    // Errors arrive as stream parts. Without this, the default handler would print them.
     onError: () => {},
   })
   const ids = new CallIds()
@@ -150,7 +150,7 @@ export function modelRun(config: ModelAgentConfig, name: string): (run: RunOf<Ta
     const prompt: unknown = endpoint.prompt(params)
     if (typeof prompt !== 'string' || prompt === '')
       throw new Error("The endpoint's prompt function returned no prompt for these params.")
-    // A fixed price does not cover a prompt of arbitrary length.
+    // A fixed price cannot cover a prompt of arbitrary length.
     if (roughTokens(prompt) > contextTokens) {
       throw new Error(`The prompt for these params is longer than the ${contextTokens} tokens this agent accepts.`)
     }
@@ -179,7 +179,7 @@ export function modelRun(config: ModelAgentConfig, name: string): (run: RunOf<Ta
         step++
         toolCalls = []
         tell()
-        // Without tools the model has to finish with what it has.
+        // Without tools the model has to finish with the results it has.
         return beginPrompt() ? {} : { toolChoice: 'none' as const }
       },
       abortSignal: stopOf(connectors, signal),
@@ -205,8 +205,8 @@ export function modelRun(config: ModelAgentConfig, name: string): (run: RunOf<Ta
 }
 
 /**
- * Call settings of the SDK. Settings without an SDK name are passed as provider options. The openai-compatible package
- * forwards them; other providers drop unknown options.
+ * Converts sampling settings to call settings of the SDK. Settings without an SDK name are passed as provider options.
+ * The openai-compatible package forwards them; other providers drop unknown options.
  */
 function samplingOf({ model }: SdkAgent, { extra, ...settings }: Sampling = {}) {
   if (!extra) return settings
@@ -217,17 +217,17 @@ function samplingOf({ model }: SdkAgent, { extra, ...settings }: Sampling = {}) 
   return { ...settings, providerOptions: { [provider]: options } }
 }
 
-/** Merges instructions, the agent's own first. */
+/** Merges instructions, with the agent's own first. */
 function settingsOf({ instructions, model }: SdkAgent, told: readonly string[] = []) {
   const all = instructions === undefined ? told : [instructions, ...told]
   return { model, ...(all.length > 0 && { instructions: all.join('\n\n') }) }
 }
 
-/** The agent's own tools, wrapped so that each call starts once its cost is held. */
+/** Wraps the agent's own tools so that each call starts only once its cost is held. */
 function heldTools({ tools = {} }: SdkAgent, openCall: ReplyRun['openCall']): { tools: ToolSet } {
   const held = Object.entries(tools).map(([name, tool]) => {
     if (!tool.execute) return [name, tool] as const
-    // A generator's last value is the result, so a generator can also wrap a tool that is not one.
+    // A generator's last value is the result, so a generator can wrap any tool.
     const execute: typeof tool.execute = async function* (input, options) {
       await openCall()
       const output: unknown = tool.execute!(input, options)
@@ -262,7 +262,7 @@ async function toolsOf({ tools }: Pick<SdkAgent, 'tools'>, connectors: RunConnec
   return Object.keys(all).length === 0 ? {} : { tools: all }
 }
 
-/** Also stops the model if a connector fails, because the model would continue without the tool's answer. */
+/** Also aborts if a connector fails, because the model would continue without the tool's answer. */
 function stopOf(connectors: RunConnectors, signal: AbortSignal): AbortSignal {
   return connectors.tools.length === 0 ? signal : AbortSignal.any([signal, connectors.failed])
 }
@@ -284,10 +284,10 @@ function failWith(thrown: unknown): never {
 
 function assertUsable(reason: FinishReason): void {
   if (reason === 'error') throw new ModelFailure('The model stopped with an error.')
-  if (reason === 'interrupted') throw new ModelFailure("The answer of the model's provider was cut off.")
+  if (reason === 'interrupted') throw new ModelFailure("The model provider's response was cut off.")
 }
 
-/** Unique tool call ids within a reply. Some providers number the calls of each step from zero. */
+/** Assigns unique tool call ids within a reply. Some providers number the calls of each step from zero. */
 class CallIds {
   readonly #given = new Set<string>()
   readonly #current = new Map<string, string>()
@@ -302,7 +302,7 @@ class CallIds {
     return id
   }
 
-  /** The id of the latest call that the provider gave this one. */
+  /** Returns the id of the latest call to which the provider gave this one. */
   of(providerId: string): string {
     return this.#current.get(providerId) ?? providerId
   }

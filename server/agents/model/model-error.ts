@@ -13,9 +13,9 @@ type Shape = {
 }
 
 /**
- * Describes a model failure in one sentence, for every shape that the AI SDK reports: provider errors with a status, the
- * last of several attempts, broken connections, stream errors, output that violates the schema. Contains nothing of the
- * request; redacts what looks like a key or URL in a provider's message.
+ * Describes a model failure in one sentence, for every shape that the AI SDK reports: provider errors with a status,
+ * the last of several attempts, broken connections, stream errors, output that violates the schema. Quotes nothing from
+ * the request, and redacts what looks like a key or URL in a provider's message.
  */
 export function describeModelError(thrown: unknown): string {
   return sentence(describe(thrown))
@@ -26,16 +26,16 @@ export class ModelFailure extends Error {
   override readonly name: string = 'ModelFailure'
 }
 
-/** The provider rejected a request because of its content. Usage of earlier steps still counts as work for the user. */
+/** The provider rejected a request because of its content. The user is still charged for earlier steps. */
 export class RequestRefusedError extends ModelFailure {
   override readonly name = 'RequestRefusedError'
 }
 
-/** Wording of OpenAI, Anthropic, Google, vLLM, llama.cpp and their imitators. */
+/** Matches the wording of OpenAI, Anthropic, Google, vLLM, llama.cpp and their imitators. */
 const overflow =
   /context[_ ](?:length|window|size)|maximum context|(?:prompt|input|request) is too long|too many (?:input )?tokens|token count.{0,40}exceeds|string_above_max_length/i
 
-/** Includes 403 and 451, with which moderation or a firewall in front of the provider blocks content. */
+/** Status codes of a rejection. Moderation or a firewall in front of the provider blocks content with 403 or 451. */
 const refusals: ReadonlySet<unknown> = new Set([400, 403, 413, 422, 451])
 
 /** Whether a provider rejected a request because of its content, for example more tokens than the model accepts. */
@@ -68,11 +68,11 @@ function describe(thrown: unknown, depth = 0): string {
     case 'AI_NoObjectGeneratedError':
     case 'AI_NoOutputGeneratedError':
       return "The model's output does not match the schema of the endpoint."
-    // A stream chunk in an unexpected format, such as an error from a server that only resembles the provider.
+    // A stream chunk in an unexpected format, such as an error from a server that imitates the provider.
     case 'AI_TypeValidationError':
     case 'AI_JSONParseError': {
       const words = wordsOf(value)
-      return words ? `The model's provider failed: ${words}` : "The answer of the model's provider is malformed."
+      return words ? `The model's provider failed: ${words}` : "The model provider's response is malformed."
     }
   }
   if (text === '' && cause !== undefined) return describe(cause, depth + 1)
@@ -90,20 +90,23 @@ function describeConnection(error: Shape): string {
   const code = codeOf(error)
   if (typeof error.statusCode === 'number') {
     return code === ''
-      ? "The answer of the model's provider is malformed."
+      ? "The model provider's response is malformed."
       : "The connection to the model's provider was lost during the answer."
   }
   return code === '' ? "Could not reach the model's provider." : `Could not reach the model's provider (${code}).`
 }
 
-/** Code of the network error in the cause chain, such as ECONNREFUSED. */
+/** Returns the code of the network error in the cause chain, such as ECONNREFUSED. */
 function codeOf(error: unknown, depth = 0): string {
   if (typeof error !== 'object' || error === null || depth > causesMax) return ''
   const { cause, code } = error as Shape
   return typeof code === 'string' && /^[A-Z][A-Z_]+$/.test(code) ? code : codeOf(cause, depth + 1)
 }
 
-/** The error message in a response body, in any of the usual fields: `error`, `error.message`, `message` or `detail`. */
+/**
+ * Returns the error message in a response body, from any of the usual fields: `error`, `error.message`, `message` or
+ * `detail`.
+ */
 function wordsOf(body: unknown): string {
   let value = body
   if (typeof body === 'string') {
@@ -120,7 +123,7 @@ function wordsOf(body: unknown): string {
 }
 
 const address = /\b[a-z][a-z0-9+.-]*:\/\/\S*[^\s.,;:!?'")\]]/gi
-/** Words with a typical key prefix, mixed runs of at least 20 letters and digits, and partly masked words. */
+/** Matches words with a typical key prefix, mixed runs of at least 20 letters and digits, and partly masked words. */
 const keyLike =
   /\b(?:sk|pk|rk|gsk|xai|hf|nvapi|AIza|Bearer)[-_ ][\w*.-]*\w|\b(?=[A-Za-z]*\d)(?=\d*[A-Za-z])[A-Za-z\d]{20,}\b|[\w-]*\*{3,}[\w*-]*/g
 

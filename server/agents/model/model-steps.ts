@@ -22,7 +22,7 @@ type Begun = {
   held: HeldStep
   sent: SentPrompt
   promptTokensMax: number
-  /** The latest counted request before this one. This request starts with the same strings. */
+  /** The latest request before this one whose tokens are known. This request starts with the same strings. */
   before: CountedRequest | undefined
   written: string[]
   thought: string[]
@@ -41,12 +41,13 @@ const reasons: Partial<Record<FinishReason, ReplyReason>> = {
 }
 
 /**
- * The model calls of one reply. Each call is held before it is sent to the provider, and its usage is passed on once the
- * provider reports it. Usage that the provider does not report is counted from the sent and generated text.
+ * The model calls of one reply. The cost of each call is held before it is sent to the provider, and its usage is
+ * passed on once the provider reports it. Usage that the provider does not report is counted from the sent and
+ * generated text.
  */
 export class ModelSteps {
   readonly #parts: ModelStepsParts
-  /** Oldest first. The SDK may start a step before the end of the previous step is seen. */
+  /** Oldest first. The SDK can start a step before the end of the previous one is seen. */
   readonly #begun: Begun[] = []
   #counted: CountedRequest | undefined
   /** Reasoning tokens so far. Some providers store the reasoning, and requests only refer to it. */
@@ -111,12 +112,12 @@ export class ModelSteps {
     if (latest) latest[isThought ? 'thought' : 'written'].push(text)
   }
 
-  /** Takes the usage at the end of the model's stream. Missing numbers are counted when the step ends. */
+  /** Records the usage at the end of the model's stream. Missing numbers are counted when the step ends. */
   reported(usage: ModelUsage): void {
     const latest = this.#begun.at(-1)
     if (!latest) return
     latest.usage = usage
-    // Every prompt has tokens, so a count of zero means it is missing.
+    // Every prompt has tokens, so a count of zero means that the number is missing.
     const { inputTokens, outputTokens } = usage
     if (inputTokens.total && outputTokens.total) this.#tell(latest, chatUse({}))
   }
@@ -128,7 +129,7 @@ export class ModelSteps {
     if (!ended.isTold) this.#tell(ended, await countedUse(ended))
   }
 
-  /** `counted` fills in what the provider did not report. */
+  /** Reports a step's usage. `counted` fills in what the provider did not report. */
   #tell(step: Begun, counted: ChatUsed): void {
     if (step.isTold) return
     step.isTold = true
@@ -169,8 +170,8 @@ async function countedUse(step: Begun): Promise<ChatUsed> {
 }
 
 /**
- * Prompt tokens shared with an earlier request of the conversation, and those added since. Counts only strings that no
- * provider has counted yet.
+ * Returns the prompt tokens shared with an earlier request of the conversation, and those added since. Counts only
+ * strings that no provider has counted yet.
  */
 async function promptTokensOf({ earlier, files, size, texts }: SentPrompt, before: CountedRequest | undefined) {
   if (!before) {

@@ -32,8 +32,8 @@ type ResentConnectors = {
 }
 
 /**
- * Applies the limit to a model's task, which has a fixed price. Each model call resends the descriptions and all answers so
- * far, and the limit covers the sum over all calls.
+ * Applies the limit to a model's task, which has a fixed price. Each model call sends the descriptions and all previous
+ * answers again, and the limit covers the sum over all calls.
  */
 export function boundPrompts(connectors: RunConnectors, tokensMax: number): ResentConnectors {
   if (connectors.tools.length === 0) return { connectors, beginPrompt: () => true }
@@ -65,12 +65,12 @@ function describedTokens({ tools }: RunConnectors): number {
   )
 }
 
-/** Skips `text`, which only repeats `content`. */
+/** Counts an answer's tokens without `text`, which only repeats `content`. */
 function answerTokens({ text: _text, ...sent }: ToolAnswer): number {
   return tokensAtMost(JSON.stringify(sent))
 }
 
-/** An answer rather than a throw, so that a model can report it or request less. */
+/** Returns an answer instead of throwing, so that a model can report it or request less. */
 function tooLong(left: number): ToolAnswer {
   return toolError(`The tool's result is too large: only ${left} bytes are left for tool results in this run.`)
 }

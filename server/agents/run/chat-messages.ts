@@ -74,7 +74,10 @@ export type ChatRequest = {
   traceparent?: string
 }
 
-/** A tool call as it is stored. `bytes` is the full size if the value was too large and only a preview is stored. */
+/**
+ * A tool call as it is stored. `bytes` is the full size of a value that was too large, so that only a preview is
+ * stored.
+ */
 export type ToolCallStep =
   | { type: 'call'; id: string; name: string; arguments: Record<string, unknown>; bytes?: number }
   | { type: 'result'; id: string; output: Record<string, unknown>; bytes?: number }
@@ -86,11 +89,11 @@ export type ModelStep = {
   outputTokensMax: number
 }
 
-/** Requests a hold for the next call. The agent waits for it. */
+/** Requests a hold for the next call, for which the agent waits. */
 export type StepRequest = {
   /** Increases with each batch and step request of a reply. */
   serial: number
-  /** Use that must be held for the reply so far. */
+  /** Upper bound of the reply's use so far, which must be held. */
   bound: ChatUsed
   /** Use so far, including the tool call that is about to start. */
   used: ChatUsed
@@ -111,7 +114,7 @@ export type ChatBatch = {
   /** The assistant's text in these events. */
   text: string
   toolCalls: readonly ToolCallStep[]
-  /** Use of the whole reply so far, as reported. Unreported use is estimated from the text. */
+  /** Use of the complete reply so far, as reported. Unreported use is estimated from the text. */
   used: ChatUsed
   /** Upper bound of the use, held before any of the batch is sent to the client. */
   bound: ChatUsed
@@ -127,7 +130,7 @@ export type FinishReason = (typeof finishReasons)[number]
 export type ChatSummary = {
   used: ChatUsed
   reported: ChatUsed | null
-  /** Whether the hold allowed fewer output tokens than requested, and the reply reached that limit. */
+  /** Whether the hold allowed fewer output tokens than requested and the reply reached that limit. */
   isCutByHold?: boolean
   /** Absent if the reply failed. */
   finishReason?: FinishReason

@@ -1,6 +1,6 @@
 const sliceChars = 2000
 const spacelessSliceChars = 200
-/** Limits the uncounted tail, which `tokens` recounts each time. */
+/** Limits the uncounted tail, which `tokens` counts again each time. */
 const tailCharsMax = 2 * spacelessSliceChars
 const countedCharsMax = 1_000_000
 
@@ -9,14 +9,14 @@ type Agents = { readonly agents: readonly { readonly chat: { readonly isModel: b
 
 let loading: Promise<Count> | undefined
 
-/** Loads OpenAI's o200k encoding. This takes 60 MB and 200 ms, so only if tokens may be counted. */
+/** Loads OpenAI's o200k encoding. This takes 60 MB and 200 ms, so it is loaded only if tokens may be counted. */
 async function load(): Promise<Count> {
   const { countTokens: count } = await import('gpt-tokenizer/encoding/o200k_base')
   // Count special tokens such as <|endoftext|> like ordinary user text.
   return (text) => count(text, { disallowedSpecial: new Set() })
 }
 
-/** Preloads the encoding if any agent chats with a model. A stopped reply has little time for its count. */
+/** Preloads the encoding if any agent chats with a model, because a stopped reply has little time for its count. */
 export async function loadForModels({ agents }: Agents): Promise<void> {
   if (agents.some(({ chat }) => chat?.isModel)) await TokenCount.create()
 }
@@ -70,7 +70,7 @@ export class TokenCount {
   }
 }
 
-/** Text that may be counted later. Stores no more of it than a count reads. */
+/** Text that may be counted later. Stores only as much of it as a count would read. */
 export class UncountedText {
   readonly #pieces: string[] = []
   #chars = 0
@@ -98,7 +98,7 @@ export async function countTokens(texts: readonly string[]): Promise<number> {
 }
 
 function sliceEnd(text: string, from: number): number {
-  // Tokens include their leading space, so end a slice before one.
+  // Tokens include their leading space, so a slice ends before one.
   const space = text.slice(from, from + sliceChars).lastIndexOf(' ')
   const end = from + (space > 0 ? space : spacelessSliceChars)
   const isInsidePair = text.charCodeAt(end - 1) >= 0xd800 && text.charCodeAt(end - 1) <= 0xdbff

@@ -34,14 +34,14 @@ const burstChars = 16_384
 const burstEvents = 128
 const overstayMs = 5000
 const countMsMax = 2500
-/** If an agent blocks the thread this long for its last two parts, it is expected to do so again. */
+/** An agent that blocked the thread this long for each of its last two parts is expected to do so again. */
 const blocksMs = 2
 
 type ExecuteChat = {
   catalogue: Catalogue
   request: ChatRequest
   signal: AbortSignal
-  /** After the signal has aborted: how long to read the provider of an open model call for its usage. */
+  /** Returns how long to read the provider of an open model call for its usage, after the signal has aborted. */
   readOnMs: () => number
   log: AgentLog
   replyBytesMax: number
@@ -52,8 +52,8 @@ type ExecuteChat = {
   /** Called when there is new output. Call `take` when ready to send it. */
   onDirty: (take: () => ChatBatch[]) => void
   /**
-   * Called before the agent continues. `blocks` if it blocked the thread for its last part, so buffered text should be sent
-   * first.
+   * Called before the agent continues. `blocks` is true if it blocked the thread for its last part, so that buffered
+   * text should be sent first.
    */
   onResume: (blocks: boolean) => void
   /** Called if the agent continues after its reply was stopped. */
@@ -106,7 +106,7 @@ export async function executeChat(chat: ExecuteChat): Promise<RunOutcome> {
     rates: request.rates,
     askStep: chat.askStep,
   })
-  // Aborting costs an exception, so other agents have none.
+  // An abort costs an exception, so other agents have no abort controller.
   const over = config.isModel ? new AbortController() : undefined
   let connectors: CountedConnectors | undefined
   try {
@@ -175,11 +175,11 @@ export async function executeChat(chat: ExecuteChat): Promise<RunOutcome> {
   }
 }
 
-/** Estimated and maximum tokens of history and files, for an agent that calls its models itself. */
+/** Returns the estimated and maximum tokens of history and files, for an agent that calls its models itself. */
 function aroundOf({ history, historyTokens, message, parts }: ChatRequest, { contextTokens }: Chat) {
   const own = tokensOfFiles(parts)
   const tokens = historyTokens + own.tokens
-  // Stored messages keep their count. Only files without a bound may exceed it.
+  // Stored messages keep their token count. Only files without a bound can exceed it.
   const all = tokensOfFiles([parts, ...history.map((earlier) => earlier.parts)].flatMap((of) => of ?? []))
   const promptTokens = tokens + roughTokens(message)
   const files = filesAtMost({ ...all, boundedMax: own.boundedMax }, { contextTokens, promptTokens })
@@ -194,8 +194,8 @@ function completed(summary: ChatSummary, steps: OpenSteps): RunOutcome {
 type TakeFrom = { openCall: () => Promise<void>; outputTokensMax: number; step: OpenSteps; stream: ReplyStream }
 
 /**
- * Takes the parts of an agent that calls its tools and models itself. The agent continues once the hold for the call or
- * report is in place.
+ * Processes the parts of an agent that calls its tools and models itself. The agent continues once the hold for its
+ * call or report is in place.
  */
 function takeFrom({ openCall, outputTokensMax, step, stream }: TakeFrom): Pump['take'] {
   return (part) => {
@@ -212,9 +212,9 @@ function takeFrom({ openCall, outputTokensMax, step, stream }: TakeFrom): Pump['
 type Failure = { config: Chat; connectors: CountedConnectors | undefined }
 
 /**
- * Determines who caused a failure. A provider's failure is `other`, or `request` if the provider rejected the content of
- * the request. Any other failure is `caller` if it may come from an answer of the caller's servers, or from text that the
- * model was asked to write. Wrong usage numbers and answers of the agent's own tools are `other`.
+ * Determines who caused a failure. A provider's failure is `other`, or `request` if the provider rejected the content
+ * of the request. Any other failure is `caller` if it may come from an answer of the caller's servers, or from text
+ * that the model was asked to write. Wrong usage numbers and invalid answers of the agent's own tools are `other`.
  */
 function causeOf(thrown: unknown, { config, connectors }: Failure): ChatOwed['cause'] {
   // Anything but a ConnectorError is a failure of the service, such as a lost connector thread.
@@ -273,7 +273,7 @@ function reported(connectors: RunConnectors, stream: ReplyStream): RunConnectors
   })
 }
 
-/** Waits for the usage of an open model call, for at most `forMs`. */
+/** Waits at most `forMs` for the usage of an open model call. */
 async function readOn(pumped: Promise<void>, { forMs, stream }: { forMs: number; stream: ReplyStream }): Promise<void> {
   if (!stream.use.hasOpenStep) return
   const over = new AbortController()
@@ -313,7 +313,8 @@ async function pump({ onResume, parts, signal, stream, take, window }: Pump): Pr
   let [blockedMs, blockedMsBefore] = [0, 0]
   for (;;) {
     onResume(blockedMs + blockedMsBefore >= blocksMs)
-    // The agent runs inside this call up to its first await. Waiting does not count: beside many streams every part waits.
+    // The agent runs inside this call up to its first await. Time after that does not count: with many streams in the
+    // thread, every part waits.
     const pending = iterator.next()
     blockedMsBefore = blockedMs
     blockedMs = Date.now() - resumedAt
@@ -362,7 +363,7 @@ async function summarize({ isCutOff, request, signal, stream }: Summarize): Prom
   const isCut = isCutOff ?? signal.aborted
   const { hasReported, reportedOrNull: reported } = use
   if (hasReported) {
-    // A reply stopped between two reports used more than the last report says.
+    // A reply stopped between two reports has used more than the last report says.
     const used = isCut && use.hasUnreported ? await countInTime(use, signal) : use.reported
     const isEstimated = use.hasEstimates || (isCut && use.hasUnreported)
     const messageTokens = roughTokens(message) + fileTokens
@@ -373,7 +374,10 @@ async function summarize({ isCutOff, request, signal, stream }: Summarize): Prom
   return { used, reported, isEstimated: true, messageTokens: messageTokens + fileTokens, replyTokens }
 }
 
-/** Limits the wait for a count once a reply is stopped. If the encoding loads too slowly, estimates from text length. */
+/**
+ * Counts tokens, but waits only briefly once a reply is stopped. If the encoding loads too slowly, estimates from text
+ * length.
+ */
 async function countInTime(use: ReplyUse, signal: AbortSignal): Promise<ChatUsed> {
   if (!signal.aborted) return await use.countUsed()
   const over = new AbortController()

@@ -18,7 +18,7 @@ type ExecuteTask = Pick<RunTaskOptions, 'onForbidCancel' | 'onProgress' | 'onWai
   connect: Connect
 }
 
-/** A run stops waiting for connector slots this long before its timeout, so its agent is not blamed. */
+/** A run stops waiting for connector slots this long before its timeout, so that its agent is not blamed. */
 const sayMs = 1000
 
 /** Runs an endpoint in this thread. Never throws: every failure becomes an outcome. */
@@ -49,7 +49,8 @@ export async function executeTask({
     if (hasEnded || signal.aborted) return
     const pacer = (paced ??= new PacedProgress(onProgress))
     const json = encodeProgress(given)
-    // Delay progress until payment is certain. The user could read a result in it and then cancel.
+    // Delay progress until the task can no longer be refunded. Otherwise the user could read a result in it and then
+    // cancel.
     if (forbidding)
       void forbidding.then(
         () => pacer.note(json),
@@ -83,7 +84,7 @@ export async function executeTask({
     const outcome = encodeResult(result, resultBytesMax)
     return outcome.kind === 'completed' && charges ? { ...outcome, usage: charges.usage } : outcome
   } catch (thrown) {
-    // Use the connector failure even if the agent caught or wrapped it.
+    // Prefer the connector failure, even if the agent caught or wrapped it.
     const cause: unknown = connectors?.failed.aborted ? connectors.failed.reason : thrown
     if (isInstance(cause, ConnectorsUnavailableError)) return { kind: 'interrupted', message: cause.message }
     return { kind: 'failed', error: describeThrown(thrown) }

@@ -1,6 +1,7 @@
 /**
- * Text that grows by small strings. V8 stores a concatenated string as a tree of its parts until one of its characters is
- * read, and each garbage collection copies the whole tree. So the parts are flattened between bursts, and each only once.
+ * Text that grows by small strings. V8 stores a concatenated string as a tree of its parts until one of its characters
+ * is read, and each garbage collection copies the complete tree. So the parts are flattened between bursts, each only
+ * once.
  */
 export class FlatText {
   #flat = ''

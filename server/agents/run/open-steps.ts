@@ -8,11 +8,11 @@ import type { OpenStep } from './reply-use.ts'
 /** A model call whose cost is held. */
 export type HeldStep = {
   outputTokensMax: number
-  /** Called with the reason why the model ended. */
+  /** Called with the reason for which the model ended. */
   onEnd: (reason: FinishReason | undefined) => void
 }
 
-/** A reply as the service starts it. Agents in the configuration see the public part. */
+/** A reply as the service starts it. Agents in the configuration see only the public part. */
 export type ReplyRun = Omit<RunOf<ChatRun>, 'history' | 'parts'> & {
   readonly parts?: readonly SentPart[]
   readonly history: readonly SentMessage[]
@@ -26,7 +26,7 @@ export type ReplyRun = Omit<RunOf<ChatRun>, 'history' | 'parts'> & {
 type OpenStepsOptions = {
   stream: ReplyStream
   signal: AbortSignal
-  /** Requested by the client. */
+  /** The client's limit on output tokens. */
   maxTokens: number | undefined
   rates: ChatRates
   askStep: (request: StepRequest) => Promise<number>
@@ -36,9 +36,9 @@ type OpenStepsOptions = {
 export class OpenSteps {
   readonly #of: OpenStepsOptions
   #toolCalls = 0
-  /** Whether the hold lowered the output limit and the text reached it. */
+  /** Whether the hold lowered the output limit and the text reached that limit. */
   isCut = false
-  /** Reported by the latest model call, or by the agent. */
+  /** Finish reason reported by the latest model call, or by the agent. */
   #reason: FinishReason | undefined
 
   constructor(of: OpenStepsOptions) {
@@ -70,8 +70,8 @@ export class OpenSteps {
   }
 
   /**
-   * Takes a report. If it exceeds the maximum cost of the text before it, holds it first, and rejects if the reply is
-   * stopped. Requesting a hold for every report took two thread messages per turn.
+   * Records a usage report. If it exceeds the maximum cost of the text before it, holds it first, and rejects if the
+   * reply is stopped. Requesting a hold for every report would take two thread messages per turn.
    */
   report(part: Extract<ChatPart, { type: 'usage' }>): Promise<unknown> | undefined {
     const { rates, stream } = this.#of
@@ -80,12 +80,12 @@ export class OpenSteps {
     this.#reason = checkedReason(part.finishReason)
     const { bound, used } = stream.use
     if (chatHold(bound, rates) > before) return this.#ask({ next: null, bound, used })
-    // The service charges a report even if it cannot show what came before it.
+    // The service charges a report even if it cannot show the text before it.
     stream.tell()
     return undefined
   }
 
-  /** Why the reply ended: the reported reason, else `length` if it reached the client's `maxTokens`. */
+  /** Returns why the reply ended: the reported reason, or `length` if it reached the client's `maxTokens`. */
   reasonOf({ completionTokens, toolCalls }: ChatUsed): FinishReason {
     const { maxTokens = Infinity } = this.#of
     return this.#reason ?? (toolCalls === 0 && completionTokens >= maxTokens ? 'length' : 'stop')

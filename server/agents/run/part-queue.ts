@@ -4,7 +4,7 @@ type Next<Part> = IteratorResult<Part, undefined>
 type Waiting<Part> = { resolve: (next: Next<Part>) => void; reject: (thrown: unknown) => void }
 
 /**
- * Ordered queue of parts between producers and one reader. Written by hand, because a generator that re-yields another's
+ * Ordered queue of parts between producers and one reader. It is not a generator, because one that yields another's
  * parts takes several more promises per part.
  */
 export class PartQueue<Part> implements AsyncIterableIterator<Part, undefined> {
@@ -16,7 +16,7 @@ export class PartQueue<Part> implements AsyncIterableIterator<Part, undefined> {
   #waiting: Waiting<Part> | undefined
   #onRoom: (() => void)[] = []
 
-  /** `onLeave` is called if the reader leaves before the end. */
+  /** `onLeave` is called if the reader stops before the end. */
   constructor(onLeave: () => void) {
     this.#onLeave = onLeave
   }
@@ -61,7 +61,7 @@ export class PartQueue<Part> implements AsyncIterableIterator<Part, undefined> {
     return new Promise((resolve, reject) => (this.#waiting = { resolve, reject }))
   }
 
-  /** Called when the reader leaves. Waiting producers continue, and their parts are never read. */
+  /** Called when the reader stops. Waiting producers continue, and their parts are never read. */
   return(): Promise<Next<Part>> {
     this.#isLeft = true
     this.#clear()

@@ -7,7 +7,7 @@ type CallOptions = Parameters<NonNullable<LanguageModelMiddleware['transformPara
 /** Maximum tokens that providers add around each message, part and tool, and around a whole request. */
 const tokensAround = 16
 const tokensAroundTools = 512
-/** Around a file in a message, including its name. */
+/** Maximum tokens around a file in a message, including its name. */
 export const tokensAroundPart = 512
 
 /** Size of a request: bytes of its strings, maximum tokens around them, and token counts of the files in its messages. */
@@ -21,7 +21,7 @@ export function toolsAtMost(definitions: readonly object[]): number {
   return tokens
 }
 
-/** Maximum tokens of messages with this content, as sent to a provider. */
+/** Returns the maximum tokens of messages with this content, as sent to a provider. */
 export function messagesAtMost(texts: readonly string[]): number {
   let tokens = tokensAround
   for (const text of texts) tokens += tokensAtMost(text) + tokensAround
@@ -29,8 +29,8 @@ export function messagesAtMost(texts: readonly string[]): number {
 }
 
 /**
- * Strings of a request and the files in its messages. `earlier` counts those, from the start, that were part of the request
- * before the latest message.
+ * Strings of a request and the files in its messages. `earlier` is how many of them, from the start, were already part
+ * of the request before the latest message.
  */
 export type PromptTexts = {
   texts: readonly string[]
@@ -40,8 +40,8 @@ export type PromptTexts = {
 }
 
 /**
- * Collects everything that a provider is sent: definitions of tools and of the output, instructions, messages and results.
- * Definitions come first, so that the next request of a conversation starts with the strings of the previous one.
+ * Collects everything that a provider is sent: definitions of tools and of the output, instructions, messages and
+ * results. Definitions come first, so that each request of a conversation starts with the strings of the previous one.
  */
 export function promptTexts({ prompt, responseFormat, tools = [] }: CallOptions): PromptTexts {
   const texts = tools.map(jsonOf)
@@ -84,7 +84,7 @@ function markedTokens(part: Part): FileTokens | undefined {
   return part.type === 'file' ? (part.providerOptions?.[marked] as FileTokens | undefined) : undefined
 }
 
-/** Provider options of a part, such as a thought signature, are sent back to the provider, so they count too. */
+/** Provider options of a part, such as a thought signature, are sent back to the provider and therefore count too. */
 function isPlainText(part: Part): part is Extract<Part, { type: 'text' }> {
   return part.type === 'text' && part.providerOptions === undefined
 }

@@ -11,7 +11,7 @@ import { nesting } from '../../kernel/json-text.ts'
 /** Invalid content of a reply. The message is for the agent's author and the user. */
 export class ReplyError extends Error {
   override readonly name = 'ReplyError'
-  /** The subject of the error: written text, a tool's answer, or reported usage. */
+  /** The subject of the error: generated text, a tool's answer, or reported usage. */
   readonly about: 'text' | 'result' | 'usage'
 
   constructor(message: string, about: ReplyError['about'] = 'text') {
@@ -31,8 +31,8 @@ const tokensMax = 1_000_000_000
 const unsaidCharsMax = 2000
 
 /**
- * Checks the parts of one reply, writes them as stream events and adds up their use. Once tokens are counted, each event is
- * its own batch. A reply can then end at the last event that the hold covers.
+ * Checks the parts of one reply, writes them as stream events and adds up their use. Once tokens are counted, each
+ * event is a separate batch, so that a reply can end at the last event that the hold covers.
  */
 export class ReplyStream {
   readonly #options: ReplyStreamOptions
@@ -45,7 +45,7 @@ export class ReplyStream {
   #serial = 0
   #bytes = 0
   #isDirty = false
-  /** Characters of hidden reasoning that no batch has reported. */
+  /** Characters of hidden reasoning that have not been reported in a batch. */
   #unsaid = 0
   /** Complete batches. `#pendingChars` is the length of their lines and those of the current batch. */
   #sealed: ChatBatch[] = []
@@ -68,7 +68,7 @@ export class ReplyStream {
     return ++this.#serial
   }
 
-  /** Counts only the cost of a part that is no longer shown. */
+  /** Counts only the cost of a part that is not shown any more. */
   count(part: ChatPart): void {
     if (part?.type === 'usage') this.#addUsage(part)
     else if (part?.type === 'tool-call' && isName(part.id)) this.use.calls.add(part.id)
@@ -98,13 +98,13 @@ export class ReplyStream {
     }
   }
 
-  /** Called between bursts. Without it a stream takes a fifth more CPU in its thread. */
+  /** Flattens the text between bursts. Without this, a stream takes a fifth more CPU in its thread. */
   flatten(): void {
     this.#lines.flatten()
     this.#text.flatten()
   }
 
-  /** Has a batch sent, also without lines. */
+  /** Sends a batch, even one without lines. */
   tell(): void {
     this.#beDirty()
   }
@@ -141,7 +141,7 @@ export class ReplyStream {
   #addText(kind: 'text' | 'reasoning', delta: unknown): void {
     if (typeof delta !== 'string') throw new ReplyError('The agent yielded a delta that is not a string.')
     if (delta === '') return
-    // Hidden reasoning costs the same.
+    // Hidden reasoning costs the same as visible reasoning.
     this.use.wrote(kind, delta)
     if (kind === 'reasoning' && !this.#options.hasReasoning) return this.#think(delta)
     if (kind === 'text') {
@@ -158,7 +158,7 @@ export class ReplyStream {
     const json = writeObject(args, `the arguments of the tool-call ${quote(id)}`)
     this.use.calls.add(id)
     this.#openCalls.add(id)
-    // The model of the open call wrote them, so they count as its output.
+    // The model of the open call wrote the arguments, so they count as its output.
     if (this.use.hasOpenStep) this.use.wrote('text', json)
     const toolCall = `{"id":${JSON.stringify(id)},"name":${JSON.stringify(name)},"arguments":${json}}`
     const { value, ...size } = keptObject(json)

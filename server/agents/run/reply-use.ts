@@ -14,7 +14,10 @@ export type OpenStep = ModelStep & {
 
 export type ReplyUseOptions = {
   message: string
-  /** Estimated and maximum tokens of history and files. With the message they form the prompt of an agent that reports none. */
+  /**
+   * Estimated and maximum tokens of history and files. Together with the message they form the prompt of an agent that
+   * reports no usage.
+   */
   around: { tokens: number; tokensMax: number }
   /** Whether the prompts are exactly those of the steps. */
   isPromptKnown: boolean
@@ -29,7 +32,7 @@ type Kind = 'text' | 'reasoning'
 type Counts = { message: number } & Record<Kind, TokenCount>
 
 const bytesPerToken = 4
-/** Above the average of any language. Only a model that ignores its limit writes longer text for the allowed tokens. */
+/** Above the average of any language. Longer text comes only from a model that ignores its output limit. */
 const bytesPerTokenMax = 16
 const bytesPerCharMax = 3
 
@@ -43,7 +46,7 @@ const bytesPerCharMax = 3
 export class ReplyUse {
   readonly #options: ReplyUseOptions
   #reported = chatUse({})
-  /** Model calls without a report, oldest first. A call may start before the previous report is read. */
+  /** Model calls without a usage report, oldest first. A call can start before the previous report is read. */
   #steps: OpenStep[] = []
   /** Bytes since the last report, and the text that is not counted yet. */
   #bytes = { text: 0, reasoning: 0 }
@@ -84,7 +87,7 @@ export class ReplyUse {
     written[kind].add(text)
   }
 
-  /** Takes a report on the oldest open model call, or on everything since the last report. */
+  /** Applies a report to the oldest open model call, or to everything since the last report. */
   report(used: ChatUsed, isEstimated: boolean): void {
     this.#reported = addUse(this.#reported, used)
     this.#bytes = { text: 0, reasoning: 0 }
@@ -155,8 +158,8 @@ export class ReplyUse {
   }
 
   /**
-   * Whether to price earlier prompt content as cached. Requires a report of cached tokens, so that stopping a reply never
-   * costs less than the reply.
+   * Whether to price earlier prompt content as cached. Requires a report of cached tokens, so that stopping a reply
+   * never makes it cheaper than completing it.
    */
   get #isCached(): boolean {
     const { isHistoryCached, rates } = this.#options
@@ -172,7 +175,7 @@ export class ReplyUse {
   /** Upper bound of the use so far. For open model calls, everything that is held for them. */
   get bound(): ChatUsed {
     const { around, message, rates } = this.#options
-    // Text without a held call may have as many tokens as bytes.
+    // Text outside of held model calls can have as many tokens as it has bytes.
     if (!this.hasOpenStep)
       return this.#withUnreported(1, around.tokensMax + (this.#counts?.message ?? tokensAtMost(message)))
     const written = Math.ceil((this.#bytes.text + this.#bytes.reasoning) / bytesPerTokenMax)
@@ -200,7 +203,7 @@ export class ReplyUse {
     const said = this.#counts?.text.tokens ?? Math.ceil(this.#bytes.text / perToken)
     let openPromptTokens = 0
     for (const step of this.#steps) openPromptTokens += step.promptTokens
-    // Everything except the message was sent before.
+    // Everything except the message was sent to the provider before.
     const sentBefore = this.#isCached ? Math.max(0, openPromptTokens - this.tokens.message) : 0
     return {
       ...this.#reported,

@@ -8,8 +8,8 @@ import { ServiceOutputTooLargeError } from '../http/http-failure.ts'
 
 /**
  * How a run ended. `interrupted` is not the agent's fault: the run may be retried and does not count as a failure.
- * `isPatient`: the user stopped the run, by a cancel or the task's own time limit. Its thread may be busy with runs of
- * other users, so it gets extra time before it is terminated.
+ * `isPatient`: the user stopped the run, by a cancel or the task's own time limit. Its thread may be busy with other
+ * users' runs, so the thread gets extra time before it is terminated.
  */
 export type RunOutcome =
   /** `usage` is set if the task is metered. */
@@ -25,7 +25,7 @@ export type ChatStop = Extract<RunOutcome, { kind: 'interrupted' }> & {
 
 /**
  * Charge of a failed chat. `caller`: the caller caused the failure, and the exchange so far is stored. `request`: the
- * request caused it, and nothing is stored. `other`: charged only if the caller left.
+ * request caused it, and nothing is stored. `other`: charged only if the client disconnected.
  */
 export type ChatOwed = ChatSummary & { cause: 'caller' | 'request' | 'other' }
 
@@ -45,7 +45,7 @@ export type TaskRequest = {
 }
 
 const textCharsMax = 2000
-/** An agent thread can write deeper JSON than the serving thread could parse and write again. */
+/** An agent thread can write more deeply nested JSON than the serving thread could parse and write again. */
 export const nestingMax = 500
 
 /** Converts any thrown value to a task's error object. Omits the stack, because it reveals the operator's files. */
@@ -81,7 +81,10 @@ function describeValue(value: unknown): string {
   return typeof value === 'object' && value !== null ? (JSON.stringify(value) ?? 'an object') : String(value)
 }
 
-/** Encodes a result as the JSON of the task's response: an object or a string as it is, anything else under `result`. */
+/**
+ * Encodes a result as the JSON of the task's response: an object or a string as it is, anything else as the field
+ * `result`.
+ */
 export function encodeResult(value: unknown, bytesMax: number): RunOutcome {
   const isPlain = typeof value === 'string' || (typeof value === 'object' && value !== null && !Array.isArray(value))
   let json: string | undefined
@@ -102,7 +105,7 @@ export function encodeResult(value: unknown, bytesMax: number): RunOutcome {
       null,
     )
   }
-  // A toJSON method may have turned the object into anything.
+  // A toJSON method may have turned the object into any JSON value.
   if (!json.startsWith('{') && !json.startsWith('"')) json = `{"result":${json}}`
   if (Buffer.byteLength(json) > bytesMax) return tooLarge(bytesMax)
   if (nesting(json) > nestingMax) {

@@ -48,8 +48,8 @@ function wrong(what: string): TypeError {
 }
 
 /**
- * Reports a run's latest progress about ten times a second, however often it is set, and the last one at the end. Checks
- * the time on each call, because an agent in a busy loop lets no timer fire.
+ * Reports a run's latest progress at most about ten times a second, and the last one at the end. Checks the time on
+ * each call, because an agent in a busy loop lets no timer fire.
  */
 export class PacedProgress {
   readonly #tell: (json: string) => void

@@ -10,8 +10,8 @@ type TaskConnectors = {
 }
 
 /**
- * Wraps the connectors of a task. A call is sent once the task can no longer be canceled. A missing answer does not
- * fail the run. Otherwise the server's owner, who may have read the result in that call, would get a refund.
+ * Wraps the connectors of a task. A call is sent only once the task can no longer be canceled. A missing answer does
+ * not fail the run. Otherwise the server's owner, who may have read the result in that call, would get a refund.
  */
 export function taskConnectors(
   connectors: RunConnectors,
@@ -60,7 +60,7 @@ export class WaitingTime {
     }
   }
 
-  /** Like `measure`, but rejects with a ConnectorError when the time is up. */
+  /** Like `measure`, but rejects with a ConnectorError when the total is used up. */
   async bound<Value>(work: () => Promise<Value>): Promise<Value> {
     const leftMs = this.#leftMs
     if (leftMs <= 0) throw this.#timeUp

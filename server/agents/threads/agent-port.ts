@@ -14,8 +14,8 @@ export type AgentHost = {
   readonly isReady: boolean
   ready(): Promise<void>
   /**
-   * Runs an endpoint. Never rejects. When `signal` aborts, the agent's own signal aborts too. The outcome is then
-   * immediately the abort reason, even if the agent ignores the signal.
+   * Runs an endpoint. Never rejects. When `signal` aborts, the agent's own signal aborts too, and the outcome is
+   * immediately the abort reason, even if the agent ignores its signal.
    */
   runTask(request: TaskRequest, options: RunTaskOptions): Promise<RunOutcome>
   runChat(request: ChatRequest, options: RunChatOptions): ChatHandle
@@ -40,7 +40,10 @@ export type RunTaskOptions = {
 
 export type RunChatOptions = {
   onBatch: (batch: ChatBatch) => void
-  /** Called once an agent thread has its own copy of a request with files. The host does not read the request again. */
+  /**
+   * Called once an agent thread has its own copy of a request with files. From then on the host does not read the
+   * request.
+   */
   onReceived?: () => void
   /**
    * Reserves the maximum cost of a model call and resolves with its output-token limit. If the call is not allowed, never
@@ -48,8 +51,8 @@ export type RunChatOptions = {
    */
   onStep: (request: StepRequest) => Promise<number>
   /**
-   * Aborts the agent's own signal. The reason is a ChatStop. The outcome is then the summary of the reply so far. If none
-   * arrives within three seconds after `readOnMs`, it is the abort reason.
+   * Aborts the agent's own signal. The reason is a ChatStop. The outcome is then the summary of the reply so far, or
+   * the abort reason if no summary arrives within three seconds after `readOnMs`.
    */
   signal: AbortSignal
   /** The reply's own time limit. An unresponsive thread is not terminated for this reply before then. */
@@ -60,8 +63,8 @@ export type ChatHandle = {
   /** Never rejects. `completed` carries a ChatSummary. */
   outcome: Promise<RunOutcome>
   /**
-   * Called when the client has read this many characters of the lines. The agent continues once enough of its output was
-   * read.
+   * Called when the client has read this many characters of the lines. The agent continues once enough of its output
+   * has been read.
    */
   credit: (chars: number) => void
 }

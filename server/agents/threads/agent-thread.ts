@@ -24,7 +24,7 @@ const port = must(parentPort, 'this runs as a thread')
 const { configFile, pulse, replyBytesMax, resultBytesMax } = workerData as ThreadData
 const beats = new Int32Array(pulse)
 const running = new Map<number, AbortController>()
-/** How long to read on the model calls of stopped chats, by run. */
+/** How long to continue reading the model calls of stopped chats, by run. */
 const readOnMs = new Map<number, number>()
 const windows = new Map<number, CreditWindow>()
 /** Pending hold requests of chats, by run and serial. */
@@ -45,15 +45,16 @@ function send(message: FromThread): void {
   setImmediate(flush)
 }
 
-/** For an agent that may block its thread right afterwards. */
+/** Sends a message immediately, for an agent that may block its thread right afterwards. */
 function sendNow(message: FromThread): void {
   send(message)
   flush()
 }
 
 /**
- * Queues a batch of a reply. The batch is built when it is sent, so that it contains everything up to then. A few are sent
- * immediately; more are buffered, because waking the serving thread for each is a seventh of a stream's cost.
+ * Queues a batch of a reply. The batch is built when it is sent, so that it contains everything up to then. The first
+ * few are sent immediately; further ones are buffered, because waking the serving thread for each is a seventh of a
+ * stream's cost.
  */
 function sendBatch(make: () => FromThread): void {
   outbox.push(make)
@@ -65,8 +66,8 @@ function sendBatch(make: () => FromThread): void {
 }
 
 /**
- * Sends progress immediately, because an agent that blocks its thread lets no timer fire. If something was sent a moment
- * ago, sends it together with the other messages.
+ * Sends progress immediately, because an agent that blocks its thread lets no timer fire. If something was just sent,
+ * sends it together with the other messages.
  */
 function sendProgress(message: FromThread): void {
   outbox.push(() => message)
@@ -86,12 +87,12 @@ function flush(): void {
   try {
     port.postMessage(messages)
   } catch (error) {
-    // The outcomes of the runs in these messages are lost, so have the host end this thread, and the runs with it.
+    // The outcomes of the runs in these messages are lost, so make the host end this thread, and its runs with it.
     port.postMessage([{ type: 'unusable', message: describeThrown(error).message } satisfies FromThread])
   }
 }
 
-/** Sends buffered output before the agent continues, because nothing is sent while it blocks the thread. */
+/** Sends buffered output before the agent continues, because nothing can be sent while it blocks the thread. */
 function onResume(blocks: boolean): void {
   if (outbox.length > 0 && (blocks || !isGathering)) flush()
 }
@@ -102,7 +103,7 @@ type RunLog = {
   end: () => void
 }
 
-/** The log of the current run, so that printed lines carry its id. */
+/** The current run's log, so that printed lines carry the run's id. */
 const currentLog = new AsyncLocalStorage<RunLog>()
 
 function createLog(runId: string): RunLog {
@@ -132,7 +133,7 @@ function createLog(runId: string): RunLog {
   return { log, end }
 }
 
-/** Redirects printed lines of a run to its log. Other output goes to the host unchanged. */
+/** Redirects lines printed by a run to its log. Other output goes to the host unchanged. */
 function logPrinted(stream: NodeJS.WriteStream): void {
   const write = stream.write.bind(stream) as (...args: unknown[]) => boolean
   stream.write = (...args: unknown[]) => {
@@ -251,8 +252,8 @@ yieldToService()
 logPrinted(process.stdout)
 logPrinted(process.stderr)
 
-// Leftovers of an agent, such as an unawaited promise or a throwing timer, no longer belong to a run. They must not crash
-// the other runs in this thread.
+// Work that an agent left behind, such as an unawaited promise or a throwing timer, no longer belongs to a run. It must
+// not crash the other runs in this thread.
 process.on('uncaughtException', (error) => {
   send({ type: 'log', runId: '', message: `Uncaught error in an agent: ${describeThrown(error).message}` })
 })

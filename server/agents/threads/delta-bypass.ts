@@ -10,19 +10,19 @@ type Delta = Extract<ModelPart, { type: 'text-delta' | 'reasoning-delta' }>
 type ModelListener = {
   /** Called when the provider has accepted the request. */
   onAnswer: () => void
-  /** Called with everything the model writes, as it arrives. */
+  /** Called with all text that the model generates, as it arrives. */
   onWritten: (text: string, isThought: boolean) => void
   /** Called at the end of the model's own stream. The SDK's step ends only once all its tools have answered. */
   onUsage: (usage: ModelUsage) => void
 }
 
 /**
- * Takes text directly from the model's own stream. The SDK's work between there and its `fullStream` costs 100 µs per
- * delta, as much as the provider package itself. The SDK needs the deltas only for the messages of the next step, so it
- * gets them later, joined.
+ * Takes text directly from the model's own stream. The SDK's work between that stream and its `fullStream` costs 100 µs
+ * per delta, as much as the provider package itself. The SDK needs the deltas only for the messages of the next step,
+ * so it gets them later, joined.
  *
- * The order of parts stays that of the SDK. In each step the first text waits until the step starts in the SDK's stream
- * too. After a tool call of the step, text passes through the SDK again, behind the call:
+ * Parts keep the SDK's order. In each step the first text waits until the step has also started in the SDK's stream.
+ * After a tool call of the step, text passes through the SDK again, behind the call:
  *
  *   waiting ──began()──▶ open ──a tool call passes──▶ through
  */
@@ -101,7 +101,7 @@ export class DeltaBypass {
         held = undefined
         if (done) return controller.close()
         if (value.type === 'finish') this.#onUsage(value.usage)
-        // The SDK does not pass on the start of a stream. Its step begins with the next part.
+        // The SDK does not forward the start of a stream. Its step begins with the next part.
         hasPassed ||= value.type !== 'stream-start'
         if (value.type.startsWith('tool-')) this.#state = 'through'
         return controller.enqueue(value)
@@ -110,7 +110,7 @@ export class DeltaBypass {
     return new ReadableStream({ pull, cancel: (reason) => reader.cancel(reason) }, { highWaterMark: 0 })
   }
 
-  /** Waits until the step starts. If text is the first part of the stream, it starts the step itself and passes through. */
+  /** Waits until the step starts. If text is the stream's first part, passes it through the SDK to start the step. */
   async #begin(hasPassed: boolean): Promise<void> {
     if (hasPassed) await new Promise<void>((resolve) => (this.#onBegun = resolve))
     else this.#state = 'through'

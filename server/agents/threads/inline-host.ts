@@ -20,8 +20,8 @@ type InlineHostOptions = {
 }
 
 /**
- * Runs agents in the caller's thread, for a process that embeds the service with an in-memory configuration. An agent that
- * blocks blocks everything, and one that exits ends the process, so a server uses agent threads.
+ * Runs agents in the caller's thread, for a process that embeds the service with an in-memory configuration. An agent
+ * that blocks also blocks the service, and one that exits ends the process, so a server uses agent threads instead.
  */
 export function createInlineHost(options: InlineHostOptions): AgentHost {
   const { catalogue, connectorLimits, onLog, renewToken: renew, replyBytesMax, resultBytesMax } = options

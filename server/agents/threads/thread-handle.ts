@@ -46,9 +46,9 @@ const lateLoad = 1_000_000
 const linesPerMinuteMax = 200
 const lineCharsMax = 2000
 /**
- * Size of one of the three semi-spaces in V8's young generation. V8 reads the flag when it creates a thread, and the flag
- * overrides the resource limits. By default a thread takes 100 MB before a collection. With a quarter of this value, a
- * thread that streams many replies spends a sixth more on collections.
+ * Size of one of the three semi-spaces in V8's young generation. V8 reads the flag when it creates a thread, and the
+ * flag overrides the resource limits. By default a thread grows by 100 MB before a collection. With a quarter of this
+ * value, a thread that streams many replies spends a sixth more time on collections.
  */
 const semiSpaceMb = 16
 
@@ -126,7 +126,7 @@ export class ThreadHandle {
     return this.#runs.size
   }
 
-  /** Load for choosing a thread: its runs, plus a large penalty if it is a beat or two late. */
+  /** Load used to choose a thread: its runs, plus a large penalty if it is a beat or two late. */
   get load(): number {
     const isLate = performance.now() - this.#beatSeenAt > onTimeWithinMs
     return this.#runs.size + (isLate ? lateLoad : 0)
@@ -134,8 +134,8 @@ export class ThreadHandle {
 
   /**
    * Compares the thread's heartbeats with the last ones seen. Called at every beat of the host. Takes back runs that an
-   * unresponsive thread has not started. Terminates a thread that is unresponsive although idle (an agent left a loop
-   * behind) or never becomes ready. No run's timeout would ever end it.
+   * unresponsive thread has not started. Terminates a thread that never becomes ready, or that is unresponsive although
+   * idle because an agent left a loop behind: no run's timeout would ever end such a thread.
    */
   look(): void {
     if (this.#state === 'starting') {
@@ -165,7 +165,7 @@ export class ThreadHandle {
     }
   }
 
-  /** Sends a run to the thread. `onOutcome` is called once, unless the run is aborted before. */
+  /** Sends a run to the thread. `onOutcome` is called once, unless the run is aborted first. */
   send(start: RunStart, handlers: RunHandlers): number {
     const run = ++this.#lastRun
     this.#runs.set(run, handlers)
@@ -177,15 +177,15 @@ export class ThreadHandle {
     if (this.#runs.has(run)) this.#post({ type: 'credit', run, chars })
   }
 
-  /** Aborts the agent's signal. The outcome is still to come. */
+  /** Aborts the agent's signal. The outcome still follows. */
   stop(run: number, readOnMs: number): void {
     if (this.#runs.has(run)) this.#post({ type: 'abort', run, readOnMs })
   }
 
   /**
-   * Aborts a run and stops waiting for its outcome. An unresponsive thread is terminated for an overdue run, but not for
-   * one that its user stopped (`isPatient`). If the run is still going after `overstayMs`, the thread takes no new runs and
-   * ends after its other runs.
+   * Aborts a run and stops waiting for its outcome. An unresponsive thread is terminated for an overdue run, but not
+   * for one that its user stopped (`isPatient`). If the run has not ended after `overstayMs`, the thread takes no new
+   * runs and ends after its other runs.
    */
   abort(run: number, { isPatient = false, overstayMs }: { overstayMs: number; isPatient?: boolean }): void {
     if (!this.#runs.has(run)) return
@@ -216,7 +216,7 @@ export class ThreadHandle {
     if (this.#runs.has(run)) this.#post({ type: 'held', run, serial, tokens })
   }
 
-  /** Ends a run because the service itself failed at what the run waits for. */
+  /** Ends a run because the service failed to provide what the run waits for. */
   #unanswered(run: number): void {
     this.#runs
       .get(run)
@@ -339,7 +339,7 @@ export class ThreadHandle {
   }
 }
 
-/** If several runs were active, the one that ended the thread is unknown. A single run must have caused it. */
+/** If several runs were active, it is unknown which one ended the thread. A single run must have caused it. */
 function outcomeOfEnd(reason: string, isOnly: boolean): RunOutcome {
   const outOfMemory = /memory/i.test(reason)
   if (isOnly && outOfMemory) {

@@ -21,8 +21,8 @@ type Waiting = {
   onWaiting?: (isWaiting: boolean) => void
   onStep?: (request: StepRequest) => Promise<number>
   /**
-   * For a chat only. After an abort the host first waits a little for the chat's own outcome. Its thread may rightly be
-   * busy with other runs, so it is not terminated for this chat before the time limit.
+   * For a chat only. After an abort the host first waits briefly for the chat's own outcome. Its thread may
+   * legitimately be busy with other runs, so it is not terminated for this chat before the time limit.
    */
   chat?: { limitMs: number }
   /** Called with the thread and run number each time the run is sent to a thread. */
@@ -35,7 +35,7 @@ const restartMsMin = 100
 /** How long to wait for a token count at admission. */
 const countMsMax = 5000
 const restartMsMax = 5000
-/** How long a stopped chat has to report its use, once its model is no longer read. */
+/** How long a stopped chat has to report its use, once its model is no longer being read. */
 const chatGraceMs = 3000
 /** If an aborted run continues this long, its thread takes no new runs and ends after its other runs. */
 const overstayMs = 5000
@@ -183,7 +183,7 @@ export class ThreadHost implements AgentHost {
     run.onSent?.(thread, number)
     let grace: NodeJS.Timeout | undefined
     const giveUp = () => {
-      // If a run times out before its thread started it, the run is not at fault.
+      // If a run times out before its thread started it, the timeout is not the run's fault.
       const reason = signal.reason as RunOutcome
       const isPatient = reason.kind === 'failed' && reason.isPatient === true
       resolve(thread.hasBegun(number) ? reason : notBegun)

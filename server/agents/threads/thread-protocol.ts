@@ -4,7 +4,7 @@ import type { RunOutcome, TaskRequest } from '../run/run-outcome.ts'
 
 // Messages between the host and an agent thread. Messages of one tick are sent together in an array.
 
-/** `run` increases by one per thread, so `started` below tells which runs the thread has started. */
+/** `run` increases by one per thread, so that `started` below shows which runs the thread has started. */
 export type ToThread =
   | { type: 'run'; run: number; request: TaskRequest }
   | { type: 'chat'; run: number; request: ChatRequest }

@@ -41,7 +41,7 @@ export async function createClientToken(
   return { ...toClientToken(record), token }
 }
 
-/** Ends a token immediately. Idempotent. */
+/** Revokes a token immediately. Idempotent. */
 export async function revokeClientToken(
   { store }: Pick<Parts, 'store'>,
   { tokenId, userId }: { userId: string; tokenId: string },
@@ -86,7 +86,7 @@ async function assertOwned(store: Store, userId: string, { sessionId, taskId }: 
   if (taskId !== undefined && !(await store.getTask({ userId, taskId }))) throw boundElsewhere('task')
 }
 
-/** Credential whose end also ends the token. */
+/** Returns the id of the credential whose end also ends the token. */
 function makerOf({ credential }: Caller): string {
   if (credential.kind === 'key') return credential.keyId
   if (credential.kind === 'login') return credential.loginId

@@ -77,7 +77,7 @@ export const invitationsRouter = (people: LoginAccess) =>
           errorResponses: {
             400: 'A parameter is invalid.',
             403: adminOnly,
-            404: 'It was not found, or has already been accepted.',
+            404: 'The link was not found, or has already been accepted.',
           },
         },
       })

@@ -21,7 +21,7 @@ import { assertNotObvious, hashPassword, withHashRoom } from '../logins/password
 const invitationLifeMs = 7 * 86_400_000
 const passwordLinkLifeMs = 86_400_000
 
-/** Invites a person by a link, which the admin passes on: the service sends no mail. */
+/** Invites a person with a link. The admin passes the link on, because the service sends no mail. */
 export async function createInvitation(
   parts: LoginAccess,
   { browser, caller, input }: { browser: Browser; caller: Caller; input: z.output<typeof CreateInvitationInput> },
@@ -50,7 +50,7 @@ export async function createInvitation(
   return { ...toInvitation(created.invitation), url: linkOf(logins, { browser, token }) }
 }
 
-/** Creates a link for the user to set a password; the current password works until then. */
+/** Creates a link with which the user can set a password. The current password works until then. */
 export async function createPasswordLink(
   { clock, log, logins, store }: LoginAccess,
   { browser, caller, userId }: { browser: Browser; caller: Caller; userId: string },
@@ -93,7 +93,7 @@ export async function checkInvitation(
   return { kind, email, expiresAt: isoTime(expiresAt) }
 }
 
-/** Creates the account or sets the password, once, and logs in. */
+/** Accepts a link, which works once: creates the account or sets the password, and logs in. */
 export async function acceptInvitation(
   parts: LoginAccess,
   { browser, input }: { browser: Browser; input: z.output<typeof AcceptInvitationInput> },
@@ -116,7 +116,7 @@ export async function acceptInvitation(
   return { userId, email, expiresAt: isoTime(created.expiresAt) }
 }
 
-/** The token follows `#`, a part that browsers never send. So neither a server's log nor a Referer contains it. */
+/** Puts the token after `#`, a part that browsers never send, so neither a server's log nor a Referer contains it. */
 function linkOf({ origins }: LoginParts, { browser, token }: { browser: Browser; token: string }): string {
   return `${origins.baseUrlFor(browser.request)}/invitation#${token}`
 }

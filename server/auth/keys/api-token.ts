@@ -1,7 +1,7 @@
 import { hash, randomInt } from 'node:crypto'
 import { crc32 } from 'node:zlib'
 
-/** Prefixes of program tokens: users' API keys, platform keys, and client tokens for browsers. */
+/** Token prefixes: users' API keys, platform keys, and client tokens for browsers. */
 const prefixes = { key: 'errand_sk_', platform: 'errand_pk_', client: 'errand_ct_' } as const
 export type TokenKind = keyof typeof prefixes
 
@@ -20,13 +20,13 @@ export function newToken(kind: TokenKind): string {
   return prefixes[kind] + random + checksum(random)
 }
 
-/** Undefined if the checksum does not match, so that a mistyped or made-up token costs no database read. */
+/** Returns undefined if the checksum does not match, so that a mistyped or made-up token costs no database read. */
 export function kindOfToken(text: string): TokenKind | undefined {
   const [, kind = '', random = '', sum] = tokenPattern.exec(text) ?? []
   return sum !== undefined && sum === checksum(random) ? kinds[kind] : undefined
 }
 
-/** Stored form of a key. Keys are completely random, so a fast hash is as good as a slow one. */
+/** Returns the stored form of a key. Keys are completely random, so a fast hash is as good as a slow one. */
 export function hashToken(token: string): string {
   return hash('sha256', token, 'hex')
 }

@@ -17,7 +17,7 @@ import { createKey, listKeys, revokeKey, rotateKey, updateKey } from './manage-k
 const tags = ['API keys']
 
 export const keysRouter = ({ catalogue, people }: { catalogue: Catalogue; people: LoginAccess }) => {
-  /** Logs what happens to keys, but never the keys themselves. */
+  /** Logs changes to keys, but never the keys themselves. */
   const note = ({ about, caller }: CallerContext, { keyId, message }: { keyId: string; message: string }) =>
     people.log.info({ requestId: about.requestId, userId: caller.userId, keyId }, message)
   const assertOwnAgents = ({ caller }: CallerContext, agentIds: readonly string[] | null | undefined) =>

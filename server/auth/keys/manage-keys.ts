@@ -23,7 +23,7 @@ type KeyParts = { store: Store; clock: Clock }
 const dayMs = 86_400_000
 const rotationDays = 90
 
-/** Creates a key with at most the caller's scopes. Only this response contains the token. */
+/** Creates a key with at most the caller's scopes. Only this response contains the key itself. */
 export async function createKey(
   { clock, store }: KeyParts,
   { caller, input }: { caller: Caller; input: z.output<typeof CreateKeyInput> },
@@ -40,7 +40,7 @@ export async function createKey(
   return { ...(await toKeys(store, [created], now))[0]!, key: token }
 }
 
-/** Changes the restrictions of a key, from the next execution on. */
+/** Changes the restrictions of a key. They apply from the next execution on. */
 export async function updateKey(
   { clock, store }: KeyParts,
   { caller, input }: { caller: Caller; input: z.output<typeof UpdateKeyInput> },
@@ -77,7 +77,7 @@ export async function listKeys(
   return { keys: await toKeys(store, keys, clock.now()), total, limit, offset }
 }
 
-/** Ends a key immediately. Idempotent. */
+/** Revokes a key immediately. Idempotent. */
 export async function revokeKey(
   { store, clock }: KeyParts,
   { userId, keyId }: { userId: string; keyId: string },
@@ -100,10 +100,10 @@ export async function rotateKey(
   const now = clock.now()
   if (old.isReplaced || !isLive(old, now)) throw notRotatable()
   assertWithin(caller, old.scopes)
-  // The key's own limits carry over.
+  // The limits of the rotated key carry over.
   const { credential } = caller
   if (credential.kind !== 'key' || credential.keyId !== keyId) assertUnlimited(caller)
-  // A key with a lifetime gets a new one of the same length.
+  // If the key has a lifetime, the new one gets a lifetime of the same length.
   const expiresAt = old.expiresAt === null ? null : now + (old.expiresAt - old.createdAt)
   const { token, key } = draftKey({ userId, name: old.name, scopes: old.scopes, expiresAt })
   const created = await store.rotateKey({ userId, keyId, key, oldExpiresAt: now + overlapSeconds * 1000 })
@@ -131,7 +131,7 @@ function notRotatable(): ErrandError {
   return new ErrandError('CONFLICT', message)
 }
 
-/** A limited key neither creates an unlimited one nor removes its own limits. */
+/** A limited key may neither create an unlimited one nor remove its own limits. */
 function assertUnlimited({ agents, limits }: Caller): void {
   if (agents === null && limits === null) return
   const message =
@@ -143,7 +143,7 @@ function notFound(): ErrandError {
   return new ErrandError('NOT_FOUND', 'API key not found')
 }
 
-/** Adds how much of each key's limit is spent. */
+/** Adds how much of each key's limit has been spent. */
 async function toKeys(store: Store, keys: readonly KeyRecord[], now: EpochMs): Promise<Key[]> {
   const limits = keys.map(spendLimitOf)
   const states = await store.spendStates(limits.filter((limit) => limit !== null))

@@ -4,8 +4,8 @@ import { NetworkList, plainAddress } from '../../outbound/network-list.ts'
 import { isPublicAddress } from '../../outbound/private-address.ts'
 
 /**
- * Identifies the client of a request, for the login throttle and for the addresses of platform keys. Trusts an
- * X-Forwarded-For header only from proxies that the operator names.
+ * Identifies the client of a request, for the login throttle and for the address restrictions of platform keys. Trusts
+ * an X-Forwarded-For header only from proxies that the operator has configured.
  */
 export class ClientAddresses {
   readonly #proxies: NetworkList
@@ -16,8 +16,8 @@ export class ClientAddresses {
   }
 
   /**
-   * A public IPv4 address, or the network of a public IPv6 address, which is what one client has. Null for a connection
-   * from a private network or this machine: it may be a proxy with everyone behind it.
+   * Returns a public IPv4 address, or the network of a public IPv6 address, because one client has a complete network.
+   * Null for a connection from a private network or this machine: it may be a proxy for all clients.
    */
   of(request: IncomingMessage): string | null {
     const address = this.addressOf(request)
@@ -25,17 +25,17 @@ export class ClientAddresses {
     return isIPv6(address) ? networkOf(address) : address
   }
 
-  /** The address in any network; empty if a proxy names none. */
+  /** Returns the client's address in any network; empty if a proxy sent none. */
   addressOf({ headers, socket }: IncomingMessage): string {
     let address = plainAddress(socket.remoteAddress ?? '')
-    // Each proxy appends its peer, so the last address that is not a trusted proxy is the client.
+    // Each proxy appends the address of its peer, so the last address that is not a trusted proxy is the client.
     const forwarded = [headers['x-forwarded-for'] ?? []].flat().join(',').split(',')
     while (this.#proxies.has(address) && forwarded.length > 0) address = plainAddress(forwarded.pop()!)
     return address
   }
 }
 
-/** First 64 bits. */
+/** Returns the first 64 bits. */
 function networkOf(address: string): string {
   const [start = '', end] = address.split('::')
   const groups = start === '' ? [] : start.split(':')

@@ -31,8 +31,8 @@ export type Browser = { request: IncomingMessage; setCookies: string[]; about: R
 const userAgentCharsMax = 300
 
 /**
- * Throws 403 if a login may not start: on another site's page, or if its cookie would travel unencrypted. Throws 400 if
- * its cookie could not be set.
+ * Throws 403 if a login may not start, because the request comes from another site's page or the cookie would be sent
+ * unencrypted. Throws 400 if the response could not set the cookie.
  */
 export function assertLoginAllowed(
   { logins: { origins } }: Pick<LoginAccess, 'logins'>,
@@ -43,7 +43,10 @@ export function assertLoginAllowed(
   }
   origins.assert(request)
   if (request.headers['trpc-accept'] === 'application/jsonl') {
-    throw badField('trpc-accept', 'Must be omitted for a login: a streamed response cannot set its cookie')
+    throw badField(
+      'trpc-accept',
+      'Must not be application/jsonl for a login: a streamed response cannot set the login cookie',
+    )
   }
 }
 
@@ -57,7 +60,7 @@ export async function logIn(
   try {
     return await logInPerson(parts, { browser, input, onFound: (found) => (userId = found) })
   } catch (error) {
-    // Logs only these, because errors that the throttle does not bound could fill the log.
+    // Logs only these errors, because others are not limited by the throttle and could fill the log.
     if (error instanceof ErrandError && (error.code === 'UNAUTHORIZED' || error.code === 'FORBIDDEN')) {
       const { requestId } = browser.about
       parts.log.info({ requestId, userId, code: error.code }, 'a login was rejected')

@@ -2,8 +2,8 @@ import type { IncomingMessage } from 'node:http'
 import type { OwnOrigins } from './own-origin.ts'
 
 /**
- * The service's cookies. Under https their names begin with `__Host-`. Browsers accept such cookies only from this
- * host, over https and for the whole host. Under http on this machine the names are plain.
+ * The service's cookies. With https their names begin with `__Host-`. Browsers accept such cookies only from this host,
+ * over https and for the complete host. With http on this machine the names have no prefix.
  */
 export class ServiceCookie {
   readonly #name: string
@@ -18,7 +18,7 @@ export class ServiceCookie {
     return this.#origins.isSecure ? `__Host-${this.#name}` : this.#name
   }
 
-  /** Undefined if absent; empty if sent twice, which no browser does. */
+  /** Returns undefined if the cookie is absent, and an empty string if it was sent twice, which no browser does. */
   read({ headers }: IncomingMessage): string | undefined {
     if (headers.cookie === undefined) return undefined
     const start = `${this.name}=`
@@ -27,7 +27,10 @@ export class ServiceCookie {
     return found.length === 1 ? found[0]!.slice(start.length) : ''
   }
 
-  /** Set-Cookie value. HttpOnly hides the cookie from scripts, Lax keeps it out of requests from other sites. */
+  /**
+   * Returns the Set-Cookie value. HttpOnly hides the cookie from scripts, Lax keeps it out of requests from other
+   * sites.
+   */
   write(value: string, maxAgeSeconds: number): string {
     const secure = this.#origins.isSecure ? '; Secure' : ''
     return `${this.name}=${value}; Path=/; HttpOnly; SameSite=Lax; Max-Age=${maxAgeSeconds}${secure}`

@@ -10,7 +10,7 @@ export function newSecretToken(): { token: string; tokenHash: string } {
   return { token, tokenHash: hashToken(token) }
 }
 
-/** Hash of a token as issued. Undefined for any other string, which then costs no database read. */
+/** Returns the hash of a token. Undefined for a string that cannot be a token, so that it costs no database read. */
 export function hashSecretToken(text: string): string | undefined {
   return tokenPattern.test(text) ? hashToken(text) : undefined
 }

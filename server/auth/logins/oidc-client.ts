@@ -3,11 +3,12 @@ import type { LoginProvider } from '../../agents/config/agent-schema.ts'
 import { Email } from './login-schema.ts'
 
 /**
- * Person whose login a provider confirms. `email` is null unless it is a valid address that the provider has verified.
+ * Person whose identity a provider confirms. `email` is null unless it is a valid address that the provider has
+ * verified.
  */
 export type VouchedPerson = { issuer: string; subject: string; email: string | null }
 
-/** Values that tie a provider's response to the browser that was sent there. */
+/** Values that tie a provider's response to the browser that was sent to the provider. */
 export type FlowChecks = { state: string; nonce: string; codeVerifier: string }
 
 const discoveryKeptMs = 24 * 3_600_000
@@ -23,7 +24,7 @@ export class OidcClient {
   }
 
   /**
-   * Returns the URL to send the browser to, and what to check when it comes back. Rejects if the provider cannot be
+   * Returns the URL to send the browser to, and the values to check when it returns. Rejects if the provider cannot be
    * reached.
    */
   async begin(redirectUri: string): Promise<{ url: URL; checks: FlowChecks }> {
@@ -44,7 +45,7 @@ export class OidcClient {
 
   /**
    * Exchanges the code of the response. Rejects unless the ID token is signed, fresh and for this flow. Null if the
-   * provider says that access was denied.
+   * provider denied access.
    */
   async finish(answer: URL, { codeVerifier, nonce, state }: FlowChecks): Promise<VouchedPerson | null> {
     const { AuthorizationResponseError, authorizationCodeGrant, fetchUserInfo } = await import('openid-client')
@@ -69,7 +70,7 @@ export class OidcClient {
         ? await fetchUserInfo(configuration, tokens.access_token, subject)
         : claims
     const { email, email_verified: isVerified } = person
-    // Some non-ASCII letters become ASCII ones in lower case, so they could match another person's address.
+    // Some non-ASCII letters become ASCII letters in lower case, so the address could match another person's.
     const address = Email.safeParse(email)
     return { issuer, subject, email: isVerified === true && address.success ? address.data : null }
   }
@@ -87,7 +88,7 @@ export class OidcClient {
   async #discover(): Promise<Configuration> {
     const { allowInsecureRequests, discovery, enableNonRepudiationChecks } = await import('openid-client')
     const { clientId, issuer } = this.#provider
-    // Without this, the library trusts TLS for the origin of an ID token and verifies no signature.
+    // Without this, the library relies on TLS for the origin of an ID token and verifies no signature.
     const execute = [enableNonRepudiationChecks]
     if (issuer.startsWith('http:')) execute.push(allowInsecureRequests)
     return await discovery(new URL(issuer), clientId, undefined, await this.#authentication(), {
@@ -103,7 +104,7 @@ export class OidcClient {
     const basic = ClientSecretBasic(clientSecret)
     const post = ClientSecretPost(clientSecret)
     return (server, ...request) => {
-      // Basic is the default of a provider that does not say.
+      // Basic is the default if the provider does not list its methods.
       const takesBasic = server.token_endpoint_auth_methods_supported?.includes('client_secret_basic') ?? true
       return takesBasic ? basic(server, ...request) : post(server, ...request)
     }

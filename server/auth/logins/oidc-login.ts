@@ -7,11 +7,11 @@ import { beginLogin, type LoginAccess, type LoginParts } from './log-in.ts'
 import { ServiceCookie } from './login-cookie.ts'
 import { OidcClient, type FlowChecks, type VouchedPerson } from './oidc-client.ts'
 
-// Single sign-on, with two URLs that a browser is sent to:
+// Single sign-on, with two URLs that browsers are sent to:
 //
 //   /login/oidc/ID ──303──▶ provider ──303──▶ /login/oidc/ID/callback ──303──▶ where the person wanted to go
 //
-// An encrypted cookie carries the state between them, so that any node can finish what another began.
+// An encrypted cookie carries the state between them, so that any node can finish a login that another node started.
 
 type OidcParts = LoginAccess & { vault: SecretVault }
 
@@ -25,7 +25,7 @@ type OidcRequest = {
   about: RequestTrace
 }
 
-/** The login page shows a message for each. */
+/** Reasons for a rejected login. The login page shows a message for each. */
 type Refusal =
   | 'oidc-failed'
   | 'oidc-refused'
@@ -37,12 +37,12 @@ type Refusal =
   | 'expired'
 
 const flowSeconds = 600
-/** Owner of the encrypted flow in the vault. It belongs to no user, and no user id looks like this one. */
+/** Owner of the encrypted flow in the vault. The flow belongs to no user, and no user id can equal this one. */
 const flowOwner = (providerId: string) => ({ userId: 'single sign-on', connectorId: providerId })
 
 export const oidcPaths = ['/login/oidc/{providerId}', '/login/oidc/{providerId}/callback']
 
-/** Serves both URLs. Any failure ends on the login page with a reason, and the log has the cause. */
+/** Serves both URLs. After any failure the browser ends on the login page with a reason, and the cause is logged. */
 export function createOidcLogin(parts: OidcParts): (routed: OidcRequest) => Promise<void> {
   const { logins } = parts
   const clients = new Map(logins.providers.map((provider) => [provider.id, new OidcClient(provider)]))

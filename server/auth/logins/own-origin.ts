@@ -4,7 +4,7 @@ import { ErrandError } from '../../kernel/errors.ts'
 const loopbackHosts = new Set(['localhost', '127.0.0.1', '[::1]'])
 
 /**
- * Origins under which browsers know the service: that of its base URL and, for a loopback one, this machine's other
+ * Origins under which browsers reach the service: that of its base URL and, for a loopback URL, this machine's other
  * names. The Host header selects one of them, but is never trusted itself.
  */
 export class OwnOrigins {
@@ -15,7 +15,7 @@ export class OwnOrigins {
     this.#baseUrl = baseUrl
   }
 
-  /** Origin at which the request's browser has opened the service. */
+  /** Returns the origin under which the request's browser has opened the service. */
   of({ headers }: IncomingMessage): string {
     const { all, origin } = this.#origins()
     const asked = `${new URL(origin).protocol}//${headers.host ?? ''}`
@@ -35,7 +35,7 @@ export class OwnOrigins {
     return this.#origins().origin.startsWith('https:')
   }
 
-  /** Whether a cookie may be sent: over https, or without leaving this machine. */
+  /** Whether a login cookie may be sent: over https, or without leaving this machine. */
   get mayLogIn(): boolean {
     const { origin } = this.#origins()
     return origin.startsWith('https:') || isLoopback(origin)

@@ -6,21 +6,21 @@ import { FairPlaces } from '../../kernel/fair-places.ts'
 export const passwordCharsMin = 10
 const passwordCharsMax = 200
 
-/** A new password. Only its length is checked, because rules about characters just make it harder to remember. */
+/** A new password. Only its length is checked, because rules about characters only make it harder to remember. */
 export const NewPassword = z
   .string()
   .min(passwordCharsMin, `Must have at least ${passwordCharsMin} characters`)
   .max(passwordCharsMax, `Must have at most ${passwordCharsMax} characters`)
   .meta({ format: 'password' })
-/** A password as typed at login. Any that was ever set is accepted. */
+/** A password as typed at login. Accepts any password that could ever have been set. */
 export const TypedPassword = z.string().min(1, 'Is required').max(1024).meta({ format: 'password' })
 
-/** Dummy hash: rejecting an unknown email address takes as long as rejecting a wrong password. */
+/** Dummy hash, so that rejecting an unknown email address takes as long as rejecting a wrong password. */
 const nobodysHash = '$argon2id$v=19$m=19456,t=2,p=1$Mi6SpFH27e0b98ek7COc0Q$Ut9KjCRw889zxM0adlmSMly5nQy7qJDLY4hblA+uar4'
 
 /**
- * Concurrent hashes, by email address. Each takes 19 MiB and tens of milliseconds of a core, so more would only slow
- * each other down.
+ * Slots for concurrent hashes, by email address. Each hash takes 19 MiB and tens of milliseconds of a core, so more of
+ * them would only slow each other down.
  */
 const hashes = new FairPlaces({ total: 2, perUser: 1 })
 /** Requests that hash or wait to hash, by email address. */
@@ -31,8 +31,8 @@ type InTurn = <Result>(work: () => Promise<Result>) => Promise<Result>
 
 /**
  * Runs the hashes of a request, which are for one email address, and the work that must precede them. Throws 503 if too
- * many are in progress, before anything is done. So unauthenticated clients leave no more rows than they get passwords
- * verified.
+ * many are in progress, before anything is done. Unauthenticated clients can therefore create only as many rows as
+ * passwords are verified.
  */
 export async function withHashRoom<T>(email: string, work: (inTurn: InTurn) => Promise<T>): Promise<T> {
   const place = requests.open(email.toLowerCase())
@@ -53,13 +53,13 @@ export async function hashPassword(password: string): Promise<string> {
   return await hash(normal(password))
 }
 
-/** Whether it is the password of that hash. Null stands for an unknown user, or one without a password. */
+/** Whether the password matches the hash. Null stands for an unknown user, or one without a password. */
 export async function isPassword(password: string, passwordHash: string | null): Promise<boolean> {
   const fits = await verify(passwordHash ?? nobodysHash, normal(password))
   return fits && passwordHash !== null
 }
 
-/** Throws 400 for a password that would be guessed first. */
+/** Throws 400 for a password that an attacker would try first. */
 export function assertNotObvious(path: string, { email, password }: { email: string; password: string }): void {
   const name = email.split('@')[0]!
   const rest = password.toLowerCase().replaceAll(email.toLowerCase(), '').replaceAll(name.toLowerCase(), '')
@@ -67,7 +67,7 @@ export function assertNotObvious(path: string, { email, password }: { email: str
   throw badField(path, 'Must not be the email address or repeat a few characters')
 }
 
-/** Unicode has several forms of the same letter. */
+/** Normalizes a password, because Unicode has several forms of the same letter. */
 function normal(password: string): string {
   return password.normalize('NFKC')
 }

@@ -16,8 +16,9 @@ type Routed = {
 }
 
 /**
- * Return URL of an authorization server. Finishes the sign-in of a connector; the console then shows the outcome on the
- * connector's page. Only a browser login counts here, whatever else the request carries.
+ * Handles the URL to which an authorization server sends the browser. Finishes the sign-in of a connector; the console
+ * then shows the outcome on the connector's page. Only a browser login is accepted here, even if the request carries
+ * other credentials.
  */
 export function createSignInCallback({ authenticate, log, origins, signIns }: Parts) {
   return async ({ about, headers, query, request, response }: Routed): Promise<void> => {

@@ -4,13 +4,16 @@ import { decodeSegment } from '../../kernel/request-url.ts'
 import type { UserRef } from '../../store/platform/platform-records.ts'
 import { flawOfExternalId } from './external-id.ts'
 
-// Value of Errand-User: user_…, or ext: and the product's own id of the user. The id is percent-encoded as in a path,
+// Value of Errand-User: user_…, or ext: and the product's own id for the user. That id is percent-encoded as in a path,
 // because a header is ASCII only.
 
 const field = 'Errand-User'
 const external = 'ext:'
 
-/** User that a platform key acts for; undefined if the request names none. Throws 400 for a malformed value. */
+/**
+ * Returns the user on whose behalf a platform key acts; undefined if the request names none. Throws 400 for a malformed
+ * value.
+ */
 export function readActingUser({ headers }: IncomingMessage): UserRef | undefined {
   const { 'errand-user': given } = headers
   if (given === undefined) return undefined
@@ -29,7 +32,7 @@ export function readActingUser({ headers }: IncomingMessage): UserRef | undefine
   return { externalId }
 }
 
-/** Throws 403 if a credential other than a platform key names a user to act for. */
+/** Throws 403 if a request without a platform key names a user to act for. */
 export function assertNoActingUser({ headers }: IncomingMessage): void {
   if (headers['errand-user'] === undefined) return
   throw new ErrandError(

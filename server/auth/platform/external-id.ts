@@ -1,20 +1,21 @@
 import { z } from 'zod'
 
-/** In UTF-16 code units, as `length` counts them. */
+/** Max length in UTF-16 code units, as `length` counts them. */
 const charsMax = 200
-// Invisible characters, with which two different ids would look alike. They are control, format and other characters
-// without a glyph, lone surrogates, and line breaks.
+// Invisible characters, which could make two different ids look alike: control, format and other characters without a
+// glyph, lone surrogates, and line breaks.
 const unseen = /[\p{Cc}\p{Cf}\p{Cs}\p{Zl}\p{Zp}\p{Default_Ignorable_Code_Point}]/u
 
 /**
- * Returns the problem with a product's id of its user; undefined if it is valid. Ids are compared exactly, with case.
+ * Returns why a product's id for its user is invalid; undefined if it is valid. Ids are compared exactly, including
+ * case.
  */
 export function flawOfExternalId(text: string): string | undefined {
   if (text.length === 0 || text.length > charsMax) return `Must be 1 to ${charsMax} characters`
   if (unseen.test(text)) return 'Must not contain control characters or invisible characters'
   if (text !== text.trim()) return 'Must not start or end with a space'
   if (text !== text.normalize('NFC')) return 'Must be in Unicode normalization form NFC'
-  // URLs cannot contain these: they are removed from a path before it is sent.
+  // URLs cannot contain these, because they are removed from a path before it is sent.
   if (text === '.' || text === '..') return 'Must not be "." or ".."'
   return undefined
 }

@@ -15,12 +15,12 @@ import type {
 } from './platform-key-schema.ts'
 
 type Parts = { store: Store; clock: Clock; log: Logger }
-/** Acting admin; null for the command line. */
+/** The admin who acts; null for the command line. */
 type By = { adminId: string | null }
 
 const dayMs = 86_400_000
 
-/** Only this response contains the key itself. */
+/** Creates a key. Only this response contains the key itself. */
 export async function createPlatformKey(
   { clock, log, store }: Parts,
   { adminId, input }: By & { input: z.output<typeof CreatePlatformKeyInput> },
@@ -45,7 +45,7 @@ export async function listPlatformKeys(
   return { keys: keys.map(toPlatformKey), total, limit, offset }
 }
 
-/** Ends a key immediately. Idempotent. */
+/** Revokes a key immediately. Idempotent. */
 export async function revokePlatformKey(
   { log, store }: Omit<Parts, 'clock'>,
   { adminId, keyId }: By & { keyId: string },

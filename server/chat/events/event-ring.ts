@@ -21,7 +21,7 @@ export class EventRing {
   /** The last event written to the store; later ones are dropped only above a cap. Undefined while none need to be stored. */
   writtenSeq: number | undefined
 
-  /** `onChars` receives by how much it grows or shrinks. */
+  /** `onChars` receives each change in size, in characters. */
   constructor(onChars: (chars: number) => void) {
     this.#onChars = onChars
   }
@@ -60,7 +60,7 @@ export class EventRing {
     return taken
   }
 
-  /** Makes room for other turns. */
+  /** Drops old events to make room for other turns. */
   shrink(): void {
     this.#dropTo(ringCharsMin)
   }
@@ -75,7 +75,7 @@ export class EventRing {
     const isCleared = chars < 0
     while (left > chars && dropped < this.#pieces.length) {
       const { firstSeq, lastSeq, lines } = this.#pieces[dropped]!
-      // The last append stays, however large: a current reader is about to take it.
+      // Keep the last append, however large, because a current reader is about to take it.
       if (firstSeq >= this.#newestSeq && !isCleared) break
       // Cap on unsaved events. They are dropped only if the store rejects writes for a long time.
       const isToWrite = this.writtenSeq !== undefined && lastSeq > this.writtenSeq
@@ -93,7 +93,7 @@ export class EventRing {
   }
 }
 
-/** Splits what an agent sends in one batch. It may be megabytes, all of which each read would return. */
+/** Splits the events an agent sent in one batch. A batch can be megabytes, and a read returns whole pieces. */
 function* inPieces({ firstSeq, lastSeq, lines }: Piece): Generator<Piece, void> {
   let [from, first, end] = [0, firstSeq, 0]
   for (let seq = firstSeq; lines.length - from > readCharsMax && seq <= lastSeq; seq++) {

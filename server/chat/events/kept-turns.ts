@@ -25,13 +25,13 @@ type Held = {
   userId: string
   sessionId: string
   feed: TurnFeed
-  /** Undefined while it is open. */
+  /** Undefined while the turn is open. */
   endedAt: number | undefined
   /** Characters since the last write. */
   unwritten: number
   /** Whether it is read on another node. */
   isFollowed: boolean
-  /** Its pieces in the store, oldest first. */
+  /** The turn's pieces in the store, oldest first. */
   stored: readonly StoredPiece[]
 }
 
@@ -41,11 +41,11 @@ type StoredPiece = { lastSeq: number; bytes: number }
 export class KeptTurns {
   readonly #store: Store
   readonly #log: Logger
-  /** Ordered by their start. */
+  /** In order of start time. */
   readonly #turns = new Map<string, Held>()
-  /** Turns being admitted. Others may read of them in the store before they are here. */
+  /** Turns being admitted. Other requests may find them in the store before they are added here. */
   readonly #expected = new Map<string, Promise<void>>()
-  /** Turns whose events are written. */
+  /** Turns whose events are written to the store. */
   readonly #written = new Set<Held>()
   readonly #look: NodeJS.Timeout
   #chars = 0
@@ -107,7 +107,10 @@ export class KeptTurns {
     return held?.userId === userId ? held : undefined
   }
 
-  /** Returns undefined after its last event. Throws 400 for a number that is ahead, and 410 for events that are gone. */
+  /**
+   * Returns a reader of the events after `after`; undefined if that was the last one. Throws 400 for a number beyond
+   * the last event, and 410 for events that are gone.
+   */
   read({ feed }: Held, after: number): TurnReader | undefined {
     const { lastSeq } = feed.ring
     if (after === lastSeq && feed.isComplete) return undefined
@@ -116,7 +119,7 @@ export class KeptTurns {
     return feed.read(after)
   }
 
-  /** Writes what is unwritten. Afterwards nothing more is written. */
+  /** Writes all unwritten events. Nothing is written after that. */
   async close(): Promise<void> {
     clearInterval(this.#look)
     clearTimeout(this.#timer)
@@ -142,7 +145,8 @@ export class KeptTurns {
     clearTimeout(this.#timer)
     this.#dueAt = dueAt
     this.#timer = setTimeout(() => {
-      // A write in progress may have read it before. Its end sets the next time, which an old one must not prevent.
+      // A write in progress may have read this turn already. When it ends, it sets the next time, which an old one must
+      // not prevent.
       this.#dueAt = Infinity
       void this.#flush()
     }, inMs).unref()
@@ -150,7 +154,7 @@ export class KeptTurns {
 
   async #room(held: Held): Promise<void> {
     if (held.feed.ring.writtenSeq === undefined || held.unwritten < unwrittenCharsMax) return
-    // A write in progress may have read it before.
+    // A write in progress may have read this turn already.
     await this.#writing
     await this.#flush()
   }
@@ -197,7 +201,10 @@ export class KeptTurns {
     this.#fullAt = this.#chars > charsMax ? this.#chars + charsEighth : charsMax
   }
 
-  /** Users with more than an eighth give way first. For each, ended turns are dropped, oldest first; then the others shrink. */
+  /**
+   * Frees memory, starting with users who hold more than an eighth. For each, drops ended turns, oldest first, then
+   * shrinks the others.
+   */
   #makeRoom(): void {
     const turns = [...this.#turns.values()]
     const charsOf = new Map<string, number>()
@@ -246,7 +253,7 @@ function toStored({ lastSeq, lines }: TurnEvents): StoredPiece {
   return { lastSeq, bytes: Buffer.byteLength(lines) }
 }
 
-/** Drops the oldest pieces until the rest is within the bound; `droppedSeq` is 0 if none were dropped. */
+/** Drops the oldest pieces until the others fit the bound; `droppedSeq` is 0 if none were dropped. */
 function withinBound(pieces: readonly StoredPiece[]): { droppedSeq: number; stored: readonly StoredPiece[] } {
   let bytes = pieces.reduce((sum, piece) => sum + piece.bytes, 0)
   let count = 0

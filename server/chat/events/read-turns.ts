@@ -28,8 +28,8 @@ export class ReadTurns {
   }
 
   /**
-   * Returns the events after `after`, and those to come; undefined if that was the last one. Throws 404, 410 and 429, and 400 for a
-   * number that is ahead.
+   * Returns a reader of the events after `after`, including future ones; undefined if that was the last one. Throws
+   * 404, 410 and 429, and 400 for a number beyond the last event.
    */
   async open({ after, caller, turnId }: Of & { after: number }): Promise<TurnReader | undefined> {
     const { userId } = caller
@@ -102,7 +102,7 @@ export class ReadTurns {
           if (lines === undefined) place.release()
           return lines
         } catch (error) {
-          // After an error reading ends, whether or not the caller says so.
+          // After an error, reading ends even if the caller does not call `leave`.
           place.release()
           reader.leave()
           throw error

@@ -8,12 +8,15 @@ import { eventsGone, followMs, type TurnReader } from './turn-feed.ts'
 
 /** Max characters of one read. */
 const charsMax = 262_144
-/** Poll interval, in case no node signals that there is more. */
+/** Poll interval, in case no node signals new events. */
 const lookMs = 400
 /** Max polls for events that another node has in memory, before they count as gone. */
 const looksMax = 20
 const lookPauseMs = 100
-/** Max delay between a turn's settlement and its last event in the store: if there is nothing to miss, and if there is. */
+/**
+ * Max delay between a turn's settlement and its last event in the store: if clients miss nothing without it, and if
+ * they do.
+ */
 const lateMs = { ofNothing: 2000, ofCharged: 10_000 }
 
 type Parts = { clock: Clock; store: Store }
@@ -50,7 +53,7 @@ export class StoredEvents implements TurnReader {
       return last !== undefined && isEnd(last.lines)
     }
     let isOver = await endBefore()
-    // The node that it ended on may have it in memory, and stores it on request.
+    // The node on which the turn ended may have it in memory, and stores it on request.
     for (let looks = 0; store.shared && !first && !isOver && looks < looksMax; looks++) {
       if (looks === 0) store.shared.signals.send('turn-followed', turn.turnId)
       await new Promise((resolve) => setTimeout(resolve, lookPauseMs))
@@ -151,7 +154,10 @@ export class StoredEvents implements TurnReader {
   }
 }
 
-/** Whether a reader would miss nothing. After any other end, a part could be taken for all that was paid for. */
+/**
+ * Whether clients miss nothing if events are gone. In any other case, a part could be mistaken for everything that was
+ * paid for.
+ */
 function hasCostNothing({ cost, outcome }: TurnRecord): boolean {
   return outcome === 'failed' && cost === 0
 }

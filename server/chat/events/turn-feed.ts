@@ -4,7 +4,10 @@ import { EventRing } from './event-ring.ts'
 /** Reads the lines of a turn. Call `leave` to stop before the last one. */
 export type TurnReader = {
   readonly turnId: string
-  /** Returns whole lines, several at a time; undefined after the last. Throws if the next events are no longer stored. */
+  /**
+   * Returns complete lines, several at a time; undefined after the last. Throws if the next events are no longer
+   * stored.
+   */
   next: () => Promise<string | undefined>
   leave: () => void
 }
@@ -16,7 +19,7 @@ const followedMs = 2 * followMs
 /** Behavior of a reply without readers. */
 export type OnDisconnect = 'stop' | 'continue'
 
-/** A reply as seen by those who read it. */
+/** A reply, as its readers see it. */
 type Source = {
   readonly turnId: string
   /** Number of the last event that `next` returned. */
@@ -29,7 +32,7 @@ type Source = {
 
 type FeedListener = {
   onChars: (chars: number) => void
-  /** Called when the last reader has left and the reply continues. */
+  /** Called when the last reader has disconnected and the reply continues. */
   onDetached: (feed: TurnFeed) => void
   onComplete: (feed: TurnFeed) => void
   /** Resolves when the turn may produce more. */
@@ -43,14 +46,14 @@ type FeedListener = {
 export class TurnFeed {
   readonly ring: EventRing
   readonly turnId: string
-  /** Undefined once complete: the request need not stay in memory with the events. */
+  /** Undefined once the reply is complete, so that the request does not stay in memory with the events. */
   #source: Source | undefined
   readonly #told: FeedListener
   readonly #onDisconnect: OnDisconnect
   #readers = 0
   #producing: Promise<void> | undefined
   #isAlone = false
-  /** Until then a reader on another node counts. */
+  /** Until this time, another node is assumed to have a reader. */
   #followedUntil = -Infinity
   isComplete = false
 
@@ -87,7 +90,7 @@ export class TurnFeed {
   #detach(): void {
     if (this.#onDisconnect === 'stop') this.#stopUnread()
     else this.#told.onDetached(this)
-    // Continues without readers. Its last events are read later, if at all.
+    // The reply continues without readers. Its last events are read later, if at all.
     void this.#goOn().catch(() => {})
   }
 

@@ -32,7 +32,7 @@ type DraftPart = { type: 'text'; text: string } | { type: 'file'; file: DraftFil
 /** Content of a message. `parts` is null if it has no files. */
 export type MessageDraft = { text: string; parts: readonly DraftPart[] | null; files: FileSum }
 
-/** Files that a request may still have, after its messages read so far. */
+/** Number and bytes of files that a request may still have after the messages read so far. */
 export type FilesLeft = { files: number; bytes: number }
 
 export type FileLimits = { fileBytesMax: number; messageFileBytesMax: number }
@@ -40,14 +40,14 @@ export type DraftParts = { limits: FileLimits; payloads: PayloadStore; store: Pi
 type Of = {
   caller: Caller
   chat: Chat
-  /** Accounts for its files once they are in memory. */
+  /** Accounts for the memory of the files. */
   place: Place
   /** The message is not sent: its stored files are weighed by their rows, without reading their content. */
   isOnlyWeighed?: boolean
   /** Resolves in an event-loop tick in which a large file may be processed. */
   onLarge: () => Promise<void>
 }
-/** `path` is the request's name for the message. */
+/** `path` locates the message in the request. */
 type OfMessage = Of & { path: string; left: FilesLeft }
 
 export const messageFilesMax = 10
@@ -56,7 +56,7 @@ export const requestFilesMax = 50
 /** Media type of a task's params or result. */
 const jsonType = 'application/json'
 const base64Padding = /={1,2}$/
-/** Matches one character: a pattern for the whole string would overflow the stack on megabytes. */
+/** Matches one character. A pattern for the complete string would overflow the stack on megabytes. */
 const noBase64 = /[^A-Za-z0-9+/]/
 
 export function hasFiles(message: z.output<typeof ChatInput>['message']): boolean {
@@ -91,7 +91,7 @@ export async function readMessage(
     const file = await readFile(part, { ...of, path: `${path}[${index}]` }, parts)
     left.bytes -= file.bytes
     if (left.bytes < 0) {
-      throw badField(path, `Its files must have at most ${parts.limits.messageFileBytesMax} bytes in total`)
+      throw badField(path, `Must have files of at most ${parts.limits.messageFileBytesMax} bytes in total`)
     }
     files.push(file)
     draft.push({ type: 'file', file })

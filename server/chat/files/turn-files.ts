@@ -30,13 +30,14 @@ export type StoredFiles = {
   /** The message as stored in its row, and as sent to its agent; null if it has no files. */
   parts: readonly MessagePart[] | null
   sent: readonly SentPart[] | null
-  /** Messages before it in its request, as sent to its agent. */
+  /** Earlier messages in the same request, as sent to the agent. */
   earlier: readonly SentMessage[]
 }
 
 /**
- * Limit for the files of all messages and turns, from before admission to the end of the turn. Each is in memory once: in this thread
- * until the agent's thread has it, then only there. The heap limit of agent threads does not cover file contents.
+ * Memory limit for the files of all messages and turns, from before admission to the end of the turn. Each file is in
+ * memory once: in this thread until the agent's thread has it, then only there. The heap limit of agent threads does
+ * not cover file contents.
  */
 const bytesMax = 512 * 1024 * 1024
 const userBytesMax = 128 * 1024 * 1024
@@ -61,8 +62,8 @@ export class TurnFiles {
   }
 
   /**
-   * Stores the files of a message and of those before it in its request, each once. Requires a sufficient balance. Opening the turn
-   * names them. `ended` must be called in any case.
+   * Stores the files of a message and of earlier messages in the same request, each file once. Requires a sufficient
+   * balance. Opening the turn adds the rows that refer to them. Call `ended` in any case.
    */
   async keep({ draft, earlier, required, userId }: Keep): Promise<StoredFiles> {
     const drafts = [...earlier.map((message) => message.draft), draft]
@@ -179,7 +180,7 @@ export class TurnFiles {
       try {
         await payloads.release(id, (await store.findPayload(id)) === undefined)
       } catch (error) {
-        // An orphan, which is collected later.
+        // The file may be an orphan now, which is collected later.
         await payloads.release(id)
         log.warn({ err: error, payloadId: id }, 'a file of a message could not be looked up')
       }

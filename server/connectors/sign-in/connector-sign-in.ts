@@ -16,7 +16,7 @@ import { OAuthRequests } from './oauth-requests.ts'
 //   POST …/sign-in ──▶ authorizationUrl ──browser──▶ authorization server ──browser──▶ callback ──303──▶ console
 //
 // The store keeps the flow between both halves under a hash of `state`, for one use. Any node can finish a sign-in that
-// another began. Only a browser in which the same user is logged in can finish it. Otherwise an attacker could make
+// another node started, but only in a browser in which the same user is logged in. Otherwise an attacker could make
 // another person sign in, and use that person's account at the server.
 
 export type SignInParts = {
@@ -64,7 +64,7 @@ export async function beginSignIn(
     const found = await discover({ requests, userId, url })
     const { resource, server } = found
     const earlier = await earlierOf(parts, connector, server)
-    // A server may ask for less at first than it later turned out to need.
+    // After a first sign-in the server may have turned out to need more scope than it first asked for.
     const more = earlier?.tokens ? null : (earlier?.scope ?? null)
     const scope = joinScopes(found.scope, more)
     const client = await clientFor(parts, {
@@ -93,8 +93,8 @@ export async function beginSignIn(
 }
 
 /**
- * Processes what the browser came back with. Never throws for a server's response, which the connector's status
- * reports.
+ * Processes the response that the browser brought back. Never throws for a server's response, which the connector's
+ * status reports.
  */
 export async function finishSignIn(
   parts: SignInParts,
@@ -141,7 +141,7 @@ export async function endSignIn(parts: SignInParts, of: ConnectorOf): Promise<bo
   return await revokeKept(parts, of, kept)
 }
 
-/** Reads what to revoke when a connector is deleted or moves to another server. */
+/** Reads the tokens to revoke when a connector is deleted or moves to another server. */
 export async function readKept({ store, tokens }: SignInParts, of: ConnectorOf): Promise<Kept | undefined> {
   const grant = await store.grants.get(of)
   return grant && tokens.open(grant)
@@ -171,8 +171,8 @@ type ClientFor = {
 }
 
 /**
- * Returns the owner's client, the previous sign-in's client, or a new one. A client is not reused while a sign-in with
- * it has not come back. A server that has forgotten the client shows that only to the browser.
+ * Returns the owner's client, the previous sign-in's client, or a new one. A client is not reused if its last sign-in
+ * was never completed: a server that has forgotten the client shows that only to the browser.
  */
 async function clientFor(parts: SignInParts, asked: ClientFor): Promise<KnownClient> {
   const { oauth, store } = parts

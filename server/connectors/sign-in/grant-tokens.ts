@@ -8,25 +8,25 @@ import { DeniedError, type OAuthClient, type Target, type Tokens } from './oauth
 
 type Parts = { clock: Clock; oauth: OAuthClient; store: Store; vault: SecretVault }
 
-/** Stored data of a sign-in. Without tokens the sign-in has ended, and its client may serve the next one. */
+/** Stored data of a sign-in. Without tokens the sign-in has ended, and its client can be used for the next one. */
 export type Kept = Omit<Target, 'userId'> & {
   tokens?: Tokens
   /**
-   * Scope that the sign-in asked for. Without tokens: scope that the next one must ask for in addition to the server's.
+   * Scope that the sign-in requested. Without tokens: scope that the next one must request in addition to the server's.
    */
   scope?: string | null
 }
 
 /** How long before its expiry a token is refreshed, unless a quarter of its lifetime is less. */
 const earlyMsMax = 60_000
-/** Duration of the claim on an exchange: longer than its request may take. */
+/** Duration of the claim on a token exchange: longer than the request can take. */
 const claimMs = 30_000
 const waitMsMax = 35_000
 const waitMs = 200
 
 /**
- * Tokens of users' sign-ins. A refresh token may be valid for one exchange, and a second exchange may end the whole
- * sign-in. So one node claims each version of the tokens in the store and exchanges it; the others wait.
+ * Tokens of users' sign-ins. A refresh token may be valid for one exchange only, and a second exchange may end the
+ * complete sign-in. So one node claims each version of the tokens in the store and exchanges it; the others wait.
  */
 export class GrantTokens {
   readonly #parts: Parts
@@ -38,8 +38,8 @@ export class GrantTokens {
   }
 
   /**
-   * Returns an access token that stays valid for a while. `refusal` names a version that the connector's server
-   * rejected, or rejected for lack of `scopeNeeded`; the result is a different one. Never throws for a server's
+   * Returns an access token that stays valid for a while. `refusal` is a version that the connector's server rejected,
+   * as invalid or for lack of `scopeNeeded`; the result is then a different version. Never throws for a server's
    * response.
    */
   async tokenFor(of: ConnectorOf, refusal?: { version: number; scopeNeeded: string | null }): Promise<TokenResult> {
@@ -56,7 +56,7 @@ export class GrantTokens {
       const current = { token: accessToken, version: grant.version }
       if (!isRefused && leftMs > Math.min(earlyMsMax, lifeMs / 4)) return current
       if (isRefused && refusal.scopeNeeded !== null) {
-        // Another sign-in with the same scope would give the same token.
+        // Another sign-in with the same scope would return the same token.
         const scope = addedScope(kept.scope, refusal.scopeNeeded)
         if (scope === null)
           return { failure: 'The server rejected the call because the sign-in does not permit it (HTTP 403).' }
@@ -94,7 +94,7 @@ export class GrantTokens {
     }))
   }
 
-  /** Undefined if its secrets cannot be read. */
+  /** Undefined if the grant's secrets cannot be decrypted. */
   open(grant: GrantRecord): Kept | undefined {
     try {
       const { kept = '{}' } = this.#parts.vault.open(grant.sealed, grantOwner(grant))
@@ -109,7 +109,10 @@ export class GrantTokens {
     return this.#parts.vault.seal({ kept: JSON.stringify(kept) }, grantOwner({ ...of, issuer: kept.server.issuer }))
   }
 
-  /** Null if there are newer tokens now, or if the sign-in has ended. Otherwise the reason for the failure. */
+  /**
+   * Exchanges the refresh token. Returns null if there are newer tokens now, or if the sign-in has ended; otherwise the
+   * reason for the failure.
+   */
   async #exchange(grant: GrantRecord, kept: Kept, refreshToken: string): Promise<string | null> {
     const { oauth, store } = this.#parts
     const { connectorId, userId, version } = grant
@@ -130,12 +133,12 @@ export class GrantTokens {
     }
     const sealed = this.seal(of, { ...kept, tokens })
     const expiresInMs = tokens.lifeMs ?? null
-    // If not renewed, the connector was signed out or its URL changed, and the new tokens are unused.
+    // If nothing was renewed, the connector was signed out or its URL changed, and the new tokens are unused.
     if (!(await store.grants.renew({ ...of, version, sealed, expiresInMs }))) await oauth.revoke(target, tokens)
     return null
   }
 
-  /** Keeps a client that the server still knows for the next sign-in. */
+  /** Ends a sign-in. Keeps a client that the server still knows, for the next sign-in. */
   async #end(
     grant: GrantRecord,
     { client, message, scope = null }: { client: Kept | null; message: string; scope?: string | null },
@@ -159,7 +162,8 @@ export class GrantTokens {
 }
 
 /**
- * Union of both scopes, or null if all of `needed` was asked for. A sign-in without a recorded scope counts as empty.
+ * Returns the union of both scopes, or null if all of `needed` was already requested. A sign-in without a recorded
+ * scope counts as empty.
  */
 function addedScope(asked: string | null | undefined, needed: string): string | null {
   const had = new Set(asked?.split(' ').filter(Boolean))

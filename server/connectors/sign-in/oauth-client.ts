@@ -23,7 +23,7 @@ export type Tokens = {
   lifeMs?: number
 }
 
-/** Rejection by an authorization server of the client or token it was shown. */
+/** Rejection of a client or token by an authorization server. */
 export class DeniedError extends ConnectorError {
   /** `client` if the server no longer knows the client, `token` if it does not accept the token. */
   readonly of: 'client' | 'token'
@@ -62,7 +62,7 @@ export class OAuthClient {
     const { dynamicClientRegistrationRequest, processDynamicClientRegistrationResponse } = await import('oauth4webapi')
     const metadata = {
       client_name: 'Errand',
-      // A web application needs an https redirect URI; a server may reject one on this machine.
+      // A web application needs an https redirect URI, and a server may reject one on this machine.
       application_type: redirectUri.startsWith('https:') ? 'web' : 'native',
       redirect_uris: [redirectUri],
       grant_types: ['authorization_code', 'refresh_token'],
@@ -137,7 +137,7 @@ export class OAuthClient {
     })
   }
 
-  /** Returns new tokens, with the refresh token that was sent if the server gives no new one. */
+  /** Returns new tokens. If the server sends no new refresh token, they include the one that was used. */
   async refresh({ client, resource, userId, ...at }: Target, refreshToken: string): Promise<Tokens> {
     const oauth = await import('oauth4webapi')
     const server = at.server as AuthorizationServer

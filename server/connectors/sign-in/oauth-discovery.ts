@@ -40,8 +40,8 @@ type DiscoveryRequest = { requests: OAuthRequests; userId: string; url: string }
 const scopeCharsMax = 2000
 
 /**
- * Finds the authorization server of a connector's server and its capabilities. A server that does not describe itself
- * is its own authorization server, as in protocol revision 2025-03-26. Throws ConnectorError.
+ * Finds the authorization server of a connector's server and its capabilities. A server without resource metadata is
+ * its own authorization server, as in protocol revision 2025-03-26. Throws ConnectorError.
  */
 export async function discover(asked: DiscoveryRequest): Promise<Discovered> {
   const challenge = await readChallenge(asked)
@@ -101,7 +101,8 @@ async function readResource(asked: DiscoveryRequest, named: string | null) {
     }
     return described
   }
-  if (named !== null) throw new ConnectorError("The metadata that the connector's server names could not be read.")
+  if (named !== null)
+    throw new ConnectorError("The metadata at the URL given by the connector's server could not be read.")
   return undefined
 }
 
@@ -118,7 +119,7 @@ async function readServer(
   otherwise?: ServerMetadata,
 ): Promise<ServerMetadata> {
   const { requests, userId } = asked
-  const { origin, pathname } = requests.check(issuer, "The authorization server that the connector's server names")
+  const { origin, pathname } = requests.check(issuer, "The authorization server given by the connector's server")
   const path = pathname.replace(/\/$/, '')
   const places = [
     `${origin}/.well-known/oauth-authorization-server${path}`,
@@ -129,11 +130,12 @@ async function readServer(
     const answer = await requests.send(userId, place, { headers: { accept: 'application/json' } })
     if (!answer.ok) continue
     const server = await read(ServerMetadata, answer, 'The metadata of the authorization server')
-    // Otherwise it could be another server's, and codes and secrets of this one would be sent there (mix-up attack).
+    // Otherwise the metadata could be another server's, and codes and secrets of this one would be sent there (mix-up
+    // attack).
     if (URL.parse(server.issuer)?.href !== new URL(issuer).href) {
       throw new ConnectorError('The metadata of the authorization server is for a different issuer.')
     }
-    // The browser is sent there.
+    // The browser is sent to this URL.
     requests.check(server.authorization_endpoint, 'The authorization endpoint')
     return server
   }

@@ -21,7 +21,7 @@ const requestMs = 10_000
 const bytesMax = 256 * 1024
 
 /**
- * Requests to the servers that decide who may use a connector: its own, and the authorization servers it names. Users
+ * Requests to the servers that control access to a connector: its own, and the authorization servers it names. Users
  * choose these servers, so every request follows the rules for connectors. Secrets are sent to one URL only, because
  * redirects are not followed. Throws ConnectorError.
  */
@@ -55,7 +55,7 @@ export class OAuthRequests {
 
   async #send(address: string, request: OAuthRequest & { userId: string; isWhole: boolean }): Promise<Response> {
     const { body = null, headers = {}, isWhole, method = 'GET', userId } = request
-    const url = this.check(address, 'A URL named by the authorization server')
+    const url = this.check(address, 'A URL given by the authorization server')
     const late = new ConnectorError(`The authorization server did not answer within ${requestMs / 1000} seconds.`)
     const controller = new AbortController()
     const timer = setTimeout(() => controller.abort(late), requestMs)
@@ -93,6 +93,6 @@ export class OAuthRequests {
 
 function noPublicHost(): ConnectorError {
   return new ConnectorError(
-    'The host of a URL named by the authorization server was not found or is not public, and the operator does not allow it.',
+    'The host of a URL given by the authorization server was not found or is not public, and the operator does not allow it.',
   )
 }

@@ -5,16 +5,17 @@ type Fetch = typeof globalThis.fetch
 type Access = {
   access: AccessToken
   ofRun: { userId: string; connectorId: string }
-  /** Without it the token is used until it expires. */
+  /** Gets a new token. If omitted, the token is used until it expires. */
   renew: RenewToken | undefined
-  /** Called with each later token. */
+  /** Called with each new token. */
   onToken: (token: string) => void
 }
 
 /**
- * Sends requests with an access token. If the server rejects it (401), the request is sent once more with another
- * token, because nothing was carried out. Requests rejected together share one renewal. If the new token is rejected
- * too, no further one is requested. A token that lacks a scope is handled the same way; it needs another sign-in.
+ * Sends requests with an access token. If the server rejects the token (401), the request is sent once more with
+ * another token, because nothing was executed. Requests rejected together share one renewal. If the new token is
+ * rejected too, no further one is requested. A token that lacks a scope is handled the same way, except that the new
+ * one requires another sign-in.
  */
 export function withAccessToken(fetch: Fetch, { access, ofRun, onToken, renew }: Access): Fetch {
   let current = access

@@ -1,9 +1,12 @@
 import { jsonNameBytesMax } from '../../kernel/json-values.ts'
 import { ConnectorError } from '../connector-spec.ts'
 
-/** A parsed value takes up to a hundred bytes, and the protocol's client needs two microseconds to check it. */
+/** A parsed value takes up to a hundred bytes, and the MCP client needs two microseconds to check it. */
 export const valuesMax = 50_000
-/** Limit for a whole event stream. A line that is not a field costs its parser an error: seconds per megabyte. */
+/**
+ * Limit for a complete event stream. Each line that is not a field makes the parser create an error: seconds per
+ * megabyte.
+ */
 const linesMax = 50_000
 const [lineFeed, carriageReturn, quote, backslash] = [10, 13, 34, 92]
 const [comma, colon, openBrace, openBracket] = [44, 58, 123, 91]
@@ -26,7 +29,8 @@ export class AnswerMeter {
   }
 
   /**
-   * Returns the same bytes. In event streams all line ends become line feeds, because the parser rescans for others.
+   * Returns the same bytes, except that in event streams all line ends become line feeds, because the parser rescans
+   * for others.
    */
   take(given: Buffer): Buffer {
     const chunk = this.#isEvents ? this.#withFeeds(given) : given

@@ -4,12 +4,12 @@ import { ConnectorError } from '../connector-spec.ts'
 /** Accounting of the incomplete answers of a user's connectors, in bytes. */
 export type AnswerRoom = { userId: string; places: FairPlaces }
 
-/** Bytes of one incomplete answer. A server may leave it incomplete for as long as a call may take. */
+/** Memory of one incomplete answer. A server can leave it incomplete until the call times out. */
 export class AnswerPlace {
   readonly #place: Place
   readonly #perUser: number
 
-  /** `onGivenUp` is called if the answer loses its room to other users. */
+  /** `onGivenUp` is called if the answer loses its memory to other users. */
   constructor({ places, userId }: AnswerRoom, onGivenUp: (error: ConnectorError) => void) {
     this.#place = places.open(userId, () => onGivenUp(noRoom()))
     this.#perUser = places.perUser

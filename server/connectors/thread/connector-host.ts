@@ -20,13 +20,15 @@ type Options = {
 
 const memoryMb = 512
 /**
- * Consecutive checks without a beat until the thread counts as blocked: ten seconds. Elapsed time would be wrong after
- * a delay of the host itself or a sleep of the machine.
+ * Consecutive checks without a beat until the thread counts as blocked: ten seconds. Measuring elapsed time instead
+ * would be wrong after a delay of the host itself or after the machine slept.
  */
 const looksMax = 50
 const startLooksMax = 300
 
-/** Host side of the connector thread, which starts with the first used connector and again if it ends or blocks. */
+/**
+ * Host side of the connector thread. The thread starts when a connector is first used, and again if it ends or blocks.
+ */
 export class ConnectorHost {
   readonly #options: Options
   #worker: Worker | undefined
@@ -37,7 +39,8 @@ export class ConnectorHost {
   }
 
   /**
-   * Returns a port to the thread. It closes when the thread ends. When its other end closes, the thread ends its runs.
+   * Returns a port to the thread. The port closes when the thread ends. When the caller's end closes, the thread ends
+   * the runs of that port.
    */
   connect(): MessagePort {
     const { port1, port2 } = new MessageChannel()

@@ -13,7 +13,7 @@ import {
 import { serveConnectors } from './serve-connectors.ts'
 
 // Entry point of the connector thread. It holds the connections of all runs and parses the answers of users' servers.
-// So parsing delays neither an agent nor the service, and users' concurrent usage is counted in one place.
+// Parsing therefore delays neither an agent nor the service, and users' concurrent usage is counted in one place.
 
 const host = must(parentPort, 'this runs as a thread')
 const { limits, pulse } = workerData as ConnectorThreadData

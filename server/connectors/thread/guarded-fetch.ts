@@ -11,12 +11,12 @@ import { ConnectorError } from '../connector-spec.ts'
 
 export type GuardedFetch = {
   fetch: typeof globalThis.fetch
-  /** Closes every connection. Requests in progress fail, and so do later ones. */
+  /** Closes every connection. Requests in progress fail, as do later ones. */
   close(): void
 }
 
 export type GuardedFetchOptions = {
-  /** `host` or `host:port` entries that may be private and may be reached without TLS. */
+  /** `host` or `host:port` entries whose addresses may be private, and which may be reached without TLS. */
   privateHosts: readonly string[]
   /** Limit for one response body. */
   bytesMax: number
@@ -35,12 +35,12 @@ const ownAddress = 'The URL of this connector'
 const otherAddress = 'The URL that this connector redirects to'
 
 /**
- * A `fetch` for URLs that users choose. It reaches the public internet over https, and in private networks only what
- * the operator names. It resolves with the response head; the body streams. It rejects, and the body fails, with a
- * ConnectorError or with the reason of the signal. The signal closes the connection in any phase. The init's `redirect`
- * is ignored: redirects follow the rules below.
+ * A `fetch` for URLs that users choose. It reaches the public internet over https, and in private networks only the
+ * hosts that the operator allows. It resolves with the response head; the body streams. Both the promise and the body
+ * fail with a ConnectorError or with the reason of the signal. The signal closes the connection in any phase. The
+ * init's `redirect` is ignored: redirects follow the rules below.
  *
- * One guard serves one run: a connection is reused for its later requests, never for another run.
+ * One guard serves one run: later requests of the run reuse its connections, which never serve another run.
  */
 export function createGuardedFetch(options: GuardedFetchOptions): GuardedFetch {
   const { privateHosts } = options
@@ -100,7 +100,7 @@ async function toOutgoing(input: string | URL | Request, init: RequestInit | und
   const url = parseUrl(input instanceof Request ? input.url : String(input))
   checkCredentials(url, ownAddress)
   const headers = toHeaders(init?.headers ?? (input instanceof Request ? input.headers : undefined))
-  // Supports every kind of body and sets its content type.
+  // `Request` supports every kind of body and sets its content type.
   const request = new Request(input, { ...init, headers, signal: null, duplex: 'half' } as RequestInit)
   const body = request.body === null ? null : Buffer.from(await request.arrayBuffer())
   return { url, method: request.method, headers: requestHeaders(request.headers), body }
@@ -122,7 +122,7 @@ function toHeaders(init: RequestInit['headers']): Headers {
   }
 }
 
-/** Framing and hop-by-hop headers are left to Node. A caller could split one request into two with them. */
+/** Headers left to Node: framing and hop-by-hop ones. With them a caller could split one request into two. */
 const framingHeaders = [
   'host',
   'connection',
@@ -146,7 +146,7 @@ function requestHeaders(given: Headers): Headers {
 
 type UrlRules = { subject: string; privateHosts: readonly string[] }
 
-/** Checks that need no lookup. Without TLS anyone on the path could read a secret. */
+/** Checks that need no lookup. Without TLS, anyone on the network path could read a secret. */
 function checkUrl(url: URL, { privateHosts, subject }: UrlRules): void {
   if (url.protocol !== 'https:' && url.protocol !== 'http:') throw noHttps(subject)
   checkCredentials(url, subject)
@@ -172,7 +172,7 @@ function noPublicHost(subject: string): ConnectorError {
 }
 
 /**
- * Returns the request that a redirect asks for, or null if the response is not a redirect. A POST is repeated as a POST
+ * Returns the request for following a redirect, or null if the response is not a redirect. A POST is repeated as a POST
  * or not at all. A response without a location is left to the caller, as in fetch.
  */
 function redirected(outgoing: Outgoing, { headers, statusCode = 0 }: IncomingMessage): Outgoing | null {
@@ -210,7 +210,7 @@ function toResponse(answer: IncomingMessage, { method, ...rules }: AnswerRules):
   }
   const head = { status, headers, statusText: STATUS_CODES[status] ?? '' }
   if (method === 'HEAD' || bodylessStatuses.has(status)) {
-    // Only 205 can have a body, which is not wanted; the others free the connection at their end.
+    // Only 205 can have a body, which is not wanted; responses with the others free the connection when they end.
     if (status === 205) answer.destroy()
     else answer.resume()
     return new Response(null, head)
@@ -221,8 +221,8 @@ function toResponse(answer: IncomingMessage, { method, ...rules }: AnswerRules):
 }
 
 /**
- * Max bytes read ahead of demand. A caller that checks only the status leaves the body unread. A small body still frees
- * its connection; a larger one holds it until `close`.
+ * Max bytes read before the caller asks for them. A caller that checks only the status leaves the body unread. A small
+ * body still frees its connection; a larger one holds it until `close`.
  */
 const readAheadBytes = 64 * 1024
 
@@ -238,7 +238,7 @@ function bodyOf(
   const next = async (): Promise<Buffer | undefined> => {
     const { value } = await chunks.next()
     if (value === undefined) return undefined
-    // Yields first. Otherwise all buffered chunks would be processed in a row while everyone else's connections wait.
+    // Yield first. Otherwise all buffered chunks would be processed in a row while other connections wait.
     await new Promise((resolve) => setImmediate(resolve))
     const chunk = meter.take(value)
     place?.hold(meter.heldBytes)

@@ -9,14 +9,14 @@ import type { StdioTarget } from '../connector-spec.ts'
 
 export const hasGroups = process.platform !== 'win32'
 
-/** Default if no path is given, same as libuv. */
+/** Default search path if none is given, same as libuv's. */
 const defaultPath = '/usr/bin:/bin'
 const shell = '/bin/sh'
 
 /**
- * Watchdog in the server's process group. It blocks on a pipe that this process holds open and never writes to. At EOF,
+ * Watchdog in the server's process group. It blocks on a pipe that this process holds open and never writes to. On EOF,
  * which the end of this process or thread always causes, it kills the group. It starts before the server, so the server
- * cannot be orphaned at any instant. The shell parses no part of a command.
+ * is never without it. The shell parses no part of a command.
  */
 const guard = `(trap '' HUP INT TERM; exec ${shell} -c 'read -r line; kill -KILL 0' <&3 3<&- >/dev/null 2>&1) &`
 /** Variables that shells add to the environment. */
@@ -49,7 +49,10 @@ export function guardedSpawn({ args, command, env }: StdioTarget, cwd: string, s
   return child
 }
 
-/** Signals the whole group of a server that has not been reaped. Ignores that no member is left, or none may be signaled. */
+/**
+ * Signals the complete group of a server that has not been reaped. Ignores errors for a group without members, or with
+ * members that may not be signaled.
+ */
 export function signalGroup(child: ChildProcess, signal: NodeJS.Signals): void {
   try {
     if (hasGroups) process.kill(-must(child.pid, 'a started process has an id'), signal)
@@ -59,7 +62,7 @@ export function signalGroup(child: ChildProcess, signal: NodeJS.Signals): void {
   }
 }
 
-/** Pipe whose end ends the server. */
+/** Returns the pipe whose closing ends the server. */
 export function guardPipe({ stdio }: { stdio: readonly unknown[] }): Duplex | undefined {
   return (stdio[3] ?? undefined) as Duplex | undefined
 }

@@ -7,26 +7,26 @@ import { codeOf, messageOf } from '../../kernel/thrown.ts'
 import { guardedSpawn, guardPipe, signalGroup } from './guarded-spawn.ts'
 import type { FromLauncher, ToLauncher } from './launcher.ts'
 
-// Entry point of the launcher's process. It ends with the thread that started it, and the guards of its servers then end
-// those.
+// Entry point of the launcher process. The launcher ends with the thread that started it. The watchdogs then end its
+// servers.
 
 type Start = Extract<ToLauncher, { type: 'start' }>
 
 const nicenessMax = 19
-/** Added for each server that runs already. Then 64 servers together get about as much as three processes. */
+/** Added for each server that is already running. 64 servers together then get about as much CPU as three processes. */
 const nicenessStep = 3
-/** Linux takes ten changes of priority a second from all unprivileged processes together. */
+/** Linux allows all unprivileged processes together ten priority changes per second. */
 const retryMs = 150
 const retriesMax = 100
 
 const path = must(process.argv[2], 'the launcher is given its socket')
 const children = new Map<number, ChildProcess>()
 const starts: Start[] = []
-/** Connections in the order of the starts, three for each. */
+/** Connections in order of the starts, three for each. */
 const arrived: Socket[] = []
 
 function tell(message: FromLauncher): void {
-  // Failures are ignored: the parent has gone.
+  // Ignore failures: the parent has ended.
   process.send!(message, () => {})
 }
 
@@ -63,8 +63,8 @@ function start({ cwd, id, target }: Start, stdio: [Socket, Socket, Socket]): voi
 }
 
 /**
- * Lowers the priority of a server's session by the number of servers that run already. Linux may schedule each session as
- * a unit (autogroup), whatever the niceness of its processes, so many servers would leave little to the service.
+ * Lowers the priority of a server's session by the number of servers already running. Linux may schedule each session
+ * as a unit (autogroup), whatever the niceness of its processes, so many servers would leave little CPU to the service.
  */
 function lowerPriority(child: ChildProcess, niceness: number, retries = retriesMax): void {
   if (niceness === 0 || child.exitCode !== null || child.signalCode !== null) return
@@ -95,7 +95,7 @@ process.on('disconnect', () => {
   rmSync(dirname(path), { recursive: true, force: true })
   process.exit()
 })
-// A stop of the service lets running tasks finish, with their servers.
+// When the service is stopped, running tasks may finish and still need their servers.
 for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP'] as const) process.on(signal, () => {})
 
 const server = createServer({ pauseOnConnect: true, allowHalfOpen: true }, (socket) => {

@@ -9,10 +9,10 @@ import { siblingModule } from '../../kernel/threads/sibling-module.ts'
 import type { StdioTarget } from '../connector-spec.ts'
 import { guardedSpawn, guardPipe, hasGroups, signalGroup } from './guarded-spawn.ts'
 
-// A small process, the launcher, starts the servers. Starting a process copies the page tables of the process that does
-// it. Its memory cannot change meanwhile, so all of its threads stand still: 58 ms for each gigabyte, and several times as
-// long on a busy machine. The standard streams of a server are sockets to this thread, so messages do not pass through the
-// launcher.
+// The servers are started by a small process, the launcher. Starting a process copies the page tables of the parent.
+// The parent's memory cannot change in the meantime, so all of its threads stop: 58 ms for each gigabyte, and several
+// times as long on a busy machine. The standard streams of a server are sockets to this thread, so messages do not pass
+// through the launcher.
 
 export type ToLauncher =
   | { type: 'start'; id: number; target: StdioTarget; cwd: string }
@@ -33,13 +33,13 @@ export type Launched = {
   stderr: Readable
   /** Resolves when the server has exited and the rest of its group was killed. */
   exited: Promise<Exit>
-  /** Signals the whole group until the server has exited. */
+  /** Signals the complete process group until the server has exited. */
   signal(signal: NodeJS.Signals): void
 }
 
-/** How long the launcher may take to start, and to start a server. Then it is killed, and the next one replaces it. */
+/** Time limit for the launcher to start, and to start a server. When it passes, the launcher is killed and replaced. */
 const answerMsMax = 30_000
-/** Longer paths of sockets are refused by some systems. */
+/** Some systems reject longer socket paths. */
 const folderCharsMax = 70
 
 let launcher: Launcher | undefined
@@ -51,7 +51,7 @@ export async function launch(target: StdioTarget, cwd: string): Promise<Launched
   return await (current ? current.launch(target, cwd) : launchHere(target, cwd))
 }
 
-/** Returns undefined if its socket has no folder or its process does not start. */
+/** Returns undefined if the socket has no folder or the process does not start. */
 async function readyLauncher(): Promise<Launcher | undefined> {
   try {
     launcher ??= new Launcher((gone) => {
@@ -90,7 +90,7 @@ class Launcher {
   readonly #started = new Map<number, PromiseWithResolvers<number>>()
   readonly #exited = new Map<number, (exit: Exit) => void>()
   #lastId = 0
-  /** Ends when the connections of the last start are made. */
+  /** Resolves when the connections of the last start are established. */
   #connecting: Promise<unknown> = Promise.resolve()
 
   constructor(onGone: (launcher: Launcher) => void) {
@@ -112,7 +112,7 @@ class Launcher {
       const error = new Error('The process that starts connector servers has ended.')
       isReady.reject(error)
       for (const { reject } of this.#started.values()) reject(error)
-      // Their guards have killed them.
+      // The watchdogs have killed the servers.
       for (const resolve of this.#exited.values()) resolve({ code: null, signal: 'SIGKILL' })
       this.#exited.clear()
     }
@@ -165,7 +165,7 @@ class Launcher {
     }
   }
 
-  /** The launcher takes connections in their order, three for each start. */
+  /** Connects three sockets for a start. The launcher assigns connections in the order in which they arrive. */
   async #connect(start: ToLauncher): Promise<Socket[]> {
     const streams: Socket[] = []
     try {
@@ -174,12 +174,12 @@ class Launcher {
         const socket = connect({ path: this.#path, allowHalfOpen: n === 0 })
         streams.push(socket)
         await once(socket, 'connect')
-        // The transport notices a broken stream by its end.
+        // The transport notices a broken stream when it ends.
         socket.on('error', () => {})
       }
     } catch (error) {
       for (const stream of streams) stream.destroy()
-      // Other connections would be taken for those that are missing.
+      // Later connections would be mistaken for the missing ones.
       this.#process.kill('SIGKILL')
       throw error
     }
@@ -188,7 +188,7 @@ class Launcher {
   }
 
   #send(message: ToLauncher): void {
-    // Its end is reported as such.
+    // The launcher's end is reported separately.
     this.#process.send(message, () => {})
   }
 
@@ -204,7 +204,7 @@ class Launcher {
     this.#keepAlive()
   }
 
-  /** A server that has not exited keeps this process running, and the launcher alone does not. */
+  /** Keeps this process running while a server has not exited, but not for the launcher alone. */
   #keepAlive(): void {
     const { channel } = this.#process
     if (this.#exited.size > 0) {

@@ -24,7 +24,7 @@ export type OpenOptions = {
 
 const openMsDefault = 15_000
 const connectMs = 10_000
-/** Same as the protocol's own SDK. */
+/** Same default as in the protocol's own SDK. */
 const callMsDefault = 60_000
 /** Grace after a call's stream has ended: the answer may still arrive over the stream that the server opened itself. */
 const lateMs = 1000
@@ -36,8 +36,8 @@ const toolsCharsMax = 1024 * 1024
 const descriptionCharsMax = 4000
 
 /**
- * Max pending replies to a server's own requests: pings, and features that this client does not offer. Each takes a
- * connection, and a server may send thousands of requests in one answer. Further replies are dropped.
+ * Max pending replies to requests sent by a server: pings, and features that this client does not offer. Each takes a
+ * connection, and a server can send thousands of requests in one answer. Further replies are dropped.
  */
 const repliesMax = 8
 
@@ -50,7 +50,7 @@ const streamEnd = new AsyncLocalStorage<(error?: unknown) => void>()
  */
 export class McpConnection {
   readonly spec: ConnectorSpec
-  /** Values that no message may repeat, including later tokens. */
+  /** Values that must not appear in any message, including later tokens. */
   #secrets: readonly string[]
   readonly #signal: AbortSignal
   readonly #openMs: number
@@ -78,7 +78,7 @@ export class McpConnection {
     const { signal } = options
     const connection = new McpConnection(spec, options)
     try {
-      // Loaded with the first used connector.
+      // Loaded when a connector is first used.
       const { createMCPClient } = await import('@ai-sdk/mcp')
       connection.#client = await createMCPClient({
         transport: connection.#transport(options),
@@ -86,7 +86,7 @@ export class McpConnection {
         // Some stdio servers exit on a request before the handshake (`initialize`), others leave it unanswered.
         protocolVersionDiscovery: spec.target.kind !== 'stdio',
         initializationOptions: { timeout: connection.#openMs, signal },
-        // The request that failed reports its error.
+        // Errors are reported by the request that failed.
         onUncaughtError: () => {},
       })
       return connection
@@ -130,7 +130,7 @@ export class McpConnection {
     }
   }
 
-  /** Lists every tool that the server offers, whatever the user allows. Throws ConnectorError. */
+  /** Lists all tools that the server offers, including those the user does not allow. Throws ConnectorError. */
   async listTools(): Promise<McpTool[]> {
     const client = this.#client
     if (!client?.initializeResult.capabilities.tools) return []
@@ -142,15 +142,15 @@ export class McpConnection {
       const listed = await this.#answered(this.#openMs, (options) => client.listTools({ params, options })).catch(
         (thrown: unknown) => {
           if (thrown instanceof ConnectorError) throw thrown
-          // In our words, because the server's may be long and contain secrets.
+          // Use our own words, because the server's may be long and contain secrets.
           throw this.#describe(new ConnectorError('The server answered with an error when asked for its tools.'), 0)
         },
       )
-      // Bounded first, because tools are sent to a model with every step and many runs hold theirs concurrently.
+      // Check the size first, because tools are sent to a model with every step and many runs hold theirs concurrently.
       const json = JSON.stringify(listed.tools)
       chars += json.length
       if (chars > toolsCharsMax) {
-        throw this.#describe(new ConnectorError(`It describes its tools in more than ${toolsCharsMax} characters.`), 0)
+        throw this.#describe(new ConnectorError(`Its tool descriptions have more than ${toolsCharsMax} characters.`), 0)
       }
       if (isTooDeep(json)) throw this.#describe(new ConnectorError('Its tool descriptions are nested too deeply.'), 0)
       found.push(...listed.tools.map(toTool))
@@ -256,7 +256,7 @@ function describeFailure(thrown: unknown, limitMs: number): string {
 }
 
 /**
- * Drops the body of a response whose status means that the call was not answered. Otherwise the library would take a
+ * Drops the body of a response whose status means that the call was not answered. Otherwise the library would mistake a
  * protocol error in it for the server's answer to the call.
  */
 function withoutRefusal(response: Response): Response {

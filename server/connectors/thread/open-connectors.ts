@@ -36,7 +36,7 @@ export async function openConnectors(
     const ordered = connectors.toSorted((a, b) => specs.indexOf(a.spec) - specs.indexOf(b.spec))
     return new OpenedConnectors(ordered, reservedNames)
   }
-  // Does not wait for servers to end.
+  // Do not wait for servers to exit.
   for (const { connection } of connectors) void connection.close()
   throw failure
 }

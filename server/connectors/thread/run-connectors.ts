@@ -4,20 +4,20 @@ import { ConnectorError, type ConnectorSpec } from '../connector-spec.ts'
 export type RunConnectors = Connectors & {
   /**
    * Aborts with the ConnectorError if a server gave no answer, which fails the run. Aborts with a
-   * ConnectorsUnavailableError if the connections were lost. Serves agents that continue when a tool throws.
+   * ConnectorsUnavailableError if the connections were lost. Needed for agents that continue when a tool throws.
    */
   readonly failed: AbortSignal
   /** Never rejects. */
   close(): Promise<void>
 }
 
-/** Same connectors, called through `call`. */
+/** Returns the same connectors, but with calls made through `call`. */
 export function callThrough(connectors: RunConnectors, call: RunConnectors['call']): RunConnectors {
   const { failed, tools } = connectors
   return { tools, failed, close: () => connectors.close(), call }
 }
 
-/** A run as the service starts it; agents in the configuration see the public part. */
+/** A run as the service starts it. Agents in the configuration see only the public part. */
 export type RunOf<Run> = Run & { readonly connectors: RunConnectors }
 
 export type OpenConnectors = {
@@ -53,8 +53,8 @@ export const noConnectors: RunConnectors = {
 
 /**
  * Connects to all connectors of a run. Throws a ConnectorError if one is unusable; then none is open. Without
- * connectors it returns synchronously: a run that waits starts only after the runs behind it. If it then blocked its
- * thread, they could not be taken back.
+ * connectors it returns synchronously. If such a run waited, it would start only after the runs queued behind it. If it
+ * then blocked its thread, those could not be moved to another one.
  */
 export function openRunConnectors(
   specs: readonly ConnectorSpec[],

@@ -15,7 +15,9 @@ export type StdioOptions = {
   answers?: AnswerRoom
   /** How long the server may take to exit on its own, and again after SIGTERM. */
   graceMs?: number
-  /** Called with the server's pid, which is also its process group id: on spawn, and when the whole group has ended. */
+  /**
+   * Called on spawn and when the complete group has ended, with the server's pid, which is also its process group id.
+   */
   onSpawn?: (pid: number) => void
   onGone?: (pid: number) => void
 }
@@ -23,7 +25,7 @@ export type StdioOptions = {
 /** Max lines that are not messages: many servers print a banner on standard output. */
 const strayLinesMax = 20
 const stderrBytesMax = 2048
-/** Grace after EPIPE for the exit that explains it, and after an exit for the output before it. */
+/** Grace after EPIPE, for the exit that explains it, and after an exit, for the output written before it. */
 const settleMs = 100
 
 const closed = "The connection to the connector's server is closed."
@@ -33,7 +35,7 @@ const inputClosed = "The connector's server closed its input."
 const outputClosed = "The connector's server closed its output."
 
 /**
- * Runs an MCP server and exchanges JSON-RPC messages with it, one per line. It starts once and ends once: on its first
+ * Runs an MCP server and exchanges JSON-RPC messages with it, one per line. Starts once and ends once: on its first
  * failure, which also ends the server, or on `close`. After that nothing is sent or received, and waiting calls fail.
  *
  * The library's own transport passes on parts of our environment and re-joins its whole, unlimited buffer for each
@@ -103,8 +105,8 @@ export class StdioTransport implements MCPTransport {
 
   /**
    * Resolves when the message is flushed, which gives back-pressure if the server does not read. Rejects with a
-   * ConnectorError if it can no longer be sent. Ignores a call's signal, because half a message could not be taken
-   * back.
+   * ConnectorError if the message can no longer be sent. Ignores a call's signal, because a half-sent message cannot be
+   * taken back.
    */
   send(message: JSONRPCMessage): Promise<void> {
     return new Promise((resolve, reject) => {
@@ -115,7 +117,7 @@ export class StdioTransport implements MCPTransport {
         else resolve()
       }
       this.#sends.add(settle)
-      // After an error the message waits for the failure that is about to be reported.
+      // After a write error, the message waits for the failure that is about to be reported.
       this.#server.stdin.write(`${JSON.stringify(message)}\n`, (error) => {
         if (!error) settle()
       })
@@ -123,8 +125,8 @@ export class StdioTransport implements MCPTransport {
   }
 
   /**
-   * Resolves when the server has exited and the rest of its group is killed; never rejects. The server may exit on its
-   * own when its input ends. Otherwise it gets SIGTERM, then SIGKILL.
+   * Resolves when the server has exited and the rest of its group is killed; never rejects. The server can exit
+   * voluntarily when its input ends. Otherwise it gets SIGTERM, then SIGKILL.
    */
   close(): Promise<void> {
     return (this.#closing ??= this.#close())
@@ -172,7 +174,7 @@ export class StdioTransport implements MCPTransport {
     this.#options.onSpawn?.(pid)
   }
 
-  /** The timer keeps nothing alive. A server that has not exited keeps our process running, so the timer still fires. */
+  /** The timer does not keep our process running, but a server that has not exited does, so the timer still fires. */
   async #exitsWithin({ exited }: Launched, ms: number): Promise<boolean> {
     const { promise, resolve } = Promise.withResolvers<false>()
     const timer = setTimeout(() => resolve(false), ms).unref()
@@ -207,7 +209,9 @@ export class StdioTransport implements MCPTransport {
     }
   }
 
-  /** The client throws on an answer it does not await, such as one to an abandoned call. */
+  /**
+   * Delivers an answer, unless the client does not await it, such as one to an abandoned call. The client would throw.
+   */
   #deliver(message: JSONRPCMessage): void {
     try {
       this.onmessage?.(message)
@@ -244,7 +248,7 @@ function closing(stream: Readable | Writable): Promise<void> {
   return new Promise((resolve) => stream.once('close', () => resolve()))
 }
 
-/** Worded for users, without the command and folder, which are the operator's. */
+/** Describes the error for users, without the command and folder, which only the operator should see. */
 function describeSpawn(error: unknown, cwd: string): string {
   const code = codeOf(error)
   const reason = () => {

@@ -5,7 +5,7 @@ import { toolError } from './run-connectors.ts'
 
 const answerCharsMax = 2 * 1024 * 1024
 const errorCharsMax = 4000
-/** Less than the 500 that a task's response may have. */
+/** Less than the 500 levels that a task's response can have. */
 const levelsMax = 400
 
 type Content = ToolAnswer['content']
@@ -23,15 +23,15 @@ export function toToolAnswer(result: object, secrets: readonly string[]): ToolAn
   try {
     // Servers of the protocol's first version answer with a bare value.
     parts = content ?? [{ type: 'text', text: JSON.stringify(toolResult) ?? '' }]
-    // Checked before anything else is done with it.
+    // Check this before doing anything else with it.
     const json = JSON.stringify([parts, structuredContent])
     if (json.length > answerCharsMax) {
       return answerError(`The tool answered with more than ${answerCharsMax} characters.`, [])
     }
-    // An agent that passes it on would fail because of it.
+    // An agent that passed it on would fail because of it.
     if (nesting(json) > levelsMax) return answerError(tooDeep, [])
   } catch (error) {
-    // Values are read and written recursively, until the stack overflows.
+    // Values are read and written recursively, which can overflow the stack.
     if (error instanceof RangeError) return answerError(tooDeep, [])
     throw error
   }

@@ -34,7 +34,8 @@ export async function callTool(parts: ToolParts, call: McpCall): Promise<Fields 
   if (!isFields(params)) throw invalidParams('arguments: Must be an object.')
   const input = { endpointId, params }
   try {
-    // Without the scope `read` the call waits for its task instead. If the client demanded a task, it is rejected before the charge.
+    // Without the scope `read` the call waits for its task instead. If the client insisted on a task, it is rejected
+    // before the charge.
     if (asksForTask(message) && (ctx.caller.scopes.includes('read') || !message.isCurrent)) {
       requireScope(ctx.caller, 'read')
       return createdTask(await readTask(parts, ctx, await create(parts, ctx, input)), message)
@@ -55,7 +56,7 @@ async function create({ procedures }: TaskAccess, context: CallerContext, input:
   return (created as z.output<typeof CreateTaskOutput>).taskId
 }
 
-/** Returns the same string for identical calls of one caller. */
+/** Returns a string that is the same for identical calls of one caller. */
 async function nameCall(ctx: CallerContext, { endpointId, params }: TaskInput): Promise<string> {
   const json = JSON.stringify(params)
   await ticksFor(json, () => callerTurn(ctx))()
@@ -73,11 +74,11 @@ async function waitFor(
   const called = { what, request: requestOf({ ctx, session }, message.id), isOneClient: session !== '' }
   // A repeated call with a key is recognized by the key, on every node.
   const isKeyed = idempotencyKey !== null
-  // A repeated request of one client need not wait for a disconnect notice.
+  // A request repeated by one client need not wait until its disconnect is noticed.
   if (!isKeyed && calls.earlierTask(called) === undefined) await calls.noticed(what)
   const earlier = isKeyed ? undefined : calls.earlierTask(called)
   const digest = digestOf(what)
-  // In the current revision a disconnect is a cancel, so no other call gets its task.
+  // In the current revision a disconnect cancels the call, so no other call gets its task.
   if (!isKeyed && !message.isCurrent) {
     const request = called.isOneClient ? digestOf(`${called.request} ${what}`) : null
     ctx.call = { what: digest, request, keptMs: calls.keepMs }
@@ -95,7 +96,8 @@ async function waitFor(
     const reader = { left: gone, stallMs: 0, cutOff: () => {} }
     const stream = await TaskStream.open(tasks, { userId, taskId, reader })
     holdAnswer(ctx)
-    // In the current revision a disconnect is a cancel. But a client that sent a key may return at any time, on any node.
+    // In the current revision a disconnect cancels the call. But a client that sent a key may return at any time, on
+    // any node.
     const endWhenLeft = isKeyed ? 'goes on' : message.isCurrent ? 'canceled' : 'left'
     return new WaitingCall({ tasks, stream, taskId, left, call, endWhenLeft })
   } catch (error) {
@@ -120,7 +122,7 @@ function cancelOf(tasks: TaskAccess['tasks'], task: { caller: Caller; taskId: st
   }
 }
 
-/** Identifies a client's request the way its cancel notification does. */
+/** Returns the name that a cancel notification uses for a client's request. */
 export function requestOf({ ctx, session }: Pick<McpCall, 'ctx' | 'session'>, id: unknown): string {
   return `${credentialOf(ctx.caller)} ${session} ${JSON.stringify(id)}`
 }

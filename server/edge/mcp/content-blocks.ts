@@ -16,9 +16,12 @@ const blocksOnly = z.strictObject({ content: z.array(contentBlock).min(1) })
 /** The content block of an MCP tool result. */
 export type ContentBlock = z.infer<typeof contentBlock>
 
-/** The blocks of a task's result that is an MCP tool result: an object with nothing but `content`. Else undefined. */
+/**
+ * Returns the blocks of a task's result if the result has the form of an MCP tool result: an object with only
+ * `content`. Otherwise undefined.
+ */
 export function contentBlocks(resultJson: string): ContentBlock[] | undefined {
-  // Saves parsing other results.
+  // Avoids parsing other results.
   if (!resultJson.startsWith('{"content":[{')) return undefined
   return blocksOnly.safeParse(JSON.parse(resultJson)).data?.content
 }

@@ -11,9 +11,9 @@ export type McpMessage = {
   method: string
   params: Fields
   meta: Fields
-  /** The request's revision. For `initialize`, which negotiates one, this is the revision before the handshake. */
+  /** The request's revision. For `initialize`, which negotiates one, the revision used before the handshake. */
   revision: string
-  /** Whether it uses the revision without a handshake, in which each request describes its client. */
+  /** Whether the message uses the revision without a handshake, in which each request describes its client. */
   isCurrent: boolean
 }
 
@@ -60,13 +60,16 @@ const namedBy: Readonly<Record<string, string>> = {
   'tasks/cancel': 'taskId',
 }
 
-/** Returns the id of what may be a request, for the error response if it is rejected. */
+/** Returns the id of a value that may be a request, for the error response if it is rejected. */
 export function idOf(body: unknown): RequestId | null {
   const { id } = isFields(body) ? body : {}
   return isRequestId(id) ? id : null
 }
 
-/** Returns undefined for a client's response, because the service sends no requests. Throws an McpError for an invalid message. */
+/**
+ * Returns undefined for a response sent by the client, because the service sends no requests. Throws an McpError for an
+ * invalid message.
+ */
 export function readMessage(body: unknown, headers: IncomingHttpHeaders): McpMessage | undefined {
   if (Array.isArray(body)) throw invalid('Batches are not supported. Send each message in its own request.')
   if (!isFields(body) || body['jsonrpc'] !== '2.0') throw invalid('Must be a JSON-RPC 2.0 message.')
@@ -84,12 +87,12 @@ export function readMessage(body: unknown, headers: IncomingHttpHeaders): McpMes
   const isCurrent = claimed !== undefined || (named === currentRevision && id !== undefined)
   const message = { id, method, params, meta, isCurrent, revision: named ?? revisionWithoutHeader }
   if (isCurrent) return { ...message, revision: currentOf(message, headers) }
-  // Before the handshake no revision is agreed on.
+  // No revision is agreed on before the handshake.
   if (method !== 'initialize' && !revisions.includes(message.revision)) throw unsupported(message.revision)
   return message
 }
 
-/** Checks what the revision without a handshake requires of a message and its headers. */
+/** Checks a message and its headers against the requirements of the revision without a handshake. */
 function currentOf({ id, meta, method, params }: McpMessage, headers: IncomingHttpHeaders): string {
   const claimed = meta[metaNames.revision]
   const named = headerOf(headers, 'mcp-protocol-version')
@@ -140,7 +143,7 @@ export function isFields(value: unknown): value is Fields {
   return typeof value === 'object' && value !== null && !Array.isArray(value)
 }
 
-/** Applies to progress tokens too: both are stored and sent back. */
+/** Limit for ids and for progress tokens, because both are stored and sent back. */
 const idCharsMax = 1024
 
 export function isRequestId(value: unknown): value is RequestId {

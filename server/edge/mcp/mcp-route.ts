@@ -42,7 +42,7 @@ export type McpParts = ErrorParts & {
   router: AppRouter
   stallMs: number
   tasks: CreateTaskParts & CancelTaskParts
-  /** How long a task whose client has left waits for the same call. */
+  /** How long a task whose client has disconnected waits for the same call. */
   returnMs: number
 }
 
@@ -53,7 +53,7 @@ const instructions =
   'Each tool runs an agent and is charged to the account of the credential; its description states the price. ' +
   'Failed calls are refunded.'
 
-/** Answers requests that are rejected before their message is read. */
+/** Response form for requests that are rejected before their message is read. */
 const mcpForm: AnswerForm = {
   errorText: mcpErrorJson,
   answer: restForm.answer,
@@ -64,7 +64,10 @@ function mcpErrorJson(error: ErrandError): string {
   return errorJson(null, ofError(error, errorCodes.parse))
 }
 
-/** The endpoints as tools of the Model Context Protocol. It stores no sessions, so that any node can answer any request. */
+/**
+ * Offers the endpoints as tools of the Model Context Protocol. It stores no sessions, so that any node can answer any
+ * request.
+ */
 export function mcpRoute(parts: McpParts): Route {
   return {
     methods: ['POST'],
@@ -72,7 +75,7 @@ export function mcpRoute(parts: McpParts): Route {
     operation: 'mcp',
     allowedHeaders: ['Mcp-Method', 'Mcp-Name', 'Mcp-Protocol-Version', 'Mcp-Session-Id'],
     isGated: true,
-    // A caller who cannot run tools need not see them.
+    // A caller who cannot run tools does not need to see them.
     auth: accessOf(parts.router.tasks.create),
     body: 'json',
     takesIdempotencyKey: true,
@@ -118,13 +121,13 @@ async function serve(host: Host, routed: RoutedRequest, body: unknown): Promise<
   if (idempotencyKey !== undefined) ctx.idempotencyKey = checkIdempotencyKey(idempotencyKey, '_meta.idempotencyKey')
   const answer = await answerTo(host, { ctx, message, session, left: disconnectSignal(response) })
   if (!(answer instanceof WaitingCall)) {
-    // Clients need not send this id back. Those that do are distinguished from others with the same API key.
+    // Clients need not send this id back. Those that do can be told apart from others with the same API key.
     if (message.method === 'initialize') headers.push('Mcp-Session-Id', randomUUID())
     return await restForm.answer(routed, envelope(message, answer))
   }
   forget(message, body as Fields)
   try {
-    // Without keep-alive, a client that vanished without closing its connection is never detected.
+    // Without keep-alive, a client that disappears without closing its connection is never detected.
     response.socket?.setKeepAlive(true, silentMs)
     if (accept?.includes(eventsType)) await stream(host, routed, { message, waiting: answer })
     else await hold(routed, { message, waiting: answer })
@@ -133,7 +136,7 @@ async function serve(host: Host, routed: RoutedRequest, body: unknown): Promise<
   }
 }
 
-/** Frees the request, which may be megabytes, because a call may wait for minutes. */
+/** Frees the request, which can be megabytes, because a call may wait for minutes. */
 function forget(message: McpMessage, body: Fields): void {
   const { progressToken } = message.meta
   message.params = {}
@@ -184,7 +187,7 @@ async function hold(routed: RoutedRequest, { message, waiting }: Waited): Promis
   }
 }
 
-/** Responds with a stream: the agent's progress, if the client asks for it, then the result. */
+/** Responds with a stream: the agent's progress, if the client asked for it, then the result. */
 async function stream(host: Host, routed: RoutedRequest, { message, waiting }: Waited): Promise<void> {
   const { context, headers, response } = routed
   const rate = await rateOf(context)
@@ -214,7 +217,7 @@ function eventOf(json: string): string {
   return `event: message\ndata: ${json}\n\n`
 }
 
-/** Wraps a result. In the current revision each result names its type and its server. */
+/** Wraps a result. In the current revision each result names its type and the server. */
 function envelope({ id, isCurrent }: McpMessage, result: Fields): Fields {
   const current = {
     resultType: 'complete',

@@ -1,27 +1,30 @@
 import { setTimeout as pause } from 'node:timers/promises'
 
-/** A task that calls wait for, or waited for until their clients left. */
+/** A task that calls wait for, or waited for until their clients disconnected. */
 export type CalledTask = {
   readonly taskId: string
-  /** The same for calls with the same caller, tool and arguments. */
+  /** Equal for calls with the same caller, tool and arguments. */
   readonly what: string
   /** Cancels the task if that is possible. */
   readonly cancel: () => Promise<'canceled' | 'ended' | 'at work'>
   /**
-   * Records for other nodes that no call waits for it. Resolves with a function that takes this back. That function resolves to false
-   * if another node answers a call with the task.
+   * Records for other nodes that no call waits for the task. Resolves with a function that withdraws this record. That
+   * function resolves to false if another node answers a call with the task.
    */
   readonly noteLeft: () => Promise<() => Promise<boolean>>
-  /** Undefined until its clients have left. */
+  /** Undefined until the task's clients have disconnected. */
   left: Promise<() => Promise<boolean>> | undefined
   waiting: number
-  /** True while no call waits and another call may take it over. */
+  /** True while no call waits and another call can take over the task. */
   isLeft: boolean
   hasEnded: boolean
   timer: NodeJS.Timeout | undefined
 }
 
-/** Why a call stopped waiting: it was answered, its client left, its client canceled it, or the task continues without it. */
+/**
+ * Why a call stopped waiting: it was answered, its client disconnected, its client canceled it, or the task continues
+ * without it.
+ */
 export type CallEnd = 'answered' | 'left' | 'canceled' | 'goes on'
 
 export type OpenCall = {
@@ -30,23 +33,23 @@ export type OpenCall = {
 }
 
 export type CalledAs = {
-  /** The same for calls with the same caller, tool and arguments. */
+  /** Equal for calls with the same caller, tool and arguments. */
   what: string
-  /** The client and its request id, as in cancel notifications. */
+  /** Identifies the client and its request id, as in cancel notifications. */
   request: string
-  /** Whether this client is distinguishable from all others, so that its request ids are unique. */
+  /** Whether this client can be told apart from all others, so that its request ids are unique. */
   isOneClient: boolean
 }
 
 type Waiter = { task: CalledTask; controller: AbortController }
 
-/** A closed connection may be noticed about this long after the client's next request. */
+/** A closed connection may be noticed up to about this long after the client's next request. */
 const noticeMs = 100
 
 /**
- * Calls in this process that wait for their tasks. A client that gives up and calls again gets the task of its first call and pays
- * once. A task whose clients have all left is kept for the next call with the same caller, tool and arguments. It is canceled if none
- * comes. Two calls whose clients both wait are two tasks, even if identical.
+ * Calls in this process that wait for their tasks. A client that gives up and calls again gets the task of its first
+ * call and pays once. A task whose clients have all disconnected is kept for the next call with the same caller, tool
+ * and arguments. If none comes, the task is canceled. Two identical calls whose clients both wait are two tasks.
  *
  *   waits ──client leaves──▶ left ──same call again──▶ waits
  *     │                       │ └──no call comes, or it was canceled──▶ canceled and refunded, if possible
@@ -56,23 +59,26 @@ export class OpenCalls {
   readonly keepMs: number
   readonly #byTask = new Map<string, CalledTask>()
   readonly #byWhat = new Map<string, Set<CalledTask>>()
-  /** A set for each key: request ids restart in each client, and clients need not identify themselves. */
+  /**
+   * Calls by request. Each key has a set, because request ids restart in each client, and clients need not identify
+   * themselves.
+   */
   readonly #byRequest = new Map<string, Set<Waiter>>()
-  /** Tasks being created, for requests of clients that are distinguishable from all others. */
+  /** Tasks being created, for requests of clients that can be told apart from all others. */
   readonly #created = new Map<string, Promise<string>>()
 
-  /** A task whose client has left waits `keepMs` for another call. */
+  /** A task whose client has disconnected waits `keepMs` for another call. */
   constructor({ keepMs }: { keepMs: number }) {
     this.keepMs = keepMs
   }
 
-  /** Resolves when it is known whether the clients of identical calls have left. */
+  /** Resolves when it is known whether the clients of identical calls have disconnected. */
   async noticed(what: string): Promise<void> {
     const alike = [...(this.#byWhat.get(what) ?? [])]
     if (alike.length > 0 && !alike.some(({ isLeft }) => isLeft)) await pause(noticeMs)
   }
 
-  /** Returns the task that a call gets instead of a new one. `open` must be called in the same tick. */
+  /** Returns the task that a call gets instead of a new one. Call `open` in the same tick. */
   earlierTask({ isOneClient, request, what }: CalledAs): string | undefined {
     const waiters = isOneClient ? [...(this.#byRequest.get(request) ?? [])] : []
     const repeated = waiters.find(({ task }) => task.what === what)?.task
@@ -81,8 +87,8 @@ export class OpenCalls {
   }
 
   /**
-   * Creates a task. If a request is sent again before its first call is open, returns the task of that call. `open` must be called when
-   * it resolves.
+   * Creates a task. If the same request was sent before and its call is not open yet, returns the task of that call.
+   * Call `open` as soon as this resolves.
    */
   async taskOf({ isOneClient, request, what }: CalledAs, create: () => Promise<string>): Promise<string> {
     if (!isOneClient) return await create()
@@ -134,7 +140,7 @@ export class OpenCalls {
 
   #keep(task: CalledTask): void {
     task.isLeft = true
-    // If the store is unreachable, this node continues as if it were alone.
+    // If the store is unreachable, this node proceeds as if it were alone.
     task.left = task.noteLeft().catch(() => () => Promise.resolve(true))
     task.timer = setTimeout(() => {
       task.isLeft = false

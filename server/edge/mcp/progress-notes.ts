@@ -1,7 +1,7 @@
 import type { TaskProgress } from '../../tasks/task-schema.ts'
 import { isRequestId, type Fields } from './mcp-message.ts'
 
-/** Min step between progress values: the protocol requires them to increase, even if the agent gives no fraction. */
+/** Min step between progress values, which the protocol requires to increase even if the agent reports no fraction. */
 const leastStep = 1e-6
 
 /** Converts a task's progress to notifications for a client that sent a progress token. */

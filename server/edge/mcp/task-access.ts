@@ -4,7 +4,7 @@ import type { CreateTaskParts } from '../../tasks/create-task.ts'
 
 type Call = ReturnType<typeof directCall>
 
-/** The tasks, and the operations on them that a message stands for. */
+/** The store of tasks, and the operations on tasks that messages can request. */
 export type TaskAccess = {
   procedures: { cancel: Call; create: Call; get: Call }
   tasks: CreateTaskParts & CancelTaskParts

@@ -42,7 +42,7 @@ export async function answerTask(
   return current['status'] === 'completed' ? { ...current, result: await resultOf(of.tasks, task) } : current
 }
 
-/** `tasks/result` of the earlier revision: waits for the end. A client that leaves may return. */
+/** `tasks/result` of the earlier revision: waits for the end. A client that disconnects may call it again. */
 export async function waitForTask(
   of: TaskAccess,
   ctx: CallerContext,
@@ -60,7 +60,9 @@ export async function waitForTask(
   return new WaitingCall({ tasks, stream, taskId, left, meta })
 }
 
-/** `tasks/cancel`: if the task is not canceled, the earlier revision returns an error and the current one does not. */
+/**
+ * `tasks/cancel`: if the task cannot be canceled, the earlier revision returns an error and the current one does not.
+ */
 export async function cancelCalled(
   of: TaskAccess,
   context: CallerContext,

@@ -14,7 +14,7 @@ export type ToolResult = {
   _meta: Record<string, unknown>
 }
 
-/** Stored results up to this size are sent whole; larger ones as a preview and a link. */
+/** Stored results up to this size are sent in full; larger ones as a preview and a link. */
 const wholeBytesMax = 256 * 1024
 
 export async function resultOf(parts: Stored, task: Task): Promise<ToolResult> {

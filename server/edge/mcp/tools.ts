@@ -8,8 +8,8 @@ import { invalidParams, type McpMessage } from './mcp-message.ts'
 export const toolsPerPage = 200
 
 /**
- * The endpoints as tools. Each has the same name for all callers, whatever they may run. The name is the endpoint's id, with characters
- * replaced that language models do not accept in names.
+ * The endpoints as tools. Each tool has the same name for all callers: the endpoint's id, with replacements for
+ * characters that language models do not accept in names.
  */
 export class Tools {
   readonly #catalogue: Catalogue
@@ -40,7 +40,7 @@ export class Tools {
       name: this.#names.get(endpoint)!,
       title: `${agentName}: ${endpoint.name}`,
       description: describe(endpoint),
-      // Params are an object whatever their schema says. Clients reject a tool whose schema leaves the type open.
+      // Params are always an object, whatever their schema says. Clients reject a tool whose schema omits the type.
       inputSchema: { ...endpoint.paramsJsonSchema, type: 'object' },
       ...(!isCurrent && { execution: { taskSupport: 'optional' } }),
       _meta: { endpointId: endpoint.id, priceUsd: formatUsd(endpoint.price) },

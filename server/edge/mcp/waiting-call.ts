@@ -9,14 +9,17 @@ type WaitingParts = {
   stream: TaskStream
   taskId: string
   left: AbortSignal
-  /** Undefined if nothing happens to the task when its client leaves. */
+  /** Undefined if a disconnect of the client has no effect on the task. */
   call?: OpenCall
   endWhenLeft?: CallEnd
   /** Extra fields merged into the result's `_meta`. */
   meta?: Record<string, unknown>
 }
 
-/** Progress reported by the agent, or the result. The result is undefined if the client is gone or canceled the call. */
+/**
+ * Progress reported by the agent, or the result. The result is undefined if the client disconnected or canceled the
+ * call.
+ */
 export type CallStep = { progress: TaskProgress } | { result: ToolResult | undefined }
 
 export class WaitingCall {
@@ -55,7 +58,7 @@ export class WaitingCall {
     return { result: failure(text, { taskId }) }
   }
 
-  /** Ends the call: its result is no longer read. */
+  /** Ends the call, whose result is not read any more. */
   end(): void {
     if (this.#hasEnded) return
     this.#hasEnded = true

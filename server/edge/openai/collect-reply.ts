@@ -7,7 +7,7 @@ import { endOf, type EndEvent, type ReplyEnd } from './reply-end.ts'
 export type ReplyPart = { kind: DeltaKind; text: string }
 export type WholeReply = { parts: ReplyPart[]; text: string; reasoning: string; end: ReplyEnd }
 
-/** Reads a reply to its end. Returns undefined if its reader left first. */
+/** Reads a reply to its end. Returns undefined if the client disconnected first. */
 export async function collectReply(
   { next, turnId }: Pick<TurnReader, 'next' | 'turnId'>,
   of: { userId: string } & Pick<OpenaiParts, 'store'>,

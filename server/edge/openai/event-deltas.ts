@@ -3,7 +3,7 @@ import type { EndEvent } from './reply-end.ts'
 export type DeltaKind = 'text' | 'reasoning'
 
 export type DeltaReader = {
-  /** Receives the text as escaped in the JSON, without its quotes. */
+  /** Receives the text with its JSON escapes, but without the quotes. */
   onDelta: (kind: DeltaKind, literal: string) => void
   onEnd: (event: EndEvent) => void
 }
@@ -15,8 +15,8 @@ const errorLine = '{"type":"error"'
 const deltaField = '"delta":"'
 
 /**
- * Reads lines that the service wrote, in which a delta is the last field. Its text is copied as escaped from one JSON to the other.
- * Parsing and serializing each delta again took several times as long.
+ * Reads lines that the service wrote, in which a delta is the last field. Copies its escaped text from one JSON to the
+ * other. Parsing and serializing each delta again took several times as long.
  */
 export function readDeltas(lines: string, { onDelta, onEnd }: DeltaReader): void {
   for (let start = 0, end = lines.indexOf('\n'); end !== -1; start = end + 1, end = lines.indexOf('\n', start)) {
@@ -30,7 +30,7 @@ export function readDeltas(lines: string, { onDelta, onEnd }: DeltaReader): void
   }
 }
 
-/** Unescapes consecutive pieces of a JSON string. */
+/** Unescapes and joins consecutive pieces of a JSON string. */
 export function textOf(literals: readonly string[]): string {
   return JSON.parse(`"${literals.join('')}"`) as string
 }

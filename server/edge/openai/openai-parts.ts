@@ -10,7 +10,7 @@ export type OpenaiParts = {
   chats: ChatTurns
   clock: Clock
   sessions: SessionParts
-  /** A reader that takes nothing of a stream for this long is cut off. */
+  /** Time without reading after which a stream's client is disconnected. */
   stallMs: number
   store: Store
 }

@@ -5,17 +5,17 @@ import { WireError } from './wire-error.ts'
 
 export type EndEvent = Extract<ChatEvent, { type: 'done' | 'error' }>
 
-/** How a reply ended. One that was cut off is charged for the part that exists. */
+/** How a reply ended. A reply that was cut off is charged for the part that was produced. */
 export type ReplyEnd =
   | { kind: 'finished' | 'cut'; usage: ChatUsage; costUsd: string; code: string | null; error: null }
   | { kind: 'failed' | 'stopped'; usage: ChatUsage | null; costUsd: string; error: ErrandError }
 
-/** Codes that cut a reply off but leave a part worth reading. */
+/** Codes that cut off a reply but leave a useful part. */
 const cutting = new Set(['INSUFFICIENT_BALANCE', 'BUDGET_REACHED', 'LIMIT_REACHED', 'AGENT_TIMEOUT'])
 
 type Of = { userId: string; turnId: string; hasText: boolean }
 
-/** Converts the last event of a stream. If the event has no usage, it is read from the receipt. */
+/** Converts the last event of a stream. If the event has no usage, reads it from the receipt. */
 export async function endOf(
   event: EndEvent,
   { hasText, store, ...of }: Of & Pick<OpenaiParts, 'store'>,
@@ -51,7 +51,7 @@ const refused: Record<string, ErrorCode> = {
   LIMIT_REACHED: 'LIMIT_REACHED',
 }
 
-/** Marks other failures as final: a retry is a new request, which is the user's decision. */
+/** Marks other failures as final, because a retry would be a new request, which is the user's decision. */
 function failure(code: string, message: string): ErrandError {
   const known = refused[code]
   if (known) return new ErrandError(known, message)

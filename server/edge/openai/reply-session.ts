@@ -11,13 +11,13 @@ import { badParam, WireError } from './wire-error.ts'
 /** The session of a reply, stored or not. */
 export type ReplyPlace = { open: ReplyAsk['open']; setting: Pick<MessageSetting, 'agentId'> }
 
-/** Stores nothing of the reply but its receipt. */
+/** Stores only the receipt of the reply. */
 export function unkeptSession({ clock }: OpenaiParts, agentId: string): ReplyPlace {
   const sessionId = newId('ses', clock.now())
   return { open: () => Promise.resolve({ sessionId }), setting: { agentId } }
 }
 
-/** `param` is the field that names the session; undefined if a header does. */
+/** `param` is the field that identifies the session; undefined if a header does. */
 type Continued = { caller: Caller; sessionId: string; model: string; param?: string | undefined }
 
 /** Throws 404 for an unknown session, and 400 for one with another agent. */
@@ -33,11 +33,11 @@ export async function continuedSession(
 
 type New = { caller: Caller; agent: ModelAgent; metadata: Record<string, string> }
 
-/** Creates a session for the reply, which stays once the reply is admitted. */
+/** Creates a session for the reply. It is kept only if the reply is admitted. */
 export function newSession({ sessions, store }: OpenaiParts, { agent, caller, metadata }: New): ReplyPlace {
   const { chat, id: agentId } = agent
   const open = async () => {
-    // Otherwise each rejected request would write twice, without any limit.
+    // Check first: otherwise each rejected request would cause two writes, without any limit.
     await foreseeRefusal(store, { agentId, caller, chat })
     const input = { agentId, metadata }
     const { sessionId } = await createSession(sessions, { caller, input, idempotencyKey: null, isResponse: true })

@@ -16,7 +16,7 @@ import { badParam } from './wire-error.ts'
 
 export type ReplyAsk = {
   body: unknown
-  /** Called only after the request is known not to be a repetition. */
+  /** Called only once the request is known not to be a repeated one. */
   open: () => Promise<{ sessionId: string; onRefused?: () => Promise<void> }>
   message: EarlierMessage['content']
   params: { temperature?: number; maxTokens?: number }
@@ -26,20 +26,20 @@ export type ReplyAsk = {
   onDisconnect?: OnDisconnect
 }
 
-/** Grace period in which a client may retry its request, before the reply is stopped. */
+/** Time in which a disconnected client may retry its request before the reply is stopped. */
 const repeatMs = 3000
 
 /** A reply in progress, as the requesting client reads it. */
 export type Reply = Pick<TurnReader, 'turnId' | 'next'> & {
   /** Stops reading. The reply may continue. */
   detach: () => void
-  /** Call this once part of the reply was written, because then the client does not repeat its request. */
+  /** Call this once part of the reply was written. From then on the client does not repeat its request. */
   told: () => void
 }
 
 /**
- * Admits a request, or finds the reply to an earlier copy of it: one with the same Idempotency-Key, or one that the client repeated
- * within a minute.
+ * Admits a request, or finds the reply to an earlier copy of it: one with the same Idempotency-Key, or one that the
+ * client sent within the last minute.
  */
 export async function startReply(parts: OpenaiParts, routed: RoutedRequest, ask: ReplyAsk): Promise<Reply> {
   const { context, request, response } = routed
@@ -58,7 +58,7 @@ export async function startReply(parts: OpenaiParts, routed: RoutedRequest, ask:
     : sent && sent.retries > 0 && (await openRepeated(sent))
   const turn = earlier || (await start())
   holdAnswer(context)
-  // If a turn has two readers, its row refers to the one that admitted it or took it over.
+  // If a turn has two readers, its row refers to the one that admitted the turn or took it over.
   const onCut = () => sent && noteLeft({ digest: sent.digest, resourceId: turn.turnId })
   return readBy(turn, { left: reader.left, patienceMs: isRepeated ? repeatMs : 0, onCut })
 
@@ -68,7 +68,7 @@ export async function startReply(parts: OpenaiParts, routed: RoutedRequest, ask:
   }
 
   function noteLeft(of: { digest: string; resourceId: string }): void {
-    // Without this note a repetition still finds the reply, unless an identical request is in progress.
+    // Without this note a repeated request still finds the reply, unless an identical request is in progress.
     void parts.store.requests.left({ userId: caller.userId, ...of }).catch(() => {})
   }
 
@@ -88,7 +88,7 @@ export async function startReply(parts: OpenaiParts, routed: RoutedRequest, ask:
         onRate: (rate: RateState) => (context.rate = rate),
         onWait: () => holdAnswer(context),
       })
-      // Another request with this Idempotency-Key was admitted meanwhile, and this one reads its reply.
+      // Another request with this Idempotency-Key was admitted meanwhile, so this one reads the reply to that.
       if (about.turnId !== turn.turnId) await onRefused?.()
       return turn
     } catch (error) {
@@ -104,7 +104,10 @@ export function callerOf({ context }: RoutedRequest): Caller {
   return caller
 }
 
-/** Returns the session that a request continues. If a client token does not reach it, throws 403, or 404 as for an unknown one. */
+/**
+ * Returns the session that a request continues. If a client token has no access to it, throws 403, or 404 as for an
+ * unknown session.
+ */
 export function sessionOf(routed: RoutedRequest): string | undefined {
   const caller = callerOf(routed)
   const { 'errand-session': sessionId } = routed.request.headers
@@ -117,19 +120,22 @@ export function sessionOf(routed: RoutedRequest): string | undefined {
   return sessionId
 }
 
-/** Renames a rejected field to the request's name for it. */
+/** Replaces the name of a rejected field by the request's name for it. */
 function renamed(error: unknown, names: Record<string, string>): unknown {
   const [detail] = error instanceof ErrandError && error.code === 'BAD_REQUEST' ? (error.details ?? []) : []
   return detail && Object.hasOwn(names, detail.path) ? badParam(names[detail.path]!, detail.message) : error
 }
 
-/** Returns how often the client has repeated the request. Undefined for clients that send no count, which may not retry at all. */
+/**
+ * Returns how often the client has repeated the request. Undefined for clients that send no count, which may never
+ * retry.
+ */
 function retriesOf({ headers }: IncomingMessage): number | undefined {
   const { 'x-stainless-retry-count': count } = headers
   return typeof count === 'string' && /^\d{1,3}$/.test(count) ? Number(count) : undefined
 }
 
-/** `onCut` is called if the client leaves before the end. */
+/** `onCut` is called if the client disconnects before the end. */
 type ReadBy = { left: AbortSignal; patienceMs: number; onCut: () => void }
 
 function readBy(turn: TurnReader, { left, onCut, patienceMs }: ReadBy): Reply {

@@ -7,8 +7,8 @@ const invalid = 'invalid_request_error'
 const noQuota = 'insufficient_quota'
 
 /**
- * Maps codes to OpenAI's status, type and code. OpenAI's clients automatically retry after 408, 409, 429 and 5xx. Errors that no retry
- * can fix therefore get another status, or a header that forbids the retry.
+ * Maps codes to OpenAI's status, type and code. OpenAI's clients automatically retry after 408, 409, 429 and 5xx.
+ * Errors that no retry can fix therefore get another status, or a header that prevents the retry.
  */
 const wire: Record<ErrorCode, Wire> = {
   BAD_REQUEST: { type: invalid, code: 'invalid_value' },
@@ -50,7 +50,7 @@ const passing = new Set<ErrorCode>([
 
 type Field = { param?: string; code?: string; isFinal?: boolean }
 
-/** An error with OpenAI details beyond those of its code. */
+/** An error with details for OpenAI's format beyond those of its code. */
 export class WireError extends ErrandError {
   readonly field: Field
 

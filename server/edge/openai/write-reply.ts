@@ -5,11 +5,11 @@ import type { RoutedRequest } from '../../http/routed-request.ts'
 import { writeLines } from '../../http/write-lines.ts'
 import type { Reply } from './start-reply.ts'
 
-/** Translates the lines of a reply, several at a time, and then its end. */
+/** Translates the lines of a reply, several at a time, and finally its end. */
 export type Translation = {
   begin: () => string
   write: (lines: string) => string
-  /** Returns what follows the last lines. */
+  /** Returns the output that follows the last lines. */
   finish: () => Promise<string>
 }
 
@@ -41,7 +41,7 @@ export async function streamReply(
       isOver = lines === undefined
       const events = opening + (lines === undefined ? await translation.finish() : translation.write(lines))
       opening = ''
-      // Some lines have no counterpart in the protocol.
+      // Some lines have no equivalent in the protocol.
       if (events === '') continue
       reply.told()
       return events

@@ -13,7 +13,7 @@ import type { RoutedRequest } from '../../http/routed-request.ts'
 
 export const read = ['GET', 'HEAD']
 
-/** REST routes, derived from the procedures' `openapi` meta, so that no path is written twice. */
+/** Derives the REST routes from the procedures' `openapi` meta, so that no path is written twice. */
 export function restRoutes(router: AppRouter): Route[] {
   return Object.values(proceduresOf(router)).flatMap(toRoute)
 }
@@ -39,7 +39,8 @@ function toRoute(procedure: AnyProcedure): Route[] {
       handle({ context, params, query, response }, body) {
         // Copying many unknown fields would take as long as parsing them.
         const input = Object.assign(hasBody ? (body as object) : readQuery(query, fields), params)
-        // Without `isHeld`, only a query string can ask for a long poll, which may outlive its client.
+        // Without `isHeld`, only a query string can request a long poll, which may still be open after its client has
+        // disconnected.
         const signal = query === '' && !meta.isHeld ? undefined : disconnectSignal(response)
         return call({ context, input, signal })
       },
@@ -82,7 +83,7 @@ export function streamRoutes({ chat, tasks }: AppRouter, stallMs: number): Route
   ]
 }
 
-/** Position from which a reconnecting client of server-sent events continues. */
+/** Returns the position from which a reconnecting client of server-sent events continues. */
 function lastEventId({ request }: RoutedRequest): object {
   const { 'last-event-id': last = '' } = request.headers
   if (last === '') return {}

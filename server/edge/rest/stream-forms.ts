@@ -9,7 +9,7 @@ import type { ErrorCode } from '../../kernel/errors.ts'
 import type { TaskEvent } from '../../tasks/task-schema.ts'
 import type { TaskStream } from '../../tasks/task-stream.ts'
 
-/** Admission errors that are also reported as a stream event. */
+/** Codes of admission errors that are also reported as a stream event. */
 const streamed = new Set<ErrorCode>([
   'NOT_FOUND',
   'CONNECTOR_NOT_FOUND',
@@ -74,7 +74,7 @@ function toSse(lines: string): string {
 
 const writtenEvents = new WeakMap<TaskEvent, string>()
 
-/** Followers of a task share its progress objects, so each object is serialized once. */
+/** Serializes each progress object once, because the followers of a task share it. */
 function writeEvent(event: TaskEvent): string {
   const written = writtenEvents.get(event) ?? JSON.stringify(event)
   writtenEvents.set(event, written)
@@ -93,7 +93,7 @@ export const eventsForm: AnswerForm = {
       : (event: TaskEvent) => `${writeEvent(event)}\n`
     const next = async () => (await stream.next())?.map(write).join('')
     const { stallMs } = context.stream!
-    // A client that has disappeared silently takes a slot until that is noticed.
+    // A client that has disappeared silently occupies a slot until that is noticed.
     response.socket?.setKeepAlive(true, silentMs)
     try {
       await writeLines(response, { headers, next, stallMs, ...(isSse && sseIdle) })
@@ -104,7 +104,7 @@ export const eventsForm: AnswerForm = {
   error: restForm.error,
 }
 
-/** Whether the client asks for the error body of the other operations. */
+/** Whether the client asks for the error body used by all other operations. */
 function wantsPlain({ headers: { accept = '' } }: IncomingMessage): boolean {
   return (accept.includes('application/json') || accept.includes(eventsType)) && !accept.includes('ndjson')
 }

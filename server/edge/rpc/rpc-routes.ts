@@ -17,16 +17,16 @@ import type { RoutedRequest } from '../../http/routed-request.ts'
 
 type RpcParts = ErrorParts & {
   router: AppRouter
-  /** A reader that takes nothing of a stream for this long is cut off. */
+  /** Time without reading after which a stream's client is disconnected. */
   stallMs: number
 }
 
 const prefix = '/trpc/'
 
-/** Access check per operation; null if it needs no authentication. */
+/** Access check per operation; null for operations that need no authentication. */
 const accessChecks = new Map<string, AccessCheck | null>()
 
-/** The same procedures as typed RPC: each by its name, and several in a batch. */
+/** The same procedures as typed RPC: each under its name, and several in a batch. */
 export function rpcRoutes(parts: RpcParts): Route[] {
   const ofAll = { isGated: true, takesIdempotencyKey: true, form: rpcForm }
   const procedures = Object.entries(proceduresOf(parts.router))
@@ -52,7 +52,7 @@ export function rpcRoutes(parts: RpcParts): Route[] {
           return call({ context, input: envelope.deserialize(sent), signal })
         },
       },
-      // Left for tRPC to reject; its clients send this only by mistake.
+      // Passed on for tRPC to reject; its clients send this only by mistake.
       {
         ...ofProcedure,
         methods: [isQuery ? 'POST' : 'GET'],
@@ -81,13 +81,13 @@ export function rpcRoutes(parts: RpcParts): Route[] {
   return [...single, ...batches]
 }
 
-/** Existing operations among those that a path names. */
+/** Returns the existing operations among those that a path names. */
 function callsOf(path: string): string[] {
   const names = decodeSegment(path.slice(prefix.length))?.split(',', batchCallsMax) ?? []
   return names.filter((name) => accessChecks.has(name))
 }
 
-/** Throws if the caller may make none of the calls, before their inputs are examined. */
+/** Throws if the caller has access to none of the calls, before their inputs are examined. */
 function assertSomeCall(calls: readonly string[], caller: AnyCaller): void {
   let refusal = new ErrandError('NOT_FOUND', 'There is no such operation.')
   for (const [index, name] of calls.entries()) {
@@ -101,9 +101,9 @@ function assertSomeCall(calls: readonly string[], caller: AnyCaller): void {
 }
 
 /**
- * Input of a plain call: one query or mutation, outside a batch, with JSON input. It means the same as in tRPC's own
- * handler. That handler creates a fetch Request, a Response and their streams per call: two thirds of the time of a
- * submission. Undefined for everything else, including malformed input, which tRPC answers.
+ * Returns the input of a plain call: one query or mutation, outside a batch, with JSON input. The result is the same as
+ * with tRPC's own handler, which creates a fetch Request, a Response and their streams per call: two thirds of the time
+ * of a submission. Undefined for everything else, including malformed input, which tRPC answers.
  */
 function plainInput({ query, request }: RoutedRequest, body: string | undefined): object | undefined {
   const { 'content-type': type, 'trpc-accept': accept } = request.headers
@@ -128,14 +128,14 @@ function parse(text: string): object | undefined {
   }
 }
 
-/** Lets tRPC answer batches, streams and malformed requests, each call in its form. */
+/** Lets tRPC answer batches, streams and malformed requests, each call in its own form. */
 async function throughTrpc(parts: RpcParts, routed: RoutedRequest, body = ''): Promise<void> {
   const { context, headers, path, query, request, response } = routed
   const { caller, shared } = context
   if (request.headers['trpc-accept'] === 'application/jsonl') context.stream = streamReader(response, parts.stallMs)
   const rate = caller && (await shared.store.readRate(rateOwnerOf(caller)))
   for (let at = 0; at < headers.length; at += 2) response.setHeader(headers[at]!, headers[at + 1]!)
-  // Neither the raw target nor the client's Host header may reach a parser that throws.
+  // Neither the raw target nor the client's Host header may reach a parser that can throw.
   request.url = query === '' ? path : `${path}?${query}`
   request.headers.host = 'localhost'
   await nodeHTTPRequestHandler<AppRouter, IncomingMessage, ServerResponse>({

@@ -1,6 +1,9 @@
 export type ContentEncoding = 'br' | 'gzip'
 
-/** Best available encoding that the Accept-Encoding header allows; undefined for none, which means uncompressed. */
+/**
+ * Returns the best available encoding that the Accept-Encoding header allows; undefined for none, which means
+ * uncompressed.
+ */
 export function acceptedEncoding(
   header: string | undefined,
   available: readonly ContentEncoding[],

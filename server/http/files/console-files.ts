@@ -13,8 +13,8 @@ export type ConsoleFiles = {
   servePage: (routed: RoutedRequest) => Promise<void>
   serveFile: (routed: RoutedRequest) => Promise<void>
   /**
-   * Answers an unknown path for people. Returns false if a program asked or the page is not available. Redirects a page
-   * URL with trailing slashes to the URL without them.
+   * Answers an unknown path with a page, for people. Returns false if the client is a program or the page is not
+   * available. Redirects a page URL with trailing slashes to the URL without them.
    */
   serveUnknown: (routed: RoutedRequest, isPage: (path: string) => boolean) => Promise<boolean>
 }
@@ -70,13 +70,13 @@ const closedFeatures = [
   'xr-spatial-tracking',
 ]
 
-/** Reads the files once, on the first request. If the folder is missing, the next request looks again. */
+/** Reads the files once, on the first request. If the folder is missing, the next request tries again. */
 export function openConsoleFiles(folder: string = builtFolder): ConsoleFiles {
   let reading: Promise<Built | undefined> | undefined
   async function load(): Promise<Built | undefined> {
     const own = (reading ??= readBuilt(folder))
     const built = await own.catch((error: unknown) => {
-      // A build that was being moved into place will be there next time.
+      // A build that was being moved into place may be complete next time.
       if (reading === own) reading = undefined
       throw error
     })

@@ -24,7 +24,7 @@ const page = `<!doctype html>
   </body>
 </html>
 `
-// With a `validatorUrl`, Swagger UI would ask a service of its makers about the document.
+// With a `validatorUrl`, Swagger UI would send the document to an external service.
 const startScript = `SwaggerUIBundle({ url: '/openapi.json', dom_id: '#swagger-ui', deepLinking: true, persistAuthorization: false, validatorUrl: null })\n`
 
 const script = 'text/javascript; charset=utf-8'
@@ -53,7 +53,7 @@ export const docsPaths: readonly string[] = [...sources.keys()]
 
 const assets = new Map<string, Promise<StaticAsset>>()
 
-/** Serves one of these paths. Each file is read and compressed once, on its first request. */
+/** Serves one of `docsPaths`. Each file is read and compressed once, on its first request. */
 export async function serveDocs(routed: RoutedRequest): Promise<void> {
   const { path } = routed
   let reading = assets.get(path)
@@ -61,13 +61,13 @@ export async function serveDocs(routed: RoutedRequest): Promise<void> {
     const source = must(sources.get(path), 'only these paths are served')
     reading = source.read().then((body) => compressedAsset(source.type, body))
     assets.set(path, reading)
-    // A file that could not be read may be there next time.
+    // A file that could not be read may be readable next time.
     reading.catch(() => assets.delete(path))
   }
   sendAsset(routed, await reading, {
     'Content-Security-Policy': contentSecurityPolicy,
     'Referrer-Policy': 'no-referrer',
-    // Revalidated each time, so that a new release is not shown with files of the previous one.
+    // Makes browsers revalidate every file, so that a new release is not shown with files of the previous one.
     'Cache-Control': 'no-cache',
   })
 }

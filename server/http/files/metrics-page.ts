@@ -15,9 +15,10 @@ type MetricsPage = {
 const loopbackHost = /^(?:localhost|127(?:\.\d{1,3}){3}|\[::1\])(?::\d+)?$/i
 
 /**
- * Serves the service's metrics. With a token, only clients that send it may read them. Without one, only programs on
- * this machine may. A proxy on this machine would make everyone local, so proxied requests are rejected. A public base
- * URL reveals a proxy that adds no headers. Pages in a browser on this machine are rejected too.
+ * Serves the service's metrics. With a token, only clients that send it may read them. Without a token, only programs
+ * on this machine may. Through a proxy on this machine every client would appear local, so proxied requests are
+ * rejected. A public base URL reveals a proxy that adds no headers. Pages in a browser on this machine are rejected
+ * too.
  */
 export function createMetricsPage({
   baseUrl,
@@ -41,7 +42,7 @@ export function createMetricsPage({
 
 function isFromThisMachine({ headers, socket }: IncomingMessage): boolean {
   const isForwarded = Object.keys(headers).some((name) => /^(?:forwarded|via|x-real-ip|x-forwarded-.*)$/.test(name))
-  // A page whose name resolves to this machine has its own Host header. Any other page sends an Origin.
+  // A page whose host name resolves to this machine has a foreign Host header. Any other page sends an Origin.
   const isOfPage = headers.origin !== undefined || !loopbackHost.test(headers.host ?? '')
   return !isForwarded && !isOfPage && /^(?:::ffff:)?127\.|^::1$/.test(socket.remoteAddress ?? '')
 }

@@ -9,20 +9,23 @@ import type { Store } from '../../store/store.ts'
 import { jsonType } from '../respond.ts'
 import type { RoutedRequest } from '../routed-request.ts'
 
-/** Each download holds up to three megabytes, and an open file if payloads are files, while its reader is slow. */
+/**
+ * Limits downloads, because each one to a slow client holds up to three megabytes, and an open file if payloads are
+ * files.
+ */
 const downloads = new FairPlaces({ perUser: 24 })
 
 type PayloadDownload = { links: SignedLinks; payloads: PayloadStore; store: Store }
 
 /**
  * Serves a stored payload to anyone with its signed link; 403 if the link is invalid or has expired. A damaged payload
- * is never sent completely: the connection is cut, and the thrown error reaches the log.
+ * is never sent completely: the connection is closed early, and the thrown error reaches the log.
  */
 export async function servePayload(
   { links, payloads, store }: PayloadDownload,
   { headers, path, query, request, response }: RoutedRequest,
 ): Promise<void> {
-  // Used as sent: a malformed id has no signed link.
+  // The id is used as sent, because a malformed id has no signed link.
   const payloadId = path.slice(path.lastIndexOf('/') + 1)
   const parameters = new URLSearchParams(query)
   const [expires, ...moreExpires] = parameters.getAll('expires')
@@ -43,7 +46,7 @@ export async function servePayload(
   if (!found) throw new ErrandError('NOT_FOUND', 'The payload no longer exists.')
   const { digest } = record
   if (digest && digest.bytes !== found.bytes) throw new PayloadDamage(payloadId)
-  // A payload never changes, so its id serves as the tag.
+  // A payload never changes, so its id serves as the ETag.
   const etag = `"${payloadId}"`
   const tagged = [...headers, 'ETag', etag, 'Cache-Control', 'private, max-age=0, must-revalidate']
   if (request.headers['if-none-match']?.includes(etag)) {
@@ -51,7 +54,7 @@ export async function servePayload(
     return
   }
   tagged.push('Content-Type', record.mediaType ?? jsonType, 'Content-Length', String(found.bytes))
-  // Never displayed as a page of the service, whatever its content.
+  // Always downloaded, so that no content is displayed as a page of the service.
   tagged.push('Content-Disposition', `attachment; ${filenameOf(record)}`)
   if (request.method === 'HEAD') return void response.writeHead(200, tagged).end()
   const place = downloads.open(record.userId ?? '')
@@ -68,10 +71,10 @@ export async function servePayload(
   } catch (error) {
     if (!response.headersSent) throw error
     response.destroy()
-    // A reader that leaves is not an error.
+    // A client that disconnects is not an error.
     if (error instanceof PayloadDamage || error instanceof ErrandError) throw error
   } finally {
-    // Closes the file if the reader left before the rest was started.
+    // Closes the file if the client disconnected before the remaining chunks were streamed.
     await chunks.return()
     place.release()
   }
@@ -80,7 +83,7 @@ export async function servePayload(
 function filenameOf({ filename, id, mediaType }: OwnedPayload): string {
   if (mediaType === null) return `filename="${id}.json"`
   if (filename === null) return `filename="${id}"`
-  // RFC 6266; old clients read the first parameter.
+  // RFC 6266: old clients read the first parameter.
   const encoded = encodeURIComponent(filename).replace(/['()*]/g, (one) => `%${one.charCodeAt(0).toString(16)}`)
   return `filename="${filename.replace(/[^\x20-\x7e]|["%\\]/gu, '_')}"; filename*=UTF-8''${encoded}`
 }

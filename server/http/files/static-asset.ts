@@ -7,7 +7,7 @@ import { acceptedEncoding, type ContentEncoding } from './accept-encoding.ts'
 import { withHeaders } from '../respond.ts'
 import type { RoutedRequest } from '../routed-request.ts'
 
-// Content that is the same for everyone, stored once: all responses are written from the same bytes.
+// Content that is the same for everyone. It is stored once, and all responses are written from the same bytes.
 
 type Variant = { body: Buffer; etag: string }
 export type StaticAsset = { type: string; plain: Variant; encoded: Partial<Record<ContentEncoding, Variant>> }
@@ -25,10 +25,10 @@ export function staticAsset(
   return { type, plain: { body: plain, etag: `"${hash}"` }, encoded: variants }
 }
 
-/** The best quality takes thirty times as long and saves a tenth. */
+/** The best quality takes thirty times as long and saves only a tenth. */
 const brotliQuality = 9
 
-/** Compresses on other threads; content that gains nothing stays uncompressed. */
+/** Compresses on other threads. Content that does not get smaller stays uncompressed. */
 export async function compressedAsset(type: string, plain: Buffer): Promise<StaticAsset> {
   const params = { [constants.BROTLI_PARAM_QUALITY]: brotliQuality }
   const [br, gz] = await Promise.all([promisify(brotliCompress)(plain, { params }), promisify(gzip)(plain)])
@@ -55,8 +55,8 @@ export function sendAsset(
 const pieceBytes = 65_536
 
 /**
- * Sends one piece per event-loop tick, across all readers. Otherwise a socket would take megabytes in one go, even for
- * a stopped reader, and copying them takes a millisecond.
+ * Sends one piece per event-loop tick, across all clients. Otherwise a socket would accept megabytes in one step, even
+ * for a client that has stopped reading, and copying them takes a millisecond.
  */
 function sendPieces(response: ServerResponse, body: Buffer): void {
   let at = 0

@@ -3,8 +3,8 @@ const leastSpace = 4096
 
 /**
  * Bytes of a body that arrives in pieces. They are copied together, because each piece is an object: ten million
- * one-byte pieces would take a gigabyte. A body of more than 64 KB grows in place, and `free` returns its pages
- * immediately. Copying it to buffers of double size would leave as much again to the garbage collector.
+ * one-byte pieces would take a gigabyte. The buffer of a body over 64 KB grows in place, and `free` returns its pages
+ * immediately. Copying to buffers of double size instead would leave as much garbage again.
  */
 export class BodyBytes {
   readonly #bytesMax: number

@@ -2,7 +2,7 @@ import type { IncomingMessage, ServerResponse } from 'node:http'
 import { ErrandError } from '../../kernel/errors.ts'
 import { FairPlaces, type Place } from '../../kernel/fair-places.ts'
 
-/** Bodies up to this size do not compete with larger ones for room. */
+/** Bodies up to this size do not compete with larger ones for memory. */
 export const smallBodyBytesMax = 64 * 1024
 const smallPerUser = 24 * 1024 * 1024
 const largeTotal = 96 * 1024 * 1024
@@ -20,7 +20,7 @@ type Exchange = { request: IncomingMessage; response: ServerResponse; owner: str
 
 /**
  * Memory of request bodies that do not arrive in one piece. Only received bytes count: counting `Content-Length` would
- * let a few silent connections take all room.
+ * let a few silent connections reserve all of it.
  */
 export class BodyRoom {
   readonly bytesMax: number
@@ -34,8 +34,8 @@ export class BodyRoom {
   }
 
   /**
-   * Room for one body, until its response is sent. `onGivenUp` is called if others need the room while the body still
-   * arrives.
+   * Opens an account of one body's memory, until its response is sent. `onGivenUp` is called if others need the memory
+   * while the body is still arriving.
    */
   open({ owner, request, response }: Exchange, onGivenUp: (error: ErrandError) => void): BodyPlace {
     const userId = owner ?? strangers
@@ -67,7 +67,7 @@ export class BodyPlace {
     if (isLarge) this.#small.release()
   }
 
-  /** Call when the whole body has arrived. */
+  /** Call when the complete body has arrived. */
   arrived(): void {
     this.#large.keep()
   }

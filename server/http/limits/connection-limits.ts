@@ -6,16 +6,16 @@ import type { Socket } from 'node:net'
 type ConnectionLimits = { connectionsMax: number; stallMs: number }
 
 /**
- * Connections beyond the limit that still get one response each: 503, or what an operator asks for. Silent ones are
- * closed soon, to make room for the next.
+ * Connections beyond the limit that still get one response each: 503, or the page that an operator's tool requests.
+ * Silent ones are closed soon, to make room for others.
  */
 const spareMax = 256
 const spareMsMax = 2000
-/** Max requests that a client may send ahead of their responses; no known client comes near. */
+/** Max requests that a client may send ahead of their responses; no known client comes close. */
 const aheadMax = 64
 /**
- * Limit for their targets, headers and bodies, which Node keeps until they are served. Without it they could take
- * nearly 5 MB.
+ * Limit for the targets, headers and bodies of those requests, which Node keeps until they are served. Without it they
+ * could take nearly 5 MB.
  */
 const aheadBytesMax = 64 * 1024
 
@@ -30,7 +30,7 @@ const connectionsOf = new WeakMap<Server, Map<Socket, Connection>>()
 const connectionOf = Symbol('connection')
 type Connected = Socket & { [connectionOf]?: Connection }
 
-/** Counts a server's connections. Closes those beyond the limit, and those whose readers have stopped. */
+/** Counts a server's connections. Closes those beyond the limit, and those whose clients have stopped reading. */
 export function limitConnections(server: Server, { connectionsMax, stallMs }: ConnectionLimits): void {
   const all = new Map<Socket, Connection>()
   connectionsOf.set(server, all)
@@ -48,13 +48,13 @@ export function limitConnections(server: Server, { connectionsMax, stallMs }: Co
   })
   server.timeout = stallMs
   server.on('timeout', (socket: Socket & { _httpMessage?: ServerResponse }) => {
-    // The response is still being made, or a stream has nothing to say yet. Only unread data counts here.
+    // Only unread data counts. Without any, the response is still being made, or a stream has nothing to send yet.
     if (socket._httpMessage && socket.writableLength === 0) socket.setTimeout(stallMs)
     else socket.destroy()
   })
 }
 
-/** Node's own closing of idle connections leaves those open that have never sent a request. */
+/** Closes connections that have never sent a request. Node's own closing of idle connections does not close those. */
 export function closeUnusedConnections(server: Server): void {
   for (const [socket, { isUsed }] of connectionsOf.get(server) ?? []) if (!isUsed) socket.destroy()
 }
@@ -68,8 +68,8 @@ export function isSpare({ socket }: { socket: Connected }): boolean {
 }
 
 /**
- * Serves the requests of a connection one after another, because responses go out in that order anyway. Otherwise a
- * client that sends thousands ahead and reads nothing would have all responses made and kept in memory.
+ * Serves the requests of a connection one after another, because responses go out in that order anyway. Otherwise all
+ * responses to a client that sends thousands of requests and reads nothing would be created and kept in memory.
  */
 export function inTurn(
   request: IncomingMessage,
@@ -82,7 +82,7 @@ export function inTurn(
     connection.isUsed = true
     clearTimeout(connection.silence)
   }
-  // Node assigns a response its socket once the responses before it are sent.
+  // Node assigns a socket to a response once the responses before it are sent.
   if (response.socket !== null) return serve(request, response)
   if (connection) {
     const { ahead } = connection

@@ -1,12 +1,15 @@
 import { jsonDepthMax } from '../../kernel/check-json.ts'
 import { jsonNameBytesMax } from '../../kernel/json-values.ts'
 
-/** Each value becomes an object in the parser. A new name takes it about ten times as long; a repeated one is cheap. */
+/**
+ * Each value becomes an object in the parser. A new name takes the parser about ten times as long; a repeated one is
+ * cheap.
+ */
 const jsonValuesMax = 250_000
 const jsonNamesMax = 50_000
-/** Allowed nesting of a body, plus the envelopes of typed RPC. */
+/** Allowed nesting of a body, including the envelopes of typed RPC. */
 const jsonLevelsMax = jsonDepthMax + 10
-/** Bytes examined in one event-loop tick, which take two to three milliseconds. */
+/** Bytes examined in one event-loop tick, which takes two to three milliseconds. */
 const tickBytes = 1024 * 1024
 
 const [quote, backslash, comma, colon] = [0x22, 0x5c, 0x2c, 0x3a]
@@ -14,11 +17,11 @@ const [openBrace, closeBrace, openBracket, closeBracket] = [0x7b, 0x7d, 0x5b, 0x
 
 /**
  * Counts the approximate values, distinct names and levels of a JSON string. Looks only at commas, colons and brackets
- * outside of strings. Also detects a name that is too long. Each name is stored once, and none after the first excess.
+ * outside of strings. Also detects a name that is too long. Stores each name once, and none after the first excess.
  */
 export class JsonMeasure {
   readonly #bytes: Buffer
-  /** Copy of the current piece. A body grows in place, and bytes of such a buffer are read ten times as slowly. */
+  /** Copy of the current piece. A body grows in place, and the bytes of such a buffer are read ten times as slowly. */
   readonly #copy: Buffer
   readonly #names = new Set<string>()
   #at = 0
@@ -27,7 +30,7 @@ export class JsonMeasure {
   #level = 0
   #isInText = false
   #isEscaped = false
-  /** Quotes around the last string; the start is -1 if it was a name, or for none. */
+  /** Position of the quotes around the last string. The start is -1 if the string was a name, or if there is none. */
   #textStart = -1
   #textEnd = -1
 
@@ -40,7 +43,7 @@ export class JsonMeasure {
     return this.#at >= this.#bytes.length
   }
 
-  /** Examines the next piece. Returns a message once there is too much of something. */
+  /** Examines the next piece. Returns a message once a limit is exceeded. */
   go(): string | undefined {
     const copy = this.#copy
     const from = this.#at

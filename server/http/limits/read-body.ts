@@ -22,7 +22,7 @@ function assertJsonType(request: IncomingMessage): void {
   }
 }
 
-/** The largest body of a public operation, which is an email address and a password at most. */
+/** Largest body of a public operation, which contains at most an email address and a password. */
 export const publicBodyBytesMax = 16 * 1024
 
 /** Collects the body; throws 413 as soon as it exceeds the limit, whether announced or chunked. */
@@ -34,7 +34,7 @@ async function collect({ bytesMax, owner, request, response, room }: ReadBody): 
   return await new Promise((resolve, reject) => {
     const refuse = (error: unknown) => {
       request.removeAllListeners('data')
-      // Discards the bytes that still arrive.
+      // Discards bytes that still arrive.
       request.resume()
       body.free()
       place?.release()
@@ -44,7 +44,7 @@ async function collect({ bytesMax, owner, request, response, room }: ReadBody): 
       const isWhole = chunk.length === announced && chunk.length <= smallBodyBytesMax
       if (body.length + chunk.length > bytesMax) return refuse(tooLarge(bytesMax))
       try {
-        // Most bodies arrive in one piece and take no room.
+        // Most bodies arrive in one piece and need no reserved memory.
         if (!isWhole) place ??= room.open({ owner, request, response }, refuse)
         place?.hold(body.spaceWith(chunk.length))
       } catch (error) {
@@ -90,7 +90,7 @@ export async function readBodyText(read: ReadBody): Promise<string> {
 async function textOf(bytes: Buffer, { owner, request }: ReadBody): Promise<string> {
   if (bytes.length === 0) throw badField('', 'The request body is empty; send a JSON object.')
   if (!isUtf8(bytes)) throw badField('', 'The request body is not valid UTF-8.')
-  // JSON does not allow one, and not every later parser would say so.
+  // JSON does not allow a byte order mark, and not every later parser would report it.
   if (bytes.subarray(0, 3).equals(byteOrderMark))
     throw badField('', 'The request body starts with a byte order mark. Send JSON without it.')
   if (bytes.length <= jsonNameBytesMax) return bytes.toString('utf8')
@@ -99,7 +99,7 @@ async function textOf(bytes: Buffer, { owner, request }: ReadBody): Promise<stri
     assertFit(measure)
     return bytes.toString('utf8')
   }
-  // Enters the gate again only once, at the end. Otherwise a large body could be rejected by chance at any of its
+  // Enters the gate again only once, at the end. Otherwise a large body could be rejected by chance after any of its
   // pieces.
   releaseGate(request)
   while (!measure.isWhole) {
@@ -110,13 +110,13 @@ async function textOf(bytes: Buffer, { owner, request }: ReadBody): Promise<stri
   return bytes.toString('utf8')
 }
 
-/** Runs before the parser creates objects. */
+/** Checks the measure before the parser creates objects. */
 function assertFit(measure: JsonMeasure): void {
   const unfit = measure.go()
   if (unfit !== undefined) throw badField('', unfit)
 }
 
-/** Reads a JSON body whose value is fit to be stored; throws 400, 413, 415 or 503. */
+/** Reads a JSON body whose value can be stored; throws 400, 413, 415 or 503. */
 export async function readJsonBody(read: ReadBody): Promise<unknown> {
   const text = await readBodyText(read)
   let value: unknown
@@ -133,7 +133,7 @@ export async function readJsonBody(read: ReadBody): Promise<unknown> {
   return value
 }
 
-/** The parser's message, without its excerpt of the body. */
+/** Returns the parser's message without its excerpt of the body. */
 function describe(error: unknown): string {
   const message = error instanceof Error ? error.message : ''
   return message

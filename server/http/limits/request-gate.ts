@@ -9,21 +9,24 @@ type Kind = 'reads' | 'writes'
 
 const sampleMs = 20
 const retryAfterSeconds = 1
-/** Minimum bounds, however slow the machine: load from other programs must not stop the service. */
+/** Minimum bounds, however slow the machine is. Load from other programs must not stop the service. */
 const leastInFlight = { writes: 32, reads: 64 }
 const fallFactorMin = 0.1
 const riseFactor = { filled: 1.1, idle: 1.02 }
 const leastShare = 0.02
-/** Extra requests for users with nothing in flight. Requests admitted before a bound fell may fill it for seconds. */
+/**
+ * Extra slots for users with nothing in flight. After a bound has fallen, requests admitted earlier may occupy it for
+ * seconds.
+ */
 const reserve = 16
 
-/** Sender of requests, with its requests in flight: one user, or all unidentified clients together. */
+/** A sender with its requests in flight: one user, or all unidentified clients together. */
 export class Sender {
   /** Null for unidentified clients. */
   readonly userId: string | null
   reads = 0
   writes = 0
-  /** Reads started in a sample of the gate, and the number of that sample. */
+  /** Reads started during a sample of the gate, and the number of that sample. */
   begun = 0
   sample = 0
 
@@ -37,19 +40,19 @@ type Visit = {
   kind: Kind
   calls: number
   sender: Sender | undefined
-  /** True while it is counted. */
+  /** True while the request is counted. */
   isIn: boolean
-  /** True while it uses the reserve. */
+  /** True while the request uses the reserve. */
   isBeyond: boolean
 }
 
-// On the request itself, because entries of a weak map add work to each garbage collection.
+// Stored on the request itself, because entries of a weak map add work to each garbage collection.
 const visitOf = Symbol('visit')
 type Visitor = IncomingMessage & { [visitOf]?: Visit }
 
 /**
- * Call when the body of a request has arrived and work on it begins. Throws 503 if others came first. A client that
- * sends slowly delays no other request before that.
+ * Call when the body of a request has arrived and work on it begins. Throws 503 if other requests have taken the slots.
+ * Until then, a client that sends slowly delays no other request.
  */
 export function bodyArrived(request: Visitor): void {
   const visit = request[visitOf]
@@ -57,7 +60,7 @@ export function bodyArrived(request: Visitor): void {
 }
 
 /**
- * Counts a request, by its calls, as the user's once the user is known. Throws 503 if that exceeds the user's share.
+ * Counts a request with its calls toward its user, once the user is known. Throws 503 if that exceeds the user's share.
  */
 export function identified(request: Visitor, sender: Sender): void {
   const visit = request[visitOf]
@@ -66,7 +69,7 @@ export function identified(request: Visitor, sender: Sender): void {
   }
 }
 
-/** Call when a request is answered, or when only a stream or a long poll remains, which may last minutes. */
+/** Call when a request is answered, or when only a stream or a long poll remains, which can last minutes. */
 export function releaseGate(request: Visitor): void {
   const visit = request[visitOf]
   if (visit?.isIn) visit.gate.letOut(visit)
@@ -74,16 +77,16 @@ export function releaseGate(request: Visitor): void {
 
 /**
  * Waits for an event-loop tick for a piece of work on a request. A waiting request is not in flight; otherwise one
- * user's ticks could take everyone's room. Throws 503 if none is left afterwards.
+ * user's waiting requests could take all slots. Throws 503 if no slot is free afterwards.
  */
 export async function requestTurn(request: IncomingMessage, owner: string | null): Promise<void> {
   releaseGate(request)
   await ownTurn(owner)
-  // If the client has left, the end of the request would never be reported.
+  // If the client has disconnected, the end of the request would never be reported.
   if (!request.socket.destroyed) bodyArrived(request)
 }
 
-/** A batch of typed RPC is as much work as its calls. */
+/** Returns the number of calls, because a batch of typed RPC is as much work as its calls. */
 function callsIn({ url = '' }: IncomingMessage): number {
   if (!url.includes('/trpc/')) return 1
   let calls = 1
@@ -101,24 +104,25 @@ export function overloaded(): ErrandError {
 
 /**
  * Rejects work before it piles up. Each admitted request waits for those before it, so the number in flight determines
- * the wait of the last one. With a bound on it, the rest get 503 immediately, instead of everyone getting a late
- * response. Most reads finish immediately and delay only the event loop, so all reads of one sample count together.
- * Long polls cost nothing while they wait, and stop counting then. A batch counts by its calls once its user is known:
- * a stranger could name many.
+ * how long the last one waits. With a bound on it, excess requests get 503 immediately, instead of every request
+ * getting a late response. Most reads finish immediately and delay only the event loop, so all reads of one sample
+ * count together. Long polls cost nothing while they wait, and are not counted during that time. A batch counts by its
+ * calls only once its user is known, because an unauthenticated client could name many.
  *
- * How long a given number takes depends on the machine and its other load. So the bounds follow the delay of the event
- * loop. They fall while the delay is over its limit and requests are the cause, and then rise step by step.
+ * The time for a given number of requests depends on the machine and its other load. So the bounds follow the delay of
+ * the event loop. They fall while the delay is over its limit and requests are the cause, and then rise step by step.
  *
  *   share of the bounds ──loop late, bound half used──▶ × limit ÷ delay, at most to a tenth, and not below the minimum
  *                       ──loop in time───────────────▶ × 1.1, or × 1.02 while less than half is used, up to 1
  *
  * A user gets at most three quarters of a bound. If others use it too and half of it is taken, a user gets a quarter.
- * Otherwise requests that wait for database connections, of which each user has a few, would take everyone's room.
+ * Otherwise one user's requests could take all slots while they wait for database connections, of which each user has
+ * only a few.
  *
- * The time of disk syncs is not counted: fewer requests would not make them faster.
+ * The time of disk syncs is not counted, because fewer requests would not make them faster.
  *
- * Rejected: a rule that turned everything away while the loop was late. It answered 503 to single requests after one
- * long pause, and on a machine busy with other programs.
+ * Rejected alternative: a rule that turned everything away while the loop was late. It answered 503 to single requests
+ * after one long pause, and on a machine busy with other programs.
  */
 export class RequestGate {
   readonly #limits: GateLimits
@@ -140,7 +144,10 @@ export class RequestGate {
     this.#timer.unref()
   }
 
-  /** Whether a request is admitted, until `releaseGate`. One with a body is counted once the body has arrived. */
+  /**
+   * Returns whether the request is admitted. It is counted until `releaseGate`; one with a body is counted once the
+   * body has arrived.
+   */
   enter(request: Visitor, sender?: Sender): boolean {
     const { method } = request
     if (method === 'OPTIONS') return true
@@ -171,7 +178,9 @@ export class RequestGate {
     this.#count(visit, -1)
   }
 
-  /** Counts a request as its user's from now on. False, and no longer counted, if the user has no room for it. */
+  /**
+   * Counts a request toward its user from now on. Returns false, and stops counting it, if the user has no free slot.
+   */
   identified(visit: Visit, { calls, sender }: Required<Pick<Visit, 'calls' | 'sender'>>): boolean {
     const { isIn, kind } = visit
     if (isIn) {
@@ -210,7 +219,7 @@ export class RequestGate {
     clearInterval(this.#timer)
   }
 
-  /** Excludes the disk sync of a commit from the loop's delay. It takes as long for one request as for many. */
+  /** Excludes the disk sync of a commit from the loop's delay, because it takes as long for one request as for many. */
   synced(ms: number): void {
     this.#syncMs += ms
   }

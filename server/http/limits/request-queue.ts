@@ -8,11 +8,11 @@ type Entry<Arrived> = { arrived: Arrived; place: Place }
 type Options<Arrived> = {
   serve: (arrived: Arrived, sender: Sender) => void
   turnAway: (arrived: Arrived) => void
-  /** Whether so many commands wait for the database that no more requests are to be started. */
+  /** Whether so many commands wait for the database that no more requests should be started. */
   hasBacklog?: () => boolean
 }
 
-/** How long one event-loop tick may start work on requests; the rest wait for the next tick. */
+/** How long one event-loop tick may start work on requests; the others wait for the next tick. */
 const tickMs = 8
 /** Interval at which requests that wait for the database are tried again. */
 const backlogMs = 1
@@ -22,16 +22,19 @@ const strangersName = ''
 /** Max identified senders, and max length of the credentials that identify them. */
 const knownMax = 10_000
 const credentialsCharsMax = 1024
-/** Max remembered credentials per user. Otherwise a user with many would displace those of others. */
+/** Max remembered credentials per user. Otherwise a user with many would displace those of other users. */
 const ofUserMax = 16
 
-// On the request itself, because entries of a weak map add work to each garbage collection.
+// Stored on the request itself, because entries of a weak map add work to each garbage collection.
 const queuedOf = Symbol('queued')
 type Queued = IncomingMessage & {
   [queuedOf]?: { queue: Pick<RequestQueue<Waiting>, 'know'>; sender: Sender }
 }
 
-/** Call when a request's credentials have proved to be the user's. Throws 503 if the user has enough in progress. */
+/**
+ * Call when a request's credentials have been verified as the user's. Throws 503 if the user already has the maximum in
+ * progress.
+ */
 export function senderKnown(request: Queued, userId: string): void {
   const queued = request[queuedOf]
   if (queued && queued.sender.userId !== userId) identified(request, queued.queue.know(request, userId))
@@ -40,9 +43,9 @@ export function senderKnown(request: Queued, userId: string): void {
 /**
  * Starts work on only as many requests per event-loop tick as fit in a few milliseconds, alternating between senders.
  * Each user known by previously valid credentials is a sender. All other clients are one sender, because made-up
- * credentials could give each request its own line. Without the queue, requests that arrive together would block the
- * loop for their sum. A client that sends thousands would delay everyone. The same holds for the few
- * connections to a database, so nothing is started while as many commands wait as there are connections.
+ * credentials could give each request its own queue. Without this, requests that arrive together would block the loop
+ * for the sum of their times, and a client that sends thousands would delay everyone. The same applies to the few
+ * connections to a database, so no request is started while as many commands wait as there are connections.
  */
 export class RequestQueue<Arrived extends Waiting> {
   readonly #serve: Options<Arrived>['serve']
@@ -51,10 +54,10 @@ export class RequestQueue<Arrived extends Waiting> {
   readonly #strangers = new Sender(null)
   readonly #byCredentials = new Map<string, Sender>()
   readonly #byUser = new Map<string, { sender: Sender; credentials: string[] }>()
-  /** Waiting requests by sender, the next one first. */
+  /** Waiting requests by sender. The next sender comes first. */
   readonly #waiting = new Map<Sender, Entry<Arrived>[]>()
   readonly #places = new FairPlaces(bounds)
-  /** Start of this tick's work; undefined if it has had none. */
+  /** Start of this tick's work; undefined if no work was done yet. */
   #since: number | undefined
 
   constructor({ hasBacklog = () => false, serve, turnAway }: Options<Arrived>) {
@@ -63,7 +66,7 @@ export class RequestQueue<Arrived extends Waiting> {
     this.#hasBacklog = hasBacklog
   }
 
-  /** Serves a request now or later, or turns it away if too many already wait. */
+  /** Serves a request now or later, or turns it away if too many are already waiting. */
   take(arrived: Arrived): void {
     const request: Queued = arrived.request
     const sender = this.#senderOf(request)
@@ -76,7 +79,7 @@ export class RequestQueue<Arrived extends Waiting> {
     else this.#waiting.set(sender, [{ arrived, place }])
   }
 
-  /** Remembers the credentials of a request as the user's. The oldest entries are forgotten first. */
+  /** Remembers the credentials of a request as the user's. Forgets the oldest entries first. */
   know(request: IncomingMessage, userId: string): Sender {
     const known = this.#byUser.get(userId) ?? { sender: new Sender(userId), credentials: [] }
     keep(this.#byUser, userId, known)
@@ -90,7 +93,7 @@ export class RequestQueue<Arrived extends Waiting> {
 
   #senderOf(request: IncomingMessage): Sender {
     const credentials = credentialsOf(request)
-    // Most clients send the usual form.
+    // Most clients send credentials in their usual form.
     const sender = this.#byCredentials.get(credentials) ?? this.#byCredentials.get(canonical(credentials))
     return sender ?? this.#strangers
   }
@@ -118,7 +121,7 @@ export class RequestQueue<Arrived extends Waiting> {
       const { arrived, place } = own.shift()!
       if (own.length > 0) this.#waiting.set(sender, own)
       place.release()
-      // A client that has left needs no response. The next request starts when this one waits for something.
+      // A client that has disconnected needs no response. The next request starts when this one waits for something.
       if (!arrived.response.destroyed) this.#serve(arrived, sender)
       await Promise.resolve()
     }

@@ -2,7 +2,7 @@ import type { Socket } from 'node:net'
 
 const restMs = 100
 const wakeEveryMs = 20
-/** About a thousand per rest, but never so many at a time that the loop does not reach its timers. */
+/** About a thousand per rest, but never so many in one step that the loop does not reach its timers. */
 const wakenPerMs = 13
 const wakenMax = 512
 
@@ -10,7 +10,7 @@ type Rest = { socket: Socket; untilMs: number }
 
 /**
  * Stops reading from rejected connections for a moment. Otherwise clients that retry immediately keep the event loop in
- * its polling phase. That phase ends only when fewer than 1024 sockets are ready. Commits and timers then wait for
+ * its polling phase, which ends only when fewer than 1024 sockets are ready. Commits and timers would then wait for
  * seconds, and admitted requests with them. Reading resumes for a few connections at a time, in the order of their
  * rejection.
  */

@@ -12,8 +12,8 @@ type TurnAwayParts = {
 }
 
 /**
- * Answers 503 at the lowest cost, because time spent on rejections is lost for serving. At twice the bearable load,
- * rejections at half the cost of a request would leave no time for requests.
+ * Answers 503 at the lowest possible cost, because time spent on rejections is lost for serving. At twice the load the
+ * service can handle, rejections at half the cost of a request would leave no time for requests.
  */
 export function createTurnAway({ ends, onRefused }: TurnAwayParts) {
   const error = overloaded()
@@ -32,7 +32,7 @@ export function createTurnAway({ ends, onRefused }: TurnAwayParts) {
     let text = texts.get(form)
     if (text === undefined) texts.set(form, (text = form?.errorText?.(error) ?? restJson))
     respond(response, { status: error.status, text, headers: [...headers, ...own] })
-    // Before its end Node would resume the socket itself.
+    // Node would otherwise resume the socket itself before the request ends.
     request.once('close', () => rested.rest(socket))
   }
 }

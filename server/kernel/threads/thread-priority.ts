@@ -5,7 +5,7 @@ const niceness = 10
 
 /**
  * Gives this thread a lower priority than the serving thread, so that busy agents use only leftover processor time.
- * Linux has priorities per thread; elsewhere the threads compete as equals.
+ * Linux has priorities per thread; on other systems the threads compete as equals.
  */
 export function yieldToService(): void {
   try {

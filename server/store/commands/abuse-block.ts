@@ -5,8 +5,8 @@ import type { StoreLimits } from '../store.ts'
 import type { Op, Tx } from './command.ts'
 import { statement } from './statement.ts'
 
-// Blocks an account at the `abuseFailures`-th failed task within the window. A block consumes the failures that led to it. A
-// block within 24 hours of the last one lasts twice as long, up to the maximum.
+// Blocks an account at the `abuseFailures`-th failed task within the window. The failures that led to a block do not
+// count toward the next one. A block within 24 hours of the last one lasts twice as long, up to the maximum.
 
 const forgetOld = statement(
   'abuse_forget_old',
@@ -49,8 +49,8 @@ export function* countFailure(tx: Tx, { limits, now, userId }: Failed): Op<void>
 }
 
 /**
- * Blocks new runs with connectors after one failed run that had called one. The connector's owner may have received the
- * answer in that call and then made the run fail, so a second try must cost a day.
+ * Blocks new runs with connectors after a single failed run that had called one. The connector's owner may have read
+ * the answer in that call and then made the run fail, so another attempt must cost a day.
  */
 export function* blockAfterCall(tx: Tx, { limits, now, userId }: Failed): Op<void> {
   const { connectorBlockSeconds: seconds } = limits

@@ -27,8 +27,8 @@ const newest = (name: string, where: (dialect: Dialect) => string) => ({
       WHERE ${where(dialect)} AND seq < :seq AND seq >= :untilSeq`,
   ),
 })
-// A user's transactions rise in time with their seq, so a binary search of about thirty steps finds the first one of a time.
-// That needs no index on times.
+// A user's transactions are in time order by `seq`, so a binary search of about thirty steps finds the first one after
+// a given time, without an index on times.
 const middle = '(low + high) / 2'
 const isEarlier = `coalesce((SELECT created_at < :time FROM transactions
     WHERE user_id = :userId AND seq <= ${middle} ORDER BY seq DESC LIMIT 1), true)`
@@ -55,7 +55,7 @@ const getOne = statement<AccountRecord>(
 )
 const byIdempotencyKey = statement<Pick<TransactionRecord, 'id' | 'amount'> & { balanceAfter: Units }>(
   'account_by_idempotency_key',
-  // If the credit paid debt, the next transaction did that, in the same command. Return the balance after it.
+  // If the credit paid debt, the same command posted that as the next transaction. Return the balance after it.
   `SELECT id, amount, coalesce(
       (SELECT CASE WHEN n.type = 'topup_reversal' AND n.amount < 0 AND n.topup_id IS NULL THEN n.balance_after END
         FROM transactions n WHERE n.user_id = t.user_id AND n.seq > t.seq ORDER BY n.seq LIMIT 1),
@@ -113,7 +113,9 @@ export function* credit(tx: Tx, input: Credit): Op<CreditResult> {
   return { outcome: 'credited', transactionId: id, balance }
 }
 
-/** Credits a locked account, records the event, and pays the account's debt from the credit. Returns the balance after that. */
+/**
+ * Credits a locked account, records the event, and pays the account's debt from the credit. Returns the final balance.
+ */
 export function* postCredit(tx: Tx, posting: Omit<Posting, 'type'>): Op<{ id: string; balance: Units }> {
   const { amount, now: at, userId } = posting
   const { balance, id } = yield* tx.post({ ...posting, type: 'credit' })
@@ -151,7 +153,10 @@ export function* listTransactions(on: Reads, of: ListTransactions): Op<{ transac
   return { transactions: rows.map(toRecord), ...next, total }
 }
 
-/** Reads all transactions of one task or turn. A task has at most a charge and what is given back of it, a turn at most a charge. */
+/**
+ * Reads all transactions of one task or turn: at most a charge and the amount returned from it for a task, at most a
+ * charge for a turn.
+ */
 function* listOfOne(on: Reads, of: ListTransactions): Op<{ transactions: TransactionRecord[] } & Listed> {
   const { after, limit, offset, sessionId, taskId, turnId, type, userId } = of
   const found = yield* taskId === undefined

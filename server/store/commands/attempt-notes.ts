@@ -14,7 +14,7 @@ const forbid = statement(
 )
 const note = statement('task_note_progress', `UPDATE tasks SET progress = :progress WHERE ${thisAttempt}`)
 
-/** Takes the same lock as a cancel, so that one of the two comes first. */
+/** Takes the same lock as a cancellation, so the two run one after the other. */
 export function* forbidCancel(tx: Tx, { attempt, taskId }: AttemptRef): Op<boolean> {
   if (!Number.isSafeInteger(attempt) || !(yield* tx.lockOwner({ taskId }))) return false
   return (yield* tx.run(forbid, { taskId, attempt, now: yield* tx.now() })) > 0
@@ -22,7 +22,7 @@ export function* forbidCancel(tx: Tx, { attempt, taskId }: AttemptRef): Op<boole
 
 /** Saves the progress of tasks, except from stale attempts. Moves no money, so locks no account. */
 export function* noteProgress(tx: Tx, notes: readonly ProgressNote[]): Op<void> {
-  // Same order in which a node's lease renewal locks the rows.
+  // Use the order in which a node's lease renewal locks the rows.
   const inOrder = notes.toSorted((a, b) => (a.taskId < b.taskId ? -1 : 1))
   const noted = inOrder.map(({ attempt, progress, taskId }) => tx.run(note, { taskId, attempt, progress }))
   for (const answer of noted) yield* answer

@@ -6,8 +6,8 @@ import type { AccountRow } from '../tables/account-tables.ts'
 import type { AddedToWindow, KeyRateRow, Spent, WindowOf, WindowRow } from './limits/used-rows.ts'
 import type { Statement, Values } from './statement.ts'
 
-// Commands are written once, as generators, and each engine drives them its own way. SQLite runs each to completion
-// synchronously, because nothing may come between the commands of a commit. PostgreSQL awaits each answer.
+// Commands are written once, as generators, and each engine drives them in its own way. SQLite runs each to completion
+// synchronously, because no other work may run between the commands of a commit. PostgreSQL awaits each answer.
 
 export type Op<Value> = Generator<unknown, Value, unknown>
 
@@ -17,11 +17,11 @@ export type Op<Value> = Generator<unknown, Value, unknown>
  */
 export type Answer<Value> = {
   [Symbol.iterator](): Iterator<unknown, Value, unknown>
-  /** Transforms the value. Saves a frequent read with a single answer the cost of a generator. */
+  /** Transforms the value. Spares a frequent read with a single answer the cost of a generator. */
   map<Next>(make: (value: Value) => Next): Answer<Next>
 }
 
-/** Names an account by its user, or by a task or turn, whose owner never changes. */
+/** Identifies an account by its user, or by a task or turn, whose owner never changes. */
 export type AccountOf = { userId: string } | { taskId: string } | { turnId: string }
 
 /** A row that proves that a transaction was committed, because only that transaction creates it. */
@@ -53,7 +53,7 @@ export type Posting = {
   description: string
   breakdown?: ChatBreakdown
   idempotencyKey?: string | null
-  /** For a platform key's credit, or what it takes back: the day it counts in, by the key's id. */
+  /** For a platform key's credit or debit: the day it counts toward, by the key's id. */
   countedIn?: string | undefined
   /** For a chat charge: the hold to release, and the account's new carry-over. */
   settles?: { held: Units; carried: number }
@@ -62,19 +62,22 @@ export type Posting = {
 
 /** A user's newest executions, up to the requested number. */
 export type RateRead = {
-  /** Highest limit this read can answer. A higher one needs another read. */
+  /** Highest limit this read can answer for. A higher one needs another read. */
   readonly limitMax: number
   at(limit: number, now: EpochMs): RateState
 }
 
 export type UsedReads = {
   window(of: WindowOf): Answer<WindowRow | undefined>
-  /** Existing windows named in a JSON object of period starts by owner. */
+  /** Returns the existing windows named in `countedIn`, a JSON object of period starts by owner. */
   named(countedIn: string): Answer<WindowRow[]>
   keyRate(keyId: string): Answer<KeyRateRow | undefined>
 }
 
-/** Changes of limit usage, for a locked account. A command that would take a window below zero or above its limit is rolled back. */
+/**
+ * Changes to limit usage, for a locked account. A command that would take a window below zero or above its limit is
+ * rolled back.
+ */
 export type UsedChanges = {
   /** Creates the window if this is its first entry. */
   add(added: AddedToWindow): void
@@ -87,19 +90,25 @@ export type UsedChanges = {
 export type Reads = {
   get<Row>(statement: Statement<Row>, values?: Values): Answer<Row | undefined>
   all<Row>(statement: Statement<Row>, values?: Values): Answer<Row[]>
-  /** In a command that has locked an account, reads the time after the lock. It never precedes that of an earlier command on it. */
+  /**
+   * Returns the current time. In a command that has locked an account, it was taken after the lock, so it is never
+   * before that of an earlier command on the account.
+   */
   now(): Answer<EpochMs>
-  /** Reads without a lock. In a command that has locked the account, includes the command's own changes. */
+  /** Reads without a lock. In a command that has locked the account, the result includes the command's own changes. */
   account(userId: string): Answer<AccountRow | undefined>
-  /** A user's rate window, for a time and limit that may be decided later. `limit` is how many executions to read. */
+  /**
+   * Reads a user's rate window. `limit` is how many executions to read; the time and the limit to apply can be chosen
+   * later.
+   */
   rate(userId: string, limit: number): Answer<RateRead>
   readonly used: UsedReads
-  /** Number of a user's queued tasks. Consistent like `account` in a command that has locked it. */
+  /** Number of a user's queued tasks. In a command that has locked the account, includes the command's own changes. */
   waiting(userId: string): Answer<number>
   /** Max rows to skip per event-loop tick when paging by offset. */
   readonly passedAtOnce: number
   pause(userId: string): Answer<void>
-  /** The first messages of the page that fit in `bytesMax`, at least one. */
+  /** Returns as many messages from the start of the page as fit in `bytesMax`, at least one. */
   fittingMessages(of: {
     sessionId: string
     limit: number
@@ -129,7 +138,7 @@ export type Tx = Reads & {
   run(statement: Statement<never>, values?: Values): Answer<number>
   /** Runs a statement without awaiting its answer. If it fails, the command is rolled back. */
   send(statement: Statement<never>, values: Values): void
-  /** Locks and returns the account; no other command changes it before this one ends. Undefined if there is none. */
+  /** Locks and returns the account. No other command can change it before this one ends. Undefined if there is none. */
   lockAccount(of: { userId: string } | { taskId: string }): Answer<AccountRow | undefined>
   /** Locks the account of a task's or turn's user. Returns false if there is none. */
   lockOwner(of: { taskId: string } | { turnId: string }): Answer<boolean>
@@ -141,13 +150,13 @@ export type Tx = Reads & {
   hold(userId: string, by: Units): void
   /** Changes the debt of a locked account by `by`. */
   owe(userId: string, by: Units): void
-  /** Counters are written once, at the end. */
+  /** Changes a counter. Counters are written once, at the end. */
   count(change: CounterChange): void
   /** Records an accepted execution of a user whose rate window was read. */
   accepted(userId: string, at: EpochMs): void
-  /** Names a row that shows whether a COMMIT took place if its answer is lost. The first one is enough. */
+  /** Registers a row that shows whether a COMMIT succeeded if its response is lost. One per command is enough. */
   made(row: MadeRow): void
-  /** Data that credentials of this kind are checked against has changed; `users` affects every kind. */
+  /** Reports that data against which credentials of this kind are checked has changed; `users` affects every kind. */
   holdersChanged(of: Holding | 'users'): void
 }
 
@@ -170,7 +179,7 @@ export type Engine = {
   dropOwner(id: string): void
   /** Number of commands that upkeep runs concurrently. */
   readonly atOnce: number
-  /** If a user is named, queues the read with the user's other lists. */
+  /** If a user is named, queues the read behind the user's other list reads. */
   read<Value>(read: (on: Reads) => Op<Value> | Answer<Value>, listOf?: string): Promise<Value>
   /** Reads the data a credential is checked against, by token hash. Never older than the last commit of any process. */
   holderOf<Holder>(

@@ -1,7 +1,8 @@
 import type { Holder } from '../records.ts'
 import { columns } from './statement.ts'
 
-// User of a credential, read together with it. Rate headers need every caller's plan, and a separate read is a tenth of a GET's time.
+// Columns of a credential's user, read in the same query. Every request needs the caller's plan for its rate headers,
+// and a separate read would take a tenth of a GET's time.
 
 export type HolderRow = Omit<Holder, 'isAdmin' | 'account'> & {
   isAdmin: 0 | 1
@@ -11,7 +12,7 @@ export type HolderRow = Omit<Holder, 'isAdmin' | 'account'> & {
 
 export const holderColumns = `${columns('email isAdmin suspendedAt plan')}, accounts.limits AS "ownLimits"`
 
-/** Joins the user whose id is in that column. */
+/** Joins the user whose id is in the given column. */
 export function joinHolder(userId: string): string {
   return `JOIN users ON users.id = ${userId} JOIN accounts ON accounts.user_id = ${userId}`
 }

@@ -29,12 +29,12 @@ export function placesOf({ after, until }: Piece) {
   return { createdAt: after.createdAt, seq: after.seq, untilAt: until.createdAt, untilSeq: until.seq }
 }
 
-/** Condition for the rows of a piece. Uses row values because SQLite takes 1.4 times as long for the same with OR. */
+/** Condition for the rows of a piece. Uses row values because SQLite takes 1.4 times as long for the equivalent OR. */
 export function within(seq: string): string {
   return `${olderThan(seq)} AND (created_at, ${seq}) >= (:untilAt, :untilSeq)`
 }
 
-/** Condition for the rows after a place, down to the oldest of the list. */
+/** Condition for the rows of a list that are older than a place. */
 export function olderThan(seq: string): string {
   return `(created_at, ${seq}) < (:createdAt, :seq)`
 }
@@ -57,11 +57,11 @@ export function* readDeepPage<Row extends ListPlace>(
   return toPage(yield* read({ after, until, limit: limit + 1, offset: left }), limit)
 }
 
-/** Reads needed to page through a list if no index covers its filter. */
+/** Reads needed to page through a list whose filter no index covers. */
 type Filtered<Row> = {
-  /** Range of the whole list. */
+  /** Range of the complete list. */
   piece: Piece
-  /** Reads one row, whether or not the filter excludes it. */
+  /** Reads one row, whether or not it passes the filter. */
   skip: ReadPiece<ListPlace>
   /** Number of rows in a piece that pass the filter. */
   count: (piece: Piece) => Answer<{ count: number } | undefined>
@@ -71,8 +71,8 @@ type Filtered<Row> = {
 }
 
 /**
- * Reads a page and counts the list in one walk through all of it. If the total is known, the walk ends with the page. No
- * page has both an offset and a cursor.
+ * Reads a page and counts the list in one walk through the list. If the total is known, the walk ends with the page. A
+ * page never has both an offset and a cursor.
  */
 export function* readFilteredPage<Row extends ListPlace>(
   on: Reads,
@@ -111,14 +111,14 @@ function* pieceEnd(on: Reads, piece: Piece, skip: ReadPiece<ListPlace>): Op<List
   return last && { createdAt: last.createdAt, seq: last.seq }
 }
 
-/** Makes a page from rows read with one extra. */
+/** Builds a page from rows that were read with one extra. */
 export function toPage<Row extends ListPlace>(rows: Row[], limit: number): Found<Row> {
   const last = rows[limit - 1]
   if (rows.length <= limit || !last) return { rows }
   return { rows: rows.slice(0, limit), next: { createdAt: last.createdAt, seq: last.seq } }
 }
 
-/** Negative if the first one is older. */
+/** Returns a negative number if the first one is older. */
 export function compare(one: ListPlace, other: ListPlace): number {
   return one.createdAt - other.createdAt || one.seq - other.seq
 }

@@ -20,7 +20,7 @@ const count = statement<{ count: number }>(
   `SELECT count(*) AS count FROM (
     SELECT 1 FROM idempotency_keys WHERE user_id = :userId AND operation = :operation LIMIT :countMax) AS found`,
 )
-// Replaces an expired row that was not purged yet. A live row is found before this is sent. If it ever is not, its
+// Replaces an expired row that has not been purged yet. Callers check for a live row first. If there is one anyway, its
 // `created_at` becomes NULL, which rolls the command back.
 const insert = statement(
   'idempotency_insert',
@@ -36,7 +36,7 @@ const purge = statement(
     DELETE FROM idempotency_keys WHERE (user_id, operation, key) IN (SELECT user_id, operation, key FROM old)`,
 )
 
-/** The stored row, whatever its age. */
+/** Returns the stored row, even if it has expired. */
 export function askKey(on: Reads, { key, operation, userId }: KeyOf): Answer<Row | undefined> {
   return on.get(find, { key, operation, userId })
 }

@@ -5,7 +5,7 @@ import type { InvitationRecord, Page } from '../records.ts'
 import type { Op, Reads, Tx } from './command.ts'
 import { columns, insertInto, statement } from './statement.ts'
 
-// Links that create an account or set a password, once.
+// Single-use links that create an account or set a password.
 
 type Row = Omit<InvitationRecord, 'isAdmin'> & { isAdmin: 0 | 1; userId: string | null }
 type Found = InvitationRecord & { userId: string | null }
@@ -62,13 +62,13 @@ export function* insertInvitation(tx: Tx, input: CreateInvitation): Op<Invitatio
   return { id, kind, email, isAdmin, credit, createdAt: now, expiresAt, acceptedAt: null }
 }
 
-/** Undefined if it can no longer be accepted. */
+/** Undefined if the invitation can no longer be accepted. */
 export function* findInvitation(on: Reads, tokenHash: string): Op<Found | undefined> {
   const found = yield* on.get(find, { tokenHash, now: yield* on.now() })
   return found && { ...toRecord(found), userId: found.userId }
 }
 
-/** Like `findInvitation`, but locks it: no other transaction can accept it before this one ends. */
+/** Like `findInvitation`, but locks the invitation: no other transaction can accept it before this one ends. */
 export function* takeInvitation(tx: Tx, tokenHash: string): Op<Found | undefined> {
   const found = yield* tx.get(take, { tokenHash, now: yield* tx.now() })
   return found && { ...toRecord(found), userId: found.userId }
@@ -83,17 +83,20 @@ export function* listInvitations(
   return { invitations: (yield* rows).map(toRecord), total: (yield* counted)!.total }
 }
 
-/** Returns false if it is unknown or already accepted. */
+/** Returns false if the invitation is unknown or already accepted. */
 export function* revokeInvitation(tx: Tx, invitationId: string): Op<boolean> {
   return (yield* tx.run(revoke, { invitationId })) === 1
 }
 
-/** Revokes the open links a user created, once that user loses the right to create them. The user may have a copy. */
+/** Revokes the open links created by a user who has lost the right to create them and may have kept copies. */
 export function* revokeInvitationsOf(tx: Tx, createdBy: string): Op<void> {
   yield* tx.run(revokeOf, { createdBy })
 }
 
-/** Revokes a user's open password link when the password changes another way. Its holder could undo the change. */
+/**
+ * Revokes a user's open password link when the password changes another way. Otherwise the holder of the link could
+ * undo the change.
+ */
 export function* revokePasswordLink(tx: Tx, userId: string): Op<void> {
   yield* tx.run(revokeLink, { userId })
 }

@@ -53,7 +53,7 @@ const inherit = statement(
   'key_inherit',
   `UPDATE api_keys SET limited_at = (SELECT limited_at FROM api_keys WHERE ${thisKey}) WHERE id = :replacedBy`,
 )
-// The overlap never extends the life of a key that was to end earlier.
+// The overlap never extends the life of a key that expires earlier.
 const replace = statement(
   'key_replace',
   ({ least }) => `UPDATE api_keys SET replaced_by = :replacedBy,
@@ -70,7 +70,7 @@ const purgeEnded = statement(
   'key_purge_ended',
   'DELETE FROM api_keys WHERE user_id = :userId AND (revoked_at <= :until OR expires_at <= :until)',
 )
-// Windows that never end are removed with the last key that counts in them, and so are rates.
+// Windows without an end are removed together with the last key that counts in them, as are rates.
 const countsFor = 'coalesce(counts_as, id)'
 const isKept = '(coalesce(revoked_at > :until, true) AND coalesce(expires_at > :until, true))'
 const gone = `(SELECT ${countsFor} FROM api_keys WHERE user_id = :userId AND NOT ${isKept})`
@@ -152,7 +152,7 @@ export function* listKeys(
   return { keys: (yield* asked).map(toRecord), total }
 }
 
-/** Updates a key. Before its period changes, the spend in the new period is summed outside the command. */
+/** Updates a key. If its period changes, the spend in the new period is first summed outside the command. */
 export async function updateKey(engine: Engine, input: UpdateKey): Promise<KeyRecord | undefined> {
   let summed: SpentSoFar | undefined
   for (;;) {

@@ -75,7 +75,7 @@ export function* changeUser(tx: Tx, input: UpdateUser): Op<UpdateUserResult> {
 
 export function* openIdentity(tx: Tx, input: OpenIdentity): Op<OpenIdentityResult> {
   const { email, issuer, mayCreate, subject } = input
-  // Otherwise a simultaneous login would see the user created by the first one, but not yet the identity.
+  // Without this lock, a simultaneous login could see the user created by the first one, but not yet its identity.
   yield* tx.lock('identity', JSON.stringify([issuer, subject]))
   const known = yield* tx.get(findIdentity, { issuer, subject })
   if (known) {
@@ -85,7 +85,7 @@ export function* openIdentity(tx: Tx, input: OpenIdentity): Op<OpenIdentityResul
   // Anyone can claim an email address at some provider. Only a verified address proves who this is.
   if (email === null) return { outcome: 'refused', reason: 'unverified' }
   const found = yield* findUser(tx, email)
-  // One user never gets two identities of one issuer, not even by simultaneous logins.
+  // Simultaneous logins must not give one user two identities of the same issuer.
   if (found) yield* tx.lockAccount({ userId: found.id })
   const user = found && (yield* findUser(tx, email))
   if (user && user.suspendedAt !== null) return { outcome: 'refused', reason: 'suspended' }

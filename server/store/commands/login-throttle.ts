@@ -12,8 +12,8 @@ const newest = (name: string, where: (dialect: Dialect) => string) =>
     `throttle_by_${name}`,
     (dialect) => `SELECT at FROM login_attempts WHERE ${where(dialect)} AND at > :after ORDER BY at DESC LIMIT :limit`,
   )
-// Use the email index: it has at most the allowed number of rows per email. Behind a proxy missing from the configuration,
-// all attempts come from one client.
+// Use the email index, which has at most the allowed number of rows per email. The client index may have far more:
+// behind a proxy missing from the configuration, all attempts come from one client.
 const ofPair = ({ noIndex }: Dialect) => `email_hash = :emailHash AND ${noIndex}client = :client`
 const byPair = newest('pair', ofPair)
 const byEmail = newest('email', () => 'email_hash = :emailHash')
@@ -51,7 +51,7 @@ export function* forgetTries(tx: Tx, { client, email }: AdmitLogin): Op<void> {
   yield* tx.run(forget, { emailHash: hashEmail(email), client: client ?? '' })
 }
 
-/** Forgets all attempts for this email, because they guessed an earlier password. */
+/** Forgets all attempts for this email after a password change: they were guesses at the previous password. */
 export function* forgetEmail(tx: Tx, email: string): Op<void> {
   yield* tx.run(forgetAll, { emailHash: hashEmail(email) })
 }

@@ -94,7 +94,7 @@ const totalsOf = statement<SessionTotal>(
   'session_totals',
   'SELECT agent_id AS "agentId", open, completed FROM session_totals WHERE user_id = :userId',
 )
-// Sessions with a turn in progress are found by the turn.
+// Idle sessions with a turn in progress count as active, and are found by the turn.
 const countActive = statement<{ count: number }>(
   'session_count_active_of_user',
   `SELECT count(*) + (SELECT count(*) FROM turns JOIN sessions AS s ON s.id = turns.session_id
@@ -108,7 +108,7 @@ const countEmpty = statement<{ count: number }>(
   `SELECT count(*) AS count FROM (
     SELECT 1 FROM sessions WHERE user_id = :userId AND message_count = 0 LIMIT ${emptySessionsMax}) AS found`,
 )
-// JSON of two bytes is the empty object. Its length is known without reading it.
+// Metadata of two bytes is the empty JSON object. The length is known without reading the value.
 const removeEmpty = statement(
   'session_remove_empty',
   `DELETE FROM sessions WHERE id IN (SELECT id FROM sessions
@@ -213,7 +213,7 @@ export function* getSession(on: Reads, of: Of, limits: StoreLimits): Op<SessionR
   return found && sessionRecord(found, activeAfter(yield* on.now(), limits))
 }
 
-/** Locks the session. The user's account must be locked before. */
+/** Locks the session. The user's account must be locked first. */
 export function askSession(tx: Tx, of: Of): Answer<SessionRow | undefined> {
   return tx.get(getLocked, of)
 }

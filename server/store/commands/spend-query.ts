@@ -29,7 +29,10 @@ const page = statement<Row>(
     GROUP BY day ORDER BY day`,
 )
 
-/** Sums transactions by day, a few thousand at a time. A whole month of a busy account would hold up every other request. */
+/**
+ * Sums transactions by day, a few thousand at a time. In one read, a month of a busy account would block every other
+ * request.
+ */
 export function* readSpend(on: Reads, { afterSeq, beforeSeq, limit, userId }: ReadSpend): Op<SpendPage> {
   const read: SpendPage = { days: [], rows: 0, oldestSeq: null, newestSeq: null, oldestDay: null }
   for (const { newestSeq, oldestDay, oldestSeq, rows, ...day } of yield* on.all(page, {

@@ -1,6 +1,7 @@
 import type { AccountRow } from '../tables/account-tables.ts'
 
-// Statements in SQL that both engines understand, written once. Where the engines differ, a statement takes the words of a dialect.
+// SQL statements, written once for both engines. Where the engines differ, a statement uses terms of the engine's
+// dialect.
 
 export type Dialect = {
   /** Column that orders rows of one millisecond by creation. */
@@ -13,9 +14,11 @@ export type Dialect = {
   forUpdate: string
   /** After a SELECT of rows to delete or take: skips rows that others have locked. */
   skipLocked: string
-  /** Before a column: keeps the planner from using its index, where it is known to choose wrong. */
+  /**
+   * Before a column: keeps the planner from using its index, for queries where that is known to be the wrong choice.
+   */
   noIndex: string
-  /** After a table: the index to use, where the planner without statistics chooses another one. */
+  /** After a table: the index to use, for queries where the planner would choose another one for lack of statistics. */
   indexedBy: (index: string) => string
   /** A statement whose bound values do not influence its plan. */
   bound: (text: string) => string
@@ -25,7 +28,7 @@ export type Dialect = {
   entries: (json: string) => string
   /** A field of a JSON object, as text or a number. */
   field: (json: string, name: string) => string
-  /** SHA-256 of a string in hex. On SQLite only ledger checks have it. */
+  /** SHA-256 of a string in hex. On SQLite, available only to ledger checks. */
   digest: (text: string) => string
   /** Part of a statement about leases, or `without` if one process owns the store and there are none. */
   ofLease: (part: string, without?: string) => string
@@ -71,7 +74,7 @@ export type Value = string | number | null
 /** Values by their names in the statement. */
 export type Values = Readonly<Record<string, Value>>
 
-/** One statement; `Row` is its result. PostgreSQL prepares it under its name, which is unique. */
+/** One statement, whose result rows are `Row`. PostgreSQL prepares it under its unique name. */
 export class Statement<Row> {
   declare readonly row: Row
   readonly name: string
@@ -96,7 +99,7 @@ export function statement<Row = never>(name: string, text: string | ((dialect: D
   return one
 }
 
-/** Every statement, so that an engine checks when it opens whether it understands them. */
+/** Returns every statement, so that an engine can check on opening whether it understands them. */
 export function everyStatement(): readonly Statement<unknown>[] {
   return made
 }
@@ -128,7 +131,7 @@ const ofAccount: Record<keyof AccountRow, true> = {
   payloadBytes: true,
   payloadsSince: true,
 }
-/** Every column of an account, as each command reads it. */
+/** All columns of an account, which every command reads. */
 export const accountColumns = columns(Object.keys(ofAccount).join(' '))
 
 export function insertInto(table: string, names: string): string {

@@ -31,7 +31,7 @@ import { takeOnce } from './platform/client-token-rows.ts'
 import { columns, insertInto, statement } from './statement.ts'
 import { findLeftTask, insertCall, takeLeftTask } from './wire-request-rows.ts'
 
-// Commands that change a task. Each locks the account of the task's user first, including refunds.
+// Commands that change a task. Each first locks the account of the task's user, even for a refund.
 
 type Draft = Omit<AdmitTask, 'request'>
 type Failure = FailTask & { ifAbandoned?: boolean }
@@ -113,7 +113,9 @@ const fail = statement<Ended>(
     WHERE ${thisAttempt}${ofLease(ifPassed)} ${ended}`,
 )
 const fromEnd = 'id = :taskId AND completed_at IS NULL'
-/** Ends a queued or running task. Its account is locked by then, so no other command ends or starts it. */
+/**
+ * Ends a queued or running task. Its account must already be locked, so that no other command ends or starts the task.
+ */
 const failOpen = statement<Ended>(
   'task_fail_open',
   ({
@@ -195,7 +197,7 @@ export function* foreseeAdmission(on: Reads, input: Draft, limits: StoreLimits):
 
 type Judge = { asked: Answer<AccountRow | undefined>; limits: StoreLimits }
 
-/** The reads are sent before the account is locked. The server runs them after that, one by one. */
+/** Sends its reads before the account lock is confirmed. The database runs them after the lock, in order. */
 function* judge(on: Reads, input: Draft, { asked, limits }: Judge): Op<Judged> {
   const { idempotency, quoteId = null, userId } = input
   const readLimits = askLimits(on, input, limits)
@@ -215,7 +217,7 @@ export function* claimTask(tx: Tx, taskId: string, limits: StoreLimits): Op<Clai
   if (!account) return undefined
   const { userId } = account
   const { tasksAtWork: most } = limitsOf(account, limits.plans ?? noPlans)
-  // Counts rows, up to the limit. Counters are written only at the end of a commit, which may have many claims.
+  // Counts rows instead of reading counters, which are written only at the end of a commit of possibly many claims.
   if (most !== null && (yield* tx.get(beyondLimit, { taskId, userId, most }))) return 'at-limit'
   const now = yield* tx.now()
   const leaseUntil = now + limits.leaseSeconds * 1000
@@ -313,7 +315,7 @@ export function* expiringTasks(on: Reads, limit: number): Op<string[]> {
   return (yield* on.all(expiring, { limit, now: yield* on.now() })).map(({ id }) => id)
 }
 
-/** Returns false if it has started or ended meanwhile. */
+/** Returns false if the task has started or ended meanwhile. */
 export function* expireTask(tx: Tx, of: { taskId: string; error: TaskFailure }, limits: StoreLimits): Op<boolean> {
   const { error, taskId } = of
   if (!(yield* tx.lockOwner({ taskId }))) return false
@@ -331,7 +333,7 @@ function* endOpen(tx: Tx, { from, taskId }: Open, ending: Omit<Ending, 'now'>): 
   yield* refund(tx, { taskId, row, from }, { ...ending, now })
 }
 
-/** Everything that follows from a task's failure, except its row, which is already written. */
+/** Applies all consequences of a task's failure, except for its row, which is already written. */
 function* refund(
   tx: Tx,
   { from, row, taskId }: Open & { row: Ended },

@@ -18,7 +18,7 @@ import { hasTags, tagValues, type TagValues } from './tag-filter.ts'
 // Reads of tasks. Each walks an index and stops at its limit, whatever the size of the table.
 
 type ListRow = Omit<TaskListItem, 'tags'> & { seq: number; tags: string | null }
-/** `list` is for whole lists, the others are for filters by tags, times and outcome. */
+/** `list` reads complete lists; the others apply filters by tags, times and outcome. */
 type TaskList = {
   list: Statement<ListRow>
   filtered: Statement<ListRow>
@@ -109,7 +109,7 @@ export function getTask(on: Reads, of: { userId: string; taskId: string }): Answ
 
 const recordOf = (row: ReadTaskRow | undefined) => row && taskRecord(row)
 
-/** Running tasks whose process is gone. */
+/** Running tasks whose process has died. */
 export function* abandonedTasks(on: Reads, limit: number): Op<{ id: string; endpointId: string; attempt: number }[]> {
   return yield* on.all(abandoned, { limit, now: yield* on.now() })
 }

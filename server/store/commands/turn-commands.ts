@@ -36,9 +36,9 @@ type Row = {
   settledAt: EpochMs | null
   leaseUntil: EpochMs | null
   countedIn: CountedIn
-  /** Cap of its session. */
+  /** Cap of the session. */
   sessionMaxCost: Units | null
-  /** Spend of its session; null without a session. */
+  /** Amount spent in the session; null without a session. */
   spent: Units | null
 }
 
@@ -86,7 +86,7 @@ const abandoned = statement<{ id: string }>(
 export function* openTurn(tx: Tx, input: OpenTurn, limits: StoreLimits): Op<OpenTurnResult> {
   const { idempotency, maxCost = null, quoteId = null, request, sessionId, turnId, userId } = input
   const asked = {
-    // First, so that every read waits for the lock.
+    // Sent first, so that every other read runs after the lock.
     account: tx.lockAccount({ userId }),
     limits: askLimits(tx, { ...input, payloadBytes: bytesOf(input) }, limits),
     session: input.agentId === undefined ? askSession(tx, { userId, sessionId }) : undefined,
@@ -159,7 +159,7 @@ export function* growHold(tx: Tx, { by, least, turnId }: GrowHold, limits: Store
   const ofCaps = leftOf(turn) - turn.held
   const windows = yield* leftInNamed(tx, { account, countedIn, limits })
   const left = Math.min(ofCaps, windows.left)
-  // Check the caps before the balance: a turn may wait for balance.
+  // Check the caps before the balance, because a turn can wait for balance to become free.
   if (ofCaps < least) return { outcome: 'refused', reason: 'budget', left }
   if (windows.least && windows.left < least) {
     yield* noteReached(tx, windows.least, { userId, now: yield* tx.now() })
@@ -178,7 +178,7 @@ function leftOf({ maxCost, sessionMaxCost, spent }: Row): Units {
   return leftWithin(maxCost, spent === null ? undefined : { maxCost: sessionMaxCost, spent })
 }
 
-/** With `ifAbandoned`, only if the turn's lease has expired or one process owns the store. */
+/** With `ifAbandoned`, settles only if the turn's lease has expired or one process owns the store. */
 export function* settleTurn(
   tx: Tx,
   input: SettleTurn,

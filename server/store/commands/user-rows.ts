@@ -103,8 +103,9 @@ export function* getUser(on: Reads, userId: string): Op<(UserAccount & WithHash)
 }
 
 /**
- * Reads a page and counts the list, in one walk through all users, one piece per event-loop tick. A search among 500,000
- * users in one tick blocked for 1.4 s. All such walks share one queue, so several of them take no more ticks from others.
+ * Reads a page and counts the list in one walk through all users, one piece per event-loop tick. A search among 500,000
+ * users in one tick blocked for 1.4 s. All such walks share one queue, so several of them slow down other requests no
+ * more than one.
  */
 export function* listUsers(
   on: Reads,

@@ -3,20 +3,20 @@ import type { ToolCall, WireRequest, WireRequestStore } from '../requests/wire-r
 import type { Engine, Op, Reads, Tx } from './command.ts'
 import { insertInto, statement } from './statement.ts'
 
-// Requests that clients may retry without an Idempotency-Key. The admission of a turn writes a row. Its lock on the account
-// serializes the original and its retries, on whichever nodes they arrive:
+// Requests that clients may retry without an Idempotency-Key. The transaction that admits a turn writes a row. Its
+// account lock serializes the original and its retries, whichever nodes they reach:
 //
 //   the original first ──▶ its row; a retry is answered with its turn
 //   a retry first ──▶ its row; the original, a moment later, is answered with that turn
 //
-// Two identical requests sent on purpose are two rows, and each retry takes one that no other has taken.
+// Two identical requests sent on purpose get two rows, and each retry claims a row that no other retry has claimed.
 //
-// Tool calls do not say that they are retries. A call takes a task whose client has left, or the unfinished task of the same
-// request from the same client.
+// Tool calls are not marked as retries. A call is answered with a task whose client has disconnected, or with the
+// unfinished task of the same request from the same client.
 
-/** How long after the end of a turn a retry is answered with it. */
+/** How long after the end of a turn a retry is still answered with it. */
 const keptMs = 60_000
-/** How much later than its retry an original may arrive: it waited at a busy node, and its client has given up on it. */
+/** Max delay of an original behind its retry. It may have waited at a busy node until its client gave up on it. */
 const overtakenMs = 1000
 
 const isKnown = '(t.settled_at IS NULL OR t.settled_at > :until)'
@@ -77,7 +77,7 @@ const purge = statement(
 
 type Sent = WireRequest & { userId: string }
 
-/** The turn that answers the request, if it is a retry or was overtaken by one. The account must be locked. */
+/** Finds the turn that answers the request, if it is a retry or was overtaken by one. The account must be locked. */
 export function* takeRepeated(tx: Tx, { digest, retries, userId }: Sent): Op<string | undefined> {
   const now = yield* tx.now()
   const of = { userId, digest, until: now - keptMs }
@@ -89,14 +89,14 @@ export function* takeRepeated(tx: Tx, { digest, retries, userId }: Sent): Op<str
   return found?.resourceId
 }
 
-/** Call it in the transaction of the admission. */
+/** Call it in the transaction that admits the turn. */
 export function insertRequest(tx: Tx, { digest, now, resourceId, retries, userId }: Sent & Made): void {
   tx.send(insert, { userId, digest, resourceId, madeBy: retries, retries, createdAt: now })
 }
 
 type Call = { call: ToolCall; userId: string }
 
-/** The task that answers the call: that of the same request, or one whose client has left. */
+/** Finds the task that answers the call: that of the same request, or one whose client has disconnected. */
 export function* findLeftTask(on: Reads, { call, userId }: Call): Op<string | undefined> {
   const { keptMs: returnMs, request, what } = call
   const same = request === null ? undefined : yield* on.get(findWaiting, { userId, digest: request })
@@ -104,7 +104,9 @@ export function* findLeftTask(on: Reads, { call, userId }: Call): Op<string | un
   return left?.resourceId
 }
 
-/** Like `findLeftTask`, but no other call is answered with the task from then on. The account must be locked. */
+/**
+ * Like `findLeftTask`, but reserves the task, so that no other call is answered with it. The account must be locked.
+ */
 export function* takeLeftTask(tx: Tx, of: Call): Op<string | undefined> {
   const resourceId = yield* findLeftTask(tx, of)
   if (resourceId !== undefined) {
@@ -113,7 +115,7 @@ export function* takeLeftTask(tx: Tx, of: Call): Op<string | undefined> {
   return resourceId
 }
 
-/** Call it in the transaction of the admission. */
+/** Call it in the transaction that admits the task. */
 export function insertCall(tx: Tx, { call, ...of }: Made & { call: ToolCall; userId: string }): void {
   for (const digest of [call.what, call.request]) {
     if (digest !== null) insertRequest(tx, { ...of, digest, retries: 0 })

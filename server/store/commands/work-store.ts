@@ -137,7 +137,7 @@ export function workStore(engine: Engine, limits: StoreLimits) {
   } satisfies Partial<Store>
 }
 
-/** One transaction each, because no command locks two accounts. */
+/** Uses one transaction per turn, because no command locks two accounts. */
 async function closeAbandonedTurns(engine: Engine, limits: StoreLimits): Promise<number> {
   const left = await engine.read((on) => turns.abandonedTurns(on, closedMax))
   const close = (turnId: string) => {
@@ -147,7 +147,7 @@ async function closeAbandonedTurns(engine: Engine, limits: StoreLimits): Promise
   let closed = 0
   let failure: unknown
   for (let first = 0; first < left.length; first += engine.atOnce) {
-    // A turn that cannot be closed must not keep the others open.
+    // A turn that cannot be closed must not prevent closing the others.
     for (const result of await Promise.allSettled(left.slice(first, first + engine.atOnce).map(close))) {
       if (result.status === 'rejected') failure = result.reason
       else if (result.value) closed++

@@ -2,19 +2,19 @@ import type { Dialect } from '../commands/statement.ts'
 import { eventsSince } from '../webhook-records.ts'
 
 /**
- * Selects the rows that break one invariant, as `userId`, `taskId`, `expected` and `actual`, in SQL that an auditor can run
- * by hand. Money is in units.
+ * Selects the rows that violate one invariant, as `userId`, `taskId`, `expected` and `actual`, in SQL that an auditor
+ * can run manually. Money is in units.
  */
 export type LedgerCheck = { what: string; isMoney: boolean; sql: string }
 
-/** Name in `settings`: an ended period that began after this time still has its spend windows. */
+/** Setting name: an ended period that began after the stored time still has its spend windows. */
 export const windowsSince = 'windows-since'
-/** Name in `settings`: credits after this time name the platform key that made them. */
+/** Setting name: credits after the stored time refer to the platform key that made them. */
 export const creditsSince = 'credits-since'
 /** Settings that the checks need, so a move to another database copies them. */
 export const checkSettings: readonly string[] = [eventsSince, windowsSince, creditsSince]
 
-/** A time in `settings`, which commands move in their transactions, so that no check reads a clock. */
+/** Reads a time from `settings`. Commands update these times in their transactions, so that no check reads a clock. */
 export const timeOf = (setting: string): string =>
   `coalesce((SELECT CAST(value AS bigint) FROM settings WHERE name = '${setting}'), 0)`
 
@@ -24,7 +24,7 @@ export const usd = (amount: string): string =>
 
 type EventOf = { row: string; type: string; at: string; data: string }
 
-/** Whether the event `e` belongs to the row and reports what the row says. `data` is SQL for the end of its body. */
+/** Whether the event `e` belongs to the row and reports its content. `data` is SQL for the end of the event's body. */
 export const isEventOf = ({ position }: Dialect, { at, data, row, type }: EventOf): string =>
   `coalesce(e.user_id = ${row}.user_id AND e.type = ${type} AND e.created_at = ${at}
     AND ${position}(e.body, '"data":{' || ${data} || '}}') > 0, false)`

@@ -2,10 +2,13 @@ import type { Dialect } from '../commands/statement.ts'
 import { eventsSince } from '../webhook-records.ts'
 import { fields, isEventOf, timeOf, usd, type LedgerCheck } from './check-parts.ts'
 
-/** Ends before this time may have no event: they predate events, or their events have expired. */
+/**
+ * Tasks, turns and credits that ended before this time may have no event: they are older than events, or their events
+ * have expired.
+ */
 const since = timeOf(eventsSince)
 
-/** Tasks and turns of accounts without a webhook have none. */
+/** Tasks and turns of accounts without a webhook have no event. */
 const hasEvent = (row: string) => `coalesce(${row}.has_event, 1) = 1`
 
 const refunded = `CASE k.status WHEN 'failed' THEN k.cost ELSE k.given_back END`
@@ -50,7 +53,7 @@ const tellsOfTopup = (dialect: Dialect) =>
     data: fields({ topupId: 'k.id', amountUsd: usd('k.amount') }),
   })
 
-/** Everything that ended, was settled or was credited has its event, which reports what the row says. */
+/** Checks that every end, settlement and credit has its event, and that the event reports the content of the row. */
 export const endChecks = (dialect: Dialect): readonly LedgerCheck[] => [
   {
     what: 'a task that has ended has its event',

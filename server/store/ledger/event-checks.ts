@@ -2,7 +2,7 @@ import type { Dialect } from '../commands/statement.ts'
 import { eventsSince } from '../webhook-records.ts'
 import { fields, timeOf, type LedgerCheck } from './check-parts.ts'
 
-// Checks of events and their deliveries. The end checks cover that every end has its event.
+// Checks of events and their deliveries. The end checks verify that every end has its event.
 
 const since = timeOf(eventsSince)
 
@@ -10,7 +10,7 @@ const paymentTypes = "'payment.succeeded', 'payment.failed', 'payment.refunded',
 
 export const eventChecks = ({ digest, entries, position }: Dialect): readonly LedgerCheck[] => [
   {
-    // Events of versions before digests have none, until they expire.
+    // Events written by versions before digests have none, until they expire.
     what: 'an event says what it said when it was written',
     isMoney: false,
     sql: `SELECT user_id AS "userId", NULL AS "taskId", 1 AS expected, 0 AS actual FROM events
@@ -42,7 +42,7 @@ export const eventChecks = ({ digest, entries, position }: Dialect): readonly Le
             OR d.status = 'succeeded' AND NOT coalesce(d.http_status BETWEEN 200 AND 299, false)`,
   },
   {
-    // Top-ups of versions that did not record their events name none.
+    // Top-ups created by versions that did not record their events refer to none.
     what: 'a top-up has each event that it caused',
     isMoney: false,
     sql: `SELECT k.user_id AS "userId", NULL AS "taskId", 1 AS expected, 0 AS actual
@@ -61,7 +61,7 @@ export const eventChecks = ({ digest, entries, position }: Dialect): readonly Le
           WHERE e.digest IS NOT NULL AND e.type IN (${paymentTypes}) AND k.id IS NULL`,
   },
   {
-    // The event has the time when expiry was noticed, which is after the last activity.
+    // The event has the time when the expiry was noticed, which is after the last activity.
     what: 'a session whose expiry was noticed has its event',
     isMoney: false,
     sql: `SELECT s.user_id AS "userId", NULL AS "taskId", 1 AS expected, 0 AS actual FROM sessions s

@@ -1,10 +1,13 @@
 import type { Dialect } from '../commands/statement.ts'
 import { creditsSince, timeOf, windowsSince, type LedgerCheck } from './check-parts.ts'
 
-// Checks of spend and credit limits: the owner and limit of each window, and that no window is missing.
+// Checks of spend and credit limits: that each window has the right owner and limit, and that no window is missing.
 
 const dayMs = 86_400_000
-/** Max time from authentication to admission. This long after a change of limits, no admission still applies the previous ones. */
+/**
+ * Max time from authentication to admission. This long after a change of limits, no admission applies the previous ones
+ * any more.
+ */
 const inFlightMsMax = 3_600_000
 
 /** Owners of windows: the first key of a rotation chain, a client token, or a user. */
@@ -35,7 +38,7 @@ export const limitChecks = ({ entries, field }: Dialect): readonly LedgerCheck[]
           FROM spend_windows w JOIN (${owners}) AS o ON o.id = w.owner_id WHERE o.user_id <> w.user_id`,
   },
   {
-    // A window of the time of a limit change may have the previous limit, or a higher one if that much was already spent.
+    // A window from around a limit change may have the previous limit, or a higher one if that much was already spent.
     what: 'the limit of a spend window is that of its key, unless it was changed since',
     isMoney: true,
     sql: `SELECT w.user_id AS "userId", NULL AS "taskId", k.spend_limit AS expected, w.spend_limit AS actual

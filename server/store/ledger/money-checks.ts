@@ -2,12 +2,12 @@ import type { Dialect } from '../commands/statement.ts'
 import { billionthsPerUnit } from '../turns/carried-cost.ts'
 import type { LedgerCheck } from './check-parts.ts'
 
-/** A decimal of a receipt without its point: in billionths if it has nine digits, in units if it has four. */
+/** Reads a decimal of a receipt as an integer: in billionths if it has nine digits, in units if it has four. */
 const digitsOf = (field: Dialect['field'], name: string) =>
   `CAST(replace(${field('breakdown', name)}, '.', '') AS numeric)`
 
-// Each check selects the rows that break one invariant, in plain SQL that an auditor can run by hand. Except for JSON access
-// it is the same on every engine.
+// Each check selects the rows that violate one invariant, in plain SQL that an auditor can run manually. Except for
+// JSON access, it is the same on every engine.
 export const moneyChecks = ({ entries, field }: Dialect): readonly LedgerCheck[] => [
   {
     what: 'the balance is the sum of the transactions',
@@ -129,7 +129,7 @@ export const moneyChecks = ({ entries, field }: Dialect): readonly LedgerCheck[]
           FROM turns WHERE coalesce(cost, held) > max_cost`,
   },
   {
-    // Only the charges of deleted sessions remain. They still name the session.
+    // Only the charges of deleted sessions remain. They still refer to the session.
     what: 'what a session has spent is the sum of its charges',
     isMoney: true,
     sql: `SELECT s.user_id AS "userId", NULL AS "taskId", coalesce(-sum(t.amount), 0) AS expected, s.spent AS actual
@@ -155,7 +155,7 @@ export const moneyChecks = ({ entries, field }: Dialect): readonly LedgerCheck[]
           GROUP BY a.user_id HAVING coalesce(sum(k.held), 0) <> a.held`,
   },
   {
-    // Spend that names an expired and removed window is not counted as missing.
+    // Spend that refers to an expired and removed window does not count as missing.
     what: 'what is charged in a spend window is the sum of what its tasks and turns cost',
     isMoney: true,
     sql: `SELECT w.user_id AS "userId", NULL AS "taskId", coalesce(sum(c.cost), 0) AS expected, w.charged AS actual
@@ -204,7 +204,7 @@ export const moneyChecks = ({ entries, field }: Dialect): readonly LedgerCheck[]
           WHERE w.charged + w.held > t.max_cost OR w.user_id <> t.user_id`,
   },
   {
-    // Amounts taken back of a top-up are debt until paid. The balance pays what it can.
+    // Amounts taken back because of a top-up are debt until paid. The balance pays what it can.
     what: 'what is owed is what was taken back of top-ups and not paid',
     isMoney: true,
     sql: `SELECT a.user_id AS "userId", NULL AS "taskId", coalesce(k.taken, 0) + coalesce(t.paid, 0) AS expected,

@@ -1,6 +1,7 @@
 import type { LedgerCheck } from './check-parts.ts'
 
-// Checks of rows that repeat or reference each other: accounts, payloads, sessions, top-ups, idempotency keys, quotes and abuse blocks.
+// Checks of rows that repeat or refer to each other: accounts, payloads, sessions, top-ups, idempotency keys, quotes
+// and abuse blocks.
 
 const dayMs = 86_400_000
 
@@ -42,7 +43,8 @@ export const recordChecks = (): readonly LedgerCheck[] => [
           WHERE f.counted > coalesce(k.failed, 0) OR f.failed_at > k.failed_at`,
   },
   {
-    // Some payloads are removed with their session. Payloads stored before the installation counted them are not in the count.
+    // Some payloads are removed together with their session. Payloads stored before the installation counted them are
+    // not included in the count.
     what: 'an account counts at least the payloads that are there of its day',
     isMoney: false,
     sql: `SELECT a.user_id AS "userId", NULL AS "taskId", sum(p.bytes) AS expected, a.payload_bytes AS actual

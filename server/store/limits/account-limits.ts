@@ -4,13 +4,13 @@ import type { AccountRow } from '../tables/account-tables.ts'
 // Limits of a user: those of a plan in the configuration, and the user's own, which override them.
 
 export type AccountLimits = {
-  /** Executions of one user, over tasks and chats; 0 for no limit, null for that of the settings. */
+  /** Executions per minute, tasks and chats together; 0 for no limit, null for the limit in the settings. */
   executionsPerMinute: number | null
   tasksAtWork: number | null
   tasksWaiting: number | null
-  /** Charged and held, per UTC day. */
+  /** Max spend per UTC day, charged and held. */
   spendPerDay: Units | null
-  /** Ids of the agents that may be run; null for all. */
+  /** Ids of the agents that the user can run; null for all. */
   agents: readonly string[] | null
 }
 
@@ -25,7 +25,7 @@ export type Plans = {
   readonly defaultName: string | null
 }
 
-/** Max values of limits: the window of a minute is in memory, and queues hold no more. */
+/** Max values of limits: the executions of the last minute are in memory, and queues hold no more tasks than that. */
 export const executionsPerMinuteMax = 100_000
 export const tasksMax = 1_000_000
 
@@ -40,7 +40,7 @@ const noLimits: AccountLimits = {
 export const noPlans: Plans = { named: new Map(), byDefault: noLimits, defaultName: null }
 
 const knownTextsMax = 10_000
-/** Merged limits of a plan and a user, by the JSON of the latter, so that it is parsed only once. */
+/** Merged limits of a plan and a user, by the user's JSON, so that the JSON is parsed only once. */
 const merged = new WeakMap<AccountLimits, Map<string, AccountLimits>>()
 
 export function limitsOf({ limits, plan }: AccountPlan, plans: Plans): AccountLimits {

@@ -3,7 +3,7 @@ import type { Units } from '../../kernel/money.ts'
 import type { LimitReset, SpendState } from '../execution-limits.ts'
 import type { AccountLimits, AccountPlan } from './account-limits.ts'
 
-/** Undefined fields stay unchanged. Null removes the plan, or a limit of the user, so that the plan's applies again. */
+/** Undefined fields stay unchanged. Null removes the plan, or a user's own limit, so that the plan's applies again. */
 export type ChangeAccountLimits = {
   userId: string
   plan?: string | null
@@ -11,21 +11,21 @@ export type ChangeAccountLimits = {
 }
 
 export type LimitsState = {
-  /** Stored name, whether or not the configuration has the plan. */
+  /** Stored name of the plan, even if the configuration lacks it. */
   plan: string | null
   /** The user's own limits, which override the plan's. */
   own: Partial<AccountLimits>
   /** Effective limits. */
   limits: AccountLimits & { executionsPerMinute: number }
-  /** Spend of the current day, if that is limited. */
+  /** Spend on the current day, if there is a limit on it. */
   spend: SpendState | null
   tasksWaiting: number
   tasksAtWork: number
-  /** Bytes of payloads stored today, and the limit on them; 0 without one. */
+  /** Bytes of payloads stored today, and the limit on them; 0 without a limit. */
   payloads: { limit: number; bytes: number; resetsAt: EpochMs }
 }
 
-/** Limits of a key besides its scopes; null if it has none. */
+/** Limits of a key besides its scopes; null fields are unlimited. */
 export type KeyLimits = {
   spendLimit: Units | null
   spendReset: LimitReset | null
@@ -35,5 +35,5 @@ export type KeyLimits = {
 /** Undefined fields stay unchanged. */
 export type UpdateKey = { userId: string; keyId: string; changes: Partial<KeyLimits> }
 
-/** A user, with the plan read together with the credential. */
+/** A user, with the plan that was read together with the credential. */
 export type RateOf = { userId: string; account: AccountPlan }

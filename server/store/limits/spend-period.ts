@@ -1,10 +1,10 @@
 import type { EpochMs } from '../../kernel/clock.ts'
 import type { LimitReset } from '../execution-limits.ts'
 
-// Periods of spending limits: whole days, weeks from Monday and months, in UTC, which has no daylight saving time.
+// Periods of spending limits: complete days, weeks from Monday and months, in UTC, which has no daylight saving time.
 
 const dayMs = 86_400_000
-/** The first of January 1970 was a Thursday, so this Monday lies before it. */
+/** The Monday before the first of January 1970, which was a Thursday. */
 const firstMonday = -3 * dayMs
 
 let month = { startsAt: 0, endsAt: 0 }

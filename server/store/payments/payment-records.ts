@@ -2,7 +2,7 @@ import type { EpochMs } from '../../kernel/clock.ts'
 import type { Units } from '../../kernel/money.ts'
 import type { Idempotency } from '../task-inputs.ts'
 
-// Top-ups, the provider's state of them, and payment methods: inputs and results of the commands and reads.
+// Top-ups, their state at the provider, and payment methods: inputs and results of commands and reads.
 
 export const topupStatuses = ['open', 'paid', 'failed', 'expired'] as const
 export type TopupStatus = (typeof topupStatuses)[number]
@@ -16,12 +16,12 @@ export const unpaidTopupsMax = 50
 /** Age at which an unpaid top-up is closed. The provider closes its own page after a day. */
 export const openTopupMs = 7 * 86_400_000
 
-/** Age at which a top-up without a payment page is closed: longer than all attempts to create the page take. */
+/** Age at which a top-up without a payment page is closed. It exceeds the time for all attempts to create the page. */
 export const pagelessTopupMs = 600_000
 
 /**
- * Minimum time between two auto-recharges of one account. In it the events of the first reach the owner, who can switch
- * auto-recharge off before a runaway program is paid for again.
+ * Minimum time between two auto-recharges of one account. During this time the events of the first one reach the owner,
+ * who can switch auto-recharge off before paying for a runaway program again.
  */
 export const rechargePauseMs = 600_000
 
@@ -32,7 +32,7 @@ export type TopupRecord = {
   status: TopupStatus
   /** Amount credited on payment. */
   amount: Units
-  /** Whether auto-recharge created it, without its user. */
+  /** Whether auto-recharge created the top-up, without the user's involvement. */
   isAuto: boolean
   /** The provider's id of the payment page, and its URL. */
   checkoutId: string | null
@@ -41,9 +41,9 @@ export type TopupRecord = {
   receiptUrl: string | null
   /** Total of the refunds that have not failed. */
   refunded: Units
-  /** Withdrawn by disputes and not given back. With `refunded` never more than the amount. */
+  /** Amount withdrawn by disputes and not returned. Together with `refunded` never more than the amount. */
   disputed: Units
-  /** Counts the states applied, so that a state read before the last one is never applied after it. */
+  /** Number of states applied, so that a state read before the last one is never applied after it. */
   version: number
   createdAt: EpochMs
   updatedAt: EpochMs
@@ -57,15 +57,15 @@ export type CreateTopupResult =
   | { outcome: 'created' | 'replayed'; topup: TopupRecord }
   | { outcome: 'refused'; reason: 'idempotency-conflict' | 'suspended' | 'too-many' | 'balance' }
 
-/** `after`: id of the last top-up on the previous page. Without a user it lists everyone's. */
+/** `after`: id of the last top-up on the previous page. Without a user, lists the top-ups of all users. */
 export type ListTopups = { userId?: string; status?: TopupStatus; after?: string; limit: number; offset?: number }
 
 export type UserTopup = TopupRecord & { email: string }
 
-/** A payment method, by the provider's ids and by a label for people: brand and last four digits. */
+/** A payment method, by the provider's ids and with a label for people: brand and last four digits. */
 export type PaymentMethod = { customerId: string; methodId: string; methodLabel: string }
 
-/** Ids by which a provider's event or list names a top-up; at least one is not null. */
+/** Ids by which a provider's event or list refers to a top-up; at least one is not null. */
 export type TopupRef = { topupId: string | null; checkoutId: string | null; paymentId: string | null }
 
 /** The provider's current state of one top-up. */
@@ -83,11 +83,11 @@ export type PaymentState = {
   method: PaymentMethod | null
   /** Total of the refunds that have not failed. */
   refunded: Units
-  /** Withdrawn by disputes and not given back. */
+  /** Amount withdrawn by disputes and not returned. */
   disputed: Units
 }
 
-/** Enough of a payment to create its top-up again; the user is the one named in the metadata, if any. */
+/** Data needed to create a payment's top-up again. The user is the one in the payment's metadata, if any. */
 export type PaymentOrigin = { userId: string | null; isAuto: boolean; createdAt: EpochMs }
 
 /** Result of applying a state. `stale`: another state was applied since this one was read, so it must be read again. */
@@ -118,9 +118,12 @@ export type PaymentAccount = {
 export type DueRecharge = {
   topup: TopupRecord
   customerId: string
-  /** Null if the user has ended auto-recharge since, or is suspended. Then only an earlier charge counts, and no new one is requested. */
+  /**
+   * Null if the user has ended auto-recharge since, or is suspended. In that case only an earlier charge counts, and no
+   * new one is requested.
+   */
   methodId: string | null
-  /** Whether the provider was never asked to charge it. */
+  /** Whether the provider has never been asked to charge the top-up. */
   isNew: boolean
 }
 
@@ -135,29 +138,32 @@ export type RestoreTopup = {
   createdAt: EpochMs
 }
 
-/** `least` and `most` bound one payment, `monthlyMax` all recharges of the account in a UTC month. */
+/** `least` and `most` limit one payment, `monthlyMax` all recharges of the account in a UTC month. */
 export type BeginRecharge = TopupOf & { least: Units; most: Units; monthlyMax: Units }
 
 export type PaymentStore = {
-  /** Written before the provider is called, so that no payment arrives for an unknown top-up. */
+  /** Stores a top-up before the provider is called, so that no payment arrives for an unknown one. */
   createTopup(input: CreateTopup): Promise<CreateTopupResult>
-  /** Stores the payment page, and reopens a top-up that was closed for lack of one. Undefined if it is unknown. */
+  /**
+   * Stores the payment page, and reopens a top-up that was closed because it had none. Undefined if the top-up is
+   * unknown.
+   */
   noteCheckout(input: TopupOf & { checkoutId: string; checkoutUrl: string }): Promise<TopupRecord | undefined>
   /** Closes an open top-up for which no page could be created. */
   closePageless(of: TopupOf): Promise<void>
   getTopup(of: TopupOf): Promise<TopupRecord | undefined>
-  /** Number of a user's top-ups, of one status or of all. */
+  /** Number of a user's top-ups, with one status or in total. */
   countTopups(of: { userId: string; status?: TopupStatus }): Promise<number>
   /** Newest first. */
   listTopups(input: ListTopups): Promise<UserTopup[]>
   /** Finds a top-up by the first known id, regardless of its owner. */
   findTopup(ref: TopupRef): Promise<TopupRecord | undefined>
   /**
-   * Changes the top-up, the ledger and the user's events in one transaction, unless another state was applied since
-   * `version` was read.
+   * Changes the top-up, the ledger and the user's events in one transaction. Changes nothing if another state was
+   * applied since `version` was read.
    */
   applyState(input: { state: PaymentState; version: number }): Promise<AppliedState>
-  /** Creates a top-up that this database has lost, and applies its state. Does nothing if the top-up exists. */
+  /** Creates a top-up that this database has lost, and applies its state. Has no effect if the top-up exists. */
   restoreTopup(input: RestoreTopup): Promise<AppliedState>
   totals(since: EpochMs): Promise<PaymentTotals>
 
@@ -166,14 +172,14 @@ export type PaymentStore = {
   setNotifyBelow(input: { userId: string; notifyBelow: Units | null }): Promise<void>
   /** `no-method`: no payment method is saved. */
   setRecharge(input: { userId: string; recharge: Recharge | null }): Promise<'changed' | 'no-method'>
-  /** Forgets the payment method and ends auto-recharge. Returns the method's id at the provider, if there was one. */
+  /** Deletes the payment method and ends auto-recharge. Returns the method's id at the provider, if there was one. */
   forgetMethod(userId: string): Promise<string | null>
 
   /** Users whose balance is below their auto-recharge threshold, or whose recharge is in progress, after `afterId`. */
   rechargeable(input: { afterId: string; limit: number }): Promise<string[]>
   /**
-   * Creates the top-up that is due for a user, or returns the one in progress. Undefined if neither exists. A new one is in
-   * whole cents and at least `least`.
+   * Creates the top-up that is due for a user, or returns the one in progress. Undefined if there is neither. The
+   * amount of a new one is in whole cents and at least `least`.
    */
   beginRecharge(input: BeginRecharge): Promise<DueRecharge | undefined>
 }

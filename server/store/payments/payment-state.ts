@@ -10,8 +10,9 @@ type Judged<Row> = {
 }
 
 /**
- * Returns the top-up as the provider has it. A paid top-up stays paid, and `open` at the provider keeps the status here: a
- * page that was closed for its age may still be open there. Refunds and disputes together take no more than was paid.
+ * Returns the top-up with the provider's state applied. A paid top-up stays paid, and the state `open` at the provider
+ * keeps the status here: a page that was closed here because of its age may still be open there. Refunds and disputes
+ * together take no more than was paid.
  */
 export function judgeState<Row extends Topup>(row: Row, state: PaymentState): Judged<Row> {
   const { checkoutId, disputed, paid, paymentId, receiptUrl, status } = state

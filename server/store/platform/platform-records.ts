@@ -3,9 +3,13 @@ import type { Units } from '../../kernel/money.ts'
 import type { CredentialLimits } from '../execution-limits.ts'
 import type { Holder, Page, Scope } from '../records.ts'
 
-// Records, inputs and results for products built on the service: their keys, their users, and the tokens they give to browsers.
+// Records, inputs and results for products built on the service: their keys, their users, and the tokens they issue to
+// browsers.
 
-/** Scopes of a platform key: create, read and suspend users and end their keys; credit them; set their limits; act on their behalf. */
+/**
+ * Scopes of a platform key: `users` to create, read and suspend users and end their keys; `credit` to credit them;
+ * `limits` to set their limits; `act` to act on their behalf.
+ */
 export const platformScopes = ['users', 'credit', 'limits', 'act'] as const
 export type PlatformScope = (typeof platformScopes)[number]
 
@@ -14,13 +18,15 @@ export type PlatformKeyRecord = {
   name: string
   hint: string
   scopes: PlatformScope[]
-  /** Addresses and networks it is accepted from; null for all. */
+  /** Addresses and networks from which the key is accepted; null for all. */
   addresses: string[] | null
-  /** Max it credits per UTC day, and max it takes back per UTC day; null without a ceiling. */
+  /**
+   * Max amount that the key credits per UTC day, and max amount that it takes back per UTC day; null without a ceiling.
+   */
   creditPerDay: Units | null
   creditedToday: Units
   takenToday: Units
-  /** Id of the admin; null for the command line. */
+  /** Id of the admin who created the key; null for the command line. */
   createdBy: string | null
   createdAt: EpochMs
   expiresAt: EpochMs | null
@@ -28,7 +34,7 @@ export type PlatformKeyRecord = {
   lastUsedAt: EpochMs | null
 }
 
-/** Data to check a platform key against, on every request. */
+/** Data needed on every request to check a platform key. */
 export type PlatformKeyHolder = Pick<PlatformKeyRecord, 'id' | 'scopes' | 'addresses' | 'expiresAt' | 'revokedAt'>
 
 export type CreatePlatformKey = Pick<
@@ -44,7 +50,7 @@ export type ActingUser = { id: string } & Holder
 export type ExternalUser = {
   externalId: string
   email: string | null
-  /** The platform key that creates the user; null for an admin. */
+  /** The platform key that creates the user; null if an admin does. */
   keyId: string | null
 }
 export type ExternalUserResult =
@@ -60,7 +66,7 @@ export type ClientTokenRecord = {
   taskId: string | null
   maxCost: Units | null
   isOnce: boolean
-  /** Id of the key, login or platform key that created it. */
+  /** Id of the key, login or platform key that created the token. */
   createdBy: string
   createdAt: EpochMs
   expiresAt: EpochMs
@@ -73,8 +79,8 @@ export type CreateClientToken = Omit<ClientTokenRecord, 'id' | 'createdAt' | 'ex
 }
 
 /**
- * Data to check a client token against, on every request. The token ends with its creator, at `makerEndsAt`. The limits of a
- * key that created it apply to it too. `agents` are those that both may use.
+ * Data needed on every request to check a client token. The token ends with its creator, at `makerEndsAt`. If a key
+ * created it, the key's limits apply to the token too. `agents` are those that both may use.
  */
 export type ClientTokenHolder = Omit<ClientTokenRecord, 'createdAt'> & {
   makerEndsAt: EpochMs
@@ -82,20 +88,20 @@ export type ClientTokenHolder = Omit<ClientTokenRecord, 'createdAt'> & {
 } & Holder
 
 export type PlatformStore = {
-  /** Throws CONFLICT at the maximum number of active keys. */
+  /** Throws CONFLICT if there are already the maximum number of active keys. */
   createKey(input: CreatePlatformKey): Promise<PlatformKeyRecord>
-  /** Finds a key by the SHA-256 of its token, in hex. Never older than the last commit of any process. */
+  /** Finds a key by the SHA-256 of its token, in hex. Always reflects the last commit of any process. */
   findKey(tokenHash: string): Promise<PlatformKeyHolder | undefined>
   getKey(keyId: string): Promise<PlatformKeyRecord | undefined>
   /** Newest first. */
   listKeys(input: Page): Promise<{ keys: PlatformKeyRecord[]; total: number }>
-  /** Returns false if it is unknown or already revoked. */
+  /** Returns false if the key is unknown or already revoked. */
   revokeKey(keyId: string): Promise<boolean>
   /** Records when keys were last used. Losing a batch loses nothing else. */
   touchKeys(uses: readonly { keyId: string; at: EpochMs }[]): Promise<void>
 
   /**
-   * The one user with that external id, created with an empty account if there is none. Throws CONFLICT if the key has
+   * Returns the user with that external id, or creates one with an empty account. Throws CONFLICT if the key has
    * created the maximum number of users.
    */
   openUser(input: ExternalUser): Promise<ExternalUserResult>
@@ -103,8 +109,8 @@ export type PlatformStore = {
 
   /** Throws CONFLICT if the user has the maximum number of active tokens. */
   createToken(input: CreateClientToken): Promise<ClientTokenRecord>
-  /** Finds a token by its SHA-256, in hex. Never older than the last commit of any process. */
+  /** Finds a token by its SHA-256, in hex. Always reflects the last commit of any process. */
   findToken(tokenHash: string): Promise<ClientTokenHolder | undefined>
-  /** Undefined if it is unknown. A revoked token stays unchanged. */
+  /** Undefined if the token is unknown. A revoked token stays unchanged. */
   revokeToken(of: { userId: string; tokenId: string }): Promise<ClientTokenRecord | undefined>
 }

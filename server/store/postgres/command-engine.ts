@@ -14,13 +14,13 @@ import type { Transactions } from './connection/transactions.ts'
 // Drives each command from one server answer to the next. Queries are pipelined: all queries that a command issues
 // before it awaits the first take one round trip.
 
-/** A pending answer. */
+/** A pending database answer. */
 class PendingAnswer<Value> implements Answer<Value> {
   readonly value: Promise<Value>
 
   constructor(value: Promise<Value>) {
     this.value = value
-    // A command that fails on the first of several answers never awaits the others.
+    // A command that fails at the first of several answers never awaits the others.
     value.catch(ignore)
   }
 
@@ -60,7 +60,7 @@ function queryOf(one: Written, values: Values = {}): PgQuery {
   const { names, text } = sendableOf(one)
   const given = names.map((name) => {
     const value = values[name]
-    // The driver would send it as NULL.
+    // The driver would send undefined as NULL.
     if (value === undefined) throw new TypeError(`The statement ${one.name} is not given its value ${name}.`)
     return value
   })
@@ -77,7 +77,8 @@ const lockNumbers: Record<LockKind, number> = {
 const lock = { name: 'command_lock', text: 'SELECT pg_advisory_xact_lock($1, $2)' }
 const lockText = { name: 'command_lock_text', text: 'SELECT pg_advisory_xact_lock($1, hashtext($2))' }
 
-// The server sums the string lengths of a page, which it knows without reading the strings, and sends only what fits.
+// The server adds up the string lengths of a page, which it knows without reading the strings, and sends only what
+// fits.
 const fits = '(upto <= :bytesMax OR place = 1)'
 const bytesSoFar = (
   order: string,
@@ -99,9 +100,9 @@ const newestMessages = {
         WHERE session_id = :sessionId AND seq < :beforeSeq ORDER BY seq DESC LIMIT :limit) AS page) AS summed
     WHERE ${fits} ORDER BY seq DESC`,
 }
-/** Rows and bytes to read at a time until a history is full. */
+/** Rows and bytes to read per query until a history is full. */
 const newestPage = { limit: 100, bytesMax: 4 * 1024 * 1024 }
-/** `rows` counts the page before it was cut. */
+/** `rows` is the number of rows on the page before it was truncated. */
 type NewestPageRow = NewestRow & { seq: number; rows: number }
 
 const waiting = {
@@ -135,7 +136,7 @@ function readsOn(connection: Connection): Reads {
     rate: (userId, limit) => new PendingAnswer(readRate(connection, userId, limit)),
     waiting: (userId) =>
       new PendingAnswer<number>(rowsOf<{ count: number }>(waiting, { userId }).then(([row]) => row?.count ?? 0)),
-    // No limit: the server skips the rows, and gives up after a while.
+    // No limit is needed: the server skips the rows, and cancels the statement after a while.
     passedAtOnce: Infinity,
     pause: () => none,
     fittingMessages: (of) => new PendingAnswer(rowsOf<MessageRow>(fittingMessages, of)),
@@ -176,7 +177,7 @@ function transactionOn(tx: Transaction, { ledger }: EngineParts): Tx {
 }
 
 export class PostgresEngine implements Engine {
-  /** Leaves most of the connection pool to others. */
+  /** Leaves most of the connection pool to other commands. */
   readonly atOnce = 4
   readonly #parts: EngineParts
 

@@ -1,7 +1,7 @@
 import type { CounterChange } from '../commands/command.ts'
 import type { Transaction } from './connection/transaction.ts'
 
-// A CHECK judges the row of an upsert before its conflict is detected, so a decrease is an update.
+// PostgreSQL applies CHECKs to the row of an upsert before it detects the conflict, so a decrease is an update.
 const write = {
   name: 'write_counters',
   text: `WITH change AS (

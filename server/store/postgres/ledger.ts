@@ -18,8 +18,8 @@ export class Ledger {
   readonly posted = new PostedCount()
 
   /**
-   * Posts to the locked account. Sends the statement without waiting for it. The balance's CHECK fails, and undoes the
-   * command, if the amount would take the balance below the held amount.
+   * Posts to the locked account. Sends the statement without waiting for its answer. If the amount would take the
+   * balance below the hold, the balance's CHECK fails and rolls the command back.
    */
   post(tx: Transaction, posting: Omit<Posting, 'userId'>): { id: string; balance: Units } {
     const { amount, breakdown, countedIn, description, idempotencyKey, now } = posting
@@ -42,14 +42,14 @@ export class Ledger {
     return { id, balance: account.balance }
   }
 
-  /** Raises or lowers the held amount of the locked account. Its CHECK rejects a hold above the balance. */
+  /** Changes the held amount of the locked account. Its CHECK rejects a hold above the balance. */
   hold(tx: Transaction, by: Units): void {
     const { account } = tx
     void tx.write({ ...holdMore, values: [account.userId, by] })
     account.held += by
   }
 
-  /** Raises or lowers the debt of the locked account, never below zero. */
+  /** Changes the debt of the locked account, which is never below zero. */
   owe(tx: Transaction, by: Units): void {
     const { account } = tx
     void tx.write({ ...oweMore, values: [account.userId, by] })

@@ -2,7 +2,7 @@ import type { Reads, Tx, UsedChanges, UsedReads } from '../commands/command.ts'
 import type { KeyRateRow, WindowRow } from '../commands/limits/used-rows.ts'
 import { columns, postgres, Statement } from '../commands/statement.ts'
 
-// Usage counted against limits, in rows that each command reads and changes.
+// Usage of limits, stored in rows that each command reads and changes.
 
 const row = `${columns('ownerId startsAt')}, spend_limit AS "limit", charged + carried AS charged, ${columns('held reachedAt')}`
 const get = new Statement<WindowRow>(
@@ -14,7 +14,8 @@ const named = new Statement<WindowRow>(
   'spend_window_named',
   `SELECT ${row} FROM spend_windows JOIN ${members} ON owner_id = used.id AND starts_at = used.at`,
 )
-// A limit lowered below current usage is stored as that usage, so the CHECK holds whatever is returned later.
+// A limit lowered below the current usage is stored as that usage, so that the CHECK holds even if amounts are returned
+// later.
 const add = new Statement<never>(
   'spend_window_add',
   `INSERT INTO spend_windows (owner_id, starts_at, user_id, spend_limit, charged, held)
@@ -23,7 +24,7 @@ const add = new Statement<never>(
       held = spend_windows.held + excluded.held, spend_limit = greatest(excluded.spend_limit,
         spend_windows.charged + excluded.charged + spend_windows.held + excluded.held)`,
 )
-// Takes two thirds of the time of `add`, and serves all but the first addition of a period.
+// Takes two thirds of the time of `add`, and is used for all but the first addition of a period.
 const addToKept = new Statement<never>(
   'spend_window_add_to_kept',
   `UPDATE spend_windows SET charged = charged + :charged, held = held + :held

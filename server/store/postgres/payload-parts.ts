@@ -19,8 +19,8 @@ import { isLostConnection } from './connection/pg-errors.ts'
 import { databaseTime } from './connection/pooled-connection.ts'
 import { silentMsMax } from './connection/transactions.ts'
 
-// Payloads stored as rows of at most 1 MiB. They use their own connections, because a few large ones would keep
-// commands waiting for the store's pool.
+// Payloads stored as rows of at most 1 MiB. They use separate connections, because a few large ones would keep commands
+// waiting for the store's pool.
 
 const connectionsMax = 4
 const triesMax = 3
@@ -29,7 +29,7 @@ const pageRows = 500
 const rowsMax = 20_000
 const looksAtOnce = 4
 
-// An upsert: if the answer to the first try was lost, the writer retries with the same content.
+// An upsert: if the answer to the first attempt was lost, the writer retries with the same content.
 const putPart = `INSERT INTO payload_parts (payload_id, part, content, created_at) VALUES ($1, $2, $3, ${databaseTime})
   ON CONFLICT (payload_id, part) DO UPDATE SET content = excluded.content`
 const getPart = 'SELECT content FROM payload_parts WHERE payload_id = $1 AND part = $2'
@@ -43,9 +43,9 @@ type PartPlace = { createdAt: number; id: string }
 
 export class PostgresPayloadStore extends NewPayloads implements PayloadStore {
   readonly #pool: PgPool
-  /** Query timeout. Without it, a server that vanished silently would keep a run waiting for its content for 15 minutes. */
+  /** Query timeout. Without it, a run would wait 15 minutes for its content if the server vanished silently. */
   readonly #inTime: { query_timeout: number }
-  /** Last row that earlier collections checked. Payloads up to it are referenced for good and need no further check. */
+  /** Last row that earlier collections checked. Payloads up to it have permanent rows and need no further check. */
   #seen: PartPlace = { createdAt: 0, id: '' }
   #closing: Promise<void> | undefined
 
@@ -171,7 +171,7 @@ export class PostgresPayloadStore extends NewPayloads implements PayloadStore {
   }
 }
 
-/** Retries with a new connection if the connection was lost: the server may have restarted. */
+/** Retries with a new connection if the connection was lost, because the server may have restarted. */
 async function repeated<Result>(work: () => Promise<Result>): Promise<Result> {
   for (let tries = 1; ; tries++) {
     try {

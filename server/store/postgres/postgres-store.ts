@@ -27,7 +27,7 @@ const defaultStatementMsMax = 12_000
 export type PostgresStoreOptions = {
   databaseUrl: string
   limits: StoreLimits
-  /** Creates the clock once the newest stored time is known. Default: the database's own clock, which all nodes share. */
+  /** Creates the clock once the newest stored time is known. By default, all nodes share the database's clock. */
   clock?: (notBefore: number) => Clock
   onCommit?: (commit: Committed) => void
   onWarning?: (message: string) => void
@@ -42,7 +42,10 @@ export async function openPostgresStore(options: PostgresStoreOptions): Promise<
   return await opened(options, { isNode: true, change: 'migrate' })
 }
 
-/** Opens the store for a few short writes of a CLI command. Only a server migrates, but a command may set up an empty database. */
+/**
+ * Opens the store for a few short writes of a CLI command. Only a server migrates, but a command can set up an empty
+ * database.
+ */
 export async function openPostgresStoreBeside(options: PostgresStoreOptions & { mayCreate?: boolean }): Promise<Store> {
   return await opened(options, { isNode: false, change: options.mayCreate ? 'create' : 'none' })
 }
@@ -67,7 +70,7 @@ async function opened(
   }
 }
 
-/** Silence timeout of a lease renewal, short enough that another renewal can still arrive in time. */
+/** Returns the silence timeout of a lease renewal, short enough for another renewal to arrive in time. */
 function renewalMsMax(leaseMs: number): number {
   return Math.min(silentMsMax, Math.max(1000, leaseMs / 3))
 }
@@ -85,7 +88,7 @@ function composeStore({ clock, isNode, pool, schema }: Opened, options: Postgres
   })
   const urgentPool = openPool(databaseUrl, 1)
   const urgent = new Transactions(urgentPool, { clock, onCommitted: () => {}, silentMs: renewalMsMax(leaseMs) })
-  // Connects on first use, so never for a CLI command.
+  // Connects on first use, so never in a CLI command.
   const signals = new PgSignals({ databaseUrl, pool, onWarning })
   const engine = new PostgresEngine({ all, ledger })
   let closing: Promise<void> | undefined
@@ -106,11 +109,11 @@ function composeStore({ clock, isNode, pool, schema }: Opened, options: Postgres
     readState: async () => {
       const { rows } = await all.read(({ client }) => client.query(size))
       const { databaseBytes } = rows[0] as { databaseBytes: number }
-      // No WAL size: the server's WAL is not ours to count.
+      // Omits the WAL size, because the WAL belongs to the database server.
       const open = await engine.read(readOpen)
       return { ...open, databaseBytes, walBytes: 0, posted: ledger.posted.totals, isWritable: !all.isFailing }
     },
-    // The next ones to run already wait, so no connection is left idle.
+    // The next commands are already waiting, so no connection becomes idle.
     hasBacklog: () => pool.waitingCount - pool.idleCount >= Math.max(1, pool.totalCount),
     canWrite: async () => {
       if (!all.isFailing) return true
@@ -129,7 +132,7 @@ function composeStore({ clock, isNode, pool, schema }: Opened, options: Postgres
         await signals.close()
         await urgent.settled()
         await Promise.all([urgentPool.end(), pool.end()])
-        // Last, because the store may write until here.
+        // Closed last, because the store may still write until here.
         await schema.close()
       })()
       return closing

@@ -7,7 +7,7 @@ import { peopleTables } from '../tables/people-tables.ts'
 import type { TableWords } from '../tables/table-words.ts'
 import { workTables } from '../tables/work-tables.ts'
 
-// The migrations are generated from this schema, and imports fill its tables.
+// Migrations are generated from this schema, and imports fill its tables.
 
 const number = (name = '') => bigint(name, { mode: 'number' })
 
@@ -74,7 +74,10 @@ export const { paymentAccounts, topups } = paymentTables(words, users)
 
 const bytes = customType<{ data: Buffer; driverData: Buffer }>({ dataType: () => 'bytea' })
 
-/** Payload content if no bucket stores it. Split into parts, so that a reader needs memory for only one at a time. */
+/**
+ * Payload content, for installations without a bucket. It is split into parts, so that a reader needs memory for only
+ * one at a time.
+ */
 export const payloadParts = pgTable(
   'payload_parts',
   {

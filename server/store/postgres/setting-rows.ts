@@ -23,7 +23,7 @@ export async function replaceSetting(on: Queries, name: string, value: string): 
   await on.query(upsert, [name, value])
 }
 
-/** Throws while the database holds only part of an installation. */
+/** Throws if the database contains only part of an installation. */
 export async function assertMoved(on: Queries): Promise<void> {
   if ((await readSetting(on, migrationSetting)) !== 'begun') return
   throw new StoreOpenError(

@@ -7,9 +7,9 @@ import type { PgClient } from './connection/driver.ts'
 export async function verifyLedger(client: Pick<PgClient, 'query'>): Promise<LedgerReport> {
   await client.query('BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY')
   try {
-    // Ledger checks do read whole tables.
+    // Sequential scans are allowed, because ledger checks read complete tables.
     await client.query('SET LOCAL enable_seqscan = on')
-    // For tables that grew since ANALYZE, the planner joins row by row: a minute for 20,000 transactions.
+    // For tables that grew since ANALYZE, the planner would join row by row: a minute for 20,000 transactions.
     await client.query('SET LOCAL enable_nestloop = off')
     const differences = []
     for (const check of ledgerChecks(postgres)) {
@@ -39,7 +39,7 @@ export async function verifyLedger(client: Pick<PgClient, 'query'>): Promise<Led
   }
 }
 
-/** Class 22 holds PostgreSQL's data exceptions: a stored value is invalid. */
+/** Whether a stored value is invalid. Class 22 contains PostgreSQL's data exceptions. */
 function isOfValues(error: unknown): boolean {
   return codeOf(error).startsWith('22')
 }

@@ -5,18 +5,27 @@ import type { EpochMs } from '../../kernel/clock.ts'
 /** `digest` identifies the request. `retries` is the client's own retry count. */
 export type WireRequest = { digest: string; retries: number }
 
-/** A tool call that waits for its task: digests of its contents (`what`), and of the request if its client can be told from all others. */
+/**
+ * A tool call that waits for its task: digests of its content (`what`), and of the request if its client can be told
+ * apart from all others.
+ */
 export type ToolCall = { what: string; request: string | null; keptMs: number }
 
 type RequestOf = { userId: string; digest: string; resourceId: string }
 
 export type WireRequestStore = {
-  /** The turn that answered an earlier attempt of the request, if it is open or ended within the last minute. */
+  /**
+   * Returns the turn that answered an earlier attempt of the request, if the turn is open or ended within the last
+   * minute.
+   */
   findTurn(input: WireRequest & { userId: string }): Promise<string | undefined>
-  /** Notes that its client left before the whole response was sent, so the next retry most likely belongs to it. */
+  /**
+   * Records that the client disconnected before the complete response was sent, so the next retry most likely comes
+   * from it.
+   */
   left(input: RequestOf): Promise<EpochMs>
-  /** Returns false if another attempt has been answered with it since its client left. */
+  /** Returns false if another attempt has been answered with the turn or task since the client disconnected. */
   takeBack(input: RequestOf & { leftAt: EpochMs }): Promise<boolean>
-  /** Marks all as left when the only process starts: no client is waiting any longer. */
+  /** Marks all requests as disconnected when the only process starts, because no client is waiting any more. */
   leaveAll(): Promise<void>
 }

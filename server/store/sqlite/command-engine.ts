@@ -23,7 +23,7 @@ import type { Ledger } from './ledger.ts'
 import type { RateWindow } from './rate-window.ts'
 import type { UsedOfLimits } from './used-of-limits.ts'
 
-// Drives commands to their end synchronously: SQLite answers before it returns, and nothing may interleave.
+// Runs commands to completion synchronously: SQLite answers before it returns, and nothing may run in between.
 
 const account = statement<AccountRow>('account_read', `SELECT ${accountColumns} FROM accounts WHERE user_id = :userId`)
 const accountOfTask = statement<AccountRow>(
@@ -41,7 +41,7 @@ const newest = statement<NewestRow>(
 )
 
 const done = new ReadyAnswer<void>(undefined)
-/** Some milliseconds where a list is merged from several indexes. */
+/** Takes some milliseconds for a list that is merged from several indexes. */
 const passedAtOnce = 10_000
 const owned = new ReadyAnswer(true)
 
@@ -54,9 +54,11 @@ type EngineParts = {
   used: UsedOfLimits
 }
 
-/** Runs what is written once for both engines on this connection; commands in the transactions of `commit`. */
+/**
+ * Runs the commands and reads shared by both engines on this connection; commands run in the transactions of `commit`.
+ */
 export class SqliteEngine implements Engine {
-  /** They share a commit. */
+  /** All of them share one commit. */
   readonly atOnce = Infinity
   readonly #db: Database
   readonly #parts: EngineParts
@@ -75,7 +77,7 @@ export class SqliteEngine implements Engine {
     const op = read(this.#tx)[Symbol.iterator]()
     const first = op.next()
     if (first.done) return first.value
-    // One that lets others have their turn.
+    // A pause, which lets other reads continue.
     await first.value
     return await toEnd(op)
   }
@@ -115,7 +117,7 @@ export class SqliteEngine implements Engine {
       send: (one, values) => void this.#statement(one).run(values),
       now: () => new ReadyAnswer(clock.now()),
       account: (userId) => get(account, { userId }),
-      // The one connection that writes is a lock on everything.
+      // There is only one connection that writes, so everything is locked anyway.
       lockAccount: (of) => ('userId' in of ? get(account, of) : get(accountOfTask, of)),
       lockOwner: () => owned,
       lock: () => done,
@@ -137,7 +139,7 @@ export class SqliteEngine implements Engine {
       accepted: (userId, at) => rateWindow.accepted(userId, at),
       passedAtOnce,
       pause: (userId) => new Pause(ownTurn(userId)),
-      // Row by row, so that no more is read than fits.
+      // Reads row by row, so that no more is read than fits.
       fittingMessages: ({ limit, offset, sessionId }) =>
         new ReadyAnswer(this.#statement(messages).iterate({ sessionId, limit, offset }) as Iterable<MessageRow>),
       newestMessages: (sessionId, take) => {
@@ -154,7 +156,7 @@ export class SqliteEngine implements Engine {
       },
       made: () => {},
       holdersChanged: (of) => {
-        // A client token ends with the key or the login that made it.
+        // A client token ends with the key or login that created it.
         const isOf = (kind: Holding) => of === 'users' || of === kind || kind === 'client-tokens'
         for (const [kind, cache] of this.#holders) if (isOf(kind)) cache.clear()
       },
@@ -166,7 +168,7 @@ export class SqliteEngine implements Engine {
   }
 }
 
-/** An answer to come, of which there are none in commands. */
+/** A pending answer. Only reads have these, never commands. */
 class Pause implements Answer<void> {
   readonly over: Promise<void>
 

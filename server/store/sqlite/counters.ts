@@ -5,7 +5,7 @@ import { insertInto } from '../commands/statement.ts'
 
 /**
  * Collects counter changes over a batch of commands and writes each counter once, before the COMMIT. Under load
- * hundreds of tasks of one user change together, and one row would be written hundreds of times.
+ * hundreds of tasks of one user change together, and the same row would be written hundreds of times.
  */
 export class Counters {
   readonly #add: Statement
@@ -19,7 +19,7 @@ export class Counters {
   constructor(db: Database) {
     this.#add = db.prepare(`${insertInto('counters', 'userId kind part status count')}
       ON CONFLICT (user_id, kind, part, status) DO UPDATE SET count = counters.count + excluded.count`)
-    // A CHECK judges the row of an upsert before its conflict is detected, so a decrease is a plain update.
+    // SQLite applies CHECKs to the row of an upsert before it detects the conflict, so a decrease is a plain update.
     this.#subtract = db.prepare(`UPDATE counters SET count = count + :count
       WHERE user_id = :userId AND kind = :kind AND part = :part AND status = :status`)
     this.#waiting = db

@@ -18,13 +18,16 @@ const lockWaitMs = 5000
 const settleMs = 300
 
 /**
- * An installation at rest, to be copied. Until `close`, no server can start on it and no command can write to it. Not a
- * byte of its database changes.
+ * An installation that nothing uses, to be copied. Until `close`, no server can start on it and no command can write to
+ * it. Not a single byte of its database changes.
  */
 export class InstallationAtRest {
   readonly #dataDir: string
   readonly #release: () => void
-  /** The last connection to close copies the log into the database, unless it is read-only. So this one closes last. */
+  /**
+   * The last connection to close copies the log into the database, unless that connection is read-only. So this one
+   * closes last.
+   */
   readonly #reader: Database.Database
   readonly #writer: Database.Database
   /** Changes when another connection commits. */
@@ -43,7 +46,7 @@ export class InstallationAtRest {
     }
   }
 
-  /** Throws if the installation is in use, damaged, or of another version. */
+  /** Throws if the installation is in use, damaged, or from another version. */
   static open(dataDir: string): InstallationAtRest {
     const file = databaseFile(dataDir)
     if (!existsSync(file)) throw new StoreOpenError(`${dataDir} has no Errand database.`)
@@ -120,8 +123,8 @@ export class InstallationAtRest {
   }
 
   /**
-   * Leaves a note that the installation is now in `database`, after which nothing opens it. Returns false, without a
-   * note, if a command that had opened it earlier was waiting to write and did so.
+   * Records that the installation has moved to `database`, after which nothing opens it. Returns false, without a
+   * record, if a command that had opened it earlier was waiting to write and did so.
    */
   async leave(database: string): Promise<boolean> {
     noteMoved(this.#dataDir, { database, at: new Date().toISOString() })

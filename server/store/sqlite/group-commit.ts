@@ -9,24 +9,27 @@ import type { Committed } from '../committed.ts'
 //                         ▲                                    │ another process holds the write lock:
 //                         └────────────────────────────────────┘ retry after a pause; or there was more than fits a tick
 //
-// Each command has its own savepoint, so one that throws leaves the others whole. No result, refusals and replays
-// included, is released before the COMMIT: a refusal may rest on a row of the same batch. One transaction per command
-// gave a quarter of the rate at the same durability.
+// Each command has a savepoint, so one that throws does not affect the others. No result, including refusals and
+// replays, is released before the COMMIT: a refusal may depend on a row of the same batch. One transaction per command
+// had a quarter of the throughput at the same durability.
 
 export type GroupCommitOptions = {
-  /** Milliseconds between tries while another process (the command line) holds the write lock. */
+  /** Milliseconds between attempts while another process (the command line) holds the write lock. */
   busyPauseMs?: number
-  /** After this long the waiting commands fail with 503. */
+  /** Time after which the waiting commands fail with 503. */
   busyMsMax?: number
-  /** Called once, if it is unknown what the disk holds. The process must end, and recovery decides at the next start. */
+  /**
+   * Called once, if it is unknown what the disk contains. The process must then end, and recovery decides at the next
+   * start.
+   */
   onFatal: (cause: unknown) => void
   /** Called after each attempted transaction; `startedAt` is a time of performance.now(). */
   onCommit?: (commit: Committed) => void
 }
 
 /**
- * A transaction that has taken this long and run this many commands leaves the rest to the next one. A thousand commands in one
- * tick would block the event loop.
+ * A transaction that has taken this long and run this many commands leaves the remaining ones to the next transaction.
+ * A thousand commands in one tick would block the event loop.
  */
 const enoughMs = 20
 const enoughCommands = 32
@@ -34,7 +37,7 @@ const enoughCommands = 32
 type Entry = { run: () => unknown; resolve: (value: unknown) => void; reject: (reason: unknown) => void }
 type Outcome = { entry: Entry; value?: unknown; thrown?: unknown; failed: boolean }
 
-/** Changes that many commands of a batch share, written once before its COMMIT. */
+/** Changes shared by many commands of a batch, which are written once before its COMMIT. */
 export type BatchEnd = {
   /** Called after BEGIN: no other process writes until the COMMIT. */
   begin(): void
@@ -42,11 +45,11 @@ export type BatchEnd = {
   keep(): void
   /** Drops the changes of the command that just failed. */
   drop(): void
-  /** Writes what was kept. */
+  /** Writes the kept changes. */
   write(): void
-  /** The batch is committed. */
+  /** Called when the batch is committed. */
   committed(): void
-  /** Drops everything: the batch was rolled back. */
+  /** Drops everything because the batch was rolled back. */
   clear(): void
 }
 
@@ -93,7 +96,7 @@ export class GroupCommit {
     return this.#isFailing
   }
 
-  /** Whether writes succeed. After a failure it tries one, because no request may come that does. */
+  /** Whether writes succeed. After a failure it tries one, because there may be no request that does. */
   async canWrite(): Promise<boolean> {
     if (!this.#isFailing) return true
     return await this.run(() => void this.#statements.probe.run()).then(
@@ -132,8 +135,8 @@ export class GroupCommit {
       }
       this.#batchEnd.write()
     } catch (error) {
-      // SQLite has rolled back the whole transaction, as it does on a full disk inside any statement. Earlier commands are undone
-      // too, and later ones must not commit without them.
+      // SQLite has rolled back the complete transaction, as it does on a full disk inside any statement. Earlier
+      // commands are undone too, and later ones must not commit without them.
       return this.#batchFailed(batch, error)
     }
     const syncsAt = performance.now()
@@ -151,7 +154,7 @@ export class GroupCommit {
     this.#tried({ commands: batch.length, isDurable: true, syncMs })
   }
 
-  /** Left to the next transaction, in another tick. */
+  /** Leaves commands to the next transaction, in another tick. */
   #leave(entries: readonly Entry[]): void {
     this.#queue.unshift(...entries)
     if (this.#isScheduled) return
@@ -164,7 +167,7 @@ export class GroupCommit {
     this.#options.onCommit?.({ ...tried, startedAt: this.#startedAt })
   }
 
-  /** Runs one command in its savepoint. Throws only if the whole transaction is lost or the disk fails. */
+  /** Runs one command in its savepoint. Throws only if the complete transaction is lost or the disk fails. */
   #runOne(entry: Entry): Outcome {
     const { save, release, undo } = this.#statements
     save.run()
@@ -193,7 +196,7 @@ export class GroupCommit {
     rejectAll(batch, unavailable('The database could not be written. Nothing was changed.', error))
   }
 
-  /** Stops all writes, because it is unknown what the disk holds. */
+  /** Stops all writes permanently, because it is unknown what the disk contains. */
   #stopForGood(batch: readonly Entry[], cause: unknown): void {
     this.#fatal = cause
     const waiting = this.#queue
@@ -221,9 +224,9 @@ export class GroupCommit {
   }
 
   /**
-   * On a full disk the commit record was never written. The outcome of any other failed COMMIT is unknown: its rows are
-   * invisible now, but could be back after a crash. A successful commit must overwrite the tail of the log before any command
-   * is answered; otherwise the process ends.
+   * Handles a failed COMMIT. On a full disk the commit record was never written. In any other case the outcome is
+   * unknown: the rows are invisible now, but could be back after a crash. A successful commit must overwrite the tail
+   * of the log before any command is answered; otherwise the process ends.
    */
   #commitFailed(batch: Entry[], error: unknown): void {
     this.#batchEnd.clear()

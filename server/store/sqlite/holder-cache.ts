@@ -5,8 +5,8 @@ const cachedMax = 50_000
 /**
  * Caches the holders that credentials are checked against on every request, by token hash. The cache is valid while no
  * other connection has committed (`data_version`). Our own commands clear it when they change a credential or its user.
- * So a revocation applies to the next request, wherever it was made. Requests that arrive together share one check,
- * because their senders could not yet know of a later change. A check takes a tenth of the time of a read.
+ * So a revocation applies to the next request, no matter which process made it. Requests that arrive together share one
+ * check, because their senders cannot yet know of a later change. A check takes a tenth of the time of a read.
  */
 export class HolderCache<Holder> {
   readonly #dataVersion: Statement

@@ -12,7 +12,7 @@ import { databaseFile, schemaState } from './database.ts'
 /** Facts that can be read from a database file without changing it, with or without a running server. */
 export type DatabaseFacts = {
   schema: 'empty' | 'older' | 'current'
-  /** `wal` once a server has opened it. */
+  /** `wal` once a server has opened the database. */
   journalMode: string
   walBytes: number
   /** Time of the newest transaction; undefined if there is none. */
@@ -47,7 +47,7 @@ export function inspectDatabase(dataDir: string): DatabaseFacts | undefined {
   }
 }
 
-/** Reads the whole file and log. Throws the error with which a server rejects a damaged database at start. */
+/** Reads the complete file and log. Throws the error with which a server rejects a damaged database at start. */
 export function assertUndamaged(dataDir: string): void {
   const file = databaseFile(dataDir)
   const logDamage = findLogDamage(file)
@@ -56,7 +56,7 @@ export function assertUndamaged(dataDir: string): void {
   if (damage !== undefined) throw damaged(dataDir, damage)
 }
 
-/** Verifies the ledger. The database must be of this version. */
+/** Verifies the ledger. The database must be from this version. */
 export function inspectLedger(dataDir: string): LedgerReport {
   return readOnly(databaseFile(dataDir), (db) => verifyLedger(db))
 }

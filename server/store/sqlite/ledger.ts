@@ -38,7 +38,10 @@ export class Ledger {
     this.#counters = counters
   }
 
-  /** The balance's CHECK throws, and undoes the command, if the amount would take the balance below the held amount. */
+  /**
+   * Posts to the account. If the amount would take the balance below the hold, the balance's CHECK throws and undoes
+   * the command.
+   */
   post({ breakdown, now, settles, ...posting }: Posting): { id: string; balance: Units } {
     const { amount, type, userId } = posting
     const moved = settles ? this.#settle.get({ userId, amount, ...settles }) : this.#move.get({ userId, amount })
@@ -62,12 +65,12 @@ export class Ledger {
     return { id, balance }
   }
 
-  /** Raises or lowers the held amount. The account's CHECK throws if it would exceed the balance. */
+  /** Changes the held amount. The account's CHECK throws if it would exceed the balance. */
   hold(userId: string, by: Units): void {
     this.#hold.run({ userId, by })
   }
 
-  /** Raises or lowers the debt, never below zero. */
+  /** Changes the debt, which is never below zero. */
   owe(userId: string, by: Units): void {
     this.#owe.run({ userId, by })
   }

@@ -9,8 +9,8 @@ export function movedNoteFile(dataDir: string): string {
 }
 
 /**
- * Throws if the installation is in another database now. If started again by mistake, it would run its queued tasks a
- * second time. It would also take credits that no one ever sees.
+ * Throws if the installation has been moved to another database. If started again by mistake, it would run its queued
+ * tasks a second time, and accept credits that would never reach the users.
  */
 export function assertNotMoved(dataDir: string): void {
   const file = movedNoteFile(dataDir)

@@ -4,24 +4,24 @@ import { columns, statement } from '../commands/statement.ts'
 import { inTime } from '../task-rows.ts'
 
 // Fair queue if one process owns the store. Nothing is leased, so it only reads. One descent of an index by user and
-// age finds the next user's oldest task, whatever the backlog. One statement walks from user to user. When it is back
-// at the first user, the circle is known. Then each user's tasks are read in proportion to the free slots.
+// age finds the next user's oldest task, whatever the backlog. One statement walks from user to user, until it is back
+// at the first one and the circle is known. Then each user's tasks are read in proportion to the free slots.
 //
-// Rejected: a queue per user in memory, which must be filled and emptied as the backlog moves, and decides on stale
-// data. A window function over the backlog, which reads all of it for each task. One or two statements per slot, at
-// three quarters of the rate if few users have queued tasks.
+// Rejected alternatives: a queue per user in memory, which must be filled and emptied as the backlog changes, and
+// decides on outdated data. A window function over the backlog, which reads all of it for each task. One or two
+// statements per slot, at three quarters of the rate if few users have queued tasks.
 
 type Waiting = { seq: number; id: string; userId: string }
 /** A user in the circle: tasks read but not yet taken, and `seq` of the last task read. */
 type Line = { userId: string; ahead: Waiting[]; lastSeq: number; isRead: boolean }
 
-// Without statistics the planner picks the index of all open tasks, and would sort them for each slot.
+// Without statistics the planner would choose the index of all open tasks, and sort them for each slot.
 const waiting = `FROM tasks INDEXED BY tasks_waiting WHERE queued = 1 AND completed_at IS NULL AND ${inTime}`
 const oldest = (whose: string) => `(SELECT seq ${waiting} AND ${whose} ORDER BY user_id, seq LIMIT 1)`
-/** The first user follows the last one. */
+/** After the last user, the walk continues with the first one. */
 const behind = (userId: string) => `coalesce(${oldest(`user_id > ${userId}`)}, ${oldest(`user_id <= ${userId}`)})`
 
-/** The oldest task of each user after one, up to the user at whom the walk started. */
+/** Finds the oldest task of each user after the given one, up to the user where the walk started. */
 const inTurn = statement<Waiting>(
   'queue_in_turn',
   `WITH RECURSIVE turns (seq, id, user_id, first, place) AS (
@@ -45,7 +45,7 @@ export function* nextTasks(on: Reads, { after: place, claiming, limit, passOver 
   const circle: Line[] = []
   let isWhole = false
   let turn = 0
-  /** Users visited in vain since a task was taken. */
+  /** Number of users visited in vain since the last task was taken. */
   let idle = 0
   const now = yield* on.now()
   let after = place

@@ -1,8 +1,8 @@
 import { chmodSync, readdirSync, statSync, type Stats } from 'node:fs'
 import { dirname, join } from 'node:path'
 
-// A data directory holds every user's money and messages, so only its owner may read it. An existing folder may be open
-// to others, as may a backup restored with a copying tool.
+// A data directory contains every user's money and messages, so only its owner may read it. An existing folder may be
+// open to other users, as may a backup restored with a copying tool.
 
 const names = [
   'errand.db',
@@ -16,7 +16,7 @@ const names = [
 ] as const
 const payloads = 'payloads'
 
-/** Removes the access that other users had. `left` lists what this process may not change. */
+/** Removes other users' access. `left` lists what this process is not allowed to change. */
 export function keepPrivate(dataDir: string): { closed: string[]; left: string[] } {
   const found: { closed: string[]; left: string[] } = { closed: [], left: [] }
   const close = (path: string) => {
@@ -28,7 +28,8 @@ export function keepPrivate(dataDir: string): { closed: string[]; left: string[]
   for (const name of names) close(join(dataDir, name))
   const root = join(dataDir, payloads)
   close(root)
-  // Checks files only in folders that were open, because there may be a million payloads. A closed folder protects the others.
+  // Checks files only in folders that were open, because there may be a million payloads. A closed folder protects its
+  // files.
   for (const folder of namesIn(root)) {
     const path = join(root, folder)
     if (!statOf(path)?.isDirectory() || close(path) === undefined) continue
@@ -37,9 +38,9 @@ export function keepPrivate(dataDir: string): { closed: string[]; left: string[]
   return found
 }
 
-/** Whether the folder has no other content, such as a project's files, which might be meant for others. */
+/** Whether the folder has no other content, such as a project's files, which may be meant for other users. */
 function isOnlyOurs(dataDir: string): boolean {
-  // SQLite puts its own files beside a database.
+  // SQLite creates its own files beside a database.
   const ours = [...names, payloads, /^(?:errand\.db|server\.lock|migrate\.lock)[.-]/]
   return namesIn(dataDir).every((name) => ours.some((own) => (typeof own === 'string' ? own === name : own.test(name))))
 }
@@ -58,11 +59,11 @@ function listed([first = '', ...more]: string[]): string {
 }
 
 function closeToOthers(path: string): 'closed' | 'left' | undefined {
-  // On platforms without uids, modes do not say who may read.
+  // On platforms without uids, modes do not determine who can read.
   const self = process.getuid?.()
   const found = statOf(path)
   if (self === undefined || !found || (found.mode & 0o077) === 0) return undefined
-  // A folder shared by all, such as /tmp, or the root of the disk, is not this service's to close.
+  // This service must not close a folder that all users share, such as /tmp, or the root of the disk.
   const isShared = found.isDirectory() && ((found.mode & 0o1000) !== 0 || dirname(path) === path)
   if (isShared || found.uid !== self) return 'left'
   try {

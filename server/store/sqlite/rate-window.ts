@@ -4,16 +4,19 @@ import type { RateState } from '../records.ts'
 import { rateWindowMs } from '../store.ts'
 
 const knownUsersMax = 50_000
-/** Times that left the window are removed once there are this many and more than half. One by one took 30 µs each. */
+/**
+ * Times that have left the window are removed once there are this many and more than half are. Removing them one by one
+ * took 30 µs each.
+ */
 const goneMin = 32
 
 /** Times of a user's accepted executions, oldest first. Those before index `from` have left the window. */
 type CachedWindow = { limit: number; times: EpochMs[]; from: number }
 
 /**
- * An exact sliding window, read from the accepted executions themselves. It survives restarts and needs no extra rows.
- * Reads at most `limit` entries of two indexes, once per user. From there it continues in memory, because only this
- * process accepts executions on its database. Reading the entries for every answer took an eighth of its time.
+ * An exact sliding window, computed from the accepted executions themselves. It survives restarts and needs no extra
+ * rows. Reads at most `limit` entries of two indexes, once per user. After that it continues in memory, because only
+ * this process accepts executions on its database. Reading the entries for every response took an eighth of its time.
  *
  *   ──┬──────┬───┬─┬──────────┬──▶ time
  *     │      └ oldest counted └ now: an execution leaves 60 s after it was accepted
@@ -24,8 +27,8 @@ export class RateWindow {
   readonly #known = new Map<string, CachedWindow>()
 
   constructor(db: Database) {
-    // The dialect's `bound` says why the LIMIT is an expression. The rows themselves are selected, because an aggregate over
-    // them runs as a co-routine, which takes twice as long.
+    // The dialect's `bound` explains why the LIMIT is an expression. The rows themselves are selected, because an
+    // aggregate over them runs as a co-routine, which takes twice as long.
     const inWindow = (table: 'tasks' | 'turns') =>
       db
         .prepare<unknown[], EpochMs>(
@@ -67,7 +70,7 @@ export class RateWindow {
     if (known.times.length - known.from > known.limit) known.from++
   }
 
-  /** Call when a command was undone or a commit failed: accepted executions must be read from the rows again. */
+  /** Call when a command was undone or a commit failed, so that accepted executions are read from the rows again. */
   clear(): void {
     this.#known.clear()
   }

@@ -1,6 +1,9 @@
 const knownMax = 50_000
 
-/** Known state of a row; `row` is undefined if the database has none. Rows with the same string are linked, mostly a single one. */
+/**
+ * Known state of a row; `row` is undefined if the database has none. Rows with the same string are linked; mostly there
+ * is only one.
+ */
 export type Kept<Row> = {
   readonly number: number
   row: Row | undefined
@@ -11,15 +14,14 @@ export type Kept<Row> = {
 type Change<Row> = { of: Kept<Row>; row: Row | undefined; isUnwritten: boolean }
 
 /**
- * Rows that the commands of a batch read and replace, in memory. Each is read once, and written once a batch, before
- * its COMMIT. An undone command restores the rows that it replaced:
+ * Rows that the commands of a batch read and replace, kept in memory. Each row is read once, and written once per
+ * batch, before its COMMIT. Undoing a command restores the rows that it replaced:
  *
  *   known ──put──▶ unwritten ──the command succeeds──▶ unwritten ──write──▶ known
  *     ▲                └──the command is undone──▶ as before
  *     └── read from the database, if the batch was rolled back or another connection may have written
  *
- * The key is a string and a number. Joining both in one string took half of the time saved, and so did a map per
- * string.
+ * The key is a string and a number. Joining both in one string took half of the time saved, as did a map per string.
  */
 export class RowMemory<Row> {
   readonly #write: (row: Row) => void
@@ -27,7 +29,7 @@ export class RowMemory<Row> {
   #unwritten: Kept<Row>[] = []
   /** Rows as they were before the running command changed them. */
   readonly #undo: Change<Row>[] = []
-  /** State when the running command wrote all rows, within its savepoint. */
+  /** State at the time when the running command wrote all rows, within its savepoint. */
   #before: { known: Map<string, Kept<Row>>; unwritten: Kept<Row>[]; changes: number } | undefined
 
   constructor(write: (row: Row) => void) {
@@ -56,7 +58,10 @@ export class RowMemory<Row> {
     this.#unwritten.push(of)
   }
 
-  /** Call before a statement that changes such rows itself. Writes the rows, and has them read again after the statement. */
+  /**
+   * Call before a statement that changes such rows itself. Writes the rows, so that they are read again after the
+   * statement.
+   */
   writeOut(): void {
     this.#before ??= {
       known: this.#known,
@@ -92,7 +97,7 @@ export class RowMemory<Row> {
     const unwritten = this.#unwritten
     this.#unwritten = []
     for (const kept of unwritten) {
-      // A row of an undone command, or one that is listed twice.
+      // The row belongs to an undone command, or is listed twice.
       if (!kept.isUnwritten) continue
       kept.isUnwritten = false
       this.#write(kept.row!)

@@ -7,9 +7,12 @@ import { peopleTables } from '../tables/people-tables.ts'
 import type { TableWords } from '../tables/table-words.ts'
 import { workTables } from '../tables/work-tables.ts'
 
-// The migrations are generated from this schema.
+// Migrations are generated from this schema.
 
-/** The rowid orders rows, and every index carries it. One process owns the store, so nothing is leased. */
+/**
+ * Column builders for SQLite. The rowid orders rows and is part of every index. One process owns the store, so nothing
+ * is leased.
+ */
 const words: TableWords = {
   table: sqliteTable,
   text,

@@ -27,9 +27,9 @@ import { assertUsable } from './usable-folder.ts'
 type SqliteStoreOptions = {
   dataDir: string
   limits: StoreLimits
-  /** Made when the newest time that the store holds is known, so that time does not run backwards over a restart. */
+  /** Creates the clock once the newest stored time is known, so that time does not run backwards across a restart. */
   clock: (notBefore: number) => Clock
-  /** Called once when the store can no longer tell what the disk holds; the process must end. */
+  /** Called once when the store can no longer tell what the disk contains. The process must then end. */
   onFatal: (cause: unknown) => void
   onCommit?: (commit: Committed) => void
   /** Called with one line for the operator about the data directory. */
@@ -58,8 +58,8 @@ export function openSqliteStore(options: SqliteStoreOptions): Store {
 }
 
 /**
- * Opens the store for a few short writes of the command line, beside a running server or without one. Only a server
- * migrates, but a data directory that has no database yet gets one.
+ * Opens the store for a few short writes of a CLI command, with or without a running server. Only a server migrates,
+ * but a data directory without a database gets one.
  */
 export function openSqliteStoreBeside(options: SqliteStoreOptions & { mustExist?: boolean }): Store {
   const { dataDir, mustExist = false } = options
@@ -82,7 +82,7 @@ export function openSqliteStoreBeside(options: SqliteStoreOptions & { mustExist?
   })
 }
 
-/** Warns of what was open to others, and closes what `open` makes without a word. */
+/** Warns about files that were open to other users, and silently closes those that `open` creates. */
 function inPrivate({ dataDir, onWarning }: SqliteStoreOptions, open: () => Store): Store {
   assertUsable(dataDir)
   const warning = describeClosed(keepPrivate(dataDir))
@@ -175,7 +175,7 @@ function composeStore(db: Database, options: SqliteStoreOptions, onClose: () => 
     canWrite: () => commit.canWrite(),
     hasBacklog: () => false,
     backup: async (file) => {
-      // One statement over one snapshot. The step-wise backup starts again at every commit of another process, so
+      // Uses one statement over one snapshot. The stepwise backup starts again at every commit of another process, so
       // beside a busy server it never ended.
       try {
         db.prepare('VACUUM INTO ?').run(file)

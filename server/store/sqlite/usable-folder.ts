@@ -5,7 +5,10 @@ import { StoreOpenError } from '../store-open-error.ts'
 
 const names = ['', 'errand.db', 'errand.db-wal', 'errand.db-shm', 'server.lock', 'migrate.lock', 'secret']
 
-/** Checks access up front: if this process may not write a folder or file, SQLite says only that it cannot be opened. */
+/**
+ * Checks access in advance, because SQLite reports only that a file cannot be opened if this process may not write it
+ * or its folder.
+ */
 export function assertUsable(dataDir: string): void {
   for (const name of names) {
     const path = join(dataDir, name)

@@ -7,14 +7,14 @@ import { columns } from '../commands/statement.ts'
 import type { Counters } from './counters.ts'
 import { RowMemory, type Kept } from './row-memory.ts'
 
-/** `charged` is the column, without the carried amount. */
+/** `charged` is the value of the column, which excludes the carried amount. */
 type Window = WindowRow & { userId: string; carried: number }
 type Rate = KeyRateRow & { keyId: string }
 
 /**
- * Usage counted against limits. Each admission reads and changes some of these rows. They stay in memory while no other
- * connection has committed (`data_version`), because the CLI changes limits while the server runs. Reading and writing
- * them in each command took a tenth of its time.
+ * Usage of limits. Each admission reads and changes some of these rows. They stay in memory while no other connection
+ * has committed (`data_version`), because the CLI can change limits while the server runs. Reading and writing them in
+ * each command took a tenth of its time.
  */
 export class UsedOfLimits {
   readonly #dataVersion: Statement
@@ -25,12 +25,12 @@ export class UsedOfLimits {
   readonly #putRate: Statement
   readonly #windows = new RowMemory<Window>((window) => this.#writeWindow(window))
   readonly #rates = new RowMemory<Rate>(({ keyId, startsAt, used }) => void this.#putRate.run(keyId, startsAt, used))
-  /** Written by the counters. */
+  /** Written to the database by the counters. */
   readonly #waiting = new RowMemory<number>(() => {})
   readonly #all = [this.#windows, this.#rates, this.#waiting]
   readonly #counters: Counters
   #version: unknown
-  /** No other connection commits during a batch. */
+  /** While true, no other connection can commit. */
   #isInBatch = false
 
   constructor(db: Database, counters: Counters) {
@@ -140,7 +140,7 @@ export class UsedOfLimits {
     return this.#rates.find(keyId, 0, () => this.#getRate.get(keyId))
   }
 
-  /** A limit lowered below current usage is stored as that usage. */
+  /** A limit lowered below the current usage is stored as that usage. */
   #change(kept: Kept<Window>, window: Window, by: Spent & { amount: number }): void {
     const { carried, ownerId, reachedAt, startsAt, userId } = window
     const charged = window.charged + by.charged
@@ -161,7 +161,10 @@ function windowsOf(countedIn: string): WindowOf[] {
   return Object.entries(startsOf).map(([ownerId, startsAt]) => ({ ownerId, startsAt }))
 }
 
-/** Asserts the CHECK of the table early. The CHECK judges a row when it is written, too late to undo one command. */
+/**
+ * Asserts the table's CHECK early. SQLite applies the CHECK only when the row is written, which is too late to undo one
+ * command.
+ */
 function assertWithin(charged: number, held: number, limit: number): void {
   assert(charged >= 0 && held >= 0 && charged + held <= limit, 'what is spent in a window is within its limit')
 }

@@ -54,26 +54,26 @@ export function accountTables({
       blockedAt: number('blocked_at'),
       blockedUntil: number('blocked_until'),
       blockSeconds: number('block_seconds'),
-      /** Until then no task with connectors is accepted or started. */
+      /** Until then, no task with connectors is accepted or started. */
       connectorsBlockedUntil: number('connectors_blocked_until'),
       /** Debt: reversed top-up amounts that the balance could not cover. Each credit pays it first. */
       owed: number().notNull().default(0),
-      /** Sum of the transactions by platform keys: amounts credited and not taken back. */
+      /** Sum of the platform keys' transactions: amounts credited and not taken back. */
       platformCredited: number('platform_credited').notNull().default(0),
       /** Name of a plan in the configuration; null for the default plan. */
       plan: text(),
       /** JSON object of the limits that override the plan's. */
       limits: text(),
-      /** The owner is notified when the balance falls below it. */
+      /** The owner is notified when the balance falls below this amount. */
       notifyBelow: number('notify_below'),
-      /** When the balance fell below it; null again once a credit has lifted it. */
+      /** When the balance fell below `notifyBelow`; null again once a credit has lifted it. */
       lowAt: number('low_at'),
       /** Remainder of chat costs below one unit, in billionths of a USD. */
       carried: number().notNull().default(0),
       /** Write-offs of the user's chats on the UTC day that begins at `writtenOffOn`. */
       writtenOff: number('written_off').notNull().default(0),
       writtenOffOn: number('written_off_on'),
-      /** Bytes of the user's payloads stored since `payloadsSince`, on its UTC day. */
+      /** Bytes of the user's payloads stored on the UTC day that contains `payloadsSince`. */
       payloadBytes: number('payload_bytes').notNull().default(0),
       payloadsSince: number('payloads_since'),
     },
@@ -100,24 +100,24 @@ export function accountTables({
         .references(() => users.id),
       name: text().notNull(),
       tokenHash: text('token_hash').notNull().unique(),
-      /** The token's last four characters, by which people tell keys apart. */
+      /** The token's last four characters, by which people distinguish keys. */
       hint: text().notNull(),
       scopes: text().notNull(),
       createdAt: number('created_at').notNull(),
       expiresAt: number('expires_at'),
       revokedAt: number('revoked_at'),
       lastUsedAt: number('last_used_at'),
-      /** The key that replaced this one. A key is rotated once. */
+      /** The key that replaced this one. A key can be rotated only once. */
       replacedBy: text('replaced_by'),
-      /** Max spend with the key, over its life or in each period of `spendReset`; null without a limit. */
+      /** Max spend with the key, over its lifetime or in each period of `spendReset`; null without a limit. */
       spendLimit: number('spend_limit'),
       /** `never`, `day`, `week` or `month`, in UTC. */
       spendReset: text('spend_reset'),
-      /** Executions a minute; null for the user's limit. */
+      /** Executions per minute; null if only the user's limit applies. */
       rateLimit: number('rate_limit'),
-      /** When its limits last changed; null if it still has those it was created with. */
+      /** When the key's limits last changed; null if it still has its original limits. */
       limitedAt: number('limited_at'),
-      /** First key of its rotation chain. Spend with one key of the chain counts for all. */
+      /** First key of the rotation chain. Spend with one key of the chain counts for all. */
       countsAs: text('counts_as'),
       /** JSON array of ids; null for all agents. */
       agents: text(),
@@ -130,7 +130,7 @@ export function accountTables({
     {
       seq: seq(),
       id: text().notNull().unique(),
-      /** No foreign keys: the ledger outlives every row it names. */
+      /** No foreign keys: the ledger outlives every row to which it refers. */
       userId: text('user_id').notNull(),
       type: text().notNull(),
       amount: number().notNull(),
@@ -141,11 +141,14 @@ export function accountTables({
       description: text().notNull(),
       /** JSON object of the components of a chat's cost. */
       breakdown: text(),
-      /** Idempotency key of a credit. Works once per user, forever. */
+      /** Idempotency key of a credit. It works once per user, forever. */
       idempotencyKey: text('idempotency_key'),
-      /** Set for a top-up's credit, and for amounts of it taken back or given back. */
+      /** Set for a top-up's credit, and for amounts taken back or returned because of it. */
       topupId: text('topup_id'),
-      /** JSON object for an amount a platform key credited or took back: the day since the epoch it counts in, by key id. */
+      /**
+       * JSON object for an amount that a platform key credited or took back: the day that it counts toward, since the
+       * epoch, by key id.
+       */
       countedIn: text('counted_in'),
       createdAt: number('created_at').notNull(),
     },
@@ -156,7 +159,7 @@ export function accountTables({
       uniqueIndex('transactions_task')
         .on(transaction.taskId, transaction.type)
         .where(sql`task_id IS NOT NULL`),
-      // Likewise a second charge of one chat turn.
+      // Likewise prevents a second charge of one chat turn.
       uniqueIndex('transactions_turn')
         .on(transaction.turnId)
         .where(sql`turn_id IS NOT NULL`),
@@ -166,7 +169,7 @@ export function accountTables({
       uniqueIndex('transactions_idempotency')
         .on(transaction.userId, transaction.idempotencyKey)
         .where(sql`idempotency_key IS NOT NULL`),
-      // Likewise a second credit of one top-up.
+      // Likewise prevents a second credit of one top-up.
       uniqueIndex('transactions_topup')
         .on(transaction.topupId)
         .where(sql`topup_id IS NOT NULL AND type = 'credit'`),
@@ -174,7 +177,9 @@ export function accountTables({
     ],
   )
 
-  /** Number of rows in a user's lists, maintained by the commands that change them, so that a total is never a scan. */
+  /**
+   * Number of rows in a user's lists, maintained by the commands that change them, so that no total requires a scan.
+   */
   const counters = table(
     'counters',
     {
@@ -221,11 +226,11 @@ export function accountTables({
       digest: text().notNull(),
       /** Id of the turn or task. */
       resourceId: text('resource_id').notNull(),
-      /** Retry count of the request that created the row; 0 once the original was also answered with it. */
+      /** Retry count of the request that created the row; 0 once the original request got the same turn or task. */
       madeBy: number('made_by').notNull(),
-      /** Highest retry count that was answered with it. */
+      /** Highest retry count of a request that got this turn or task. */
       retries: number().notNull(),
-      /** When its client left before the whole response was sent. */
+      /** When the client disconnected before the complete response was sent. */
       leftAt: number('left_at'),
       createdAt: number('created_at').notNull(),
     },
@@ -247,23 +252,26 @@ export function accountTables({
   )
 
   /**
-   * Spend within a limit: by a key, by a client token, or by a user on one day. A refund goes back to the windows of its
-   * charge, which the task or turn names (`countedIn`).
+   * Spend within a limit: by a key, by a client token, or by a user on one day. A refund goes to the windows of its
+   * charge, which are stored with the task or turn (`countedIn`).
    */
   const spendWindows = table(
     'spend_windows',
     {
       /** Id of the key, token or user. */
       ownerId: text('owner_id').notNull(),
-      /** Start of the period; 0 if it never resets. */
+      /** Start of the period; 0 if the limit never resets. */
       startsAt: number('starts_at').notNull(),
       /** The user whose account is locked when the window changes. */
       userId: text('user_id').notNull(),
-      /** Current limit. If it was lowered below the spend, the spend. */
+      /** Current limit. If it was lowered below the spend, this is the spend. */
       limit: number('spend_limit').notNull(),
       charged: number().notNull(),
       held: number().notNull(),
-      /** Set when a key's reset period changed: cost and holds, at that time, of executions of this period that count in other windows. */
+      /**
+       * Set when a key's reset period changed: cost and holds, at that time, of executions of this period that count in
+       * other windows.
+       */
       carried: number().notNull().default(0),
       /** Time of the first rejection because of this limit. The owner is notified once. */
       reachedAt: number('reached_at'),
@@ -286,7 +294,7 @@ export function accountTables({
     used: number().notNull(),
   })
 
-  /** Named values that all processes opening the database must agree on. */
+  /** Named values on which all processes that open the database must agree. */
   const settings = table('settings', { name: text().primaryKey(), value: text().notNull() })
 
   return {

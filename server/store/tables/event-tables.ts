@@ -4,21 +4,21 @@ import type { TableWords } from './table-words.ts'
 
 export function eventTables({ check, index, number, primaryKey, sql, table, text }: TableWords, users: Users) {
   /**
-   * Events, with the bodies to deliver, stored for some days. The id of an event of a task, turn or credit derives from that
-   * of its cause. So a second event of one end is impossible, whatever the code does.
+   * Events, with the bodies to deliver, stored for some days. The id of an event is derived from that of the task, turn
+   * or credit it reports, so that a second event of the same end is impossible even if the code has a bug.
    */
   const events = table('events', {
     id: text().primaryKey(),
-    /** No foreign keys: an event may outlive the row it reports. */
+    /** No foreign keys: an event can outlive the row it reports. */
     userId: text('user_id').notNull(),
     type: text().notNull(),
     /** JSON body to deliver: the same bytes at each attempt. */
     body: text().notNull(),
-    /** SHA-256 of the other columns as first written; null in events of versions before digests. */
+    /** SHA-256 of the other columns as first written; null for events written by versions before digests. */
     digest: text(),
-    /** Number of webhooks it was written for; null like the digest. */
+    /** Number of webhooks for which the event was written; null if `digest` is. */
     deliveries: number(),
-    /** If something ended: when it did. */
+    /** When the reported end happened, if there was one. */
     createdAt: number('created_at').notNull(),
   })
 
@@ -32,11 +32,11 @@ export function eventTables({ check, index, number, primaryKey, sql, table, text
       /** Null for the account's one signing webhook for per-task `webhookUrl`s. */
       url: text(),
       description: text().notNull(),
-      /** Event types separated by commas, with a comma at each end too; null for all. */
+      /** Event types separated by commas, with an additional comma at each end; null for all. */
       types: text(),
       /** The current secret and, after a rotation, the previous one, encrypted outside the store. */
       sealed: text().notNull(),
-      /** The previous secret also signs until then. */
+      /** The previous secret also signs until this time. */
       previousUntil: number('previous_until'),
       disabledAt: number('disabled_at'),
       disabledReason: text('disabled_reason'),
@@ -56,18 +56,21 @@ export function eventTables({ check, index, number, primaryKey, sql, table, text
     'deliveries',
     {
       eventId: text('event_id').notNull(),
-      /** No foreign key: the webhook may be deleted while deliveries are pending, which cancels them. */
+      /** No foreign key: the webhook can be deleted while deliveries are pending, which cancels them. */
       webhookId: text('webhook_id').notNull(),
-      /** Unit of fair scheduling: the webhook id, for callback URLs followed by a space and the origin. */
+      /** Unit of fair scheduling: the webhook id, followed by a space and the origin for callback URLs. */
       target: text().notNull(),
       /** The task's callback URL. */
       url: text(),
       status: text({ enum: deliveryStatuses }).notNull(),
-      /** Attempts since it was created or redelivered. */
+      /** Attempts since the delivery was created or redelivered. */
       attempts: number().notNull(),
-      /** Rises with each attempt and redelivery, so that the outcome of an earlier attempt matches no row. */
+      /** Increases with each attempt and redelivery, so that the outcome of an earlier attempt matches no row. */
       fence: number().notNull(),
-      /** Time of the next attempt. During an attempt, when another node may retry it. Null once it has ended. */
+      /**
+       * Time of the next attempt. During an attempt, the time when another node may retry it. Null once the delivery
+       * has ended.
+       */
       dueAt: number('due_at'),
       attemptedAt: number('attempted_at'),
       /** Result of the last attempt. */
@@ -77,7 +80,7 @@ export function eventTables({ check, index, number, primaryKey, sql, table, text
     },
     (delivery) => [
       primaryKey({ columns: [delivery.eventId, delivery.webhookId] }),
-      // Pending deliveries by target, so that a webhook with a great many deliveries or targets delays no other.
+      // Finds pending deliveries by target, so that a webhook with a great many deliveries or targets delays no other.
       index('deliveries_due')
         .on(delivery.webhookId, delivery.target, delivery.dueAt)
         .where(sql`due_at IS NOT NULL`),

@@ -1,7 +1,7 @@
 import type { Users } from './account-tables.ts'
 import type { TableWords } from './table-words.ts'
 
-/** Users' payments, what the provider took back of them, and payment methods. */
+/** Users' payments, amounts that the provider took back, and payment methods. */
 export function paymentTables({ check, index, number, sql, table, text, uniqueIndex }: TableWords, users: Users) {
   const topups = table(
     'topups',
@@ -12,11 +12,14 @@ export function paymentTables({ check, index, number, sql, table, text, uniqueIn
         .references(() => users.id),
       /** The only provider is `stripe`. */
       provider: text().notNull(),
-      /** `open`, then `paid`, `failed` or `expired`. A failed or expired top-up can still become paid if the provider says so. */
+      /**
+       * `open`, then `paid`, `failed` or `expired`. A failed or expired top-up can still become paid if the provider
+       * reports a payment.
+       */
       status: text().notNull(),
-      /** Amount credited on payment. Never taken from an event. */
+      /** Amount credited on payment. It never comes from an event. */
       amount: number().notNull(),
-      /** 1 if auto-recharge created it, without its user. */
+      /** 1 if auto-recharge created the top-up, without the user's involvement. */
       isAuto: number('is_auto').notNull(),
       /** The provider's ids of the payment page and of the payment. */
       checkoutId: text('checkout_id'),
@@ -25,11 +28,14 @@ export function paymentTables({ check, index, number, sql, table, text, uniqueIn
       receiptUrl: text('receipt_url'),
       /** Total of the refunds that have not failed. */
       refunded: number().notNull().default(0),
-      /** Withdrawn by disputes and not given back. */
+      /** Amount withdrawn by disputes and not returned. */
       disputed: number().notNull().default(0),
-      /** Counts the provider states applied to this row. */
+      /** Number of provider states applied to this row. */
       version: number().notNull().default(0),
-      /** JSON object of the times of its events by event id, so that a missing event can be detected; null before the first. */
+      /**
+       * JSON object with the time of each of the top-up's events, by event id, so that a missing event can be detected;
+       * null before the first.
+       */
       events: text(),
       createdAt: number('created_at').notNull(),
       updatedAt: number('updated_at').notNull(),
@@ -76,7 +82,7 @@ export function paymentTables({ check, index, number, sql, table, text, uniqueIn
       rechargeMonthlyMax: number('recharge_monthly_max'),
       /** Why auto-recharge was switched off; null while it is on, or if the user switched it off. */
       rechargeOffReason: text('recharge_off_reason'),
-      /** The one recharge in progress. */
+      /** The only recharge in progress. */
       rechargeTopupId: text('recharge_topup_id'),
       updatedAt: number('updated_at').notNull(),
     },

@@ -16,7 +16,7 @@ export function peopleTables(
     'identities',
     {
       issuer: text().notNull(),
-      /** The issuer's id of the person. Unlike an email address it is never reused or changed. */
+      /** The issuer's id for the person. Unlike an email address, it is never reused or changed. */
       subject: text().notNull(),
       userId: userId(),
       createdAt: number('created_at').notNull(),
@@ -27,7 +27,7 @@ export function peopleTables(
     ],
   )
 
-  /** Browser logins that have not ended. The cookie has the token, the table only its hash. */
+  /** Browser logins that have not ended. The cookie contains the token, the table only its hash. */
   const logins = table(
     'logins',
     {
@@ -41,7 +41,7 @@ export function peopleTables(
       userAgent: text('user_agent'),
       createdAt: number('created_at').notNull(),
       lastUsedAt: number('last_used_at').notNull(),
-      /** Ends the login, however much it is used. */
+      /** When the login ends, even if it is in use. */
       expiresAt: number('expires_at').notNull(),
     },
     (login) => [index('logins_user').on(login.userId, login.createdAt), index('logins_expires').on(login.expiresAt)],
@@ -52,7 +52,10 @@ export function peopleTables(
     'login_attempts',
     {
       seq: seq(),
-      /** SHA-256 of the input in lower case: people type their password into the wrong field. */
+      /**
+       * SHA-256 of the input in lower case. The input itself is not stored, because people type their password into the
+       * wrong field.
+       */
       emailHash: text('email_hash').notNull(),
       client: text().notNull(),
       at: number().notNull(),
@@ -64,7 +67,7 @@ export function peopleTables(
     ],
   )
 
-  /** Links by which an admin lets a person create an account, or a user set a new password. */
+  /** Admin-created links: invitations to create an account, and password links for existing users. */
   const invitations = table(
     'invitations',
     {
@@ -73,7 +76,7 @@ export function peopleTables(
       tokenHash: text('token_hash').notNull().unique(),
       kind: text().notNull(),
       email: text().notNull(),
-      /** The user whose password the link sets, or the new user once an invitation was accepted. */
+      /** The user whose password the link sets, or the new user once an invitation has been accepted. */
       userId: text('user_id'),
       isAdmin: number('is_admin').notNull(),
       /** Starting credit of the new account. */
@@ -90,7 +93,7 @@ export function peopleTables(
     ],
   )
 
-  /** Keys of products built on the service. They reach users, credit and limits, and act on behalf of users. */
+  /** Keys for products built on the service. They manage users, credit and limits, and act on behalf of users. */
   const platformKeys = table('platform_keys', {
     ...madeInOrder(),
     id: text().primaryKey(),
@@ -98,16 +101,22 @@ export function peopleTables(
     tokenHash: text('token_hash').notNull().unique(),
     hint: text().notNull(),
     scopes: text().notNull(),
-    /** JSON array of the addresses and networks it is accepted from; null for all. */
+    /** JSON array of addresses and networks from which the key is accepted; null for all. */
     addresses: text(),
-    /** Max it credits per UTC day, and max it takes back per UTC day; null without a ceiling. */
+    /**
+     * Max amount that the key credits per UTC day, and max amount that it takes back per UTC day; null without a
+     * ceiling.
+     */
     creditPerDay: number('credit_per_day'),
-    /** Last day on which it changed a balance, in whole UTC days since the epoch. `credited` and `taken` are for that day. */
+    /**
+     * Last day on which the key changed a balance, in whole UTC days since the epoch. `credited` and `taken` are for
+     * that day.
+     */
     creditDay: number('credit_day').notNull().default(0),
     credited: number().notNull().default(0),
     taken: number().notNull().default(0),
     usersMade: number('users_made').notNull().default(0),
-    /** Id of the admin; null for the command line. */
+    /** Id of the admin who created the key; null for the command line. */
     createdBy: text('created_by'),
     createdAt: number('created_at').notNull(),
     expiresAt: number('expires_at'),
@@ -126,14 +135,14 @@ export function peopleTables(
       scopes: text().notNull(),
       /** JSON array of ids; null for all agents. */
       agents: text(),
-      /** The one session or task that it reaches; null for all of the user's. */
+      /** The only session or task that the token has access to; null for all of the user's. */
       sessionId: text('session_id'),
       taskId: text('task_id'),
       maxCost: number('max_cost'),
-      /** 1 if it admits one execution. */
+      /** 1 if the token admits only one execution. */
       isOnce: number('is_once').notNull(),
       usedAt: number('used_at'),
-      /** Id of the key, login or platform key that created it. The token ends with its creator. */
+      /** Id of the key, login or platform key that created the token. The token ends with its creator. */
       createdBy: text('created_by').notNull(),
       createdAt: number('created_at').notNull(),
       expiresAt: number('expires_at').notNull(),
@@ -153,10 +162,10 @@ export function peopleTables(
       userId: userId(),
       name: text().notNull(),
       url: text(),
-      /** Id of a server that the operator defines. */
+      /** Id of a server that the operator provides. */
       server: text(),
       authType: text('auth_type').notNull(),
-      /** Encrypted outside the store, which never sees a secret. */
+      /** Encrypted outside the store, which never sees a plain secret. */
       sealed: text(),
       /** JSON array of names; null allows all tools. */
       allowedTools: text('allowed_tools'),
@@ -178,24 +187,24 @@ export function peopleTables(
   const connectorGrants = table('connector_grants', {
     connectorId: text('connector_id').primaryKey(),
     userId: userId(),
-    /** The authorization server, the only one that the refresh token is sent to. */
+    /** The authorization server, to which alone the refresh token is sent. */
     issuer: text().notNull(),
     /** Tokens and client, encrypted outside the store. */
     sealed: text().notNull(),
-    /** Expiry of the access token; null if the server does not say. */
+    /** Expiry of the access token; null if the server does not specify one. */
     expiresAt: number('expires_at'),
-    /** While one node exchanges the refresh token, which works only once, the others wait until then. */
+    /** A refresh token works only once. While one node exchanges it, the others wait until this time. */
     refreshUntil: number('refresh_until'),
-    /** Counts the tokens, so that only one exchange of each is stored. */
+    /** Version of the tokens, so that only one exchange of each is stored. */
     version: number().notNull(),
     updatedAt: number('updated_at').notNull(),
   })
 
-  /** Sign-ins in progress at connectors' servers. */
+  /** Pending sign-ins at connectors' servers. */
   const connectorSignIns = table(
     'connector_sign_ins',
     {
-      /** Hash of the state that the browser returns with. */
+      /** Hash of the state with which the browser returns. */
       stateHash: text('state_hash').primaryKey(),
       connectorId: text('connector_id').notNull(),
       userId: userId(),

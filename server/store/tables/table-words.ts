@@ -11,27 +11,28 @@ import type {
   uniqueIndex,
 } from 'drizzle-orm/sqlite-core'
 
-// The tables are written once, and each engine supplies the column and index builders. Its migrations add what drizzle
-// cannot express: triggers that make transactions append-only and terminal tasks final, and on SQLite STRICT on every table.
+// The tables are defined once, and each engine supplies the column and index builders. Its migrations add what drizzle
+// cannot express: triggers that make transactions append-only and terminal tasks final, and on SQLite STRICT for every
+// table.
 
-/** Builders of tables. Both engines' builders are called alike, so SQLite's types stand for both. */
+/** Table builders. Both engines' builders are called in the same way, so SQLite's types are used for both. */
 export type TableWords = {
   table: typeof sqliteTable
   text: typeof text
-  /** Integers, as far as JavaScript counts exactly. */
+  /** Integers within the range that JavaScript represents exactly. */
   number: typeof integer
   index: typeof index
   uniqueIndex: typeof uniqueIndex
   primaryKey: typeof primaryKey
   check: typeof check
   sql: typeof sql
-  /** A key that rises with every row. */
+  /** A key that increases with every row. */
   seq: () => ReturnType<ReturnType<typeof integer>['primaryKey']>
-  /** Last column of an index: orders rows of one millisecond by creation. */
+  /** Last column of an index: orders rows of the same millisecond by creation. */
   bySeq: (table: { seq: AnySQLiteColumn }) => AnySQLiteColumn[]
-  /** Adds the same column to a table with another primary key. Adds nothing on an engine that has one implicitly. */
+  /** Adds the same column to a table with another primary key. Adds nothing on an engine with an implicit one. */
   madeInOrder: () => object
-  /** Lease of running work: how long its node may stay silent. Adds no column if nothing is leased. */
+  /** Lease of running work: how long its node may stay silent. Adds no column on an engine without leases. */
   lease: () => object
   /** Constraints and indexes of task and turn leases. */
   taskLeases: (task: unknown) => SQLiteTableExtraConfigValue[]

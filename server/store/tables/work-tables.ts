@@ -29,7 +29,9 @@ export function workTables(
   const tasks = table(
     'tasks',
     {
-      /** Order of admission within a user. Across users it is that only if one process owns the store. */
+      /**
+       * Order of admission within a user. Across users it is the order of admission only if one process owns the store.
+       */
       seq: seq(),
       id: text().notNull().unique(),
       userId: userId(),
@@ -38,22 +40,22 @@ export function workTables(
       status: text({ enum: taskStatuses }).notNull(),
       /** 1 while the task waits for a run: pending, or interrupted with retries left (it then stays `processing`). */
       queued: number().notNull(),
-      /** Counts claims. A write that names an older attempt affects no row. */
+      /** Number of claims. A write for an older attempt affects no row. */
       attempt: number().notNull(),
-      /** Cost of the task. For a metered task, the charge until completion gives part of it back. */
+      /** Cost of the task. For a metered task, the maximum charge until completion returns the unused part. */
       cost: number().notNull(),
-      /** The part of the charge given back on completion: charge = cost + given back. */
+      /** The part of the charge returned on completion: charge = cost + given back. */
       givenBack: number('given_back').notNull().default(0),
-      /** JSON object for a metered task: the price per event of each kind at admission. */
+      /** JSON object for a metered task: price per event of each kind at admission. */
       meters: text(),
-      /** JSON object for a completed metered task: the charged events of each kind. */
+      /** JSON object for a completed metered task: number of charged events of each kind. */
       usage: text(),
       /**
-       * JSON object of strings, as JSON.stringify writes it. Stored before the long columns, so that a list by tag reads
-       * only the start of a row.
+       * JSON object of strings, as JSON.stringify writes it. Stored before the long columns, so that a list filtered by
+       * tag reads only the start of each row.
        */
       tags: text(),
-      /** JSON, or a preview if `requestPayload` names the full payload. */
+      /** JSON, or a preview if `requestPayload` refers to the full payload. */
       request: text().notNull(),
       requestPayload: text('request_payload'),
       /** JSON, or a preview, which is not valid JSON. */
@@ -62,23 +64,29 @@ export function workTables(
       errorCode: text('error_code'),
       errorMessage: text('error_message'),
       errorDetails: text('error_details'),
-      /** JSON array of connector ids; null if none was named. */
+      /** JSON array of connector ids; null if the request had none. */
       connectorIds: text('connector_ids'),
       /** The agent's last progress report, as JSON. */
       progress: text(),
       /** Notified when the task ends. */
       webhookUrl: text('webhook_url'),
-      /** The quote that admitted it. A quote admits nothing else. */
+      /** The quote with which the task was admitted. A quote admits nothing else. */
       quoteId: text('quote_id'),
-      /** The task fails if it has not started by then. */
+      /** The task fails if it has not started by this time. */
       expiresAt: number('expires_at'),
       /** Timeout, if shorter than the endpoint's. */
       timeoutMs: number('timeout_ms'),
       /** When a run first called a connector or charged an event. From then on the task cannot be canceled. */
       cancelableUntil: number('cancelable_until'),
-      /** JSON object of the spend windows its charge counts in: each period's start, by owner; null if there are none. */
+      /**
+       * JSON object of the spend windows in which the charge counts: each period's start, by owner; null if there are
+       * none.
+       */
       countedIn: text('counted_in'),
-      /** 1 if its end has an event, 0 if the account had no enabled webhook then. Null means 1: an earlier version ended it. */
+      /**
+       * 1 if the task's end has an event, 0 if the account had no enabled webhook then. Null means 1: an earlier
+       * version ended the task.
+       */
       hasEvent: number('has_event'),
       createdAt: number('created_at').notNull(),
       startedAt: number('started_at'),
@@ -86,15 +94,15 @@ export function workTables(
       ...lease(),
     },
     (task) => [
-      // A user's newest tasks, whatever the filter, are a walk down one index from its end.
+      // Reads a user's newest tasks, whatever the filter, by walking one index from its end.
       index('tasks_user').on(task.userId, task.createdAt, ...bySeq(task)),
       index('tasks_user_status').on(task.userId, task.status, task.createdAt, ...bySeq(task)),
       index('tasks_user_agent_status').on(task.userId, task.agentId, task.status, task.createdAt, ...bySeq(task)),
-      // Queued tasks (queued = 1) and running ones (queued = 0), however many have ended.
+      // Finds queued tasks (queued = 1) and running ones (queued = 0), regardless of how many have ended.
       index('tasks_open')
         .on(task.queued, ...bySeq(task))
         .where(sql`completed_at IS NULL`),
-      // The fair queue: the next user, and each user's oldest task.
+      // Used by the fair queue: the next user, and each user's oldest task.
       index('tasks_waiting')
         .on(task.userId, ...bySeq(task))
         .where(sql`queued = 1 AND completed_at IS NULL`),
@@ -124,12 +132,12 @@ export function workTables(
     ],
   )
 
-  /** Contents of the payload store that belong to a task or a message. Content without a row is an orphan. */
+  /** Contents in the payload store that belong to a task or a message. Content without a row is an orphan. */
   const payloads = table(
     'payloads',
     {
       id: text().primaryKey(),
-      /** The task, or the turn of the message it came with. */
+      /** The task, or the turn of the message with which the file was sent. */
       taskId: text('task_id').notNull(),
       createdAt: number('created_at').notNull(),
       /** `bytes` and `sha256` are null for payloads stored before digests were introduced. */
@@ -143,7 +151,7 @@ export function workTables(
       tokens: number(),
     },
     (payload) => [
-      // Files of a turn only. A task's payloads are named by its row.
+      // Only for files of a turn. A task's payloads are referenced by its row.
       index('payloads_turn')
         .on(payload.taskId)
         .where(sql`media_type IS NOT NULL`),
@@ -157,21 +165,21 @@ export function workTables(
       id: text().primaryKey(),
       userId: userId(),
       agentId: text('agent_id').notNull(),
-      /** Whether the user has ended it. Expiry is not stored; it follows from `activeAt`. */
+      /** Whether the user has completed the session. Expiry is not stored; it follows from `activeAt`. */
       isCompleted: number('is_completed').notNull(),
       metadata: text().notNull(),
       messageCount: number('message_count').notNull(),
       /** The turn in progress. There is at most one. */
       openTurnId: text('open_turn_id'),
-      /** Max cost of all its turns together; null without a cap. */
+      /** Max total cost of the session's turns; null without a cap. */
       maxCost: number('max_cost'),
-      /** Total charged for its settled turns. */
+      /** Total charged for the session's settled turns. */
       spent: number().notNull().default(0),
       /** JSON object of strings, as JSON.stringify writes it. */
       tags: text(),
-      /** 1 if `/v1/responses` created it. Such sessions are removed if the user has too many. */
+      /** 1 if `/v1/responses` created the session. Such sessions are removed if the user has too many. */
       isResponse: number('is_response').notNull().default(0),
-      /** `activeAt` when its expiry was last noticed. */
+      /** Value of `activeAt` when the expiry was last noticed. */
       expiryNotedAt: number('expiry_noted_at'),
       createdAt: number('created_at').notNull(),
       updatedAt: number('updated_at').notNull(),
@@ -181,15 +189,15 @@ export function workTables(
     (session) => [
       index('sessions_user').on(session.userId, session.createdAt),
       index('sessions_user_active').on(session.userId, session.isCompleted, session.activeAt, session.agentId),
-      // Sessions without messages, which are limited per account.
+      // Sessions without messages, whose number per account is limited.
       index('sessions_empty')
         .on(session.userId, session.activeAt)
         .where(sql`message_count = 0`),
-      // Response sessions that can be removed, by last use.
+      // Response sessions that can be removed, in order of last use.
       index('sessions_responses')
         .on(session.userId, session.activeAt)
         .where(sql`is_response = 1 AND message_count > 0`),
-      // Sessions whose expiry was not noticed yet. Most of them are active.
+      // Sessions whose expiry has not been noticed yet. Most of them are active.
       index('sessions_expiring')
         .on(session.activeAt)
         .where(sql`is_completed = 0 AND (expiry_noted_at IS NULL OR expiry_noted_at < active_at)`),
@@ -201,13 +209,16 @@ export function workTables(
     ],
   )
 
-  /** Number of a user's sessions with each agent, maintained by triggers on `sessions`, so that a total is never a scan. */
+  /**
+   * Number of a user's sessions with each agent, maintained by triggers on `sessions`, so that no total requires a
+   * scan.
+   */
   const sessionTotals = table(
     'session_totals',
     {
       userId: text('user_id').notNull(),
       agentId: text('agent_id').notNull(),
-      /** Active and expired sessions; only the time tells them apart. */
+      /** Active and expired sessions, which only the time distinguishes. */
       open: number().notNull(),
       completed: number().notNull(),
     },
@@ -240,7 +251,7 @@ export function workTables(
     (message) => [index('messages_session').on(message.sessionId, ...bySeq(message))],
   )
 
-  /** Accepted chat messages. A turn holds part of the balance until it is settled, once. */
+  /** Accepted chat messages. A turn holds part of the balance until it is settled, which happens once. */
   const turns = table(
     'turns',
     {
@@ -254,7 +265,7 @@ export function workTables(
       cost: number(),
       /** Max cost; null if the turn itself has no cap. */
       maxCost: number('max_cost'),
-      /** The quote that opened it. A quote opens nothing else. */
+      /** The quote with which the turn was opened. A quote opens nothing else. */
       quoteId: text('quote_id'),
       outcome: text({ enum: turnOutcomes }),
       /** Same as for a task. */
@@ -284,12 +295,14 @@ export function workTables(
     ],
   )
 
-  /** Stream events of turns, for readers that join later or elsewhere, until some minutes after the turn's end. */
+  /**
+   * Stream events of turns, for readers that join later or on another node, until some minutes after the turn's end.
+   */
   const turnEvents = table(
     'turn_events',
     {
       turnId: text('turn_id').notNull(),
-      /** Numbers of the first and the last event in `lines`. */
+      /** Sequence numbers of the first and the last event in `lines`. */
       firstSeq: number('first_seq').notNull(),
       lastSeq: number('last_seq').notNull(),
       /** The events, one line of JSON each. */
@@ -302,7 +315,7 @@ export function workTables(
     ],
   )
 
-  /** One row to write when the store must find out whether it can still commit. */
+  /** A row to write when the store must find out whether it can still commit. */
   const probes = table('probes', {
     id: number().primaryKey(),
     value: number().notNull(),

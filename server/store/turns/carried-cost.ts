@@ -8,7 +8,7 @@ export const billionthsPerUnit = 100_000
 
 export type ExactCost = { cost: Units; remainder: number }
 
-/** Whole units due for a chat including the account's carry-over, and the new carry-over. */
+/** Returns the whole units due for a chat including the account's carry-over, and the new carry-over. */
 export function withCarried({ cost, remainder }: ExactCost, carried: number): { due: Units; carriedOn: number } {
   const below = remainder + carried
   return { due: cost + Math.floor(below / billionthsPerUnit), carriedOn: below % billionthsPerUnit }

@@ -4,7 +4,7 @@ import type { TurnOutcome } from '../records.ts'
 
 /** Retention of a turn's events after its end. */
 export const eventsKeptMs = 10 * 60_000
-/** Max bytes stored of one turn's events, as lines of JSON. The newest are kept. */
+/** Max bytes of one turn's events that are stored, as lines of JSON. The newest are kept. */
 export const turnEventsBytesMax = 8_388_608
 
 /** A stored turn. `outcome`, `cost` and `settledAt` are null while it is open. */
@@ -19,7 +19,7 @@ export type TurnRecord = {
   settledAt: EpochMs | null
 }
 
-/** Successive events of a turn, one line of JSON each, with the numbers of the first and the last. */
+/** Consecutive events of a turn, one line of JSON each, with the sequence numbers of the first and the last. */
 export type TurnEvents = { turnId: string; firstSeq: number; lastSeq: number; lines: string }
 
 /** Events of a turn to remove, up to and including `lastSeq`. */
@@ -32,10 +32,12 @@ export type TurnEventStore = {
   /** The turn in progress in a session of the user; null if there is none, undefined for an unknown session. */
   findOpenTurn(input: { userId: string; sessionId: string }): Promise<string | null | undefined>
   /**
-   * Stores events until some minutes after the end of their turn. Duplicates are stored once. Removes the events in
-   * `dropped` in the same transaction.
+   * Stores events until some minutes after the end of their turn. Duplicates are stored only once. Removes the events
+   * in `dropped` in the same transaction.
    */
   keep(events: readonly TurnEvents[], dropped?: readonly DroppedEvents[]): Promise<void>
-  /** Pieces in order, from the one with the event after `after`, up to `charsMax` characters but at least one. */
+  /**
+   * Returns pieces in order, from the one with the event after `after`, up to `charsMax` characters but at least one.
+   */
   read(input: { turnId: string; after: number; charsMax: number }): Promise<TurnEvents[]>
 }

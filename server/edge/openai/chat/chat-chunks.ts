@@ -6,15 +6,15 @@ type Chunks = { id: string; model: string; created: number; includeUsage: boolea
 const fields: Record<DeltaKind, string> = { text: 'content', reasoning: 'reasoning_content' }
 
 /**
- * Writes a reply as chunks of a chat completion. The agent's tool calls are internal and left out. Deltas that arrive together become
- * one chunk.
+ * Writes a reply as chunks of a chat completion. The agent's tool calls are internal and therefore omitted. Deltas that
+ * arrive together become one chunk.
  */
 export class ChatChunks {
   readonly #head: string
   readonly #includeUsage: boolean
   readonly #tail: string
   hasText = false
-  /** The last event of the stream, once it was read. */
+  /** The last event of the stream, once it has been read. */
   end: EndEvent | undefined
 
   constructor({ created, id, includeUsage, model }: Chunks) {

@@ -85,7 +85,7 @@ function reasonOf({ code, kind }: Charged): 'stop' | 'length' | 'content_filter'
   return code === 'CONTENT_FILTER' ? 'content_filter' : 'length'
 }
 
-/** Clamps to the agent's own maximum, because clients may send that of another model. */
+/** Clamps to the agent's own maximum, because clients may send another model's. */
 function maxTokensOf(
   { max_completion_tokens: ofCompletion, max_tokens: older }: CompletionInput,
   { maxOutputTokens }: Chat,

@@ -8,13 +8,13 @@ import { isObject } from './read-file-part.ts'
 type Resolved = {
   items: readonly unknown[]
   hasReferences: boolean
-  /** The session whose replies are exactly the referenced ones, which the request then continues. */
+  /** The session that the request continues: its replies are exactly the referenced ones. */
   sessionId: string | undefined
 }
 
 /**
- * Replaces items referenced by id with the stored replies. `@ai-sdk/openai` sends earlier answers as such references. Throws 404 for an
- * item that is not stored.
+ * Replaces items referenced by id with the stored replies. `@ai-sdk/openai` sends earlier replies as such references.
+ * Throws 404 for an item that is not stored.
  */
 export async function resolveReferences(
   parts: OpenaiParts,

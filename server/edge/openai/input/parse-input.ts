@@ -3,10 +3,10 @@ import { z } from 'zod'
 import { issuePath } from '../../../kernel/bad-input.ts'
 import { badParam } from '../wire-error.ts'
 
-/** Accepted, without any effect. */
+/** Accepted without any effect. */
 export const ignored = z.unknown().optional()
 
-/** A parameter that agents do not support: accepts only values that match what happens anyway. */
+/** Schema for a parameter that agents do not support. Accepts only values that describe what agents do anyway. */
 export function only(...values: unknown[]) {
   return z
     .unknown()

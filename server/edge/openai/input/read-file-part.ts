@@ -1,7 +1,7 @@
 import { Filename, type FilePart } from '../../../chat/chat-schema.ts'
 import { badParam, unsupported } from '../wire-error.ts'
 
-/** A file of a message, with the request's names for its fields. */
+/** A file of a message, with the paths of its fields in the request. */
 export type ReadFile = { part: FilePart; params: { part: string; data: string; filename: string } }
 
 type Item = Record<string, unknown>
@@ -31,7 +31,7 @@ export function isFileType(type: unknown): boolean {
   return typeof type === 'string' && Object.hasOwn(readers, type)
 }
 
-/** Throws 400 for a file outside the request: the service stores no files by id and fetches none. */
+/** Throws 400 for a file that is not in the request: the service stores no files by id and fetches none. */
 export function readFilePart(part: Item, at: string): ReadFile {
   return readers[part['type'] as string]!({ part, at })
 }
@@ -56,7 +56,7 @@ type Whole = { at: string; name?: string; filename?: string }
 function fileOf({ at, url }: { at: string; url: unknown }, { at: part, filename, name = part }: Whole): ReadFile {
   if (typeof url !== 'string') throw badParam(at, `Must be ${dataUrl}`)
   if (/^https?:/i.test(url)) throw notFetched(at)
-  // The header before the data is short.
+  // Searches only the start, because the header before the data is short.
   const comma = url.slice(0, headCharsMax).indexOf(',')
   const [scheme, ...options] = url.slice(0, Math.max(0, comma)).split(/[:;]/)
   const [mediaType = ''] = options

@@ -4,7 +4,7 @@ import type { EarlierMessage } from '../../../chat/message-input.ts'
 import { badParam, unsupported } from '../wire-error.ts'
 import { isFileType, isObject, readFilePart, type ReadFile } from './read-file-part.ts'
 
-/** A message in the form of chats, with the request's names for it and its file fields. */
+/** A message in the format of chats, with the paths of the message and of its file fields in the request. */
 export type WireMessage = EarlierMessage & { param: string; files: readonly ReadFile[] }
 /** The message to reply to, and those before it. */
 export type Conversation = { earlier: WireMessage[]; message: WireMessage }
@@ -18,8 +18,8 @@ const roles: Record<string, Role> = { system: 'system', developer: 'system', use
 const textParts = new Set(['text', 'input_text', 'output_text'])
 
 /**
- * Reads the messages in the request field `param`. The last non-system message must be the user's. System messages are moved before all
- * others. Throws 400 for input that agents do not support.
+ * Reads the messages in the request field `param`. The last non-system message must be the user's. System messages are
+ * moved to the front. Throws 400 for input that agents do not support.
  */
 export function readMessages(items: readonly unknown[], { chat, param }: Of): Conversation {
   // Agents do not receive their earlier reasoning.
@@ -55,7 +55,10 @@ export function messageNames({ earlier, message }: Conversation, param: string):
   return names
 }
 
-/** Detects a reasoning item of an earlier response. Clients that store their own conversations send it with all other items. */
+/**
+ * Detects a reasoning item of an earlier response. Clients that store their own conversations send it along with all
+ * other items.
+ */
 function isReasoning(item: unknown): boolean {
   return isObject(item) && item['type'] === 'reasoning' && item['role'] === undefined
 }
@@ -115,7 +118,7 @@ function readPart(part: unknown, { param: at, takesFiles }: OfContent): string |
   return text
 }
 
-/** Leaves out a type that is not a string, because converting an object to a string may throw. */
+/** Omits a type that is not a string, because converting an object to a string can throw. */
 function ofType(type: unknown): string {
   return typeof type === 'string' ? `of the type ${JSON.stringify(type.slice(0, 60))}` : 'without a type'
 }

@@ -3,7 +3,7 @@ import { messagesMax, metadataPairs, modelName, temperature, tokensMax } from '.
 import { ignored, only } from './parse-input.ts'
 import { samplingFields } from './sampling.ts'
 
-/** Body of POST /v1/responses. docs/guides/openai.md has the same as a table. */
+/** Body of POST /v1/responses. The table in docs/guides/openai.md lists the same fields. */
 export const ResponseInput = z.strictObject({
   model: modelName,
   input: z.union([z.string().min(1), z.array(z.unknown()).min(1).max(messagesMax)], {

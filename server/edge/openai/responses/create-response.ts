@@ -19,8 +19,8 @@ import { ResponseEvents } from './response-events.ts'
 import { toResponse, type ResponseRequest } from './response-resource.ts'
 
 /**
- * POST /v1/responses: a turn of a new session, or the next turn of the session that the request continues. The turn has no session if
- * the client keeps the conversation itself: it says so, or sends earlier messages.
+ * POST /v1/responses: a turn of a new session, or the next turn of the session that the request continues. The turn has
+ * no session if the client keeps the conversation itself, which it indicates by `store` or by sending earlier messages.
  */
 export async function createResponse(wire: OpenaiParts, routed: RoutedRequest, body: unknown): Promise<void> {
   const caller = callerOf(routed)
@@ -46,7 +46,7 @@ export async function createResponse(wire: OpenaiParts, routed: RoutedRequest, b
     const opened = await place.open()
     if (isKept) ({ sessionId } = opened)
     const onRefused = async () => {
-      // The session is deleted, and an earlier reply that was found is in another.
+      // The session was deleted, and an earlier reply that was found is in another session.
       sessionId = null
       await opened.onRefused?.()
     }
@@ -122,7 +122,7 @@ async function answer(wire: OpenaiParts, routed: RoutedRequest, of: Answer): Pro
   await answerReply(routed, response, { turnId, costUsd: end.costUsd })
 }
 
-/** Deletes a session whose only reply failed: the client never received its id. */
+/** Deletes a session whose only reply failed. The client never received its id. */
 async function removeEmpty(store: OpenaiParts['store'], of: { userId: string; sessionId: string }): Promise<void> {
   const session = await store.getSession(of)
   if (session?.messageCount === 0) await store.deleteSession(of)
@@ -146,7 +146,10 @@ export async function streamResponse(
   await streamReply(routed, { reply, stallMs, translation })
 }
 
-/** Whether a request that continues nothing is stored. Earlier messages are the client's and would be missing from a session. */
+/**
+ * Whether to store the response to a request that continues no conversation. Earlier messages exist only on the client
+ * and would be missing from a session.
+ */
 function isKeptBy({ background, store }: ResponseInput, hasEarlier: boolean): boolean {
   if (store === false && background === true) throw badParam('background', 'Requires store to be true')
   if (hasEarlier && store === true) {
@@ -178,7 +181,10 @@ async function continuedOf(wire: OpenaiParts, { caller, input, ofHeader }: Conti
   const given = [ofHeader, named, previousId ?? undefined].filter((one) => one !== undefined)
   if (given.length === 0) return undefined
   if (given.length > 1)
-    throw badParam('previous_response_id', 'Set only one of previous_response_id, conversation and the session header')
+    throw badParam(
+      'previous_response_id',
+      'Set only one of previous_response_id, conversation and the header Errand-Session',
+    )
   if (store === false) throw badParam('store', 'Must not be false when you continue a stored conversation')
   if (typeof previousId !== 'string') return given[0]
   const { sessionId, turnId } = await responseTurn(wire, { caller, id: previousId, param: 'previous_response_id' })
@@ -186,7 +192,7 @@ async function continuedOf(wire: OpenaiParts, { caller, input, ofHeader }: Conti
   const last = { sessionId, userId: caller.userId, limit: 1, offset: Math.max(0, messageCount - 1) }
   const { messages = [] } = (await wire.store.listMessages(last)) ?? {}
   if (messages[0]?.turnId === turnId) return sessionId
-  throw badParam('previous_response_id', 'Must be the last response of its conversation that did not fail')
+  throw badParam('previous_response_id', 'Must be the last successful response of its conversation')
 }
 
 type Place = { agent: ModelAgent; caller: Caller; input: ResponseInput; isKept: boolean; session: string | undefined }

@@ -21,7 +21,7 @@ type Kept = { turn: TurnRecord; session: SessionRecord }
 /** Max wait for a canceled response to be settled. */
 const cancelMsMax = 10_000
 
-/** Throws 404 for a response that is unknown, is another user's, or is not stored. */
+/** Throws 404 for a response that is unknown, belongs to another user, or is not stored. */
 export async function responseTurn(wire: OpenaiParts, of: Named): Promise<TurnRecord> {
   return (await keptResponse(wire, of)).turn
 }
@@ -41,7 +41,7 @@ async function keptResponse({ store }: OpenaiParts, { caller, id, param = 'respo
   })
 }
 
-/** Returns the current state of a response. For one that ended long ago only the text is known. */
+/** Returns the current state of a response. If it ended long ago, only its text is known. */
 export async function readResponse(wire: OpenaiParts, of: Named): Promise<object> {
   const kept = await keptResponse(wire, of)
   const { turn } = kept
@@ -51,7 +51,7 @@ export async function readResponse(wire: OpenaiParts, of: Named): Promise<object
   return asResponse(kept, { end, parts, at: turn.settledAt })
 }
 
-/** Opens a reader of a response's events, past and future. */
+/** Opens a reader of all events of a response, including future ones. */
 export async function openResponse(wire: OpenaiParts, routed: RoutedRequest, id: string) {
   const { context, response } = routed
   const caller = callerOf(routed)
@@ -66,7 +66,7 @@ export async function openResponse(wire: OpenaiParts, routed: RoutedRequest, id:
   return { turnId, createdAt, asked: askedOf(kept), reader }
 }
 
-/** Stops a response in progress and returns it as it ended. */
+/** Stops a response in progress and returns its final state. */
 export async function cancelResponse(wire: OpenaiParts, of: Named): Promise<object> {
   const { turn } = await keptResponse(wire, of)
   const { caller } = of
@@ -84,7 +84,7 @@ export async function cancelResponse(wire: OpenaiParts, of: Named): Promise<obje
   return await readResponse(wire, of)
 }
 
-/** Deletes the conversation that this response is the last of. Its cost stays on its receipt. */
+/** Deletes the conversation whose last response this is. The charges remain in the transactions. */
 export async function deleteResponse(wire: OpenaiParts, of: Named): Promise<object> {
   const { session, turn } = await keptResponse(wire, of)
   const { userId } = of.caller

@@ -21,7 +21,7 @@ type Events = {
 
 type Open = { kind: DeltaKind; id: string; index: number; literals: string[] }
 
-/** Event names of a part, and the name of its index within the item. */
+/** Event names of a part, and the name of the field for its index within the item. */
 const words = {
   text: {
     added: 'response.content_part.added',
@@ -40,8 +40,8 @@ const words = {
 } as const
 
 /**
- * Writes a reply as the events of a response. Each delta is one event, so sequence numbers are the same for every reader at any time.
- * The agent's tool calls are internal and left out.
+ * Writes a reply as the events of a response. Each delta is one event, so sequence numbers are the same for every
+ * client at any time. The agent's tool calls are internal and therefore omitted.
  */
 export class ResponseEvents {
   readonly #of: Events
@@ -50,7 +50,7 @@ export class ResponseEvents {
   #sequence = -1
   #written = ''
   hasText = false
-  /** The last event of the stream, once it was read. */
+  /** The last event of the stream, once it has been read. */
   end: EndEvent | undefined
 
   constructor(of: Events) {

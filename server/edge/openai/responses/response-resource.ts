@@ -5,10 +5,10 @@ import type { ReplyEnd } from '../reply-end.ts'
 import { responseUsage } from '../usage.ts'
 import { wireError } from '../wire-error.ts'
 
-/** Request fields that a response repeats. For a response that is read later, only some of them are known. */
+/** Request fields that a response repeats. If the response is read later, only some of them are known. */
 export type ResponseRequest = {
   model: string
-  /** The session that stores it; null if it is not stored. */
+  /** The session that stores the response; null if it is not stored. */
   sessionId: string | null
   instructions: string | null
   previousId: string | null
@@ -70,7 +70,7 @@ type Resource = {
   turnId: string
   asked: ResponseRequest
   createdAt: EpochMs
-  /** Null while it is in progress. */
+  /** Null while the response is in progress. */
   ended: { end: ReplyEnd; parts: readonly ReplyPart[]; at: EpochMs } | null
 }
 

@@ -12,7 +12,7 @@ import type { Op, Reads, Tx } from '../command.ts'
 import { assign, columns, insertInto, statement } from '../statement.ts'
 import { removeGrant } from './grant-ends.ts'
 
-// Users' connectors. Secrets enter and leave encrypted.
+// Users' connectors. Secrets are passed in and returned encrypted.
 
 type Row = Omit<ConnectorRecord, 'allowedTools'> & { allowedTools: string | null }
 
@@ -106,7 +106,7 @@ export function* updateConnector(tx: Tx, input: UpdateConnector): Op<UpdateConne
     // Tokens issued for one URL or client must not be sent to another.
     yield* removeGrant(tx, { connectorId, userId })
   }
-  // An earlier check must not pass for a check of the new version, not even within one millisecond.
+  // A check of the previous version must not count for the new one, even within the same millisecond.
   next.updatedAt = Math.max(yield* tx.now(), known.updatedAt + 1)
   yield* tx.run(update, next)
   return { outcome: 'updated', connector: toRecord(next) }
@@ -118,7 +118,7 @@ export function* deleteConnector(tx: Tx, of: ConnectorOf): Op<boolean> {
   return (yield* tx.run(remove, of)) === 1
 }
 
-/** Sets the status of a connector whose account is locked. Checks that started earlier no longer change it. */
+/** Sets the status of a connector whose account is locked. Results of checks that started earlier are then ignored. */
 export function* setStatus(
   tx: Tx,
   { id, updatedAt }: ConnectorRecord,

@@ -5,9 +5,9 @@ import { columns, insertInto, statement } from '../statement.ts'
 import { getConnector, setStatus } from './connector-rows.ts'
 import { endSignIns, removeGrant } from './grant-ends.ts'
 
-// Access that connectors' servers grant after their owners sign in. A connector has the status `needs_sign_in` exactly while
-// it has no tokens, so both change in one transaction. Every command locks the account first, so ending and renewing a grant
-// never overlap.
+// Access that connectors' servers grant after their owners sign in. A connector has the status `needs_sign_in` if and
+// only if it has no tokens, so both change in one transaction. Every command locks the account first, so ending and
+// renewing a grant never overlap.
 
 const made = 'connectorId userId issuer sealed expiresAt version'
 const row = columns(made)
@@ -96,7 +96,7 @@ function* takeSignIn(tx: Tx, stateHash: string): Op<ConnectorRecord | undefined>
   if (!seen) return undefined
   const { connectorId, expiresAt, userId } = seen
   yield* tx.lockAccount({ userId })
-  // If two callers found it, the second one removes nothing.
+  // If two callers found the sign-in, only the one that removes it may use it.
   if ((yield* tx.run(removeSignIn, { stateHash })) === 0 || expiresAt <= (yield* tx.now())) return undefined
   return yield* getConnector(tx, { connectorId, userId })
 }
@@ -109,7 +109,7 @@ function* keepGrant(tx: Tx, input: Input<'keep'>): Op<boolean> {
   yield* removeGrant(tx, of)
   const now = yield* tx.now()
   const expiresAt = expiresInMs === null ? null : now + expiresInMs
-  // Starts at the current time, so that no refresh of the connector's earlier tokens matches these.
+  // Use the current time as the first version, so that a refresh of the connector's earlier tokens never matches these.
   const version = now
   yield* tx.run(insert, { ...of, issuer, sealed: tokens, expiresAt, version, refreshUntil: null, updatedAt: now })
   yield* setStatus(tx, known, { status: 'untested', statusMessage: null })

@@ -12,8 +12,8 @@ import { columns, statement, type Dialect } from '../statement.ts'
 import { insertEvent } from './event-rows.ts'
 import { askWebhook, getWebhook } from './webhook-rows.ts'
 
-// Deliveries, once they are due. A lease moves the due time past the lease's end, so that if a process dies, another one
-// retries the delivery:
+// States of a delivery. A lease postpones the due time beyond the end of the lease, so that another process retries the
+// delivery if this one dies:
 //
 //   pending, due ──lease──▶ pending, leased ──end──┬─▶ succeeded
 //        ▲                        │                ├─▶ failed: no attempt is left, or its endpoint is gone
@@ -93,7 +93,7 @@ const cancelOf = ({ skipLocked }: Dialect, where = '') => `WITH old AS MATERIALI
       WHERE webhook_id = :webhookId AND status = 'pending' ${where} LIMIT ${canceledMax} ${skipLocked})
     UPDATE deliveries SET status = 'canceled', due_at = NULL WHERE ${isOld}`
 const cancelOfWebhook = statement('delivery_cancel_of_webhook', (dialect) => cancelOf(dialect))
-// Deliveries beyond `canceledMax` are canceled when they are due.
+// Any beyond `canceledMax` are canceled when they are due.
 const cancelOfDisabled = statement('delivery_cancel_of_disabled', (dialect) =>
   cancelOf(dialect, 'AND EXISTS (SELECT 1 FROM webhooks WHERE id = :webhookId AND disabled_at IS NOT NULL)'),
 )
@@ -221,7 +221,7 @@ export function* leaseDeliveries(tx: Tx, { leaseMs, wanted }: Wanted): Op<Leased
   return deliveries
 }
 
-/** Undefined if the event is missing or another user's, or if the URL is missing. */
+/** Undefined if the event is missing or belongs to another user, or if the URL is missing. */
 function leased(webhook: WebhookRecord, target: string, taken: Taken): LeasedDelivery | undefined {
   const { id: webhookId, previousUntil, sealed, userId } = webhook
   const { attempt, body, eventId, fence } = taken

@@ -8,10 +8,10 @@ import type { Op, Tx } from '../command.ts'
 import { activeAfter } from '../session-rows.ts'
 import { columns, moveSetting, statement, type Value } from '../statement.ts'
 
-// Events and their deliveries, written in the transaction that causes them, so that none is lost and none is invented.
-// Neither statement is awaited.
+// Events and their deliveries, written in the transaction of the change they report, so that none is lost and none
+// reports a change that was rolled back. The inserts are sent without waiting for their results.
 
-/** Retention of events and their deliveries, counted from what they report. */
+/** Retention of events and their deliveries, counted from the time of the reported change. */
 export const eventsKeptMs = 7 * 24 * 3_600_000
 
 // Runs after the deliveries are inserted and counts them, so that a lost delivery can be detected.
@@ -20,7 +20,7 @@ const insert = statement(
   `INSERT INTO events (id, user_id, type, body, digest, deliveries, created_at)
     SELECT :id, :userId, :type, :body, :digest, count(*), CAST(:createdAt AS bigint) FROM deliveries WHERE event_id = :id`,
 )
-// A disabled webhook gets no events, and does not receive missed ones later.
+// A disabled webhook gets no events, and does not get the missed ones once it is enabled again.
 const fanOut = statement(
   'event_fan_out',
   ({
@@ -40,8 +40,8 @@ const expired = statement<{ id: string; userId: string; agentId: string }>(
     UPDATE sessions SET expiry_noted_at = active_at WHERE id IN (SELECT id FROM old)
     RETURNING ${columns('id userId agentId')}`,
 )
-// Ids rise with time, so only the oldest rows are read. An event that ended long after its id was made delays those behind
-// it until its own retention is over.
+// Ids increase over time, so only the first rows are read. If a task or turn ended long after its id was created, its
+// event delays the removal of those after it until its own retention ends.
 const passed = statement<{ id: string }>(
   'event_passed',
   `SELECT id FROM (SELECT id, created_at FROM events ORDER BY id LIMIT :rowsMax) AS old WHERE created_at <= :until`,
@@ -56,13 +56,13 @@ const remove = statement(
 )
 const moveSince = moveSetting('event_move_since', eventsSince)
 
-/** Sets the column while a row of `table` ends: 1 if the account has an enabled webhook. */
+/** SET assignment for ending a row of `table`: `has_event` is 1 if the account has an enabled webhook. */
 export const setHasEvent = (table: string) =>
   `has_event = CASE WHEN EXISTS (SELECT 1 FROM webhooks
     WHERE webhooks.user_id = ${table}.user_id AND disabled_at IS NULL) THEN 1 ELSE 0 END`
 
 export type NewEvent = {
-  /** Derived from the id of what ended, if there is one. */
+  /** Derived from the id of the reported task, turn, transaction or top-up, if there is one. */
   id: string
   userId: string
   at: EpochMs
@@ -71,7 +71,7 @@ export type NewEvent = {
   taskUrl?: string | null
 }
 
-/** Id of the event of a task, turn, transaction or top-up. */
+/** Returns the event id for a task, turn, transaction or top-up. */
 export function eventIdOf(causeId: string): string {
   return `evt${causeId.slice(causeId.indexOf('_'))}`
 }
@@ -84,7 +84,7 @@ export function recordEvent(tx: Tx, event: NewEvent): void {
   insertEvent(tx, event)
 }
 
-/** Writes only the event. Call it after its deliveries are written. */
+/** Writes only the event. Call it after writing the deliveries, which it counts. */
 export function insertEvent(tx: Tx, { at, facts, id, userId }: NewEvent): { body: string } {
   const body = bodyOf(facts, at)
   const { type } = facts
@@ -93,7 +93,10 @@ export function insertEvent(tx: Tx, { at, facts, id, userId }: NewEvent): { body
   return { body }
 }
 
-/** Standard Webhooks format. Thin: recipients read the details through the API, with their own permissions. */
+/**
+ * Returns a body in the Standard Webhooks format. It is minimal: recipients read details through the API, with their
+ * own permissions.
+ */
 function bodyOf(facts: EventFacts, at: EpochMs): string {
   return JSON.stringify({ type: facts.type, timestamp: isoTime(at), data: dataOf(facts) })
 }
@@ -151,7 +154,7 @@ function dataOf(facts: EventFacts): Record<string, Value> {
   }
 }
 
-/** Records an event for each session that has expired, once. Returns how many. */
+/** Records one event for each session that has expired. Returns how many. */
 export function* noteExpired(tx: Tx, limits: StoreLimits, rowsMax: number): Op<number> {
   const now = yield* tx.now()
   const rows = yield* tx.all(expired, { activeAfter: activeAfter(now, limits), rowsMax })

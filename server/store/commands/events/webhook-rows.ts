@@ -11,7 +11,7 @@ import type { EventType, WebhookRecord } from '../../webhook-records.ts'
 import type { Answer, Op, Reads, Tx } from '../command.ts'
 import { assign, columns, insertInto, statement } from '../statement.ts'
 
-// Users' webhooks. Secrets enter and leave encrypted.
+// Users' webhooks. Secrets are passed in and returned encrypted.
 
 type Row = Omit<WebhookRecord, 'types'> & { types: string | null }
 
@@ -22,7 +22,7 @@ const thisWebhook = 'id = :webhookId AND user_id = :userId'
 
 const insert = statement('webhook_insert', insertInto('webhooks', names))
 const get = statement<Row>('webhook_get', `SELECT ${row} FROM webhooks WHERE ${thisWebhook}`)
-// The dispatcher disables webhooks without a lock on the account.
+// Locks the row, because the dispatcher disables webhooks without locking the account.
 const getLocked = statement<Row>(
   'webhook_get_locked',
   ({ forUpdate }) => `SELECT ${row} FROM webhooks WHERE ${thisWebhook} ${forUpdate}`,

@@ -14,8 +14,8 @@ import { askKeyRate } from './key-rates.ts'
 import { fullOfPayloads } from './payload-bytes.ts'
 import { readWindows } from './spend-windows.ts'
 
-// Limits read by an admission. Reads for the credential are sent right behind the account lock and run after it. Reads for
-// the plan and the user are sent only if the account shows such limits, so users without limits pay nothing.
+// Limits read by an admission. Reads for the credential are pipelined behind the account lock and run after it. Reads
+// for the plan and the user are sent only if the account has such limits, so users without limits cost no extra reads.
 
 type Asking = {
   userId: string
@@ -54,14 +54,17 @@ export function askLimits(
     const keyRate = asked.keyRate && (yield* asked.keyRate)(now)
     const windows = yield* readWindows(on, spendLimits(own.spendPerDay, { credential, userId }), now)
     const waiting = askedWaiting === undefined ? 0 : yield* askedWaiting
-    // The result of a task may need room too.
+    // A task's result may need room too.
     const bytes = ofTask ? Math.max(1, payloadBytes) : payloadBytes
     const payloads = fullOfPayloads(account, { bytes, limits, now })
     return { limits: own, rate: rate.at(perMinute, now), keyRate, payloads, waiting, windows }
   }
 }
 
-/** Predicts whether limits would make `admitTask` or `openTurn` reject. Rates and balance may change until then. */
+/**
+ * Predicts whether limits would make `admitTask` or `openTurn` reject. Ignores rates and balance, which may change
+ * until then.
+ */
 export function* foreseeLimits(
   on: Reads,
   of: Asking & { agentId: string; required: Units },

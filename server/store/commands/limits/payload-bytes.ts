@@ -7,8 +7,8 @@ import type { AccountRow } from '../../tables/account-tables.ts'
 import type { Tx } from '../command.ts'
 import { statement } from '../statement.ts'
 
-// Payload bytes per UTC day, counted in the account's row by the transaction that stores the payload. Results are always
-// stored, so a day may end above the limit by the results of tasks admitted below it.
+// Payload bytes per UTC day, counted in the account's row by the transaction that stores the payload. Results are
+// always stored, so the results of tasks admitted below the limit can take the day's total above it.
 
 const add = statement(
   'account_payload_bytes',
@@ -25,14 +25,14 @@ export function countPayloads(tx: Tx, { bytes, now, userId }: { userId: string; 
   if (bytes > 0) tx.send(add, { userId, bytes, now, today: periodStart('day', now) })
 }
 
-/** Count of the current UTC day, and when it resets. */
+/** Returns the count of the current UTC day, and when it resets. */
 export function payloadsToday({ payloadBytes, payloadsSince }: Stored, now: EpochMs) {
   const today = periodStart('day', now)
   const bytes = payloadsSince !== null && payloadsSince >= today ? payloadBytes : 0
   return { bytes, resetsAt: must(periodEnd('day', today), 'a day ends') }
 }
 
-/** The limit, if it leaves no room for `bytes` more. */
+/** Returns the daily limit if it leaves no room for `bytes` more. */
 export function fullOfPayloads(
   account: Stored,
   { bytes, limits: { payloadBytesPerDay: limit }, now }: { bytes: number; limits: StoreLimits; now: EpochMs },

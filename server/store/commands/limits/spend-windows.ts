@@ -11,9 +11,9 @@ import { recordEvent } from '../events/event-rows.ts'
 import { windowsSince } from '../../ledger/check-parts.ts'
 import { columns, moveSetting, statement } from '../statement.ts'
 
-// Spend within limits, by period. The first charge or hold of a period creates the row, in the admission's transaction. The
-// account lock keeps others from creating it too. Refunds go to the windows of the charge, which the task or turn names, at
-// whatever time they happen.
+// Spend within limits, by period. The first charge or hold of a period creates the row, in the admission's transaction.
+// The account lock prevents a second row. A refund, whenever it happens, goes to the windows of its charge, which are
+// stored with the task or turn.
 
 /** JSON object of the windows that a task or turn counts in: each period's start, by owner. */
 export type CountedIn = string | null
@@ -39,7 +39,7 @@ const reach = statement(
     VALUES (:ownerId, :startsAt, :userId, :amount, 0, 0, :now)
     ON CONFLICT (owner_id, starts_at) DO UPDATE SET reached_at = excluded.reached_at`,
 )
-// Current key of a rotation chain, the only one that can be changed.
+// Current key of a rotation chain, the only one whose limits can be changed.
 const lastKey = statement<{ id: string; spendLimit: Units | null; spendReset: LimitReset | null }>(
   'spend_window_key',
   `SELECT ${columns('id spendLimit spendReset')} FROM api_keys
@@ -76,7 +76,7 @@ function askWindow(on: Reads, limit: SpendLimit, now: EpochMs): Answer<SpendStat
   })
 }
 
-/** Counts a charge or hold in windows. The task or turn must store the result. */
+/** Counts a charge or hold in windows. The task or turn must store the returned value. */
 export function countIn(
   tx: Tx,
   windows: readonly SpendState[],
@@ -90,7 +90,7 @@ export function countIn(
   return `{${begun.join(',')}}`
 }
 
-/** Changes the amounts that a task or turn counts in its windows. */
+/** Changes the amounts that a task or turn has counted in its windows. */
 export function changeCounted(
   tx: Tx,
   countedIn: CountedIn,
@@ -100,9 +100,9 @@ export function changeCounted(
 }
 
 /**
- * Amount left in a turn's windows beyond its hold, and the window with the least left. Infinity without windows.
- * Applies the current limits: a window stores a lowered limit as the spend at that time, and refunds must not be spent
- * again.
+ * Returns the amount left in a turn's windows beyond its hold, and the window with the least left. Infinity without
+ * windows. Applies the current limits: if a limit was lowered below the amount spent, the window stores that amount as
+ * its limit, and a later refund must not make it available again.
  */
 export function* leftInNamed(
   on: Reads,
@@ -128,7 +128,7 @@ function isOfKey(ownerId: string): boolean {
   return ownerId.startsWith('key_')
 }
 
-/** Sets the limit of an owner's windows, including work in progress. Infinity removes it. */
+/** Sets the limit of an owner's windows. It also applies to work in progress. Infinity removes it. */
 export function limitWindows(tx: Tx, { amount, ownerId }: { ownerId: string; amount: Units }): void {
   tx.used.writeOut()
   tx.send(setLimit, { ownerId, amount: Math.min(amount, Number.MAX_SAFE_INTEGER) })
@@ -137,15 +137,15 @@ export function limitWindows(tx: Tx, { amount, ownerId }: { ownerId: string; amo
 type CarryOver = { amount: Units; ownerId: string; startsAt: EpochMs; userId: string; spent: Units }
 
 /**
- * Counts the spend of the current period, charged in any window, when a key's limit gets a different period. Later changes
- * there, such as a refund or a longer reply, have no effect here.
+ * When a key's limit gets a different period, counts what was already spent in the current one, in whichever windows.
+ * Later changes there, such as a refund or a longer reply, do not change this count.
  */
 export function* carryOver(tx: Tx, { spent, ...window }: CarryOver): Op<void> {
   tx.used.writeOut()
   yield* tx.run(carry, { ...window, carried: spent })
 }
 
-/** Makes the next rejection an event again. A key's owner gets one event per reached limit. */
+/** Makes the next rejection record an event again. A key's owner gets one event per reached limit. */
 export function rearmReached(tx: Tx, ownerId: string): void {
   tx.used.writeOut()
   tx.send(rearm, { ownerId })
@@ -154,7 +154,7 @@ export function rearmReached(tx: Tx, ownerId: string): void {
 /** `amount`: the limit that caused the rejection. */
 type Reached = Pick<SpendState, 'ownerId' | 'startsAt' | 'reachedAt' | 'amount'>
 
-/** Records the first rejection by a key's limit in a period as an event. Later ones write nothing. */
+/** Records the first rejection by a key's limit in a period as an event. Later rejections write nothing. */
 export function* noteReached(
   tx: Tx,
   { amount: refusing, ownerId, reachedAt, startsAt }: Reached,
@@ -162,7 +162,7 @@ export function* noteReached(
 ): Op<void> {
   if (reachedAt !== null || !isOfKey(ownerId)) return
   const key = yield* tx.get(lastKey, { userId, ownerId })
-  // The limit may have been raised after the request was authenticated. Then the current limit is not reached.
+  // The limit may have been raised after the request was authenticated. If so, the current limit has not been reached.
   if (!key || key.spendLimit === null || key.spendLimit > refusing) return
   const { id: keyId, spendLimit: amount, spendReset } = key
   tx.used.writeOut()

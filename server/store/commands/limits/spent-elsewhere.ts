@@ -7,10 +7,11 @@ import type { Op, Reads } from '../command.ts'
 import { statement } from '../statement.ts'
 
 // Spend of a limit's owner in a period, for executions counted in windows of other periods. A period can have a million
-// executions. If reads block the event loop, they are summed in batches before the command, which adds the newest.
+// executions. If reads block the event loop, executions are summed in batches before the command, which then adds the
+// newest.
 
 export type SpendPeriod = Pick<SpendLimit, 'ownerId' | 'reset'> & { userId: string }
-/** Sum up to one execution of each kind. */
+/** Partial sum, and the last task and turn that it includes. */
 export type SpentSoFar = { startsAt: EpochMs; spent: Units; tasks: ListPlace; turns: ListPlace }
 
 const kinds = ['tasks', 'turns'] as const
@@ -53,7 +54,7 @@ export function* sumSpent(on: Reads, period: SpendPeriod): Op<SpentSoFar> {
   return soFar
 }
 
-/** The complete sum. Undefined if summing the remaining executions would block the event loop. */
+/** Completes the sum. Returns undefined if summing the remaining executions would block the event loop. */
 export function* restOfSpent(on: Reads, period: SpendPeriod, summed: SpentSoFar | undefined): Op<Units | undefined> {
   const { reset, userId } = period
   const startsAt = periodStart(reset, yield* on.now())
@@ -61,7 +62,7 @@ export function* restOfSpent(on: Reads, period: SpendPeriod, summed: SpentSoFar 
   let { spent } = soFar
   for (const kind of kinds) {
     if (on.passedAtOnce !== Infinity) {
-      // The piecewise sum leaves half as many. More may have been added since.
+      // The piecewise sum leaves half as many, but more may have been added since.
       const of = { userId, ...soFar[kind], offset: 2 * rowsAtOnce(on) }
       if (yield* on.get(statements[kind].pieceEnd, of)) return undefined
     }

@@ -1,7 +1,8 @@
 import type { EpochMs } from '../../../kernel/clock.ts'
 import type { Units } from '../../../kernel/money.ts'
 
-// Usage of limits. Each engine stores it its own way. If one process owns the store, it is in memory and written once for many commands.
+// Usage of limits, which each engine stores in its own way. If one process owns the store, usage is kept in memory and
+// written once for many commands.
 
 /** Spend within a limit in the period starting at `startsAt`. */
 export type WindowRow = {

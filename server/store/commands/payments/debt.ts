@@ -13,17 +13,17 @@ import { statement } from '../statement.ts'
 
 const low = statement('account_low', 'UPDATE accounts SET low_at = :lowAt WHERE user_id = :userId')
 
-/** Change to a locked account, by a command that has something to take or to give. */
+/** Amount to take from or give to a locked account. */
 type Change = { userId: string; amount: Units; topupId?: string; description: string; now: EpochMs }
 
-/** Takes free balance. The rest becomes debt. */
+/** Takes the amount from the free balance. The remainder becomes debt. */
 export function* takeBack(tx: Tx, { amount, userId, ...rest }: Change): Op<void> {
   if (amount <= 0) return
   tx.owe(userId, amount)
   yield* pay(tx, { userId, ...rest })
 }
 
-/** Gives back what was taken, reducing debt first. */
+/** Gives back an amount that was taken, reducing debt first. */
 export function* giveAgain(tx: Tx, { amount, userId, ...rest }: Change): Op<void> {
   if (amount <= 0) return
   const { owed } = must(yield* tx.account(userId), 'a top-up has an account')
@@ -51,8 +51,8 @@ function* pay(tx: Tx, change: Omit<Change, 'amount'>): Op<Units> {
 }
 
 /**
- * Posts a debit. The first one below the owner's notification threshold records an event. The next event comes only after a
- * credit has lifted the balance. Without a threshold it only posts.
+ * Posts a debit. The first one that leaves the balance below the owner's notification threshold records an event. The
+ * next event comes only after a credit has lifted the balance again. Without a threshold, only posts the debit.
  */
 export function* spend(tx: Tx, account: AccountRow, posting: Posting): Op<{ id: string; balance: Units }> {
   // Read before posting, because the posting may change this object.
@@ -67,7 +67,7 @@ export function* spend(tx: Tx, account: AccountRow, posting: Posting): Op<{ id: 
   return posted
 }
 
-/** Makes the next drop below the threshold an event again, after a credit. */
+/** After a credit, makes the next drop below the threshold record an event again. */
 export function* rearm(tx: Tx, userId: string): Op<void> {
   const account = must(yield* tx.account(userId), 'a credit has an account')
   const { balance, lowAt, notifyBelow } = account

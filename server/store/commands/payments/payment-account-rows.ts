@@ -68,7 +68,10 @@ const due = statement<{ userId: string }>(
       OR p.recharge_below IS NOT NULL AND a.balance < p.recharge_below AND u.suspended_at IS NULL)
     ORDER BY p.user_id LIMIT :limit`,
 )
-/** A declined or abandoned recharge took nothing, so it counts neither against the month nor for the pause. */
+/**
+ * Recharges that count. A declined or abandoned one took no money, so it counts neither toward the monthly maximum nor
+ * for the pause.
+ */
 const charged = statement<{ total: number; newest: number | null }>(
   'payment_account_charged',
   `SELECT CAST(coalesce(sum(CASE WHEN created_at >= :since THEN amount ELSE 0 END), 0) AS bigint) AS total,
@@ -139,7 +142,7 @@ export function* rechargeEnded(tx: Tx, { failure, now, topup }: EndedRecharge): 
   if (failure !== null) yield* writeRecharge(tx, { userId, recharge: null, reason: failure })
 }
 
-/** Switches auto-recharge off after a dispute: taking the money back would itself drop the balance below the threshold. */
+/** Switches auto-recharge off after a dispute, because the debit itself would drop the balance below the threshold. */
 export function* endRecharge(tx: Tx, { reason, userId }: { userId: string; reason: string }): Op<void> {
   const found = yield* tx.get(get, { userId })
   if (found && rechargeOf(found)) yield* writeRecharge(tx, { userId, recharge: null, reason })

@@ -13,11 +13,11 @@ import { giveAgain, takeBack } from './debt.ts'
 import { endRecharge, keepMethod, rechargeEnded } from './payment-account-rows.ts'
 import { findRow, insertTopup, toTopup, type TopupRow } from './topup-rows.ts'
 
-// A state is the provider's answer about one top-up. States must be applied in the order in which they were read, or an old
-// one would undo a newer one. So the caller reads the row's version, then the provider, and the state is applied only if the
-// version is still the same. Each application raises it, even one that changes nothing else: otherwise a state read before
-// "disputed" and "won" could be applied after both. A lock held while the provider answers would do the same, but block
-// every other command of the account for up to a minute.
+// A state is the provider's answer about one top-up. States must be applied in the order in which they were read, or an
+// old one would undo a newer one. So the caller reads the row's version and then asks the provider. The state is
+// applied only if the version is still the same. Each application increases it, even one that changes nothing else:
+// otherwise a state read before "disputed" and "won" could be applied after both. A lock held while the provider
+// answers would also work, but would block every other command of the account for up to a minute.
 
 const update = statement(
   'topup_update',
@@ -77,7 +77,7 @@ function* settle(tx: Tx, { from, now, state, to }: Move): Op<void> {
     const description = `Top-up of ${formatUsd(amount)} USD`
     yield* postCredit(tx, { userId, amount, topupId, description, now })
     tell({ type: 'payment.succeeded', topupId, amount }, eventIdOf(topupId))
-    // Only on payment: a method that the user has removed since must not come back.
+    // Store the method only on payment: one that the user has removed since must not come back.
     if (state.method) yield* keepMethod(tx, { userId, method: state.method, now })
   }
   const failure = to.status === 'failed' && from.status !== 'failed' ? (state.reason ?? 'failed') : null

@@ -28,7 +28,7 @@ const insert = statement('client_token_insert', insertInto('client_tokens', `${n
 const ofToken = (names: string) => columns(names).replaceAll(/(^|, )/g, '$1t.')
 const ended = (maker: string, least: string) =>
   `${least}(coalesce(${maker}.revoked_at, ${never}), coalesce(${maker}.expires_at, ${never}))`
-// The creator may be gone, like a login that has ended.
+// The creator may no longer exist, for example a login that has ended.
 const find = statement<FoundRow>(
   'client_token_find',
   ({
@@ -83,7 +83,7 @@ export function findClientToken(on: Reads, tokenHash: string): Answer<ClientToke
 function toHolder({ countsAs, makerAgents, rateLimit, spendLimit, spendReset, ...found }: FoundRow): ClientTokenHolder {
   const { agents, ...fields } = readFields(found)
   const ofMaker = listOf(makerAgents)
-  // The agents of the key that created it may have changed since.
+  // The agents of the key that created the token may have changed since.
   const both = ofMaker === null ? agents : (agents ?? ofMaker).filter((agent) => ofMaker.includes(agent))
   const makerLimits = keyLimits({ keyId: found.createdBy, countsAs, rateLimit, spendLimit, spendReset })
   return { ...withHolder(found), ...fields, agents: both, makerLimits }

@@ -23,7 +23,7 @@ export function findActingUser(on: Reads, of: UserRef): Answer<ActingUser | unde
   return found.map((user) => user && withHolder(user))
 }
 
-/** Simultaneous first requests of a new user create only one user. */
+/** Creates only one user even for simultaneous first requests. */
 export function* openExternalUser(tx: Tx, { email, externalId, keyId }: ExternalUser): Op<ExternalUserResult> {
   yield* tx.lock('external-id', externalId)
   const known = yield* findActingUser(tx, { externalId })

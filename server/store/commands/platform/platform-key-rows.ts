@@ -12,7 +12,7 @@ import type { Page } from '../../records.ts'
 import type { Answer, Op, Reads, Tx } from '../command.ts'
 import { columns, insertInto, statement } from '../statement.ts'
 
-// Platform keys, and what they credit.
+// Platform keys, and the amounts they credit.
 
 type Written<Record extends { scopes: unknown; addresses: unknown }> = Omit<Record, 'scopes' | 'addresses'> & {
   scopes: string
@@ -60,8 +60,8 @@ const countMade = statement(
   'platform_key_count_user',
   'UPDATE platform_keys SET users_made = users_made + 1 WHERE id = :keyId AND users_made < :max',
 )
-// One statement checks and counts, so that a key's simultaneous changes of many accounts stay within its ceiling. Setting
-// the clock back does not give a second day. Amounts taken back count separately: otherwise a mistaken credit of most of the
+// One statement checks and counts, so that a key's simultaneous changes to many accounts stay within its ceiling.
+// Setting the clock back does not start a new day. Debits count separately: otherwise a mistaken credit of most of the
 // ceiling could not be corrected on the same day.
 const ofDay = (column: string) => `CASE WHEN credit_day >= :day THEN ${column} ELSE 0 END`
 const isWithin = (column: string) => `${ofDay(column)} + :${column} <= credit_per_day`

@@ -7,7 +7,7 @@ type Lane = { running: number; waiting: (() => void)[] }
 
 /**
  * Limits how many commands of one account have a connection. More would only contend for its row lock, and one busy
- * user would exhaust the pool. Three keep the lock busy during a round trip. FIFO.
+ * user would exhaust the pool. Three are enough to keep the lock busy during a round trip. First in, first out.
  */
 export class AccountLanes {
   readonly #lanes = new Map<string, Lane>()
@@ -28,7 +28,7 @@ export class AccountLanes {
     if (userId === undefined) return await work()
     const lane = this.#lanes.get(userId) ?? { running: 0, waiting: [] }
     this.#lanes.set(userId, lane)
-    // The slot is handed over directly, so it is never free in between.
+    // The slot is handed over directly, so that it is never free in between.
     if (lane.running >= atOnceMax) await new Promise<void>((resolve) => lane.waiting.push(resolve))
     else lane.running++
     try {

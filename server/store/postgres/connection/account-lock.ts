@@ -5,8 +5,8 @@ import type { AccountRow } from '../../tables/account-tables.ts'
 import { databaseTime } from './pooled-connection.ts'
 import type { PgClient } from './driver.ts'
 
-// The query may wait for the row lock, so the time is read outside its locking part. Inside, it would be the time at
-// which the wait started. A window would then be judged at a moment before rows that it must count.
+// The query may wait for the row lock, so the time is read outside the part that locks. Inside, it would be the time
+// when the wait began. A window would then be evaluated for a time before rows that must be counted.
 const lock = (user: string) => `WITH locked AS (SELECT * FROM accounts WHERE user_id = ${user} FOR UPDATE)
   SELECT ${accountColumns}, ${databaseTime} AS now FROM locked`
 
@@ -16,7 +16,10 @@ const queries = {
   turnId: { name: 'lock_account_of_turn', text: lock('(SELECT user_id FROM turns WHERE id = $1)') },
 }
 
-/** Locks the account until the transaction ends. Also returns the time after locking. Undefined if the account does not exist. */
+/**
+ * Locks the account until the transaction ends. Also returns the time after locking. Undefined if the account does not
+ * exist.
+ */
 export async function lockAccountRow(
   client: PgClient,
   of: AccountOf,

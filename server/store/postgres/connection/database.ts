@@ -8,20 +8,23 @@ const connectionsMax = 10
 export const poolName = 'errand'
 
 // Set by a statement, because poolers reject connections that start with these settings. Sequential scans are off
-// because each statement has an index. A plan made while a table is empty would read the whole table, and stay in use
-// after it has grown.
+// because each statement has an index. A plan made while a table is empty would read the complete table, and would
+// still be used after the table has grown.
 const connectionSettings =
   "SET idle_in_transaction_session_timeout = '5s'; SET lock_timeout = '10s'; SET enable_seqscan = off"
 
 type PoolOptions = {
   name?: string
-  /** Time after which the server cancels a statement, which it would otherwise finish for a client that has left. 0 for never. */
+  /**
+   * Time after which the server cancels a statement. Otherwise it would finish the statement even for a disconnected
+   * client. 0 for never.
+   */
   statementMsMax?: number
 }
 
 /**
- * Opens a connection pool. The server ends a connection that stays silent inside a transaction, so a disconnected
- * node's locks do not outlive it for long.
+ * Opens a connection pool. The server closes a connection that is silent inside a transaction, so that a disconnected
+ * node's locks are soon released.
  */
 export function openPool(
   databaseUrl: string,
@@ -32,17 +35,17 @@ export function openPool(
     connectionString: databaseUrl,
     max,
     application_name: name,
-    // Also the maximum wait of a command while all connections are busy.
+    // Also the maximum time that a command waits while all connections are busy.
     connectionTimeoutMillis: 10_000,
     // A new connection is slow at first, because it plans each statement again.
     idleTimeoutMillis: 600_000,
     keepAlive: true,
-    // A network that silently drops idle connections does so after minutes.
+    // A network that silently drops idle connections does so only after minutes.
     keepAliveInitialDelayMillis: 10_000,
     pipeline: true,
   })
   // A lost connection is replaced when the next one is needed, and its queries fail anyway. Without listeners the loss
-  // would end the process: the pool's cover idle connections, each connection's the others.
+  // would end the process. The pool's listener covers idle connections, each connection's listener all others.
   pool.on('error', ignore)
   pool.on('connect', (client) => {
     client.on('error', ignore)
@@ -66,12 +69,12 @@ export async function newestTime(pool: PgPool): Promise<EpochMs> {
   return (rows[0] as { newest: number }).newest
 }
 
-/** Throws a one-line error for the operator. */
+/** Connects, or throws a one-line error for the operator. */
 export async function connectTo<Client>(to: { connect(): Promise<Client> }): Promise<Client> {
   try {
     return await to.connect()
   } catch (error) {
-    // A name with several IP addresses fails with one error per address, and the whole error has no message.
+    // A name with several IP addresses fails with one error per address, and the combined error has no message.
     const first = error instanceof AggregateError && error.message === '' ? (error.errors[0] as unknown) : error
     throw new StoreOpenError(`The database cannot be reached: ${messageOf(first)}`, { cause: error })
   }

@@ -2,7 +2,7 @@ import { createRequire } from 'node:module'
 import { codeOf } from '../../../kernel/thrown.ts'
 import { keepNulls, readNulls } from '../import/null-characters.ts'
 
-// The part of `pg` that the store uses. Loaded with the first pool, so never on SQLite.
+// The part of `pg` that the store uses. It is loaded with the first pool, so never on SQLite.
 
 export type PgResult = { rows: unknown[]; rowCount: number | null; command: string }
 export type PgQuery = {
@@ -22,7 +22,10 @@ export type PgClient = {
 }
 
 export type PgPool = {
-  /** Connections, those in no use, and calls that wait for one. A call waits until the next tick even for an idle one. */
+  /**
+   * Number of connections, of idle ones, and of calls that wait for one. A call waits until the next tick even for an
+   * idle one.
+   */
   readonly totalCount: number
   readonly idleCount: number
   readonly waitingCount: number
@@ -47,17 +50,17 @@ export type PooledClient = {
 export const afterFailure = '25P02'
 const failures = new WeakMap<object, Error>()
 
-/** Keeps the original error, because any of the pipelined statements may be the one whose answer is awaited. */
+/** Keeps the original error, because the awaited answer may be that of any of the pipelined statements. */
 export function keepFailures(client: PooledClient): void {
   client.connection.on('errorMessage', (error) => {
     if (error.code !== afterFailure) failures.set(client, error)
   })
 }
 
-/** A prepared statement is missing, or exists already: the pooler switched connections. */
+/** A prepared statement is missing, or exists already, because the pooler switched connections. */
 const otherConnection = /^(?:26000|42P05)$/
 
-/** Adds what the server cannot know: that a pooler in transaction mode is in between. */
+/** Adds to the error what the server cannot know: that there is a pooler in transaction mode in between. */
 export function explainPooler(client: PooledClient): void {
   client.connection.on('errorMessage', (error) => {
     if (!otherConnection.test(error.code ?? '')) return
@@ -67,15 +70,15 @@ export function explainPooler(client: PooledClient): void {
 
 export const withoutPooler = 'set ERRAND_DATABASE_URL to a direct connection or a pooler in session mode.'
 
-/** Returns the original error if this one says only that an earlier statement of the transaction failed. */
+/** Returns the original error if this one only reports that an earlier statement of the transaction failed. */
 export function failureBehind(client: PgClient, error: unknown): unknown {
   const isAfter = codeOf(error) === afterFailure
   return (isAfter && failures.get(client)) || error
 }
 
 /**
- * Pipelines all queries that a connection receives in one tick into one write. One write per query took a third of the
- * CPU time of an admission.
+ * Pipelines all queries that a connection receives in one tick into one write. One write per query would take a third
+ * of the CPU time of an admission.
  */
 export function sendTogether(client: PooledClient): void {
   const { stream } = client.connection
@@ -143,7 +146,7 @@ const textType = 25
 
 export function newPool(config: PoolConfig): PgPool {
   const { Client, Pool, types } = createRequire(import.meta.url)('pg') as Driver
-  // Set globally, because Drizzle uses the driver's own parsers. Drizzle converts the integers of its columns itself.
+  // Set globally, because Drizzle uses the driver's own parsers. Drizzle itself converts the integers of its columns.
   types.setTypeParser(textType, readNulls)
   const getTypeParser = (type: number, format?: string) =>
     type === bigintType ? Number : types.getTypeParser(type, format)

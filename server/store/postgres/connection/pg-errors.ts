@@ -1,4 +1,4 @@
-/** SQLSTATE of an error that the driver or Drizzle threw. Empty if the server sent none. */
+/** Returns the SQLSTATE of an error thrown by the driver or Drizzle; empty if the server sent none. */
 export function codeOf(error: unknown): string {
   for (let at = error; at instanceof Error; at = at.cause) {
     // Each SQLSTATE has a digit, unlike EPIPE, the system's code for a closed connection.
@@ -7,7 +7,9 @@ export function codeOf(error: unknown): string {
   return ''
 }
 
-/** The connection is lost: 08 connection exception, 57P01 to 57P05 the server ends it, or no answer at all. */
+/**
+ * Whether the connection is lost: 08 connection exception, 57P01 to 57P05 closed by the server, or no answer at all.
+ */
 export function isLostConnection(error: unknown): boolean {
   const code = codeOf(error)
   if (code !== '') return /^(?:08...|57P0.|25P03)$/.test(code)
@@ -22,7 +24,10 @@ export function isLostConnection(error: unknown): boolean {
   return false
 }
 
-/** 25006 read-only, 53 insufficient resources, 55P03 lock timeout, 57014 canceled, 58 system error. */
+/**
+ * Whether the server refused: 25006 read-only, 53 insufficient resources, 55P03 lock timeout, 57014 canceled, 58 system
+ * error.
+ */
 export function isRefusedByServer(error: unknown): boolean {
   return /^(?:25006|53...|55P03|57014|58...)$/.test(codeOf(error))
 }

@@ -1,7 +1,10 @@
 import type { Clock, EpochMs } from '../../../kernel/clock.ts'
 import type { PgClient } from './driver.ts'
 
-/** Current time in epoch milliseconds, not that of the transaction's start, by the one clock that all nodes share. */
+/**
+ * Current time in epoch milliseconds by the clock that all nodes share. It is not the time when the transaction
+ * started.
+ */
 export const databaseTime = 'floor(extract(epoch FROM clock_timestamp()) * 1000)::float8'
 
 export class Connection {

@@ -7,8 +7,9 @@ import { connectTo, poolName } from './database.ts'
 import { newClient, type PgListener } from './driver.ts'
 
 // Two schema versions are never in use simultaneously. Every process with an open store holds `useLock` in shared mode,
-// on its own connection. A start that migrates takes the lock exclusively, and refuses if another process holds it.
-// Versions older than `useLock` are recognized by their connection names and by the leases of their work.
+// on a separate connection. A process that migrates on start takes the lock exclusively, and refuses to start if
+// another process holds it. Versions older than `useLock` are recognized by their connection names and by the leases of
+// their work.
 //
 //   migrationLock ──▶ schema is current ───────────────────────────────────▶ useLock, shared
 //                └──▶ schema is older ──▶ useLock, exclusive ──▶ migrate ──▶ useLock, shared
@@ -30,7 +31,7 @@ export type SchemaHoldOptions = {
   databaseUrl: string
   /** `migrate`: create or update the schema; `create`: only set up an empty database; `none`: neither. */
   change: 'migrate' | 'create' | 'none'
-  /** Called if the connection was lost and another version migrated before the lock was taken again. */
+  /** Called if the connection was lost and another version migrated before the lock was acquired again. */
   onFatal?: ((cause: unknown) => void) | undefined
 }
 
@@ -60,7 +61,7 @@ export class SchemaHold {
       connectionString: this.#options.databaseUrl,
       application_name: 'errand schema',
       connectionTimeoutMillis: 10_000,
-      // A start waits for as long as another process migrates.
+      // A starting process waits for as long as another process migrates.
       query_timeout: 0,
       keepAlive: true,
       pipeline: true,
@@ -89,7 +90,7 @@ export class SchemaHold {
       try {
         return await this.#connect('none')
       } catch (error) {
-        // Another version has migrated meanwhile; an unreachable server is retried.
+        // Another version has migrated in the meantime. If the server is only unreachable, retry.
         if (error instanceof StoreOpenError && error.cause === undefined) return this.#options.onFatal?.(error)
       }
     }
@@ -117,7 +118,7 @@ async function takeSchema(client: Queries, change: SchemaHoldOptions['change']):
   const { drizzle } = require('drizzle-orm/node-postgres') as typeof import('drizzle-orm/node-postgres')
   const { migrate } =
     require('drizzle-orm/node-postgres/migrator') as typeof import('drizzle-orm/node-postgres/migrator')
-  // Its BEGIN has no effect inside this transaction, which its COMMIT ends.
+  // Drizzle's BEGIN has no effect inside this transaction, and its COMMIT ends it.
   await migrate(drizzle(client as never), { migrationsFolder })
 }
 
@@ -125,7 +126,7 @@ function assertMayChange(state: 'empty' | 'older', change: SchemaHoldOptions['ch
   if (change === 'migrate' || (change === 'create' && state === 'empty')) return
   throw new StoreOpenError(
     state === 'empty'
-      ? 'The database of ERRAND_DATABASE_URL has no tables of Errand.'
+      ? 'The database in ERRAND_DATABASE_URL has no Errand tables.'
       : 'The database was written by an older version of Errand. Start `errand serve` once to migrate it.',
   )
 }
@@ -139,18 +140,18 @@ export async function schemaState(client: Queries): Promise<SchemaState> {
   return schemaStateOf(applied, migrationsFolder)
 }
 
-/** Our answers rely on commits, so the server must write a commit to its disk before it confirms it. */
+/** Responses rely on commits, so the server must write a commit to its disk before it confirms it. */
 async function assertDurable(client: Queries): Promise<void> {
   const { rows } = await client.query(`SELECT current_setting('synchronous_commit') AS value`)
   if ((rows[0] as { value: string }).value !== 'off') return
-  throw new StoreOpenError('The database must have synchronous_commit = on; off loses commits that were answered.')
+  throw new StoreOpenError('The database must have synchronous_commit = on: with off it can lose acknowledged commits.')
 }
 
 type Others = { isLocked: boolean; connections: string | null; leaseSeconds: number | null }
 
 /**
  * Waits briefly for ending processes, and throws if another process uses the older schema. Versions older than
- * `useLock` read the applied migrations first. From here on that read waits until the migration has ended.
+ * `useLock` read the applied migrations first. From here on, such a read waits until the migration has ended.
  */
 async function assertAlone(client: Queries): Promise<void> {
   await client.query('LOCK TABLE drizzle.__drizzle_migrations IN ACCESS EXCLUSIVE MODE')
@@ -175,7 +176,7 @@ async function assertAlone(client: Queries): Promise<void> {
 }
 
 async function findOthers(client: Queries): Promise<Others> {
-  // Within a transaction the view would keep its first content.
+  // Within a transaction the view would keep returning its first content.
   await client.query('SELECT pg_stat_clear_snapshot()')
   const { rows } = await client.query(
     `SELECT NOT pg_try_advisory_xact_lock($1) AS "isLocked",

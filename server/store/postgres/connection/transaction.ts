@@ -9,14 +9,14 @@ import { codeOf, isLostConnection } from './pg-errors.ts'
 import type { PgQuery, PgResult } from './driver.ts'
 
 /**
- * A running command. Locks are taken in a fixed order, so commands wait for each other but never in a circle. The
+ * A running command. Locks are taken in a fixed order, so commands can wait for each other but never deadlock. The
  * account comes first and alone, then the session, then the task or turn, then counters.
  */
 export class Transaction extends Connection {
-  /** Changes of the command that are written or counted once, at its end. */
+  /** Counter changes of the command, which are written once, at its end. */
   readonly changes: CounterChange[] = []
   readonly posted: Posted[] = []
-  /** Pending answers that are not awaited yet, in the order of their statements. */
+  /** Pending answers that have not been awaited yet, in the order of their statements. */
   readonly unanswered: Promise<unknown>[] = []
   /** Why the driver did not send a statement, which the server therefore never received. */
   unsent: unknown
@@ -45,7 +45,10 @@ export class Transaction extends Connection {
     return answer
   }
 
-  /** Time after the account was locked. No earlier command on the account has a later time. */
+  /**
+   * Returns a timestamp taken after the account was locked, so it is never before that of an earlier command on the
+   * account.
+   */
   override async now(): Promise<EpochMs> {
     return this.clock || this.#lockedAt === undefined ? await super.now() : this.#lockedAt
   }
@@ -54,7 +57,7 @@ export class Transaction extends Connection {
     return this.#locked?.userId
   }
 
-  /** Registers a row that shows whether a COMMIT without an answer took effect. The first row is enough. */
+  /** Registers a row that shows whether a COMMIT without an answer took effect. One per command is enough. */
   made(row: MadeRow): void {
     this.#made ??= row
   }

@@ -10,8 +10,8 @@ import { afterFailure, failureBehind, type PgClient, type PgPool } from './drive
 import { codeOf, isLostConnection, isRefusedByServer } from './pg-errors.ts'
 import { Transaction } from './transaction.ts'
 
-// The only way to open a transaction. READ COMMITTED: a command locks its account first, so it then reads what the
-// account's previous command left. It never decides on a snapshot from before the lock.
+// The only way to open a transaction. Isolation is READ COMMITTED: a command locks its account first, so it sees the
+// state after the account's previous command. It never decides on a snapshot from before the lock.
 //
 //   BEGIN ──▶ work ──▶ counters ──▶ COMMIT ──▶ answered
 //     ▲        │                      │ no answer
@@ -45,7 +45,7 @@ export class Transactions {
   readonly #long = new Set<PgClient>()
   #isClosing = false
   readonly lanes = new AccountLanes()
-  /** Connection slots for lists, which a user can make slow. */
+  /** Connection slots for lists, which users can make slow. */
   readonly #lists = new FairPlaces(listBounds)
   #isFailing = false
 
@@ -61,15 +61,18 @@ export class Transactions {
 
   /**
    * Runs a command in its own transaction and resolves once that is committed. If an account is named, the command is
-   * queued with the account's other commands. If the server undid the transaction, `work` runs again from its start, so
-   * it must keep no state outside.
+   * queued with the account's other commands. If the server rolled the transaction back, `work` runs again from its
+   * start, so it must not keep state elsewhere.
    */
   run<Value>(work: (tx: Transaction) => Promise<Value>, of?: AccountOf): Promise<Value> {
     const run = () => this.#run(work)
     return this.#tracked(of ? this.lanes.of(of, run) : run())
   }
 
-  /** Runs reads on one connection, each with its own snapshot. If a user is named, queues with the user's other lists. */
+  /**
+   * Runs reads on one connection, each with a separate snapshot. If a user is named, queues with the user's other
+   * lists.
+   */
   read<Value>(work: (connection: Connection) => Promise<Value>, listOf?: string): Promise<Value> {
     const read = () => this.#read(work, { mayTakeLong: false })
     return this.#tracked(listOf === undefined ? read() : this.#list(listOf, read))
@@ -81,7 +84,7 @@ export class Transactions {
     throw new ErrandError('SERVICE_UNAVAILABLE', message, { retryAfterSeconds: 1 })
   }
 
-  /** Like `read`, for whole tables. Closing does not wait for it: it ends with its connection. */
+  /** Like `read`, but for complete tables. Closing does not wait for it, so it ends with its connection. */
   async readAll<Value>(work: (connection: Connection) => Promise<Value>): Promise<Value> {
     return await this.#read(work, { mayTakeLong: true })
   }
@@ -104,7 +107,7 @@ export class Transactions {
     this.#running.delete(run)
   }
 
-  /** If the connection is lost, the read is retried once: the server may have restarted since the last one. */
+  /** If the connection is lost, retries the read once, because the server may have restarted since the last read. */
   async #read<Value>(
     work: (connection: Connection) => Promise<Value>,
     { isSecond = false, mayTakeLong }: { isSecond?: boolean; mayTakeLong: boolean },
@@ -123,7 +126,7 @@ export class Transactions {
     } finally {
       clearTimeout(watch)
       this.#long.delete(client)
-      // The changed setting is discarded with the connection.
+      // The changed setting is discarded together with the connection.
       client.release(isLost || mayTakeLong)
     }
     return await this.#read(work, { isSecond: true, mayTakeLong })
@@ -159,7 +162,7 @@ export class Transactions {
     const tx = new Transaction(client, this.#options.clock)
     let value: Value
     try {
-      // Pipelined: sent together with the first query of the work.
+      // Pipelined: sent together with the first query of `work`.
       void tx.write({ text: 'BEGIN ISOLATION LEVEL READ COMMITTED' })
       value = await work(tx)
       writeCounters(tx)
@@ -183,7 +186,7 @@ export class Transactions {
     return { value }
   }
 
-  /** The transaction did not commit, so nothing was written. */
+  /** Handles a transaction that did not commit, so nothing was written. */
   async #undone(client: PgClient, error: unknown): Promise<Attempt<never>> {
     const isLost = isLostConnection(error)
     const isRolledBack = !isLost && (await client.query('ROLLBACK').then(yes, no))
@@ -197,7 +200,7 @@ export class Transactions {
 
   /**
    * Whether a transaction took effect although its COMMIT was not answered. First waits for the account lock, which no
-   * other transaction gets until this one has ended.
+   * other transaction gets before this one has ended.
    */
   async #tookPlace({ lockedUserId, proof }: Transaction, cause: unknown): Promise<boolean> {
     const message = 'The connection to the database was lost. Retry with the same Idempotency-Key.'
@@ -235,8 +238,8 @@ export class Transactions {
   }
 
   /**
-   * TCP notices a vanished peer, as after a failover, only after 15 minutes. Pending queries fail here earlier, as for
-   * any lost connection.
+   * Closes the connection of a silent server. TCP notices a vanished peer, for example after a failover, only after 15
+   * minutes. Here pending queries fail earlier, as with any lost connection.
    */
   #endIfSilent(client: PgClient): NodeJS.Timeout {
     return setTimeout(() => client.connection.stream.destroy(), this.#options.silentMs ?? silentMsMax)
@@ -246,11 +249,11 @@ export class Transactions {
 /** Longer than the lock timeout. */
 export const silentMsMax = 15_000
 
-/** Undefined if the commit took effect. */
+/** Commits. Returns undefined if the commit took effect. */
 async function commit(client: PgClient): Promise<{ error: unknown } | undefined> {
   try {
     const { command } = await client.query('COMMIT')
-    // If a statement of the transaction failed, the server answers COMMIT with a rollback, without an error.
+    // If a statement of the transaction failed, the server answers COMMIT with a rollback and without an error.
     if (command === 'COMMIT') return undefined
     return { error: Object.assign(new Error('The transaction was rolled back.'), { code: afterFailure }) }
   } catch (error) {

@@ -3,7 +3,7 @@ import { accountSums, type CarriedRow } from '../../carried-rows.ts'
 import type { PgClient } from '../connection/driver.ts'
 import * as schema from '../schema.ts'
 
-// Tables to copy into a database, and to read back to prove that the copy is exact.
+// Tables to copy into a database, and to read back to verify that the copy is exact.
 
 type Columns = ReturnType<typeof getTableColumns<typeof schema.users>>
 type Column = Columns[keyof Columns]
@@ -11,7 +11,7 @@ type Column = Columns[keyof Columns]
 /** `columns` are those copied from the source. */
 export type ImportTable = { name: string; columns: readonly string[]; hasSeq: boolean }
 
-/** Ordered so that each row's parent exists before it. */
+/** Ordered so that the parent of each row is copied before the row. */
 const tables = [
   schema.users,
   schema.accounts,
@@ -45,7 +45,7 @@ const tables = [
   schema.connectorSignIns,
 ]
 
-/** Column that only nodes of a shared database need. */
+/** Column needed only by nodes of a shared database. */
 const leaseColumn = 'lease_until'
 
 const columnsOf = new Map<string, Column[]>(
@@ -62,7 +62,10 @@ export const importTables: readonly ImportTable[] = Array.from(columnsOf, ([name
 
 const isNumber = (column: Column) => column.getSQLType() === 'bigint'
 
-/** The process that ran these is gone. An expired lease says so, and the first node that polls settles them. */
+/**
+ * The process that ran this work has ended. An expired lease indicates that, and the first node that polls settles the
+ * work.
+ */
 const passedLease: Record<string, string> = {
   tasks: `CASE WHEN status = 'processing' AND queued = 0 THEN 0 END`,
   turns: 'CASE WHEN settled_at IS NULL THEN 0 END',
@@ -97,7 +100,7 @@ export async function continueSequences(client: PgClient): Promise<void> {
 
 const fetchRows = 2000
 
-/** All rows of a table as they were copied, unordered. Call within a transaction. */
+/** Yields all rows of a table as they were copied, in no particular order. Call within a transaction. */
 export async function* readRows(client: PgClient, name: string): AsyncGenerator<CarriedRow> {
   const columns = columnsOf.get(name)!
   const fields = columns.map((column) => `"${column.name}"`).join(', ')

@@ -17,18 +17,18 @@ import { codeOf } from '../connection/pg-errors.ts'
 import { migrationSetting, readSetting, replaceSetting } from '../setting-rows.ts'
 import { verifyLedger } from '../verify-ledger.ts'
 
-// A database that an installation is copied into.
+// A database into which an installation is copied.
 //
 //   empty ──▶ begun ──▶ filled and proven ──▶ done ──▶ served
 //               ▲  │ interrupted
 //               └──┴ emptied
 //
-// From `begun` to `done` no node or command opens it, so everything in it is a copy and may be deleted.
+// Between `begun` and `done` no node or command opens it, so all of its content is a copy and may be deleted.
 
 /** Arbitrary number that no other program uses for a lock in this database. */
 const importLock = 7016
 const lockNotAvailable = '55P03'
-/** Distinguishes its connections from those of nodes. */
+/** Distinguishes the import's connections from those of nodes. */
 const ownName = 'errand migrate-to'
 const triesMax = 20
 
@@ -43,7 +43,10 @@ export class ImportTarget {
     this.#schema = schema
   }
 
-  /** Throws, and leaves the database unchanged, if it is not empty or in use. With `isAgain`, an import must have been started in it. */
+  /**
+   * Throws, leaving the database unchanged, if it is not empty or is in use. With `isAgain`, an import must have been
+   * started in it.
+   */
   static async open(databaseUrl: string, { isAgain }: { isAgain: boolean }): Promise<ImportTarget> {
     const pool = openPool(databaseUrl, 2, { name: ownName })
     try {
@@ -70,12 +73,12 @@ export class ImportTarget {
     await insertRows(this.#client, table, rows)
   }
 
-  /** Stores a setting that belongs to the rows, and so is copied with them. */
+  /** Stores a setting that belongs to the rows and is therefore copied with them. */
   async keepSetting(name: string, value: string): Promise<void> {
     await replaceSetting(this.#client, name, value)
   }
 
-  /** Call after the last row. Returns the number of queued tasks. */
+  /** Call this after the last row. Returns the number of queued tasks. */
   async complete(): Promise<{ queued: number }> {
     await continueSequences(this.#client)
     await this.#client.query('ANALYZE')
@@ -107,7 +110,7 @@ export class ImportTarget {
     return verifyLedger(this.#client)
   }
 
-  /** From here on, nodes that have the secret behind `secretCheck` can serve the database. */
+  /** Allows nodes that have the secret behind `secretCheck` to serve the database. */
   async finish(secretCheck: string): Promise<void> {
     // A commit that waits for the disk also makes all earlier commits durable.
     await this.#client.query('SET synchronous_commit = on')
@@ -154,7 +157,7 @@ async function prepare(
   }
 }
 
-/** Detects a node that opened the database before it was marked. A later node sees the mark. */
+/** Detects a node that opened the database before it was marked. A node that opens it later sees the mark. */
 async function assertUnopened(client: PgClient, isBegun: boolean): Promise<void> {
   try {
     await assertNobodyThere(client)
@@ -164,7 +167,7 @@ async function assertUnopened(client: PgClient, isBegun: boolean): Promise<void>
   }
 }
 
-/** Holds the import lock until the connection ends. The connection of a killed process ends some moments later. */
+/** Holds the import lock until the connection ends. The connection of a killed process ends a few moments later. */
 async function lock(client: PgClient): Promise<void> {
   try {
     await client.query('SELECT pg_advisory_lock($1)', [importLock])
@@ -174,7 +177,7 @@ async function lock(client: PgClient): Promise<void> {
   }
 }
 
-/** Whether an import was started in it. */
+/** Throws unless the database is empty or an import was started in it. Returns whether one was. */
 async function assertEmptyOrBegun(client: PgClient): Promise<boolean> {
   const tables = [...importTables.map(({ name }) => name), 'payload_parts', 'settings', 'probes']
   if ((await schemaState(client)) === 'empty') {
@@ -221,7 +224,7 @@ async function assertNobodyThere(client: PgClient): Promise<void> {
   }
 }
 
-/** Deletes what an interrupted import left. */
+/** Deletes the rows that an interrupted import left. */
 async function empty(client: PgClient): Promise<void> {
   const names = [...importTables.map(({ name }) => `"${name}"`), 'session_totals', 'payload_parts']
   await client.query('BEGIN')

@@ -6,7 +6,8 @@ import type { Transaction } from '../connection/transaction.ts'
 // Leases between nodes. Commands that change one task or turn are in task-commands and turn-commands. The statements
 // here change only leases, so they lock no account.
 
-// Another command that has locked a row is ending or claiming it, so the conditions are checked again after the wait.
+// Another command that holds the row lock is ending or claiming the work, so the conditions are checked again after the
+// wait.
 const renewTasks = {
   name: 'lease_renew_tasks',
   text: `WITH held AS (SELECT * FROM unnest($1::text[], $2::bigint[]) AS held (id, attempt)),

@@ -3,7 +3,7 @@ import type { RateRead } from '../../commands/command.ts'
 import { rateWindowMs } from '../../store.ts'
 import type { Connection } from '../connection/pooled-connection.ts'
 
-// Newest rows of both tables, up to the limit from each: two short index scans, however long the window.
+// Reads the newest rows of both tables, up to the limit from each: two short index scans, however long the window is.
 const newest = (table: string) =>
   `(SELECT created_at FROM ${table} WHERE user_id = $1 ORDER BY created_at DESC LIMIT $2)`
 const read = {
@@ -14,8 +14,8 @@ const read = {
 }
 
 /**
- * An exact sliding window, read from the accepted executions themselves. Each admission reads it, because another node
- * may have accepted the previous one. The account lock keeps other admissions from interleaving.
+ * An exact sliding window, computed from the accepted executions themselves. Each admission reads it, because another
+ * node may have accepted the previous one. The account lock prevents other admissions in between.
  */
 export async function readRate({ client }: Connection, userId: string, limitMax: number): Promise<RateRead> {
   const rows = limitMax === 0 ? [] : (await client.query({ ...read, values: [userId, limitMax] })).rows

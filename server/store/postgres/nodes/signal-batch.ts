@@ -1,6 +1,7 @@
 import type { SignalTopic } from '../../shared.ts'
 
-// Wire format of messages: a payload is a list of words with a space between them. A word is a letter for the topic, then the id.
+// Wire format of messages: a payload is a list of words separated by spaces. A word is a letter for the topic, followed
+// by the id.
 
 const letters = {
   'task-queued': 'q',
@@ -28,7 +29,7 @@ export class SignalBatch {
   }
 
   add(topic: SignalTopic, id: string): void {
-    // Ids are ours; any other id would only break the messages beside it.
+    // Our ids have this format. Any other id would corrupt the messages beside it.
     if (this.#words.size < waitingMax && /^[\w-]{0,100}$/.test(id)) this.#words.add(letters[topic] + id)
   }
 
@@ -38,7 +39,7 @@ export class SignalBatch {
     }
   }
 
-  /** Takes the oldest messages as payloads, up to the number that one statement sends. */
+  /** Removes the oldest messages and returns them as payloads, up to the number that one statement sends. */
   take(): string[] {
     const payloads: string[] = []
     let payload = ''
@@ -56,7 +57,7 @@ export class SignalBatch {
   }
 }
 
-/** Messages of a payload. Topics that only a newer version knows are skipped. */
+/** Returns the messages of a payload. Skips topics that only a newer version knows. */
 export function signalsIn(payload: string): { topic: SignalTopic; id: string }[] {
   return payload.split(' ').flatMap((word) => {
     const topic = topics.get(word.slice(0, 1))

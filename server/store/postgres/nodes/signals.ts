@@ -4,16 +4,16 @@ import type { Signals, SignalTopic } from '../../shared.ts'
 import { newClient, type PgListener, type PgPool, withoutPooler } from '../connection/driver.ts'
 import { SignalBatch, signalsIn } from './signal-batch.ts'
 
-// Messages between nodes by LISTEN and NOTIFY, on one connection that does nothing else.
+// Messages between nodes by LISTEN and NOTIFY, on one connection used for nothing else.
 //
 //   resting ──first use──▶ connecting ──LISTEN──▶ listening ──probe received──▶ live
 //                              ▲                      │  ▲                       │
 //                              │                      │  └──probe missed─────────┤
 //                              └─────── backoff ◀──connection lost───────────────┘
 //
-// A probe is a message that the process sends itself over another connection. Nothing else detects a pooler in
+// A probe is a message that the process sends to itself over another connection. Nothing else detects a pooler in
 // transaction mode, which accepts a LISTEN and delivers nothing. While the state is not `live`, all subscribers are
-// notified periodically to poll.
+// periodically told to poll.
 
 const channel = 'errand'
 /** Window in which messages are batched; the longer one applies under load. */
@@ -24,7 +24,7 @@ const closeMsMax = 1000
 const backOffMsMax = 10_000
 const failuresWarned = 3
 
-// Committing a notification is its own write. Notifications need not be durable, so the commit does not wait for the
+// Committing a notification is a separate write. Notifications need not be durable, so the commit does not wait for the
 // disk. The setting ends with the statement, because a pooler may share the connection.
 const notify = `SELECT set_config('synchronous_commit', 'off', true), pg_notify('${channel}', payload)
   FROM unnest($1::text[]) AS payload`
@@ -88,7 +88,7 @@ export class PgSignals implements Signals {
     return () => this.#gapListeners.delete(listener)
   }
 
-  /** Sends the queued messages, if that is quick, and closes the connection. */
+  /** Sends the queued messages, unless that takes long, and closes the connection. */
   async close(): Promise<void> {
     if (this.#state === 'closed') return
     this.#state = 'closed'
@@ -153,7 +153,7 @@ export class PgSignals implements Signals {
       lost(error instanceof Error ? error : undefined)
       return
     }
-    // Meanwhile the connection may have been lost, or these signals closed.
+    // In the meantime the connection may have been lost, or this instance closed.
     if (isLost || !this.#moveFrom('connecting', 'listening')) return void client.end().catch(ignore)
     this.#failures = 0
     this.#planFlush()
@@ -176,7 +176,7 @@ export class PgSignals implements Signals {
     this.#reconnectTimer = setTimeout(() => this.#open(), pauseMs).unref()
   }
 
-  /** Probes whether messages arrive and the connection is alive, now and every `probeMs` from now on. */
+  /** Probes, now and every `probeMs` from now on, whether messages arrive and the connection is alive. */
   async #probe(client: PgListener): Promise<void> {
     const isHeard = await this.#hearsItself(client)
     if (this.#client !== client || this.#state === 'closed') return
@@ -188,7 +188,7 @@ export class PgSignals implements Signals {
     this.#probeTimer = setTimeout(() => void this.#probe(client), this.#probeMs).unref()
   }
 
-  /** Undefined if the probe was inconclusive. */
+  /** Returns whether the probe arrived; undefined if that is unknown. */
   async #hearsItself(client: PgListener): Promise<boolean | undefined> {
     const { promise, resolve } = Promise.withResolvers<void>()
     const probe = { text: `probe:${randomUUID()}`, isHeard: false, resolve }
@@ -200,13 +200,13 @@ export class PgSignals implements Signals {
       await promise
       if (probe.isHeard) return true
     } catch {
-      // Perhaps no connection was free, which says nothing about this one.
+      // There may have been no free connection, which says nothing about this one.
     } finally {
       clearTimeout(timer)
     }
     try {
-      // Its answer follows any messages in flight, in case this process was too busy to read them. If no answer comes,
-      // the driver closes the connection.
+      // The answer comes after any messages in flight, in case this process was too busy to read them. If there is
+      // none, the driver closes the connection.
       await client.query('SELECT 1')
       if (probe.isHeard) return true
       return timer === undefined ? undefined : false
@@ -275,7 +275,10 @@ export class PgSignals implements Signals {
     if (!this.#batch.isEmpty) this.#planFlush()
   }
 
-  /** Payloads that the server rejects are lost, which other nodes tolerate. After a lost connection, the next one sends them. */
+  /**
+   * Sends payloads. Those that the server rejects are lost, which other nodes tolerate. If the connection is lost, the
+   * next one sends them.
+   */
   async #notify(client: PgListener, payloads: readonly string[]): Promise<void> {
     try {
       await client.query(notify, [payloads])

@@ -2,26 +2,26 @@ import type { Taken, Taking } from '../../task-inputs.ts'
 import { inTime } from '../../task-rows.ts'
 import type { Transaction } from '../connection/transaction.ts'
 
-// Fair queue if nodes share the store. Each node starts behind the last user it served, and owns the tasks it takes
-// while its lease lasts. Other nodes skip leased tasks. Nothing waits for a lock on a task, nor for the disk: if a
-// server crash loses a lease, the task is still in the queue.
+// Fair queue for nodes that share the store. Each node starts behind the last user it served, and owns the tasks it
+// takes while its lease lasts. Other nodes skip leased tasks. Nothing waits for a lock on a task or for the disk: if a
+// crash of the database server loses a lease, the task is still in the queue.
 //
-// One statement fills all free slots. The CTE `turns` walks from user to user in a
-// circle, one index descent each, until it has a row per slot. Then each user's oldest tasks are locked, one per row of that user.
+// One statement fills all free slots. The CTE `turns` walks from user to user in a circle, with one index descent each,
+// until it has a row per slot. Then each user's oldest tasks are locked, one per row of that user.
 //
-// Rejected: one statement per task, each waiting for the previous one, at 0.7 of the rate with 10,000 users. A window
-// function, which reads the whole backlog. pg-boss, whose jobs took a tenth more server time per claim and one row per
-// submission.
+// Rejected alternatives: one statement per task, each waiting for the previous one, at 0.7 of the rate with 10,000
+// users. A window function, which reads the complete backlog. pg-boss, whose jobs took a tenth more server time per
+// claim and one row per submission.
 
 const time = 'coalesce($1::float8, floor(extract(epoch FROM statement_timestamp()) * 1000))'
 // The planner uses a partial index only if the query contains its condition, without parameters.
 const free = `queued = 1 AND completed_at IS NULL AND (lease_until IS NULL OR lease_until < ${time})
   AND ${inTime.replace(':now', time)}`
 const firstUser = (whose: string) => `(SELECT user_id FROM tasks WHERE ${free} AND ${whose} ORDER BY user_id LIMIT 1)`
-/** The first user follows the last one. */
+/** After the last user, the walk continues with the first one. */
 const userBehind = (place: string) => `coalesce(${firstUser(`user_id > ${place}`)}, ${firstUser('true')})`
-// BETWEEN, not equality: for one user, the order by user and age equals the order by age alone. For that the planner
-// walks the primary key, past all ended tasks.
+// BETWEEN instead of equality: for one user, the order by user and age equals the order by age alone. With equality the
+// planner would therefore walk the primary key, past all ended tasks.
 export const take = {
   name: 'queue_take',
   text: `WITH RECURSIVE turns (user_id, place, passed) AS (
@@ -47,7 +47,7 @@ export const take = {
     ORDER BY row_number() OVER (PARTITION BY taken.user_id ORDER BY taken.seq), line.place`,
 }
 
-/** Another transaction may hold a lock for long; the next poll tries again. */
+/** Another transaction may hold a lock for long. The next poll tries again. */
 const roundsMax = 10
 
 type Row = { after: string; id: string | null; userId: string }

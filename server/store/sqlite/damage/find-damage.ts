@@ -1,12 +1,12 @@
 import type { Database } from 'better-sqlite3'
 import { codeOf } from '../../../kernel/thrown.ts'
 
-/** First defect in the whole file; undefined if there is none. */
+/** Returns the first defect in the complete file; undefined if there is none. */
 export function findDamage(db: Database): string | undefined {
   return orDamage(() => complaint(db.pragma('integrity_check(1)', { simple: true })))
 }
 
-/** Like `findDamage`, one table at a time: a thread can be stopped only between two statements. */
+/** Like `findDamage`, but one table at a time, because a thread can be stopped only between two statements. */
 export function findDamageByTable(db: Database, isStopped: () => boolean): string | undefined {
   return orDamage(() => {
     const tables = db.prepare<[], string>(`SELECT name FROM sqlite_schema WHERE type = 'table'`).pluck().all()
@@ -19,7 +19,7 @@ export function findDamageByTable(db: Database, isStopped: () => boolean): strin
   })
 }
 
-/** Whether SQLite found content in a file that it cannot have written. */
+/** Whether SQLite found content in a file that it cannot have written itself. */
 export function isDamage(error: unknown): error is Error {
   return /^SQLITE_(?:CORRUPT|NOTADB)/.test(codeOf(error))
 }

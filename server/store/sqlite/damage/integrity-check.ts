@@ -5,14 +5,16 @@ import { databaseFile } from '../database.ts'
 import { findDamage } from './find-damage.ts'
 
 /**
- * A megabyte costs 4 ms of CPU time: at most 0.15 s before the service answers, 5 s for a million tasks. A check
- * without indexes (`quick_check`) costs a quarter, and misses a task that an index has lost.
+ * Max size of a database that is checked before the service starts. A megabyte costs 4 ms of CPU time: at most 0.15 s
+ * before the service answers, 5 s for a million tasks. A check without indexes (`quick_check`) costs a quarter, but
+ * misses a task that is missing in an index.
  */
 const foregroundBytesMax = 32 * 1_048_576
 
 /**
- * Rejects a damaged database before serving any of it. A large one is checked while it serves, in the thread that
- * verifies the ledger. Damage found there is noted. The next start then checks first, however long that takes.
+ * Rejects a damaged database before any of it is served. A large database is checked while it is being served, in the
+ * thread that verifies the ledger. Damage found there is recorded, so that the next start first runs the check, however
+ * long it takes.
  */
 export function checkAtStart(db: Database, dataDir: string): void {
   const isSuspect = existsSync(noteFile(dataDir))

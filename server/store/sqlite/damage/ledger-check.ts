@@ -3,10 +3,13 @@ import { siblingModule } from '../../../kernel/threads/sibling-module.ts'
 import type { LedgerReport } from '../../store.ts'
 
 export type VerifyThreadData = { file: string; stop: SharedArrayBuffer }
-/** `damage` is the defect of the file, whose ledger then cannot be trusted. */
+/** `damage` is the first defect in the file, whose ledger can then not be trusted. */
 export type Verified = { report: LedgerReport } | { damage: string }
 
-/** Checks the database file and reads the whole ledger, in its own thread and connection so that it delays no request. */
+/**
+ * Checks the database file and reads the complete ledger, in a separate thread and connection so that it delays no
+ * request.
+ */
 export class LedgerCheck {
   readonly #file: string
   readonly #running = new Set<Promise<unknown>>()
@@ -21,7 +24,7 @@ export class LedgerCheck {
     this.#onDamage = onDamage
   }
 
-  /** Rejects if the database cannot be read, or if the store closes first. */
+  /** Runs the checks. Rejects if the database cannot be read, or if the store closes first. */
   async run(): Promise<LedgerReport> {
     const workerData: VerifyThreadData = { file: this.#file, stop: this.#stop.buffer }
     const worker = new Worker(siblingModule(import.meta.url, 'verify-thread'), { workerData })
@@ -39,8 +42,8 @@ export class LedgerCheck {
 
   /**
    * Lets running checks end after their current statement. A connection that outlived the store would write beside the
-   * WAL into a folder that is no longer ours. The threads are asked, not terminated: better-sqlite3 crashes the process
-   * if its thread is terminated during a call.
+   * WAL into a folder that this process no longer owns. The threads are asked to stop, not terminated: better-sqlite3
+   * crashes the process if its thread is terminated during a call.
    */
   async close(): Promise<void> {
     Atomics.store(this.#stop, 0, 1)

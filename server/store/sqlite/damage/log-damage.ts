@@ -2,21 +2,22 @@ import { closeSync, existsSync, openSync, readSync, realpathSync, statSync } fro
 import { endianness } from 'node:os'
 import { codeOf } from '../../../kernel/thrown.ts'
 
-// SQLite ends the write-ahead log at the first frame whose checksum does not match. It treats the rest as remains of a
-// crash. So a damaged byte in the middle silently discards every later commit. This module tells the two cases apart.
+// SQLite ends the write-ahead log at the first frame whose checksum does not match, and treats all later frames as left
+// over from a crash. A damaged byte in the middle therefore silently discards every later commit. This module
+// distinguishes the two cases.
 //
 //   header 32 bytes: …, page size, …, two salts of this generation, checksum
 //   frame  24 bytes: page number, pages after commit (0: no commit), salts, checksum; then the page
 //
 // Each checksum continues from the one stored before it, so a frame proves which frame was written before it, damaged
-// or not. And each commit is synced before the next transaction writes its first frame. If a frame continues from a
-// commit at or behind the damage, the damage came after a sync. So the commits that it cuts off were acknowledged.
+// or not. Also, each commit is synced before the next transaction writes its first frame. So if a frame continues from
+// a commit at or behind the damage, the damage came after a sync, and the commits that it cuts off were acknowledged.
 //
 // A torn tail has no frame behind its commit. Older generations have other salts. Frames that a failed commit left
-// behind a later one neither continue from it nor are continued. None of these is ever taken for damage. Damage within
-// the last transaction cannot be told from a torn tail.
+// behind a later one neither continue from it nor are continued. None of these is ever mistaken for damage. Damage
+// within the last transaction cannot be distinguished from a torn tail.
 
-// The first number of a log gives the byte order of its checksums.
+// The first number of a log indicates the byte order of its checksums.
 const littleMagic = 0x377f0682
 const bigMagic = 0x377f0683
 const headerBytes = 32
@@ -29,7 +30,7 @@ const triesMax = 50
 
 export type LogDamage = {
   file: string
-  /** Offset at which the log would have to end. */
+  /** Offset at which the log would have to be truncated. */
   cutAt: number
   /** Readable commits behind the damage. */
   commits: number
@@ -42,25 +43,25 @@ type Frame = {
   at: number
   page: number
   commit: number
-  /** Its checksum continues from the previous frame, and its salts are the log's. */
+  /** The frame's checksum continues from the previous frame, and its salts are the log's. */
   isWhole: boolean
-  /** It continues from the content of the previous frame, not from the checksum stored there. */
+  /** The frame continues from the content of the previous frame, not from the checksum stored there. */
   provesBefore: boolean
   hasCommitted: boolean
   content: Buffer
 }
 
-/** Undefined if the log is missing, whole, or ends as a crash or a loss of power leaves it. */
+/** Returns undefined if the log is missing, intact, or ends as a crash or a loss of power leaves it. */
 export function findLogDamage(databaseFile: string): LogDamage | undefined {
   if (!existsSync(databaseFile)) return undefined
-  // SQLite puts the log beside the target of a link.
+  // SQLite creates the log beside the target of a symbolic link.
   const database = realpathSync(databaseFile)
   const file = `${database}-wal`
   for (let tries = 0; tries < triesMax; tries++) {
     const before = stampOf(file)
     if (before === undefined || !scan(file)) return undefined
-    // A server may be writing meanwhile, and a log that restarts during the read looks broken. Damage counts only if it
-    // is found twice while nothing writes.
+    // A server may be writing at the same time, and a log that restarts during the read looks broken. Damage counts
+    // only if it is found twice while nothing writes.
     Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, settleMs)
     const found = scan(file)
     if (stampOf(file) === before) return found && { file, ...found, moved: movedOf(database, found.cutAt) }
@@ -107,7 +108,7 @@ function scan(file: string): { cutAt: number; commits: number } | undefined {
   return isCutOff ? { cutAt, commits } : undefined
 }
 
-/** Undefined if a server that stopped meanwhile has removed it. */
+/** Opens the log; undefined if a server that stopped in the meantime has removed it. */
 function openLog(file: string): number | undefined {
   try {
     return openSync(file, 'r')
@@ -173,9 +174,9 @@ function frameOf(bytes: Buffer, { at, before, isBig, salts }: Around): { frame: 
   }
   const hasCommitted = () => {
     if (goesOn) return commit !== 0
-    // The commit mark may itself be damaged, either way.
+    // The commit mark may itself be damaged, in either direction.
     if (commit === 0) return isOurs && Array.from({ length: 32 }, (_, bit) => 2 ** bit).some(heldCommit)
-    // The disk writes whole sectors. A head that spans two of them may be half of an older frame.
+    // The disk writes complete sectors. A header that spans two of them may be half of an older frame.
     return (at % sectorBytes) + frameHeadBytes <= sectorBytes && !heldCommit(0)
   }
   const isWhole = goesOn && isOurs
@@ -203,7 +204,10 @@ function same(one: Sums, other: Sums): boolean {
   return one[0] === other[0] && one[1] === other[1]
 }
 
-/** A checkpoint may have copied pages of the cut-off commits. Without the log the database then matches no commit. */
+/**
+ * Returns how much a checkpoint has copied. It may have copied pages of the cut-off commits. Without the log the
+ * database then matches no commit.
+ */
 function movedOf(databaseFile: string, cutAt: number): LogDamage['moved'] {
   const earlier = new Map<number, Buffer>()
   const later = new Map<number, Buffer>()

@@ -5,7 +5,10 @@ import { sqlite } from '../../commands/statement.ts'
 import { differencesMax, ledgerChecks, ledgerDifference, uncheckable, type DifferenceRow } from '../../ledger-checks.ts'
 import type { LedgerDifference, LedgerReport } from '../../store.ts'
 
-/** Verifies the money invariants on one consistent snapshot of the database. The report is meaningless if it was stopped. */
+/**
+ * Verifies the ledger invariants on one consistent snapshot of the database. If it was stopped, the report is
+ * meaningless.
+ */
 export function verifyLedger(db: Database, isStopped = (): boolean => false): LedgerReport {
   db.function('sha256', { deterministic: true }, (text) => createHash('sha256').update(String(text)).digest('hex'))
   return db.transaction((): LedgerReport => {
@@ -17,7 +20,7 @@ export function verifyLedger(db: Database, isStopped = (): boolean => false): Le
           differences.push(ledgerDifference(check, row))
         }
       } catch (error) {
-        // An invalid value causes SQLITE_ERROR; other errors come from the file.
+        // An invalid value causes SQLITE_ERROR; other errors concern the file.
         if (codeOf(error) !== 'SQLITE_ERROR') throw error
         differences.push(uncheckable(check, error))
       }
