@@ -59,7 +59,7 @@ testConsole(
     wasStopped = false
     const taskId = await create(opened, { tags: { order: '17:b', team: 'red' } })
     await opened.open(`/tasks/${taskId}`)
-    await page.getByText('Running').waitFor()
+    await page.getByText('Running').first().waitFor()
     const cancel = page.getByRole('button', { name: 'Cancel task' })
     await cancel.focus()
     await page.keyboard.press('Enter')

@@ -87,5 +87,5 @@ test('a service without a bucket loads no client of one', () => {
   expect(clients.toSorted()).toEqual(['payloads/s3-payload-store.ts', 'payloads/s3-probe.ts'])
   // Their importers load them dynamically, only if there is a bucket.
   expect(importers(/from '[^']*\/s3-(?:payload-store|probe)\.ts'/).toSorted()).toEqual(['payloads/s3-probe.ts'])
-  expect(importers(/await import\('[^']*\/s3-(?:payload-store|probe)\.ts'\)/)).toEqual(['open-payloads.ts'])
+  expect(importers(/await import\('[^']*\/s3-(?:payload-store|probe)\.ts'\)/)).toEqual(['app/open-payloads.ts'])
 })
