@@ -17,7 +17,6 @@ import {
   resolveTrustedProxies,
   type ServeOptions,
 } from '../app/config.ts'
-import { collectWhenIdle } from '../kernel/threads/collect-when-idle.ts'
 import { describeUnknown, unknownVariables } from '../app/unknown-variables.ts'
 import { describeFewFiles } from './open-files.ts'
 import { createServiceLog } from './service-log.ts'
@@ -64,7 +63,6 @@ export async function serve(options: Options, onListening?: (app: App) => Promis
   })
   stopOnSignal(app, log)
   survive(log)
-  collectWhenIdle()
   log.info({ url: app.url, dataDir, configFile }, 'listening')
   if (onListening) await orStop(app, onListening)
   else if (options.json) process.stdout.write(`${JSON.stringify({ url: app.url })}\n`)

@@ -2,7 +2,6 @@ import { AsyncLocalStorage } from 'node:async_hooks'
 import { parentPort, workerData } from 'node:worker_threads'
 import { RemoteConnectors } from '../../connectors/thread/remote-connectors.ts'
 import { must } from '../../kernel/assert.ts'
-import { collectWhenIdle } from '../../kernel/threads/collect-when-idle.ts'
 import { yieldToService } from '../../kernel/threads/thread-priority.ts'
 import { messageOf } from '../../kernel/thrown.ts'
 import { Catalogue } from '../config/catalogue.ts'
@@ -247,7 +246,6 @@ function receive(catalogue: Catalogue, message: ToThread): void {
   }
 }
 
-collectWhenIdle()
 yieldToService()
 logPrinted(process.stdout)
 logPrinted(process.stderr)

@@ -1,6 +1,5 @@
 import { parentPort, workerData } from 'node:worker_threads'
 import { must } from '../../kernel/assert.ts'
-import { collectWhenIdle } from '../../kernel/threads/collect-when-idle.ts'
 import { yieldToService } from '../../kernel/threads/thread-priority.ts'
 import { ConnectorBounds } from '../connector-bounds.ts'
 import type { RenewToken, TokenResult } from '../connector-spec.ts'
@@ -20,7 +19,6 @@ const { limits, pulse } = workerData as ConnectorThreadData
 const bounds = new ConnectorBounds(limits)
 const beats = new Int32Array(pulse)
 
-collectWhenIdle()
 yieldToService()
 // The event parser creates an error for each invalid line. The stack trace, which is never read, takes most of the
 // time.
