@@ -116,7 +116,7 @@ test('a login is not streamed, since its cookie could not be set: 400, and there
     headers: { Origin: service.url, 'Content-Type': 'application/json', 'trpc-accept': 'application/jsonl' },
     body: JSON.stringify({ 0: { json: { email, password } } }),
   })
-  expect(await answer.text()).toContain('trpc-accept: Must be omitted for a login')
+  expect(await answer.text()).toContain('trpc-accept: Must not be application/jsonl for a login')
   expect(answer.headers.getSetCookie()).toEqual([])
   expect((await service.app.store.listLogins({ userId, limit: 10, offset: 0 })).total).toBe(0)
   await service.stop()

@@ -59,7 +59,7 @@ test('a client that leaves during its admission while the store fails leaves no 
     onWait: () => {},
     signal: client.signal,
   })
-  await expect(started).rejects.toThrow('left')
+  await expect(started).rejects.toThrow('disconnected')
   Object.assign(store, { openTurn, settleTurn })
   expect(failures).toBe(2)
   await talker.settled()
@@ -98,7 +98,7 @@ test.for(doors)('a client that leaves while its request is read has no chat ($pa
   subscribe(requests, onRequest)
   const input = { sessionId: talker.sessionId, message: `${say(text)}${' '.repeat(smallBodyBytesMax)}` }
   await Promise.all([
-    expect(started.promise).rejects.toThrow('left'),
+    expect(started.promise).rejects.toThrow('disconnected'),
     expect(service.post(door.path, door.inputOf(input), { key: talker.key, headers: door.headers })).rejects.toThrow(
       'fetch failed',
     ),
