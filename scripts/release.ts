@@ -53,7 +53,7 @@ for (const name of ['errand-client', 'errand']) {
 if (publishes) console.log(`Published ${version}. Its tag is v${version}.`)
 process.exitCode = problems.length > 0 ? 1 : 0
 
-/** Passes the token in the environment, where no list of processes shows it. */
+/** Passes the token through the environment, so that it does not appear in process lists. */
 function publish(args: string[]): void {
   const registry = run('npm', 'config', 'get', 'registry').replace(/^https?:/, '')
   const env = { ...process.env, [`npm_config_${registry}:_authToken`]: token }

@@ -16,7 +16,7 @@ export const envelope = {
     const value = sent?.json
     const unfit = findUnfitJson(value)
     if (unfit) throw badField(unfit.path, unfit.message)
-    return sent?.meta === undefined ? value : withNotes(value, sent.meta)
+    return sent?.meta === undefined ? value : applyAnnotations(value, sent.meta)
   },
 }
 
@@ -47,11 +47,11 @@ export function assertNoMeta(text: string): void {
 /**
  * Applies the annotations in `meta`, which may only mark undefined members. Returns plain JSON, and modifies `value`.
  */
-function withNotes(value: unknown, meta: unknown): unknown {
-  assertFewNotes(meta)
+function applyAnnotations(value: unknown, meta: unknown): unknown {
+  assertFewAnnotations(meta)
   if (!isRecord(meta)) throw malformed()
   const { referentialEqualities, v } = meta
-  const notes = notesIn(meta['values'])
+  const paths = undefinedPaths(meta['values'])
   // Shared objects appear in full in the JSON, so their annotations are not resolved. Resolving twenty nested ones
   // would expand a kilobyte to a gigabyte. A null at such a path indicates a circular input.
   const isLegacy = typeof v !== 'number' || v < 1
@@ -59,16 +59,16 @@ function withNotes(value: unknown, meta: unknown): unknown {
     const found = find(value, segmentsOf(path, isLegacy))
     if (!found || found.container[found.key] === null) throw badField('', 'The input is circular; send plain JSON.')
   }
-  if (notes === 'whole') return undefined
-  const known = notes.filter((path) => find(value, segmentsOf(path, isLegacy)))
+  if (paths === 'whole') return undefined
+  const known = paths.filter((path) => find(value, segmentsOf(path, isLegacy)))
   const values = Object.fromEntries(known.map((path) => [path, ['undefined' as const]]))
-  const noted = { json: value, meta: { values, v: isLegacy ? 0 : 1 } } as SuperJSONResult
-  return JSON.parse(JSON.stringify(restored(noted)))
+  const annotated = { json: value, meta: { values, v: isLegacy ? 0 : 1 } } as SuperJSONResult
+  return JSON.parse(JSON.stringify(restored(annotated)))
 }
 
-function restored(noted: SuperJSONResult): unknown {
+function restored(annotated: SuperJSONResult): unknown {
   try {
-    return superjson.deserialize(noted, { inPlace: true })
+    return superjson.deserialize(annotated, { inPlace: true })
   } catch {
     // superjson rejects paths such as `constructor`, and those that it cannot read.
     throw malformed()
@@ -76,7 +76,7 @@ function restored(noted: SuperJSONResult): unknown {
 }
 
 /** Throws as soon as there are too many annotations. */
-function assertFewNotes(meta: unknown): void {
+function assertFewAnnotations(meta: unknown): void {
   const waiting: { value: unknown; depth: number }[] = [{ value: meta, depth: 1 }]
   let chars = 0
   for (let at = 0; at < waiting.length; at++) {
@@ -94,25 +94,25 @@ function assertFewNotes(meta: unknown): void {
 }
 
 /** Returns the paths of undefined members, or 'whole' if the entire value is undefined. */
-function notesIn(values: unknown): string[] | 'whole' {
+function undefinedPaths(values: unknown): string[] | 'whole' {
   if (values === undefined) return []
   if (Array.isArray(values)) {
     assertUndefined(values)
     return 'whole'
   }
   if (!isRecord(values)) throw malformed()
-  for (const note of Object.values(values)) assertUndefined(note)
+  for (const annotation of Object.values(values)) assertUndefined(annotation)
   return Object.keys(values)
 }
 
-function assertUndefined(note: unknown): void {
-  const [kind] = textsIn(note)
+function assertUndefined(annotation: unknown): void {
+  const [kind] = textsIn(annotation)
   if (kind === undefined) throw malformed()
   if (kind !== 'undefined') {
     const shown = kind.slice(0, 40).toWellFormed()
     throw badField('', `Values of type "${shown}" are not supported. Send plain JSON.`)
   }
-  if (!Array.isArray(note) || note.length !== 1) throw malformed()
+  if (!Array.isArray(annotation) || annotation.length !== 1) throw malformed()
 }
 
 function textsIn(value: unknown): string[] {
