@@ -1,3 +1,4 @@
+import { scopes } from '../server/store/access/key-types.ts'
 import { mkdtempSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
@@ -6,7 +7,6 @@ import { draftKey } from '../server/auth/keys/manage-keys.ts'
 import { resolveLimits } from '../server/app/config.ts'
 import { SystemClock } from '../server/kernel/clock.ts'
 import { newId } from '../server/kernel/ids.ts'
-import { scopes } from '../server/store/records.ts'
 import { openSqliteStore } from '../server/store/sqlite/sqlite-store.ts'
 
 export type BenchUser = { userId: string; key: string }

@@ -1,6 +1,6 @@
+import { scopes } from '../server/store/access/key-types.ts'
 import { hashToken } from '../server/auth/keys/api-token.ts'
 import { newId } from '../server/kernel/ids.ts'
-import { scopes } from '../server/store/records.ts'
 import { resolveLimits } from '../server/app/config.ts'
 import { openPool } from '../server/store/postgres/connection/database.ts'
 import type { PgPool } from '../server/store/postgres/connection/driver.ts'

@@ -1,20 +1,15 @@
+import { transactionTypes } from '../server/store/accounts/account-types.ts'
+import { taskStatuses } from '../server/store/tasks/task-types.ts'
+import { scopes } from '../server/store/access/key-types.ts'
+import { sessionStatuses, messageRoles } from '../server/store/sessions/session-types.ts'
+import { loginMethods, invitationKinds } from '../server/store/access/people-types.ts'
+import { connectorStatuses, connectorAuthTypes } from '../server/store/connectors/connector-types.ts'
 import { isDeepStrictEqual } from 'node:util'
 import { cancelModes } from '../server/agents/config/agent-schema.ts'
 import { agentKinds } from '../server/agents/config/catalogue.ts'
 import { errorCatalogue } from '../server/kernel/errors.ts'
-import { topupStatuses } from '../server/store/payments/payment-records.ts'
-import {
-  connectorAuthTypes,
-  connectorStatuses,
-  invitationKinds,
-  loginMethods,
-  messageRoles,
-  scopes,
-  sessionStatuses,
-  taskStatuses,
-  transactionTypes,
-} from '../server/store/records.ts'
-import { deliveryStatuses, disabledReasons, eventTypes } from '../server/store/webhook-records.ts'
+import { topupStatuses } from '../server/store/payments/payment-types.ts'
+import { deliveryStatuses, disabledReasons, eventTypes } from '../server/store/events/event-types.ts'
 
 // Names the document's schemas; generated clients use these names for their types.
 

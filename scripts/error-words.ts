@@ -1,7 +1,7 @@
+import type { taskFailureCodes } from '../server/store/tasks/task-types.ts'
 import type { ClientOnlyCode } from '../client/client-error.ts'
 import type { TurnEndCode } from '../server/chat/turn-ends.ts'
 import type { ErrorCode } from '../server/kernel/errors.ts'
-import type { taskFailureCodes } from '../server/store/records.ts'
 
 // Wording of docs/reference/errors.md by code. A missing code is a compile error.
 

@@ -1,3 +1,4 @@
+import { transactionTypes } from '../store/accounts/account-types.ts'
 import { z } from 'zod'
 import {
   cursorInput,
@@ -8,7 +9,6 @@ import {
   timeFilter,
   usd,
 } from '../kernel/wire-types.ts'
-import { transactionTypes } from '../store/records.ts'
 import { PaymentAccount } from '../payments/payment-account-schema.ts'
 import { Limits } from '../billing/limit-schema.ts'
 

@@ -1,8 +1,8 @@
+import type { TransactionRecord } from '../store/accounts/account-types.ts'
 import type { z } from 'zod'
 import { isoTime } from '../kernel/clock.ts'
 import { formatUsd } from '../kernel/money.ts'
 import { nextOf, readRange } from '../store/list-place.ts'
-import type { TransactionRecord } from '../store/records.ts'
 import type { Store } from '../store/store.ts'
 import type { ListTransactionsInput, ListTransactionsOutput, Transaction } from './account-schema.ts'
 

@@ -1,5 +1,5 @@
+import type { SpendDay } from '../store/accounts/account-types.ts'
 import type { EpochMs } from '../kernel/clock.ts'
-import type { SpendDay } from '../store/records.ts'
 import type { Store } from '../store/store.ts'
 
 const dayMs = 86_400_000

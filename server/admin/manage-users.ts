@@ -8,7 +8,7 @@ import { futureTime, isoTime, type Clock } from '../kernel/clock.ts'
 import { badField, ErrandError } from '../kernel/errors.ts'
 import type { Logger } from '../kernel/logger.ts'
 import { formatUsd, parseUsd } from '../kernel/money.ts'
-import type { UserAccount } from '../store/people.ts'
+import type { UserAccount } from '../store/access/people-types.ts'
 import type { Store } from '../store/store.ts'
 import type {
   CreditedUser,

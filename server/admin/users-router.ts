@@ -6,7 +6,7 @@ import { CreatedKey, Key, ListKeysOutput } from '../auth/keys/key-schema.ts'
 import { ListTransactionsOutput } from '../account/account-schema.ts'
 import { listTransactions } from '../account/list-transactions.ts'
 import { procedure, router, withAdmin, withPlatform, type RestMeta } from '../procedures/procedure.ts'
-import type { PlatformScope } from '../store/platform/platform-records.ts'
+import type { PlatformScope } from '../store/platform/platform-types.ts'
 import { createUserKey, listUserKeys, revokeUserKey } from './manage-user-keys.ts'
 import {
   creditUser,

@@ -1,4 +1,4 @@
-import { assertSameSecret } from '../store/secret-check.ts'
+import { assertSameSecret } from '../store/access/secret-check.ts'
 import type { Secrets } from '../kernel/secret-vault.ts'
 import { isoTime, SystemClock, type Clock } from '../kernel/clock.ts'
 import type { Logger } from '../kernel/logger.ts'

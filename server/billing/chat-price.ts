@@ -1,5 +1,5 @@
 import type { Units } from '../kernel/money.ts'
-import { billionthsPerUnit as unit, type ExactCost } from '../store/turns/carried-cost.ts'
+import { billionthsPerUnit as unit, type ExactCost } from '../store/sessions/carried-cost.ts'
 
 /** Prices of a chat in millionths of a USD: per 1,000 tokens, and per tool call. */
 export type ChatRates = { input: number; cachedInput: number; output: number; reasoning: number; toolCall: number }

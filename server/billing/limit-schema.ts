@@ -3,7 +3,7 @@ import { formatUsd, parseUsd } from '../kernel/money.ts'
 import { isoTime, isoTimeOrNull } from '../kernel/clock.ts'
 import { isoTimestamp, maxCostUsd, usd } from '../kernel/wire-types.ts'
 import { executionsPerMinuteMax, tasksMax, type AccountLimits, type Plans } from '../store/limits/account-limits.ts'
-import type { ChangeAccountLimits, LimitsState } from '../store/limits/limit-inputs.ts'
+import type { ChangeAccountLimits, LimitsState } from '../store/limits/limit-types.ts'
 
 /** Max agents of a key or a user. Limited because each list item includes them. */
 const agentsMax = 50

@@ -1,10 +1,10 @@
+import type { RateState } from '../store/limits/limit-types.ts'
 import { isoTime, type EpochMs } from '../kernel/clock.ts'
 import { ErrandError } from '../kernel/errors.ts'
 import { formatUsd, type Units } from '../kernel/money.ts'
-import type { LimitReset } from '../store/execution-limits.ts'
-import type { RateState } from '../store/records.ts'
+import type { LimitReset } from '../store/limits/execution-limits.ts'
 import { rateWindowMs } from '../store/store.ts'
-import type { LimitRefusal } from '../store/task-inputs.ts'
+import type { LimitRefusal } from '../store/tasks/task-types.ts'
 
 export function rateRefusal(rate: RateState): ErrandError {
   const freeAt = (rate.oldestAt ?? rate.now) + rateWindowMs

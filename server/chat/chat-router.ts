@@ -1,8 +1,8 @@
+import type { RateState } from '../store/limits/limit-types.ts'
 import type { ChatTurns } from './chat-turns.ts'
 import { badField } from '../kernel/errors.ts'
 import { callerTurn, holdAnswer } from '../procedures/hold-answer.ts'
 import { procedure, router, withScope } from '../procedures/procedure.ts'
-import type { RateState } from '../store/records.ts'
 import { ChatInput, SessionStreamInput, StopTurnInput, StopTurnOutput, TurnEventsInput } from './chat-schema.ts'
 import { ChatStream } from './chat-stream.ts'
 

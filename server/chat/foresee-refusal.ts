@@ -2,7 +2,7 @@ import type { Chat } from '../agents/config/catalogue.ts'
 import type { Caller } from '../procedures/caller.ts'
 import type { ChatRates } from '../billing/chat-price.ts'
 import { balanceRefusal, limitRefusal, owedRefusal, rateRefusal } from '../billing/refusals.ts'
-import { isFull } from '../store/judge-admission.ts'
+import { isFull } from '../store/limits/judge-admission.ts'
 import type { Store } from '../store/store.ts'
 import { amountsOf } from './chat-amounts.ts'
 

@@ -1,9 +1,9 @@
+import type { TurnOutcome } from '../store/sessions/session-types.ts'
 import type { ChatRequest, ChatSummary } from '../agents/run/chat-messages.ts'
 import type { RunOutcome } from '../agents/run/run-outcome.ts'
 import { chatHold } from '../billing/chat-price.ts'
 import { unreachable } from '../kernel/assert.ts'
 import type { Units } from '../kernel/money.ts'
-import type { TurnOutcome } from '../store/records.ts'
 import {
   isNothing,
   roughSummary,

@@ -1,6 +1,6 @@
+import type { ToolCallRecord } from '../store/sessions/session-types.ts'
 import type { ChatBatch, ToolCallStep } from '../agents/run/chat-messages.ts'
 import { jsonBytes, messageTextBytesMax, toolCallsBytesMax } from '../store/byte-bounds.ts'
-import type { ToolCallRecord } from '../store/records.ts'
 
 /** A reply in progress, with no more text and tool calls in memory than its session can store. */
 export class KeptReply {

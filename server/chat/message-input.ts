@@ -8,7 +8,7 @@ import { badField } from '../kernel/errors.ts'
 import { parseUsd, type Units } from '../kernel/money.ts'
 import type { QuoteSubject } from '../billing/quotes.ts'
 import { jsonBytes, messageTextBytesMax } from '../store/byte-bounds.ts'
-import type { History } from '../store/session-inputs.ts'
+import type { History } from '../store/sessions/session-types.ts'
 import type { ChatInput } from './chat-schema.ts'
 import type { MessageDraft } from './files/message-draft.ts'
 

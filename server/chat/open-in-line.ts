@@ -1,5 +1,5 @@
 import type { Units } from '../kernel/money.ts'
-import type { OpenTurn, OpenTurnResult } from '../store/session-inputs.ts'
+import type { OpenTurn, OpenTurnResult } from '../store/sessions/session-types.ts'
 import type { Store } from '../store/store.ts'
 import type { Amounts } from './chat-amounts.ts'
 import { clientLeft, lineFull } from './chat-refusals.ts'

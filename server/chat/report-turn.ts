@@ -1,10 +1,10 @@
+import type { TurnOutcome } from '../store/sessions/session-types.ts'
 import type { Span } from '@opentelemetry/api'
 import type { ChatRequest } from '../agents/run/chat-messages.ts'
 import { chatUse, type ChatUsed } from '../billing/chat-price.ts'
 import { isDebug, type Logger } from '../kernel/logger.ts'
 import type { Meter } from '../kernel/meter.ts'
 import { formatUsd, type Units } from '../kernel/money.ts'
-import type { TurnOutcome } from '../store/records.ts'
 import { endChatSpan } from '../tracing/service-tracing.ts'
 
 type EndedTurn = {

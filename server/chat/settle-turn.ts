@@ -2,7 +2,7 @@ import { ErrandError } from '../kernel/errors.ts'
 import type { Logger } from '../kernel/logger.ts'
 import { parseUsd } from '../kernel/money.ts'
 import type { Store } from '../store/store.ts'
-import type { SettledTurn, SettleTurn } from '../store/session-inputs.ts'
+import type { SettledTurn, SettleTurn } from '../store/sessions/session-types.ts'
 
 const settlePauseMs = 200
 const settleTriesAnswered = 25

@@ -1,10 +1,10 @@
+import type { PayloadRecord } from '../store/tasks/task-types.ts'
 import { mkdir, open, rm } from 'node:fs/promises'
 import { dirname } from 'node:path'
 import PQueue from 'p-queue'
 import { checkedChunks, PayloadDamage } from '../payloads/payload-digest.ts'
 import { FilePayloadStore, payloadFile } from '../payloads/file-payload-store.ts'
 import { SystemClock } from '../kernel/clock.ts'
-import type { PayloadRecord } from '../store/records.ts'
 import type { Store } from '../store/store.ts'
 
 const copiesAtOnce = 8

@@ -1,3 +1,4 @@
+import { scopes } from '../store/access/key-types.ts'
 import { randomBytes } from 'node:crypto'
 import { existsSync } from 'node:fs'
 import { readFile, writeFile } from 'node:fs/promises'
@@ -10,7 +11,6 @@ import { resolveDataDir, resolveServe, type ServeOptions } from '../app/config.t
 import { makeFolder } from '../kernel/make-folder.ts'
 import { unitsPerUsd } from '../kernel/money.ts'
 import { variables } from '../kernel/settings.ts'
-import { scopes } from '../store/records.ts'
 import type { Store } from '../store/store.ts'
 import { serve } from './serve.ts'
 import { welcome, type Demo } from './welcome.ts'

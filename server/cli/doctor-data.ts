@@ -2,7 +2,7 @@ import { existsSync, readdirSync, statfsSync, statSync } from 'node:fs'
 import { dirname, join, resolve } from 'node:path'
 import { hasSecret, resolveSecrets } from '../app/config.ts'
 import { must } from '../kernel/assert.ts'
-import { assertSameSecret, secretCheck, secretSetting } from '../store/secret-check.ts'
+import { assertSameSecret, secretCheck, secretSetting } from '../store/access/secret-check.ts'
 import {
   assertUndamaged,
   inspectDatabase,

@@ -1,10 +1,11 @@
+import type { UserRecord } from '../store/accounts/account-types.ts'
+import { scopes } from '../store/access/key-types.ts'
 import { z } from 'zod'
 import { CreateKeyInput } from '../auth/keys/key-schema.ts'
 import { unlimited, type Caller } from '../procedures/caller.ts'
 import { createKey, listKeys, revokeKey } from '../auth/keys/manage-keys.ts'
 import { SystemClock } from '../kernel/clock.ts'
 import { UsageError } from '../kernel/usage-error.ts'
-import { scopes, type UserRecord } from '../store/records.ts'
 import { findUserOrFail, print, withStore } from './open-store.ts'
 
 type Common = { data?: string; json?: boolean; email: string }

@@ -6,7 +6,7 @@ import {
   resolveOwnSecrets,
   resolvePayloadBucket,
 } from '../app/config.ts'
-import { secretCheck } from '../store/secret-check.ts'
+import { secretCheck } from '../store/access/secret-check.ts'
 import { grantOwner, SealedSecretsError, SecretVault, type SecretOwner, type Secrets } from '../kernel/secret-vault.ts'
 import { SystemClock } from '../kernel/clock.ts'
 import { formatUsd } from '../kernel/money.ts'

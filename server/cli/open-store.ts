@@ -1,8 +1,8 @@
+import type { UserRecord } from '../store/accounts/account-types.ts'
 import { resolveDatabaseUrl, resolveDataDir, resolveLimits } from '../app/config.ts'
 import { SystemClock } from '../kernel/clock.ts'
 import { openSqliteStoreBeside } from '../store/sqlite/sqlite-store.ts'
 import type { Store } from '../store/store.ts'
-import type { UserRecord } from '../store/records.ts'
 
 /**
  * Opens the store for one command, with or without a running server, and closes it after `work`. A missing database is

@@ -1,5 +1,5 @@
 import { dropOldSecrets, replaceSecret, resolveDatabaseUrl, resolveDataDir, resolveSecrets } from '../app/config.ts'
-import { assertSameSecret, settleSecret } from '../store/secret-check.ts'
+import { assertSameSecret, settleSecret } from '../store/access/secret-check.ts'
 import { grantOwner, SealedSecretsError, SecretVault, type SecretOwner } from '../kernel/secret-vault.ts'
 import type { Store } from '../store/store.ts'
 import { print, withStore } from './open-store.ts'

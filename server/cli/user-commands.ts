@@ -4,7 +4,7 @@ import { isoTime, isoTimeOrNull } from '../kernel/clock.ts'
 import { formatUsd } from '../kernel/money.ts'
 import { UsageError } from '../kernel/usage-error.ts'
 import { messageOf } from '../kernel/thrown.ts'
-import type { UserAccount } from '../store/people.ts'
+import type { UserAccount } from '../store/access/people-types.ts'
 import type { Store } from '../store/store.ts'
 import { findUserOrFail, print, withStore } from './open-store.ts'
 

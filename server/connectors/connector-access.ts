@@ -1,5 +1,5 @@
+import type { ConnectorRecord } from '../store/connectors/connector-types.ts'
 import { badField, ErrandError } from '../kernel/errors.ts'
-import type { ConnectorRecord } from '../store/records.ts'
 import type { Store } from '../store/store.ts'
 import type {
   ConnectorSpec,

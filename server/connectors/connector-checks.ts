@@ -1,7 +1,7 @@
+import type { ConnectorRecord } from '../store/connectors/connector-types.ts'
 import type { Clock, EpochMs } from '../kernel/clock.ts'
 import { ErrandError } from '../kernel/errors.ts'
 import { FairPlaces } from '../kernel/fair-places.ts'
-import type { ConnectorRecord } from '../store/records.ts'
 import type { Store } from '../store/store.ts'
 import { refusalOf, type ConnectorAccess } from './connector-access.ts'
 import type { ConnectorSpec, ProbeOutcome } from './connector-spec.ts'

@@ -1,7 +1,7 @@
+import { connectorStatuses, connectorAuthTypes } from '../store/connectors/connector-types.ts'
 import { z } from 'zod'
 import { isoTimestamp, jsonObject, pageInput, pageOutput, resourceId } from '../kernel/wire-types.ts'
 import { jsonBytes } from '../store/byte-bounds.ts'
-import { connectorAuthTypes, connectorStatuses } from '../store/records.ts'
 
 const secretCharsMax = 8192
 const headersMax = 10

@@ -1,4 +1,4 @@
-import type { TaskFailure } from '../store/records.ts'
+import type { TaskFailure } from '../store/tasks/task-types.ts'
 
 /** A user's own MCP server on the network. `headers` contain the secrets. */
 export type HttpTarget = {

@@ -1,9 +1,9 @@
+import type { RateState } from '../store/limits/limit-types.ts'
 import { rateHeaders } from '../billing/rate-headers.ts'
 import { errorBody, type ErrandError } from '../kernel/errors.ts'
 import { writeJson } from '../kernel/json-text.ts'
 import { rateOwnerOf } from '../procedures/caller.ts'
 import type { Context } from '../procedures/context.ts'
-import type { RateState } from '../store/records.ts'
 import { respond, type HeaderList } from './respond.ts'
 import type { RoutedRequest } from './routed-request.ts'
 

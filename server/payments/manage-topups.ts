@@ -13,7 +13,7 @@ import {
   type CreateTopupResult,
   type TopupOf,
   type TopupRecord,
-} from '../store/payments/payment-records.ts'
+} from '../store/payments/payment-types.ts'
 import type { Store } from '../store/store.ts'
 import { returnUrlCharsMax, type PaymentPort } from './payment-port.ts'
 import { unitsPerCent } from './stripe-events.ts'

@@ -6,7 +6,7 @@ import type {
   PaymentState,
   TopupRecord,
   TopupRef,
-} from '../store/payments/payment-records.ts'
+} from '../store/payments/payment-types.ts'
 
 /** Maximum length of a stored page or receipt URL. */
 export const addressCharsMax = 2000

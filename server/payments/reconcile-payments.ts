@@ -1,5 +1,5 @@
 import { formatUsd } from '../kernel/money.ts'
-import type { AppliedState, TopupRecord, TopupRef } from '../store/payments/payment-records.ts'
+import type { AppliedState, TopupRecord, TopupRef } from '../store/payments/payment-types.ts'
 import { judgeState } from '../store/payments/payment-state.ts'
 import { portOf, type PaymentParts } from './manage-topups.ts'
 import type { FoundPayment } from './payment-port.ts'

@@ -1,5 +1,5 @@
 import { ErrandError } from '../kernel/errors.ts'
-import type { AppliedState, PaymentState, TopupRecord, TopupRef } from '../store/payments/payment-records.ts'
+import type { AppliedState, PaymentState, TopupRecord, TopupRef } from '../store/payments/payment-types.ts'
 import { portOf, type PaymentParts } from './manage-topups.ts'
 import type { FoundPayment } from './payment-port.ts'
 

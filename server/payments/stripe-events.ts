@@ -1,5 +1,5 @@
 import { z } from 'zod'
-import type { TopupRef } from '../store/payments/payment-records.ts'
+import type { TopupRef } from '../store/payments/payment-types.ts'
 
 // Stripe's events. Only the ids in an event are trusted; the resulting state is read from Stripe (`stripe-states.ts`).
 // Objects without our metadata belong to another product of the same Stripe account. `client_reference_id` is ignored,

@@ -1,7 +1,7 @@
 import { Stripe } from 'stripe'
 import { badField, ErrandError } from '../kernel/errors.ts'
 import { unitsPerUsd } from '../kernel/money.ts'
-import type { DueRecharge, PaymentState, TopupRecord, TopupRef } from '../store/payments/payment-records.ts'
+import type { DueRecharge, PaymentState, TopupRecord, TopupRef } from '../store/payments/payment-types.ts'
 import type { Checkout, PaymentPort } from './payment-port.ts'
 import type { PaymentSettings } from './payment-settings.ts'
 import { autoKey, readStripeEvent, stripeEventTypes, topupKey, unitsPerCent, userKey } from './stripe-events.ts'

@@ -1,5 +1,5 @@
 import { Stripe } from 'stripe'
-import type { PaymentMethod, PaymentState, TopupStatus } from '../store/payments/payment-records.ts'
+import type { PaymentMethod, PaymentState, TopupStatus } from '../store/payments/payment-types.ts'
 import { addressCharsMax, type FoundPayment, type StateOf } from './payment-port.ts'
 import { autoKey, topupKey, unitsPerCent, userKey } from './stripe-events.ts'
 

@@ -8,7 +8,7 @@ import {
   resourceId,
   usd,
 } from '../kernel/wire-types.ts'
-import { topupStatuses } from '../store/payments/payment-records.ts'
+import { topupStatuses } from '../store/payments/payment-types.ts'
 
 const topupId = resourceId.describe('The id returned when the top-up was created')
 

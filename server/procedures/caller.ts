@@ -1,9 +1,9 @@
+import type { Scope } from '../store/access/key-types.ts'
 import { ErrandError } from '../kernel/errors.ts'
-import type { CredentialLimits } from '../store/execution-limits.ts'
-import type { PlatformScope } from '../store/platform/platform-records.ts'
-import type { RateOf } from '../store/limits/limit-inputs.ts'
+import type { CredentialLimits } from '../store/limits/execution-limits.ts'
+import type { PlatformScope } from '../store/platform/platform-types.ts'
+import type { RateOf } from '../store/limits/limit-types.ts'
 import type { AccountPlan } from '../store/limits/account-limits.ts'
-import type { Scope } from '../store/records.ts'
 
 /** The user on whose behalf a request acts, and what its credential permits. */
 export type Caller = {

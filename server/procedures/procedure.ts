@@ -1,3 +1,4 @@
+import type { Scope } from '../store/access/key-types.ts'
 import { initTRPC, TRPCError, type AnyProcedure } from '@trpc/server'
 import { TRPC_ERROR_CODES_BY_KEY, type TRPC_ERROR_CODE_KEY } from '@trpc/server/rpc'
 import { ZodError, type ZodType } from 'zod'
@@ -6,8 +7,7 @@ import { platformOf, requireAdmin, requirePlatform, requireScope, type AnyCaller
 import { assertReached, requireReach, type Reach } from './token-reach.ts'
 import { assert } from '../kernel/assert.ts'
 import { badField, ErrandError, errorBody, toErrandError } from '../kernel/errors.ts'
-import type { PlatformScope } from '../store/platform/platform-records.ts'
-import type { Scope } from '../store/records.ts'
+import type { PlatformScope } from '../store/platform/platform-types.ts'
 import type { CallerContext, Context, PlatformContext } from './context.ts'
 import { envelope } from './envelope.ts'
 

@@ -1,3 +1,4 @@
+import { sessionStatuses, messageRoles } from '../store/sessions/session-types.ts'
 import { z } from 'zod'
 import {
   cursorInput,
@@ -16,7 +17,6 @@ import {
   usd,
 } from '../kernel/wire-types.ts'
 import { ConnectorIds } from './session-connectors.ts'
-import { messageRoles, sessionStatuses } from '../store/records.ts'
 
 // Wire types of the session operations, shared by REST and typed RPC.
 

@@ -1,4 +1,4 @@
-import type { ToolCallRecord } from './records.ts'
+import type { ToolCallRecord } from './sessions/session-types.ts'
 
 // Bounds in bytes on responses and stored messages. Strings are measured as JSON, where a control character takes six bytes.
 

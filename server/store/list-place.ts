@@ -2,6 +2,14 @@ import { createHash } from 'node:crypto'
 import type { EpochMs } from '../kernel/clock.ts'
 import { badField } from '../kernel/errors.ts'
 
+export type Page = { limit: number; offset: number }
+
+/**
+ * A page that ends before the item that would exceed `bytesMax`. The first item is always included. Default:
+ * `pageBytesMax`.
+ */
+export type BoundedPage = Page & { bytesMax?: number }
+
 // Cursors for list pages. Lists are sorted newest first; `seq` orders items created in the same millisecond.
 
 /** Position of an item. The next page starts after it even if the item has been deleted. */

@@ -1,5 +1,5 @@
+import type { AttemptRef } from './tasks/task-types.ts'
 import type { EpochMs } from '../kernel/clock.ts'
-import type { AttemptRef } from './records.ts'
 
 /** Topics of messages between nodes, and the id each one carries. */
 export type SignalTopic =

@@ -1,33 +1,15 @@
+import type { KeyRecord, KeyHolder } from './access/key-types.ts'
+import type { ConnectorStatus, ConnectorOf, ConnectorRecord } from './connectors/connector-types.ts'
+import type {
+  TransactionType,
+  TransactionRecord,
+  ReadSpend,
+  UserRecord,
+  SpendPage,
+  AccountRecord,
+} from './accounts/account-types.ts'
 import type { EpochMs } from '../kernel/clock.ts'
 import type { Units } from '../kernel/money.ts'
-import type {
-  AccountRecord,
-  AttemptRef,
-  BoundedPage,
-  ConnectorOf,
-  ConnectorRecord,
-  ConnectorStatus,
-  InvitationRecord,
-  KeyHolder,
-  KeyRecord,
-  LoginHolder,
-  LoginRecord,
-  MessageRecord,
-  OwnedPayload,
-  Page,
-  PayloadRecord,
-  RateState,
-  ReadSpend,
-  SessionListItem,
-  SessionRecord,
-  SpendPage,
-  TaskFailure,
-  TaskListItem,
-  TaskRecord,
-  TransactionRecord,
-  TransactionType,
-  UserRecord,
-} from './records.ts'
 import type {
   AcceptInvitationResult,
   AdmitLogin,
@@ -44,7 +26,10 @@ import type {
   UpdateUser,
   UpdateUserResult,
   UserAccount,
-} from './people.ts'
+  LoginHolder,
+  InvitationRecord,
+  LoginRecord,
+} from './access/people-types.ts'
 import type {
   CreateSession,
   CreateSessionResult,
@@ -61,7 +46,10 @@ import type {
   UpdateSession,
   UpdateSessionResult,
   ReadHistory,
-} from './session-inputs.ts'
+  MessageRecord,
+  SessionListItem,
+  SessionRecord,
+} from './sessions/session-types.ts'
 import type {
   AdmitTask,
   AdmitTaskResult,
@@ -77,19 +65,25 @@ import type {
   Taken,
   Taking,
   UsedKey,
-} from './task-inputs.ts'
-import type { CredentialLimits, SpendLimit, SpendState } from './execution-limits.ts'
+  TaskListItem,
+  TaskRecord,
+  PayloadRecord,
+  AttemptRef,
+  TaskFailure,
+  OwnedPayload,
+} from './tasks/task-types.ts'
+import type { CredentialLimits, SpendLimit, SpendState } from './limits/execution-limits.ts'
 import type { Plans } from './limits/account-limits.ts'
-import type { ChangeAccountLimits, KeyLimits, LimitsState, RateOf, UpdateKey } from './limits/limit-inputs.ts'
-import type { PaymentStore } from './payments/payment-records.ts'
-import type { Listed, ListRange } from './list-place.ts'
-import type { ConnectorGrantStore } from './connectors/grant-records.ts'
-import type { PlatformStore } from './platform/platform-records.ts'
-import type { PostedTotals } from './posted-totals.ts'
+import type { ChangeAccountLimits, KeyLimits, LimitsState, RateOf, UpdateKey, RateState } from './limits/limit-types.ts'
+import type { PaymentStore } from './payments/payment-types.ts'
+import type { Listed, ListRange, Page, BoundedPage } from './list-place.ts'
+import type { ConnectorGrantStore } from './connectors/grant-types.ts'
+import type { PlatformStore } from './platform/platform-types.ts'
+import type { PostedTotals } from './ledger/posted-totals.ts'
 import type { SharedSettings, SharedStore } from './shared.ts'
-import type { TurnEventStore } from './turns/turn-records.ts'
-import type { WireRequestStore } from './requests/wire-requests.ts'
-import type { WebhookStore } from './webhook-inputs.ts'
+import type { TurnEventStore } from './sessions/turn-types.ts'
+import type { WireRequestStore } from './requests/wire-request-types.ts'
+import type { WebhookStore } from './events/webhook-types.ts'
 
 // The store port. Each method is one atomic business command or one read. A command's promise resolves only when its
 // outcome is durable, even a rejection. Expected rejections are values. Only faults throw: SERVICE_UNAVAILABLE if the

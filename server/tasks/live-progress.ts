@@ -1,6 +1,6 @@
+import type { AttemptRef } from '../store/tasks/task-types.ts'
 import { isoTime, type Clock } from '../kernel/clock.ts'
 import type { Logger } from '../kernel/logger.ts'
-import type { AttemptRef } from '../store/records.ts'
 import type { Store } from '../store/store.ts'
 import type { TaskEnds } from './task-ends.ts'
 import type { ProgressEvent, TaskProgress } from './task-schema.ts'

@@ -1,4 +1,4 @@
-import type { TaskFailure } from '../store/records.ts'
+import type { TaskFailure } from '../store/tasks/task-types.ts'
 
 // Task failures created by the service. Agents create their own where they run.
 

@@ -4,8 +4,7 @@ import { ErrandError } from '../kernel/errors.ts'
 import { canceled, interrupted, longestRunMs, runTask, type RunTaskParts } from './run-task.ts'
 import { PassedOver } from './passed-over.ts'
 import type { TaskEnds } from './task-ends.ts'
-import type { AttemptRef } from '../store/records.ts'
-import type { ClaimTaskResult, Taken } from '../store/task-inputs.ts'
+import type { ClaimTaskResult, Taken, AttemptRef } from '../store/tasks/task-types.ts'
 
 type Claimed = Extract<ClaimTaskResult, object>
 type TaskRunnerOptions = RunTaskParts & { ends: TaskEnds; concurrency: number; drainSeconds: number; queuedMax: number }

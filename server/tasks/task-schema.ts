@@ -1,3 +1,4 @@
+import { taskStatuses, taskOutcomes } from '../store/tasks/task-types.ts'
 import { z } from 'zod'
 import {
   cursorInput,
@@ -14,7 +15,6 @@ import {
   timeFilter,
   usd,
 } from '../kernel/wire-types.ts'
-import { taskOutcomes, taskStatuses } from '../store/records.ts'
 import { webhookUrl } from '../webhooks/webhook-schema.ts'
 
 // Wire types of the task operations, shared by REST and typed RPC.

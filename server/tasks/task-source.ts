@@ -1,5 +1,5 @@
+import type { TaskRecord } from '../store/tasks/task-types.ts'
 import type { Clock, EpochMs } from '../kernel/clock.ts'
-import type { TaskRecord } from '../store/records.ts'
 import type { SharedStore } from '../store/shared.ts'
 import { settleAbandoned, type SettleParts } from './settle-abandoned.ts'
 

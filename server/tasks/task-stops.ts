@@ -1,6 +1,6 @@
 import type { Logger } from '../kernel/logger.ts'
 import type { Store } from '../store/store.ts'
-import type { CancelTask, CancelTaskResult } from '../store/task-inputs.ts'
+import type { CancelTask, CancelTaskResult } from '../store/tasks/task-types.ts'
 import type { TaskEnds } from './task-ends.ts'
 import { taskExpired } from './task-failures.ts'
 import type { TaskRunner } from './task-runner.ts'

@@ -1,7 +1,7 @@
+import type { TaskRecord } from '../store/tasks/task-types.ts'
 import type { StreamReader } from '../procedures/context.ts'
 import { isoTime, type Clock } from '../kernel/clock.ts'
 import { ErrandError } from '../kernel/errors.ts'
-import type { TaskRecord } from '../store/records.ts'
 import { readProgress, taskNotFound, toTask, type ReadTaskParts } from './read-task.ts'
 import { waitersMax, type TaskWait } from './task-ends.ts'
 import type { TaskEvent, TaskProgress } from './task-schema.ts'

@@ -1,9 +1,9 @@
+import type { RateState } from '../store/limits/limit-types.ts'
 import { cancelTask, type CancelTaskParts } from './cancel-task.ts'
 import { createTask, type CreateTaskParts } from './create-task.ts'
 import { badField } from '../kernel/errors.ts'
 import { callerTurn, holdAnswer } from '../procedures/hold-answer.ts'
 import { procedure, router, withScope } from '../procedures/procedure.ts'
-import type { RateState } from '../store/records.ts'
 import { getTask, listTasks } from './read-task.ts'
 import {
   CancelTaskInput,

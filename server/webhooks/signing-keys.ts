@@ -2,7 +2,7 @@ import { randomBytes } from 'node:crypto'
 import { must } from '../kernel/assert.ts'
 import type { EpochMs } from '../kernel/clock.ts'
 import type { SecretVault } from '../kernel/secret-vault.ts'
-import type { WebhookOf } from '../store/webhook-inputs.ts'
+import type { WebhookOf } from '../store/events/webhook-types.ts'
 
 const keyBytes = 32
 const prefix = 'whsec_'

@@ -1,6 +1,6 @@
 import { z } from 'zod'
 import { cursorOutput, isoTimestamp, pageInput, pageOutput, resourceId } from '../kernel/wire-types.ts'
-import { deliveryStatuses, disabledReasons, eventTypes, testEventType } from '../store/webhook-records.ts'
+import { deliveryStatuses, disabledReasons, eventTypes, testEventType } from '../store/events/event-types.ts'
 import { webhookUrlCharsMax } from './webhook-url.ts'
 
 // Wire schemas of the webhook operations, shared by REST and typed RPC.

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import { emptySessionsMax, keyedSessionsMax, sessionsMax } from '../../server/store/account-bounds.ts'
+import { emptySessionsMax, keyedSessionsMax, sessionsMax } from '../../server/store/limits/account-bounds.ts'
 import { FakeClock } from '../support/fake-clock.ts'
 import { withRaw } from '../support/test-engine.ts'
 import { startService, type TestService } from '../support/test-service.ts'

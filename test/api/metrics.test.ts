@@ -1,7 +1,7 @@
+import { transactionTypes } from '../../server/store/accounts/account-types.ts'
 import { expect, test } from 'vitest'
 import { must } from '../../server/kernel/assert.ts'
 import { parseUsd } from '../../server/kernel/money.ts'
-import { transactionTypes } from '../../server/store/records.ts'
 import { soon } from '../runner/task-checks.ts'
 import { say } from '../support/chat-agents.ts'
 import { ChatReader } from '../support/chat-reader.ts'

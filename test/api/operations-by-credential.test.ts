@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest'
 import type { Reach } from '../../server/procedures/token-reach.ts'
 import { describedRouter, proceduresOf } from '../../server/edge/root-router.ts'
-import { platformScopes, type PlatformScope } from '../../server/store/platform/platform-records.ts'
+import { platformScopes, type PlatformScope } from '../../server/store/platform/platform-types.ts'
 import { startService, type TestService } from '../support/test-service.ts'
 import { PlatformCalls } from './platform-calls.ts'
 import { sessionAgents } from './session-calls.ts'

@@ -1,7 +1,7 @@
 import type { z } from 'zod'
 import { createPlatformKey } from '../../server/auth/platform/manage-platform-keys.ts'
 import { CreatePlatformKeyInput } from '../../server/auth/platform/platform-key-schema.ts'
-import { platformScopes } from '../../server/store/platform/platform-records.ts'
+import { platformScopes } from '../../server/store/platform/platform-types.ts'
 import type { Answer, TestService } from '../support/test-service.ts'
 
 type Draft = Partial<z.input<typeof CreatePlatformKeyInput>>

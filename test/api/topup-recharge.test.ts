@@ -1,6 +1,6 @@
 import { afterEach, expect, test } from 'vitest'
 import { AutoRecharge } from '../../server/payments/auto-recharge.ts'
-import { rechargePauseMs } from '../../server/store/payments/payment-records.ts'
+import { rechargePauseMs } from '../../server/store/payments/payment-types.ts'
 import { FakeClock } from '../support/fake-clock.ts'
 import { startPaying, stopPaying } from './paying.ts'
 

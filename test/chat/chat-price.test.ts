@@ -9,7 +9,7 @@ import {
   type ChatRates,
   type ChatUsed,
 } from '../../server/billing/chat-price.ts'
-import { withCarried } from '../../server/store/turns/carried-cost.ts'
+import { withCarried } from '../../server/store/sessions/carried-cost.ts'
 
 /** An independent fraction without floating point. */
 type Fraction = { over: bigint; under: bigint }

@@ -1,7 +1,7 @@
 import type { Page } from 'playwright-core'
 import { expect } from 'vitest'
 import { must } from '../../server/kernel/assert.ts'
-import { nothingUsed } from '../../server/store/turn-endings.ts'
+import { nothingUsed } from '../../server/store/sessions/turn-endings.ts'
 import type { Person, TestService } from '../support/test-service.ts'
 import { grace, logInGrace } from './admin-second-person.ts'
 import { testConsole } from './open-console.ts'

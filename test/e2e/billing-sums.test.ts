@@ -6,7 +6,7 @@ import { csvRow } from '../../console/pages/billing/csv-text.ts'
 import { TransactionExport, type ListTransactions } from '../../console/pages/billing/transaction-export.ts'
 import { chatCost, writtenRates } from '../../server/billing/chat-price.ts'
 import { formatUsd } from '../../server/kernel/money.ts'
-import { formatExact, withCarried } from '../../server/store/turns/carried-cost.ts'
+import { formatExact, withCarried } from '../../server/store/sessions/carried-cost.ts'
 import { startService } from '../support/test-service.ts'
 
 // Billing computations without a browser: receipt sums, export cells and paging.

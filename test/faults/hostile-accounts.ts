@@ -1,5 +1,5 @@
+import { scopes } from '../../server/store/access/key-types.ts'
 import { draftKey } from '../../server/auth/keys/manage-keys.ts'
-import { scopes } from '../../server/store/records.ts'
 import { besidePlace } from './fault-place.ts'
 import { attacks, type AttackName } from './hostile-attacks.ts'
 import type { HostileUser } from './hostile-client.ts'

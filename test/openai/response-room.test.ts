@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest'
 import { startTalk } from '../chat/chat-checks.ts'
-import { sessionsMax } from '../../server/store/account-bounds.ts'
+import { sessionsMax } from '../../server/store/limits/account-bounds.ts'
 import { FakeClock } from '../support/fake-clock.ts'
 import { withRaw } from '../support/test-engine.ts'
 import type { TestService } from '../support/test-service.ts'

@@ -1,3 +1,7 @@
+import { transactionTypes } from '../../server/store/accounts/account-types.ts'
+import { taskStatuses, taskFailureCodes } from '../../server/store/tasks/task-types.ts'
+import { scopes } from '../../server/store/access/key-types.ts'
+import { loginMethods, invitationKinds } from '../../server/store/access/people-types.ts'
 import { readdirSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
@@ -6,14 +10,6 @@ import { hashToken, kindOfToken, newToken } from '../../server/auth/keys/api-tok
 import { errorBody, errorCatalogue, ErrandError, toErrandError, type ErrorCode } from '../../server/kernel/errors.ts'
 import { isId, newId } from '../../server/kernel/ids.ts'
 import { formatUsd, parseUsd } from '../../server/kernel/money.ts'
-import {
-  invitationKinds,
-  loginMethods,
-  scopes,
-  taskFailureCodes,
-  taskStatuses,
-  transactionTypes,
-} from '../../server/store/records.ts'
 
 // Values that clients compare, store and match. Changes break clients, so they must be made twice.
 

@@ -1,6 +1,6 @@
+import type { TaskRecord } from '../../server/store/tasks/task-types.ts'
 import { rmSync } from 'node:fs'
 import { expect, test } from 'vitest'
-import type { TaskRecord } from '../../server/store/records.ts'
 import { engine } from '../support/test-engine.ts'
 import { runErrand, startProcess, type ServerProcess } from '../support/test-process.ts'
 import { newDataDir } from '../support/test-service.ts'

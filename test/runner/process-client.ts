@@ -1,7 +1,7 @@
+import { scopes } from '../../server/store/access/key-types.ts'
 import type { ServerProcess } from '../support/test-process.ts'
 import { draftKey } from '../../server/auth/keys/manage-keys.ts'
 import { resolveLimits } from '../../server/app/config.ts'
-import { scopes } from '../../server/store/records.ts'
 import type { Store } from '../../server/store/store.ts'
 import { engine } from '../support/test-engine.ts'
 

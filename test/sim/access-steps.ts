@@ -1,6 +1,6 @@
+import { scopes } from '../../server/store/access/key-types.ts'
 import { draftKey } from '../../server/auth/keys/manage-keys.ts'
 import { newId } from '../../server/kernel/ids.ts'
-import { scopes } from '../../server/store/records.ts'
 import { usdOfUnits } from './chat-cost.ts'
 import type { SimCredential } from './sim-client.ts'
 import { newKey, type SimKey, type SimPerson, type SimSpend } from './sim-state.ts'

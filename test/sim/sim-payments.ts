@@ -1,4 +1,4 @@
-import type { DueRecharge } from '../../server/store/payments/payment-records.ts'
+import type { DueRecharge } from '../../server/store/payments/payment-types.ts'
 import type { StubEvent, StubIntent } from '../payments/stripe-objects.ts'
 import { signed, StripeStub, stubKeys } from '../payments/stripe-stub.ts'
 import { isIn, nothingYet, shownOf, stateAfter, type SimChange } from './payment-model.ts'

@@ -3,9 +3,14 @@ import { chatUse } from '../../server/billing/chat-price.ts'
 import { must } from '../../server/kernel/assert.ts'
 import { newId } from '../../server/kernel/ids.ts'
 import type { Units } from '../../server/kernel/money.ts'
-import type { SessionRecord } from '../../server/store/records.ts'
-import type { CreateSession, OpenTurn, SettledTurn, SettleTurn } from '../../server/store/session-inputs.ts'
-import { nothingUsed } from '../../server/store/turn-endings.ts'
+import type {
+  CreateSession,
+  OpenTurn,
+  SettledTurn,
+  SettleTurn,
+  SessionRecord,
+} from '../../server/store/sessions/session-types.ts'
+import { nothingUsed } from '../../server/store/sessions/turn-endings.ts'
 import { ofTier } from '../run/tiers.ts'
 import { SimRandom } from '../sim/sim-random.ts'
 import type { ContractTest } from './store-contract.ts'

@@ -1,5 +1,5 @@
+import type { TaskFailure } from '../../server/store/tasks/task-types.ts'
 import { expect } from 'vitest'
-import type { TaskFailure } from '../../server/store/records.ts'
 import type { ContractTest } from './store-contract.ts'
 import { agentError, interrupted, type StoreWorld } from './store-world.ts'
 

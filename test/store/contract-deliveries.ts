@@ -1,8 +1,8 @@
 import { expect } from 'vitest'
 import { must } from '../../server/kernel/assert.ts'
 import { newId } from '../../server/kernel/ids.ts'
-import type { AttemptOutcome, DueTarget, LeasedDelivery } from '../../server/store/webhook-inputs.ts'
-import type { EventType } from '../../server/store/webhook-records.ts'
+import type { AttemptOutcome, DueTarget, LeasedDelivery } from '../../server/store/events/webhook-types.ts'
+import type { EventType } from '../../server/store/events/event-types.ts'
 import type { ContractTest } from './store-contract.ts'
 import type { StoreWorld } from './store-world.ts'
 

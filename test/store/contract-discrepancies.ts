@@ -1,6 +1,6 @@
 import { expect } from 'vitest'
 import { sqlite } from '../../server/store/commands/statement.ts'
-import { ledgerChecks } from '../../server/store/ledger-checks.ts'
+import { ledgerChecks } from '../../server/store/ledger/ledger-checks.ts'
 import { holdingLimits, holdingsOf, untilExpired } from './damage-holdings.ts'
 import { eventDamages } from './event-damages.ts'
 import { limitDamages } from './limit-damages.ts'

@@ -1,6 +1,6 @@
 import { expect } from 'vitest'
 import { newId } from '../../server/kernel/ids.ts'
-import { nothingUsed } from '../../server/store/turn-endings.ts'
+import { nothingUsed } from '../../server/store/sessions/turn-endings.ts'
 import type { ContractTest } from './store-contract.ts'
 import { agentError, interrupted, type StoreWorld } from './store-world.ts'
 

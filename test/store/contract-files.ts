@@ -1,6 +1,6 @@
 import { expect } from 'vitest'
 import { newId } from '../../server/kernel/ids.ts'
-import type { OpenTurn } from '../../server/store/session-inputs.ts'
+import type { OpenTurn } from '../../server/store/sessions/session-types.ts'
 import { draftTurn, finished, opened } from './session-contract.ts'
 import type { ContractTest } from './store-contract.ts'
 

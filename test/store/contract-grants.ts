@@ -1,6 +1,6 @@
+import type { ConnectorRecord } from '../../server/store/connectors/connector-types.ts'
 import { expect } from 'vitest'
 import { must } from '../../server/kernel/assert.ts'
-import type { ConnectorRecord } from '../../server/store/records.ts'
 import { created } from './connector-contract.ts'
 import type { ContractTest } from './store-contract.ts'
 import type { StoreWorld } from './store-world.ts'

@@ -1,7 +1,6 @@
 import { expect } from 'vitest'
 import { must } from '../../server/kernel/assert.ts'
-import type { InvitationRecord } from '../../server/store/records.ts'
-import type { CreateInvitation } from '../../server/store/people.ts'
+import type { CreateInvitation, InvitationRecord } from '../../server/store/access/people-types.ts'
 import { everyone, type StoreWorld } from './store-world.ts'
 import type { ContractTest } from './store-contract.ts'
 

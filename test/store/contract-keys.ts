@@ -1,6 +1,6 @@
+import type { KeyRecord } from '../../server/store/access/key-types.ts'
 import { expect } from 'vitest'
 import { must } from '../../server/kernel/assert.ts'
-import type { KeyRecord } from '../../server/store/records.ts'
 import { draftKey } from './key-drafts.ts'
 import type { ContractTest } from './store-contract.ts'
 import type { StoreWorld } from './store-world.ts'

@@ -1,5 +1,5 @@
 import { expect } from 'vitest'
-import type { CredentialLimits } from '../../server/store/execution-limits.ts'
+import type { CredentialLimits } from '../../server/store/limits/execution-limits.ts'
 import type { AccountLimits, Plans } from '../../server/store/limits/account-limits.ts'
 import type { CreateKey } from '../../server/store/store.ts'
 import { draftSession } from './session-contract.ts'

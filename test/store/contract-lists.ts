@@ -1,5 +1,5 @@
+import { taskStatuses, taskOutcomes } from '../../server/store/tasks/task-types.ts'
 import { expect } from 'vitest'
-import { taskOutcomes, taskStatuses } from '../../server/store/records.ts'
 import type { ContractTest } from './store-contract.ts'
 import type { StoreWorld } from './store-world.ts'
 

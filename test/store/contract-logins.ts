@@ -1,7 +1,6 @@
 import { expect } from 'vitest'
 import { must } from '../../server/kernel/assert.ts'
-import type { LoginRecord } from '../../server/store/records.ts'
-import { loginIdleMs, loginLifeMs, type CreateLogin } from '../../server/store/people.ts'
+import { loginIdleMs, loginLifeMs, type CreateLogin, type LoginRecord } from '../../server/store/access/people-types.ts'
 import type { ContractTest } from './store-contract.ts'
 import { everyone, type StoreWorld } from './store-world.ts'
 

@@ -1,5 +1,5 @@
 import { expect } from 'vitest'
-import type { AdmitTask } from '../../server/store/task-inputs.ts'
+import type { AdmitTask } from '../../server/store/tasks/task-types.ts'
 import type { ContractTest } from './store-contract.ts'
 import { agentError, interrupted, type StoreWorld } from './store-world.ts'
 

@@ -1,6 +1,6 @@
 import { expect } from 'vitest'
 import { noPlans } from '../../server/store/limits/account-limits.ts'
-import type { Taking } from '../../server/store/task-inputs.ts'
+import type { Taking } from '../../server/store/tasks/task-types.ts'
 import type { ContractTest } from './store-contract.ts'
 import { interrupted, type StoreWorld } from './store-world.ts'
 

@@ -1,5 +1,5 @@
+import type { SpendDay } from '../../server/store/accounts/account-types.ts'
 import { expect } from 'vitest'
-import type { SpendDay } from '../../server/store/records.ts'
 import { converse, draftSession } from './session-contract.ts'
 import type { ContractTest } from './store-contract.ts'
 import type { StoreWorld } from './store-world.ts'

@@ -1,7 +1,7 @@
+import { taskStatuses, type Tags } from '../../server/store/tasks/task-types.ts'
 import fc from 'fast-check'
 import { expect } from 'vitest'
 import type { ListPlace, ListRange, Listed } from '../../server/store/list-place.ts'
-import { taskStatuses, type Tags } from '../../server/store/records.ts'
 import { draftSession } from './session-contract.ts'
 import type { ContractTest } from './store-contract.ts'
 import type { StoreWorld } from './store-world.ts'

@@ -5,7 +5,7 @@ import {
   pagelessTopupMs,
   rechargePauseMs,
   unpaidTopupsMax,
-} from '../../server/store/payments/payment-records.ts'
+} from '../../server/store/payments/payment-types.ts'
 import { openTopup, paid, tell } from './payment-drafts.ts'
 import type { ContractTest } from './store-contract.ts'
 

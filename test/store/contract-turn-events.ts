@@ -1,5 +1,5 @@
 import { expect } from 'vitest'
-import { eventsKeptMs, type TurnEvents } from '../../server/store/turns/turn-records.ts'
+import { eventsKeptMs, type TurnEvents } from '../../server/store/sessions/turn-types.ts'
 import { draftTurn, finished, opened } from './session-contract.ts'
 import type { ContractTest } from './store-contract.ts'
 import type { StoreWorld } from './store-world.ts'

@@ -1,5 +1,5 @@
 import { expect } from 'vitest'
-import type { OpenTurnResult } from '../../server/store/session-inputs.ts'
+import type { OpenTurnResult } from '../../server/store/sessions/session-types.ts'
 import type { ContractTest } from './store-contract.ts'
 import type { StoreWorld } from './store-world.ts'
 import { draftTurn, settle } from './window-calls.ts'

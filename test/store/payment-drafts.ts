@@ -1,6 +1,6 @@
 import { newId } from '../../server/kernel/ids.ts'
 import type { Units } from '../../server/kernel/money.ts'
-import type { AppliedState, PaymentState, TopupRecord } from '../../server/store/payments/payment-records.ts'
+import type { AppliedState, PaymentState, TopupRecord } from '../../server/store/payments/payment-types.ts'
 import type { StoreWorld } from './store-world.ts'
 
 export async function openTopup(world: StoreWorld, userId: string, amount: Units = 100_000): Promise<TopupRecord> {

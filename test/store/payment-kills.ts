@@ -1,5 +1,5 @@
 import { expect } from 'vitest'
-import type { PaymentState } from '../../server/store/payments/payment-records.ts'
+import type { PaymentState } from '../../server/store/payments/payment-types.ts'
 import { failed, moneyOf, openTopup, paid, tell } from './payment-drafts.ts'
 import type { StoreWorld } from './store-world.ts'
 

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import type { PaymentState, TopupRecord } from '../../server/store/payments/payment-records.ts'
+import type { PaymentState, TopupRecord } from '../../server/store/payments/payment-types.ts'
 import { ofTier } from '../run/tiers.ts'
 import { SimRandom } from '../sim/sim-random.ts'
 import { moneyOf, openTopup, paid, stateOf } from './payment-drafts.ts'

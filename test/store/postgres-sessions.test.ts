@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest'
 import { SystemClock } from '../../server/kernel/clock.ts'
 import { openPostgresStore } from '../../server/store/postgres/postgres-store.ts'
-import { sessionTotal } from '../../server/store/session-records.ts'
+import { sessionTotal } from '../../server/store/sessions/session-records.ts'
 import { withPool } from '../support/postgres-server.ts'
 import { describePostgres, postgresEngine } from './postgres-engine.ts'
 import { describeFiles } from './contract-files.ts'

@@ -2,8 +2,13 @@ import { expect } from 'vitest'
 import { chatUse } from '../../server/billing/chat-price.ts'
 import { must } from '../../server/kernel/assert.ts'
 import { newId } from '../../server/kernel/ids.ts'
-import { sessionStatuses, type SessionRecord } from '../../server/store/records.ts'
-import type { CreateSession, OpenTurn, SettleTurn } from '../../server/store/session-inputs.ts'
+import {
+  type CreateSession,
+  type OpenTurn,
+  type SettleTurn,
+  sessionStatuses,
+  type SessionRecord,
+} from '../../server/store/sessions/session-types.ts'
 import type { ContractTest } from './store-contract.ts'
 import type { StoreWorld } from './store-world.ts'
 

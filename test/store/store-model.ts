@@ -1,4 +1,5 @@
-import type { TaskListItem, TaskStatus, TransactionType } from '../../server/store/records.ts'
+import type { TransactionType } from '../../server/store/accounts/account-types.ts'
+import type { TaskListItem, TaskStatus } from '../../server/store/tasks/task-types.ts'
 import type { StoreLimits } from '../../server/store/store.ts'
 
 export type ModelTask = {

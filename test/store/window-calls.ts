@@ -1,10 +1,15 @@
 import { expect } from 'vitest'
 import { newId } from '../../server/kernel/ids.ts'
 import type { Units } from '../../server/kernel/money.ts'
-import type { CredentialLimits, LimitReset, SpendLimit, SpendState } from '../../server/store/execution-limits.ts'
+import type {
+  CredentialLimits,
+  LimitReset,
+  SpendLimit,
+  SpendState,
+} from '../../server/store/limits/execution-limits.ts'
 import type { Plans } from '../../server/store/limits/account-limits.ts'
-import type { OpenTurn } from '../../server/store/session-inputs.ts'
-import { nothingUsed } from '../../server/store/turn-endings.ts'
+import type { OpenTurn } from '../../server/store/sessions/session-types.ts'
+import { nothingUsed } from '../../server/store/sessions/turn-endings.ts'
 import { draftSession } from './session-contract.ts'
 import type { StoreWorld } from './store-world.ts'
 

@@ -4,7 +4,7 @@ import { KeptTurns } from '../../server/chat/events/kept-turns.ts'
 import type { TurnReader } from '../../server/chat/events/turn-feed.ts'
 import type { Logger } from '../../server/kernel/logger.ts'
 import type { Store } from '../../server/store/store.ts'
-import { turnEventsBytesMax } from '../../server/store/turns/turn-records.ts'
+import { turnEventsBytesMax } from '../../server/store/sessions/turn-types.ts'
 
 const charsMax = 67_108_864
 const line = `${'x'.repeat(65_535)}\n`

@@ -4,7 +4,7 @@ import { KeptTurns } from '../../server/chat/events/kept-turns.ts'
 import { readersMax, ReadTurns } from '../../server/chat/events/read-turns.ts'
 import type { Logger } from '../../server/kernel/logger.ts'
 import type { Store } from '../../server/store/store.ts'
-import type { TurnRecord } from '../../server/store/turns/turn-records.ts'
+import type { TurnRecord } from '../../server/store/sessions/turn-types.ts'
 
 const line = '{"type":"assistant_delta"}\n'
 const owner = { userId: 'user_1', agents: null, credential: { kind: 'operator' } as const }

@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest'
 import { StoredEvents } from '../../server/chat/events/stored-events.ts'
 import type { Store } from '../../server/store/store.ts'
-import { eventsKeptMs, type TurnEvents, type TurnRecord } from '../../server/store/turns/turn-records.ts'
+import { eventsKeptMs, type TurnEvents, type TurnRecord } from '../../server/store/sessions/turn-types.ts'
 
 const now = 10_000_000
 const lines = (from: number, to: number, end = false) =>

@@ -1,3 +1,4 @@
+import type { OwnedPayload } from '../../server/store/tasks/task-types.ts'
 import { Readable } from 'node:stream'
 import { expect, test } from 'vitest'
 import type { Chat } from '../../server/agents/config/catalogue.ts'
@@ -8,7 +9,6 @@ import { readMessage, type MessageDraft } from '../../server/chat/files/message-
 import { TurnFiles } from '../../server/chat/files/turn-files.ts'
 import type { PayloadStore } from '../../server/payloads/payload-store.ts'
 import type { SignedLinks } from '../../server/payloads/signed-links.ts'
-import type { OwnedPayload } from '../../server/store/records.ts'
 
 const limits = { fileBytesMax: 1000, messageFileBytesMax: 3000 }
 

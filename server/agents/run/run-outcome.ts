@@ -1,9 +1,9 @@
+import type { TaskFailure } from '../../store/tasks/task-types.ts'
 import type { ConnectorSpec } from '../../connectors/connector-spec.ts'
 import type { Metering, Usage } from '../../billing/event-charges.ts'
 import type { ChatSummary } from './chat-messages.ts'
 import { clip } from '../../kernel/clip.ts'
 import { nesting } from '../../kernel/json-text.ts'
-import type { TaskFailure } from '../../store/records.ts'
 import { ServiceOutputTooLargeError } from '../http/http-failure.ts'
 
 /**

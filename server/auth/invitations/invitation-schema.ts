@@ -1,6 +1,6 @@
+import { invitationKinds } from '../../store/access/people-types.ts'
 import { z } from 'zod'
 import { isoTimestamp, pageInput, pageOutput, resourceId, usd } from '../../kernel/wire-types.ts'
-import { invitationKinds } from '../../store/records.ts'
 import { Email } from '../logins/login-schema.ts'
 import { NewPassword } from '../logins/passwords.ts'
 

@@ -1,8 +1,9 @@
+import type { Page } from '../../store/list-place.ts'
+import type { InvitationRecord } from '../../store/access/people-types.ts'
 import type { z } from 'zod'
 import { isoTime, isoTimeOrNull } from '../../kernel/clock.ts'
 import { badField, ErrandError } from '../../kernel/errors.ts'
 import { formatUsd, parseUsd } from '../../kernel/money.ts'
-import type { InvitationRecord, Page } from '../../store/records.ts'
 import type { Caller } from '../../procedures/caller.ts'
 import type {
   AcceptInvitationInput,

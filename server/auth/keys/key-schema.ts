@@ -1,8 +1,8 @@
+import { scopes } from '../../store/access/key-types.ts'
 import { z } from 'zod'
-import { scopes } from '../../store/records.ts'
 import { agentIds } from '../../billing/limit-schema.ts'
 import { isoTimestamp, maxCostUsd, pageInput, pageOutput, resourceId, usd } from '../../kernel/wire-types.ts'
-import { limitResets } from '../../store/execution-limits.ts'
+import { limitResets } from '../../store/limits/execution-limits.ts'
 import { executionsPerMinuteMax } from '../../store/limits/account-limits.ts'
 
 export const Scope = z.enum(scopes)

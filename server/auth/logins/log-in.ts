@@ -5,8 +5,13 @@ import { secondsUntil } from '../../billing/refusals.ts'
 import { isoTime, type Clock } from '../../kernel/clock.ts'
 import { badField, ErrandError } from '../../kernel/errors.ts'
 import type { Logger } from '../../kernel/logger.ts'
-import type { LoginRecord } from '../../store/records.ts'
-import { loginLifeMs, type AdmitLogin, type CreateLogin, type LoginCandidate } from '../../store/people.ts'
+import {
+  loginLifeMs,
+  type AdmitLogin,
+  type CreateLogin,
+  type LoginCandidate,
+  type LoginRecord,
+} from '../../store/access/people-types.ts'
 import type { Store } from '../../store/store.ts'
 import type { RequestTrace } from '../../tracing/request-trace.ts'
 import type { ClientAddresses } from './client-address.ts'

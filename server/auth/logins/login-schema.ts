@@ -1,6 +1,6 @@
+import { loginMethods } from '../../store/access/people-types.ts'
 import { z } from 'zod'
 import { isoTimestamp, pageInput, pageOutput, resourceId } from '../../kernel/wire-types.ts'
-import { loginMethods } from '../../store/records.ts'
 import { NewPassword, TypedPassword } from './passwords.ts'
 
 export const Email = z.email().max(254)

@@ -1,7 +1,7 @@
+import type { Page } from '../../store/list-place.ts'
 import type { z } from 'zod'
 import { isoTime } from '../../kernel/clock.ts'
 import { ErrandError } from '../../kernel/errors.ts'
-import type { Page } from '../../store/records.ts'
 import { loginIdOf, type Caller } from '../../procedures/caller.ts'
 import type { Browser, LoginAccess } from './log-in.ts'
 import type { ListLoginsOutput } from './login-schema.ts'

@@ -1,7 +1,7 @@
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import { SealedSecretsError, type SecretVault } from '../../kernel/secret-vault.ts'
 import { ErrandError } from '../../kernel/errors.ts'
-import type { OpenIdentityResult } from '../../store/people.ts'
+import type { OpenIdentityResult } from '../../store/access/people-types.ts'
 import type { RequestTrace } from '../../tracing/request-trace.ts'
 import { beginLogin, type LoginAccess, type LoginParts } from './log-in.ts'
 import { ServiceCookie } from './login-cookie.ts'

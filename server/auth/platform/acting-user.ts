@@ -1,7 +1,7 @@
 import type { IncomingMessage } from 'node:http'
 import { badField, ErrandError } from '../../kernel/errors.ts'
 import { decodeSegment } from '../../kernel/request-url.ts'
-import type { UserRef } from '../../store/platform/platform-records.ts'
+import type { UserRef } from '../../store/platform/platform-types.ts'
 import { flawOfExternalId } from './external-id.ts'
 
 // Value of Errand-User: user_…, or ext: and the product's own id for the user. That id is percent-encoded as in a path,

@@ -1,10 +1,10 @@
+import type { Page } from '../../store/list-place.ts'
 import type { z } from 'zod'
 import { isoTime, isoTimeOrNull, type Clock } from '../../kernel/clock.ts'
 import { badField, ErrandError } from '../../kernel/errors.ts'
 import type { Logger } from '../../kernel/logger.ts'
 import { formatUsd, parseUsd } from '../../kernel/money.ts'
-import type { PlatformKeyRecord } from '../../store/platform/platform-records.ts'
-import type { Page } from '../../store/records.ts'
+import type { PlatformKeyRecord } from '../../store/platform/platform-types.ts'
 import type { Store } from '../../store/store.ts'
 import { hashToken, newToken } from '../keys/api-token.ts'
 import type {

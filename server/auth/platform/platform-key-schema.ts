@@ -1,7 +1,7 @@
 import { z } from 'zod'
 import { isoTimestamp, maxCostUsd, pageInput, pageOutput, resourceId, usd } from '../../kernel/wire-types.ts'
 import { isNetwork } from '../../outbound/network-list.ts'
-import { platformScopes } from '../../store/platform/platform-records.ts'
+import { platformScopes } from '../../store/platform/platform-types.ts'
 
 const PlatformScope = z.enum(platformScopes)
 const addressesMax = 50

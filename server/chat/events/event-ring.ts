@@ -1,4 +1,4 @@
-import { turnEventsBytesMax } from '../../store/turns/turn-records.ts'
+import { turnEventsBytesMax } from '../../store/sessions/turn-types.ts'
 
 /** Consecutive events, each a line of JSON. */
 type Piece = { firstSeq: number; lastSeq: number; lines: string }

@@ -6,7 +6,7 @@ import {
   turnEventsBytesMax,
   type DroppedEvents,
   type TurnEvents,
-} from '../../store/turns/turn-records.ts'
+} from '../../store/sessions/turn-types.ts'
 import type { ChatTurn } from '../chat-turn.ts'
 import { eventsGone, TurnFeed, type OnDisconnect, type TurnReader } from './turn-feed.ts'
 

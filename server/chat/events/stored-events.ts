@@ -1,6 +1,6 @@
 import type { Clock } from '../../kernel/clock.ts'
 import { ownTurn } from '../../kernel/own-turn.ts'
-import { eventsKeptMs, type TurnRecord } from '../../store/turns/turn-records.ts'
+import { eventsKeptMs, type TurnRecord } from '../../store/sessions/turn-types.ts'
 import type { Store } from '../../store/store.ts'
 import { failureLine } from '../event-lines.ts'
 import { linesAfter } from './event-ring.ts'

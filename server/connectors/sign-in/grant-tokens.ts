@@ -1,6 +1,6 @@
+import type { ConnectorOf } from '../../store/connectors/connector-types.ts'
 import type { Clock } from '../../kernel/clock.ts'
-import type { GrantRecord } from '../../store/connectors/grant-records.ts'
-import type { ConnectorOf } from '../../store/records.ts'
+import type { GrantRecord } from '../../store/connectors/grant-types.ts'
 import type { Store } from '../../store/store.ts'
 import { ConnectorError, type RenewToken, type TokenResult } from '../connector-spec.ts'
 import { grantOwner, SealedSecretsError, type SecretVault } from '../../kernel/secret-vault.ts'

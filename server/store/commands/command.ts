@@ -1,9 +1,11 @@
+import type { TransactionType } from '../accounts/account-types.ts'
+import type { RateState } from '../limits/limit-types.ts'
+import type { ChatBreakdown } from '../sessions/session-types.ts'
 import type { EpochMs } from '../../kernel/clock.ts'
 import type { Units } from '../../kernel/money.ts'
-import type { ChatBreakdown, RateState, TransactionType } from '../records.ts'
-import type { MessageRow, NewestRow } from '../session-records.ts'
+import type { MessageRow, NewestRow } from '../sessions/session-records.ts'
 import type { AccountRow } from '../tables/account-tables.ts'
-import type { AddedToWindow, KeyRateRow, Spent, WindowOf, WindowRow } from './limits/used-rows.ts'
+import type { AddedToWindow, KeyRateRow, Spent, WindowOf, WindowRow } from '../limits/used-rows.ts'
 import type { Statement, Values } from './statement.ts'
 
 // Commands are written once, as generators, and each engine drives them in its own way. SQLite runs each to completion

@@ -1,7 +1,7 @@
 import type { StoreState } from '../store.ts'
 import type { Op, Reads } from './command.ts'
 import { statement } from './statement.ts'
-import { newest } from './user-rows.ts'
+import { newest } from '../accounts/stored-users.ts'
 
 // Work in progress, read from the indexes of open rows.
 

@@ -1,5 +1,5 @@
 import type { Dialect } from '../commands/statement.ts'
-import { eventsSince } from '../webhook-records.ts'
+import { eventsSince } from '../events/event-types.ts'
 
 /**
  * Selects the rows that violate one invariant, as `userId`, `taskId`, `expected` and `actual`, in SQL that an auditor

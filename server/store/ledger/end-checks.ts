@@ -1,5 +1,5 @@
 import type { Dialect } from '../commands/statement.ts'
-import { eventsSince } from '../webhook-records.ts'
+import { eventsSince } from '../events/event-types.ts'
 import { fields, isEventOf, timeOf, usd, type LedgerCheck } from './check-parts.ts'
 
 /**

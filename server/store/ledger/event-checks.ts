@@ -1,5 +1,5 @@
 import type { Dialect } from '../commands/statement.ts'
-import { eventsSince } from '../webhook-records.ts'
+import { eventsSince } from '../events/event-types.ts'
 import { fields, timeOf, type LedgerCheck } from './check-parts.ts'
 
 // Checks of events and their deliveries. The end checks verify that every end has its event.

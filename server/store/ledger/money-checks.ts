@@ -1,5 +1,5 @@
 import type { Dialect } from '../commands/statement.ts'
-import { billionthsPerUnit } from '../turns/carried-cost.ts'
+import { billionthsPerUnit } from '../sessions/carried-cost.ts'
 import type { LedgerCheck } from './check-parts.ts'
 
 /** Reads a decimal of a receipt as an integer: in billionths if it has nine digits, in units if it has four. */

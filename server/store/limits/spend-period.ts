@@ -1,5 +1,5 @@
 import type { EpochMs } from '../../kernel/clock.ts'
-import type { LimitReset } from '../execution-limits.ts'
+import type { LimitReset } from './execution-limits.ts'
 
 // Periods of spending limits: complete days, weeks from Monday and months, in UTC, which has no daylight saving time.
 

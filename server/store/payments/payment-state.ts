@@ -1,4 +1,4 @@
-import type { PaymentOutcome, PaymentState, TopupRecord } from './payment-records.ts'
+import type { PaymentOutcome, PaymentState, TopupRecord } from './payment-types.ts'
 
 type Topup = Pick<
   TopupRecord,

@@ -1,7 +1,7 @@
 import type { AccountOf, Answer, Engine, Holding, LockKind, Op, Reads, Tx } from '../commands/command.ts'
 import { resultOf } from '../commands/drive.ts'
 import { columns, postgres, Statement, type Values } from '../commands/statement.ts'
-import { messageColumns, type MessageRow, type NewestRow } from '../session-records.ts'
+import { messageColumns, type MessageRow, type NewestRow } from '../sessions/session-records.ts'
 import { readAccountRow } from './connection/account-lock.ts'
 import type { PgQuery } from './connection/driver.ts'
 import type { Ledger } from './ledger.ts'

@@ -1,7 +1,7 @@
 import { newId } from '../../kernel/ids.ts'
 import type { Units } from '../../kernel/money.ts'
 import type { Posting } from '../commands/command.ts'
-import { PostedCount } from '../posted-totals.ts'
+import { PostedCount } from '../ledger/posted-totals.ts'
 import type { Transaction } from './connection/transaction.ts'
 
 // `balance_after` equals the account's balance by construction.

@@ -1,5 +1,5 @@
 import type { Reads, Tx, UsedChanges, UsedReads } from '../commands/command.ts'
-import type { KeyRateRow, WindowRow } from '../commands/limits/used-rows.ts'
+import type { KeyRateRow, WindowRow } from '../limits/used-rows.ts'
 import { columns, postgres, Statement } from '../commands/statement.ts'
 
 // Usage of limits, stored in rows that each command reads and changes.

@@ -1,6 +1,6 @@
 import type { Clock } from '../../kernel/clock.ts'
 import { UsageError } from '../../kernel/usage-error.ts'
-import { peopleStore } from '../commands/people-store.ts'
+import { peopleStore } from '../access/people-store.ts'
 import { readOpen } from '../commands/state-rows.ts'
 import { workStore } from '../commands/work-store.ts'
 import type { Committed } from '../committed.ts'

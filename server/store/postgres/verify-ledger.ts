@@ -1,6 +1,12 @@
 import { codeOf } from '../../kernel/thrown.ts'
 import { postgres } from '../commands/statement.ts'
-import { differencesMax, ledgerChecks, ledgerDifference, uncheckable, type DifferenceRow } from '../ledger-checks.ts'
+import {
+  differencesMax,
+  ledgerChecks,
+  ledgerDifference,
+  uncheckable,
+  type DifferenceRow,
+} from '../ledger/ledger-checks.ts'
 import type { LedgerReport } from '../store.ts'
 import type { PgClient } from './connection/driver.ts'
 

@@ -14,7 +14,7 @@ import {
   type Statement,
   type Values,
 } from '../commands/statement.ts'
-import { messageColumns, type MessageRow, type NewestRow } from '../session-records.ts'
+import { messageColumns, type MessageRow, type NewestRow } from '../sessions/session-records.ts'
 import type { Counters } from './counters.ts'
 import { ReadyAnswer } from './ready-answer.ts'
 import type { GroupCommit } from './group-commit.ts'

@@ -4,7 +4,7 @@ import { newId } from '../../kernel/ids.ts'
 import type { Units } from '../../kernel/money.ts'
 import type { Posting } from '../commands/command.ts'
 import { insertInto } from '../commands/statement.ts'
-import { PostedCount, type Posted } from '../posted-totals.ts'
+import { PostedCount, type Posted } from '../ledger/posted-totals.ts'
 import type { Counters } from './counters.ts'
 
 const columns =

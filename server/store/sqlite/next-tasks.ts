@@ -1,7 +1,7 @@
 import type { Op, Reads } from '../commands/command.ts'
-import type { Taken, Taking } from '../task-inputs.ts'
+import type { Taken, Taking } from '../tasks/task-types.ts'
 import { columns, statement } from '../commands/statement.ts'
-import { inTime } from '../task-rows.ts'
+import { inTime } from '../tasks/task-rows.ts'
 
 // Fair queue if one process owns the store. Nothing is leased, so it only reads. One descent of an index by user and
 // age finds the next user's oldest task, whatever the backlog. One statement walks from user to user, until it is back

@@ -1,6 +1,6 @@
+import type { RateState } from '../limits/limit-types.ts'
 import type { Database } from 'better-sqlite3'
 import type { EpochMs } from '../../kernel/clock.ts'
-import type { RateState } from '../records.ts'
 import { rateWindowMs } from '../store.ts'
 
 const knownUsersMax = 50_000

@@ -1,7 +1,7 @@
 import type { Database, Statement } from 'better-sqlite3'
 import { assert } from '../../kernel/assert.ts'
 import type { EpochMs } from '../../kernel/clock.ts'
-import type { AddedToWindow, KeyRateRow, Spent, WindowOf, WindowRow } from '../commands/limits/used-rows.ts'
+import type { AddedToWindow, KeyRateRow, Spent, WindowOf, WindowRow } from '../limits/used-rows.ts'
 import type { CounterChange } from '../commands/command.ts'
 import { columns } from '../commands/statement.ts'
 import type { Counters } from './counters.ts'

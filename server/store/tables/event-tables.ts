@@ -1,4 +1,4 @@
-import { deliveryStatuses } from '../webhook-records.ts'
+import { deliveryStatuses } from '../events/event-types.ts'
 import type { Users } from './account-tables.ts'
 import type { TableWords } from './table-words.ts'
 

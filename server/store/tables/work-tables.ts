@@ -1,6 +1,7 @@
+import { taskStatuses } from '../tasks/task-types.ts'
+import { turnOutcomes, messageRoles } from '../sessions/session-types.ts'
 import type { Users } from './account-tables.ts'
 import type { TableWords } from './table-words.ts'
-import { messageRoles, taskStatuses, turnOutcomes } from '../records.ts'
 
 export function workTables(
   {

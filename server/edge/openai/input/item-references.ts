@@ -1,6 +1,6 @@
 import type { Caller } from '../../../procedures/caller.ts'
 import type { OpenaiParts } from '../openai-parts.ts'
-import type { TurnRecord } from '../../../store/turns/turn-records.ts'
+import type { TurnRecord } from '../../../store/sessions/turn-types.ts'
 import { responseTurn } from '../responses/read-response.ts'
 import { badParam } from '../wire-error.ts'
 import { isObject } from './read-file-part.ts'

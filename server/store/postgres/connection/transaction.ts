@@ -4,7 +4,7 @@ import type { AccountOf, CounterChange, MadeRow } from '../../commands/command.t
 import type { AccountRow } from '../../tables/account-tables.ts'
 import { lockAccountRow } from './account-lock.ts'
 import { Connection } from './pooled-connection.ts'
-import type { Posted } from '../../posted-totals.ts'
+import type { Posted } from '../../ledger/posted-totals.ts'
 import { codeOf, isLostConnection } from './pg-errors.ts'
 import type { PgQuery, PgResult } from './driver.ts'
 

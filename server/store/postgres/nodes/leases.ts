@@ -1,5 +1,5 @@
+import type { AttemptRef } from '../../tasks/task-types.ts'
 import type { LostWork } from '../../shared.ts'
-import type { AttemptRef } from '../../records.ts'
 import type { Connection } from '../connection/pooled-connection.ts'
 import type { Transaction } from '../connection/transaction.ts'
 

@@ -1,5 +1,5 @@
-import type { Taken, Taking } from '../../task-inputs.ts'
-import { inTime } from '../../task-rows.ts'
+import type { Taken, Taking } from '../../tasks/task-types.ts'
+import { inTime } from '../../tasks/task-rows.ts'
 import type { Transaction } from '../connection/transaction.ts'
 
 // Fair queue for nodes that share the store. Each node starts behind the last user it served, and owns the tasks it

@@ -2,7 +2,13 @@ import { createHash } from 'node:crypto'
 import type { Database } from 'better-sqlite3'
 import { codeOf } from '../../../kernel/thrown.ts'
 import { sqlite } from '../../commands/statement.ts'
-import { differencesMax, ledgerChecks, ledgerDifference, uncheckable, type DifferenceRow } from '../../ledger-checks.ts'
+import {
+  differencesMax,
+  ledgerChecks,
+  ledgerDifference,
+  uncheckable,
+  type DifferenceRow,
+} from '../../ledger/ledger-checks.ts'
 import type { LedgerDifference, LedgerReport } from '../../store.ts'
 
 /**

@@ -1,0 +1,143 @@
+import type {
+  AcceptInvitationResult,
+  AdmitLogin,
+  AdmitLoginResult,
+  CreateInvitation,
+  CreateInvitationResult,
+  CreateLogin,
+  OpenIdentity,
+  OpenIdentityResult,
+  SetPassword,
+  UpdateUser,
+  UpdateUserResult,
+  LoginRecord,
+} from './people-types.ts'
+import { postCredit } from '../accounts/account-commands.ts'
+import type { Op, Tx } from '../commands/command.ts'
+import {
+  findInvitation,
+  insertInvitation,
+  noteAccepted,
+  revokeInvitationsOf,
+  revokePasswordLink,
+  takeInvitation,
+} from './invitation-commands.ts'
+import { endLogins, insertLogin } from './login-commands.ts'
+import { admitTry, forgetEmail, forgetTries } from './login-throttle.ts'
+import { insertInto, statement } from '../commands/statement.ts'
+import { createUser, findCandidate, findUser, getUser, setPassword, updateUser } from '../accounts/stored-users.ts'
+
+// Commands for logging in and signing up. Each writes several tables in one transaction, so that nothing is left half done.
+
+const findIdentity = statement<{ userId: string }>(
+  'identity_find',
+  'SELECT user_id AS "userId" FROM identities WHERE issuer = :issuer AND subject = :subject',
+)
+const findOfUser = statement<{ userId: string }>(
+  'identity_of_user',
+  'SELECT user_id AS "userId" FROM identities WHERE user_id = :userId AND issuer = :issuer LIMIT 1',
+)
+const insertIdentity = statement('identity_insert', insertInto('identities', 'issuer subject userId createdAt'))
+
+export function* admitLogin(tx: Tx, of: AdmitLogin): Op<AdmitLoginResult> {
+  const until = yield* admitTry(tx, of)
+  if (until !== undefined) return { outcome: 'refused', until }
+  return { outcome: 'admitted', user: yield* findCandidate(tx, of.email) }
+}
+
+export function* createLogin(tx: Tx, input: CreateLogin): Op<LoginRecord | undefined> {
+  const { forget, ifPasswordHash, userId } = input
+  yield* tx.lockAccount({ userId })
+  const user = yield* getUser(tx, userId)
+  if (!user || user.suspendedAt !== null) return undefined
+  if (ifPasswordHash !== undefined && user.passwordHash !== ifPasswordHash) return undefined
+  yield* forget ? forgetTries(tx, forget) : forgetEmail(tx, user.email)
+  return yield* insertLogin(tx, input)
+}
+
+export function* changePassword(tx: Tx, input: SetPassword): Op<boolean> {
+  const { forget, keepLoginId, userId } = input
+  yield* tx.lockAccount({ userId })
+  if (!(yield* setPassword(tx, input))) return false
+  yield* forget ? forgetTries(tx, forget) : forgetEmail(tx, (yield* getUser(tx, userId))!.email)
+  yield* endLogins(tx, userId, keepLoginId)
+  yield* revokePasswordLink(tx, userId)
+  return true
+}
+
+export function* changeUser(tx: Tx, input: UpdateUser): Op<UpdateUserResult> {
+  const result = yield* updateUser(tx, input)
+  if (result.outcome === 'refused') return result
+  if (input.isSuspended === true) yield* endLogins(tx, input.userId, null)
+  if (input.isSuspended === true || input.isAdmin === false) yield* revokeInvitationsOf(tx, input.userId)
+  return result
+}
+
+export function* openIdentity(tx: Tx, input: OpenIdentity): Op<OpenIdentityResult> {
+  const { email, issuer, mayCreate, subject } = input
+  // Without this lock, a simultaneous login could see the user created by the first one, but not yet its identity.
+  yield* tx.lock('identity', JSON.stringify([issuer, subject]))
+  const known = yield* tx.get(findIdentity, { issuer, subject })
+  if (known) {
+    const isSuspended = (yield* getUser(tx, known.userId))?.suspendedAt !== null
+    return isSuspended ? { outcome: 'refused', reason: 'suspended' } : { outcome: 'known', userId: known.userId }
+  }
+  // Anyone can claim an email address at some provider. Only a verified address proves who this is.
+  if (email === null) return { outcome: 'refused', reason: 'unverified' }
+  const found = yield* findUser(tx, email)
+  // Simultaneous logins must not give one user two identities of the same issuer.
+  if (found) yield* tx.lockAccount({ userId: found.id })
+  const user = found && (yield* findUser(tx, email))
+  if (user && user.suspendedAt !== null) return { outcome: 'refused', reason: 'suspended' }
+  if (!user && !mayCreate) return { outcome: 'refused', reason: 'no-account' }
+  // The issuer reassigned the address to another person, who must not get the previous owner's account.
+  if (user && (yield* tx.get(findOfUser, { issuer, userId: user.id }))) {
+    return { outcome: 'refused', reason: 'linked-otherwise' }
+  }
+  const userId = user?.id ?? (yield* newUser(tx, email))
+  yield* tx.run(insertIdentity, { issuer, subject, userId, createdAt: yield* tx.now() })
+  return { outcome: user ? 'linked' : 'created', userId }
+}
+
+function* newUser(tx: Tx, email: string): Op<string> {
+  const created = yield* createUser(tx, { email, passwordHash: null, isAdmin: false })
+  if (created.outcome === 'refused') throw new Error('an address that was not found is free')
+  return created.userId
+}
+
+export function* createInvitation(tx: Tx, input: CreateInvitation): Op<CreateInvitationResult> {
+  if (input.kind === 'invitation' && (yield* findUser(tx, input.email))) {
+    return { outcome: 'refused', reason: 'email-taken' }
+  }
+  return { outcome: 'created', invitation: yield* insertInvitation(tx, input) }
+}
+
+export function* acceptInvitation(
+  tx: Tx,
+  { passwordHash, tokenHash }: { tokenHash: string; passwordHash: string },
+): Op<AcceptInvitationResult> {
+  const seen = yield* findInvitation(tx, tokenHash)
+  if (seen?.userId) yield* tx.lockAccount({ userId: seen.userId })
+  const invitation = seen && (yield* takeInvitation(tx, tokenHash))
+  if (!invitation) return { outcome: 'refused', reason: 'unknown' }
+  const { credit, email, id: invitationId, isAdmin, kind } = invitation
+  if (kind === 'password') {
+    const user = (yield* getUser(tx, invitation.userId!))!
+    if (user.suspendedAt !== null) return { outcome: 'refused', reason: 'suspended' }
+    yield* setPassword(tx, { userId: user.id, from: user.passwordHash, passwordHash })
+    yield* endLogins(tx, user.id, null)
+    yield* forgetEmail(tx, user.email)
+    yield* noteAccepted(tx, { invitationId, userId: user.id })
+    return { outcome: 'accepted', userId: user.id, kind }
+  }
+  const created = yield* createUser(tx, { email, passwordHash, isAdmin })
+  if (created.outcome === 'refused') return created
+  const { userId } = created
+  if (credit > 0) {
+    yield* tx.lockAccount({ userId })
+    const description = 'Credit of the invitation'
+    yield* postCredit(tx, { userId, amount: credit, description, now: yield* tx.now() })
+  }
+  yield* noteAccepted(tx, { invitationId, userId })
+  return { outcome: 'accepted', userId, kind }
+}

@@ -1,0 +1,71 @@
+import type { EpochMs } from '../../kernel/clock.ts'
+import type { Units } from '../../kernel/money.ts'
+import type { ChatBreakdown } from '../sessions/session-types.ts'
+
+export const transactionTypes = [
+  'credit',
+  'task_charge',
+  'task_refund',
+  'chat_charge',
+  'adjustment',
+  'topup_reversal',
+] as const
+export type TransactionType = (typeof transactionTypes)[number]
+
+export type TransactionRecord = {
+  id: string
+  userId: string
+  type: TransactionType
+  amount: Units
+  balanceAfter: Units
+  taskId: string | null
+  sessionId: string | null
+  turnId: string | null
+  topupId: string | null
+  description: string
+  /** Set for a chat charge. */
+  breakdown: ChatBreakdown | null
+  createdAt: EpochMs
+}
+
+/** Sums of a user's transactions of one day. `day` counts whole UTC days since the epoch. */
+export type SpendDay = { day: number; charged: Units; refunded: Units; executions: number; failures: number }
+
+/**
+ * `seq` increases with each transaction. A page covers those between two `seq` values, newest first, at most `limit`
+ * rows.
+ */
+export type ReadSpend = { userId: string; afterSeq: number; beforeSeq: number; limit: number }
+
+/** `oldestSeq` and `newestSeq` of the rows read; null if there were none. */
+export type SpendPage = {
+  days: SpendDay[]
+  rows: number
+  oldestSeq: number | null
+  newestSeq: number | null
+  /** Day of the oldest transaction. If it returns part of a charge, that amount may count for an earlier day. */
+  oldestDay: number | null
+}
+
+export type AccountRecord = {
+  userId: string
+  email: string
+  balance: Units
+  held: Units
+  /** Debt: reversed top-up amounts that the balance could not cover. */
+  owed: Units
+  /** The owner is notified when the balance falls below this amount. */
+  notifyBelow: Units | null
+  blockedUntil: EpochMs | null
+  connectorsBlockedUntil: EpochMs | null
+}
+
+export type UserRecord = {
+  id: string
+  email: string
+  isAdmin: boolean
+  createdAt: EpochMs
+  suspendedAt: EpochMs | null
+  /** The user's id in a product built on the service. */
+  externalId: string | null
+}

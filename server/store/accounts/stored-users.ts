@@ -1,0 +1,165 @@
+import type { UserRecord } from './account-types.ts'
+import { newId } from '../../kernel/ids.ts'
+import type {
+  CreateUser,
+  CreateUserResult,
+  ListUsers,
+  LoginCandidate,
+  SetPassword,
+  UpdateUser,
+  UpdateUserResult,
+  UserAccount,
+} from '../access/people-types.ts'
+import type { AccountLimits } from '../limits/account-limits.ts'
+import type { Op, Reads, Tx } from '../commands/command.ts'
+import { columns, insertInto, statement, type Dialect } from '../commands/statement.ts'
+
+type Flagged<Record extends { isAdmin: boolean }> = Omit<Record, 'isAdmin'> & { isAdmin: 0 | 1 }
+type WithHash = { passwordHash: string | null }
+
+const user = columns('id email isAdmin createdAt suspendedAt externalId')
+const account = columns('userId balance held owed notifyBelow blockedUntil connectorsBlockedUntil plan limits')
+/** Clamped to the largest exact integer. */
+const writtenOff = (least: string) => `${least}(${Number.MAX_SAFE_INTEGER}, coalesce((
+  SELECT count FROM counters
+  WHERE counters.user_id = users.id AND kind = 'written-off' AND part = '' AND status = ''), 0)) AS "writtenOff"`
+const joined = 'FROM users JOIN accounts ON accounts.user_id = users.id'
+const found = ({ position, seq }: Dialect) => `users.${seq} > :after AND users.${seq} <= :until
+  AND (:withAdmins = 1 OR is_admin = 0)
+  AND (:part = '' OR ${position}(email, :part) > 0 OR coalesce(${position}(external_id, :search), 0) > 0)`
+
+const insert = statement('user_insert', insertInto('users', 'id email passwordHash isAdmin createdAt externalId'))
+const insertAccount = statement(
+  'user_insert_account',
+  'INSERT INTO accounts (user_id, balance, held) VALUES (:userId, 0, 0)',
+)
+const byEmail = statement<Flagged<UserRecord> & WithHash>(
+  'user_by_email',
+  `SELECT ${user}, ${columns('passwordHash')} FROM users WHERE email = :email`,
+)
+type AccountRow = Omit<Flagged<UserAccount>, 'limits'> & { limits: string | null }
+const byId = statement<AccountRow & WithHash>(
+  'user_by_id',
+  ({ least }) => `SELECT ${user}, ${columns('passwordHash')}, ${account}, ${writtenOff(least)} ${joined}
+    WHERE id = :userId`,
+)
+const list = statement<AccountRow>(
+  'user_list',
+  (dialect) => `SELECT ${user}, ${account}, ${writtenOff(dialect.least)} ${joined}
+    WHERE ${found(dialect)} ORDER BY users.${dialect.seq} LIMIT :limit OFFSET :offset`,
+)
+const count = statement<{ total: number }>(
+  'user_count',
+  (dialect) => `SELECT count(*) AS total FROM users WHERE ${found(dialect)}`,
+)
+export const newest = statement<{ seq: number | null }>(
+  'user_newest',
+  ({ seq }) => `SELECT max(${seq}) AS seq FROM users`,
+)
+const actingAdmins = statement<{ total: number }>(
+  'user_acting_admins',
+  'SELECT count(*) AS total FROM users WHERE is_admin = 1 AND suspended_at IS NULL',
+)
+const update = statement(
+  'user_update',
+  'UPDATE users SET is_admin = :isAdmin, suspended_at = :suspendedAt WHERE id = :userId',
+)
+const changePassword = statement(
+  'user_set_password',
+  'UPDATE users SET password_hash = :passwordHash WHERE id = :userId AND password_hash IS NOT DISTINCT FROM :from',
+)
+
+/** If two nodes create a user with the same email simultaneously, the index rolls back the second one, which then checks again. */
+export function* createUser(tx: Tx, input: CreateUser): Op<CreateUserResult> {
+  const { email, externalId = null, isAdmin, passwordHash } = input
+  if (email !== null && (yield* findUser(tx, email))) return { outcome: 'refused', reason: 'email-taken' }
+  const now = yield* tx.now()
+  const userId = newId('user', now)
+  // The domain is reserved, so no mail server has it.
+  const address = email?.toLowerCase() ?? `${userId}@users.invalid`
+  const row = { id: userId, email: address, passwordHash, isAdmin: isAdmin ? 1 : 0, createdAt: now, externalId }
+  yield* tx.run(insert, row)
+  yield* tx.run(insertAccount, { userId })
+  tx.made({ table: 'users', id: userId })
+  return { outcome: 'created', userId }
+}
+
+export function* findUser(on: Reads, email: string): Op<UserRecord | undefined> {
+  const candidate = yield* findCandidate(on, email)
+  if (!candidate) return undefined
+  const { passwordHash: _hash, ...known } = candidate
+  return known
+}
+
+/** Includes the data that a login is checked against. */
+export function* findCandidate(on: Reads, email: string): Op<(UserRecord & LoginCandidate) | undefined> {
+  const row = yield* on.get(byEmail, { email: email.toLowerCase() })
+  return row && toRecord(row)
+}
+
+export function* getUser(on: Reads, userId: string): Op<(UserAccount & WithHash) | undefined> {
+  const row = yield* on.get(byId, { userId })
+  return row && toAccount(row)
+}
+
+/**
+ * Reads a page and counts the list in one walk through all users, one piece per event-loop tick. A search among 500,000
+ * users in one tick blocked for 1.4 s. All such walks share one queue, so several of them slow down other requests no
+ * more than one.
+ */
+export function* listUsers(
+  on: Reads,
+  { limit, offset, search = '', withoutAdmins = false }: ListUsers,
+): Op<{ users: UserAccount[]; total: number }> {
+  const asked = { part: search.toLowerCase(), search, withAdmins: withoutAdmins ? 0 : 1 }
+  const last = (yield* on.get(newest))!.seq ?? 0
+  const users: UserAccount[] = []
+  let total = 0
+  for (let after = 0; after < last; after += on.passedAtOnce) {
+    if (after > 0) yield* on.pause('users')
+    const piece = { ...asked, after, until: Math.min(last, after + on.passedAtOnce) }
+    const matches = (yield* on.get(count, piece))!.total
+    const left = Math.max(0, offset - total)
+    total += matches
+    if (matches <= left || users.length === limit) continue
+    const rows = yield* on.all(list, { ...piece, limit: limit - users.length, offset: left })
+    users.push(...rows.map((row) => toAccount(row)))
+  }
+  return { users, total }
+}
+
+export function* updateUser(tx: Tx, input: UpdateUser): Op<UpdateUserResult> {
+  const { isAdmin, isSuspended, userId, withoutAdmins = false } = input
+  yield* tx.lockAccount({ userId })
+  // Serializes removals of admins, so that one always remains.
+  yield* tx.lock('admins')
+  tx.holdersChanged('users')
+  const known = yield* getUser(tx, userId)
+  if (!known || (known.isAdmin && withoutAdmins)) return { outcome: 'refused', reason: 'unknown' }
+  const wasActing = known.isAdmin && known.suspendedAt === null
+  const staysAdmin = isAdmin ?? known.isAdmin
+  const staysSuspended = isSuspended ?? known.suspendedAt !== null
+  if (wasActing && (!staysAdmin || staysSuspended) && (yield* tx.get(actingAdmins))!.total === 1) {
+    return { outcome: 'refused', reason: 'last-admin' }
+  }
+  const suspendedAt = staysSuspended ? (known.suspendedAt ?? (yield* tx.now())) : null
+  yield* tx.run(update, { userId, isAdmin: staysAdmin ? 1 : 0, suspendedAt })
+  return { outcome: 'updated' }
+}
+
+/** Returns false if the password is no longer `from`. */
+export function* setPassword(
+  tx: Tx,
+  { from, passwordHash, userId }: Omit<SetPassword, 'keepLoginId' | 'forget'>,
+): Op<boolean> {
+  return (yield* tx.run(changePassword, { userId, passwordHash, from })) === 1
+}
+
+function toRecord<Row extends { isAdmin: 0 | 1 }>(row: Row): Omit<Row, 'isAdmin'> & { isAdmin: boolean } {
+  return { ...row, isAdmin: row.isAdmin === 1 }
+}
+
+function toAccount<Row extends AccountRow>(row: Row) {
+  const limits = row.limits === null ? {} : (JSON.parse(row.limits) as Partial<AccountLimits>)
+  return { ...toRecord(row), limits }
+}

@@ -1,0 +1,178 @@
+import { hash } from 'node:crypto'
+import { isoTime, isoTimeOrNull, type EpochMs } from '../../kernel/clock.ts'
+import { newId } from '../../kernel/ids.ts'
+import { formatUsd } from '../../kernel/money.ts'
+import type { StoreLimits } from '../store.ts'
+import { eventsSince, type EventFacts } from './event-types.ts'
+import type { Op, Tx } from '../commands/command.ts'
+import { activeAfter } from '../sessions/session-commands.ts'
+import { columns, moveSetting, statement, type Value } from '../commands/statement.ts'
+
+// Events and their deliveries, written in the transaction of the change they report, so that none is lost and none
+// reports a change that was rolled back. The inserts are sent without waiting for their results.
+
+/** Retention of events and their deliveries, counted from the time of the reported change. */
+export const eventsKeptMs = 7 * 24 * 3_600_000
+
+// Runs after the deliveries are inserted and counts them, so that a lost delivery can be detected.
+const insert = statement(
+  'event_insert',
+  `INSERT INTO events (id, user_id, type, body, digest, deliveries, created_at)
+    SELECT :id, :userId, :type, :body, :digest, count(*), CAST(:createdAt AS bigint) FROM deliveries WHERE event_id = :id`,
+)
+// A disabled webhook gets no events, and does not get the missed ones once it is enabled again.
+const fanOut = statement(
+  'event_fan_out',
+  ({
+    position,
+  }) => `INSERT INTO deliveries (event_id, webhook_id, target, url, status, attempts, fence, due_at, created_at)
+    SELECT :id, id, CASE WHEN url IS NULL THEN id || ' ' || CAST(:origin AS text) ELSE id END,
+      CASE WHEN url IS NULL THEN CAST(:taskUrl AS text) END, 'pending', 0, 0, :at, :at
+    FROM webhooks WHERE user_id = :userId AND disabled_at IS NULL
+      AND CASE WHEN url IS NULL THEN CAST(:taskUrl AS text) IS NOT NULL
+        ELSE types IS NULL OR ${position}(types, :ofType) > 0 END`,
+)
+const expired = statement<{ id: string; userId: string; agentId: string }>(
+  'session_note_expired',
+  ({ skipLocked }) => `WITH old AS MATERIALIZED (SELECT id FROM sessions
+      WHERE is_completed = 0 AND (expiry_noted_at IS NULL OR expiry_noted_at < active_at)
+        AND active_at <= :activeAfter AND open_turn_id IS NULL ORDER BY active_at LIMIT :rowsMax ${skipLocked})
+    UPDATE sessions SET expiry_noted_at = active_at WHERE id IN (SELECT id FROM old)
+    RETURNING ${columns('id userId agentId')}`,
+)
+// Ids increase over time, so only the first rows are read. If a task or turn ended long after its id was created, its
+// event delays the removal of those after it until its own retention ends.
+const passed = statement<{ id: string }>(
+  'event_passed',
+  `SELECT id FROM (SELECT id, created_at FROM events ORDER BY id LIMIT :rowsMax) AS old WHERE created_at <= :until`,
+)
+const removeDeliveries = statement(
+  'event_delete_deliveries',
+  ({ members }) => `DELETE FROM deliveries WHERE event_id IN (SELECT id FROM ${members(':ids')})`,
+)
+const remove = statement(
+  'event_delete',
+  ({ members }) => `DELETE FROM events WHERE id IN (SELECT id FROM ${members(':ids')})`,
+)
+const moveSince = moveSetting('event_move_since', eventsSince)
+
+/** SET assignment for ending a row of `table`: `has_event` is 1 if the account has an enabled webhook. */
+export const setHasEvent = (table: string) =>
+  `has_event = CASE WHEN EXISTS (SELECT 1 FROM webhooks
+    WHERE webhooks.user_id = ${table}.user_id AND disabled_at IS NULL) THEN 1 ELSE 0 END`
+
+export type NewEvent = {
+  /** Derived from the id of the reported task, turn, transaction or top-up, if there is one. */
+  id: string
+  userId: string
+  at: EpochMs
+  facts: EventFacts
+  /** The task's callback URL. */
+  taskUrl?: string | null
+}
+
+/** Returns the event id for a task, turn, transaction or top-up. */
+export function eventIdOf(causeId: string): string {
+  return `evt${causeId.slice(causeId.indexOf('_'))}`
+}
+
+/** Writes an event and its deliveries to the matching webhooks. */
+export function recordEvent(tx: Tx, event: NewEvent): void {
+  const { at, facts, id, taskUrl = null, userId } = event
+  const origin = taskUrl && (URL.parse(taskUrl)?.origin ?? null)
+  tx.send(fanOut, { id, userId, origin, taskUrl: origin && taskUrl, ofType: `,${facts.type},`, at })
+  insertEvent(tx, event)
+}
+
+/** Writes only the event. Call it after writing the deliveries, which it counts. */
+export function insertEvent(tx: Tx, { at, facts, id, userId }: NewEvent): { body: string } {
+  const body = bodyOf(facts, at)
+  const { type } = facts
+  const digest = hash('sha256', `${id} ${userId} ${type} ${at} ${body}`)
+  tx.send(insert, { id, userId, type, body, digest, createdAt: at })
+  return { body }
+}
+
+/**
+ * Returns a body in the Standard Webhooks format. It is minimal: recipients read details through the API, with their
+ * own permissions.
+ */
+function bodyOf(facts: EventFacts, at: EpochMs): string {
+  return JSON.stringify({ type: facts.type, timestamp: isoTime(at), data: dataOf(facts) })
+}
+
+function dataOf(facts: EventFacts): Record<string, Value> {
+  switch (facts.type) {
+    case 'task.completed':
+    case 'task.failed': {
+      const { agentId, cost, endpointId, errorCode, refunded, taskId, type } = facts
+      const status = type.slice('task.'.length)
+      return {
+        taskId,
+        agentId,
+        endpointId,
+        status,
+        costUsd: formatUsd(cost),
+        refundedUsd: formatUsd(refunded),
+        ...(errorCode !== undefined && { errorCode }),
+      }
+    }
+    case 'chat.settled': {
+      const { agentId, cost, outcome, sessionId, turnId } = facts
+      return { turnId, sessionId, agentId, outcome, costUsd: formatUsd(cost) }
+    }
+    case 'credit.added': {
+      const { amount, balance, transactionId } = facts
+      return { transactionId, amountUsd: formatUsd(amount), balanceUsd: formatUsd(balance) }
+    }
+    case 'session.expired': {
+      const { agentId, sessionId } = facts
+      return { sessionId, agentId }
+    }
+    case 'key.limit_reached': {
+      const { amount, keyId, resetsAt } = facts
+      return { keyId, limitUsd: formatUsd(amount), resetsAt: isoTimeOrNull(resetsAt) }
+    }
+    case 'balance.low':
+      return { balanceUsd: formatUsd(facts.balance), notifyBelowUsd: formatUsd(facts.threshold) }
+    case 'payment.succeeded':
+      return { topupId: facts.topupId, amountUsd: formatUsd(facts.amount) }
+    case 'payment.failed':
+      return { topupId: facts.topupId, amountUsd: formatUsd(facts.amount), reason: facts.reason }
+    case 'payment.refunded': {
+      const { amount, owed, refunded, topupId } = facts
+      const of = { topupId, amountUsd: formatUsd(amount) }
+      return { ...of, refundedUsd: formatUsd(refunded), owedUsd: formatUsd(owed) }
+    }
+    case 'payment.disputed': {
+      const { amount, disputed, owed, topupId } = facts
+      const of = { topupId, amountUsd: formatUsd(amount) }
+      return { ...of, disputedUsd: formatUsd(disputed), owedUsd: formatUsd(owed) }
+    }
+    case 'webhook.test':
+      return { webhookId: facts.webhookId }
+  }
+}
+
+/** Records one event for each session that has expired. Returns how many. */
+export function* noteExpired(tx: Tx, limits: StoreLimits, rowsMax: number): Op<number> {
+  const now = yield* tx.now()
+  const rows = yield* tx.all(expired, { activeAfter: activeAfter(now, limits), rowsMax })
+  for (const { agentId, id: sessionId, userId } of rows) {
+    const facts = { type: 'session.expired', sessionId, agentId } as const
+    recordEvent(tx, { id: newId('evt', now), userId, at: now, facts })
+  }
+  return rows.length
+}
+
+/** Removes expired events with their deliveries, and stores the time since which events are complete. */
+export function* purgeEvents(tx: Tx, rowsMax: number): Op<number> {
+  const until = (yield* tx.now()) - eventsKeptMs
+  const rows = yield* tx.all(passed, { until, rowsMax })
+  if (rows.length === 0) return 0
+  const ids = JSON.stringify(Object.fromEntries(rows.map(({ id }) => [id, 0])))
+  yield* tx.run(removeDeliveries, { ids })
+  yield* tx.run(remove, { ids })
+  yield* tx.run(moveSince, { until })
+  return rows.length
+}

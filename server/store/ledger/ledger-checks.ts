@@ -1,0 +1,40 @@
+import { formatUsd } from '../../kernel/money.ts'
+import { messageOf } from '../../kernel/thrown.ts'
+import type { Dialect } from '../commands/statement.ts'
+import type { LedgerDifference } from '../store.ts'
+import type { LedgerCheck } from './check-parts.ts'
+import { endChecks } from './end-checks.ts'
+import { eventChecks } from './event-checks.ts'
+import { limitChecks } from './limit-checks.ts'
+import { moneyChecks } from './money-checks.ts'
+import { recordChecks } from './record-checks.ts'
+
+/** Max differences a check reports before it stops. */
+export const differencesMax = 100
+
+/** Every check, by subject. A new table or column that affects money or an obligation adds a check to its subject. */
+export const ledgerChecks = (dialect: Dialect): readonly LedgerCheck[] => [
+  ...moneyChecks(dialect),
+  ...limitChecks(dialect),
+  ...recordChecks(),
+  ...endChecks(dialect),
+  ...eventChecks(dialect),
+]
+
+export type DifferenceRow = { userId: string | null; taskId: string | null; expected: number; actual: number }
+
+/** Difference for a check that failed on a damaged value. The other checks still run. */
+export function uncheckable({ what }: { what: string }, error: unknown): LedgerDifference {
+  return { userId: null, what, expected: 'values that can be read', actual: messageOf(error) }
+}
+
+export function ledgerDifference(check: { what: string; isMoney: boolean }, row: DifferenceRow): LedgerDifference {
+  const write = (value: number) => (check.isMoney ? formatUsd(value) : String(value))
+  return {
+    userId: row.userId,
+    ...(row.taskId === null ? {} : { taskId: row.taskId }),
+    what: check.what,
+    expected: write(row.expected),
+    actual: write(row.actual),
+  }
+}

@@ -1,0 +1,39 @@
+import type { EpochMs } from '../../kernel/clock.ts'
+import type { Units } from '../../kernel/money.ts'
+
+// Limits of plans, users and credentials that can reject an execution although the account could pay for it. The transaction
+// that admits the execution checks all of them.
+
+/** When a spending limit resets, in UTC. Weeks begin on Monday. */
+export const limitResets = ['never', 'day', 'week', 'month'] as const
+export type LimitReset = (typeof limitResets)[number]
+
+/** Max spend per period, charged and held, by a key, client token or user. */
+export type SpendLimit = { ownerId: string; amount: Units; reset: LimitReset }
+
+/** Limits that a credential puts on its user's executions. */
+export type CredentialLimits = {
+  spend: SpendLimit | null
+  /** Executions a minute per key. */
+  rate: { keyId: string; perMinute: number } | null
+  /** Id of a client token that admits one execution. */
+  onceTokenId: string | null
+  /** Limit of the key that created the client token, in addition to the token's own. */
+  makerSpend?: SpendLimit | null
+}
+
+/** Spend within a limit in its current period. */
+export type SpendState = SpendLimit & {
+  startsAt: EpochMs
+  /** Null if the limit never resets. */
+  resetsAt: EpochMs | null
+  charged: Units
+  held: Units
+  /** Limit stored with the period; null if nothing has been spent in it yet. */
+  keptLimit: Units | null
+  /** Time of the first rejection because of this limit. */
+  reachedAt: EpochMs | null
+}
+
+/** Executions with a key in the current UTC minute. */
+export type KeyRateState = { limit: number; used: number; resetsAt: EpochMs }

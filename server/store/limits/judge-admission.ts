@@ -1,0 +1,163 @@
+import type { RateState } from './limit-types.ts'
+import type { EpochMs } from '../../kernel/clock.ts'
+import type { Units } from '../../kernel/money.ts'
+import type { KeyRateState, SpendState } from './execution-limits.ts'
+import type { AccountLimits } from './account-limits.ts'
+import type { AdmitTask, AdmitTaskResult, LimitRefusal, PayloadsFull } from '../tasks/task-types.ts'
+import type { OpenTurn, OpenTurnResult, SessionStatus } from '../sessions/session-types.ts'
+
+export type TaskNotAccepted = Exclude<AdmitTaskResult, { outcome: 'accepted' }>
+export type TurnNotOpened = Exclude<OpenTurnResult, { outcome: 'opened' }>
+
+type Account = {
+  balance: Units
+  held: Units
+  owed: Units
+  blockedUntil: EpochMs | null
+  connectorsBlockedUntil: EpochMs | null
+}
+
+/** Remaining allowances. Limits the account does not have are not queried. */
+export type LimitFacts = {
+  limits: AccountLimits
+  keyRate: KeyRateState | undefined
+  /** Number of the user's queued tasks; 0 if no limit applies to them. */
+  waiting: number
+  windows: readonly SpendState[]
+  /** Set if the daily payload limit leaves no room for this execution. */
+  payloads: PayloadsFull | undefined
+}
+
+type TaskFacts = LimitFacts & {
+  now: EpochMs
+  rate: RateState
+  /** Earlier use of the request's idempotency key. */
+  earlier: { bodyHash: string; resourceId: string } | undefined
+  isQuoteUsed: boolean
+  account: Account
+}
+
+type Judged = Pick<AdmitTask, 'agentId' | 'connectorIds' | 'cost' | 'idempotency' | 'waitingMax'>
+
+/**
+ * Decides whether to admit a task. The first failed check determines the result, in this order: an earlier request with
+ * the same idempotency key or quote, plan, blocks, rates, limits, balance.
+ */
+export function judgeTask(
+  { agentId, connectorIds, cost, idempotency, waitingMax }: Judged,
+  facts: TaskFacts,
+): TaskNotAccepted | undefined {
+  const { account, earlier, isQuoteUsed, keyRate, limits, now, payloads, rate, waiting, windows } = facts
+  if (earlier) {
+    return earlier.bodyHash === idempotency?.bodyHash
+      ? { outcome: 'replayed', taskId: earlier.resourceId, rate }
+      : { outcome: 'refused', reason: 'idempotency-conflict', rate }
+  }
+  if (isQuoteUsed) return { outcome: 'refused', reason: 'quote-used', rate }
+  if (!mayRun(limits, agentId)) return { outcome: 'refused', reason: 'agent', agentId, rate }
+  const { balance, blockedUntil, connectorsBlockedUntil, held, owed } = account
+  if (blockedUntil !== null && blockedUntil > now) {
+    return { outcome: 'refused', reason: 'blocked', until: blockedUntil, rate }
+  }
+  const until = connectorIds && connectorIds.length > 0 ? connectorsBlockedUntil : null
+  if (until !== null && until > now) return { outcome: 'refused', reason: 'connectors-blocked', until, rate }
+  if (isFull(rate)) return { outcome: 'refused', reason: 'rate', rate }
+  if (keyRate && keyRate.used >= keyRate.limit) return { outcome: 'refused', reason: 'key-rate', keyRate, rate }
+  const limit = Math.min(limits.tasksWaiting ?? Infinity, waitingMax ?? Infinity)
+  if (waiting >= limit) return { outcome: 'refused', reason: 'waiting', limit, rate }
+  if (payloads) return { outcome: 'refused', reason: 'payloads', payloads, rate }
+  const full = fullFor(cost, windows)
+  if (full) return { outcome: 'refused', reason: 'limit', window: full, required: cost, rate }
+  if (owed > 0) return { outcome: 'refused', reason: 'owed', owed, rate }
+  if (balance - held < cost) return { outcome: 'refused', reason: 'balance', balance, held, required: cost, rate }
+  return undefined
+}
+
+type TurnFacts = Omit<LimitFacts, 'waiting'> & {
+  /** When the block on the account's chats due to write-offs ends; null if there is none. */
+  blockedUntil: EpochMs | null
+  rate: RateState
+  /** Whether the request's idempotency key was already used. */
+  isUsed: boolean
+  isQuoteUsed: boolean
+  /** Amount left within the caps of the turn and its session; Infinity if there are none. */
+  left: Units
+  session: { status: SessionStatus; agentId: string; openTurnId: string | null } | undefined
+  account: Account
+}
+
+/**
+ * Decides whether to admit a chat turn, with checks in the same order. If admitted, returns the amount to hold and the
+ * total amount available.
+ */
+export function judgeTurn(
+  { hold, leaving, required }: Pick<OpenTurn, 'hold' | 'leaving' | 'required'>,
+  { account, blockedUntil, isQuoteUsed, isUsed, keyRate, left, limits, payloads, rate, session, windows }: TurnFacts,
+): TurnNotOpened | { taken: Units; room: Units } {
+  if (isUsed) return { outcome: 'refused', reason: 'idempotency-conflict', rate }
+  if (!session) return { outcome: 'refused', reason: 'unknown', rate }
+  if (session.status !== 'active') return { outcome: 'refused', reason: session.status, rate }
+  if (session.openTurnId !== null) return { outcome: 'refused', reason: 'busy', rate }
+  if (isQuoteUsed) return { outcome: 'refused', reason: 'quote-used', rate }
+  if (!mayRun(limits, session.agentId)) return { outcome: 'refused', reason: 'agent', agentId: session.agentId, rate }
+  if (blockedUntil !== null) return { outcome: 'refused', reason: 'written-off', until: blockedUntil, rate }
+  if (isFull(rate)) return { outcome: 'refused', reason: 'rate', rate }
+  if (keyRate && keyRate.used >= keyRate.limit) return { outcome: 'refused', reason: 'key-rate', keyRate, rate }
+  if (payloads) return { outcome: 'refused', reason: 'payloads', payloads, rate }
+  // Check the budget before the balance, because a turn can wait for balance to become free.
+  if (left < required) return { outcome: 'refused', reason: 'budget', left, required, rate }
+  const full = fullFor(required, windows)
+  if (full) return { outcome: 'refused', reason: 'limit', window: full, required, rate }
+  const { balance, held, owed } = account
+  if (owed > 0) return { outcome: 'refused', reason: 'owed', owed, rate }
+  const free = balance - held
+  const room = Math.max(0, Math.min(free, left, ...windows.map(leftOf)))
+  const taken = Math.min(hold, room)
+  if (free < required || free - taken < leaving) {
+    return { outcome: 'refused', reason: 'balance', balance, held, required, rate }
+  }
+  return { taken, room }
+}
+
+/** Returns the amount left for a turn within its own cap and its session's cap; Infinity if there is neither. */
+export function leftWithin(maxCost: Units | null, session: { maxCost: Units | null; spent: Units } | undefined): Units {
+  const ofSession = session && session.maxCost !== null ? session.maxCost - session.spent : Infinity
+  return Math.min(maxCost ?? Infinity, ofSession)
+}
+
+/** Checks an execution against the plan and the spending limits only, not against rates and balance. */
+export function judgeLimits(
+  { agentId, required }: { agentId: string; required: Units },
+  { limits, payloads, rate, windows }: Pick<LimitFacts, 'limits' | 'payloads' | 'windows'> & { rate: RateState },
+): LimitRefusal | undefined {
+  if (!mayRun(limits, agentId)) return { outcome: 'refused', reason: 'agent', agentId, rate }
+  if (payloads) return { outcome: 'refused', reason: 'payloads', payloads, rate }
+  const full = fullFor(required, windows)
+  return full && { outcome: 'refused', reason: 'limit', window: full, required, rate }
+}
+
+/**
+ * Returns the first limit with too little left. A free execution passes even a limit that was lowered below the amount
+ * spent.
+ */
+function fullFor(required: Units, windows: readonly SpendState[]): SpendState | undefined {
+  return required === 0 ? undefined : windows.find((window) => required > leftOf(window))
+}
+
+/** Returns the amount left within a limit; negative if the limit was lowered below the amount spent. */
+export function leftOf({ amount, charged, held }: SpendState): Units {
+  return amount - charged - held
+}
+
+function mayRun({ agents }: AccountLimits, agentId: string): boolean {
+  return agents === null || agents.includes(agentId)
+}
+
+export function isFull({ limit, used }: RateState): boolean {
+  return limit > 0 && used >= limit
+}
+
+/** Returns the rate window after one more accepted execution. */
+export function withOneMore(rate: RateState, now: EpochMs): RateState {
+  return rate.limit === 0 ? rate : { ...rate, used: rate.used + 1, oldestAt: rate.oldestAt ?? now }
+}

@@ -1,0 +1,93 @@
+import { must } from '../../kernel/assert.ts'
+import type { EpochMs } from '../../kernel/clock.ts'
+import type { Units } from '../../kernel/money.ts'
+import type { CredentialLimits, SpendLimit } from './execution-limits.ts'
+import { judgeLimits, type LimitFacts } from './judge-admission.ts'
+import { limitsOf, noPlans } from './account-limits.ts'
+import type { RateOf, RateState } from './limit-types.ts'
+import type { StoreLimits } from '../store.ts'
+import type { LimitRefusal } from '../tasks/task-types.ts'
+import type { AccountRow } from '../tables/account-tables.ts'
+import type { Op, Reads } from '../commands/command.ts'
+import { askKeyRate } from './key-rates.ts'
+import { fullOfPayloads } from './payload-bytes.ts'
+import { readWindows } from './spend-windows.ts'
+
+// Limits read by an admission. Reads for the credential are pipelined behind the account lock and run after it. Reads
+// for the plan and the user are sent only if the account has such limits, so users without limits cost no extra reads.
+
+type Asking = {
+  userId: string
+  limits?: CredentialLimits | null
+  payloadBytes?: number
+  waitingMax?: number | null
+}
+
+export type ReadLimits = LimitFacts & { rate: RateState }
+
+/** Rate limit of a user without a plan. */
+function commonRate({ executionsPerMinute, plans = noPlans }: StoreLimits): number {
+  return plans.byDefault.executionsPerMinute ?? executionsPerMinute
+}
+
+export function askLimits(
+  on: Reads,
+  { limits: credential, payloadBytes = 0, userId, waitingMax = null }: Asking,
+  limits: StoreLimits,
+) {
+  const asked = {
+    rate: on.rate(userId, commonRate(limits)),
+    keyRate: credential?.rate ? askKeyRate(on, credential.rate) : undefined,
+  }
+  /** `ofTask` also reads the limits that apply only to tasks. */
+  return function* read(
+    account: Pick<AccountRow, 'plan' | 'limits' | 'payloadBytes' | 'payloadsSince'>,
+    { now, ofTask }: { now: EpochMs; ofTask: boolean },
+  ): Op<ReadLimits> {
+    const own = limitsOf(account, limits.plans ?? noPlans)
+    const perMinute = own.executionsPerMinute ?? limits.executionsPerMinute
+    const limitsWaiting = ofTask && (own.tasksWaiting !== null || waitingMax !== null)
+    const askedWaiting = limitsWaiting ? on.waiting(userId) : undefined
+    let rate = yield* asked.rate
+    if (rate.limitMax < perMinute) rate = yield* on.rate(userId, perMinute)
+    const keyRate = asked.keyRate && (yield* asked.keyRate)(now)
+    const windows = yield* readWindows(on, spendLimits(own.spendPerDay, { credential, userId }), now)
+    const waiting = askedWaiting === undefined ? 0 : yield* askedWaiting
+    // A task's result may need room too.
+    const bytes = ofTask ? Math.max(1, payloadBytes) : payloadBytes
+    const payloads = fullOfPayloads(account, { bytes, limits, now })
+    return { limits: own, rate: rate.at(perMinute, now), keyRate, payloads, waiting, windows }
+  }
+}
+
+/**
+ * Predicts whether limits would make `admitTask` or `openTurn` reject. Ignores rates and balance, which may change
+ * until then.
+ */
+export function* foreseeLimits(
+  on: Reads,
+  of: Asking & { agentId: string; required: Units },
+  limits: StoreLimits,
+): Op<LimitRefusal | undefined> {
+  const read = askLimits(on, of, limits)
+  const account = must(yield* on.account(of.userId), 'an authenticated user has an account')
+  return judgeLimits(of, yield* read(account, { now: yield* on.now(), ofTask: false }))
+}
+
+function spendLimits(
+  perDay: number | null,
+  { credential, userId }: { credential: CredentialLimits | null | undefined; userId: string },
+): SpendLimit[] {
+  const limits: SpendLimit[] = credential?.spend ? [credential.spend] : []
+  if (credential?.makerSpend) limits.push(credential.makerSpend)
+  if (perDay !== null) limits.push({ ownerId: userId, amount: perDay, reset: 'day' })
+  return limits
+}
+
+export function* readRate(on: Reads, { account, userId }: RateOf, limits: StoreLimits): Op<RateState> {
+  const own = limitsOf(account, limits.plans ?? noPlans)
+  const perMinute = own.executionsPerMinute ?? limits.executionsPerMinute
+  const rate = on.rate(userId, perMinute)
+  const now = yield* on.now()
+  return (yield* rate).at(perMinute, now)
+}

@@ -1,0 +1,45 @@
+import type { EpochMs } from '../../kernel/clock.ts'
+import type { Units } from '../../kernel/money.ts'
+import type { LimitReset, SpendState } from './execution-limits.ts'
+import type { AccountLimits, AccountPlan } from './account-limits.ts'
+
+/**
+ * Number of the user's executions in the window ending at `now`, and the time of the oldest. Not counted if `limit` is
+ * 0.
+ */
+export type RateState = { limit: number; used: number; oldestAt: EpochMs | null; now: EpochMs }
+
+/** Undefined fields stay unchanged. Null removes the plan, or a user's own limit, so that the plan's applies again. */
+export type ChangeAccountLimits = {
+  userId: string
+  plan?: string | null
+  changes: { [Name in keyof AccountLimits]?: AccountLimits[Name] }
+}
+
+export type LimitsState = {
+  /** Stored name of the plan, even if the configuration lacks it. */
+  plan: string | null
+  /** The user's own limits, which override the plan's. */
+  own: Partial<AccountLimits>
+  /** Effective limits. */
+  limits: AccountLimits & { executionsPerMinute: number }
+  /** Spend on the current day, if there is a limit on it. */
+  spend: SpendState | null
+  tasksWaiting: number
+  tasksAtWork: number
+  /** Bytes of payloads stored today, and the limit on them; 0 without a limit. */
+  payloads: { limit: number; bytes: number; resetsAt: EpochMs }
+}
+
+/** Limits of a key besides its scopes; null fields are unlimited. */
+export type KeyLimits = {
+  spendLimit: Units | null
+  spendReset: LimitReset | null
+  rateLimit: number | null
+  agents: string[] | null
+}
+/** Undefined fields stay unchanged. */
+export type UpdateKey = { userId: string; keyId: string; changes: Partial<KeyLimits> }
+
+/** A user, with the plan that was read together with the credential. */
+export type RateOf = { userId: string; account: AccountPlan }

@@ -1,0 +1,81 @@
+import type { EpochMs } from '../../kernel/clock.ts'
+import { newId } from '../../kernel/ids.ts'
+import type { Units } from '../../kernel/money.ts'
+import type { AccountRow } from '../tables/account-tables.ts'
+import { must } from '../../kernel/assert.ts'
+import type { Op, Posting, Tx } from '../commands/command.ts'
+import { recordEvent } from '../events/event-commands.ts'
+import { statement } from '../commands/statement.ts'
+
+// Debt is the part of a reversed top-up that the balance could not cover. No account has both debt and free balance: money
+// added to a balance, or released from a hold, pays debt before the command ends. So balance and debt do not depend on the
+// order of payments, refunds and charges.
+
+const low = statement('account_low', 'UPDATE accounts SET low_at = :lowAt WHERE user_id = :userId')
+
+/** Amount to take from or give to a locked account. */
+type Change = { userId: string; amount: Units; topupId?: string; description: string; now: EpochMs }
+
+/** Takes the amount from the free balance. The remainder becomes debt. */
+export function* takeBack(tx: Tx, { amount, userId, ...rest }: Change): Op<void> {
+  if (amount <= 0) return
+  tx.owe(userId, amount)
+  yield* pay(tx, { userId, ...rest })
+}
+
+/** Gives back an amount that was taken, reducing debt first. */
+export function* giveAgain(tx: Tx, { amount, userId, ...rest }: Change): Op<void> {
+  if (amount <= 0) return
+  const { owed } = must(yield* tx.account(userId), 'a top-up has an account')
+  const forgiven = Math.min(owed, amount)
+  if (forgiven > 0) tx.owe(userId, -forgiven)
+  if (amount > forgiven) {
+    yield* tx.post({ ...rest, userId, type: 'topup_reversal', amount: amount - forgiven })
+    yield* rearm(tx, userId)
+  }
+}
+
+/** Pays debt after money was added to the balance or released. Returns the new balance. */
+export function* payDebt(tx: Tx, { now, userId }: { userId: string; now: EpochMs }): Op<Units> {
+  return yield* pay(tx, { userId, description: 'Payment of a debt', now })
+}
+
+function* pay(tx: Tx, change: Omit<Change, 'amount'>): Op<Units> {
+  const { userId } = change
+  const account = must(yield* tx.account(userId), 'what is owed is owed by an account')
+  const { balance, held, owed } = account
+  const paid = Math.min(owed, balance - held)
+  if (paid <= 0) return balance
+  tx.owe(userId, -paid)
+  return (yield* spend(tx, account, { ...change, type: 'topup_reversal', amount: -paid })).balance
+}
+
+/**
+ * Posts a debit. The first one that leaves the balance below the owner's notification threshold records an event. The
+ * next event comes only after a credit has lifted the balance again. Without a threshold, only posts the debit.
+ */
+export function* spend(tx: Tx, account: AccountRow, posting: Posting): Op<{ id: string; balance: Units }> {
+  // Read before posting, because the posting may change this object.
+  const { lowAt, notifyBelow, userId } = account
+  const posted = yield* tx.post(posting)
+  if (notifyBelow !== null && lowAt === null && posted.balance < notifyBelow) {
+    const { now } = posting
+    markLow(tx, account, now)
+    const facts = { type: 'balance.low', balance: posted.balance, threshold: notifyBelow } as const
+    recordEvent(tx, { id: newId('evt', now), userId, at: now, facts })
+  }
+  return posted
+}
+
+/** After a credit, makes the next drop below the threshold record an event again. */
+export function* rearm(tx: Tx, userId: string): Op<void> {
+  const account = must(yield* tx.account(userId), 'a credit has an account')
+  const { balance, lowAt, notifyBelow } = account
+  if (lowAt !== null && balance >= (notifyBelow ?? 0)) markLow(tx, account, null)
+}
+
+function markLow(tx: Tx, account: AccountRow, lowAt: EpochMs | null): void {
+  tx.send(low, { userId: account.userId, lowAt })
+  // The command may read this object again, and must see its own change.
+  account.lowAt = lowAt
+}

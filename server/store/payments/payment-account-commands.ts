@@ -1,0 +1,188 @@
+import { must } from '../../kernel/assert.ts'
+import type { EpochMs } from '../../kernel/clock.ts'
+import type { Units } from '../../kernel/money.ts'
+import {
+  rechargePauseMs,
+  type BeginRecharge,
+  type DueRecharge,
+  type PaymentAccount,
+  type PaymentMethod,
+  type Recharge,
+} from './payment-types.ts'
+import type { Op, Reads, Tx } from '../commands/command.ts'
+import { columns, statement } from '../commands/statement.ts'
+import { findRow, insertTopup, toTopup, type TopupRow } from './topup-commands.ts'
+
+// Payment methods and auto-recharge. Every writer holds the lock on the user's account.
+
+type Row = {
+  userId: string
+  customerId: string | null
+  methodId: string | null
+  methodLabel: string | null
+  rechargeBelow: Units | null
+  rechargeTo: Units | null
+  rechargeMonthlyMax: Units | null
+  rechargeOffReason: string | null
+  rechargeTopupId: string | null
+}
+
+const centUnits = 100
+
+const row = columns(
+  'userId customerId methodId methodLabel rechargeBelow rechargeTo rechargeMonthlyMax rechargeOffReason rechargeTopupId',
+)
+const get = statement<Row>('payment_account_get', `SELECT ${row} FROM payment_accounts WHERE user_id = :userId`)
+const keep = statement(
+  'payment_account_keep_method',
+  `INSERT INTO payment_accounts (user_id, provider, customer_id, method_id, method_label, updated_at)
+    VALUES (:userId, 'stripe', :customerId, :methodId, :methodLabel, :now)
+    ON CONFLICT (user_id) DO UPDATE SET customer_id = excluded.customer_id, method_id = excluded.method_id,
+      method_label = excluded.method_label, recharge_off_reason = NULL, updated_at = excluded.updated_at`,
+)
+const forget = statement(
+  'payment_account_forget_method',
+  `UPDATE payment_accounts SET method_id = NULL, method_label = NULL, recharge_below = NULL, recharge_to = NULL,
+      recharge_monthly_max = NULL, recharge_off_reason = NULL, updated_at = :now
+    WHERE user_id = :userId`,
+)
+const setRechargeOf = statement(
+  'payment_account_set_recharge',
+  `UPDATE payment_accounts SET recharge_below = :below, recharge_to = :to, recharge_monthly_max = :monthlyMax,
+      recharge_off_reason = :reason, updated_at = :now
+    WHERE user_id = :userId`,
+)
+const setTopup = statement(
+  'payment_account_set_topup',
+  'UPDATE payment_accounts SET recharge_topup_id = :topupId, updated_at = :now WHERE user_id = :userId',
+)
+const setNotify = statement(
+  'account_notify_below',
+  'UPDATE accounts SET notify_below = :notifyBelow, low_at = NULL WHERE user_id = :userId',
+)
+const due = statement<{ userId: string }>(
+  'payment_account_due',
+  `SELECT p.user_id AS "userId" FROM payment_accounts p
+    JOIN accounts a ON a.user_id = p.user_id JOIN users u ON u.id = p.user_id
+    WHERE p.user_id > :afterId AND (p.recharge_topup_id IS NOT NULL
+      OR p.recharge_below IS NOT NULL AND a.balance < p.recharge_below AND u.suspended_at IS NULL)
+    ORDER BY p.user_id LIMIT :limit`,
+)
+/**
+ * Recharges that count. A declined or abandoned one took no money, so it counts neither toward the monthly maximum nor
+ * for the pause.
+ */
+const charged = statement<{ total: number; newest: number | null }>(
+  'payment_account_charged',
+  `SELECT CAST(coalesce(sum(CASE WHEN created_at >= :since THEN amount ELSE 0 END), 0) AS bigint) AS total,
+      max(created_at) AS newest
+    FROM topups WHERE user_id = :userId AND created_at >= :first AND is_auto = 1 AND status IN ('open', 'paid')`,
+)
+const suspended = statement<{ suspendedAt: number | null }>(
+  'payment_account_suspended',
+  'SELECT suspended_at AS "suspendedAt" FROM users WHERE id = :userId',
+)
+
+export function* getPaymentAccount(on: Reads, userId: string): Op<PaymentAccount> {
+  const found = yield* on.get(get, { userId })
+  const { customerId = null, methodId = null, methodLabel = null, rechargeOffReason = null } = found ?? {}
+  return { customerId, methodId, methodLabel, recharge: found ? rechargeOf(found) : null, rechargeOffReason }
+}
+
+function rechargeOf({ rechargeBelow: below, rechargeMonthlyMax: monthlyMax, rechargeTo: to }: Row): Recharge | null {
+  return below === null || to === null || monthlyMax === null ? null : { below, to, monthlyMax }
+}
+
+export function* keepMethod(
+  tx: Tx,
+  { method, now, userId }: { userId: string; method: PaymentMethod; now: EpochMs },
+): Op<void> {
+  yield* tx.run(keep, { userId, ...method, now })
+}
+
+export function* forgetMethod(tx: Tx, userId: string): Op<string | null> {
+  yield* tx.lockAccount({ userId })
+  const found = yield* tx.get(get, { userId })
+  yield* tx.run(forget, { userId, now: yield* tx.now() })
+  return found?.methodId ?? null
+}
+
+export function* setNotifyBelow(
+  tx: Tx,
+  { notifyBelow, userId }: { userId: string; notifyBelow: Units | null },
+): Op<void> {
+  yield* tx.lockAccount({ userId })
+  yield* tx.run(setNotify, { userId, notifyBelow })
+}
+
+type SetRecharge = { userId: string; recharge: Recharge | null }
+
+export function* setRecharge(tx: Tx, { recharge, userId }: SetRecharge): Op<'changed' | 'no-method'> {
+  yield* tx.lockAccount({ userId })
+  const found = yield* tx.get(get, { userId })
+  if (recharge && (!found || found.methodId === null)) return 'no-method'
+  yield* writeRecharge(tx, { userId, recharge, reason: null })
+  return 'changed'
+}
+
+function* writeRecharge(tx: Tx, { reason, recharge, userId }: SetRecharge & { reason: string | null }): Op<void> {
+  const { below = null, monthlyMax = null, to = null } = recharge ?? {}
+  yield* tx.run(setRechargeOf, { userId, below, to, monthlyMax, reason, now: yield* tx.now() })
+}
+
+type EndedRecharge = { topup: TopupRow; failure: string | null; now: EpochMs }
+
+/** Allows the next recharge once this one has ended, or switches auto-recharge off if the payment failed. */
+export function* rechargeEnded(tx: Tx, { failure, now, topup }: EndedRecharge): Op<void> {
+  const { id, isAuto, userId } = topup
+  if (isAuto === 0) return
+  const found = yield* tx.get(get, { userId })
+  if (found?.rechargeTopupId !== id) return
+  yield* tx.run(setTopup, { userId, topupId: null, now })
+  if (failure !== null) yield* writeRecharge(tx, { userId, recharge: null, reason: failure })
+}
+
+/** Switches auto-recharge off after a dispute, because the debit itself would drop the balance below the threshold. */
+export function* endRecharge(tx: Tx, { reason, userId }: { userId: string; reason: string }): Op<void> {
+  const found = yield* tx.get(get, { userId })
+  if (found && rechargeOf(found)) yield* writeRecharge(tx, { userId, recharge: null, reason })
+}
+
+export function* rechargeable(on: Reads, of: { afterId: string; limit: number }): Op<string[]> {
+  return (yield* on.all(due, of)).map(({ userId }) => userId)
+}
+
+export function* beginRecharge(
+  tx: Tx,
+  { least, monthlyMax, most, topupId, userId }: BeginRecharge,
+): Op<DueRecharge | undefined> {
+  const account = yield* tx.lockAccount({ userId })
+  const found = account && (yield* tx.get(get, { userId }))
+  if (!found || found.customerId === null) return undefined
+  const { customerId, rechargeTopupId } = found
+  const recharge = rechargeOf(found)
+  const isSuspended = (yield* tx.get(suspended, { userId }))?.suspendedAt !== null
+  const methodId = recharge && !isSuspended ? found.methodId : null
+  if (rechargeTopupId !== null) {
+    const underWay = yield* findRow(tx, { topupId: rechargeTopupId, checkoutId: null, paymentId: null })
+    return { topup: toTopup(must(underWay, 'top-ups are kept')), customerId, methodId, isNew: false }
+  }
+  if (!recharge || methodId === null || account.balance >= recharge.below) return undefined
+  const now = yield* tx.now()
+  const since = monthOf(now)
+  const first = Math.min(since, now - rechargePauseMs)
+  const { newest, total } = (yield* tx.get(charged, { userId, since, first }))!
+  if (newest !== null && now - newest < rechargePauseMs) return undefined
+  const wanted = Math.max(least, Math.ceil((recharge.to - account.balance + account.owed) / centUnits) * centUnits)
+  const left = Math.floor((Math.min(recharge.monthlyMax, monthlyMax) - total) / centUnits) * centUnits
+  const amount = Math.min(wanted, left, most)
+  if (amount < least) return undefined
+  const topup = yield* insertTopup(tx, { id: topupId, userId, provider: 'stripe', amount, isAuto: true }, now)
+  yield* tx.run(setTopup, { userId, topupId, now })
+  return { topup, customerId, methodId, isNew: true }
+}
+
+function monthOf(at: EpochMs): EpochMs {
+  const date = new Date(at)
+  return Date.UTC(date.getUTCFullYear(), date.getUTCMonth())
+}

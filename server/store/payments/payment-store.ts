@@ -1,0 +1,30 @@
+import type { PaymentStore } from './payment-types.ts'
+import type { Engine } from '../commands/command.ts'
+import * as accounts from './payment-account-commands.ts'
+import { applyState, restoreTopup } from './payment-states.ts'
+import * as topups from './topup-commands.ts'
+
+export function paymentStore(engine: Engine): PaymentStore {
+  return {
+    createTopup: (input) => engine.run((tx) => topups.createTopup(tx, input), { userId: input.userId }),
+    noteCheckout: (input) => engine.run((tx) => topups.noteCheckout(tx, input), { userId: input.userId }),
+    closePageless: (of) => engine.run((tx) => topups.closePageless(tx, of), { userId: of.userId }),
+    getTopup: (of) => engine.read((on) => topups.getTopup(on, of)),
+    countTopups: (of) => engine.read((on) => topups.countTopups(on, of)),
+    listTopups: (input) => engine.read((on) => topups.listTopups(on, input), input.userId),
+    findTopup: (of) => engine.read((on) => topups.findTopup(on, of)),
+    applyState: async (input) => {
+      const ref = { topupId: input.state.topupId, checkoutId: null, paymentId: null }
+      const topup = await engine.read((on) => topups.findTopup(on, ref))
+      return await engine.run((tx) => applyState(tx, input), topup && { userId: topup.userId })
+    },
+    restoreTopup: (input) => engine.run((tx) => restoreTopup(tx, input), { userId: input.userId }),
+    totals: (since) => engine.read((on) => topups.totals(on, since)),
+    getAccount: (userId) => engine.read((on) => accounts.getPaymentAccount(on, userId)),
+    setNotifyBelow: (input) => engine.run((tx) => accounts.setNotifyBelow(tx, input), { userId: input.userId }),
+    setRecharge: (input) => engine.run((tx) => accounts.setRecharge(tx, input), { userId: input.userId }),
+    forgetMethod: (userId) => engine.run((tx) => accounts.forgetMethod(tx, userId), { userId }),
+    rechargeable: (input) => engine.read((on) => accounts.rechargeable(on, input)),
+    beginRecharge: (input) => engine.run((tx) => accounts.beginRecharge(tx, input), { userId: input.userId }),
+  }
+}

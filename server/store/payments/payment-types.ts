@@ -1,0 +1,185 @@
+import type { EpochMs } from '../../kernel/clock.ts'
+import type { Units } from '../../kernel/money.ts'
+import type { Idempotency } from '../tasks/task-types.ts'
+
+// Top-ups, their state at the provider, and payment methods: inputs and results of commands and reads.
+
+export const topupStatuses = ['open', 'paid', 'failed', 'expired'] as const
+export type TopupStatus = (typeof topupStatuses)[number]
+
+export const paymentProviders = ['stripe'] as const
+export type PaymentProvider = (typeof paymentProviders)[number]
+
+/** Max unpaid top-ups that an account can create in 24 hours. */
+export const unpaidTopupsMax = 50
+
+/** Age at which an unpaid top-up is closed. The provider closes its own page after a day. */
+export const openTopupMs = 7 * 86_400_000
+
+/** Age at which a top-up without a payment page is closed. It exceeds the time for all attempts to create the page. */
+export const pagelessTopupMs = 600_000
+
+/**
+ * Minimum time between two auto-recharges of one account. During this time the events of the first one reach the owner,
+ * who can switch auto-recharge off before paying for a runaway program again.
+ */
+export const rechargePauseMs = 600_000
+
+export type TopupRecord = {
+  id: string
+  userId: string
+  provider: PaymentProvider
+  status: TopupStatus
+  /** Amount credited on payment. */
+  amount: Units
+  /** Whether auto-recharge created the top-up, without the user's involvement. */
+  isAuto: boolean
+  /** The provider's id of the payment page, and its URL. */
+  checkoutId: string | null
+  checkoutUrl: string | null
+  paymentId: string | null
+  receiptUrl: string | null
+  /** Total of the refunds that have not failed. */
+  refunded: Units
+  /** Amount withdrawn by disputes and not returned. Together with `refunded` never more than the amount. */
+  disputed: Units
+  /** Number of states applied, so that a state read before the last one is never applied after it. */
+  version: number
+  createdAt: EpochMs
+  updatedAt: EpochMs
+  paidAt: EpochMs | null
+}
+
+export type TopupOf = { userId: string; topupId: string }
+
+export type CreateTopup = TopupOf & { provider: PaymentProvider; amount: Units; idempotency: Idempotency | null }
+export type CreateTopupResult =
+  | { outcome: 'created' | 'replayed'; topup: TopupRecord }
+  | { outcome: 'refused'; reason: 'idempotency-conflict' | 'suspended' | 'too-many' | 'balance' }
+
+/** `after`: id of the last top-up on the previous page. Without a user, lists the top-ups of all users. */
+export type ListTopups = { userId?: string; status?: TopupStatus; after?: string; limit: number; offset?: number }
+
+export type UserTopup = TopupRecord & { email: string }
+
+/** A payment method, by the provider's ids and with a label for people: brand and last four digits. */
+export type PaymentMethod = { customerId: string; methodId: string; methodLabel: string }
+
+/** Ids by which a provider's event or list refers to a top-up; at least one is not null. */
+export type TopupRef = { topupId: string | null; checkoutId: string | null; paymentId: string | null }
+
+/** The provider's current state of one top-up. */
+export type PaymentState = {
+  topupId: string
+  status: TopupStatus
+  /** Amount paid; null unless `status` is `paid`. */
+  paid: { amount: Units; currency: string } | null
+  /** Why it failed; null unless `status` is `failed`. */
+  reason: string | null
+  checkoutId: string | null
+  paymentId: string | null
+  receiptUrl: string | null
+  /** Null unless the payer agreed to save it and the provider still has it. */
+  method: PaymentMethod | null
+  /** Total of the refunds that have not failed. */
+  refunded: Units
+  /** Amount withdrawn by disputes and not returned. */
+  disputed: Units
+}
+
+/** Data needed to create a payment's top-up again. The user is the one in the payment's metadata, if any. */
+export type PaymentOrigin = { userId: string | null; isAuto: boolean; createdAt: EpochMs }
+
+/** Result of applying a state. `stale`: another state was applied since this one was read, so it must be read again. */
+export type PaymentOutcome =
+  | 'applied'
+  | 'nothing-new'
+  | 'stale'
+  | 'unknown-topup'
+  | 'unknown-account'
+  | 'another-amount'
+  | 'another-currency'
+  | 'not-paid'
+export type AppliedState = { outcome: PaymentOutcome; topup: TopupRecord | null }
+
+/** Settings of auto-recharge: the balance below which it starts, the balance it restores, and its maximum per UTC month. */
+export type Recharge = { below: Units; to: Units; monthlyMax: Units }
+
+export type PaymentAccount = {
+  customerId: string | null
+  methodId: string | null
+  methodLabel: string | null
+  recharge: Recharge | null
+  /** Why auto-recharge was switched off automatically. */
+  rechargeOffReason: string | null
+}
+
+/** A top-up to pay with the user's saved method. */
+export type DueRecharge = {
+  topup: TopupRecord
+  customerId: string
+  /**
+   * Null if the user has ended auto-recharge since, or is suspended. In that case only an earlier charge counts, and no
+   * new one is requested.
+   */
+  methodId: string | null
+  /** Whether the provider has never been asked to charge the top-up. */
+  isNew: boolean
+}
+
+/** Totals of the top-ups since a time, and the current debt. */
+export type PaymentTotals = { paid: Units; refunded: Units; disputed: Units; owed: Units; topups: number }
+
+export type RestoreTopup = {
+  state: PaymentState & { paid: NonNullable<PaymentState['paid']> }
+  provider: PaymentProvider
+  userId: string
+  isAuto: boolean
+  createdAt: EpochMs
+}
+
+/** `least` and `most` limit one payment, `monthlyMax` all recharges of the account in a UTC month. */
+export type BeginRecharge = TopupOf & { least: Units; most: Units; monthlyMax: Units }
+
+export type PaymentStore = {
+  /** Stores a top-up before the provider is called, so that no payment arrives for an unknown one. */
+  createTopup(input: CreateTopup): Promise<CreateTopupResult>
+  /**
+   * Stores the payment page, and reopens a top-up that was closed because it had none. Undefined if the top-up is
+   * unknown.
+   */
+  noteCheckout(input: TopupOf & { checkoutId: string; checkoutUrl: string }): Promise<TopupRecord | undefined>
+  /** Closes an open top-up for which no page could be created. */
+  closePageless(of: TopupOf): Promise<void>
+  getTopup(of: TopupOf): Promise<TopupRecord | undefined>
+  /** Number of a user's top-ups, with one status or in total. */
+  countTopups(of: { userId: string; status?: TopupStatus }): Promise<number>
+  /** Newest first. */
+  listTopups(input: ListTopups): Promise<UserTopup[]>
+  /** Finds a top-up by the first known id, regardless of its owner. */
+  findTopup(ref: TopupRef): Promise<TopupRecord | undefined>
+  /**
+   * Changes the top-up, the ledger and the user's events in one transaction. Changes nothing if another state was
+   * applied since `version` was read.
+   */
+  applyState(input: { state: PaymentState; version: number }): Promise<AppliedState>
+  /** Creates a top-up that this database has lost, and applies its state. Has no effect if the top-up exists. */
+  restoreTopup(input: RestoreTopup): Promise<AppliedState>
+  totals(since: EpochMs): Promise<PaymentTotals>
+
+  getAccount(userId: string): Promise<PaymentAccount>
+  /** The owner is notified when the balance falls below it; null for never. */
+  setNotifyBelow(input: { userId: string; notifyBelow: Units | null }): Promise<void>
+  /** `no-method`: no payment method is saved. */
+  setRecharge(input: { userId: string; recharge: Recharge | null }): Promise<'changed' | 'no-method'>
+  /** Deletes the payment method and ends auto-recharge. Returns the method's id at the provider, if there was one. */
+  forgetMethod(userId: string): Promise<string | null>
+
+  /** Users whose balance is below their auto-recharge threshold, or whose recharge is in progress, after `afterId`. */
+  rechargeable(input: { afterId: string; limit: number }): Promise<string[]>
+  /**
+   * Creates the top-up that is due for a user, or returns the one in progress. Undefined if there is neither. The
+   * amount of a new one is in whole cents and at least `least`.
+   */
+  beginRecharge(input: BeginRecharge): Promise<DueRecharge | undefined>
+}

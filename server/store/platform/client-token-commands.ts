@@ -1,0 +1,134 @@
+import type { Scope } from '../access/key-types.ts'
+import type { Holder } from '../access/people-types.ts'
+import { newId } from '../../kernel/ids.ts'
+import { assertTokenRoom } from '../limits/account-bounds.ts'
+import type { CredentialLimits } from '../limits/execution-limits.ts'
+import type { ClientTokenHolder, ClientTokenRecord, CreateClientToken } from './platform-types.ts'
+import type { Answer, Op, Reads, Tx } from '../commands/command.ts'
+import { holderColumns, joinHolder, withHolder, type HolderRow } from '../access/credential-holder.ts'
+import { keyLimits, type StoredLimits } from '../access/stored-keys.ts'
+import { columns, insertInto, statement } from '../commands/statement.ts'
+
+// Tokens that browsers use on behalf of a user.
+
+type Written<Record extends { scopes: unknown; agents: unknown; isOnce: unknown }> = Omit<
+  Record,
+  'scopes' | 'agents' | 'isOnce'
+> & { scopes: string; agents: string | null; isOnce: 0 | 1 }
+
+type FoundRow = Written<Omit<ClientTokenHolder, keyof Holder | 'makerLimits'>> &
+  HolderRow &
+  StoredLimits & { makerAgents: string | null }
+
+const never = Number.MAX_SAFE_INTEGER
+const keptMs = 86_400_000
+
+const names = 'id userId scopes agents sessionId taskId maxCost isOnce createdBy createdAt expiresAt'
+const row = columns(`${names} revokedAt`)
+const insert = statement('client_token_insert', insertInto('client_tokens', `${names} tokenHash`))
+const ofToken = (names: string) => columns(names).replaceAll(/(^|, )/g, '$1t.')
+const ended = (maker: string, least: string) =>
+  `${least}(coalesce(${maker}.revoked_at, ${never}), coalesce(${maker}.expires_at, ${never}))`
+// The creator may no longer exist, for example a login that has ended.
+const find = statement<FoundRow>(
+  'client_token_find',
+  ({
+    least,
+  }) => `SELECT ${ofToken('id userId scopes agents sessionId taskId maxCost isOnce createdBy expiresAt revokedAt')},
+      ${holderColumns}, k.agents AS "makerAgents", k.spend_limit AS "spendLimit",
+      k.spend_reset AS "spendReset", k.rate_limit AS "rateLimit", k.counts_as AS "countsAs",
+      CASE WHEN k.id IS NOT NULL THEN ${ended('k', least)} WHEN p.id IS NOT NULL THEN ${ended('p', least)}
+        ELSE coalesce(l.expires_at, 0) END AS "makerEndsAt"
+    FROM client_tokens AS t ${joinHolder('t.user_id')} LEFT JOIN api_keys AS k ON k.id = t.created_by
+      LEFT JOIN platform_keys AS p ON p.id = t.created_by LEFT JOIN logins AS l ON l.id = t.created_by
+    WHERE t.token_hash = :tokenHash`,
+)
+const thisToken = 'id = :tokenId AND user_id = :userId'
+const get = statement<Written<ClientTokenRecord>>(
+  'client_token_get',
+  `SELECT ${row} FROM client_tokens WHERE ${thisToken}`,
+)
+const countLive = statement<{ live: number }>(
+  'client_token_count',
+  `SELECT count(*) AS live FROM client_tokens
+    WHERE user_id = :userId AND revoked_at IS NULL AND expires_at > :now`,
+)
+const revoke = statement(
+  'client_token_revoke',
+  `UPDATE client_tokens SET revoked_at = :now WHERE ${thisToken} AND revoked_at IS NULL`,
+)
+const use = statement(
+  'client_token_use',
+  'UPDATE client_tokens SET used_at = :now WHERE id = :tokenId AND used_at IS NULL',
+)
+const old = '(SELECT id FROM client_tokens WHERE expires_at <= :until ORDER BY expires_at, id LIMIT :rowsMax)'
+const purgeWindows = statement('client_token_purge_windows', `DELETE FROM spend_windows WHERE owner_id IN ${old}`)
+const purge = statement('client_token_purge', `DELETE FROM client_tokens WHERE id IN ${old}`)
+
+export function* createClientToken(tx: Tx, input: CreateClientToken): Op<ClientTokenRecord> {
+  const { agents, isOnce, lifeMs, scopes, userId, ...rest } = input
+  yield* tx.lockAccount({ userId })
+  const now = yield* tx.now()
+  assertTokenRoom((yield* tx.get(countLive, { userId, now }))!.live)
+  const id = newId('ctok', now)
+  const written = { scopes: scopes.join(','), agents: agents && JSON.stringify(agents), isOnce: isOnce ? 1 : 0 }
+  yield* tx.run(insert, { ...rest, ...written, id, userId, createdAt: now, expiresAt: now + lifeMs })
+  tx.made({ table: 'client_tokens', id })
+  return (yield* getClientToken(tx, { userId, tokenId: id }))!
+}
+
+export function findClientToken(on: Reads, tokenHash: string): Answer<ClientTokenHolder | undefined> {
+  return on.get(find, { tokenHash }).map((found) => found && toHolder(found))
+}
+
+function toHolder({ countsAs, makerAgents, rateLimit, spendLimit, spendReset, ...found }: FoundRow): ClientTokenHolder {
+  const { agents, ...fields } = readFields(found)
+  const ofMaker = listOf(makerAgents)
+  // The agents of the key that created the token may have changed since.
+  const both = ofMaker === null ? agents : (agents ?? ofMaker).filter((agent) => ofMaker.includes(agent))
+  const makerLimits = keyLimits({ keyId: found.createdBy, countsAs, rateLimit, spendLimit, spendReset })
+  return { ...withHolder(found), ...fields, agents: both, makerLimits }
+}
+
+export function* revokeClientToken(
+  tx: Tx,
+  token: { userId: string; tokenId: string },
+): Op<ClientTokenRecord | undefined> {
+  yield* tx.lockAccount({ userId: token.userId })
+  tx.holdersChanged('client-tokens')
+  yield* tx.run(revoke, { ...token, now: yield* tx.now() })
+  return yield* getClientToken(tx, token)
+}
+
+/**
+ * Uses up the one execution of a single-use client token. Returns false if it was already used. Call it with the account
+ * locked, in the transaction that admits the execution.
+ */
+export function* takeOnce(tx: Tx, limits: CredentialLimits | null | undefined): Op<boolean> {
+  const tokenId = limits?.onceTokenId ?? null
+  return tokenId === null || (yield* tx.run(use, { tokenId, now: yield* tx.now() })) === 1
+}
+
+export function* purgeClientTokens(tx: Tx, rowsMax: number): Op<number> {
+  const values = { until: (yield* tx.now()) - keptMs, rowsMax }
+  tx.used.writeOut()
+  yield* tx.run(purgeWindows, values)
+  return yield* tx.run(purge, values)
+}
+
+function* getClientToken(on: Reads, token: { userId: string; tokenId: string }): Op<ClientTokenRecord | undefined> {
+  const found = yield* on.get(get, token)
+  return found && { ...found, ...readFields(found) }
+}
+
+function readFields({ agents, isOnce, scopes }: { scopes: string; agents: string | null; isOnce: 0 | 1 }) {
+  return {
+    scopes: scopes.split(',') as Scope[],
+    agents: listOf(agents),
+    isOnce: isOnce === 1,
+  }
+}
+
+function listOf(agents: string | null): string[] | null {
+  return agents === null ? null : (JSON.parse(agents) as string[])
+}

@@ -1,0 +1,25 @@
+import type { PlatformStore } from './platform-types.ts'
+import type { Engine } from '../commands/command.ts'
+import * as tokens from './client-token-commands.ts'
+import * as users from './external-users.ts'
+import * as keys from './stored-platform-keys.ts'
+
+export function platformStore(engine: Engine): PlatformStore {
+  return {
+    createKey: (input) => engine.run((tx) => keys.createPlatformKey(tx, input)),
+    findKey: engine.holderOf('platform-keys', keys.findPlatformKey),
+    getKey: (keyId) => engine.read((on) => keys.getPlatformKey(on, keyId)),
+    listKeys: (page) => engine.read((on) => keys.listPlatformKeys(on, page)),
+    revokeKey: (keyId) => engine.run((tx) => keys.revokePlatformKey(tx, keyId)),
+    touchKeys: (uses) => engine.run((tx) => keys.touchPlatformKeys(tx, uses)),
+    async openUser(input) {
+      const known = await engine.read((on) => users.findActingUser(on, { externalId: input.externalId }))
+      if (known) return { outcome: 'found', userId: known.id }
+      return await engine.run((tx) => users.openExternalUser(tx, input))
+    },
+    findUser: (of) => engine.read((on) => users.findActingUser(on, of)),
+    createToken: (input) => engine.run((tx) => tokens.createClientToken(tx, input), input),
+    findToken: engine.holderOf('client-tokens', tokens.findClientToken),
+    revokeToken: (of) => engine.run((tx) => tokens.revokeClientToken(tx, of), { userId: of.userId }),
+  }
+}

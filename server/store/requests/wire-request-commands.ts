@@ -1,0 +1,155 @@
+import type { EpochMs } from '../../kernel/clock.ts'
+import type { ToolCall, WireRequest, WireRequestStore } from './wire-request-types.ts'
+import type { Engine, Op, Reads, Tx } from '../commands/command.ts'
+import { insertInto, statement } from '../commands/statement.ts'
+
+// Requests that clients may retry without an Idempotency-Key. The transaction that admits a turn writes a row. Its
+// account lock serializes the original and its retries, whichever nodes they reach:
+//
+//   the original first ──▶ its row; a retry is answered with its turn
+//   a retry first ──▶ its row; the original, a moment later, is answered with that turn
+//
+// Two identical requests sent on purpose get two rows, and each retry claims a row that no other retry has claimed.
+//
+// Tool calls are not marked as retries. A call is answered with a task whose client has disconnected, or with the
+// unfinished task of the same request from the same client.
+
+/** How long after the end of a turn a retry is still answered with it. */
+const keptMs = 60_000
+/** Max delay of an original behind its retry. It may have waited at a busy node until its client gave up on it. */
+const overtakenMs = 1000
+
+const isKnown = '(t.settled_at IS NULL OR t.settled_at > :until)'
+const ofRequest = 'w.user_id = :userId AND w.digest = :digest'
+const findRepeated = statement<{ resourceId: string }>(
+  'wire_request_find',
+  `SELECT w.resource_id AS "resourceId" FROM wire_requests AS w JOIN turns AS t ON t.id = w.resource_id
+    WHERE ${ofRequest} AND ${isKnown}
+    ORDER BY CASE WHEN w.retries < :retries THEN 0 ELSE 1 END, CASE WHEN w.left_at IS NULL THEN 1 ELSE 0 END,
+      w.created_at DESC, w.resource_id DESC LIMIT 1`,
+)
+const findOvertaking = statement<{ resourceId: string }>(
+  'wire_request_find_overtaking',
+  `SELECT w.resource_id AS "resourceId" FROM wire_requests AS w JOIN turns AS t ON t.id = w.resource_id
+    WHERE ${ofRequest} AND w.made_by > 0 AND w.created_at > :after AND ${isKnown} LIMIT 1`,
+)
+const take = statement(
+  'wire_request_take',
+  ({ greatest }) => `UPDATE wire_requests SET retries = ${greatest}(retries, :retries), left_at = NULL,
+      made_by = CASE WHEN :retries = 0 THEN 0 ELSE made_by END
+    WHERE user_id = :userId AND digest = :digest AND resource_id = :resourceId`,
+)
+const insert = statement(
+  'wire_request_insert',
+  insertInto('wire_requests', 'userId digest resourceId madeBy retries createdAt'),
+)
+const findWaiting = statement<{ resourceId: string }>(
+  'wire_request_find_waiting',
+  `SELECT w.resource_id AS "resourceId" FROM wire_requests AS w JOIN tasks AS t ON t.id = w.resource_id
+    WHERE ${ofRequest} AND t.completed_at IS NULL LIMIT 1`,
+)
+const findLeft = statement<{ resourceId: string }>(
+  'wire_request_find_left',
+  `SELECT resource_id AS "resourceId" FROM wire_requests AS w WHERE ${ofRequest} AND left_at > :after
+    ORDER BY left_at LIMIT 1`,
+)
+const takeBack = statement(
+  'wire_request_take_back',
+  `UPDATE wire_requests SET left_at = NULL
+    WHERE user_id = :userId AND digest = :digest AND resource_id = :resourceId AND left_at = :leftAt`,
+)
+const leaveAll = statement('wire_request_leave_all', 'UPDATE wire_requests SET left_at = :now WHERE left_at IS NULL')
+const leave = statement(
+  'wire_request_leave',
+  'UPDATE wire_requests SET left_at = :now WHERE user_id = :userId AND digest = :digest AND resource_id = :resourceId',
+)
+/** Uses a subquery per row, because PostgreSQL would read all turns for a NOT EXISTS. */
+const purge = statement(
+  'wire_request_purge',
+  ({ skipLocked }) => `WITH old AS MATERIALIZED (SELECT user_id, digest, resource_id FROM wire_requests AS w
+      WHERE created_at <= :until
+        AND coalesce(left_at <= :until, true)
+        AND (SELECT ${isKnown} FROM turns AS t WHERE t.id = w.resource_id) IS NOT TRUE
+        AND (SELECT t.completed_at IS NULL FROM tasks AS t WHERE t.id = w.resource_id) IS NOT TRUE
+      ORDER BY created_at LIMIT :rowsMax ${skipLocked})
+    DELETE FROM wire_requests WHERE (user_id, digest, resource_id) IN (SELECT user_id, digest, resource_id FROM old)`,
+)
+
+type Sent = WireRequest & { userId: string }
+
+/** Finds the turn that answers the request, if it is a retry or was overtaken by one. The account must be locked. */
+export function* takeRepeated(tx: Tx, { digest, retries, userId }: Sent): Op<string | undefined> {
+  const now = yield* tx.now()
+  const of = { userId, digest, until: now - keptMs }
+  const found =
+    retries > 0
+      ? yield* tx.get(findRepeated, { ...of, retries })
+      : yield* tx.get(findOvertaking, { ...of, after: now - overtakenMs })
+  if (found) yield* tx.run(take, { userId, digest, retries, resourceId: found.resourceId })
+  return found?.resourceId
+}
+
+/** Call it in the transaction that admits the turn. */
+export function insertRequest(tx: Tx, { digest, now, resourceId, retries, userId }: Sent & Made): void {
+  tx.send(insert, { userId, digest, resourceId, madeBy: retries, retries, createdAt: now })
+}
+
+type Call = { call: ToolCall; userId: string }
+
+/** Finds the task that answers the call: that of the same request, or one whose client has disconnected. */
+export function* findLeftTask(on: Reads, { call, userId }: Call): Op<string | undefined> {
+  const { keptMs: returnMs, request, what } = call
+  const same = request === null ? undefined : yield* on.get(findWaiting, { userId, digest: request })
+  const left = same ?? (yield* on.get(findLeft, { userId, digest: what, after: (yield* on.now()) - returnMs }))
+  return left?.resourceId
+}
+
+/**
+ * Like `findLeftTask`, but reserves the task, so that no other call is answered with it. The account must be locked.
+ */
+export function* takeLeftTask(tx: Tx, of: Call): Op<string | undefined> {
+  const resourceId = yield* findLeftTask(tx, of)
+  if (resourceId !== undefined) {
+    yield* tx.run(take, { userId: of.userId, digest: of.call.what, retries: 0, resourceId })
+  }
+  return resourceId
+}
+
+/** Call it in the transaction that admits the task. */
+export function insertCall(tx: Tx, { call, ...of }: Made & { call: ToolCall; userId: string }): void {
+  for (const digest of [call.what, call.request]) {
+    if (digest !== null) insertRequest(tx, { ...of, digest, retries: 0 })
+  }
+}
+
+type Made = { resourceId: string; now: EpochMs }
+
+export function* purgeRequests(tx: Tx, rowsMax: number): Op<number> {
+  return yield* tx.run(purge, { until: (yield* tx.now()) - keptMs, rowsMax })
+}
+
+export function wireRequestStore(engine: Engine): WireRequestStore {
+  return {
+    findTurn: (input) =>
+      engine.run(function* (tx) {
+        yield* tx.lockAccount({ userId: input.userId })
+        return yield* takeRepeated(tx, input)
+      }, input),
+    left: (input) =>
+      engine.run(function* (tx) {
+        yield* tx.lockAccount({ userId: input.userId })
+        const now = yield* tx.now()
+        yield* tx.run(leave, { ...input, now })
+        return now
+      }, input),
+    takeBack: (input) =>
+      engine.run(function* (tx) {
+        yield* tx.lockAccount({ userId: input.userId })
+        return (yield* tx.run(takeBack, input)) === 1
+      }, input),
+    leaveAll: () =>
+      engine.run(function* (tx) {
+        yield* tx.run(leaveAll, { now: yield* tx.now() })
+      }),
+  }
+}

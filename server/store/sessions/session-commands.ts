@@ -1,0 +1,377 @@
+import type { EpochMs } from '../../kernel/clock.ts'
+import { newId } from '../../kernel/ids.ts'
+import { areSmallTags } from '../../kernel/wire-types.ts'
+import type { Units } from '../../kernel/money.ts'
+import {
+  emptiesKeptMs,
+  emptiesRemovedMax,
+  emptySessionsMax,
+  keyedSessionsMax,
+  metadataBytesMax,
+} from '../limits/account-bounds.ts'
+import { keptText, keptToolCalls, pageBytesMax } from '../byte-bounds.ts'
+import { isTimed, type Listed, type Page, type BoundedPage } from '../list-place.ts'
+import {
+  HistoryBuilder,
+  judgeSession,
+  keptParts,
+  mergeMetadata,
+  messagePage,
+  sessionListItem,
+  sessionRecord,
+  sessionStatus,
+  sessionTotal,
+  type SessionTotal,
+} from './session-records.ts'
+import type { StoreLimits } from '../store.ts'
+import type {
+  CreateSession,
+  CreateSessionResult,
+  DeleteSessionResult,
+  History,
+  ListSessions,
+  SettleTurn,
+  UpdateSession,
+  UpdateSessionResult,
+  ReadHistory,
+  MessageRecord,
+  SessionListItem,
+  SessionStatus,
+  SessionRecord,
+} from './session-types.ts'
+import type { SessionRow } from '../tables/work-tables.ts'
+import type { Answer, Op, Reads, Tx } from '../commands/command.ts'
+import { askKey, countKeys, insertKey, stillKept } from '../requests/idempotency-keys.ts'
+import { pieceOf, placesOf, readFilteredPage, toPage, within, type Piece } from '../commands/deep-page.ts'
+import { columns, insertInto, statement, type Dialect } from '../commands/statement.ts'
+import { hasTags, tagValues } from '../tasks/tag-filter.ts'
+
+// Sessions and their messages. No command expires a session: each read decides whether it has expired.
+
+type Of = { userId: string; sessionId: string }
+
+const operation = 'createSession'
+
+const made = 'id userId agentId isCompleted metadata tags messageCount maxCost createdAt updatedAt activeAt'
+const row = columns(`${made} openTurnId spent`)
+const item = columns('id userId agentId isCompleted tags messageCount openTurnId createdAt activeAt')
+const thisSession = 'id = :sessionId AND user_id = :userId'
+const ofAgent = (table = '') => `(CAST(:agentId AS text) IS NULL OR ${table}agent_id = :agentId)`
+const thisTurn = 'id = :sessionId AND open_turn_id = :turnId'
+const kinds: Record<SessionStatus | 'any', string> = {
+  any: '',
+  active: 'AND is_completed = 0 AND (active_at > :activeAfter OR open_turn_id IS NOT NULL)',
+  expired: 'AND is_completed = 0 AND active_at <= :activeAfter AND open_turn_id IS NULL',
+  completed: 'AND is_completed = 1',
+}
+type ListRow = Omit<SessionRow, 'metadata' | 'updatedAt'> & { seq: number }
+const listOf = (kind: SessionStatus | 'any') => {
+  const where = (dialect: Dialect) =>
+    `user_id = :userId AND ${ofAgent()} ${kinds[kind]} AND ${within(dialect.seq)} AND ${hasTags(dialect)}`
+  return {
+    list: statement<ListRow>(
+      `session_list_${kind}`,
+      (dialect) => `SELECT ${item}, ${dialect.seq} AS seq FROM sessions WHERE ${where(dialect)}
+        ORDER BY created_at DESC, ${dialect.seq} DESC LIMIT :limit OFFSET :offset`,
+    ),
+    count: statement<{ count: number }>(
+      `session_count_${kind}`,
+      (dialect) => `SELECT count(*) AS count FROM sessions WHERE ${where(dialect)}`,
+    ),
+  }
+}
+
+const insert = statement('session_insert', insertInto('sessions', `${made} isResponse`))
+const get = statement<SessionRow>('session_get', `SELECT ${row} FROM sessions WHERE ${thisSession}`)
+const getLocked = statement<SessionRow>(
+  'session_get_locked',
+  ({ forUpdate }) => `SELECT ${row} FROM sessions WHERE ${thisSession} ${forUpdate}`,
+)
+const lists = {
+  any: listOf('any'),
+  active: listOf('active'),
+  expired: listOf('expired'),
+  completed: listOf('completed'),
+}
+const totalsOf = statement<SessionTotal>(
+  'session_totals',
+  'SELECT agent_id AS "agentId", open, completed FROM session_totals WHERE user_id = :userId',
+)
+// Idle sessions with a turn in progress count as active, and are found by the turn.
+const countActive = statement<{ count: number }>(
+  'session_count_active_of_user',
+  `SELECT count(*) + (SELECT count(*) FROM turns JOIN sessions AS s ON s.id = turns.session_id
+      WHERE turns.user_id = :userId AND turns.settled_at IS NULL AND s.open_turn_id = turns.id
+        AND s.is_completed = 0 AND s.active_at <= :activeAfter AND ${ofAgent('s.')}) AS count
+    FROM sessions WHERE user_id = :userId AND is_completed = 0 AND active_at > :activeAfter AND ${ofAgent()}`,
+)
+// A partial index is used only if its condition is in the query, without parameters.
+const countEmpty = statement<{ count: number }>(
+  'session_count_empty',
+  `SELECT count(*) AS count FROM (
+    SELECT 1 FROM sessions WHERE user_id = :userId AND message_count = 0 LIMIT ${emptySessionsMax}) AS found`,
+)
+// Metadata of two bytes is the empty JSON object. The length is known without reading the value.
+const removeEmpty = statement(
+  'session_remove_empty',
+  `DELETE FROM sessions WHERE id IN (SELECT id FROM sessions
+    WHERE user_id = :userId AND message_count = 0 AND is_completed = 0
+      AND (octet_length(metadata) = 2 OR is_response = 1)
+      AND active_at <= :activeAfter AND open_turn_id IS NULL LIMIT ${emptiesRemovedMax})`,
+)
+const oldestResponse = statement<{ id: string }>(
+  'session_oldest_response',
+  `SELECT id FROM sessions
+    WHERE user_id = :userId AND is_response = 1 AND message_count > 0 AND open_turn_id IS NULL
+    ORDER BY active_at LIMIT 1`,
+)
+const update = statement(
+  'session_update',
+  `UPDATE sessions SET metadata = :metadata, tags = :tags, max_cost = :maxCost, is_completed = :isCompleted,
+      updated_at = :now, active_at = :now
+    WHERE id = :sessionId`,
+)
+const heldIn = statement<{ held: Units }>('session_held', 'SELECT held FROM turns WHERE id = :turnId')
+// A partial index is used only if its condition is in the query.
+const ofMessages = 'media_type IS NOT NULL AND task_id IN (SELECT turn_id FROM messages WHERE session_id = :sessionId)'
+const removeMessages = statement('session_delete_messages', 'DELETE FROM messages WHERE session_id = :sessionId')
+const filesOf = statement<{ id: string }>('session_files', `SELECT id FROM payloads WHERE ${ofMessages}`)
+const removeFiles = statement('session_delete_files', `DELETE FROM payloads WHERE ${ofMessages}`)
+const remove = statement('session_delete', `DELETE FROM sessions WHERE ${thisSession}`)
+const open = statement('session_open', 'UPDATE sessions SET open_turn_id = :turnId WHERE id = :sessionId')
+const charge = 'open_turn_id = NULL, spent = spent + :charged'
+const close = statement('session_close', `UPDATE sessions SET ${charge} WHERE ${thisTurn}`)
+const closeActive = statement(
+  'session_close_active',
+  `UPDATE sessions SET ${charge}, message_count = message_count + 2, updated_at = :now, active_at = :now
+    WHERE ${thisTurn}`,
+)
+const insertMessage = statement(
+  'session_insert_message',
+  insertInto('messages', 'id sessionId turnId role content parts toolCalls isTruncated tokens createdAt'),
+)
+
+const lastReceipt = statement<{ cached: number | null; createdAt: EpochMs }>(
+  'session_last_receipt',
+  ({
+    field,
+  }) => `SELECT CAST(${field('breakdown', 'cachedPromptTokens')} AS bigint) AS cached, created_at AS "createdAt"
+    FROM transactions WHERE session_id = :sessionId ORDER BY seq DESC LIMIT 1`,
+)
+const replyOf = statement<{ content: string }>(
+  'session_reply_of_turn',
+  `SELECT content FROM messages
+    WHERE session_id = :sessionId AND turn_id = :turnId AND role = 'assistant' LIMIT 1`,
+)
+
+/** Sessions last active at or before this time have expired. */
+export function activeAfter(now: EpochMs, { sessionIdleSeconds }: StoreLimits): EpochMs {
+  return now - sessionIdleSeconds * 1000
+}
+
+export function* createSession(tx: Tx, input: CreateSession, limits: StoreLimits): Op<CreateSessionResult> {
+  const { agentId, idempotency, isResponse = false, maxCost = null, metadata, sessionId, tags = null, userId } = input
+  yield* tx.lockAccount({ userId })
+  const now = yield* tx.now()
+  if (idempotency) {
+    const earlier = stillKept(yield* askKey(tx, { userId, operation, key: idempotency.key }), now)
+    if (earlier && earlier.bodyHash !== idempotency.bodyHash) {
+      return { outcome: 'refused', reason: 'idempotency-conflict' }
+    }
+    // A retried request does not recreate a session that was deleted since.
+    const session = earlier && (yield* getSession(tx, { userId, sessionId: earlier.resourceId }, limits))
+    if (session) return { outcome: 'replayed', session }
+    if (earlier) return { outcome: 'refused', reason: 'idempotency-conflict' }
+  }
+  const totals = tx.all(totalsOf, { userId })
+  const empty = yield* emptyAfterRemoval(tx, userId, activeAfter(now, limits) - emptiesKeptMs)
+  const keyed = idempotency ? yield* countKeys(tx, { userId, operation, countMax: keyedSessionsMax }) : 0
+  const refused = judgeSession({ totals: yield* totals, empty, keyed })
+  const oldest = refused?.reason === 'too-many' ? yield* tx.get(oldestResponse, { userId }) : undefined
+  if (refused && !oldest) return refused
+  const files = oldest ? yield* removeSession(tx, { userId, sessionId: oldest.id }) : []
+  if (idempotency) insertKey(tx, { userId, operation, ...idempotency, resourceId: sessionId }, now)
+  const times = { createdAt: now, updatedAt: now, activeAt: now }
+  const texts = { metadata: JSON.stringify(metadata), tags: tags && JSON.stringify(tags) }
+  const flags = { isCompleted: 0, isResponse: isResponse ? 1 : 0 }
+  const written = { id: sessionId, userId, agentId, ...flags, messageCount: 0, maxCost, ...texts, ...times }
+  yield* tx.run(insert, written)
+  tx.made({ table: 'sessions', id: sessionId })
+  const session = sessionRecord(
+    { ...written, openTurnId: null, spent: 0, expiryNotedAt: null },
+    activeAfter(now, limits),
+  )
+  return { outcome: 'created', session, files }
+}
+
+/** Number of the user's empty sessions, after removing long-expired ones if there are too many. */
+function* emptyAfterRemoval(tx: Tx, userId: string, expiredAfter: EpochMs): Op<number> {
+  const { count } = (yield* tx.get(countEmpty, { userId }))!
+  if (count < emptySessionsMax) return count
+  return (yield* tx.run(removeEmpty, { userId, activeAfter: expiredAfter })) > 0 ? 0 : count
+}
+
+export function* getSession(on: Reads, of: Of, limits: StoreLimits): Op<SessionRecord | undefined> {
+  const found = yield* on.get(get, of)
+  return found && sessionRecord(found, activeAfter(yield* on.now(), limits))
+}
+
+/** Locks the session. The user's account must be locked first. */
+export function askSession(tx: Tx, of: Of): Answer<SessionRow | undefined> {
+  return tx.get(getLocked, of)
+}
+
+export function* listSessions(
+  on: Reads,
+  of: ListSessions,
+  limits: StoreLimits,
+): Op<{ sessions: SessionListItem[] } & Listed> {
+  const { agentId, limit, status, tags = [], userId } = of
+  const after = activeAfter(yield* on.now(), limits)
+  const values = { userId, agentId: agentId ?? null, activeAfter: after }
+  const { count, list } = lists[status ?? 'any']
+  const read = (piece: Piece & Page) =>
+    on.all(list, { ...values, ...tagValues(tags), ...placesOf(piece), ...pageIn(piece) })
+  const skip = (piece: Piece & Page) =>
+    on.all(lists.any.list, { userId, agentId: null, ...tagValues([]), ...placesOf(piece), ...pageIn(piece) })
+  const counted = (piece: Piece) => on.get(count, { ...values, ...tagValues(tags), ...placesOf(piece) })
+  const filtered = { piece: pieceOf(of), skip, count: counted, read }
+  if (tags.length > 0 || isTimed(of)) {
+    const { rows, ...listed } = yield* readFilteredPage<ListRow>(on, of, filtered)
+    return { sessions: rows.map((one) => sessionListItem(one, after)), ...listed }
+  }
+  const { piece } = filtered
+  const isWhole = (status === undefined && agentId === undefined) || on.passedAtOnce === Infinity
+  const asked = isWhole
+    ? read({ ...piece, after: of.after ?? piece.after, limit: limit + 1, offset: of.offset })
+    : undefined
+  const totals = on.all(totalsOf, { userId })
+  const counting = status === 'active' || status === 'expired' ? on.get(countActive, values) : undefined
+  const active = counting ? (yield* counting)!.count : 0
+  const total = sessionTotal(yield* totals, {
+    active,
+    ...(agentId !== undefined && { agentId }),
+    ...(status && { status }),
+  })
+  const { rows, ...next } = asked
+    ? toPage(yield* asked, limit)
+    : yield* readFilteredPage<ListRow>(on, of, { ...filtered, total })
+  return { sessions: rows.map((one) => sessionListItem(one, after)), ...next, total }
+}
+
+function pageIn({ limit, offset }: Page): Page {
+  return { limit, offset }
+}
+
+export function* updateSession(tx: Tx, input: UpdateSession, limits: StoreLimits): Op<UpdateSessionResult> {
+  const { activate, complete, metadata, sessionId, tags = {}, userId } = input
+  yield* tx.lockAccount({ userId })
+  const known = yield* askSession(tx, { userId, sessionId })
+  if (!known) return { outcome: 'refused', reason: 'unknown' }
+  const now = yield* tx.now()
+  const status = sessionStatus(known, activeAfter(now, limits))
+  if (status === 'expired') return { outcome: 'refused', reason: 'expired' }
+  if (status === 'completed' && activate) return { outcome: 'refused', reason: 'completed' }
+  const { maxCost = known.maxCost } = input
+  // Amounts already spent or held were allowed, so the cap cannot be lower.
+  const least = known.spent + (yield* heldInTurn(tx, known.openTurnId))
+  if (maxCost !== null && maxCost < least) return { outcome: 'refused', reason: 'cap-too-low', least }
+  const merged = mergeMetadata(known.metadata, metadata)
+  if (Buffer.byteLength(merged) > metadataBytesMax) return { outcome: 'refused', reason: 'metadata-too-large' }
+  const mergedTags = JSON.parse(mergeMetadata(known.tags ?? '{}', tags)) as Record<string, string>
+  if (!areSmallTags(mergedTags)) return { outcome: 'refused', reason: 'tags-too-large' }
+  const written = Object.keys(mergedTags).length === 0 ? null : JSON.stringify(mergedTags)
+  yield* tx.run(update, {
+    sessionId,
+    metadata: merged,
+    tags: written,
+    maxCost,
+    isCompleted: complete ? 1 : known.isCompleted,
+    now,
+  })
+  return { outcome: 'updated', session: (yield* getSession(tx, { userId, sessionId }, limits))! }
+}
+
+function* heldInTurn(on: Reads, turnId: string | null): Op<Units> {
+  return turnId === null ? 0 : ((yield* on.get(heldIn, { turnId }))?.held ?? 0)
+}
+
+export function* deleteSession(tx: Tx, of: Of): Op<DeleteSessionResult> {
+  yield* tx.lockAccount({ userId: of.userId })
+  const known = yield* askSession(tx, of)
+  if (!known) return { outcome: 'unknown' }
+  if (known.openTurnId !== null) return { outcome: 'busy' }
+  return { outcome: 'deleted', files: yield* removeSession(tx, of) }
+}
+
+/** Returns the payloads that no row references any longer. */
+function* removeSession(tx: Tx, of: Of): Op<string[]> {
+  const files = (yield* tx.all(filesOf, { sessionId: of.sessionId })).map(({ id }) => id)
+  if (files.length > 0) yield* tx.run(removeFiles, { sessionId: of.sessionId })
+  yield* tx.run(removeMessages, { sessionId: of.sessionId })
+  yield* tx.run(remove, of)
+  return files
+}
+
+export function* listMessages(
+  on: Reads,
+  of: Of & BoundedPage,
+): Op<{ messages: MessageRecord[]; total: number } | undefined> {
+  const { bytesMax = pageBytesMax, limit, offset, sessionId, userId } = of
+  const session = yield* on.get(get, { sessionId, userId })
+  if (!session) return undefined
+  const rows = yield* on.fittingMessages({ sessionId, limit, offset, bytesMax })
+  return { messages: messagePage(rows, bytesMax), total: session.messageCount }
+}
+
+export function* readReply(on: Reads, of: { sessionId: string; turnId: string }): Op<string | undefined> {
+  return (yield* on.get(replyOf, of))?.content
+}
+
+export function* readHistory(on: Reads, { sessionId, tokensMax, withCachedAt = true }: ReadHistory): Op<History> {
+  const builder = new HistoryBuilder(tokensMax)
+  const asked = withCachedAt ? on.get(lastReceipt, { sessionId }) : undefined
+  yield* on.newestMessages(sessionId, (message) => builder.add(message))
+  const receipt = asked && (yield* asked)
+  return { ...builder.history, cachedAt: receipt?.cached ? receipt.createdAt : null }
+}
+
+export function openInSession(tx: Tx, of: { sessionId: string; turnId: string }): Answer<number> {
+  return tx.run(open, of)
+}
+
+type EndedTurn = { sessionId: string; turn: SettleTurn; charged: Units; beganAt: EpochMs; now: EpochMs }
+
+/** Ends the turn and stores its exchange. Without an exchange, only the charge remains. */
+export function* closeTurn(tx: Tx, { beganAt, charged, now, sessionId, turn }: EndedTurn): Op<void> {
+  const { exchange, outcome, turnId } = turn
+  if (!exchange) {
+    yield* tx.run(close, { sessionId, turnId, charged })
+    return
+  }
+  const { message, reply } = exchange
+  const kept = keptText(reply.content)
+  const of = { sessionId, turnId, parts: null, toolCalls: null, isTruncated: 0 }
+  const { content, tokens } = message
+  const parts = message.parts ? keptParts(message.parts) : null
+  yield* tx.run(insertMessage, {
+    ...of,
+    id: newId('msg', beganAt),
+    role: 'user',
+    content,
+    parts,
+    tokens,
+    createdAt: beganAt,
+  })
+  yield* tx.run(insertMessage, {
+    ...of,
+    id: newId('msg', now),
+    role: 'assistant',
+    content: kept.text,
+    toolCalls: keptToolCalls(reply.toolCalls),
+    isTruncated: outcome === 'truncated' || kept.isCut ? 1 : 0,
+    tokens: reply.tokens,
+    createdAt: now,
+  })
+  yield* tx.run(closeActive, { sessionId, turnId, charged, now })
+}

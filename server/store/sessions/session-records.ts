@@ -1,0 +1,247 @@
+import type { Tags } from '../tasks/task-types.ts'
+import type { EpochMs } from '../../kernel/clock.ts'
+import {
+  jsonBytes,
+  keptObject,
+  keptText,
+  keptToolCalls,
+  messageTextBytesMax,
+  takeFitting,
+  toolCallsBytesMax,
+} from '../byte-bounds.ts'
+import { emptySessionsMax, keyedSessionsMax, sessionsMax } from '../limits/account-bounds.ts'
+import type {
+  CreateSessionResult,
+  History,
+  ListSessions,
+  SessionStatus,
+  ToolCallRecord,
+  MessageRecord,
+  SessionListItem,
+  MessagePart,
+  MessageFile,
+  SessionRecord,
+} from './session-types.ts'
+import type { SessionRow } from '../tables/work-tables.ts'
+
+// Conversion of session and message rows to records, common to all engines.
+
+export const historyExchangesMax = 1000
+/** Bytes that a message takes on a page, besides its text. */
+const messageFieldsBytes = 400
+
+/** Number of a user's sessions with one agent. */
+export type SessionTotal = { agentId: string; open: number; completed: number }
+
+/**
+ * Checks whether a user with this many sessions can create another. `empty` excludes those that can be removed to make
+ * room.
+ */
+export function judgeSession(has: {
+  totals: readonly SessionTotal[]
+  empty: number
+  keyed: number
+}): Extract<CreateSessionResult, { outcome: 'refused' }> | undefined {
+  const refused = (reason: 'too-many' | 'too-many-empty' | 'too-many-keyed') =>
+    ({ outcome: 'refused', reason }) as const
+  if (has.empty >= emptySessionsMax) return refused('too-many-empty')
+  if (has.keyed >= keyedSessionsMax) return refused('too-many-keyed')
+  return sum(has.totals, ({ completed, open }) => open + completed) >= sessionsMax ? refused('too-many') : undefined
+}
+
+/**
+ * Returns the total of a session list. `active` counts the user's active sessions, of one agent if the list is filtered
+ * by agent.
+ */
+export function sessionTotal(
+  totals: readonly SessionTotal[],
+  { active, agentId, status }: Pick<ListSessions, 'agentId' | 'status'> & { active: number },
+): number {
+  const asked = totals.filter((total) => agentId === undefined || total.agentId === agentId)
+  if (status === 'active') return active
+  if (status === 'completed') return sum(asked, ({ completed }) => completed)
+  const open = sum(asked, (total) => total.open)
+  // On PostgreSQL the two reads may see different states: a session created in between is active but not yet in the
+  // totals.
+  return status === 'expired' ? Math.max(0, open - active) : open + sum(asked, ({ completed }) => completed)
+}
+
+function sum(totals: readonly SessionTotal[], of: (total: SessionTotal) => number): number {
+  return totals.reduce((all, total) => all + of(total), 0)
+}
+
+type Activity = Pick<SessionRow, 'activeAt' | 'isCompleted' | 'openTurnId'>
+
+/** An open turn counts as activity. */
+export function sessionStatus({ activeAt, isCompleted, openTurnId }: Activity, activeAfter: EpochMs): SessionStatus {
+  if (isCompleted === 1) return 'completed'
+  if (openTurnId !== null) return 'active'
+  return activeAt <= activeAfter ? 'expired' : 'active'
+}
+
+export function sessionRecord(row: SessionRow, activeAfter: EpochMs): SessionRecord {
+  const { agentId, createdAt, id, maxCost, messageCount, metadata, spent, updatedAt, userId } = row
+  const parsed = JSON.parse(metadata) as Record<string, unknown>
+  const status = sessionStatus(row, activeAfter)
+  const tags = tagsOf(row)
+  return { id, userId, agentId, status, metadata: parsed, tags, messageCount, maxCost, spent, createdAt, updatedAt }
+}
+
+export function sessionListItem(
+  row: Omit<SessionRow, 'metadata' | 'updatedAt'>,
+  activeAfter: EpochMs,
+): SessionListItem {
+  const { agentId, createdAt, id, messageCount, userId } = row
+  const status = sessionStatus(row, activeAfter)
+  return { id, userId, agentId, status, tags: tagsOf(row), messageCount, createdAt }
+}
+
+function tagsOf({ tags }: Pick<SessionRow, 'tags'>): Tags | null {
+  return tags === null ? null : (JSON.parse(tags) as Tags)
+}
+
+export const messageColumns = 'id turnId role content parts toolCalls isTruncated createdAt'
+export type MessageRow = Omit<MessageRecord, 'parts' | 'toolCalls' | 'isTruncated'> & {
+  parts: string | null
+  toolCalls: string | null
+  isTruncated: number
+}
+
+/** The first messages that fit on the page, at least one. */
+export function messagePage(rows: Iterable<MessageRow>, bytesMax: number): MessageRecord[] {
+  const bytesOf = ({ contentBytes, row }: Measured) =>
+    messageFieldsBytes + contentBytes + partsBytes(row.parts, contentBytes) + Buffer.byteLength(row.toolCalls ?? '')
+  return takeFitting(measured(rows), { bytesMax, bytesOf }).map(messageRecord)
+}
+
+/** A message and the bytes of its text as JSON. Cached because measuring a megabyte takes milliseconds. */
+type Measured = { row: MessageRow; contentBytes: number }
+
+function* measured(rows: Iterable<MessageRow>): Iterable<Measured> {
+  for (const row of rows) yield { row, contentBytes: jsonBytes(row.content) }
+}
+
+function messageRecord({ contentBytes, row: { isTruncated, parts, toolCalls, ...row } }: Measured): MessageRecord {
+  const isWhole = contentBytes <= messageTextBytesMax
+  const content = isWhole ? { text: row.content, isCut: false } : keptText(row.content)
+  return {
+    ...row,
+    content: content.text,
+    parts: readParts(content.text, parts),
+    toolCalls: toolCalls === null ? [] : readToolCalls(toolCalls),
+    isTruncated: isTruncated === 1 || content.isCut,
+  }
+}
+
+/** Applies the current bound, even to messages stored before it existed. */
+function readToolCalls(json: string): ToolCallRecord[] {
+  const calls = JSON.parse(json) as ToolCallRecord[]
+  if (Buffer.byteLength(json) <= toolCallsBytesMax) return calls
+  const shortened = calls.map((call) => {
+    const { bytes: argumentsBytes, value: given } = keptObject(JSON.stringify(call.arguments))
+    const output = call.output && keptObject(JSON.stringify(call.output))
+    return {
+      ...call,
+      arguments: given,
+      ...(argumentsBytes !== undefined && { argumentsBytes }),
+      output: output && output.value,
+      ...(output?.bytes !== undefined && { outputBytes: output.bytes }),
+    }
+  })
+  return JSON.parse(keptToolCalls(shortened) ?? '[]') as ToolCallRecord[]
+}
+
+// Messages sent in parts. The joined text parts are the content, so clients unaware of parts can read it. Besides the
+// content, the row stores only the files and the length of each text part.
+
+/** Separator between text parts in the content. */
+export const textsBetween = '\n'
+
+/** A stored part: the length of the string in UTF-16 units, or a file. */
+type KeptPart = { chars: number } | MessageFile
+
+/** Bytes that a file part adds to a response beyond what its row stores: its link. */
+const partFieldsBytes = 500
+
+export function contentOf(parts: readonly MessagePart[]): string {
+  return parts.flatMap((part) => (part.type === 'text' ? [part.text] : [])).join(textsBetween)
+}
+
+export function filesOf(parts: readonly MessagePart[] | null | undefined): Extract<MessagePart, { type: 'file' }>[] {
+  return parts?.filter((part) => part.type === 'file') ?? []
+}
+
+export function keptParts(parts: readonly MessagePart[]): string {
+  const kept = parts.map((part): KeptPart => {
+    if (part.type === 'text') return { chars: part.text.length }
+    const { bytes, filename, mediaType, payloadId, tokens, tokensMax } = part
+    return { payloadId, mediaType, ...(filename !== undefined && { filename }), bytes, tokens, tokensMax }
+  })
+  return JSON.stringify(kept)
+}
+
+export function readParts(content: string, kept: string | null): MessagePart[] | null {
+  if (kept === null) return null
+  let at = 0
+  return (JSON.parse(kept) as KeptPart[]).map((part) => {
+    if (!('chars' in part)) return { type: 'file', ...part }
+    const text = content.slice(at, at + part.chars)
+    at += part.chars + textsBetween.length
+    return { type: 'text', text }
+  })
+}
+
+/** Max bytes that parts add to a response: the text a second time, and the files. */
+export function partsBytes(kept: string | null, contentBytes: number): number {
+  if (kept === null) return 0
+  return contentBytes + Buffer.byteLength(kept) + (kept.split('{').length - 1) * partFieldsBytes
+}
+
+/** Merges key by key; null removes a key. A Map keeps keys such as `__proto__` from being special. */
+export function mergeMetadata(own: string, changes: Record<string, unknown>): string {
+  const merged = new Map(Object.entries(JSON.parse(own) as Record<string, unknown>))
+  for (const [key, value] of Object.entries(changes)) {
+    if (value === null) merged.delete(key)
+    else merged.set(key, value)
+  }
+  return JSON.stringify(Object.fromEntries(merged))
+}
+
+/** Columns read for a history. */
+export type NewestRow = { content: string; parts: string | null; tokens: number }
+
+/** Collects a history from a session's messages, passed newest first. */
+export class HistoryBuilder {
+  readonly #tokensMax: number
+  readonly #kept: Omit<History, 'cachedAt'> = { messages: [], tokens: 0 }
+  #reply: NewestRow | undefined
+  #exchanges = 0
+
+  constructor(tokensMax: number) {
+    this.#tokensMax = tokensMax
+  }
+
+  /** Returns false once nothing more fits. */
+  add(row: NewestRow): boolean {
+    // Exchanges are stored as a message and its reply, so the newest rows come in pairs.
+    if (!this.#reply) {
+      this.#reply = row
+      return true
+    }
+    const { content, tokens: replyTokens } = this.#reply
+    this.#reply = undefined
+    if (++this.#exchanges > historyExchangesMax) return false
+    // Skip a reply that was cut off before its first word: an agent cannot continue from it.
+    if (content === '') return true
+    const tokens = replyTokens + row.tokens
+    if (this.#kept.tokens + tokens > this.#tokensMax) return false
+    this.#kept.tokens += tokens
+    const parts = readParts(row.content, row.parts)
+    this.#kept.messages.push({ role: 'assistant', content, parts: null }, { role: 'user', content: row.content, parts })
+    return true
+  }
+
+  get history(): Omit<History, 'cachedAt'> {
+    return { messages: this.#kept.messages.toReversed(), tokens: this.#kept.tokens }
+  }
+}

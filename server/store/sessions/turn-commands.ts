@@ -1,0 +1,240 @@
+import { must } from '../../kernel/assert.ts'
+import type { EpochMs } from '../../kernel/clock.ts'
+import { formatUsd, type Units } from '../../kernel/money.ts'
+import { formatExact, withCarried } from './carried-cost.ts'
+import { judgeTurn, leftWithin, withOneMore } from '../limits/judge-admission.ts'
+import { sessionStatus } from './session-records.ts'
+import type { StoreLimits } from '../store.ts'
+import type { GrowHold, GrowHoldResult, OpenTurn, OpenTurnResult, SettledTurn, SettleTurn } from './session-types.ts'
+import { turnEndings } from './turn-endings.ts'
+import type { Op, Reads, Tx } from '../commands/command.ts'
+import { eventIdOf, recordEvent, setHasEvent } from '../events/event-commands.ts'
+import { askKey, insertKey, stillKept } from '../requests/idempotency-keys.ts'
+import { payDebt, spend } from '../payments/debt.ts'
+import { takeOnce } from '../platform/client-token-commands.ts'
+import { activeAfter, askSession, closeTurn, openInSession } from './session-commands.ts'
+import { countKeyRate } from '../limits/key-rates.ts'
+import { askLimits } from '../limits/limit-facts.ts'
+import { countPayloads } from '../limits/payload-bytes.ts'
+import { changeCounted, countIn, leftInNamed, noteReached, type CountedIn } from '../limits/spend-windows.ts'
+import { insertInto, statement } from '../commands/statement.ts'
+import { noteWriteOff, writeOffBlock } from './write-offs.ts'
+import { insertRequest, takeRepeated } from '../requests/wire-request-commands.ts'
+
+// Commands that change a chat turn. While it is open, it holds a part of its account's balance:
+//
+//   openTurn ──▶ open ──growHold──▶ open ──settleTurn──▶ settled: the hold released, the cost charged, once
+//                  └──its process is gone──▶ settled: the hold released, nothing charged
+
+type Row = {
+  userId: string
+  sessionId: string
+  agentId: string
+  held: Units
+  maxCost: Units | null
+  createdAt: EpochMs
+  settledAt: EpochMs | null
+  leaseUntil: EpochMs | null
+  countedIn: CountedIn
+  /** Cap of the session. */
+  sessionMaxCost: Units | null
+  /** Amount spent in the session; null without a session. */
+  spent: Units | null
+}
+
+const operation = 'chat'
+
+const get = statement<Row>(
+  'turn_get',
+  ({ ofLease }) => `SELECT k.user_id AS "userId", k.session_id AS "sessionId", k.agent_id AS "agentId", k.held,
+      k.max_cost AS "maxCost", k.created_at AS "createdAt", k.settled_at AS "settledAt", k.counted_in AS "countedIn",
+      ${ofLease('k.lease_until', 'NULL')} AS "leaseUntil", s.max_cost AS "sessionMaxCost", s.spent
+    FROM turns AS k LEFT JOIN sessions AS s ON s.id = k.session_id WHERE k.id = :turnId`,
+)
+const lock = statement('turn_lock', ({ forUpdate }) => `SELECT id FROM turns WHERE id = :turnId ${forUpdate}`)
+const insert = statement(
+  'turn_insert',
+  ({ ofLease }) => `INSERT INTO turns
+      (id, user_id, session_id, agent_id, held, max_cost, quote_id, counted_in, created_at${ofLease(', lease_until')})
+    VALUES (:turnId, :userId, :sessionId, :agentId, :held, :maxCost, :quoteId, :countedIn, :now${ofLease(', :leaseUntil')})`,
+)
+const insertFile = statement(
+  'turn_insert_file',
+  insertInto('payloads', 'id taskId createdAt bytes sha256 mediaType filename tokens'),
+)
+// A partial index is used only if its condition is in the query.
+const removeFiles = statement(
+  'turn_delete_files',
+  'DELETE FROM payloads WHERE media_type IS NOT NULL AND task_id = :turnId',
+)
+const byQuote = statement<{ id: string }>(
+  'turn_by_quote',
+  'SELECT id FROM turns WHERE quote_id = :quoteId AND quote_id IS NOT NULL',
+)
+const grow = statement('turn_grow', 'UPDATE turns SET held = held + :by WHERE id = :turnId')
+const settle = statement<{ hasEvent: number }>(
+  'turn_settle',
+  ({ ofLease }) => `UPDATE turns SET held = 0, cost = :cost, outcome = :outcome, settled_at = :now,
+      ${setHasEvent('turns')}${ofLease(', lease_until = NULL')}
+    WHERE id = :turnId AND settled_at IS NULL RETURNING has_event AS "hasEvent"`,
+)
+const abandoned = statement<{ id: string }>(
+  'turn_abandoned',
+  ({ ofLease }) => `SELECT id FROM turns WHERE ${ofLease('lease_until <= :now', 'settled_at IS NULL')} LIMIT :limit`,
+)
+
+export function* openTurn(tx: Tx, input: OpenTurn, limits: StoreLimits): Op<OpenTurnResult> {
+  const { idempotency, maxCost = null, quoteId = null, request, sessionId, turnId, userId } = input
+  const asked = {
+    // Sent first, so that every other read runs after the lock.
+    account: tx.lockAccount({ userId }),
+    limits: askLimits(tx, { ...input, payloadBytes: bytesOf(input) }, limits),
+    session: input.agentId === undefined ? askSession(tx, { userId, sessionId }) : undefined,
+    key: idempotency ? askKey(tx, { userId, operation, key: idempotency.key }) : undefined,
+    quote: quoteId === null ? undefined : tx.get(byQuote, { quoteId }),
+  }
+  const account = must(yield* asked.account, 'an authenticated user has an account')
+  const session = asked.session && (yield* asked.session)
+  const used = asked.key && (yield* asked.key)
+  const quoted = asked.quote && (yield* asked.quote)
+  const now = yield* tx.now()
+  const read = yield* asked.limits(account, { now, ofTask: false })
+  const repeated = request ? yield* takeRepeated(tx, { ...request, userId }) : undefined
+  if (repeated !== undefined) return { outcome: 'refused', reason: 'repeated', turnId: repeated, rate: read.rate }
+  const status = session && sessionStatus(session, activeAfter(now, limits))
+  const judged = judgeTurn(input, {
+    ...read,
+    account,
+    blockedUntil: writeOffBlock(account, { limits, now }),
+    isUsed: stillKept(used, now) !== undefined,
+    isQuoteUsed: quoted !== undefined,
+    left: leftWithin(maxCost, session),
+    session: status && session ? { status, agentId: session.agentId, openTurnId: session.openTurnId } : unkept(input),
+  })
+  if ('outcome' in judged) {
+    if (judged.outcome === 'refused' && judged.reason === 'limit') {
+      yield* noteReached(tx, judged.window, { userId, now })
+    }
+    return judged
+  }
+  if (!(yield* takeOnce(tx, input.limits))) return { outcome: 'refused', reason: 'token-used', rate: read.rate }
+  const { room, taken } = judged
+  const { agentId } = must(session ?? unkept(input), 'a turn has an agent')
+  tx.hold(userId, taken)
+  if (idempotency) insertKey(tx, { userId, operation, ...idempotency, resourceId: turnId }, now)
+  if (request) insertRequest(tx, { ...request, userId, resourceId: turnId, now })
+  const isMarked = session && openInSession(tx, { sessionId, turnId })
+  const leaseUntil = now + limits.leaseSeconds * 1000
+  const countedIn = countIn(tx, read.windows, { userId, held: taken })
+  if (read.keyRate) countKeyRate(tx, input.limits!.rate!.keyId, read.keyRate)
+  const turn = { turnId, userId, sessionId, agentId, held: taken, maxCost, quoteId, countedIn, now, leaseUntil }
+  yield* tx.run(insert, turn)
+  if (isMarked) yield* isMarked
+  for (const { digest, filename, id, mediaType, tokens } of input.files ?? []) {
+    tx.send(insertFile, { id, taskId: turnId, createdAt: now, ...digest, mediaType, filename, tokens })
+  }
+  countPayloads(tx, { userId, bytes: bytesOf(input), now })
+  tx.accepted(userId, now)
+  tx.made({ table: 'turns', id: turnId })
+  return { outcome: 'opened', held: taken, room, rate: withOneMore(read.rate, now) }
+}
+
+function bytesOf({ files = [] }: OpenTurn): number {
+  return files.reduce((sum, { digest }) => sum + digest.bytes, 0)
+}
+
+/** Stand-in for the session of a turn without one: active and idle. */
+function unkept({ agentId }: OpenTurn) {
+  return agentId === undefined ? undefined : ({ status: 'active', agentId, openTurnId: null } as const)
+}
+
+/** Applies the current caps. A session's cap may change while its turn is open. */
+export function* growHold(tx: Tx, { by, least, turnId }: GrowHold, limits: StoreLimits): Op<GrowHoldResult> {
+  if (!(yield* tx.lockOwner({ turnId }))) return { outcome: 'refused', reason: 'over' }
+  const turn = yield* tx.get(get, { turnId })
+  if (!turn || turn.settledAt !== null) return { outcome: 'refused', reason: 'over' }
+  const { countedIn, userId } = turn
+  const account = must(yield* tx.account(userId), 'a turn has an account')
+  const { balance, held } = account
+  const ofCaps = leftOf(turn) - turn.held
+  const windows = yield* leftInNamed(tx, { account, countedIn, limits })
+  const left = Math.min(ofCaps, windows.left)
+  // Check the caps before the balance, because a turn can wait for balance to become free.
+  if (ofCaps < least) return { outcome: 'refused', reason: 'budget', left }
+  if (windows.least && windows.left < least) {
+    yield* noteReached(tx, windows.least, { userId, now: yield* tx.now() })
+    return { outcome: 'refused', reason: 'limit', left }
+  }
+  const free = Math.min(balance - held, left)
+  const taken = Math.min(by, free)
+  if (taken < least) return { outcome: 'refused', reason: 'balance' }
+  tx.hold(userId, taken)
+  changeCounted(tx, countedIn, { held: taken })
+  yield* tx.run(grow, { turnId, by: taken })
+  return { outcome: 'held', held: turn.held + taken, free: free - taken }
+}
+
+function leftOf({ maxCost, sessionMaxCost, spent }: Row): Units {
+  return leftWithin(maxCost, spent === null ? undefined : { maxCost: sessionMaxCost, spent })
+}
+
+/** With `ifAbandoned`, settles only if the turn's lease has expired or one process owns the store. */
+export function* settleTurn(
+  tx: Tx,
+  input: SettleTurn,
+  { ifAbandoned = false, limits }: { limits: StoreLimits; ifAbandoned?: boolean },
+): Op<SettledTurn | undefined> {
+  const { breakdown, cost, outcome, remainder = 0, turnId } = input
+  if (!(yield* tx.lockOwner({ turnId }))) return undefined
+  // A node renews its lease without a lock on the account, so lock the row before checking its lease.
+  if (ifAbandoned) yield* tx.get(lock, { turnId })
+  const turn = yield* tx.get(get, { turnId })
+  if (!turn || turn.settledAt !== null) return undefined
+  const now = yield* tx.now()
+  if (ifAbandoned && turn.leaseUntil !== null && turn.leaseUntil > now) return undefined
+  const { agentId, countedIn, createdAt: beganAt, held, sessionId, userId } = turn
+  const account = must(yield* tx.account(userId), 'a turn has an account')
+  const { carriedOn, due } = withCarried({ cost, remainder }, account.carried)
+  // A cost within the hold is also within the windows.
+  const ofWindows = due <= held ? Infinity : held + (yield* leftInNamed(tx, { account, countedIn, limits })).left
+  const free = account.balance - account.held + held
+  const charged = Math.min(due, free, leftOf(turn), ofWindows)
+  changeCounted(tx, countedIn, { charged, held: -held })
+  // A failure without a charge has no receipt, so the account's carry-over stays for the next one.
+  const hasReceipt = outcome !== 'failed' || charged > 0
+  const writtenOff = Math.min((hasReceipt ? due : cost) - charged, Number.MAX_SAFE_INTEGER)
+  if (writtenOff > 0) {
+    tx.count({ userId, kind: 'written-off', part: '', status: '', by: writtenOff })
+    noteWriteOff(tx, account, { amount: writtenOff, now })
+  }
+  let { balance } = account
+  if (hasReceipt) {
+    const receipt = {
+      ...breakdown,
+      exactUsd: formatExact({ cost, remainder }),
+      carriedBeforeUsd: formatExact({ cost: 0, remainder: account.carried }),
+      carriedAfterUsd: formatExact({ cost: 0, remainder: carriedOn }),
+      ...(writtenOff > 0 && { writtenOffUsd: formatUsd(writtenOff) }),
+    }
+    // Each receipt starts with the remainder of the one before, so nothing else changes it.
+    const settles = { held, carried: carriedOn }
+    const description = `Chat with ${agentId}${turnEndings[outcome]}`
+    const posting = { userId, type: 'chat_charge', amount: -charged, sessionId, turnId, description, now } as const
+    balance = (yield* spend(tx, account, { ...posting, breakdown: receipt, settles })).balance
+  } else tx.hold(userId, -held)
+  // Pay debt with the released hold.
+  if (account.owed > 0) balance = yield* payDebt(tx, { userId, now })
+  const settled = yield* tx.get(settle, { turnId, cost: charged, outcome, now })
+  if (settled?.hasEvent === 1) {
+    const facts = { type: 'chat.settled', turnId, sessionId, agentId, outcome, cost: charged } as const
+    recordEvent(tx, { id: eventIdOf(turnId), userId, at: now, facts })
+  }
+  // Files of a message that is not stored.
+  if (!input.exchange) yield* tx.run(removeFiles, { turnId })
+  yield* closeTurn(tx, { sessionId, turn: input, charged, beganAt, now })
+  return { charged, balance, writtenOff }
+}
+
+export function* abandonedTurns(on: Reads, limit: number): Op<string[]> {
+  return (yield* on.all(abandoned, { limit, now: yield* on.now() })).map(({ id }) => id)
+}

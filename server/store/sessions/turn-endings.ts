@@ -1,0 +1,20 @@
+import type { ChatBreakdown } from './session-types.ts'
+
+/** Suffix of a charge's description, by outcome of the turn. */
+export const turnEndings = { finished: '', truncated: ', cut off', failed: ', failed' } as const
+
+export const nothingUsed: ChatBreakdown = {
+  promptTokens: 0,
+  cachedPromptTokens: 0,
+  completionTokens: 0,
+  reasoningTokens: 0,
+  toolCalls: 0,
+  rates: {
+    inputPer1kUsd: '0',
+    cachedInputPer1kUsd: '0',
+    outputPer1kUsd: '0',
+    reasoningPer1kUsd: '0',
+    toolCallUsd: '0',
+  },
+  isEstimated: false,
+}

@@ -1,0 +1,28 @@
+import type { ProgressNote, AttemptRef } from './task-types.ts'
+import type { Op, Tx } from '../commands/command.ts'
+import { statement } from '../commands/statement.ts'
+
+// Writes of a running attempt that neither end it nor move money.
+
+/** Fence: matches no row once another attempt runs or the task has ended. */
+export const thisAttempt = `id = :taskId AND attempt = :attempt AND status = 'processing' AND queued = 0`
+
+const forbid = statement(
+  'task_forbid_cancel',
+  `UPDATE tasks SET cancelable_until = coalesce(cancelable_until, :now) WHERE ${thisAttempt}`,
+)
+const note = statement('task_note_progress', `UPDATE tasks SET progress = :progress WHERE ${thisAttempt}`)
+
+/** Takes the same lock as a cancellation, so the two run one after the other. */
+export function* forbidCancel(tx: Tx, { attempt, taskId }: AttemptRef): Op<boolean> {
+  if (!Number.isSafeInteger(attempt) || !(yield* tx.lockOwner({ taskId }))) return false
+  return (yield* tx.run(forbid, { taskId, attempt, now: yield* tx.now() })) > 0
+}
+
+/** Saves the progress of tasks, except from stale attempts. Moves no money, so locks no account. */
+export function* noteProgress(tx: Tx, notes: readonly ProgressNote[]): Op<void> {
+  // Use the order in which a node's lease renewal locks the rows.
+  const inOrder = notes.toSorted((a, b) => (a.taskId < b.taskId ? -1 : 1))
+  const noted = inOrder.map(({ attempt, progress, taskId }) => tx.run(note, { taskId, attempt, progress }))
+  for (const answer of noted) yield* answer
+}

@@ -1,0 +1,179 @@
+import { isTimed, type Listed } from '../list-place.ts'
+import {
+  type ListTasks,
+  type TaskListItem,
+  type TaskRecord,
+  type Tags,
+  type PayloadRecord,
+  type TaskOutcome,
+  taskStatuses,
+  type OwnedPayload,
+} from './task-types.ts'
+import { taskColumns, taskRecord, type ReadTaskRow } from './task-rows.ts'
+import type { Answer, Op, Reads } from '../commands/command.ts'
+import {
+  olderThan,
+  pieceOf,
+  placesOf,
+  readDeepPage,
+  readFilteredPage,
+  within,
+  type Piece,
+} from '../commands/deep-page.ts'
+import { columns, statement, type Dialect, type Statement } from '../commands/statement.ts'
+import { hasTags, tagValues, type TagValues } from './tag-filter.ts'
+
+// Reads of tasks. Each walks an index and stops at its limit, whatever the size of the table.
+
+type ListRow = Omit<TaskListItem, 'tags'> & { seq: number; tags: string | null }
+/** `list` reads complete lists; the others apply filters by tags, times and outcome. */
+type TaskList = {
+  list: Statement<ListRow>
+  filtered: Statement<ListRow>
+  count: Statement<{ count: number }>
+}
+type PayloadRow = { id: string; bytes: number | null; sha256: string | null }
+
+// The error code is stored after long columns, so only rows that have one are read that far.
+const item = `${columns('seq id agentId endpointId status tags cost givenBack createdAt completedAt')},
+  CASE WHEN status = 'failed' THEN error_code END AS "errorCode"`
+const page = 'ORDER BY created_at DESC, seq DESC LIMIT :limit OFFSET :offset'
+type Filter = { where?: string; index: string }
+/** Names the index, because without statistics SQLite reads all tasks of a user to find those with a rare status. */
+const from = ({ index, where = '' }: Filter, { indexedBy }: Dialect) =>
+  `FROM tasks ${indexedBy(index)} WHERE user_id = :userId ${where}`
+const hasOutcome = `(CAST(:outcome AS text) IS NULL OR :outcome =
+  CASE error_code WHEN 'CANCELED' THEN 'canceled' WHEN 'EXPIRED' THEN 'expired' ELSE status END)`
+const listed = (dialect: Dialect) => `${within('seq')} AND ${hasTags(dialect)} AND ${hasOutcome}`
+const newest = (name: string, filter: Filter): TaskList => ({
+  list: statement<ListRow>(
+    `task_list${name}`,
+    (dialect) => `SELECT ${item} ${from(filter, dialect)} AND ${olderThan('seq')} ${page}`,
+  ),
+  filtered: statement<ListRow>(
+    `task_list_filtered${name}`,
+    (dialect) => `SELECT ${item} ${from(filter, dialect)} AND ${listed(dialect)} ${page}`,
+  ),
+  count: statement<{ count: number }>(
+    `task_count${name}`,
+    (dialect) => `SELECT count(*) AS count ${from(filter, dialect)} AND ${listed(dialect)}`,
+  ),
+})
+
+const get = statement<ReadTaskRow>(
+  'task_get',
+  `SELECT ${columns(taskColumns)} FROM tasks WHERE id = :taskId AND user_id = :userId`,
+)
+// A partial index is used only if its condition is in the query, without parameters.
+const abandoned = statement<{ id: string; endpointId: string; attempt: number }>(
+  'task_abandoned',
+  ({ ofLease }) => `SELECT ${columns('id endpointId attempt')} FROM tasks
+    WHERE ${ofLease('lease_until <= :now', 'completed_at IS NULL')} AND queued = 0 ORDER BY seq LIMIT :limit`,
+)
+const payload = statement<PayloadRow & Omit<OwnedPayload, keyof PayloadRecord>>(
+  'task_payload',
+  `SELECT payloads.id, bytes, sha256, media_type AS "mediaType", filename, tokens,
+      coalesce(tasks.user_id, turns.user_id) AS "userId", turns.session_id AS "sessionId"
+    FROM payloads LEFT JOIN tasks ON tasks.id = payloads.task_id LEFT JOIN turns ON turns.id = payloads.task_id
+    WHERE payloads.id = :payloadId`,
+)
+const payloads = statement<PayloadRow>(
+  'task_payloads',
+  'SELECT id, bytes, sha256 FROM payloads WHERE id > :afterId ORDER BY id LIMIT :limit',
+)
+const ofUser = newest('', { index: 'tasks_user' })
+const ofStatus = newest('_of_status', { index: 'tasks_user_status', where: 'AND status = :status' })
+const ofAgentAndStatus = newest('_of_agent_and_status', {
+  index: 'tasks_user_agent_status',
+  where: 'AND agent_id = :agentId AND status = :status',
+})
+// The index of an agent's tasks leads with the status, so each status is read in order and the four are merged. One query
+// over all statuses would sort every task of the agent.
+const ofAgentAndAny = (name: string, match: (dialect: Dialect) => string) =>
+  statement<ListRow>(`task_list${name}_of_agent`, (dialect) => {
+    const ofOne = (status: string) => {
+      const where = `AND agent_id = :agentId AND status = '${status}'`
+      return `SELECT ${item} ${from({ index: 'tasks_user_agent_status', where }, dialect)} AND ${match(dialect)}`
+    }
+    return `SELECT * FROM (${taskStatuses.map(ofOne).join(' UNION ALL ')}) AS merged
+      ORDER BY "createdAt" DESC, seq DESC LIMIT :limit OFFSET :offset`
+  })
+const ofAgent: TaskList = {
+  list: ofAgentAndAny('', () => olderThan('seq')),
+  filtered: ofAgentAndAny('_filtered', listed),
+  count: statement<{ count: number }>('task_count_of_agent', (dialect) => {
+    const where = `AND agent_id = :agentId AND status IN (${taskStatuses.map((status) => `'${status}'`).join(', ')})`
+    return `SELECT count(*) AS count ${from({ index: 'tasks_user_agent_status', where }, dialect)} AND ${listed(dialect)}`
+  }),
+}
+const counters = statement<{ part: string; status: string; count: number }>(
+  'task_counters',
+  `SELECT part, status, count FROM counters WHERE user_id = :userId AND kind = 'task'`,
+)
+
+export function getTask(on: Reads, of: { userId: string; taskId: string }): Answer<TaskRecord | undefined> {
+  return on.get(get, of).map(recordOf)
+}
+
+const recordOf = (row: ReadTaskRow | undefined) => row && taskRecord(row)
+
+/** Running tasks whose process has died. */
+export function* abandonedTasks(on: Reads, limit: number): Op<{ id: string; endpointId: string; attempt: number }[]> {
+  return yield* on.all(abandoned, { limit, now: yield* on.now() })
+}
+
+export function* findPayload(on: Reads, payloadId: string): Op<OwnedPayload | undefined> {
+  const row = yield* on.get(payload, { payloadId })
+  if (!row) return undefined
+  const { filename, mediaType, sessionId, tokens, userId } = row
+  return { ...payloadRecord(row), userId, sessionId, mediaType, filename, tokens }
+}
+
+export function* listPayloads(on: Reads, of: { afterId: string; limit: number }): Op<PayloadRecord[]> {
+  return (yield* on.all(payloads, of)).map(payloadRecord)
+}
+
+export function* listTasks(on: Reads, of: ListTasks): Op<{ tasks: TaskListItem[] } & Listed> {
+  const { agentId, outcome, tags = [], userId } = of
+  const status = of.status ?? (outcome && (outcome === 'completed' ? 'completed' : 'failed'))
+  const filters = { userId, ...(agentId !== undefined && { agentId }), ...(status && { status }) }
+  const { count: countOf, filtered, list } = listFor(filters)
+  const isOfStatus = outcome === undefined || (outcome === 'completed' && status === outcome)
+  if (tags.length > 0 || isTimed(of) || !isOfStatus) {
+    const read =
+      (pairs: TagValues & { outcome: TaskOutcome | null }) => (piece: Piece & { limit: number; offset: number }) =>
+        on.all(filtered, { ...filters, ...pairs, ...placesOf(piece), limit: piece.limit, offset: piece.offset })
+    const pairs = { ...tagValues(tags), outcome: outcome ?? null }
+    const count = (piece: Piece) => on.get(countOf, { ...filters, ...pairs, ...placesOf(piece) })
+    const { rows, ...listed } = yield* readFilteredPage<ListRow>(on, of, {
+      piece: pieceOf(of),
+      skip: read({ ...tagValues([]), outcome: null }),
+      count,
+      read: read(pairs),
+    })
+    return { tasks: rows.map(toItem), ...listed }
+  }
+  const counts = on.all(counters, { userId })
+  const { rows, ...next } = yield* readDeepPage<ListRow>(on, of, ({ after, limit, offset }) =>
+    on.all(list, { ...filters, ...after, limit, offset }),
+  )
+  let total = 0
+  for (const { count, part, status: counted } of yield* counts) {
+    if (status !== undefined && counted !== status) continue
+    if (agentId === undefined || part === agentId) total += count
+  }
+  return { tasks: rows.map(toItem), total, ...next }
+}
+
+function listFor({ agentId, status }: Pick<ListTasks, 'agentId' | 'status'>) {
+  if (agentId === undefined) return status === undefined ? ofUser : ofStatus
+  return status === undefined ? ofAgent : ofAgentAndStatus
+}
+
+function toItem({ seq: _, tags, ...task }: ListRow): TaskListItem {
+  return { ...task, tags: tags === null ? null : (JSON.parse(tags) as Tags) }
+}
+
+function payloadRecord({ bytes, id, sha256 }: PayloadRow): PayloadRecord {
+  return { id, digest: bytes === null || sha256 === null ? null : { bytes, sha256 } }
+}

@@ -1,0 +1,47 @@
+import type { TaskRecord, Tags } from './task-types.ts'
+import type { TaskRow } from '../tables/work-tables.ts'
+
+/** Columns read for a task. Omits `queued`, which only SQL conditions and updates use. */
+export const taskColumns =
+  'seq id userId agentId endpointId status attempt cost request requestPayload' +
+  ' response responsePayload errorCode errorMessage errorDetails connectorIds' +
+  ' givenBack meters usage tags progress expiresAt timeoutMs cancelableUntil createdAt startedAt completedAt'
+
+/** Condition for a queued task that can still be started. */
+export const inTime = '(expires_at IS NULL OR expires_at > :now OR started_at IS NOT NULL)'
+
+/** A row with the columns in `taskColumns`. */
+export type ReadTaskRow = Omit<TaskRow, 'quoteId' | 'webhookUrl'>
+
+export function taskRecord(row: ReadTaskRow): TaskRecord {
+  const { attempt, connectorIds, cost, errorCode, errorDetails, errorMessage, response } = row
+  return {
+    seq: row.seq,
+    id: row.id,
+    userId: row.userId,
+    agentId: row.agentId,
+    endpointId: row.endpointId,
+    status: row.status,
+    attempt,
+    cost,
+    givenBack: row.givenBack,
+    meters: parsed(row.meters) as Record<string, number> | null,
+    usage: parsed(row.usage) as Record<string, number> | null,
+    request: { text: row.request, payloadId: row.requestPayload },
+    response: response === null ? null : { text: response, payloadId: row.responsePayload },
+    error: errorCode === null ? null : { code: errorCode, message: errorMessage ?? '', details: errorDetails ?? '' },
+    connectorIds: parsed(connectorIds) as string[] | null,
+    tags: parsed(row.tags) as Tags | null,
+    progress: row.progress,
+    expiresAt: row.expiresAt,
+    timeoutMs: row.timeoutMs,
+    cancelableUntil: row.cancelableUntil,
+    createdAt: row.createdAt,
+    startedAt: row.startedAt,
+    completedAt: row.completedAt,
+  }
+}
+
+function parsed(json: string | null): unknown {
+  return json === null ? null : JSON.parse(json)
+}
