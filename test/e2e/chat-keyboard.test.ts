@@ -103,3 +103,26 @@ testConsole(
     expect((await callApi(page, 'GET', '/api/sessions')).total).toBe(1)
   },
 )
+
+testConsole(
+  'a message sent before the transcript has loaded is sent once it has',
+  async (opened) => {
+    const { page } = opened
+    const sessionId = await createChat(page, 'writer')
+    let load = () => {}
+    const isAllowed = new Promise<void>((resolve) => (load = resolve))
+    await page.route(/sessions\.messages/, async (route) => {
+      await isAllowed
+      await route.continue()
+    })
+    await page.goto(`/chat/${sessionId}`)
+    await messageBox(page).fill('Early')
+    await messageBox(page).press('Enter')
+    expect(await messageBox(page).inputValue()).toBe('Early')
+    load()
+    await announced(page, 'The reply is complete')
+    await page.getByText('You said: Early').first().waitFor()
+    expect(await messageBox(page).inputValue()).toBe('')
+  },
+  { config: chatConfig },
+)

@@ -65,7 +65,8 @@ export function ConversationView({ agent, session }: ConversationViewProps) {
           sessionId={sessionId}
           agentName={agentName}
           chat={agent?.chat}
-          isBusy={isBusy || !isLoaded}
+          isLoaded={isLoaded}
+          isBusy={isBusy}
           canStop={exchange?.phase === 'sending' || exchange?.phase === 'streaming'}
           onSend={(message, files) => void live.send(message, draftOf(sessionId).params, files)}
           onStop={() => live.stop()}

@@ -17,17 +17,19 @@ type ComposerProps = {
   sessionId: string
   agentName: string
   chat: Agent['chat'] | undefined
+  isLoaded: boolean
   isBusy: boolean
   canStop: boolean
   onSend: (message: string, files: readonly AttachedFile[]) => void
   onStop: () => void
 }
 
-/** Message input. Accepts text during a reply, and sends it after that. */
+/** Message input. Accepts text during a reply. A message sent before the transcript is loaded waits for it. */
 export function Composer(props: ComposerProps) {
-  const { agentName, canStop, chat, isBusy, onSend, onStop, sessionId } = props
+  const { agentName, canStop, chat, isBusy, isLoaded, onSend, onStop, sessionId } = props
   const { files, text, params } = useDraft(sessionId)
   const [errors, setErrors] = useState<readonly string[]>([])
+  const [isPending, setPending] = useState(false)
   const bodyBytesMax = useAccount().data?.maxBodyBytes
   const box = useRef<HTMLTextAreaElement>(null)
   const hasErrors = Object.keys(paramErrors(params, chat)).length > 0
@@ -42,12 +44,16 @@ export function Composer(props: ComposerProps) {
   }, [isBusy])
 
   const send = () => {
-    if (!isReady) return
+    setPending(isReady && !isLoaded)
+    if (!isReady || !isLoaded) return
     changeDraft(sessionId, { text: '', files: [] })
     setErrors([])
     onSend(text, files)
     box.current?.focus()
   }
+  useEffect(() => {
+    if (isPending && isLoaded) send()
+  })
   const accepts = chat?.accepts ?? []
   const attach = (given: readonly File[]) => {
     if (given.length === 0 || accepts.length === 0) return
@@ -102,7 +108,10 @@ export function Composer(props: ComposerProps) {
         variant="unstyled"
         classNames={{ input: classes.input }}
         value={text}
-        onChange={(event) => changeDraft(sessionId, { text: event.currentTarget.value })}
+        onChange={(event) => {
+          setPending(false)
+          changeDraft(sessionId, { text: event.currentTarget.value })
+        }}
         onKeyDown={onKeyDown}
         onPaste={onPaste}
       />
@@ -124,7 +133,13 @@ export function Composer(props: ComposerProps) {
               Stop
             </Button>
           ) : (
-            <Button size="xs" leftSection={<PaperPlaneIcon aria-hidden />} onClick={send} disabled={!isReady}>
+            <Button
+              size="xs"
+              leftSection={<PaperPlaneIcon aria-hidden />}
+              onClick={send}
+              disabled={!isReady}
+              loading={isPending}
+            >
               Send
             </Button>
           )}
