@@ -162,7 +162,7 @@ export const faults = {
     run: backups.run,
   },
   migrations: {
-    what: 'a migration of every older schema that is killed at any statement loses nothing; a newer schema is refused',
+    what: 'a first start or a migration that is killed at any statement is completed by the next start; a newer schema is refused',
     times: { small: 1, short: 1, long: 100 },
     run: migrations.run,
   },

@@ -2,6 +2,7 @@ import { rmSync } from 'node:fs'
 import { expect, test } from 'vitest'
 import { openAccount, ProcessClient } from '../runner/process-client.ts'
 import { rogueFile, signalFiles, untilBegun } from '../runner/task-checks.ts'
+import { nextVersionEnv } from '../support/next-version.ts'
 import { withPool } from '../support/postgres-server.ts'
 import { engine } from '../support/test-engine.ts'
 import { startProcess } from '../support/test-process.ts'
@@ -14,12 +15,8 @@ test('a node of a new version does not start while an older node runs, which goe
   // Longer than any start, so that a killed node's lease still exists.
   const env = { ERRAND_LEASE_SECONDS: '600' }
   const older = await startProcess({ dataDir, config: rogueFile, env })
-  // Removing the last migration's record makes the next start a newer version than the running one.
-  const [last] = await withPool(databaseUrl, async (pool) => {
-    const newest = '(SELECT id FROM drizzle.__drizzle_migrations ORDER BY created_at DESC LIMIT 1)'
-    return (await pool.query(`DELETE FROM drizzle.__drizzle_migrations WHERE id = ${newest} RETURNING *`)).rows
-  })
-  const start = () => startProcess({ dataDir: dataDir, config: rogueFile }).catch((error: Error) => error.message)
+  const startNewer = () => startProcess({ dataDir, config: rogueFile, env: nextVersionEnv })
+  const start = () => startNewer().catch((error: Error) => error.message)
 
   const whileIdle = await start()
   expect(whileIdle).toMatch(/the server exited with 1: errand: .* which an older version of Errand still uses/)
@@ -34,12 +31,9 @@ test('a node of a new version does not start while an older node runs, which goe
   // A killed node keeps its lease until it expires, but no connection.
   await older.end('SIGKILL')
   expect(await start()).toMatch(/still uses\. Tasks or chats are leased to a node, for \d+ s/)
-  await withPool(databaseUrl, async (pool) => {
-    await pool.query('UPDATE tasks SET lease_until = 1 WHERE id = $1', [held.taskId])
-    const { created_at, hash } = last as { created_at: string; hash: string }
-    await pool.query('INSERT INTO drizzle.__drizzle_migrations (hash, created_at) VALUES ($1, $2)', [hash, created_at])
-  })
-  const newer = await startProcess({ dataDir, config: rogueFile })
+  const expire = 'UPDATE tasks SET lease_until = 1 WHERE id = $1'
+  await withPool(databaseUrl, (pool) => pool.query(expire, [held.taskId]))
+  const newer = await startNewer()
   const again = new ProcessClient(newer.url, key)
   await expect
     .poll(async () => (await again.get(`/api/tasks/${held.taskId}`)).body)

@@ -9,10 +9,8 @@ export type LedgerCheck = { what: string; isMoney: boolean; sql: string }
 
 /** Setting name: an ended period that began after the stored time still has its spend windows. */
 export const windowsSince = 'windows-since'
-/** Setting name: credits after the stored time refer to the platform key that made them. */
-export const creditsSince = 'credits-since'
 /** Settings that the checks need, so a move to another database copies them. */
-export const checkSettings: readonly string[] = [eventsSince, windowsSince, creditsSince]
+export const checkSettings: readonly string[] = [eventsSince, windowsSince]
 
 /** Reads a time from `settings`. Commands update these times in their transactions, so that no check reads a clock. */
 export const timeOf = (setting: string): string =>

@@ -1,9 +1,8 @@
 import type { Dialect } from '../commands/statement.ts'
-import { creditsSince, timeOf, windowsSince, type LedgerCheck } from './check-parts.ts'
+import { timeOf, windowsSince, type LedgerCheck } from './check-parts.ts'
 
 // Checks of spend and credit limits: that each window has the right owner and limit, and that no window is missing.
 
-const dayMs = 86_400_000
 /**
  * Max time from authentication to admission. This long after a change of limits, no admission applies the previous ones
  * any more.
@@ -83,7 +82,7 @@ export const limitChecks = ({ entries, field }: Dialect): readonly LedgerCheck[]
             SELECT n.key AS key_id, CAST(n.value AS bigint) AS day, t.amount AS amount
             FROM transactions t, ${entries('t.counted_in')} AS n WHERE t.counted_in IS NOT NULL AND t.amount > 0) AS c
           ON c.key_id = k.id AND c.day = k.credit_day
-          WHERE k.credit_day * ${dayMs} > ${timeOf(creditsSince)}
+          WHERE k.credit_day > 0
           GROUP BY k.id, k.credited HAVING coalesce(sum(c.amount), 0) <> k.credited`,
   },
   {
@@ -94,7 +93,7 @@ export const limitChecks = ({ entries, field }: Dialect): readonly LedgerCheck[]
             SELECT n.key AS key_id, CAST(n.value AS bigint) AS day, -t.amount AS amount
             FROM transactions t, ${entries('t.counted_in')} AS n WHERE t.counted_in IS NOT NULL AND t.amount < 0) AS c
           ON c.key_id = k.id AND c.day = k.credit_day
-          WHERE k.credit_day * ${dayMs} > ${timeOf(creditsSince)}
+          WHERE k.credit_day > 0
           GROUP BY k.id, k.taken HAVING coalesce(sum(c.amount), 0) <> k.taken`,
   },
   {

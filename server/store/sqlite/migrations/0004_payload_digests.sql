@@ -1,2 +1,0 @@
-ALTER TABLE `payloads` ADD `bytes` integer;--> statement-breakpoint
-ALTER TABLE `payloads` ADD `sha256` text;

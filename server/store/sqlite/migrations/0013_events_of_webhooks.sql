@@ -1,2 +1,0 @@
-ALTER TABLE `tasks` ADD `has_event` integer;--> statement-breakpoint
-ALTER TABLE `turns` ADD `has_event` integer;
