@@ -10,6 +10,7 @@ const headersMax = 10
  * them.
  */
 const headerCharsMax = 16_384
+const allowedToolsMax = 500
 const allowedToolsBytesMax = 65_536
 
 const connectorId = resourceId.describe('The id returned when the connector was created')
@@ -58,7 +59,7 @@ export type ConnectorAuth = z.output<typeof auth>
 
 const allowedTools = z
   .array(z.string().min(1).max(200))
-  .max(500)
+  .max(allowedToolsMax)
   .refine((names) => jsonBytes(names) <= allowedToolsBytesMax, 'Must be at most 64 KB of JSON')
   .nullable()
   .describe('Tools that agents can call; null for all')
