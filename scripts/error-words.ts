@@ -36,12 +36,12 @@ export const errorWords: Record<ErrorCode, Words> = {
   },
   BUDGET_REACHED: {
     cause:
-      'The task costs more than its `maxCostUsd`, or the `maxCostUsd` of the chat or its session does not cover the first words of a reply.',
+      'The task costs more than its cap (`maxCostUsd`), or the cap of the chat or its session does not cover the first words of a reply.',
     remedy: 'Raise or omit `maxCostUsd`. For a session, change it with `PATCH /api/sessions/{sessionId}`.',
   },
   LIMIT_REACHED: {
     cause:
-      'The request exceeds the spending limit of the API key, the client token or the plan, or the bytes of payloads that an account can store per UTC day (`payloadBytesPerDay`). The message states the limit, the amount used and when the limit resets.',
+      'The request exceeds the spending limit of the API key or the plan, the cap of the client token, the credit limit of the platform key, or the bytes of payloads that an account can store per UTC day (`payloadBytesPerDay`). The message states the limit, the amount used and when the limit resets.',
     remedy:
       'Wait for `Retry-After` or raise the limit: `PATCH /api/keys/{keyId}` for a key; an admin for an account. `GET /api/account` shows the amount used.',
   },
@@ -59,7 +59,7 @@ export const errorWords: Record<ErrorCode, Words> = {
   REQUEST_TIMEOUT: { cause: 'The request did not arrive in time.', remedy: 'Send it again over a new connection.' },
   CONFLICT: {
     cause:
-      'The request conflicts with the current state: the `Idempotency-Key` was used for another request, the name is taken, the quote is used or expired, the account has the maximum number of such items, the task can no longer be canceled, or another request made a change first.',
+      'The request conflicts with the current state: the `Idempotency-Key` was used for another request or for a reply that is no longer stored, the name is taken, the quote is used or expired, the account has the maximum number of such items, the task can no longer be canceled, or another request made a change first.',
     remedy:
       'Follow the message: use another key, name or quote, delete an item first, or read the current state and try again.',
   },
@@ -175,12 +175,13 @@ export const turnEndWords: Record<TurnEndCode, Words> = {
     remedy: 'Add credit, then continue in the next message.',
   },
   BUDGET_REACHED: {
-    cause: 'The reply reached the `maxCostUsd` of the chat or its session. The delivered part is charged and stored.',
+    cause:
+      'The reply reached the cap (`maxCostUsd`) of the chat or its session. The delivered part is charged and stored.',
     remedy: 'Raise the cap, then continue in the next message.',
   },
   LIMIT_REACHED: {
     cause:
-      'The reply reached the spending limit of the API key, the client token or the plan. The delivered part is charged and stored.',
+      'The reply reached the spending limit of the API key or the plan, or the cap of the client token. The delivered part is charged and stored.',
     remedy: 'Raise the limit or wait until it resets, then continue in the next message.',
   },
   INTERNAL_ERROR: {

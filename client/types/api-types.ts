@@ -210,7 +210,7 @@ export type ClientToken = {
   sessionId: string | null
   /** The only task that the token can access */
   taskId: string | null
-  /** Total amount that can be spent with the token; null for no cap */
+  /** Cap on the total cost of its tasks and chats; null for none */
   maxCostUsd: string | null
   /** Whether the token allows only one execution */
   once: boolean
@@ -276,7 +276,7 @@ export type CreatedClientToken = {
   sessionId: string | null
   /** The only task that the token can access */
   taskId: string | null
-  /** Total amount that can be spent with the token; null for no cap */
+  /** Cap on the total cost of its tasks and chats; null for none */
   maxCostUsd: string | null
   /** Whether the token allows only one execution */
   once: boolean
@@ -343,7 +343,7 @@ export type CreatedPlatformKey = {
   scopes: Array<"users" | "credit" | "limits" | "act">
   /** IP addresses and networks allowed to use the key; null for all */
   addresses: string[] | null
-  /** Maximum credit per UTC day, and separately maximum taken back; null for no limit */
+  /** Credit limit per UTC day, which also applies separately to taking credit back; null for none */
   creditPerDayUsd: string | null
   /** Amount credited today (UTC) */
   creditedTodayUsd: string
@@ -634,7 +634,7 @@ export type PlatformKey = {
   scopes: Array<"users" | "credit" | "limits" | "act">
   /** IP addresses and networks allowed to use the key; null for all */
   addresses: string[] | null
-  /** Maximum credit per UTC day, and separately maximum taken back; null for no limit */
+  /** Credit limit per UTC day, which also applies separately to taking credit back; null for none */
   creditPerDayUsd: string | null
   /** Amount credited today (UTC) */
   creditedTodayUsd: string
@@ -673,7 +673,7 @@ export type Session = {
   tags?: Record<string, string> | undefined
   /** The user's messages and the replies */
   messageCount: number
-  /** Maximum total cost of the session's chats; omitted if there is no cap */
+  /** Cap on the total cost of the session's chats; omitted if there is none */
   maxCostUsd?: string | undefined
   /** Total charged for the session's chats */
   spentUsd: string
@@ -1039,7 +1039,7 @@ export type ChatInput = {
     /** At most the agent's `maxOutputTokens` */
     maxTokens?: number | undefined
   } | undefined
-  /** Maximum cost; the reply stops before it would cost more */
+  /** Cap on the cost; the reply stops before it would cost more */
   maxCostUsd?: string | undefined
   /** What happens when the last reader of the reply disconnects: `stop` (the default), or `continue`, after which the reply can still be read */
   onDisconnect?: "stop" | "continue" | undefined
@@ -1483,7 +1483,7 @@ export type Mutations = {
       params: Record<string, unknown>
       /** Connected services made available to the agent */
       connectorIds?: string[] | undefined
-      /** Maximum cost; the request is rejected if the price is higher */
+      /** Cap on the cost; the request is rejected if the price is higher. Lowers the maximum charge of a metered task */
       maxCostUsd?: string | undefined
       /** A quote for this endpoint and these params; its price applies */
       quoteId?: string | undefined
@@ -1519,7 +1519,7 @@ export type Mutations = {
       tags?: Record<string, string> | undefined
       /** Connected services that the agent can use; stored in the metadata, where an update can change them */
       connectorIds?: string[] | undefined
-      /** Maximum total cost of the session's chats */
+      /** Cap on the total cost of the session's chats */
       maxCostUsd?: string | undefined
     }
     output: {
@@ -1571,7 +1571,7 @@ export type Mutations = {
         endpointId: string
         /** Parameters that the endpoint requires */
         params: Record<string, unknown>
-        /** Maximum cost; the request is rejected if the price is higher */
+        /** Cap on the cost; the request is rejected if the price is higher. Lowers the maximum charge of a metered task */
         maxCostUsd?: string | undefined
       } | undefined
       /** The fields of the chat to send */
@@ -1598,7 +1598,7 @@ export type Mutations = {
           /** At most the agent's `maxOutputTokens` */
           maxTokens?: number | undefined
         } | undefined
-        /** Maximum cost; the reply stops before it would cost more */
+        /** Cap on the cost; the reply stops before it would cost more */
         maxCostUsd?: string | undefined
         /** What happens when the last reader of the reply disconnects: `stop` (the default), or `continue`, after which the reply can still be read */
         onDisconnect?: "stop" | "continue" | undefined
@@ -1851,7 +1851,7 @@ export type Mutations = {
       sessionId?: string | undefined
       /** Limits the token to this task */
       taskId?: string | undefined
-      /** Total amount that can be spent with the token; unlimited by default */
+      /** Cap on the total cost of its tasks and chats; none by default */
       maxCostUsd?: string | undefined
       /** Lifetime of the token */
       expiresInSeconds?: number | undefined
@@ -2006,7 +2006,7 @@ export type Mutations = {
       scopes: Array<"users" | "credit" | "limits" | "act">
       /** IP addresses and networks allowed to use the key; all by default */
       addresses?: string[] | undefined
-      /** Maximum credit per UTC day, and separately maximum taken back; no limit by default */
+      /** Credit limit per UTC day, which also applies separately to taking credit back; none by default */
       creditPerDayUsd?: string | undefined
       /** The key never expires by default */
       expiresInDays?: number | undefined

@@ -51,7 +51,7 @@ export const ChatInput = z.object({
     })
     .optional()
     .describe('Parameters of the agent'),
-  maxCostUsd: maxCostUsd.optional().describe('Maximum cost; the reply stops before it would cost more'),
+  maxCostUsd: maxCostUsd.optional().describe('Cap on the cost; the reply stops before it would cost more'),
   onDisconnect: z
     .enum(['stop', 'continue'])
     .optional()

@@ -52,11 +52,11 @@ export function describeEnd(cause: StopCause | undefined, outcome: RunOutcome): 
     case 'balance':
       return { code: 'INSUFFICIENT_BALANCE', message: 'The balance does not cover more of this reply.' }
     case 'budget':
-      return { code: 'BUDGET_REACHED', message: 'The reply reached the maxCostUsd of the chat or its session.' }
+      return { code: 'BUDGET_REACHED', message: 'The reply reached the cap (maxCostUsd) of the chat or its session.' }
     case 'limit':
       return {
         code: 'LIMIT_REACHED',
-        message: 'The reply reached the spending limit of this API key, this token or your plan.',
+        message: 'The reply reached the spending limit of this API key or your plan, or the cap of this client token.',
       }
     case 'timeout':
       return { code: 'AGENT_TIMEOUT', message: 'The reply took longer than the maximum time for a chat.' }

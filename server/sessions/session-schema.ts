@@ -29,7 +29,7 @@ export const CreateSessionInput = z.object({
   metadata: metadata.optional(),
   tags: tagsInput.optional(),
   connectorIds: ConnectorIds.optional(),
-  maxCostUsd: maxCostUsd.optional().describe("Maximum total cost of the session's chats"),
+  maxCostUsd: maxCostUsd.optional().describe("Cap on the total cost of the session's chats"),
 })
 
 export const CreateSessionOutput = z.object({
@@ -50,7 +50,7 @@ export const Session = z
     metadata: jsonObject,
     tags: tagsOutput,
     messageCount: z.number().int().describe("The user's messages and the replies"),
-    maxCostUsd: usd.optional().describe("Maximum total cost of the session's chats; omitted if there is no cap"),
+    maxCostUsd: usd.optional().describe("Cap on the total cost of the session's chats; omitted if there is none"),
     spentUsd: usd.describe("Total charged for the session's chats"),
     createdAt: isoTimestamp,
     updatedAt: isoTimestamp,

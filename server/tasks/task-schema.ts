@@ -25,7 +25,11 @@ export const CreateTaskInput = z.object({
   endpointId: resourceId.describe('Agent endpoint to execute, `<agentId>.<name>`'),
   params: jsonObject.describe('Parameters that the endpoint requires'),
   connectorIds: z.array(resourceId).max(20).optional().describe('Connected services made available to the agent'),
-  maxCostUsd: maxCostUsd.optional().describe('Maximum cost; the request is rejected if the price is higher'),
+  maxCostUsd: maxCostUsd
+    .optional()
+    .describe(
+      'Cap on the cost; the request is rejected if the price is higher. Lowers the maximum charge of a metered task',
+    ),
   quoteId: quoteId.optional().describe('A quote for this endpoint and these params; its price applies'),
   expiresInSeconds: z
     .number()

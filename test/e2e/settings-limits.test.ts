@@ -67,7 +67,7 @@ testConsole(
     await page.getByRole('button', { name: 'Save limits' }).click()
     await page.getByText('Must be one of free, paid').waitFor()
     await page.getByLabel('Plan', { exact: true }).fill('paid')
-    await page.getByLabel('Spend per day in USD').fill('2.5')
+    await page.getByLabel('Spending limit per day in USD').fill('2.5')
     await page.getByRole('button', { name: 'Save limits' }).click()
     await page.getByText('saved.').first().waitFor()
     await opened.check('admin-user-limits')

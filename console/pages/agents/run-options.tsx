@@ -45,9 +45,9 @@ export function RunOptions({ errors, onChange, timeoutSeconds, value }: RunOptio
         <Stack gap="md">
           <SimpleGrid cols={{ base: 1, sm: 3 }}>
             <TextInput
-              label="Max cost"
-              description="In USD. Rejected if it would cost more."
-              placeholder="No limit"
+              label="Cap in USD"
+              description="Rejected if it would cost more."
+              placeholder="No cap"
               inputMode="decimal"
               autoComplete="off"
               value={value.maxCostUsd}

@@ -14,7 +14,7 @@ export function BalanceTiles({ account: { data, isPending } }: { account: UseQue
         note="Sum of all transactions"
       />
       <StatTile
-        label="Reserved"
+        label="Held"
         isLoading={isPending}
         value={data && <Money usd={data.heldUsd} />}
         note="For replies in progress"
@@ -23,7 +23,7 @@ export function BalanceTiles({ account: { data, isPending } }: { account: UseQue
         label="Available"
         isLoading={isPending}
         value={data && <Money usd={subtractUsd(data.balanceUsd, data.heldUsd)} />}
-        note="Balance minus reserved"
+        note="Balance minus held"
       />
     </StatTiles>
   )

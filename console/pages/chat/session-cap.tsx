@@ -69,8 +69,8 @@ function CapForm({ session, onDone }: { session: Session; onDone: () => void }) 
     >
       <Stack gap="md">
         <Text>
-          Maximum total cost of this chat. <Money usd={spentUsd} /> is spent so far. A reply that reaches the cap is cut
-          off, and the partial reply is saved.
+          Cap on the total cost of this chat. <Money usd={spentUsd} /> is spent so far. A reply that reaches the cap is
+          cut off, and the partial reply is saved.
         </Text>
         {rest !== undefined && <ErrorNotice title="Could not save the cap" error={save.error} />}
         <TextInput

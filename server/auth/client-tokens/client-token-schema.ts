@@ -13,7 +13,7 @@ export const ClientToken = z
     agents: z.array(z.string()).nullable().describe('Ids of the agents that the token can run; null for all'),
     sessionId: z.string().nullable().describe('The only session that the token can access'),
     taskId: z.string().nullable().describe('The only task that the token can access'),
-    maxCostUsd: usd.nullable().describe('Total amount that can be spent with the token; null for no cap'),
+    maxCostUsd: usd.nullable().describe('Cap on the total cost of its tasks and chats; null for none'),
     once: z.boolean().describe('Whether the token allows only one execution'),
     createdAt: isoTimestamp,
     expiresAt: isoTimestamp,
@@ -39,7 +39,7 @@ export const CreateClientTokenInput = z.object({
     .describe('Ids of the agents that the token can run in tasks, sessions and chats; all by default'),
   sessionId: resourceId.optional().describe('Limits the token to this session, with its messages and chats'),
   taskId: resourceId.optional().describe('Limits the token to this task'),
-  maxCostUsd: maxCostUsd.optional().describe('Total amount that can be spent with the token; unlimited by default'),
+  maxCostUsd: maxCostUsd.optional().describe('Cap on the total cost of its tasks and chats; none by default'),
   expiresInSeconds: z.number().int().min(1).max(tokenSecondsMax).default(600).describe('Lifetime of the token'),
   once: z.boolean().default(false).describe('Allows only one execution'),
 })

@@ -23,7 +23,7 @@ export const PlatformKey = z
       .describe('IP addresses and networks allowed to use the key; null for all'),
     creditPerDayUsd: usd
       .nullable()
-      .describe('Maximum credit per UTC day, and separately maximum taken back; null for no limit'),
+      .describe('Credit limit per UTC day, which also applies separately to taking credit back; null for none'),
     creditedTodayUsd: usd.describe('Amount credited today (UTC)'),
     takenTodayUsd: usd.describe('Amount taken back today (UTC)'),
     createdAt: isoTimestamp,
@@ -51,7 +51,7 @@ export const CreatePlatformKeyInput = z.object({
     .describe('IP addresses and networks allowed to use the key; all by default'),
   creditPerDayUsd: maxCostUsd
     .optional()
-    .describe('Maximum credit per UTC day, and separately maximum taken back; no limit by default'),
+    .describe('Credit limit per UTC day, which also applies separately to taking credit back; none by default'),
   expiresInDays: z.number().int().min(1).max(3650).optional().describe('The key never expires by default'),
 })
 

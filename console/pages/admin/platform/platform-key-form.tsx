@@ -107,7 +107,7 @@ export function PlatformKeyForm({ error, isPending, onCancel, onSubmit }: Platfo
         />
         {hasCredit && (
           <TextInput
-            label="Credit per day in USD"
+            label="Credit limit per day in USD"
             description="Maximum the key can add, and remove, per UTC day. Leave empty for no limit."
             inputMode="decimal"
             autoComplete="off"

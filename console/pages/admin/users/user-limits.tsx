@@ -58,7 +58,7 @@ export function UserLimits({ user }: { user: User }) {
           {rest && <ErrorNotice title="Could not save the limits" error={update.error} />}
           {fieldOf('plan', 'Plan', 'Plan name from the configuration. Leave empty for the default plan.')}
           {counts.map(([name, label]) => fieldOf(name, label))}
-          {fieldOf('spendPerDayUsd', 'Spend per day in USD')}
+          {fieldOf('spendPerDayUsd', 'Spending limit per day in USD')}
           {fieldOf('agents', 'Allowed agents', 'Comma-separated agent IDs.')}
           <Group justify="flex-end">
             <Button type="submit" loading={update.isPending}>

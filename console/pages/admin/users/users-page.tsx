@@ -122,7 +122,7 @@ function columnsOf(ownId: string | undefined): Column<User>[] {
     { id: 'balance', label: 'Balance', align: 'right', cell: ({ balanceUsd }) => <Money usd={balanceUsd} /> },
     {
       id: 'held',
-      label: 'Reserved',
+      label: 'Held',
       align: 'right',
       cell: ({ heldUsd }) => <RareMoney usd={heldUsd} />,
     },

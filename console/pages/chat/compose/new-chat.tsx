@@ -86,7 +86,7 @@ function NewChatForm({ agents }: { agents: readonly Agent[] }) {
               <TextInput
                 label="Cap in USD"
                 description="For all messages of this chat. You can raise it later."
-                placeholder="No limit"
+                placeholder="No cap"
                 inputMode="decimal"
                 autoComplete="off"
                 maw={320}
