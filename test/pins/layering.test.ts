@@ -194,16 +194,17 @@ test('nothing but the console imports the console', () => {
 })
 
 test('nothing that is served imports tests, benchmarks, examples or development tools', () => {
-  const { devDependencies } = JSON.parse(readFileSync(join(root, 'package.json'), 'utf8')) as {
-    devDependencies: Record<string, string>
-  }
+  const manifests = ['package.json', 'console/package.json'].map(
+    (file) => JSON.parse(readFileSync(join(root, file), 'utf8')) as { devDependencies: Record<string, string> },
+  )
+  const devDependencies = new Set(manifests.flatMap((manifest) => Object.keys(manifest.devDependencies)))
   const bad = imports.filter(({ from, isTypeOnly, to }) => {
     if (!/^(?:server|client)\//.test(from) || isTypeOnly) return false
     const name = to
       .split('/')
       .slice(0, to.startsWith('@') ? 2 : 1)
       .join('/')
-    return /^(?:test|bench|examples)\//.test(to) || name in devDependencies
+    return /^(?:test|bench|examples)\//.test(to) || devDependencies.has(name)
   })
   expect(bad.map(describe)).toEqual([])
 })
