@@ -1,11 +1,13 @@
 // Prepares a checkout under any Node version. Installs the locked packages if they are missing or differ from the lock
-// file. Makes a suitable Node the first one that npm scripts find. Builds the web console if its sources have changed.
-// Plain JavaScript without dependencies, because it runs before anything is installed.
+// file, with `--server` only those that the server needs. Makes a suitable Node the first one that npm scripts find.
+// Builds the web console if its sources have changed. Plain JavaScript without dependencies, because it runs before
+// anything is installed.
 import { execFileSync } from 'node:child_process'
-import { existsSync, mkdirSync, readFileSync, rmSync, statSync, symlinkSync, utimesSync, writeFileSync } from 'node:fs'
-import { dirname, join } from 'node:path'
+import { existsSync, mkdirSync, readdirSync, readFileSync, rmSync, statSync, symlinkSync, writeFileSync } from 'node:fs'
+import { dirname, join, relative, sep } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { buildConsole } from './build-console.mjs'
+import { installLocked, waitForAll } from './run-command.mjs'
 
 const root = dirname(dirname(fileURLToPath(import.meta.url)))
 const nodeMin = [22, 18]
@@ -22,44 +24,37 @@ const nodePackages = {
   },
 }
 
-/** True if npm runs this script with the Node that an earlier set-up installed in node_modules. */
-const runsFromModules = process.execPath.startsWith(join(root, 'node_modules'))
+const modules = join(root, 'node_modules')
+const link = join(modules, '.bin', 'node')
+/** Outside of node_modules, which `npm ci` deletes. */
+const nodeFolder = join(root, '.setup-node')
+/** True if npm runs this script with the Node that an earlier set-up fetched. */
+const runsFetched = [nodeFolder, modules].some((folder) => process.execPath.startsWith(folder + sep))
 
-function npm(args, cwd) {
-  const cli = process.env.npm_execpath
-  // `npm ci` deletes node_modules, so it must not run on a Node that is inside it.
-  const node = process.env.npm_node_execpath ?? process.execPath
-  // Engine warnings would be about the old Node, which runs only this script. Errors still show.
-  const quiet = ['--no-audit', '--no-fund', '--loglevel=error']
-  const options = { cwd, stdio: ['ignore', 2, 2] }
-  if (cli) execFileSync(node, [cli, ...args, ...quiet], options)
-  else execFileSync('npm', [...args, ...quiet], options)
+const readPackages = (file) => JSON.parse(readFileSync(file, 'utf8')).packages
+
+/** Returns npm's record of its last installation, which it removes first and writes last. */
+function readInstalled() {
+  const note = join(modules, '.package-lock.json')
+  return existsSync(note) ? readPackages(note) : undefined
 }
 
-/**
- * True if npm's record of its last installation matches the lock file. The development packages may be missing, but
- * only all of them. In a copy the files have the times of the copying, so an older record may be valid too.
- */
-function isInstalled(lock, note) {
-  if (!existsSync(note)) return false
-  if (statSync(note).mtimeMs >= statSync(lock).mtimeMs) return true
-  const [wanted, found] = [lock, note].map((file) => JSON.parse(readFileSync(file, 'utf8')).packages)
-  const hasDev = Object.values(found).some(({ dev }) => dev)
-  return Object.entries(wanted).every(([path, { dev, devOptional, optional, version }]) => {
-    if (path === '') return true
-    if (found[path]) return found[path].version === version
-    return optional || ((dev || devOptional) && !hasDev)
+function isInstalled(found, needsDev) {
+  return Object.entries(readPackages(join(root, 'package-lock.json'))).every(([path, wanted]) => {
+    // The checkout itself and its workspace.
+    if (!path.startsWith('node_modules/') || wanted.link) return true
+    if (found[path]) return found[path].version === wanted.version
+    return wanted.optional || ((wanted.dev || wanted.devOptional) && !needsDev)
   })
 }
 
-function installPackages() {
-  const lock = join(root, 'package-lock.json')
-  const note = join(root, 'node_modules', '.package-lock.json')
-  if (isInstalled(lock, note)) return
-  console.error('Installing packages (once)…')
-  npm(['ci'], root)
-  const now = new Date()
-  utimesSync(note, now, now)
+async function installPackages(needsDev) {
+  console.error(`Installing ${needsDev ? 'packages, with those for development' : "the server's packages"} (once)…`)
+  // Named, because npm leaves them out if NODE_ENV is production.
+  if (needsDev) return await installLocked(root, '--include=dev')
+  await installLocked(root, '--omit=dev')
+  // Source maps take an eighth of the room, and nothing reads them.
+  for (const file of readdirSync(modules, { recursive: true })) if (file.endsWith('.map')) rmSync(join(modules, file))
 }
 
 function isNewEnough(version) {
@@ -76,21 +71,21 @@ function isUsable(binary) {
   }
 }
 
-function installNode() {
-  if (!runsFromModules && isNewEnough(process.versions.node)) return
-  const link = join(root, 'node_modules', '.bin', 'node')
-  // Checks the link, not `node`, because npm runs this script with node_modules/.bin first in PATH.
-  if (existsSync(link) && isUsable(link)) return
+/** Returns a Node that is new enough, and fetches it if there is none. */
+async function findNode() {
+  if (!runsFetched && isNewEnough(process.versions.node)) return process.execPath
   const found = process.platform === 'linux' ? nodePackages[process.arch] : undefined
   if (!found) {
     throw new Error(
       `Node ${process.versions.node} is too old for Errand. Install Node ${nodeMin.join('.')} or newer from nodejs.org and run this again.`,
     )
   }
+  const installed = join(nodeFolder, 'node_modules', found.name)
+  const binary = join(installed, 'bin', 'node')
+  if (isUsable(binary)) return binary
   console.error(`The machine's Node is too old: fetching Node ${nodeVersion} for this folder (once)…`)
-  const folder = join(root, 'node_modules', '.node')
-  rmSync(folder, { recursive: true, force: true })
-  mkdirSync(folder, { recursive: true })
+  rmSync(nodeFolder, { recursive: true, force: true })
+  mkdirSync(nodeFolder, { recursive: true })
   const dependencies = { [found.name]: nodeVersion }
   const manifest = { name: 'errand-node', version: '0.0.0', private: true, dependencies }
   const lock = {
@@ -103,12 +98,20 @@ function installNode() {
       [`node_modules/${found.name}`]: { version: nodeVersion, integrity: found.integrity },
     },
   }
-  writeFileSync(join(folder, 'package.json'), JSON.stringify(manifest))
-  writeFileSync(join(folder, 'package-lock.json'), JSON.stringify(lock))
-  npm(['ci'], folder)
+  writeFileSync(join(nodeFolder, 'package.json'), JSON.stringify(manifest))
+  writeFileSync(join(nodeFolder, 'package-lock.json'), JSON.stringify(lock))
+  await installLocked(nodeFolder)
+  if (!isUsable(binary)) throw new Error(`The Node that was installed at ${binary} does not start.`)
+  // A third of the size, for compiling addons.
+  rmSync(join(installed, 'include'), { recursive: true, force: true })
+  return binary
+}
+
+/** Makes the Node that was fetched the first one that npm scripts find. */
+function linkNode(binary) {
+  if (!binary.startsWith(nodeFolder)) return
   rmSync(link, { force: true })
-  symlinkSync(join('..', '.node', 'node_modules', found.name, 'bin', 'node'), link)
-  if (!isUsable(link)) throw new Error(`The Node that was installed at ${link} does not start.`)
+  symlinkSync(relative(dirname(link), binary), link)
 }
 
 /**
@@ -152,11 +155,25 @@ function isAlive(pid) {
   }
 }
 
+async function setUp() {
+  const found = readInstalled()
+  // A developer's checkout stays one when the lock file has changed.
+  const needsDev = !process.argv.includes('--server') || Object.values(found ?? {}).some(({ dev }) => dev)
+  const isComplete = found !== undefined && isInstalled(found, needsDev)
+  // npm runs this script with node_modules/.bin first in PATH, so the link is checked, not `node`.
+  const isLinked = isComplete && existsSync(link) && isUsable(link)
+  const node = isLinked ? link : findNode()
+  const packages = isComplete ? undefined : installPackages(needsDev)
+  const parts = [node, packages]
+  // The build needs the development packages. If they are not to be installed, it fetches its own at the same time.
+  if (needsDev) await waitForAll(parts)
+  await waitForAll([...parts, buildConsole({ hasPackages: needsDev, node })])
+  if (!isLinked) linkNode(await node)
+}
+
 try {
   lockCheckout()
-  installPackages()
-  installNode()
-  buildConsole()
+  await setUp()
 } catch (error) {
   console.error(error instanceof Error ? error.message : error)
   process.exit(1)

@@ -4,7 +4,7 @@ import { fileURLToPath } from 'node:url'
 import { expect, test } from 'vitest'
 
 const root = fileURLToPath(new URL('../../', import.meta.url))
-const left = new Set(['node_modules', '.errand', 'dist', 'documents', 'swagger-ui', '.git', '.output'])
+const left = new Set(['node_modules', '.setup-node', '.errand', 'dist', 'documents', 'swagger-ui', '.git', '.output'])
 const exclude = (path: string) => left.has(basename(path))
 const files = globSync('**/*.md', { cwd: root, exclude })
 

@@ -1,4 +1,4 @@
-import { chmodSync, cpSync, mkdirSync, readdirSync, rmSync, symlinkSync } from 'node:fs'
+import { chmodSync, cpSync, existsSync, mkdirSync, readdirSync, rmSync, symlinkSync } from 'node:fs'
 import { join } from 'node:path'
 import { expect, test } from 'vitest'
 import { temporaryFolder } from '../../support/resources.ts'
@@ -9,11 +9,12 @@ import { addressOf, root, runTask, start } from './server-package.ts'
 // time.
 
 const runMsMax = 300_000
+const installedMbMax = 150
 
 /** A copy of the checkout with new file times. */
 function copyCheckout(): string {
   const folder = temporaryFolder('clone')
-  const left = new Set(['.errand', '.git', 'coverage', 'dist', 'node_modules'])
+  const left = new Set(['.errand', '.git', '.setup-node', 'coverage', 'dist', 'node_modules'])
   for (const name of readdirSync(root)) {
     if (!left.has(name)) cpSync(join(root, name), join(folder, name), { recursive: true })
   }
@@ -84,16 +85,40 @@ test(
 )
 
 test(
-  'without the packages for development the service runs, and says why the console does not',
+  'npm start installs what the server needs, builds the console and keeps nothing of what that needed',
   async () => {
     const folder = copyCheckout()
     rmSync(join(folder, 'console/dist'), { recursive: true })
-    await run('npm', ['ci', '--omit=dev', '--prefer-offline', '--no-audit', '--no-fund', '--ignore-scripts'], folder)
+    const setUp = await run('npm', ['run', 'prestart'], folder, { npm_config_prefer_offline: 'true' })
+    expect(setUp.stderr).toContain("Installing the server's packages")
+    const { stdout } = await run('du', ['-sk', 'node_modules'], folder)
+    const size = parseInt(stdout) / 1000
+    console.log(`installed: ${size.toFixed(1)} MB of ${installedMbMax}`)
+    expect(size).toBeLessThanOrEqual(installedMbMax)
+    for (const left of ['node_modules/vite', 'node_modules/typescript', '.setup-console']) {
+      expect(existsSync(join(folder, left)), left).toBe(false)
+    }
     const service = start('npm', ['start', '--', '--port', '0'], folder)
+    const url = await addressOf(service)
+    expect((await fetch(url)).headers.get('content-type')).toContain('text/html')
+    for (const said of ['Installing', 'Building']) expect(service.output()).not.toContain(said)
+    await service.end('SIGTERM')
+  },
+  runMsMax,
+)
+
+test(
+  'if the packages for the console cannot be installed the service runs, and says why the console does not',
+  async () => {
+    const folder = copyCheckout()
+    rmSync(join(folder, 'console/dist'), { recursive: true })
+    await run('npm', ['ci', '--omit=dev', '--prefer-offline', '--no-audit', '--no-fund'], folder)
+    const offline = { npm_config_offline: 'true', npm_config_cache: temporaryFolder('empty-cache') }
+    const service = start('npm', ['start', '--', '--port', '0'], folder, offline)
     const url = await addressOf(service)
     expect(await runTask(folder, url)).toMatchObject({ status: 'completed' })
     expect(service.output()).toContain(
-      'The web console is not served: to build it, install the development packages too (npm ci).',
+      'The web console is not served: the packages to build it could not be installed.',
     )
     expect((await fetch(url)).status).toBe(503)
     await service.end('SIGTERM')

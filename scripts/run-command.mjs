@@ -1,0 +1,25 @@
+import { spawn } from 'node:child_process'
+import { once } from 'node:events'
+
+/** Runs a command to its end. Its errors appear on the terminal. */
+export async function runCommand(command, args, options) {
+  const child = spawn(command, args, { stdio: ['ignore', 'ignore', 2], ...options })
+  const [code, signal] = await once(child, 'exit')
+  if (code !== 0) throw new Error(`${command} ${args.join(' ')} ended with ${signal ?? code}.`)
+}
+
+/** Installs exactly what the lock file of a folder says. */
+export async function installLocked(folder, ...args) {
+  const cli = process.env.npm_execpath
+  // Engine warnings would be about the old Node, which runs only this script. Errors still show.
+  const all = ['ci', ...args, '--no-audit', '--no-fund', '--loglevel=error']
+  const node = process.env.npm_node_execpath ?? process.execPath
+  if (cli) await runCommand(node, [cli, ...all], { cwd: folder })
+  else await runCommand('npm', all, { cwd: folder })
+}
+
+/** Waits for all, so that nothing runs on after a failure, and then throws the first failure. */
+export async function waitForAll(promises) {
+  const failure = (await Promise.allSettled(promises)).find(({ status }) => status === 'rejected')
+  if (failure) throw failure.reason
+}
