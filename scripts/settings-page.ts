@@ -31,7 +31,7 @@ export function settingsPage(): string {
     'Whole numbers, under `limits` in the configuration file or in the variable; at least 1, or 0 where it has a meaning.',
     limitTable(),
     '## Command line',
-    '`errand COMMAND`. Wrong usage exits with 2, what fails with 1, in one line on standard error.',
+    '`errand COMMAND`. Wrong usage exits with 2, a failure with 1, with one line on standard error: with `--json`, the body of an API error.',
     ...commandSections(createProgram()),
     '## Configuration file',
     '`errand.config.ts` exports this as its default. `defineConfig` and `defineEndpoint` of the package `errand` give it its types. An unknown field is refused.',

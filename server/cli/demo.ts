@@ -32,12 +32,9 @@ export async function serveDemo(options: ServeOptions & { json?: boolean }): Pro
   const defaultConfig = existsSync(own) ? own : quickstart
   await serve({ ...options, defaultConfig }, async (app) => {
     const demo = await openDemo(app.store, file)
+    if (options.json) return JSON.stringify({ url: app.url, ...demo })
     const { configFile } = resolveServe({ ...options, defaultConfig })
-    const isQuickstart = configFile === quickstart
-    const text = options.json
-      ? JSON.stringify({ url: app.url, ...demo })
-      : welcome(app, { demo, configFile, isQuickstart })
-    process.stdout.write(`${text}\n`)
+    return welcome(app, { demo, configFile, isQuickstart: configFile === quickstart })
   })
 }
 

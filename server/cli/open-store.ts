@@ -1,4 +1,3 @@
-import type { UserRecord } from '../store/accounts/account-types.ts'
 import { resolveDatabaseUrl, resolveDataDir, resolveLimits } from '../app/config.ts'
 import { SystemClock } from '../kernel/clock.ts'
 import { openSqliteStoreBeside } from '../store/sqlite/sqlite-store.ts'
@@ -37,12 +36,6 @@ async function openBeside(data: string | undefined, mayCreate: boolean): Promise
       throw cause
     },
   })
-}
-
-export async function findUserOrFail(store: Store, email: string): Promise<UserRecord> {
-  const user = await store.findUser(email)
-  if (!user) throw new Error(`No user has the email address ${email}.`)
-  return user
 }
 
 /** Prints one JSON object with `--json`, otherwise lines for a person. */

@@ -1,4 +1,4 @@
-import type { Logger } from 'pino'
+import pino, { type DestinationStream, type Logger } from 'pino'
 import { loadConfigFile } from '../agents/config/load-config-file.ts'
 import { startApp, type App } from '../app/app.ts'
 import {
@@ -23,11 +23,26 @@ import { createServiceLog } from './service-log.ts'
 
 type Options = ServeOptions & { json?: boolean }
 
-/** Serves until a signal arrives. Resolves when the service is listening. */
-export async function serve(options: Options, onListening?: (app: App) => Promise<void> | void): Promise<void> {
+type Describe = (app: App, options: Options) => Promise<string> | string
+
+/** Serves until a signal arrives. Resolves when the service is listening and what `describe` returns is printed. */
+export async function serve(options: Options, describe?: Describe): Promise<void> {
+  // The demo's first line is for a person, so its log waits. A service's log must show why it does not start.
+  const held = describe && new HeldOutput(pino.destination({ dest: 2, sync: false }))
+  try {
+    await start(options, { describe: describe ?? describeAddress, log: createServiceLog(resolveLogLevel(), held) })
+  } finally {
+    held?.release()
+  }
+}
+
+function describeAddress({ url }: App, { json }: Options): string {
+  return json ? JSON.stringify({ url }) : `Errand listens on ${url}`
+}
+
+async function start(options: Options, { describe, log }: { describe: Describe; log: Logger }): Promise<void> {
   const settings = resolveServe(options)
   const { baseUrl, configFile, dataDir, host, port, role } = settings
-  const log = createServiceLog(resolveLogLevel())
   for (const unknown of unknownVariables()) log.warn({}, describeUnknown(unknown))
   const loaded = await loadConfigFile(configFile)
   const config = { ...loaded, login: resolveLogin(loaded.login) }
@@ -63,19 +78,13 @@ export async function serve(options: Options, onListening?: (app: App) => Promis
   })
   stopOnSignal(app, log)
   survive(log)
-  log.info({ url: app.url, dataDir, configFile }, 'listening')
-  if (onListening) await orStop(app, onListening)
-  else if (options.json) process.stdout.write(`${JSON.stringify({ url: app.url })}\n`)
-  else process.stdout.write(`Errand listens on ${app.url}\n`)
-}
-
-async function orStop(app: App, onListening: (app: App) => Promise<void> | void): Promise<void> {
   try {
-    await onListening(app)
+    process.stdout.write(`${await describe(app, options)}\n`)
   } catch (error) {
     await app.stop()
     throw error
   }
+  log.info({ url: app.url, dataDir, configFile }, 'listening')
 }
 
 /**
@@ -129,4 +138,24 @@ function onParentGone(stop: () => void): void {
 function survive(log: Logger): void {
   process.on('uncaughtException', (error) => log.error({ err: error }, 'uncaught error'))
   process.on('unhandledRejection', (reason) => log.error({ err: reason }, 'unhandled rejection'))
+}
+
+/** Holds lines of the log until it is released. */
+class HeldOutput implements DestinationStream {
+  readonly #output: DestinationStream
+  #lines: string[] | undefined = []
+
+  constructor(output: DestinationStream) {
+    this.#output = output
+  }
+
+  write(line: string): void {
+    if (this.#lines) this.#lines.push(line)
+    else this.#output.write(line)
+  }
+
+  release(): void {
+    for (const line of this.#lines ?? []) this.#output.write(line)
+    this.#lines = undefined
+  }
 }

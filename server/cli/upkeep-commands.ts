@@ -40,13 +40,15 @@ export async function backup(file: string, options: Common): Promise<void> {
   }
   const bucket = resolvePayloadBucket()?.bucket
   const left = { ...drafts }
+  let bad: string[]
+  let copied: number
   try {
-    const { bad, copied } = await withStore(options, async (store) => {
+    ;({ bad, copied } = await withStore(options, async (store) => {
       await store.backup(drafts.file)
       if (bucket) return { bad: [], copied: 0 }
       const from = join(resolveDataDir(options.data), 'payloads')
       return await copyPayloads(store, { from, to: drafts.payloads })
-    })
+    }))
     await chmod(drafts.file, 0o600)
     await syncPath(drafts.file)
     if (copied > 0) {
@@ -56,13 +58,13 @@ export async function backup(file: string, options: Common): Promise<void> {
     await rename(drafts.file, names.file)
     left.file = names.file
     await syncPath(folder)
-    report(options, { ...names, bad, bucket, hasPayloads: copied > 0 })
   } catch (error) {
     for (const path of Object.values(left)) await rm(path, { recursive: true, force: true }).catch(() => {})
     throw ['ENOSPC', 'EDQUOT', 'SQLITE_FULL'].includes(codeOf(error))
       ? new Error(`The disk of ${folder} has no space for the backup. The incomplete backup was removed.`)
       : error
   }
+  report(options, { ...names, bad, bucket, hasPayloads: copied > 0 })
 }
 
 type Written = { file: string; payloads: string; bad: string[]; bucket: string | undefined; hasPayloads: boolean }
@@ -84,8 +86,7 @@ function report(options: Common, { bad, bucket, file, hasPayloads, payloads }: W
   )
   if (bad.length === 0) return
   // The incomplete backup is worth keeping, and a nightly job must notice the failure.
-  process.stderr.write(`errand: the backup lacks payloads that are missing or damaged: ${bad.join(', ')}\n`)
-  process.exitCode = 1
+  throw new Error(`the backup lacks payloads that are missing or damaged: ${bad.join(', ')}`)
 }
 
 async function syncPath(path: string): Promise<void> {

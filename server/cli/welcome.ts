@@ -11,7 +11,6 @@ export function welcome({ services, url }: App, { configFile, demo, isQuickstart
   const { email, key, password } = demo
   const { catalogue } = services
   const lines = [
-    '',
     `Errand is running at ${url}`,
     '',
     `  Console         ${url}`,
@@ -21,22 +20,33 @@ export function welcome({ services, url }: App, { configFile, demo, isQuickstart
     `  Agents          ${relative(process.cwd(), configFile)}`,
     ...(isQuickstart ? [`  Language model  ${describeModel(catalogue)}`] : []),
   ]
-  const request = (path: string, body: object) =>
-    `  curl -sN ${url}${path} -H 'Authorization: Bearer ${key}' -H 'Content-Type: application/json' -d '${JSON.stringify(body)}'`
   const endpoint = catalogue.agents.flatMap(({ endpoints }) => endpoints)[0]
-  if (endpoint) {
-    lines.push('', 'Create a task, then read it, replacing TASK_ID with the taskId of the response:', '')
-    lines.push(request('/api/tasks', { endpointId: endpoint.id, params: exampleOf(endpoint) }), '')
-    lines.push(`  curl -s '${url}/api/tasks/TASK_ID?wait=30' -H 'Authorization: Bearer ${key}'`)
-  }
   const partner = catalogue.agents.find(({ chat }) => chat !== null)
+  if (!endpoint && !partner) return lines.join('\n')
+  const headers = `-H 'Authorization: Bearer ${key}' -H 'Content-Type: application/json'`
+  lines.push('', 'Try it in another terminal:', '')
+  lines.push(`  api() { to=$1; shift; curl -sN -w '\\n' "${url}$to" ${headers} "$@"; }`)
+  if (endpoint) {
+    const task = { endpointId: endpoint.id, params: exampleOf(endpoint) }
+    lines.push('', `  TASK=$(api /api/tasks -d ${quote(task)} | ${pick('taskId')})`)
+    lines.push('  api "/api/tasks/$TASK?wait=30"')
+  }
   if (partner) {
-    lines.push('', 'Create a session, then chat in it, replacing SESSION_ID with the sessionId of the response:', '')
-    lines.push(request('/api/sessions', { agentId: partner.id }), '')
-    const message = isQuickstart ? table : 'Hello'
-    lines.push(request('/api/chat', { sessionId: 'SESSION_ID', message }))
+    const turn = { sessionId: 'SESSION', message: isQuickstart ? table : 'Hello' }
+    lines.push('', `  SESSION=$(api /api/sessions -d ${quote({ agentId: partner.id })} | ${pick('sessionId')})`)
+    lines.push(`  api /api/chat -d ${quote(turn).replace('SESSION', `'$SESSION'`)}`)
   }
   return lines.join('\n')
+}
+
+/** Quotes a JSON body for a shell. */
+function quote(body: object): string {
+  return `'${JSON.stringify(body).replaceAll("'", `'\\''`)}'`
+}
+
+/** Returns a filter that prints a string field of a JSON object. */
+function pick(field: string): string {
+  return `sed 's/.*"${field}":"//; s/".*//'`
 }
 
 const table = 'city,amount\nBerlin,10.50\nParis,4.25\nBerlin,2.25\n\nWhat is the total amount by city?'

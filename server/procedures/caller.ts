@@ -88,9 +88,12 @@ const names: Record<CallerCredential['kind'], string> = {
   clientToken: 'This client token',
 }
 
-/** Throws 403 unless an admin is logged in with a browser: a leaked key must not reach other people's accounts. */
+/**
+ * Throws 403 unless an admin is logged in with a browser, or uses the command line: a leaked key must not reach other
+ * people's accounts.
+ */
 export function requireAdmin(caller: AnyCaller): asserts caller is Caller {
-  if ('platform' in caller || caller.credential.kind !== 'login') {
+  if ('platform' in caller || !['login', 'operator'].includes(caller.credential.kind)) {
     throw new ErrandError('FORBIDDEN', 'This operation requires an admin with a browser login.')
   }
   if (!caller.isAdmin) throw new ErrandError('FORBIDDEN', 'This operation is for admins.')

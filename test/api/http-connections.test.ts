@@ -144,9 +144,10 @@ test('clients that break off at any moment leave no error uncaught and no fault 
   const dataDir = newDataDir()
   const server = await startProcess({ dataDir })
   try {
-    const at = ['--data', dataDir, '--email', 'a@example.com', '--json']
-    await runErrand(['users', 'create', ...at])
-    const { key } = JSON.parse(await runErrand(['keys', 'create', ...at, '--name', 'test'])) as { key: string }
+    const at = ['--data', dataDir, '--json']
+    await runErrand(['users', 'create', '--email', 'a@example.com', ...at])
+    const args = ['keys', 'create', '--user', 'a@example.com', '--name', 'test', ...at]
+    const { key } = JSON.parse(await runErrand(args)) as { key: string }
     for (const bytes of [
       rawRequest('GET /', ['Connection: Upgrade', 'Upgrade: websocket']),
       rawRequest('CONNECT a:1', []),

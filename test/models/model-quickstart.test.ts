@@ -24,8 +24,8 @@ const none = {
 async function createKey(dataDir: string): Promise<string> {
   const email = 'model@example.com'
   await runErrand(['users', 'create', '--email', email, '--data', dataDir])
-  await runErrand(['credit', '--email', email, '--usd', '5', '--data', dataDir])
-  const created = await runErrand(['keys', 'create', '--email', email, '--name', 'K', '--json', '--data', dataDir])
+  await runErrand(['users', 'credit', '--user', email, '--amount-usd', '5', '--data', dataDir])
+  const created = await runErrand(['keys', 'create', '--user', email, '--name', 'K', '--json', '--data', dataDir])
   return (JSON.parse(created) as { key: string }).key
 }
 

@@ -15,6 +15,7 @@ export const postgresTests = {
       'the data directory, port, configuration and limits of a machine; nodes have tests of their secret',
     'test/runner/cli-backup.test.ts': "copies of SQLite's file; PostgreSQL has its own tools",
     'test/runner/cli-secret.test.ts': 'the secret that a data directory keeps; nodes are given theirs',
+    'test/runner/cli-completion.test.ts': 'scripts for shells',
     'test/runner/cli-usage.test.ts': 'words of the command line, and a data directory that is made or missing',
     'test/runner/data-directory-owner.test.ts': 'the lock of a data directory',
     'test/runner/failed-start.test.ts': 'a start that waits for what a crash left; nodes settle it as they run',

@@ -17,10 +17,11 @@ test('users, credits and keys act at once on the running server, with the promis
     return JSON.parse(output)
   }
   const user = await run('users', 'create', '--email', 'CLI@example.com', '--password', 'long enough')
-  expect(user).toEqual({ userId: expect.stringMatching(/^user_/), email })
-  const created = await run('keys', 'create', '--email', email, '--name', 'first', '--expires-days', '30')
-  expect(created).toEqual({
-    keyId: expect.stringMatching(/^key_/),
+  expect(user).toMatchObject({ id: expect.stringMatching(/^user_/), email, balanceUsd: '0.0000' })
+  const created = await run('keys', 'create', '--user', email, '--name', 'first', '--expires-in-days', '30')
+  expect(created).toMatchObject({
+    id: expect.stringMatching(/^key_/),
+    name: 'first',
     key: expect.stringMatching(/^errand_sk_[0-9A-Za-z]{36}$/),
     expiresAt: expect.stringMatching(/^\d{4}-\d\d-\d\dT[\d:.]+Z$/),
   })
@@ -28,43 +29,49 @@ test('users, credits and keys act at once on the running server, with the promis
   expect((await client.get('/api/account')).body).toMatchObject({ email, balanceUsd: '0.0000' })
   expect((await client.createTask('rogue.echo')).status).toBe(403)
 
-  const credit = ['credit', '--email', email, '--usd', '0.02', '--reason', 'Start', '--idempotency-key', 'start']
+  const credit = [
+    'users',
+    'credit',
+    '--user',
+    email,
+    '--amount-usd',
+    '0.02',
+    '--reason',
+    'Start',
+    '--idempotency-key',
+    'start',
+  ]
   const credited = await run(...credit)
   expect(credited).toEqual({
-    userId: user.userId,
     transactionId: expect.stringMatching(/^txn_/),
     balanceUsd: '0.0200',
   })
   expect(await run(...credit)).toEqual(credited)
   expect(await client.runTask('rogue.echo', { n: 1 })).toMatchObject({ status: 'completed', response: { n: 1 } })
-  expect(await run('credit', '--email', email, '--usd', '-0.005')).toMatchObject({ balanceUsd: '0.0050' })
+  expect(await run('users', 'credit', '--user', email, '--amount-usd', '-0.005')).toMatchObject({
+    balanceUsd: '0.0050',
+  })
   expect((await client.get('/api/account')).body.balanceUsd).toBe('0.0050')
   expect((await client.createTask('rogue.echo')).status).toBe(403)
 
-  const readOnly = await run('keys', 'create', '--email', email, '--name', 'reader', '--scopes', 'read')
+  const readOnly = await run('keys', 'create', '--user', email, '--name', 'reader', '--scopes', 'read')
   expect(readOnly.expiresAt).toBeNull()
   const reader = new ProcessClient(server.url, readOnly.key)
   expect((await reader.get('/api/tasks')).body.total).toBe(1)
   expect((await reader.createTask('rogue.echo')).status).toBe(403)
-  expect(await run('keys', 'revoke', '--email', email, '--key-id', created.keyId)).toMatchObject({
-    keyId: created.keyId,
+  expect(await run('keys', 'revoke', '--user', email, '--key-id', created.id)).toMatchObject({
+    id: created.id,
     revokedAt: expect.any(String),
   })
   expect((await client.get('/api/account')).status).toBe(401)
   expect((await reader.get('/api/account')).status).toBe(200)
-  expect((await run('keys', 'list', '--email', email)).keys).toHaveLength(2)
-  expect((await run('users', 'list')).users).toEqual([
-    {
-      userId: user.userId,
-      email,
-      isAdmin: false,
-      isSuspended: false,
-      balanceUsd: '0.0050',
-      heldUsd: '0.0000',
-      blockedUntil: null,
-      createdAt: expect.stringMatching(/Z$/),
-    },
-  ])
+  expect(await run('keys', 'list', '--user', email)).toMatchObject({ keys: [{}, {}], total: 2, limit: 50, offset: 0 })
+  expect(await run('users', 'list')).toEqual({
+    users: [{ ...user, balanceUsd: '0.0050' }],
+    total: 1,
+    limit: 50,
+    offset: 0,
+  })
   expect(await run('ledger', 'verify')).toEqual({ ok: true, accounts: 1, transactions: 3, differences: [] })
   expect(await server.end('SIGTERM')).toBe(0)
   rmSync(dataDir, { recursive: true })
@@ -74,17 +81,17 @@ test('unblocking a user lets the next task in at once', async () => {
   const dataDir = newDataDir()
   const server = await startProcess({ dataDir, config: rogueFile, env: { ERRAND_ABUSE_FAILURES: '2' } })
   await runErrand(['users', 'create', '--email', email, '--data', dataDir])
-  await runErrand(['credit', '--email', email, '--usd', '1', '--data', dataDir])
+  await runErrand(['users', 'credit', '--user', email, '--amount-usd', '1', '--data', dataDir])
   const { key } = JSON.parse(
-    await runErrand(['keys', 'create', '--email', email, '--name', 'a', '--data', dataDir, '--json']),
+    await runErrand(['keys', 'create', '--user', email, '--name', 'a', '--data', dataDir, '--json']),
   )
   const client = new ProcessClient(server.url, key)
   for (let n = 0; n < 2; n++) await client.runTask('rogue.throw', { what: 'error' })
   expect((await client.createTask('rogue.echo')).status).toBe(403)
-  const unblock = () => runErrand(['users', 'unblock', '--email', email, '--data', dataDir, '--json'])
-  expect(JSON.parse(await unblock())).toEqual({ userId: expect.any(String), wasBlocked: true })
+  const unblock = () => runErrand(['users', 'unblock', '--user', email, '--data', dataDir, '--json'])
+  expect(JSON.parse(await unblock())).toMatchObject({ email, blockedUntil: null })
   expect(await client.runTask('rogue.echo')).toMatchObject({ status: 'completed' })
-  expect(JSON.parse(await unblock())).toMatchObject({ wasBlocked: false })
+  expect(JSON.parse(await unblock())).toMatchObject({ email, blockedUntil: null })
   await server.end('SIGTERM')
   rmSync(dataDir, { recursive: true })
 })
@@ -92,7 +99,7 @@ test('unblocking a user lets the next task in at once', async () => {
 test('ledger verify exits 1 and names the difference when a balance was changed by hand', async () => {
   const dataDir = newDataDir()
   await runErrand(['users', 'create', '--email', email, '--data', dataDir])
-  await runErrand(['credit', '--email', email, '--usd', '5.00', '--data', dataDir])
+  await runErrand(['users', 'credit', '--user', email, '--amount-usd', '5.00', '--data', dataDir])
   expect(await runErrand(['ledger', 'verify', '--data', dataDir])).toBe(
     '1 account, 1 transaction: the ledger adds up.\n',
   )

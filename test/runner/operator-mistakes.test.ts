@@ -10,18 +10,23 @@ test('a plan that the configuration does not have is set only when forced', asyn
   const dataDir = newDataDir()
   const config = join(dataDir, 'errand.config.ts')
   writeFileSync(config, "export default { agents: [], plans: { free: {}, paid: {} }, defaultPlan: 'free' }")
-  const of = ['--email', 'ann@example.com', '--data', dataDir]
-  await runErrand(['users', 'create', ...of])
+  await runErrand(['users', 'create', '--email', 'ann@example.com', '--data', dataDir])
+  const of = ['--user', 'ann@example.com', '--data', dataDir]
   const plan = (name: string, ...more: string[]) =>
     runErrand(['users', 'plan', ...of, '--plan', name, '--config', config, '--json', ...more])
   await expect(plan('padi')).rejects.toMatchObject({
     code: 2,
-    stderr: expect.stringMatching(/no plan "padi".*free, paid/),
+    stderr: expect.stringMatching(/"message":"--plan: .* has no plan \\"padi\\"; its plans are free, paid\./),
   })
   expect(await queryRows(dataDir, 'SELECT plan FROM accounts')).toEqual([{ plan: null }])
   expect(JSON.parse(await plan('paid'))).toMatchObject({ plan: 'paid' })
   expect(JSON.parse(await plan('padi', '--force'))).toMatchObject({ plan: 'padi' })
-  expect(JSON.parse(await plan('none'))).toMatchObject({ plan: null })
+  expect(JSON.parse(await plan('none', '--tasks-at-work', '3'))).toMatchObject({
+    plan: null,
+    limits: { tasksAtWork: 3 },
+  })
+  const removed = await runErrand(['users', 'plan', ...of, '--tasks-at-work', 'none', '--json'])
+  expect(JSON.parse(removed)).toMatchObject({ plan: null, limits: {} })
 })
 
 test('unknown ERRAND_ variables are reported with the nearest setting', async () => {

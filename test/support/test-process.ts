@@ -75,7 +75,7 @@ export async function startProcess({
       output += chunk.toString()
       if (output.includes('\n')) resolve((JSON.parse(output) as { url: string }).url)
     })
-    void exited.then((code) => reject(new Error(`the server exited with ${code}: ${log}`)))
+    void exited.then((code) => reject(new Error(`the server exited with ${code}: ${inWords(log)}`)))
   })
   const url = await within(`${name} listens`, startMsMax, listening).catch((error: unknown) => {
     kill()
@@ -91,6 +91,11 @@ export async function startProcess({
       return within(`${name} ends by ${signal}`, endMsMax, exited)
     },
   }
+}
+
+/** Replaces the error that `--json` prints by its message. */
+function inWords(log: string): string {
+  return log.replace(/^\{"error":.*\}$/m, (line) => `errand: ${(JSON.parse(line) as { message: string }).message}`)
 }
 
 /** Runs one CLI command; rejects with `code` and `stderr` if it fails. */

@@ -61,7 +61,7 @@ test(
     expect(stdout).toBe('')
     const args = ['users', 'create', '--email', 'a@example.com', '--json']
     const created = await run('npm', ['run', '--silent', 'errand', '--', ...args], folder)
-    expect(JSON.parse(created.stdout)).toHaveProperty('userId')
+    expect(JSON.parse(created.stdout)).toHaveProperty('email')
   },
   runMsMax,
 )

@@ -67,8 +67,8 @@ test(
     const errand = async (...args: string[]) => (await run('npx', ['errand', ...args], project)).stdout
     const of = ['--data', data, '--json']
     await errand('users', 'create', '--email', 'a@example.com', ...of)
-    await errand('credit', '--email', 'a@example.com', '--usd', '5.00', ...of)
-    expect(JSON.parse(await errand('keys', 'create', '--email', 'a@example.com', '--name', 'k', ...of))).toHaveProperty(
+    await errand('users', 'credit', '--user', 'a@example.com', '--amount-usd', '5.00', ...of)
+    expect(JSON.parse(await errand('keys', 'create', '--user', 'a@example.com', '--name', 'k', ...of))).toHaveProperty(
       'key',
     )
     expect(JSON.parse(await errand('ledger', 'verify', ...of))).toMatchObject({ ok: true, transactions: 1 })

@@ -1,0 +1,46 @@
+import { createInterface } from 'node:readline'
+import { text } from 'node:stream/consumers'
+import { Writable } from 'node:stream'
+import { UsageError } from '../../kernel/usage-error.ts'
+
+/** `password` is true for a prompt. */
+export type PasswordOptions = { password?: string | true; passwordStdin?: boolean }
+
+/** Returns the password that was typed, piped or given; undefined without any of the options. */
+export async function readPassword({ password, passwordStdin }: PasswordOptions): Promise<string | undefined> {
+  if (passwordStdin) {
+    if (typeof password === 'string') throw new UsageError('--password: must be omitted with --password-stdin.')
+    return (await text(process.stdin)).replace(/\r?\n$/, '')
+  }
+  if (password !== true) {
+    if (password !== undefined) process.stderr.write(`errand: warning: ${exposed}\n`)
+    return password
+  }
+  if (!process.stdin.isTTY) {
+    throw new UsageError('--password: needs a terminal to ask for the password. Pipe it to --password-stdin.')
+  }
+  const typed = await ask('Password: ')
+  if (typed !== (await ask('Repeat the password: '))) throw new UsageError('--password: was not repeated correctly.')
+  return typed
+}
+
+const exposed =
+  '--password: other users of this machine can see the password in the process list. Omit it to be asked, or use --password-stdin.'
+
+/** Asks without echo. */
+function ask(question: string): Promise<string> {
+  process.stderr.write(question)
+  const output = new Writable({ write: (_chunk, _encoding, done) => done() })
+  const lines = createInterface({ input: process.stdin, output, terminal: true })
+  return new Promise((resolve, reject) => {
+    lines.once('line', (line) => {
+      resolve(line)
+      lines.close()
+    })
+    // Ctrl+C and Ctrl+D close it without a line.
+    lines.once('close', () => {
+      process.stderr.write('\n')
+      reject(new UsageError('--password: was not entered.'))
+    })
+  })
+}

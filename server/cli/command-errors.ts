@@ -1,0 +1,67 @@
+import { CommanderError, type Command } from 'commander'
+import { badField, ErrandError, errorBody } from '../kernel/errors.ts'
+import { UsageError } from '../kernel/usage-error.ts'
+import { optionOf } from './command-options.ts'
+
+/**
+ * Reports an error on standard error in one line: with `--json` as the body of the API's error responses. Exits with 1,
+ * or with 2 for wrong usage.
+ */
+export function reportError(error: unknown, { args, program }: { args: readonly string[]; program: Command }): void {
+  const isOfParser = error instanceof CommanderError
+  if (isOfParser && error.exitCode === 0) return
+  process.exitCode = isOfParser || error instanceof UsageError ? 2 : 1
+  // A group without a command has printed its help.
+  if (isOfParser && error.code === 'commander.help') return
+  const body = errorBody(isOfParser ? describeUsage(error, helpFor(program, args)) : toError(error))
+  process.stderr.write(args.includes('--json') ? `${JSON.stringify(body)}\n` : `errand: ${body.message}\n`)
+}
+
+/** Commander quotes the option: `error: option '--usd <amount>' argument missing`. */
+function describeUsage({ message: given }: CommanderError, help: string): ErrandError {
+  const text = inOneLine(given.replace(/^error: /, ''))
+  const message = `${/[.?)]$/.test(text) ? text : `${text}.`} Run \`${help}\`.`
+  const option = /'(--[\w-]+)/.exec(text)?.[1]
+  return new ErrandError('BAD_REQUEST', message, option === undefined ? {} : { details: [{ path: option, message }] })
+}
+
+function helpFor(program: Command, args: readonly string[]): string {
+  const names = ['errand help']
+  let command: Command | undefined = program
+  for (const arg of args) {
+    command = command.commands.find((child) => child.name() === arg)
+    if (!command) break
+    names.push(arg)
+  }
+  return names.join(' ')
+}
+
+function toError(error: unknown): ErrandError {
+  if (error instanceof ErrandError) {
+    const [detail] = error.details ?? []
+    return detail ? badField(optionOf(detail.path), detail.message) : error
+  }
+  if (!(error instanceof UsageError)) return new ErrandError('INTERNAL_ERROR', describe(error))
+  const { message } = error
+  const [, path, what] = /^(--[\w-]+|[A-Z_]+)(?: or [A-Z_]+)?: (.*)$/s.exec(message) ?? []
+  const details = path === undefined || what === undefined ? {} : { details: [{ path, message: inOneLine(what) }] }
+  return new ErrandError('BAD_REQUEST', inOneLine(message), details)
+}
+
+/** Describes an error in one line, and system errors in the user's terms. */
+function describe(error: unknown): string {
+  if (!(error instanceof Error)) return String(error)
+  const { code, path, port } = error as Error & { code?: string; path?: string; port?: number }
+  if (code === 'EADDRINUSE') return `The port ${port} is in use. Choose another with --port or ERRAND_PORT.`
+  if (code === 'EACCES' && path !== undefined)
+    return `This user cannot read or write ${path}. Change its permissions or its owner.`
+  if (code === 'EROFS' && path !== undefined) {
+    return `${path} is on a read-only file system. Choose another folder with --data or ERRAND_DATA_DIR.`
+  }
+  if ((code === 'ENOTDIR' || code === 'EEXIST') && path !== undefined) return `${path} is a file but must be a folder.`
+  return inOneLine(error.message)
+}
+
+function inOneLine(text: string): string {
+  return text.replaceAll(/\s*\n\s*/g, ' ')
+}

@@ -1,0 +1,61 @@
+import { InvalidArgumentError, type Command } from 'commander'
+import type { z } from 'zod'
+import { UsageError } from '../kernel/usage-error.ts'
+import { variables, type Variable } from '../kernel/settings.ts'
+
+export type Common = { data?: string; json?: boolean }
+
+// Options have the API's field names, so that a schema of the API parses the options of a command.
+
+/** Options of every command that opens the database. */
+export function common(command: Command): Command {
+  return withVariable(command, 'DATA_DIR').option('--json', 'print one JSON object')
+}
+
+export function withVariable(
+  command: Command,
+  name: 'DATA_DIR' | 'PORT' | 'HOST' | 'CONFIG' | 'BASE_URL' | 'ROLE',
+): Command {
+  const { meaning, option, ...variable }: Variable & { option: string } = variables[`ERRAND_${name}`]
+  const byDefault = variable.default === undefined ? '' : `, ${variable.default}`
+  return command.option(option, `${meaning} (ERRAND_${name}${byDefault})`)
+}
+
+/** Loads a command's implementation only when it is run. */
+export function lazily<Args extends unknown[]>(load: () => Promise<(...args: Args) => Promise<void>>) {
+  return async (...args: Args): Promise<void> => await (await load())(...args)
+}
+
+export function wholeNumber(text: string): number {
+  if (!/^\d{1,10}$/.test(text)) throw new InvalidArgumentError('It must be a whole number.')
+  return Number(text)
+}
+
+export function listOf(text: string): string[] {
+  return text.split(',').map((item) => item.trim())
+}
+
+/** Leaves "none" unparsed: it removes a plan or a limit. */
+export function orNone<Value>(parse: (text: string) => Value) {
+  return (text: string): Value | 'none' => (text === 'none' ? text : parse(text))
+}
+
+/** Validates options with a schema of the API. Throws a UsageError that names the option. */
+export function parseInput<Schema extends z.ZodType>(schema: Schema, options: object): z.output<Schema> {
+  const parsed = schema.safeParse(options)
+  if (parsed.success) return parsed.data
+  const [issue] = parsed.error.issues
+  throw new UsageError(`${optionOf(String(issue?.path[0]))}: ${describe(issue!)}`)
+}
+
+function describe(issue: z.core.$ZodIssue): string {
+  if (issue.code === 'invalid_value') return `Must be one of ${issue.values.join(', ')}`
+  if (issue.code === 'too_small' && issue.origin === 'number') return `Must be at least ${issue.minimum}`
+  if (issue.code === 'too_big' && issue.origin === 'number') return `Must be at most ${issue.maximum}`
+  return issue.message
+}
+
+/** Returns the option of an API field: `--amount-usd` for `amountUsd`. */
+export function optionOf(field: string): string {
+  return field.startsWith('--') ? field : `--${field.replaceAll(/[A-Z]/g, (letter) => `-${letter.toLowerCase()}`)}`
+}
