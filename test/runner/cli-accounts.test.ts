@@ -18,7 +18,7 @@ test('a suspension acts on the next request of the running server, and so does i
   const run = commandsOn(dataDir)
   const client = new ProcessClient(server.url, key)
   expect(await run('users', 'suspend', '--user', email)).toMatchObject({ email, isSuspended: true })
-  expect((await client.get('/api/account')).status).toBe(401)
+  expect((await client.get('/api/account')).status).toBe(403)
   expect(await run('users', 'resume', '--user', email)).toMatchObject({ email, isSuspended: false })
   expect((await client.get('/api/account')).status).toBe(200)
   expect(await server.end('SIGTERM')).toBe(0)
@@ -80,6 +80,8 @@ test("a user's tasks and transactions are listed page by page, as the API lists 
     expect([...first[list], ...second[list]]).toEqual(body[list])
     const lines = await runErrand(['users', list, '--user', email, '--limit', '3', '--data', dataDir])
     expect(lines).toContain(`${body.total} in all; next page: --after ${first.next}\n`)
+    const last = await runErrand(['users', list, '--user', email, '--after', first.next, '--data', dataDir])
+    expect(last).not.toContain('next page')
   }
   const failed = await run('users', 'tasks', '--user', email, '--status', 'failed')
   expect(failed).toMatchObject({ total: 1, tasks: [{ endpointId: 'rogue.throw' }] })

@@ -45,10 +45,11 @@ export async function listTransactions(options: Common & { user: string }): Prom
 }
 
 /** Prints a page of a list, and the option for the next one. */
-export function printPage(options: Common, page: Page, lines: readonly string[]): void {
+export function printPage(options: Common & { after?: string }, page: Page, lines: readonly string[]): void {
   const seen = page.offset + lines.length
-  const hasNext = page.next === undefined ? seen < page.total && lines.length > 0 : true
-  const option = page.next === undefined ? `--offset ${seen}` : `--after ${page.next}`
-  const rest = hasNext ? [`${page.total} in all; next page: ${option}`] : []
+  const hasMore = options.after === undefined && lines.length > 0 && seen < page.total
+  const byOffset = hasMore ? `--offset ${seen}` : undefined
+  const next = page.next === undefined ? byOffset : `--after ${page.next}`
+  const rest = next === undefined ? [] : [`${page.total} in all; next page: ${next}`]
   print(options, page, [...lines, ...rest].join('\n') || 'None.')
 }
