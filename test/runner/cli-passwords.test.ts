@@ -37,7 +37,8 @@ async function type(dataDir: string, args: string[], lines: string[]): Promise<s
   let prompts = 0
   child.stdout.on('data', (chunk: Buffer) => {
     shown += chunk.toString()
-    for (; (shown.match(/assword: /g) ?? []).length > prompts; prompts++) child.stdin.write(`${lines[prompts]}\r`)
+    for (; (shown.match(/^(?:Repeat the p|P)assword: /gm) ?? []).length > prompts; prompts++)
+      child.stdin.write(`${lines[prompts]}\r`)
   })
   await new Promise((resolve) => child.once('close', resolve))
   return shown
@@ -85,7 +86,9 @@ testNeeding('script', missingCommand('script', '--version'))(
     )
     expect(await fits(dataDir, 'correct horse 1')).toBe(true)
     const set = ['users', 'set-password', '--user', email]
-    expect(await type(dataDir, set, ['correct horse 2', 'correct horse 3'])).toContain('was not repeated correctly')
+    expect(await type(dataDir, set, ['correct horse 2', 'correct horse 3'])).toMatch(
+      /^Password: \r\nRepeat the password: \r\nerrand: --password: was not repeated correctly\.\r\n$/,
+    )
     expect(await type(dataDir, set, ['\u0003'])).toContain('--password: was not entered.')
     expect(await fits(dataDir, 'correct horse 1')).toBe(true)
     rmSync(dataDir, { recursive: true })

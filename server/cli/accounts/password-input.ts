@@ -29,9 +29,10 @@ const exposed =
 
 /** Asks without echo. */
 function ask(question: string): Promise<string> {
-  process.stderr.write(question)
   const output = new Writable({ write: (_chunk, _encoding, done) => done() })
   const lines = createInterface({ input: process.stdin, output, terminal: true })
+  // From here on the terminal does not echo.
+  process.stderr.write(question)
   return new Promise((resolve, reject) => {
     lines.once('line', (line) => {
       resolve(line)
