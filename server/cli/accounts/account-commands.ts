@@ -44,7 +44,7 @@ function addUsers(users: Command): void {
     )
     .option('--tasks-at-work <count>', 'maximum tasks running at the same time', orNone(wholeNumber))
     .option('--tasks-waiting <count>', 'maximum queued tasks', orNone(wholeNumber))
-    .option('--spend-per-day-usd <amount>', 'maximum USD spent per UTC day', orNone(String))
+    .option('--spend-per-day-usd <amount>', 'spending limit per UTC day', orNone(String))
     .option('--agents <ids>', 'comma-separated ids of the agents that the user can run', orNone(listOf))
     .option('--config <file>', variables.ERRAND_CONFIG.meaning)
     .option('--force', 'set the plan even if it is not in the configuration')
@@ -106,7 +106,7 @@ function addPlatformKeys(keys: Command): void {
       'comma-separated IP addresses and networks allowed to use the key (all by default)',
       listOf,
     )
-    .option('--credit-per-day-usd <amount>', 'maximum credit per UTC day (no limit by default)')
+    .option('--credit-per-day-usd <amount>', 'credit limit per UTC day (none by default)')
     .option('--expires-in-days <days>', 'never by default', wholeNumber)
     .action(lazily(async () => (await import('./platform-key-commands.ts')).createOwnKey))
   withOffset(common(keys.command('list')))
