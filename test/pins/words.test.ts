@@ -35,7 +35,7 @@ function commentsOf(file: string): { at: string; text: string }[] {
   }))
 }
 
-const comments = ['server', 'client', 'console', 'openapi', 'scripts', 'bench']
+const comments = ['server', 'client', 'console', 'openapi', 'scripts', 'site', 'bench']
   .flatMap((folder) => filesIn(folder, /\.(?:ts|tsx|mjs)$/))
   .flatMap(commentsOf)
 

@@ -74,6 +74,8 @@ export const onlyInAll: Record<string, string> = {
   'test/runner/http-agent-{connections,python}.test.ts':
     'the wire of agents in other languages; http-agent-tasks has their money',
   'test/store/sqlite-log-damage.test.ts': 'every flipped bit of a log; sqlite-integrity has what is done about one',
+  'test/reach/docs-site.test.ts':
+    'the documentation as a site, whose packages take a while to install; doc-links has every link of its pages',
   'test/reach/{language,webhook}-guide.test.ts':
     'the programs of guides; what they call is tested in api, chat and webhooks',
   'test/e2e/api-reference.test.ts':
