@@ -2,6 +2,7 @@ import { cpSync, mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { fileURLToPath } from 'node:url'
 import { build } from 'vite'
 import { flatDeclarations } from './flat-declarations.ts'
+import { packageReadmes } from './package-pages.ts'
 
 // Writes the publishable package `errand-client` to dist/errand-client: JavaScript for `import` and `require` with
 // source maps, flat declarations, and no dependencies.
@@ -29,7 +30,7 @@ for (const [index, declarations] of flatDeclarations(Object.values(modules)).ent
 }
 write('package.json', `${JSON.stringify(manifest(), null, 2)}\n`)
 cpSync(path('LICENSE'), new URL('LICENSE', target))
-cpSync(path('client/README.md'), new URL('README.md', target))
+cpSync(path(packageReadmes['errand-client']), new URL('README.md', target))
 
 async function bundle(entry: Record<string, string>, format: 'es' | 'cjs'): Promise<void> {
   const extension = format === 'es' ? 'js' : 'cjs'

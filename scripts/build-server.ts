@@ -1,10 +1,21 @@
 import { execFileSync } from 'node:child_process'
-import { chmodSync, cpSync, mkdirSync, readdirSync, readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs'
+import {
+  chmodSync,
+  cpSync,
+  globSync,
+  mkdirSync,
+  readdirSync,
+  readFileSync,
+  renameSync,
+  rmSync,
+  writeFileSync,
+} from 'node:fs'
 import { basename, dirname, join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { addCommonJs } from './common-js.ts'
 import { serverManifest, type RootManifest } from './server-manifest.ts'
 import { bundlePackages, readSpecifiers, useBundled } from './bundle-packages.ts'
+import { packagedPage, packagedPaths, packageReadmes } from './package-pages.ts'
 
 // Writes the publishable package dist/errand: the server as JavaScript in the folders of its sources, so that relative
 // paths match a checkout. Includes the console, the migrations, the OpenAPI document and the quickstart. Compiled,
@@ -15,20 +26,6 @@ const built = join(root, 'dist', 'errand')
 // Built in a temporary folder and moved into place, so that an interrupted build leaves no partial package.
 const out = `${built}.${process.pid}.partial`
 
-const copied = [
-  'LICENSE',
-  'CHANGELOG.md',
-  'console/dist',
-  'deploy',
-  'docs/guides',
-  'docs/reference',
-  'examples/quickstart/documents',
-  'openapi/openapi.json',
-  'openapi/swagger-ui',
-  'server/errand.cjs',
-  'server/store/postgres/migrations',
-  'server/store/sqlite/migrations',
-]
 const exported = 'server/agents/config/define-config'
 
 rmSync(out, { recursive: true, force: true })
@@ -41,10 +38,13 @@ try {
   await bundlePackages({ root, modules, folder: join(out, 'server', 'bundled') })
   for (const file of modules) useBundled(file, join(out, 'server', 'bundled'))
   execFileSync(process.execPath, [join(root, 'scripts', 'build-console.mjs')], { stdio: 'inherit' })
-  for (const path of copied) cpSync(join(root, path), join(out, path), { recursive: true })
+  for (const path of packagedPaths) cpSync(join(root, path), join(out, path), { recursive: true })
+  for (const page of globSync('docs/**/*.md', { cwd: out })) {
+    writeFileSync(join(out, page), packagedPage(page, readFileSync(join(out, page), 'utf8')))
+  }
   copyStarter()
   chmodSync(join(out, 'server', 'errand.cjs'), 0o755)
-  cpSync(join(root, 'scripts', 'package-readme.md'), join(out, 'README.md'))
+  cpSync(join(root, packageReadmes.errand), join(out, 'README.md'))
   const rootManifest = JSON.parse(readFileSync(join(root, 'package.json'), 'utf8')) as RootManifest
   const needed = modules.flatMap(readSpecifiers)
   const manifest = serverManifest({ root: rootManifest, needed, exported })

@@ -1,66 +1,70 @@
-import { existsSync, globSync, readFileSync, statSync } from 'node:fs'
-import { basename, dirname, join, relative, resolve } from 'node:path'
+import { existsSync, globSync, readFileSync } from 'node:fs'
+import { basename, join, posix } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { expect, test } from 'vitest'
+import { isPackaged, packagedPage, packageReadmes } from '../../scripts/package-pages.ts'
+import { brokenLinks, linksOf } from './read-links.ts'
 
 const root = fileURLToPath(new URL('../../', import.meta.url))
-const left = new Set(['node_modules', '.setup-node', '.errand', 'dist', 'documents', 'swagger-ui', '.git', '.output'])
+const left = new Set([
+  'node_modules',
+  '.setup-node',
+  '.errand',
+  'dist',
+  'documents',
+  'swagger-ui',
+  '.git',
+  '.output',
+  'operations',
+])
 const exclude = (path: string) => left.has(basename(path))
+const has = (path: string) => existsSync(join(root, path))
+const read = (file: string) => readFileSync(join(root, file), 'utf8')
 const files = globSync('**/*.md', { cwd: root, exclude })
 
-type Link = { file: string; target: string }
-
-function withoutCode(text: string): string {
-  return text.replaceAll(/^```[\s\S]*?^```/gm, '')
-}
-
-function linksOf(file: string): Link[] {
-  const targets = withoutCode(readFileSync(join(root, file), 'utf8')).matchAll(/\]\(([^)\s]+)\)/g)
-  return Array.from(targets, ([, target]) => ({ file, target: target! })).filter(
-    ({ target }) => !/^[a-z]+:/.test(target),
-  )
-}
-
-/** The page's anchors, as GitHub derives them from headings. */
-function anchorsOf(path: string): string[] {
-  const headings = withoutCode(readFileSync(path, 'utf8')).matchAll(/^#+ (.+)$/gm)
-  return Array.from(headings, ([, heading]) =>
-    heading!
-      .toLowerCase()
-      .replaceAll(/[^\p{L}\p{N} _-]/gu, '')
-      .replaceAll(' ', '-'),
-  )
-}
-
-function isBroken({ file, target }: Link): boolean {
-  const [path = '', anchor] = target.split('#')
-  const found = path === '' ? join(root, file) : resolve(root, dirname(file), path)
-  if (!existsSync(found)) return true
-  return anchor !== undefined && !(statSync(found).isFile() && anchorsOf(found).includes(anchor))
-}
-
 test('every relative link of a page leads to a file, and to a heading of it', () => {
-  const links = files.flatMap(linksOf)
-  expect(files.length).toBeGreaterThan(15)
-  expect(links.length).toBeGreaterThan(50)
-  expect(links.filter(isBroken)).toEqual([])
+  // A package's README is checked where it will be.
+  const pages = new Map(files.filter((file) => file !== packageReadmes.errand).map((file) => [file, read(file)]))
+  expect(pages.size).toBeGreaterThan(35)
+  expect([...pages].flatMap(([file, text]) => linksOf(file, text)).length).toBeGreaterThan(150)
+  expect(brokenLinks({ pages, has })).toEqual([])
+})
+
+test('so does every link inside the two packages, and none leads out of them', () => {
+  const docs = files.filter(isPackaged)
+  expect(docs.length).toBeGreaterThan(20)
+  const server = new Map(docs.map((file) => [file, packagedPage(file, read(file))]))
+  server.set('README.md', read(packageReadmes.errand))
+  expect(brokenLinks({ pages: server, has: (path) => isPackaged(path) && has(path) })).toEqual([])
+  const client = new Map([['README.md', read(packageReadmes['errand-client'])]])
+  expect(brokenLinks({ pages: client, has: (path) => path === 'LICENSE' })).toEqual([])
+})
+
+test('a link that a package does not contain is its text there, code is left alone, and other links stay', () => {
+  const page = (link: string) => `See [the guide](${link}).\n\n\`\`\`ts\nreaders[0](../x)\n\`\`\`\n`
+  const text = (link: string) => packagedPage('docs/guides/agents.md', page(link))
+  expect(text('../../examples/product/README.md#run')).toBe(page('X').replace('[the guide](X)', 'the guide'))
+  for (const link of ['limits.md#plans', '#tasks', 'https://example.com/a', '../../CHANGELOG.md'])
+    expect(text(link)).toBe(page(link))
 })
 
 test('every page of docs/ is in its index', () => {
-  const index = new Set(linksOf('docs/README.md').map(({ target }) => relative(root, resolve(root, 'docs', target))))
+  const index = new Set(
+    linksOf('docs/README.md', read('docs/README.md')).map(({ target }) => posix.join('docs', target)),
+  )
   const pages = files.filter((file) => file.startsWith('docs/') && file !== 'docs/README.md')
   expect(pages.length).toBeGreaterThan(10)
   expect(pages.filter((page) => !index.has(page))).toEqual([])
 })
 
 test('every page that code names is there', () => {
-  const code = globSync('{server,client,openapi,console,bench,examples,test,scripts}/**/*.{ts,tsx,mjs}', {
+  const code = globSync('{server,client,openapi,console,bench,examples,test,scripts,site}/**/*.{ts,tsx,mjs}', {
     cwd: root,
     exclude,
   })
   const named = code.flatMap((file) =>
-    Array.from(readFileSync(join(root, file), 'utf8').matchAll(/\bdocs\/[\w/-]+\.md\b/g), ([page]) => ({ file, page })),
+    Array.from(read(file).matchAll(/\bdocs\/[\w/-]+\.md\b/g), ([page]) => ({ file, page })),
   )
   expect(named.length).toBeGreaterThan(3)
-  expect(named.filter(({ page }) => !existsSync(join(root, page)))).toEqual([])
+  expect(named.filter(({ page }) => !has(page))).toEqual([])
 })

@@ -1,9 +1,10 @@
 import { execFileSync } from 'node:child_process'
-import { existsSync, mkdirSync, readdirSync, readFileSync, writeFileSync } from 'node:fs'
+import { existsSync, globSync, mkdirSync, readdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { beforeAll, expect, test } from 'vitest'
 import { openBrowser } from '../../e2e/open-browser.ts'
 import unpackBrowser from '../../e2e/unpack-browser.ts'
+import { brokenLinks } from '../../pins/read-links.ts'
 import { temporaryFolder } from '../../support/resources.ts'
 import { packClient, run } from '../client/client-package.ts'
 import { installTools } from '../install-tools.ts'
@@ -34,6 +35,14 @@ test('an installation is small, has no TypeScript to be run and nothing for deve
   expect(files.filter((file) => /(?<!\.d)\.tsx?$/.test(file))).toEqual([])
   expect(existsSync(join(modules, 'typescript'))).toBe(false)
   expect(existsSync(join(modules, 'vite'))).toBe(false)
+})
+
+test('its pages link to nothing that it does not contain', () => {
+  const folder = join(project, 'node_modules', 'errand')
+  const files = globSync('{*,docs/**/*}.md', { cwd: folder })
+  expect(files.length).toBeGreaterThan(20)
+  const pages = new Map(files.map((file) => [file, readFileSync(join(folder, file), 'utf8')]))
+  expect(brokenLinks({ pages, has: (path) => existsSync(join(folder, path)) })).toEqual([])
 })
 
 test(
