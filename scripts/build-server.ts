@@ -13,7 +13,7 @@ import {
 import { basename, dirname, join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { addCommonJs } from './common-js.ts'
-import { serverManifest, type RootManifest } from './server-manifest.ts'
+import { exported, serverManifest, type RootManifest } from './server-manifest.ts'
 import { bundlePackages, readSpecifiers, useBundled } from './bundle-packages.ts'
 import { packagedPage, packagedPaths, packageReadmes } from './package-pages.ts'
 
@@ -26,14 +26,14 @@ const built = join(root, 'dist', 'errand')
 // Built in a temporary folder and moved into place, so that an interrupted build leaves no partial package.
 const out = `${built}.${process.pid}.partial`
 
-const exported = 'server/agents/config/define-config'
-
 rmSync(out, { recursive: true, force: true })
 mkdirSync(out, { recursive: true })
 try {
   compile()
-  dropDeclarations(new Set(reachedDeclarations(join(out, `${exported}.d.ts`))))
-  await addCommonJs({ root, out, exported })
+  const entries = Object.values(exported).map((path) => join(out, path))
+  const declarations = reachedDeclarations(entries.map((entry) => `${entry}.d.ts`))
+  dropDeclarations(declarations)
+  addCommonJs({ modules: entries, declarations })
   const modules = filesBelow(out).filter((file) => file.endsWith('.js'))
   await bundlePackages({ root, modules, folder: join(out, 'server', 'bundled') })
   for (const file of modules) useBundled(file, join(out, 'server', 'bundled'))
@@ -47,7 +47,7 @@ try {
   cpSync(join(root, packageReadmes.errand), join(out, 'README.md'))
   const rootManifest = JSON.parse(readFileSync(join(root, 'package.json'), 'utf8')) as RootManifest
   const needed = modules.flatMap(readSpecifiers)
-  const manifest = serverManifest({ root: rootManifest, needed, exported })
+  const manifest = serverManifest(rootManifest, needed)
   writeFileSync(join(out, 'package.json'), `${JSON.stringify(manifest, null, 2)}\n`)
   rmSync(built, { recursive: true, force: true })
   renameSync(out, built)
@@ -60,12 +60,15 @@ function compile(): void {
   execFileSync(tsc, ['-p', join(root, 'scripts', 'server.tsconfig.json'), '--outDir', out], { stdio: 'inherit' })
 }
 
-/** Yields the declarations that the exported one needs. The others would refer to packages that are not installed. */
-function* reachedDeclarations(file: string): Generator<string> {
-  yield file
-  for (const [, path = ''] of readFileSync(file, 'utf8').matchAll(/from '(\.[^']+)'/g)) {
-    yield* reachedDeclarations(join(dirname(file), path.replace(/\.[jt]s$/, '.d.ts')))
+/** Returns the entries and what they refer to. Other declarations would refer to packages that are not installed. */
+function reachedDeclarations(entries: readonly string[]): Set<string> {
+  const reached = new Set(entries)
+  for (const file of reached) {
+    for (const [, path = ''] of readFileSync(file, 'utf8').matchAll(/from '(\.[^']+)'/g)) {
+      reached.add(join(dirname(file), path.replace(/\.[jt]s$/, '.d.ts')))
+    }
   }
+  return reached
 }
 
 function dropDeclarations(kept: ReadonlySet<string>): void {

@@ -9,16 +9,17 @@ export type RootManifest = {
   dependencies: Record<string, string>
 }
 
-type Parts = {
-  root: RootManifest
-  /** Import specifiers of the published modules. */
-  needed: readonly string[]
-  /** The module behind `import … from 'errand'`, without its extension. */
-  exported: string
+/** The modules that programs import, without their extensions. */
+export const exported = {
+  '.': 'server/agents/config/define-config',
+  './testing': 'server/testing/testing',
 }
 
-/** Returns the published package.json, with pinned versions of the packages that are really imported. */
-export function serverManifest({ root, needed, exported }: Parts): object {
+/**
+ * Returns the published package.json, with pinned versions of the packages that are really imported. `needed` are the
+ * import specifiers of the published modules.
+ */
+export function serverManifest(root: RootManifest, needed: readonly string[]): object {
   const { description, engines, license, version } = root
   const names = [...new Set(needed.map(packageOf))].filter((name) => name !== 'errand').toSorted()
   const dependencies = Object.fromEntries(names.map((name) => [name, pinned(root, name)]))
@@ -31,17 +32,22 @@ export function serverManifest({ root, needed, exported }: Parts): object {
     type: 'module',
     bin: { errand: 'server/errand.cjs' },
     // For tools that do not read `exports`.
-    main: `./${exported}.cjs`,
-    types: `./${exported}.d.cts`,
+    main: `./${exported['.']}.cjs`,
+    types: `./${exported['.']}.d.cts`,
+    typesVersions: { '*': { testing: [`./${exported['./testing']}.d.cts`] } },
     exports: {
-      '.': {
-        import: { types: `./${exported}.d.ts`, default: `./${exported}.js` },
-        require: { types: `./${exported}.d.cts`, default: `./${exported}.cjs` },
-      },
+      ...Object.fromEntries(Object.entries(exported).map(([name, module]) => [name, conditions(module)])),
       './package.json': './package.json',
     },
     engines,
     dependencies,
+  }
+}
+
+function conditions(module: string): object {
+  return {
+    import: { types: `./${module}.d.ts`, default: `./${module}.js` },
+    require: { types: `./${module}.d.cts`, default: `./${module}.cjs` },
   }
 }
 

@@ -52,7 +52,7 @@ const floors = [
   ['http'],
   ['edge'],
   ['app'],
-  ['cli'],
+  ['cli', 'testing'],
 ]
 
 /** Folder of a file of the server, undefined for the others and for its entry points. */

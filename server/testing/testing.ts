@@ -1,0 +1,79 @@
+import { mkdtemp, rm } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import type { ErrandClient } from '../../client/client.ts'
+import type { ErrandConfig } from '../agents/config/define-config.ts'
+
+export { scriptedModel, type ScriptedModel, type ScriptedReply } from './scripted-model.ts'
+
+export type TestErrandOptions = {
+  /** The configuration to serve, such as the default export of `errand.config.ts`. */
+  readonly config: ErrandConfig
+  /** Balance of the first user; 10.00 by default. */
+  readonly balanceUsd?: string
+}
+
+export type TestUser = {
+  readonly userId: string
+  readonly email: string
+  readonly apiKey: string
+  /** Client with the user's key. */
+  readonly client: ErrandClient
+}
+
+/** Clock of the service. It runs with the system's clock, and a test can set it forward. */
+export type TestClock = {
+  now(): number
+  advance(ms: number): void
+}
+
+/** A running service and its first user. */
+export type TestErrand = TestUser & {
+  readonly url: string
+  readonly clock: TestClock
+  createUser(options?: { readonly balanceUsd?: string }): Promise<TestUser>
+  /** Waits for running work, stops the service and deletes its data. */
+  close(): Promise<void>
+}
+
+const usualBalanceUsd = '10.00'
+
+/**
+ * Starts a service in this process, on a free port and with its own database in a temporary folder. Agents run in this
+ * process too, so a test can mock what they call.
+ */
+export async function startTestErrand({
+  config,
+  balanceUsd: firstBalanceUsd = usualBalanceUsd,
+}: TestErrandOptions): Promise<TestErrand> {
+  // Imported lazily, because a test of an agent alone needs only the scripted model.
+  const { createTestUser, openTestService } = await import('./open-test-service.ts')
+  const clock = createTestClock()
+  const dataDir = await mkdtemp(join(tmpdir(), 'errand-test-'))
+  const closers = [() => rm(dataDir, { recursive: true, force: true })]
+  const close = async () => {
+    for (const closePart of closers.splice(0).toReversed()) await closePart()
+  }
+  try {
+    const app = await openTestService({ clock, config, dataDir })
+    closers.push(() => app.stop())
+    let userCount = 0
+    const createUser = ({ balanceUsd = usualBalanceUsd } = {}) =>
+      createTestUser(app, `user-${++userCount}@example.com`, balanceUsd)
+    return { ...(await createUser({ balanceUsd: firstBalanceUsd })), url: app.url, clock, createUser, close }
+  } catch (error) {
+    await close()
+    throw error
+  }
+}
+
+function createTestClock(): TestClock {
+  let aheadMs = 0
+  return {
+    now: () => Date.now() + aheadMs,
+    advance: (ms) => {
+      if (!(ms >= 0)) throw new Error(`advance: ${ms} must be at least 0, because time never runs backwards`)
+      aheadMs += ms
+    },
+  }
+}
