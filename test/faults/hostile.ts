@@ -27,7 +27,7 @@ import { countRows, dataDirOf, readPlace, type Place } from './row-source.ts'
 import { residentBytes } from './slow-reader.ts'
 
 const config = fileURLToPath(new URL('./hostile-agents.ts', import.meta.url))
-/** As started by `npm run errand`, the Containerfile and the systemd unit. */
+/** As started by `npm run errand`, the Dockerfile and the systemd unit. */
 const memoryEnv = { MALLOC_ARENA_MAX: '2', MALLOC_MMAP_THRESHOLD_: '131072' }
 const memoryOption = '--max-semi-space-size=4'
 const watch = fileURLToPath(new URL('./hostile-watch.ts', import.meta.url))

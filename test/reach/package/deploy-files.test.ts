@@ -12,15 +12,15 @@ import { run } from '../client/client-package.ts'
 import { installTools } from '../install-tools.ts'
 import { installedServer, root, start } from './server-package.ts'
 
-// The image, the compose files and the systemd unit. No image is built: the Containerfile is checked, and its last
+// The image, the compose files and the systemd unit. No image is built: the Dockerfile is checked, and its last
 // stage is replayed in a folder.
 
 const runMsMax = 600_000
 const read = (name: string) => readFileSync(join(root, name), 'utf8')
-const files = ['deploy/Containerfile', 'examples/starter/Containerfile']
+const files = ['Dockerfile', 'examples/starter/Dockerfile']
 
 test(
-  'the Containerfiles are well-formed',
+  'the Dockerfiles are well-formed',
   async () => {
     const tools = await installTools('package')
     const script = `
@@ -33,7 +33,7 @@ test(
   runMsMax,
 )
 
-/** The settings in a Containerfile's last stage. */
+/** The settings in a Dockerfile's last stage. */
 function lastStage(file: string) {
   const stage = read(file)
     .replaceAll(/^#.*\n/gm, '')
@@ -71,7 +71,7 @@ async function freePort(): Promise<number> {
 test(
   'the steps of the image: a production install that only root may write, a user without rights, its volume, health, SIGTERM',
   async () => {
-    const { check, command, env, user, volume } = lastStage('deploy/Containerfile')
+    const { check, command, env, user, volume } = lastStage('Dockerfile')
     expect([user, volume, command[0]]).toEqual(['node', '/data', 'node'])
     const app = await installedServer()
     execFileSync('chmod', ['-R', 'a-w,a+rX', app])

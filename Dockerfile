@@ -1,4 +1,4 @@
-# The service as an image, from a clone: podman build -f deploy/Containerfile -t errand .
+# The service as an image, from a clone: docker build -t errand .
 # docs/guides/containers.md has how it is run. The configuration is mounted at /config, what is kept at /data.
 FROM docker.io/library/node:24-slim AS build
 WORKDIR /build
