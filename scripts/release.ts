@@ -4,11 +4,13 @@ import { delimiter, join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { parseArgs } from 'node:util'
 
-// Checks, builds and packs a release of both packages. Publishes them if it is given a token of the registry, and
+// Checks, builds and packs a release of the three packages. Publishes them if it is given a token of the registry, and
 // otherwise prints what it would publish.
 
 const root = fileURLToPath(new URL('../', import.meta.url))
 const { values } = parseArgs({ options: { 'dry-run': { type: 'boolean', default: false } } })
+/** In the order of their publication: each requires only those before it. */
+const names = ['errand-client', 'errand', 'create-errand']
 const token = process.env['NODE_AUTH_TOKEN'] ?? ''
 
 const { version } = readJson('package.json') as { version: string }
@@ -30,11 +32,17 @@ note(
 )
 const { packages } = readJson('package-lock.json') as { packages: Record<string, { version?: string }> }
 note(packages['']?.version === version, 'package-lock.json has the version', 'npm install --package-lock-only')
+const create = readJson('create-errand/package.json') as { version: string; dependencies: { errand: string } }
+note(
+  create.version === version && create.dependencies.errand === version,
+  'create-errand has the version and requires errand of it',
+  'set both in create-errand/package.json',
+)
 
 run('npm', 'run', 'build')
 run('npm', 'run', 'pack')
 const tarballs = new Set(globSync('*.tgz', { cwd: join(root, 'dist') }))
-for (const name of ['errand', 'errand-client']) {
+for (const name of names) {
   const file = `${name}-${version}.tgz`
   note(tarballs.has(file), `dist/${file} is packed`, 'see what npm run pack says')
   if (!tarballs.has(file)) continue
@@ -45,7 +53,7 @@ for (const name of ['errand', 'errand-client']) {
 for (const problem of problems) console.error(`release: ${problem}`)
 const publishes = token !== '' && !values['dry-run'] && problems.length === 0
 if (!publishes) console.log(`\nTo publish, set NODE_AUTH_TOKEN and run this without --dry-run. It would run:`)
-for (const name of ['errand-client', 'errand']) {
+for (const name of names) {
   const args = ['publish', `dist/${name}-${version}.tgz`, '--access', 'public', '--provenance']
   if (publishes) publish(args)
   else console.log(`  npm ${args.join(' ')}`)

@@ -1,7 +1,8 @@
 import { defineConfig } from 'errand'
-import { greeter } from './agents/greeter.ts'
+import { openModel } from './agents/model.ts'
+import { writer } from './agents/writer.ts'
 
 /** The agents that users may run, with their prices. */
 export default defineConfig({
-  agents: [greeter],
+  agents: [writer(await openModel())],
 })

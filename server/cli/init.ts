@@ -1,14 +1,17 @@
+import { execFileSync } from 'node:child_process'
 import { existsSync, readdirSync } from 'node:fs'
-import { mkdir, readFile, writeFile } from 'node:fs/promises'
+import { copyFile, mkdir, readFile, writeFile } from 'node:fs/promises'
 import { createRequire } from 'node:module'
-import { basename, dirname, join, relative, resolve } from 'node:path'
+import { basename, dirname, extname, join, relative, resolve } from 'node:path'
 import { fileURLToPath } from 'node:url'
 
-const starter = fileURLToPath(new URL('../../examples/starter/', import.meta.url))
+const root = fileURLToPath(new URL('../../', import.meta.url))
+const starter = join(root, 'examples/starter')
 const { dependencies, version } = createRequire(import.meta.url)('../../package.json') as {
   dependencies: Record<string, string>
   version: string
 }
+const packages = ['errand', 'errand-client']
 
 /** Writes a project with an agent, a client and a test. Writes nothing if one of its files already exists. */
 export async function init(folder: string): Promise<void> {
@@ -21,15 +24,44 @@ export async function init(folder: string): Promise<void> {
   // The files must be readable by everyone who works on the project, and in a container image into which they are
   // copied.
   process.umask(0o022)
+  const tarballs = extname(import.meta.url) === '.ts' ? packClone() : await installedTarballs()
   for (const { from, to } of files) {
     const text = await readFile(from, 'utf8')
     await mkdir(dirname(to), { recursive: true })
-    await writeFile(to, basename(to) === 'package.json' ? manifest(text, folder) : text, { flag: 'wx' })
+    await writeFile(to, basename(to) === 'package.json' ? manifest(text, folder, tarballs) : text, { flag: 'wx' })
   }
+  for (const tarball of tarballs.values()) await copyFile(tarball, join(folder, basename(tarball)))
   const enter = resolve(folder) === process.cwd() ? '' : `cd ${folder} && `
   process.stdout.write(
-    `Wrote ${files.length} files to ${resolve(folder)}. Next:\n\n  ${enter}npm install && npm start\n\nREADME.md has the rest.\n`,
+    `Wrote ${files.length + tarballs.size} files to ${resolve(folder)}. Next:\n\n  ${enter}npm install && npm start\n\nREADME.md has the rest.\n`,
   )
+}
+
+/** Tarballs to install, by package. A registry has the packages that are missing here. */
+type Tarballs = ReadonlyMap<string, string>
+
+/** Packs the clone that the command runs from, because a registry may not have its version. */
+function packClone(): Tarballs {
+  process.stderr.write('Packing this clone of Errand…\n')
+  for (const script of ['build', 'pack']) {
+    execFileSync('npm', ['run', '--silent', script], { cwd: root, stdio: ['ignore', 'ignore', 'inherit'] })
+  }
+  return new Map(packages.map((name) => [name, join(root, 'dist', `${name}-${version}.tgz`)]))
+}
+
+/** Returns the tarballs that npm installed the packages from, according to its record beside them. */
+async function installedTarballs(): Promise<Tarballs> {
+  const project = resolve(root, '../..')
+  const record = join(project, 'node_modules/.package-lock.json')
+  if (!existsSync(record)) return new Map()
+  const { packages: installed } = JSON.parse(await readFile(record, 'utf8')) as {
+    packages: Record<string, { resolved?: string }>
+  }
+  const files = packages.map((name) => {
+    const [, path = ''] = /^file:(.*\.tgz)$/.exec(installed[`node_modules/${name}`]?.resolved ?? '') ?? []
+    return [name, resolve(project, path)] as const
+  })
+  return new Map(files.filter(([, file]) => file.endsWith('.tgz') && existsSync(file)))
 }
 
 /**
@@ -43,14 +75,18 @@ function targetOf(path: string): string {
     .replace(/^manifest\.json$/, 'package.json')
 }
 
-/** Inserts the versions that this package requires. Schemas of agents must be created with the same Zod. */
-function manifest(text: string, folder: string): string {
+/** Inserts the versions of this package, and of the Zod with which agents must create their schemas. */
+function manifest(text: string, folder: string, tarballs: Tarballs): string {
   const name = basename(resolve(folder))
     .toLowerCase()
     .replaceAll(/[^a-z0-9-]+/g, '-')
     .replaceAll(/^-+|-+$/g, '')
   const draft = JSON.parse(text) as { name: string; dependencies: Record<string, string> }
   if (name !== '') draft.name = name
-  draft.dependencies = { errand: `^${version}`, 'errand-client': `^${version}`, zod: `^${dependencies['zod']}` }
+  for (const own of packages) {
+    const tarball = tarballs.get(own)
+    draft.dependencies[own] = tarball === undefined ? `^${version}` : `file:${basename(tarball)}`
+  }
+  draft.dependencies['zod'] = `^${dependencies['zod']}`
   return `${JSON.stringify(draft, null, 2)}\n`
 }

@@ -47,13 +47,17 @@ export async function pack(name: string, build: string): Promise<string> {
   await until('nobody else packs', lockMsMax, () => isLocked(lock))
   try {
     await run(process.execPath, [build], root)
-    const folder = temporaryFolder('tarball')
-    const { stdout } = await run('npm', ['pack', '--json', '--pack-destination', folder], join(root, 'dist', name))
-    const [{ filename }] = JSON.parse(stdout) as [{ filename: string }]
-    return join(folder, filename)
+    return await packFolder(join(root, 'dist', name))
   } finally {
     rmSync(lock, { force: true })
   }
+}
+
+export async function packFolder(folder: string): Promise<string> {
+  const target = temporaryFolder('tarball')
+  const { stdout } = await run('npm', ['pack', '--json', '--pack-destination', target], folder)
+  const [{ filename }] = JSON.parse(stdout) as [{ filename: string }]
+  return join(target, filename)
 }
 
 /** Takes the lock, even over from a dead owner. */

@@ -1,9 +1,9 @@
-import { chmodSync, cpSync, existsSync, mkdirSync, readdirSync, rmSync, symlinkSync } from 'node:fs'
+import { chmodSync, cpSync, existsSync, mkdirSync, readdirSync, readFileSync, rmSync, symlinkSync } from 'node:fs'
 import { join } from 'node:path'
 import { expect, test } from 'vitest'
 import { temporaryFolder } from '../../support/resources.ts'
 import { run } from '../client/client-package.ts'
-import { addressOf, root, runTask, start } from './server-package.ts'
+import { addressOf, install, root, runTask, start } from './server-package.ts'
 
 // Scripts of a clone: signals to npm reach the service, and installed or built files are judged by content, not by
 // time.
@@ -122,6 +122,21 @@ test(
     )
     expect((await fetch(url)).status).toBe(503)
     await service.end('SIGTERM')
+  },
+  runMsMax,
+)
+
+test(
+  'errand init from a clone packs it, so that its project needs no registry that has Errand',
+  async () => {
+    const clone = copyCheckout()
+    linkPackages(clone)
+    const folder = join(temporaryFolder('init'), 'my-agents')
+    await run('npm', ['run', '--silent', 'errand', '--', 'init', folder], clone)
+    await install(folder)
+    const record = readFileSync(join(folder, 'package-lock.json'), 'utf8')
+    for (const name of ['errand', 'errand-client']) expect(record).toMatch(new RegExp(`"file:${name}-[\\d.]+\\.tgz"`))
+    expect((await run('npm', ['test'], folder)).stdout).toMatch(/pass 1\b/)
   },
   runMsMax,
 )

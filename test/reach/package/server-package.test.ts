@@ -6,7 +6,7 @@ import { openBrowser } from '../../e2e/open-browser.ts'
 import unpackBrowser from '../../e2e/unpack-browser.ts'
 import { brokenLinks } from '../../pins/read-links.ts'
 import { temporaryFolder } from '../../support/resources.ts'
-import { packClient, run } from '../client/client-package.ts'
+import { packClient, packFolder, run } from '../client/client-package.ts'
 import { installTools } from '../install-tools.ts'
 import { addressOf, demoOf, install, installedServer, packServer, root, runTask, start } from './server-package.ts'
 
@@ -17,6 +17,8 @@ const runMsMax = 300_000
 /** Maximum installed size, and target time from nothing to the first billed task. */
 const installedMbMax = 120
 const firstTaskSeconds = 25
+/** Whoever runs the tests may have one. */
+const withoutKey = { OPENAI_API_KEY: '' }
 let project = ''
 
 beforeAll(async () => {
@@ -128,6 +130,7 @@ test(
 
 const agents = `
 import { defineConfig, defineEndpoint } from 'errand'
+import type { TestErrand } from 'errand/testing'
 import { z } from 'zod'
 const shout = defineEndpoint({
   description: 'Says it louder.',
@@ -136,42 +139,89 @@ const shout = defineEndpoint({
   run: ({ params }) => ({ text: params.text.toUpperCase() satisfies string }),
 })
 export default defineConfig({ agents: [{ kind: 'code', id: 'text', name: 'Text', endpoints: { shout } }] })
+export const balanceOf = async ({ client }: TestErrand): Promise<string> => (await client.account.get()).balanceUsd
 `
 
 test(
-  'publint and attw find nothing in the tarball',
+  'publint and attw find nothing in the tarballs',
   async () => {
     const tools = await installTools('package')
     const bin = (name: string) => join(tools, '.bin', name)
-    const tarball = await packServer()
-    await run(bin('publint'), ['--strict', tarball], tools)
-    await run(bin('attw'), [tarball], tools)
+    for (const tarball of [await packServer(), await packFolder(join(root, 'create-errand'))]) {
+      await run(bin('publint'), ['--strict', tarball], tools)
+      await run(bin('attw'), [tarball], tools)
+    }
   },
   runMsMax,
 )
 
 test(
-  'errand init writes a project that type-checks, whose agent runs and whose own test passes',
+  'npm create errand writes a project from the tarballs that it was installed from, which passes its test and serves',
   async () => {
-    const parent = temporaryFolder('init')
-    await run(join(project, 'node_modules/.bin/errand'), ['init', 'my-agents'], parent)
+    const parent = temporaryFolder('create')
+    const tarballs = [await packServer(), await packClient(), await packFolder(join(root, 'create-errand'))]
+    const packages = tarballs.flatMap((tarball) => ['--package', tarball])
+    const create = () =>
+      run('npx', ['--yes', '--prefer-offline', ...packages, 'create-errand', 'my-agents'], parent, {}, setUpMsMax)
+    await create()
+    await expect(create()).rejects.toThrow('already exists. Nothing was written')
     const folder = join(parent, 'my-agents')
-    await expect(run(join(project, 'node_modules/.bin/errand'), ['init', 'my-agents'], parent)).rejects.toThrow(
-      'already exists. Nothing was written',
-    )
-    await install(folder, await packServer(), await packClient())
+    await install(folder)
     expect((await run('npm', ['test'], folder)).stdout).toMatch(/pass 1\b/)
-    const service = start('npm', ['start', '--', '--json', '--port', '0'], folder)
+    const service = start('npm', ['start', '--', '--json', '--port', '0'], folder, withoutKey)
     const url = await addressOf(service)
     const { key } = await demoOf(folder)
     const { stdout } = await run('npm', ['run', 'client'], folder, { ERRAND_API_KEY: key, ERRAND_URL: url })
-    expect(stdout).toContain("completed { greeting: 'Hello, Ada!' } for 0.0100 USD")
+    expect(stdout).toMatch(/completed \{[^}]*This is a stub[^}]*\} for 0\.0100 USD\n24\.9900 USD are left/)
     await service.end('SIGTERM')
     expect(service.output()).toContain('"msg":"stopped"')
     expect(readFileSync(join(folder, '.gitignore'), 'utf8')).toContain('.errand/')
+    await expect(run('npm', ['start'], folder, { ...withoutKey, NODE_ENV: 'production' })).rejects.toThrow(
+      'is required in production',
+    )
   },
   setUpMsMax,
 )
+
+test('errand init requires the version that it is part of, of a package without a tarball', async () => {
+  const folder = join(temporaryFolder('init'), 'my-agents')
+  await run(join(project, 'node_modules/.bin/errand'), ['init', folder], project)
+  const { dependencies } = JSON.parse(readFileSync(join(folder, 'package.json'), 'utf8')) as {
+    dependencies: Record<string, string>
+  }
+  const { version } = JSON.parse(readFileSync(join(root, 'package.json'), 'utf8')) as { version: string }
+  expect(dependencies).toMatchObject({ errand: `file:errand-${version}.tgz`, 'errand-client': `^${version}` })
+})
+
+test(
+  'errand/testing works under vitest and in CommonJS',
+  async () => {
+    const folder = join(project, 'testing')
+    mkdirSync(folder)
+    writeFileSync(join(folder, 'agents.test.ts'), vitestFile)
+    await run(
+      process.execPath,
+      [join(root, 'node_modules/vitest/vitest.mjs'), 'run', '--globals', '--root', folder],
+      folder,
+    )
+    const script = "require('errand/testing').startTestErrand({ config: { agents: [] } }).then(({ close }) => close())"
+    await run(process.execPath, ['--eval', script], folder)
+  },
+  runMsMax,
+)
+
+const vitestFile = `
+import { startTestErrand } from 'errand/testing'
+import config from '../errand.config.ts'
+
+test('a task is charged', async () => {
+  const { client, close } = await startTestErrand({ config, balanceUsd: '5' })
+  const task = await client.tasks.run({ endpointId: 'text.shout', params: { text: 'hi' } })
+  expect([task.status, task.response]).toEqual(['completed', { text: 'HI' }])
+  expect((await client.account.get()).balanceUsd).toBe('4.9900')
+  await close()
+})
+`
 
 test(
   'the console loads from the package, every file of it',

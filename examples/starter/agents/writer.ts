@@ -1,0 +1,25 @@
+import type { ModelAgentConfig, ModelObject } from 'errand'
+import { z } from 'zod'
+
+/** Summarizes texts for a fixed price, and chats for a price per token. */
+export function writer(model: ModelObject): ModelAgentConfig {
+  return {
+    kind: 'model',
+    id: 'writer',
+    name: 'Writer',
+    description: 'Summarizes texts, and talks about them.',
+    model,
+    instructions: 'You are an editor. Answer briefly, in the language of the text.',
+    pricing: { inputPer1kUsd: '0.001', outputPer1kUsd: '0.004' },
+    endpoints: {
+      summarize: {
+        description: 'Summarizes a text in one sentence.',
+        priceUsd: '0.0100',
+        params: z
+          .object({ text: z.string().min(1).max(20_000) })
+          .meta({ examples: [{ text: 'It was a dark night…' }] }),
+        prompt: ({ text }: { text: string }) => `Summarize this text in one sentence:\n\n${text}`,
+      },
+    },
+  }
+}
