@@ -7,7 +7,6 @@ import type { ErrandConfig } from '../agents/config/define-config.ts'
 import type { Clock } from '../kernel/clock.ts'
 import { parseUsd } from '../kernel/money.ts'
 import { scopes } from '../store/access/key-types.ts'
-import type { TestUser } from './testing.ts'
 
 /** Receivers of webhooks and MCP servers of a test are on this machine. */
 const localHosts = ['127.0.0.1', '::1', 'localhost']
@@ -39,7 +38,7 @@ export async function openTestService({ clock, config, dataDir }: TestService): 
   })
 }
 
-export async function createTestUser({ store, url }: App, email: string, balanceUsd: string): Promise<TestUser> {
+export async function createTestUser({ store, url }: App, email: string, balanceUsd: string) {
   const amount = parseUsd(balanceUsd) ?? -1
   if (amount < 0) throw new Error(`balanceUsd: "${balanceUsd}" must be a USD amount, such as 5.00`)
   const created = await store.createUser({ email, passwordHash: null, isAdmin: false })
