@@ -132,7 +132,7 @@ export function resolveDatabaseUrl(env: Environment = process.env): string | und
 }
 
 /** Checks the URL. Errors do not quote it, because it contains a password. */
-export function checkDatabaseUrl(field: string, url: string): string {
+function checkDatabaseUrl(field: string, url: string): string {
   if (!/^postgres(?:ql)?:\/\//.test(url)) throw new UsageError(`${field}: must begin with postgres://`)
   try {
     // Parsed as the driver does: a socket URL has no host.
@@ -289,18 +289,6 @@ export function resolveSecrets(dataDir: string, env: Environment = process.env):
 /** Whether a secret exists; `resolveSecrets` creates a missing one. */
 export function hasSecret(dataDir: string, env: Environment = process.env): boolean {
   return env.ERRAND_SECRET !== undefined || existsSync(secretFile(dataDir))
-}
-
-/**
- * Returns the secrets of an installation whose database is in that directory, whatever ERRAND_DATABASE_URL is set to,
- * and their file.
- */
-export function resolveOwnSecrets(
-  dataDir: string,
-  env: Environment = process.env,
-): { secrets: Secrets; file: string | null } {
-  const secrets = resolveSecrets(dataDir, { ...env, ERRAND_DATABASE_URL: undefined })
-  return { secrets, file: env.ERRAND_SECRET === undefined ? secretFile(dataDir) : null }
 }
 
 /** Adds a new secret before those in the data directory, unless ERRAND_SECRET is set. */

@@ -2,6 +2,7 @@ import { resolveDatabaseUrl, resolveDataDir, resolveLimits } from '../app/config
 import { SystemClock } from '../kernel/clock.ts'
 import { openSqliteStoreBeside } from '../store/sqlite/sqlite-store.ts'
 import type { Store } from '../store/store.ts'
+import type { WholeDatabase } from '../store/transfer/whole-database.ts'
 
 /**
  * Opens the store for one command, with or without a running server, and closes it after `work`. A missing database is
@@ -36,6 +37,20 @@ async function openBeside(data: string | undefined, mayCreate: boolean): Promise
       throw cause
     },
   })
+}
+
+/** Opens the database for an export or import, without a running server. Creates it unless `mustExist`. */
+export async function openWhole(
+  data: string | undefined,
+  { mustExist }: { mustExist: boolean },
+): Promise<WholeDatabase> {
+  const databaseUrl = resolveDatabaseUrl()
+  if (databaseUrl === undefined) {
+    const { openWholeSqlite } = await import('../store/sqlite/whole-sqlite.ts')
+    return openWholeSqlite(resolveDataDir(data), mustExist)
+  }
+  const { openWholePostgres } = await import('../store/postgres/whole-postgres.ts')
+  return await openWholePostgres(databaseUrl, mustExist)
 }
 
 /** Prints one JSON object with `--json`, otherwise lines for a person. */

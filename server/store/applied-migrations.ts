@@ -1,4 +1,7 @@
+import { readFileSync } from 'node:fs'
 import { createRequire } from 'node:module'
+import { join } from 'node:path'
+import { must } from '../kernel/assert.ts'
 import { StoreOpenError } from './store-open-error.ts'
 
 // Drizzle generates and applies the migrations and runs nothing else. The server loads it as CommonJS, and loads its
@@ -16,4 +19,11 @@ export function schemaStateOf(applied: readonly unknown[], migrationsFolder: str
     throw new StoreOpenError('The database was written by a newer version of Errand. Run that version.')
   }
   return applied.length === 0 ? 'empty' : applied.length < known.length ? 'older' : 'current'
+}
+
+/** Name of the newest migration without its number, which differs between the engines. */
+export function lastMigration(migrationsFolder: string): string {
+  const journal = readFileSync(join(migrationsFolder, 'meta', '_journal.json'), 'utf8')
+  const { entries } = JSON.parse(journal) as { entries: { tag: string }[] }
+  return must(entries.at(-1), 'a migration').tag.replace(/^\d+_/, '')
 }

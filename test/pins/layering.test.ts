@@ -132,7 +132,6 @@ test('only the composition root, the command line and tests open a store', () =>
     'server/app/open-payloads.ts',
     'server/app/open-service-store.ts',
     'server/cli/doctor-data.ts',
-    'server/cli/migrate-to.ts',
     'server/cli/open-store.ts',
   ])
 })

@@ -43,7 +43,7 @@ export const onlyInAll: Record<string, string> = {
     'a hundred thousand operations under limits on what is spent; the contract has shorter histories on every engine',
   'test/reach/package/*.test.ts':
     'the packed server, its image and unit, and the scripts of a clone; what they start is tested from its sources',
-  'test/moving/refused-moves.test.ts': 'refusals of a command that runs once',
+  'test/moving/refused-transfers.test.ts': 'refusals of commands that run once',
   'test/runner/{bad-starts,cli-usage,long-runs,stubborn-runs}.test.ts':
     'words of the command line, and runs over minutes; kills, drains and ended threads are in the files beside them',
   'test/mcp/mcp-{callers,returns,tasks}.test.ts':
@@ -68,7 +68,7 @@ export const onlyInAll: Record<string, string> = {
     'large and slow bodies, and guesses of passwords; http-raw-requests has the bounds of bodies, shared-limits the guesses over nodes',
   'test/models/model-failures.test.ts':
     'every failure of a provider; model-money and model-leave have what a failed or cut reply costs',
-  'test/moving/move-installation.test.ts': 'kills of a command that runs once; the contract has what both engines keep',
+  'test/moving/round-trip.test.ts': 'a command that runs once; carried-tables has what it takes along',
   'test/property/{broken-frames,broken-senders,broken-wire,linear-connectors,linear-work}.test.ts':
     'broken requests of a kind; broken-fields has one of each field, and openai the refusals of its wire',
   'test/runner/http-agent-{connections,python}.test.ts':

@@ -1,5 +1,4 @@
 import type { Dialect } from '../commands/statement.ts'
-import { eventsSince } from '../events/event-types.ts'
 
 /**
  * Selects the rows that violate one invariant, as `userId`, `taskId`, `expected` and `actual`, in SQL that an auditor
@@ -9,8 +8,6 @@ export type LedgerCheck = { what: string; isMoney: boolean; sql: string }
 
 /** Setting name: an ended period that began after the stored time still has its spend windows. */
 export const windowsSince = 'windows-since'
-/** Settings that the checks need, so a move to another database copies them. */
-export const checkSettings: readonly string[] = [eventsSince, windowsSince]
 
 /** Reads a time from `settings`. Commands update these times in their transactions, so that no check reads a clock. */
 export const timeOf = (setting: string): string =>

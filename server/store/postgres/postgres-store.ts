@@ -11,7 +11,7 @@ import type { PgPool } from './connection/driver.ts'
 import { SchemaHold, type SchemaHoldOptions } from './connection/schema-hold.ts'
 import { Ledger } from './ledger.ts'
 import { sharedBy } from './nodes/shared-store.ts'
-import { agreeSetting, assertMoved, replaceSetting } from './setting-rows.ts'
+import { agreeSetting, replaceSetting } from './setting-rows.ts'
 import { PgSignals } from './nodes/signals.ts'
 import { takeTasks } from './nodes/take-tasks.ts'
 import { silentMsMax, Transactions } from './connection/transactions.ts'
@@ -60,7 +60,6 @@ async function opened(
   const schema = await SchemaHold.open({ databaseUrl, change, onFatal })
   const pool = openPool(databaseUrl, connectionsMax, { statementMsMax })
   try {
-    await assertMoved(pool)
     const clock = options.clock?.(await newestTime(pool))
     return composeStore({ pool, schema, clock, isNode }, options)
   } catch (error) {

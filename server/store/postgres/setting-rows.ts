@@ -1,11 +1,7 @@
 import { must } from '../../kernel/assert.ts'
-import { StoreOpenError } from '../store-open-error.ts'
-import type { PgClient } from './connection/driver.ts'
+import type { PgListener } from './connection/driver.ts'
 
-type Queries = Pick<PgClient, 'query'>
-
-/** Progress of `errand migrate-to`, which fills the database: `begun` or `done`. */
-export const migrationSetting = 'migration'
+type Queries = Pick<PgListener, 'query'>
 
 export async function readSetting(on: Queries, name: string): Promise<string | undefined> {
   const { rows } = await on.query('SELECT value FROM settings WHERE name = $1', [name])
@@ -21,12 +17,4 @@ export async function agreeSetting(on: Queries, name: string, value: string): Pr
 export async function replaceSetting(on: Queries, name: string, value: string): Promise<void> {
   const upsert = 'INSERT INTO settings (name, value) VALUES ($1, $2) ON CONFLICT (name) DO UPDATE SET value = $2'
   await on.query(upsert, [name, value])
-}
-
-/** Throws if the database contains only part of an installation. */
-export async function assertMoved(on: Queries): Promise<void> {
-  if ((await readSetting(on, migrationSetting)) !== 'begun') return
-  throw new StoreOpenError(
-    '`errand migrate-to` is filling this database or was interrupted. Run it again until it finishes.',
-  )
 }

@@ -13,7 +13,7 @@ const require = createRequire(import.meta.url)
 
 const openWaitMs = 5000
 const migrateWaitMs = 10_000
-const migrationsFolder = fileURLToPath(new URL('./migrations', import.meta.url))
+export const migrationsFolder = fileURLToPath(new URL('./migrations', import.meta.url))
 
 export function databaseFile(dataDir: string): string {
   return join(dataDir, 'errand.db')

@@ -12,7 +12,6 @@ const names = [
   'migrate.lock',
   'secret',
   'demo.json',
-  'moved.json',
 ] as const
 const payloads = 'payloads'
 

@@ -6,6 +6,7 @@ import { peopleStore } from '../access/people-store.ts'
 import { readOpen } from '../commands/state-rows.ts'
 import { workStore } from '../commands/work-store.ts'
 import type { Committed } from '../committed.ts'
+import { assertNotExported, exportedSetting } from '../transfer/exported-mark.ts'
 import { StoreOpenError } from '../store-open-error.ts'
 import type { Store, StoreLimits } from '../store.ts'
 import { SqliteEngine } from './command-engine.ts'
@@ -16,7 +17,6 @@ import { GroupCommit } from './group-commit.ts'
 import { checkAtStart, damaged, noteDamage } from './damage/integrity-check.ts'
 import { LedgerCheck } from './damage/ledger-check.ts'
 import { Ledger } from './ledger.ts'
-import { assertNotMoved } from './moved-note.ts'
 import { describeClosed, keepPrivate } from './private-files.ts'
 import { RateWindow } from './rate-window.ts'
 import { nextTasks } from './next-tasks.ts'
@@ -42,7 +42,6 @@ export function openSqliteStore(options: SqliteStoreOptions): Store {
   return inPrivate(options, () => {
     const lock = lockDataDir(dataDir)
     try {
-      assertNotMoved(dataDir)
       // Waiting here would block every request; group commit waits without blocking.
       const db = openConnection(dataDir, 5)
       return orClose(db, dataDir, () => {
@@ -68,7 +67,6 @@ export function openSqliteStoreBeside(options: SqliteStoreOptions & { mustExist?
     makeFolder(dataDir)
   }
   return inPrivate(options, () => {
-    assertNotMoved(dataDir)
     const db = openConnection(dataDir, 5000)
     return orClose(db, dataDir, () => {
       if (schemaState(db) === 'empty') migrateSchema(db, dataDir)
@@ -115,6 +113,8 @@ function newestTime(db: Database): number {
 }
 
 function composeStore(db: Database, options: SqliteStoreOptions, onClose: () => void): Store {
+  const exportedAt = 'SELECT value FROM settings WHERE name = ?'
+  assertNotExported(db.prepare<[string], string>(exportedAt).pluck().get(exportedSetting))
   const { limits } = options
   const clock = options.clock(newestTime(db))
   const counters = new Counters(db)

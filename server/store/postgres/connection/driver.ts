@@ -1,6 +1,6 @@
 import { createRequire } from 'node:module'
 import { codeOf } from '../../../kernel/thrown.ts'
-import { keepNulls, readNulls } from '../import/null-characters.ts'
+import { keepNulls, readNulls } from './null-characters.ts'
 
 // The part of `pg` that the store uses. It is loaded with the first pool, so never on SQLite.
 

@@ -1,8 +1,11 @@
 import { createRequire } from 'node:module'
 import { setTimeout as pause } from 'node:timers/promises'
 import { fileURLToPath } from 'node:url'
+import { assert } from '../../../kernel/assert.ts'
 import { schemaStateOf, type SchemaState } from '../../applied-migrations.ts'
+import { assertNotExported, exportedSetting } from '../../transfer/exported-mark.ts'
 import { StoreOpenError } from '../../store-open-error.ts'
+import { readSetting } from '../setting-rows.ts'
 import { connectTo, poolName } from './database.ts'
 import { newClient, type PgListener } from './driver.ts'
 
@@ -18,7 +21,7 @@ import { newClient, type PgListener } from './driver.ts'
 // migration.
 
 const require = createRequire(import.meta.url)
-const migrationsFolder = fileURLToPath(new URL('../migrations', import.meta.url))
+export const migrationsFolder = fileURLToPath(new URL('../migrations', import.meta.url))
 /** Arbitrary numbers that no other program uses for advisory locks in this database. */
 const migrationLock = 7015
 const useLock = 7017
@@ -31,7 +34,8 @@ export type SchemaHoldOptions = {
   databaseUrl: string
   /** `migrate`: create or update the schema; `create`: only set up an empty database; `none`: neither. */
   change: 'migrate' | 'create' | 'none'
-  /** Called if the connection was lost and another version migrated before the lock was acquired again. */
+  mayBeExported?: boolean
+  /** Called if the connection was lost and another version migrated, or the installation was exported, before the lock was acquired again. */
   onFatal?: ((cause: unknown) => void) | undefined
 }
 
@@ -74,6 +78,7 @@ export class SchemaHold {
     await connectTo(client)
     try {
       await takeSchema(client, change)
+      if (!this.#options.mayBeExported) assertNotExported(await readSetting(client, exportedSetting))
     } catch (error) {
       await client.end().catch(ignore)
       throw error
@@ -90,7 +95,7 @@ export class SchemaHold {
       try {
         return await this.#connect('none')
       } catch (error) {
-        // Another version has migrated in the meantime. If the server is only unreachable, retry.
+        // Another version has migrated in the meantime, or the installation was exported. If the server is only unreachable, retry.
         if (error instanceof StoreOpenError && error.cause === undefined) return this.#options.onFatal?.(error)
       }
     }
@@ -113,7 +118,7 @@ async function takeSchema(client: Queries, change: SchemaHoldOptions['change']):
     return
   }
   assertMayChange(state, change)
-  if (state === 'older') await assertAlone(client)
+  if (state === 'older') await assertAlone(client, 'migration')
   await client.query('SELECT pg_advisory_lock_shared($1)', [useLock])
   const { drizzle } = require('drizzle-orm/node-postgres') as typeof import('drizzle-orm/node-postgres')
   const { migrate } =
@@ -147,13 +152,29 @@ async function assertDurable(client: Queries): Promise<void> {
   throw new StoreOpenError('The database must have synchronous_commit = on: with off it can lose acknowledged commits.')
 }
 
+/** Takes the database until the transaction ends. Processes that start meanwhile wait for that. */
+export async function takeAlone(client: Queries): Promise<void> {
+  await client.query('SELECT pg_advisory_xact_lock($1)', [migrationLock])
+  assert((await schemaState(client)) === 'current', 'the schema is current')
+  await assertAlone(client, 'transfer')
+}
+
+/** What is wrong, and what to do, if other processes use the database. */
+const inUse = {
+  migration: [
+    'This version has to migrate the database, which an older version of Errand still uses.',
+    'Stop every node and command of the older version, then start this one again.',
+  ],
+  transfer: ['Errand is using the database.', 'Stop every node and command, then try again.'],
+} as const
+
 type Others = { isLocked: boolean; connections: string | null; leaseSeconds: number | null }
 
 /**
- * Waits briefly for ending processes, and throws if another process uses the older schema. Versions older than
- * `useLock` read the applied migrations first. From here on, such a read waits until the migration has ended.
+ * Waits briefly for ending processes, and throws if another process uses the database. Versions older than `useLock`
+ * read the applied migrations first. From here on, such a read waits until the transaction has ended.
  */
-async function assertAlone(client: Queries): Promise<void> {
+async function assertAlone(client: Queries, purpose: keyof typeof inUse): Promise<void> {
   await client.query('LOCK TABLE drizzle.__drizzle_migrations IN ACCESS EXCLUSIVE MODE')
   const until = performance.now() + othersMsMax
   for (;;) {
@@ -168,10 +189,8 @@ async function assertAlone(client: Queries): Promise<void> {
       leaseSeconds === null
         ? ''
         : ` Tasks or chats are leased to a node, for ${leaseSeconds} s if that node has ended without releasing them.`
-    throw new StoreOpenError(
-      `This version has to migrate the database, which an older version of Errand still uses.${using}${leased} ` +
-        'Stop every node and command of the older version, then start this one again.',
-    )
+    const [what, remedy] = inUse[purpose]
+    throw new StoreOpenError(`${what}${using}${leased} ${remedy}`)
   }
 }
 

@@ -1,6 +1,5 @@
 // PostgreSQL cannot store U+0000, which user strings may contain. It is encoded as a noncharacter and a digit, in
 // values of every kind. An id that contains it is not rejected, and finds nothing.
-// digit, in values of every kind. An id with it is not rejected, and finds nothing.
 
 const mark = '\u{10FFFF}'
 const kept = /[\0\u{10FFFF}]/gu

@@ -1,84 +1,67 @@
-import { createHash } from 'node:crypto'
-import { readFileSync, rmSync } from 'node:fs'
+import { rmSync } from 'node:fs'
 import { join } from 'node:path'
 import { expect, test } from 'vitest'
 import { Browser, password } from '../api/browser-login.ts'
 import { expectStatus } from '../api/signed-in.ts'
 import { startStubMcpServer } from '../api/stub-mcp-server.ts'
-import { ofTier } from '../run/tiers.ts'
 import { describePostgres } from '../store/postgres-engine.ts'
 import { withPool } from '../support/postgres-server.ts'
 import { runErrand } from '../support/test-process.ts'
 import { newDataDir, startService } from '../support/test-service.ts'
-import { HeldInserts } from './held-inserts.ts'
-import { chat, fill, keyedHeaders, limits, look, longText, secret, secrets } from './filled-installation.ts'
+import { chat, fill, keyedHeaders, limits, look, longText, secrets } from './filled-installation.ts'
+import { killImport, rowsOf } from './transfer-runs.ts'
 
-/** Tables with rows of the moved installation, in write order. */
-const writtenTables = [
-  'payload_parts',
-  'users',
-  'accounts',
-  'api_keys',
-  'logins',
-  'login_attempts',
-  'invitations',
-  'connectors',
-  'sessions',
-  'messages',
-  'turns',
-  'tasks',
-  'transactions',
-  'counters',
-  'idempotency_keys',
-  'payloads',
-  'settings',
-]
+/** Verifies the ledger of an installation. */
+const verified = async (args: string[], env: Record<string, string> = {}) =>
+  (JSON.parse(await runErrand(['ledger', 'verify', '--json', ...args], env)) as { ok: boolean }).ok
 
-const errorOf = ({ stderr }: { stderr: string }) => stderr
-const digestOf = (file: string) => createHash('sha256').update(readFileSync(file)).digest('hex')
-
-await describePostgres('an installation is moved', (server) => {
-  test('after kills at every table all that users had is theirs on PostgreSQL, and what was cut off is settled there', async () => {
+await describePostgres('an installation is exported and imported', (server) => {
+  test('from SQLite to PostgreSQL and back every row is the same, a killed import leaves nothing, and all that users had is theirs', async () => {
     const dataDir = newDataDir()
     const mcp = await startStubMcpServer()
     const { filled, seen } = await fill(dataDir, mcp)
     const { blocked, busy, cutOff, rich } = filled
-    const files = ['errand.db', 'errand.db-wal'].map((name) => join(dataDir, name))
-    const before = files.map(digestOf)
-    const databaseUrl = await server.newDatabase()
-    const env = { ERRAND_SECRET: secret }
-    const args = ['migrate-to', databaseUrl, '--data', dataDir, '--json']
-    const killedTables = ofTier(['accounts', 'transactions'], writtenTables)
-    await withPool(databaseUrl, async (pool) => {
-      const held = await HeldInserts.install(pool, writtenTables)
-      for (const table of killedTables) {
-        await held.killAt(table, { args, env })
-        const served = await runErrand(['users', 'list'], { ERRAND_DATABASE_URL: databaseUrl }).catch(errorOf)
-        expect(served).toMatch(/^errand: `errand migrate-to` is filling this database.*\n$/)
-        expect(files.map(digestOf)).toEqual(before)
-      }
-      await held.remove()
-    })
-    const moved = JSON.parse(await runErrand(args, env))
-    expect(files.map(digestOf)).toEqual(before)
-    expect(moved).toMatchObject({
-      ok: true,
+    const first = join(dataDir, 'first.ndjson')
+    const exported = JSON.parse(await runErrand(['export', '--to', first, '--data', dataDir, '--json']))
+    expect(exported.rows).toMatchObject({
+      users: 4,
       accounts: 4,
-      queuedTasks: 4,
-      secretFile: null,
-      payloads: { count: 4, damaged: [] },
-      tables: {
-        users: 4,
-        tasks: 18,
-        turns: 3,
-        sessions: 2,
-        messages: 4,
-        connectors: 2,
-        connector_grants: 1,
-        idempotency_keys: 1,
-      },
+      tasks: 18,
+      turns: 3,
+      sessions: 2,
+      messages: 4,
+      connectors: 2,
+      connector_grants: 1,
+      idempotency_keys: 1,
+      payloads: 4,
+      transactions: 3 + 18 + 4 + 2,
     })
-    expect(moved.tables.transactions).toBe(3 + 18 + 4 + 2)
+
+    // Killed on both engines, and then imported.
+    const databaseUrl = await server.newDatabase({ isEmpty: true })
+    const onPostgres = { ERRAND_DATABASE_URL: databaseUrl }
+    const back = newDataDir()
+    const noUsers = '{"users":[]}\n'
+    await killImport(first, ['--data', back])
+    expect(await runErrand(['users', 'list', '--json', '--data', back])).toBe(noUsers)
+    await killImport(first, [], onPostgres)
+    expect(await runErrand(['users', 'list', '--json'], onPostgres)).toBe(noUsers)
+    expect(JSON.parse(await runErrand(['import', first, '--json'], onPostgres))).toEqual({
+      rows: exported.rows,
+      sha256: exported.sha256,
+    })
+    expect(await verified([], onPostgres)).toBe(true)
+
+    // And back.
+    const second = join(dataDir, 'second.ndjson')
+    await runErrand(['export', '--to', second], onPostgres)
+    expect(rowsOf(second)).toEqual(rowsOf(first))
+    await runErrand(['import', second, '--data', back])
+    expect(await verified(['--data', back])).toBe(true)
+    const third = join(dataDir, 'third.ndjson')
+    await runErrand(['export', '--to', third, '--data', back])
+    expect(rowsOf(third)).toEqual(rowsOf(first))
+    await runErrand(['export', '--undo'], onPostgres)
     const queued = await withPool(databaseUrl, (pool) =>
       pool.query(`SELECT id FROM tasks WHERE queued = 1 AND status = 'pending' ORDER BY seq`),
     )
@@ -146,6 +129,6 @@ await describePostgres('an installation is moved', (server) => {
     expect(await service.app.store.verifyLedger()).toMatchObject({ ok: true })
     await service.stop()
     await mcp.stop()
-    rmSync(dataDir, { recursive: true })
+    for (const folder of [dataDir, back]) rmSync(folder, { recursive: true })
   }, 240_000)
 })

@@ -1,0 +1,21 @@
+import type { LedgerReport } from '../store.ts'
+import type { CarriedRow, CarriedTable } from './carried-tables.ts'
+
+/**
+ * A database that no other process can use while it is open, in one transaction. Reads and writes whole tables. Without
+ * `commit`, nothing is changed.
+ */
+export type WholeDatabase = {
+  engine: 'sqlite' | 'postgres'
+  /** Name of the last migration, the same for both engines. */
+  schema: string
+  read(table: CarriedTable): AsyncIterable<CarriedRow>
+  insert(table: CarriedTable, rows: readonly CarriedRow[]): Promise<void>
+  query(sql: string): Promise<CarriedRow[]>
+  /** Call after the last `insert`, so that new rows follow the inserted ones. */
+  continueSequences(): Promise<void>
+  verifyLedger(): Promise<LedgerReport>
+  /** Returns false if another process has written immediately afterwards, without having seen the transaction. */
+  commit(): Promise<boolean>
+  close(): Promise<void>
+}
