@@ -24,7 +24,7 @@ export default {
   srcDir: root,
   outDir: join(root, 'dist/docs'),
   cacheDir: join(root, 'site/node_modules/.cache'),
-  srcExclude: ['!(docs|examples|site)/**/*.md', 'examples/{quickstart,starter}/**'],
+  srcExclude: ['{bench,client,console,deploy,openapi,scripts,server,test}/**', 'examples/{quickstart,starter}/**'],
   rewrites: sitePath,
   // The development server serves any file of its root, which may contain the keys of a quickstart.
   vite: {
