@@ -9,7 +9,7 @@ import { withPool } from '../support/postgres-server.ts'
 import { runErrand } from '../support/test-process.ts'
 import { newDataDir, startService } from '../support/test-service.ts'
 import { chat, fill, keyedHeaders, limits, look, longText, secrets } from './filled-installation.ts'
-import { killImport, rowsOf } from './transfer-runs.ts'
+import { killImport, rowsOf, usersIn } from './transfer-runs.ts'
 
 /** Verifies the ledger of an installation. */
 const verified = async (args: string[], env: Record<string, string> = {}) =>
@@ -41,11 +41,10 @@ await describePostgres('an installation is exported and imported', (server) => {
     const databaseUrl = await server.newDatabase({ isEmpty: true })
     const onPostgres = { ERRAND_DATABASE_URL: databaseUrl }
     const back = newDataDir()
-    const noUsers = '{"users":[]}\n'
     await killImport(first, ['--data', back])
-    expect(await runErrand(['users', 'list', '--json', '--data', back])).toBe(noUsers)
+    expect(await usersIn(['--data', back])).toEqual([])
     await killImport(first, [], onPostgres)
-    expect(await runErrand(['users', 'list', '--json'], onPostgres)).toBe(noUsers)
+    expect(await usersIn([], onPostgres)).toEqual([])
     expect(JSON.parse(await runErrand(['import', first, '--json'], onPostgres))).toEqual({
       rows: exported.rows,
       sha256: exported.sha256,

@@ -19,6 +19,11 @@ export async function refusal(args: readonly string[], env: Record<string, strin
   return `${code} ${stderr}`
 }
 
+/** The users of a database that a failed import left. */
+export async function usersIn(args: string[], env: Record<string, string> = {}): Promise<unknown[]> {
+  return (JSON.parse(await runErrand(['users', 'list', '--json', ...args], env)) as { users: unknown[] }).users
+}
+
 export function linesOf(file: string): string[] {
   return readFileSync(file, 'utf8').split(/(?<=\n)/)
 }
