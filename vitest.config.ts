@@ -1,15 +1,17 @@
 import { availableParallelism } from 'node:os'
 import { defineConfig } from 'vitest/config'
-import { postgresTests } from './test/run/postgres-tests.ts'
-import { currentTier, onlyInAll, smallPostgres } from './test/run/tiers.ts'
+import { currentTier } from './test/run/tiers.ts'
 import { partsLeftOut } from './test/support/test-parts.ts'
 
 const isSmall = currentTier() === 'small'
-const leftOut = isSmall ? Object.keys(onlyInAll) : []
 const parts = partsLeftOut()
 
-/** Files that replace a module of ours or of a library, for which each needs a process and Vite's loader. */
-const mocking = ['test/api/{login-answers,login-throttle}.test.ts']
+// Folders decide which tests run where; docs/internals/testing.md has the rules.
+const long = isSmall ? ['test/**/long/**'] : []
+const mocks = 'test/**/mocks/*.test.ts'
+const postgresOnly = ['test/nodes/**/*.test.ts', 'test/**/postgres/*.test.ts']
+const services = 'test/{api,chat,connectors,login,mcp,openai,property,runner,sign-ins,webhooks}/**/*.test.ts'
+
 /** Files of a project share their workers and the modules in them, which Node loads itself: half of the time else. */
 const shared = { isolate: false, experimental: { viteModuleRunner: false, nodeLoader: false } }
 const leakCheck = 'test/support/leak-check.ts'
@@ -20,17 +22,17 @@ const projects = [
       ...shared,
       name: 'sqlite',
       include: ['test/**/*.test.ts'],
-      exclude: [...postgresTests.only, ...mocking, ...leftOut, 'test/{e2e,faults,sim}/**'],
+      exclude: [...postgresOnly, mocks, ...long, 'test/{e2e,faults,sim}/**'],
       setupFiles: [leakCheck],
     },
   },
-  { test: { name: 'mocks', include: mocking, exclude: leftOut, setupFiles: [leakCheck] } },
+  { test: { name: 'mocks', include: [mocks], exclude: long, setupFiles: [leakCheck] } },
   {
     test: {
       ...shared,
       name: 'postgres',
-      include: isSmall ? [...smallPostgres] : [...postgresTests.only, ...postgresTests.too],
-      exclude: [...Object.keys(postgresTests.never), ...mocking, ...leftOut],
+      include: [...postgresOnly, isSmall ? 'test/**/engines/*.test.ts' : services],
+      exclude: ['test/**/sqlite/**', mocks, ...long],
       globalSetup: ['test/support/postgres-run.ts'],
       setupFiles: ['test/support/postgres-project.ts', leakCheck],
     },
@@ -39,16 +41,16 @@ const projects = [
     test: {
       ...shared,
       name: 'browser',
-      include: ['test/e2e/*.test.ts'],
-      exclude: leftOut,
+      include: ['test/e2e/**/*.test.ts'],
+      exclude: long,
       globalSetup: ['test/e2e/unpack-browser.ts'],
       setupFiles: [leakCheck],
     },
   },
   {
-    test: { ...shared, name: 'faults', include: ['test/faults/*.test.ts'], exclude: leftOut, setupFiles: [leakCheck] },
+    test: { ...shared, name: 'faults', include: ['test/faults/**/*.test.ts'], exclude: long, setupFiles: [leakCheck] },
   },
-  { test: { ...shared, name: 'sim', include: ['test/sim/*.test.ts'], exclude: leftOut, setupFiles: [leakCheck] } },
+  { test: { ...shared, name: 'sim', include: ['test/sim/**/*.test.ts'], exclude: long, setupFiles: [leakCheck] } },
 ]
 
 export default defineConfig({

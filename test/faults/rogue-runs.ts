@@ -54,7 +54,7 @@ export function run(options: FaultOptions): Promise<FaultReport> {
     const account = await openRichAccount(dataDir)
     const server = await startProcess({ dataDir, config, env })
     const client = new ProcessClient(server.url, account.key)
-    // The short form takes some of the odd values; test/runner/agent-values.test.ts takes all.
+    // The short form takes some of the odd values; test/runner/sqlite/agent-values.test.ts takes all.
     const chosen = rogues.filter((_, n) => !options.isShort || n < oddFrom || n % 5 === 0)
     try {
       await client.runTask('rogue.echo')

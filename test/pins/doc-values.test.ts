@@ -165,9 +165,9 @@ test('query parameters and body fields beside an operation are its own', () => {
   expectAll(withFields, 15, (one) => isOwn(one as (typeof withFields)[number]))
 })
 
-/** Names of the AI SDK, Next.js, Kubernetes, and other packages that the guides use. */
+/** Names of the AI SDK, Next.js, vitest, Kubernetes, and other packages that the guides use. */
 const foreignName =
-  /^(?:onToolCall|addToolOutput|previousResponseId|maxDuration|resetTimeoutOnProgress|responseType|parseAs|runAsUser|fsGroup|readOnlyRootFilesystem|terminationGracePeriodSeconds)$/
+  /^(?:beforeAll|onToolCall|addToolOutput|previousResponseId|maxDuration|resetTimeoutOnProgress|responseType|parseAs|runAsUser|fsGroup|readOnlyRootFilesystem|terminationGracePeriodSeconds)$/
 
 test('every camelCase name in back-quotes is a name in the code', () => {
   const files = globSync(['{server,client,openapi}/**/*.{ts,json}', 'examples/**/*.ts'], {

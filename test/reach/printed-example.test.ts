@@ -5,7 +5,7 @@ import { expect } from 'vitest'
 import { temporaryFolder } from '../support/resources.ts'
 import { missingCommand, testNeeding } from '../support/test-needing.ts'
 import { until } from '../support/until.ts'
-import { root, start } from './package/server-package.ts'
+import { root, start } from './long/package/server-package.ts'
 
 testNeeding('curl', missingCommand('curl', '--version'))(
   'the first line of a start is the address, and the commands that it prints run as they are printed',

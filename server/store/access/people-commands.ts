@@ -12,7 +12,7 @@ import type {
   UpdateUserResult,
   LoginRecord,
 } from './people-types.ts'
-import { postCredit } from '../accounts/account-commands.ts'
+import { postCredit } from '../accounts/stored-accounts.ts'
 import type { Op, Tx } from '../commands/command.ts'
 import {
   findInvitation,

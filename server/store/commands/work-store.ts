@@ -1,7 +1,7 @@
 import type { Store, StoreLimits } from '../store.ts'
 import { nothingUsed } from '../sessions/turn-endings.ts'
 import { liftBlock } from '../accounts/abuse-block.ts'
-import * as accounts from '../accounts/account-commands.ts'
+import * as accounts from '../accounts/stored-accounts.ts'
 import type { Engine } from './command.ts'
 import { noteExpired, purgeEvents } from '../events/event-commands.ts'
 import { webhookStore } from '../events/webhook-store.ts'

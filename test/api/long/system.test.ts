@@ -1,0 +1,181 @@
+import { statSync } from 'node:fs'
+import { fileURLToPath } from 'node:url'
+import { expect, test } from 'vitest'
+import packageJson from '../../../package.json' with { type: 'json' }
+import { defineConfig } from '../../../server/agents/config/define-config.ts'
+import { must } from '../../../server/kernel/assert.ts'
+import { databaseFile } from '../../../server/store/sqlite/database.ts'
+import { FakeClock } from '../../support/fake-clock.ts'
+import { engine, queryRows } from '../../support/test-engine.ts'
+import { newDataDir, startService, type TestService } from '../../support/test-service.ts'
+import { expectStatus, signUp, signUpAdmin } from '../signed-in.ts'
+
+/** An agent whose tasks and replies continue until the gate opens. */
+function gated() {
+  const gate = Promise.withResolvers<void>()
+  const endpoint = { description: 'Waits.', priceUsd: '0.25', params: {}, run: async () => (await gate.promise, {}) }
+  const config = defineConfig({
+    agents: [
+      {
+        kind: 'code',
+        id: 'gate',
+        name: 'Gate',
+        endpoints: { wait: endpoint, free: { ...endpoint, priceUsd: '0' } },
+        chat: {
+          pricing: { inputPer1kUsd: '0.001', outputPer1kUsd: '0.002' },
+          async *reply() {
+            await gate.promise
+            yield { type: 'usage', promptTokens: 1, completionTokens: 1 } as const
+          },
+        },
+      },
+      { kind: 'code', id: 'hidden', name: 'Hidden', visibility: ['ada@example.com', 'bob@example.com'] },
+    ],
+  })
+  return { config, open: gate.resolve }
+}
+
+async function prepare(options: Parameters<typeof startService>[0] = {}) {
+  const service = await startService(options)
+  const admin = await signUpAdmin(service)
+  const read = () => expectStatus(200, admin.browser.get('/api/system'))
+  return { service, admin, read }
+}
+
+test('pending and processing tasks and open chats are counted while they go on, and no longer', async () => {
+  const { config, open } = gated()
+  const { read, service } = await prepare({ config, limits: { taskConcurrency: 2 } })
+  const { key } = await service.createPerson()
+  expect(await read()).toMatchObject({ tasks: { pending: 0, processing: 0 }, openTurns: 0, accepting: true })
+  const created = await Promise.all(Array.from({ length: 5 }, () => service.createTask(key, 'gate.wait')))
+  await expect.poll(async () => (await read()).tasks).toEqual({ pending: 3, processing: 2 })
+  const { sessionId } = (await service.post('/api/sessions', { agentId: 'gate' }, { key })).body
+  const reply = service.post('/api/chat', { sessionId, message: 'hello' }, { key })
+  await expect.poll(async () => (await read()).openTurns).toBe(1)
+  open()
+  await reply
+  for (const { body } of created) await service.get(`/api/tasks/${body.taskId}?wait=20`, key)
+  expect(await read()).toMatchObject({ tasks: { pending: 0, processing: 0 }, openTurns: 0 })
+  await service.stop()
+})
+
+test('what was built, since when it runs and on what', async () => {
+  const clock = new FakeClock()
+  const { read, service } = await prepare({ clock })
+  clock.advance(90_999)
+  const system = await read()
+  expect(system).toMatchObject({
+    version: packageJson.version,
+    nodeVersion: process.versions.node,
+    startedAt: '2026-01-15T12:00:00.000Z',
+    uptimeSeconds: 90,
+  })
+  expect(system.memory.residentBytes).toBeGreaterThan(system.memory.heapUsedBytes)
+  expect(system.memory.heapUsedBytes).toBeGreaterThan(1_000_000)
+  expect(system.eventLoopDelayMs.p50).toBeGreaterThanOrEqual(0)
+  expect(system.eventLoopDelayMs.p99).toBeGreaterThanOrEqual(system.eventLoopDelayMs.p50)
+  if (engine().name === 'SQLite') {
+    const file = databaseFile(service.dataDir)
+    expect(system.database).toEqual({ bytes: statSync(file).size, walBytes: statSync(`${file}-wal`).size })
+    expect(system.database.walBytes).toBeGreaterThan(0)
+  } else {
+    const [size] = await queryRows(service.dataDir, 'SELECT pg_database_size(current_database()) AS bytes')
+    expect(system.database).toEqual({ bytes: Number(must(size, 'a row')['bytes']), walBytes: 0 })
+  }
+  await service.stop()
+})
+
+test('users are counted, and those who are suspended', async () => {
+  const { admin, read, service } = await prepare()
+  const people = [await signUp(service), await signUp(service), await signUp(service)]
+  expect((await read()).users).toEqual({ total: 4, suspended: 0 })
+  for (const { userId } of people.slice(1)) {
+    await expectStatus(200, admin.browser.request('PATCH', `/api/users/${userId}`, { body: { isSuspended: true } }))
+  }
+  expect((await read()).users).toEqual({ total: 4, suspended: 2 })
+  await service.stop()
+})
+
+test('agents are shown with whom they are for and what they cost, those too that the admin may not run', async () => {
+  const { config } = gated()
+  const { read, service } = await prepare({ config })
+  expect((await read()).agents).toEqual([
+    {
+      id: 'gate',
+      name: 'Gate',
+      kind: 'code',
+      visibility: 'public',
+      endpoints: [
+        { id: 'gate.wait', priceUsd: '0.2500' },
+        { id: 'gate.free', priceUsd: '0.0000' },
+      ],
+      chatPricing: {
+        inputPer1kUsd: '0.001',
+        cachedInputPer1kUsd: '0.001',
+        outputPer1kUsd: '0.002',
+        reasoningPer1kUsd: '0.002',
+        toolCallUsd: '0',
+      },
+    },
+    {
+      id: 'hidden',
+      name: 'Hidden',
+      kind: 'code',
+      visibility: ['ada@example.com', 'bob@example.com'],
+      endpoints: [],
+      chatPricing: null,
+    },
+  ])
+  await service.stop()
+})
+
+test("the ledger's state is that of the check at the start", async () => {
+  const dataDir = newDataDir()
+  const first = await startService({ dataDir })
+  const { userId } = await first.createPerson()
+  const ledgerOf = async (service: TestService) => {
+    const { browser } = await signUpAdmin(service)
+    await expect.poll(async () => (await browser.get('/api/system')).body.ledger, { timeout: 20_000 }).not.toBeNull()
+    return (await browser.get('/api/system')).body.ledger
+  }
+  expect(await ledgerOf(first)).toEqual({ ok: true, checkedAt: expect.stringMatching(/Z$/), differences: 0 })
+  await first.stop()
+  await queryRows(dataDir, `UPDATE accounts SET balance = balance + 1 WHERE user_id = '${userId}'`)
+  const second = await startService({ dataDir })
+  expect(await ledgerOf(second)).toMatchObject({ ok: false, differences: 1 })
+  await second.stop()
+})
+
+test('agent threads are shown with what each runs; there are none when agents run inline', async () => {
+  const inline = await prepare()
+  expect((await inline.read()).agentThreads).toEqual([])
+  await inline.service.stop()
+  const configFile = fileURLToPath(new URL('../../support/test-agents.ts', import.meta.url))
+  const { read, service } = await prepare({ configFile, limits: { agentThreads: 2 } })
+  const { key } = await service.createPerson()
+  await expect
+    .poll(async () => (await read()).agentThreads, { timeout: 20_000 })
+    .toEqual([
+      { id: expect.any(Number), running: 0, isResponding: true },
+      { id: expect.any(Number), running: 0, isResponding: true },
+    ])
+  const { body } = await service.createTask(key, 'test.wait', { ms: 60_000 })
+  const running = async () =>
+    (await read()).agentThreads.map((thread: { running: number }) => thread.running).toSorted()
+  await expect.poll(running, { timeout: 20_000 }).toEqual([0, 1])
+  await service.get(`/api/tasks/${body.taskId}?wait=20`, key)
+  await expect.poll(running).toEqual([0, 0])
+  await service.stop()
+})
+
+test('a service that is stopping says so', async () => {
+  const { config, open } = gated()
+  const { read, service } = await prepare({ config })
+  const { key } = await service.createPerson()
+  await service.createTask(key, 'gate.wait')
+  await expect.poll(async () => (await read()).tasks.processing).toBe(1)
+  const stopped = service.stop()
+  expect(await read()).toMatchObject({ accepting: false, tasks: { pending: 0, processing: 1 } })
+  open()
+  await stopped
+})

@@ -1,0 +1,249 @@
+import { afterAll, beforeAll, expect, test } from 'vitest'
+import { expectRefused, expectRpcRefused, shareService, type Refusal } from '../../support/raw-http.ts'
+import { ConnectorCalls, connectorConfig } from '../connector-calls.ts'
+
+const guarded = shareService({ config: connectorConfig, privateHosts: ['127.0.0.1:4000', 'mcp.internal'] })
+const url = 'https://mcp.example.com/mcp'
+const bearer = { type: 'bearer', token: 'a-token-of-the-user' }
+let connector: any
+let ofServer: any
+let calls: ConnectorCalls
+
+beforeAll(async () => {
+  calls = new ConnectorCalls(guarded.service, guarded.person.key)
+  connector = await calls.add({ name: 'Kept', url, auth: bearer })
+  ofServer = await calls.add({ name: 'Server', url: undefined, server: 'token', auth: bearer })
+})
+
+// None of the rejected requests changed the existing connector.
+afterAll(async () => {
+  const { body } = await calls.list()
+  expect(body.connectors).toEqual([ofServer, connector])
+})
+
+const request = (method: string, path: string, body: unknown) =>
+  guarded.service.request(method, path, { key: guarded.person.key, body })
+
+/** Rejection of a creation over REST and typed RPC. `undefined` removes a field. */
+async function expectCreateRefused(expected: Refusal, changes: object): Promise<void> {
+  const input = { name: 'New', url, ...changes }
+  await expectRefused(guarded, expected, () => request('POST', '/api/connectors', input))
+  await expectRpcRefused(guarded, expected, () => request('POST', '/trpc/connectors.create', { json: input }))
+}
+
+async function expectUpdateRefused(expected: Refusal, changes: object, of = connector): Promise<void> {
+  const before = (await calls.get(of.id)).body
+  await expectRefused(guarded, expected, () => request('PATCH', `/api/connectors/${of.id}`, changes))
+  const input = { json: { connectorId: of.id, ...changes } }
+  await expectRpcRefused(guarded, expected, () => request('POST', '/trpc/connectors.update', input))
+  expect((await calls.get(of.id)).body).toEqual(before)
+}
+
+async function expectBothRefused(field: string, changes: object): Promise<void> {
+  await expectCreateRefused({ status: 400, field }, changes)
+  await expectUpdateRefused({ status: 400, field }, changes)
+}
+
+const long = (count: number) => 'x'.repeat(count)
+const wordsOf = (text: string) => text.trim().split(/\s+/)
+
+test.each([
+  ['null', null],
+  ['empty', ''],
+  ['blank', ' \t\n'],
+  ['a number', 1],
+  ['an array', ['Docs']],
+  ['of 61 characters', long(61)],
+  ['half a character', '\ud800'],
+])('400 names the name when it is %s', async (_title, name) => {
+  await expectBothRefused('name', { name })
+})
+
+test('400 names what is missing at creation, and an update that changes nothing is refused', async () => {
+  await expectCreateRefused({ status: 400, field: 'name' }, { name: undefined })
+  await expectCreateRefused({ status: 400, field: 'url', message: /either url or server/ }, { url: undefined })
+  await expectCreateRefused({ status: 400, field: 'url', message: /either url or server/ }, { server: 'plain' })
+  for (const nothing of [{}, { server: 'plain' }, { type: 'mcp' }, { status: 'ok' }]) {
+    await expectUpdateRefused({ status: 400, message: /Send at least one field to change/ }, nothing)
+  }
+})
+
+test.each([['rest'], [''], [null], [1]])('400 names the type %j', async (type) => {
+  await expectCreateRefused({ status: 400, field: 'type' }, { type })
+})
+
+test.each([
+  ['null', null],
+  ['empty', ''],
+  ['a number', 1],
+  ['no URL', 'mcp.example.com'],
+  ['without a host', 'https://'],
+  ['relative', '/mcp'],
+  ['of 2,001 characters', `https://mcp.example.com/${long(1977)}`],
+  ['of another scheme', 'ftp://mcp.example.com/'],
+  ['a file', 'file:///etc/passwd'],
+  ['a script', 'javascript:alert(1)'],
+  ['data', 'data:text/plain,x'],
+  ['of a WebSocket', 'wss://mcp.example.com/'],
+  ['with a user name', 'https://user@mcp.example.com/'],
+  ['with a password', 'https://:password@mcp.example.com/'],
+  ['with credentials, on a host that is allowed', 'http://user:password@127.0.0.1:4000/'],
+  ['not encrypted', 'http://mcp.example.com/'],
+  ['not encrypted, on another port than the one allowed', 'http://127.0.0.1:4001/'],
+  ['not encrypted, below a host that is allowed', 'http://a.mcp.internal/'],
+])('400 names the url when it is %s', async (_title, bad) => {
+  await expectBothRefused('url', { url: bad })
+})
+
+const privateHosts = `
+  127.0.0.1 127.1 127.0.1 2130706433 0x7f000001 0177.0.0.1 0x7f.0.0.0x1 127.0.0.1.
+  １２７.０.０.１ 127。0。0。1 %31%32%37.0.0.1 ⑫７.0.0.1 0 0.0.0.0 10.0.0.1 10.1
+  172.16.0.1 172.31.255.255 192.168.0.1 3232235521 169.254.169.254 0xa9fea9fe 100.64.0.1
+  192.0.2.1 198.18.0.1 224.0.0.1 255.255.255.255 [::] [::1] [0:0:0:0:0:0:0:1]
+  [::ffff:127.0.0.1] [::ffff:7f00:1] [::ffff:8.8.8.8] [::127.0.0.1] [64:ff9b::7f00:1]
+  [fe80::1] [fc00::1] [fd12:3456::1] [ff02::1] [2002:7f00:1::] [2001:db8::1]
+`
+
+test.each(wordsOf(privateHosts))('400 names the url when its host is %s, which is no public address', async (host) => {
+  await expectBothRefused('url', { url: `https://${host}/mcp` })
+  await expectBothRefused('url', { url: `https://${host}:8443/mcp` })
+})
+
+const badAuth: [title: string, auth: unknown, field: string][] = [
+  ['null', null, 'auth'],
+  ['a string', 'a-token', 'auth'],
+  ['without a type', { token: 'x' }, 'auth.type'],
+  ['of another type', { type: 'basic', token: 'x' }, 'auth.type'],
+  ['without its token', { type: 'bearer' }, 'auth.token'],
+  ['with an empty token', { type: 'bearer', token: '' }, 'auth.token'],
+  ['with a token of two lines', { type: 'bearer', token: 'one\r\ntwo: 2' }, 'auth.token'],
+  ['with a token that ends in a line break', { type: 'bearer', token: 'one\n' }, 'auth.token'],
+  ['with a token with a space', { type: 'bearer', token: 'one two' }, 'auth.token'],
+  ['with a token beyond ASCII', { type: 'bearer', token: 'schlüssel' }, 'auth.token'],
+  ['with a token of 8,193 characters', { type: 'bearer', token: long(8193) }, 'auth.token'],
+  ['without its headers', { type: 'headers' }, 'auth.headers'],
+  ['with no header', { type: 'headers', headers: {} }, 'auth.headers'],
+  ['with headers as a list', { type: 'headers', headers: [['X-Api-Key', 'one']] }, 'auth.headers'],
+  [
+    'with more than 16,384 characters in all headers together',
+    { type: 'headers', headers: { A: long(8192), B: long(8192), C: 'x' } },
+    'auth.headers',
+  ],
+  [
+    'with eleven headers',
+    { type: 'headers', headers: Object.fromEntries(Array.from({ length: 11 }, (_, n) => [`X-${n}`, 'one'])) },
+    'auth.headers',
+  ],
+]
+
+test.each(badAuth)('400 names the place when auth is %s', async (_title, auth, field) => {
+  await expectBothRefused(field, { auth })
+})
+
+test.each(['', 'X Api', 'X:Api', 'X-Apí', 'X-Api\r\nHost', long(101)])('400 for the header name %j', async (name) => {
+  await expectBothRefused(`auth.headers${name === '' ? '.' : `.${name}`}`, {
+    auth: { type: 'headers', headers: { [name]: 'one' } },
+  })
+})
+
+test.each([
+  ['empty', ''],
+  ['a number', 1],
+  ['null', null],
+  ['of two lines', 'one\r\nX-Two: two'],
+  ['with a NUL', 'one\0'],
+  ['with a space before it', ' one'],
+  ['with a space after it', 'one '],
+  ['with a tab', 'one\ttwo'],
+  ['beyond ASCII', 'schlüssel'],
+  ['of 8,193 characters', long(8193)],
+])('400 names the header whose value is %s', async (_title, value) => {
+  await expectBothRefused('auth.headers.X-Api-Key', { auth: { type: 'headers', headers: { 'X-Api-Key': value } } })
+})
+
+const ownHeaders = `
+  Host hOST Connection Keep-Alive Proxy-Authorization TE Trailer Transfer-Encoding Upgrade
+  Content-Length Content-Type Content-Encoding Accept Accept-Encoding Expect User-Agent Mcp-Session-Id MCP-Protocol-Version
+`
+
+test.each(wordsOf(ownHeaders))('400 for the header %s, which the connection sets', async (header) => {
+  const auth = { type: 'headers', headers: { 'X-Api-Key': 'one', [header]: 'two' } }
+  await expectBothRefused(`auth.headers.${header}`, { auth })
+})
+
+test.each([
+  ['a string', 'look', 'allowedTools'],
+  ['an object', { look: true }, 'allowedTools'],
+  ['a list of numbers', ['look', 1], 'allowedTools[1]'],
+  ['a list with an empty name', [''], 'allowedTools[0]'],
+  ['a list with a name of 201 characters', [long(201)], 'allowedTools[0]'],
+  ['501 names', Array.from({ length: 501 }, (_, n) => `t${n}`), 'allowedTools'],
+])('400 names allowedTools when it is %s', async (_title, allowedTools, field) => {
+  await expectBothRefused(field, { allowedTools })
+})
+
+test('400 for a server that the operator does not offer, or that takes no such auth', async () => {
+  for (const server of ['nope', 'Plain', '__proto__', 'constructor', '']) {
+    await expectCreateRefused({ status: 400, field: 'server' }, { url: undefined, server })
+  }
+  const headers = { type: 'headers', headers: { 'X-Api-Key': 'one' } }
+  for (const [server, auth] of [
+    ['plain', bearer],
+    ['plain', headers],
+    ['token', headers],
+  ] as const) {
+    await expectCreateRefused({ status: 400, field: 'auth.type' }, { url: undefined, server, auth })
+  }
+  await expectUpdateRefused({ status: 400, field: 'auth.type' }, { auth: headers }, ofServer)
+  await expectUpdateRefused({ status: 400, field: 'url' }, { url }, ofServer)
+})
+
+test.each([
+  ['another host', 'https://evil.example.com/mcp'],
+  ['a host below', 'https://a.mcp.example.com/mcp'],
+  ['another port', 'https://mcp.example.com:8443/mcp'],
+  ['a host that looks alike', 'https://mcp.example.com.evil.example/mcp'],
+  ['a host that is allowed to be private', 'http://mcp.internal/mcp'],
+])('400 names auth when the secrets would go to %s, whatever else is changed', async (_title, other) => {
+  await expectUpdateRefused({ status: 400, field: 'auth' }, { url: other })
+  await expectUpdateRefused({ status: 400, field: 'auth' }, { url: other, name: 'Renamed', allowedTools: [] })
+})
+
+test('the secrets stay when the address changes on its host, and are given anew for another, or taken away', async () => {
+  const own = await calls.add({ name: 'Moved', url, auth: bearer })
+  const good: [changes: Record<string, unknown>, url: string, type: string][] = [
+    [{ url: 'https://mcp.example.com:443/other?a=1#part' }, 'https://mcp.example.com/other?a=1', 'bearer'],
+    [{ url: 'HTTPS://MCP.Example.com/third' }, 'https://mcp.example.com/third', 'bearer'],
+    [{ url: 'https://example.org/', auth: bearer }, 'https://example.org/', 'bearer'],
+    [{ url: 'https://example.net/', auth: { type: 'none' } }, 'https://example.net/', 'none'],
+    [{ url: 'https://example.com/' }, 'https://example.com/', 'none'],
+    [{ url: 'http://127.0.0.1:4000/' }, 'http://127.0.0.1:4000/', 'none'],
+    [{ url: 'http://mcp.internal:99/' }, 'http://mcp.internal:99/', 'none'],
+    [{ url: 'https://8.8.8.8/' }, 'https://8.8.8.8/', 'none'],
+    [{ url: 'https://[2606:4700::1111]/' }, 'https://[2606:4700::1111]/', 'none'],
+  ]
+  for (const [changes, kept, type] of good) {
+    const { body, status } = await calls.update(own.id, changes)
+    expect(status, JSON.stringify(body)).toBe(200)
+    expect(body).toMatchObject({ url: kept, auth: { type } })
+  }
+  await calls.delete(own.id)
+})
+
+test('secrets as long as allowed, of every character that is, are accepted', async () => {
+  const visible = String.fromCharCode(...Array.from({ length: 94 }, (_, n) => 0x21 + n))
+  const headers = Object.fromEntries(Array.from({ length: 10 }, (_, n) => [`X-${n}`, `${visible} ${visible}`]))
+  for (const auth of [
+    { type: 'bearer', token: visible },
+    { type: 'bearer', token: long(8192) },
+    { type: 'headers', headers },
+    { type: 'headers', headers: { [long(100)]: 'x' } },
+  ]) {
+    const { id } = await calls.add({
+      name: long(60),
+      auth,
+      allowedTools: Array.from({ length: 500 }, (_, n) => `${n}`),
+    })
+    await calls.delete(id)
+  }
+})

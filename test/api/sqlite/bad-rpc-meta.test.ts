@@ -1,0 +1,84 @@
+import superjson from 'superjson'
+import { expect, test } from 'vitest'
+import { envelope } from '../../../server/procedures/envelope.ts'
+import { expectRpcError, expectRpcRefused, expectUnchanged, shareService } from '../../support/raw-http.ts'
+
+// Valid envelope metadata, and the linear cost of reading it.
+
+const guarded = shareService()
+const input = { endpointId: 'test.echo', params: { a: 'x' } }
+const post = (meta: unknown) =>
+  guarded.service.post('/trpc/tasks.create', { json: input, meta }, { key: guarded.person.key })
+
+const nested = (levels: number, leaf: unknown): unknown =>
+  Array.from({ length: levels }).reduce((inner) => ({ a: inner }), leaf)
+const paths = (count: number, end = '') =>
+  Object.fromEntries(Array.from({ length: count }, (_, at) => [`p${at}${end}`, ['undefined']]))
+
+test.each([
+  ['too many notes', { values: paths(5001), v: 1 }],
+  ['too many equalities', { referentialEqualities: { params: Array.from({ length: 10_001 }, () => 'params') }, v: 1 }],
+  ['too many characters in paths', { values: paths(5, 'a'.repeat(14_000)), v: 1 }],
+  ['too many characters in a text', { values: { a: ['a'.repeat(70_000)] }, v: 1 }],
+  ['too many characters in all', { referentialEqualities: { a: Array(700).fill('a'.repeat(100)) }, v: 1 }],
+  ['too many levels', { values: nested(50, ['undefined']), v: 1 }],
+  ['too much of something else', { other: Array.from({ length: 10_001 }, () => 0), v: 1 }],
+])('400 for a `meta` of %s', async (_title, meta) => {
+  await expectRpcRefused(guarded, { status: 400, field: '', message: /`meta`.*larger than/ }, () => post(meta))
+})
+
+test.each([
+  ['a text', 'x'],
+  ['a list', []],
+  ['a number', 5],
+  ['values that are a text', { values: 'undefined' }],
+  ['notes in notes', { values: { params: { a: ['undefined'] } }, v: 1 }],
+  ['a note without a kind', { values: { params: [] }, v: 1 }],
+  ['a note of two kinds', { values: { params: ['undefined', ['undefined']] }, v: 1 }],
+])('400 for a `meta` that is %s', async (_title, meta) => {
+  await expectRpcRefused(guarded, { status: 400, message: /`meta`.*malformed/ }, () => post(meta))
+})
+
+test('strangers send no `meta` at all, alone or in a batch', async () => {
+  const { service } = guarded
+  const headers = { Origin: service.url }
+  const login = { json: { email: 'nobody@example.com', password: 'x'.repeat(12) }, meta: { values: {}, v: 1 } }
+  const expected = { status: 400, field: '', message: /does not accept `meta`/ }
+  await expectRpcRefused(guarded, expected, () => service.post('/trpc/login.create', login, { headers }))
+  const query = (options: string, sent: unknown) =>
+    service.get(`/trpc/login.options?${options}input=${encodeURIComponent(JSON.stringify(sent))}`)
+  await expectRpcRefused(guarded, expected, () => query('', { json: {}, meta: {} }))
+  for (const send of [
+    () => service.post('/trpc/login.create?batch=1', { 0: login }, { headers }),
+    () => query('batch=1&', { 0: { json: {}, meta: {} } }),
+  ]) {
+    const { body } = await expectUnchanged(guarded, send)
+    expectRpcError(Array.isArray(body) ? body[0] : body, expected)
+  }
+  expect((await query('', { json: {} })).status).toBe(200)
+})
+
+test('what superjson writes of members that are undefined is read as JSON would have it', () => {
+  const shared = { twice: 1, none: undefined }
+  const values = [
+    { a: 1, b: undefined, c: { 'd.e': undefined, 'f\\g': undefined, 'h\\.i': undefined, '': undefined, j: [1] } },
+    { list: [1, undefined, { a: undefined, b: [undefined] }], length: undefined, 0: undefined },
+    { one: shared, two: shared, list: [shared, shared], again: { shared } },
+    { '.': { '..': undefined, '\\': { '\\\\': undefined, 'é😀': undefined } } },
+    undefined,
+    [undefined, null, 0],
+  ]
+  for (const value of values) {
+    const sent = JSON.parse(JSON.stringify(superjson.serialize(value)))
+    const plain = value === undefined ? undefined : JSON.parse(JSON.stringify(value))
+    expect(envelope.deserialize(sent)).toEqual(plain)
+  }
+})
+
+test('notes on what every object or array has change nothing', () => {
+  for (const path of ['length', 'list.length', 'list.push', 'toString', 'constructor.prototype', '__proto__.x', 'no']) {
+    const json = { list: [1, 2] }
+    expect(envelope.deserialize({ json, meta: { values: { [path]: ['undefined'] }, v: 1 } })).toEqual({ list: [1, 2] })
+  }
+  expect(Object.keys(Object.prototype)).toEqual([])
+})

@@ -1,0 +1,130 @@
+import { expect, test } from 'vitest'
+import { expectRpcRefused, expectUnchanged, shareService } from '../../support/raw-http.ts'
+
+// The envelope of typed RPC contains metadata on how to read its JSON. It is caller input like the rest.
+
+const guarded = shareService()
+const envelope = (params: unknown, meta: unknown) => ({ json: { endpointId: 'test.echo', params }, meta })
+const post = (body: unknown, key = guarded.person.key) => guarded.service.post('/trpc/tasks.create', body, { key })
+
+/** Types that the metadata assigns to `params.a`, none of which JSON can represent. */
+const types: [title: string, value: unknown, type: unknown][] = [
+  ['a bigint', '12', ['bigint']],
+  ['a bigint of 1,000 digits', '9'.repeat(1000), ['bigint']],
+  ['a bigint that is none', 'x', ['bigint']],
+  ['a date', '2026-01-01T00:00:00.000Z', ['Date']],
+  ['a date that is none', 'x', ['Date']],
+  ['NaN', 'NaN', ['number']],
+  ['Infinity', 'Infinity', ['number']],
+  ['-Infinity', '-Infinity', ['number']],
+  ['a set', [1, 2], ['set']],
+  ['a set of nothing', 5, ['set']],
+  ['a map', [[1, 2]], ['map']],
+  ['a map of nothing', 'x', ['map']],
+  ['an expression', '/(a+)+$/g', ['regexp']],
+  ['a broken expression', '/(/zz', ['regexp']],
+  ['an address', 'https://example.com', ['URL']],
+  ['an address that is none', 'x', ['URL']],
+  ['an error', { name: 'Error', message: 'm', stack: 's' }, ['Error']],
+  ['an error of nothing', null, ['Error']],
+  ['a symbol', 'iterator', [['symbol', 'iterator']]],
+  ['a class', {}, [['class', 'Object']]],
+  ['something custom', {}, [['custom', 'x']]],
+  ['bytes', [1, 2], [['typed-array', 'Uint8Array']]],
+  // A few bytes that request an allocation of this many elements.
+  ['a million bytes', 1_000_000, [['typed-array', 'Uint8Array']]],
+  ['more numbers than fit', 9_007_199_254_740_991, [['typed-array', 'Float64Array']]],
+  ['an unknown array', [1], [['typed-array', 'constructor']]],
+  ['an unknown type', 'x', ['nonsense']],
+  ['a type named as every object has it', 'x', ['constructor']],
+  ['a type named __proto__', 'x', ['__defineGetter__']],
+]
+
+test.each(types)('400 for a param that its note makes %s', async (_title, value, type) => {
+  const meta = { values: { 'params.a': type }, v: 1 }
+  await expectRpcRefused(guarded, { status: 400 }, () => post(envelope({ a: value }, meta)))
+})
+
+test.each([
+  ['a circle', { a: { b: null } }, { 'params.a': ['params.a.b'] }],
+  ['a circle through the root', { a: { b: null } }, [['params.a.b']]],
+  ['a circle of the params themselves', { a: null }, { params: ['params.a'] }],
+  ['a circle of two', { a: { b: null }, c: { d: null } }, { 'params.a': ['params.c.d'], 'params.c': ['params.a.b'] }],
+])('400 for a note that makes %s', async (_title, params, referentialEqualities) => {
+  await expectRpcRefused(guarded, { status: 400 }, () => post(envelope(params, { referentialEqualities, v: 1 })))
+})
+
+test('notes cannot multiply a small request into a large one', async () => {
+  const { service } = guarded
+  const { key } = await service.createPerson()
+  // Each level contains the previous one twice: expanded JSON would be a thousand times longer.
+  const levels = 12
+  const params: Record<string, unknown> = { l0: ['x'] }
+  const referentialEqualities: Record<string, string[]> = {}
+  for (let level = 1; level <= levels; level++) {
+    params[`l${level}`] = [null, null]
+    referentialEqualities[`params.l${level - 1}`] = [`params.l${level}.0`, `params.l${level}.1`]
+  }
+  const { status, body } = await post(envelope(params, { referentialEqualities, v: 1 }), key)
+  expect([200, 400]).toContain(status)
+  if (status === 200) {
+    const { taskId } = body.result.data.json
+    expect((await service.get(`/api/tasks/${taskId}?wait=10`, key)).body.request).toEqual(params)
+  }
+})
+
+test.each([
+  ['__proto__', { '__proto__.polluted': ['Date'] }],
+  ['__proto__ of the params', { 'params.__proto__.polluted': ['Date'] }],
+  ['the constructor', { 'constructor.prototype.polluted': ['Date'] }],
+  ['the constructor of the params', { 'params.constructor.prototype.polluted': ['Date'] }],
+  ['prototype', { 'prototype.polluted': ['Date'] }],
+])('400 for a note on %s, and no other object is touched', async (_title, values) => {
+  const body = JSON.stringify(envelope({ a: 'x' }, { values, v: 1 }))
+  await expectRpcRefused(guarded, { status: 400 }, () => post(body))
+  await expectRpcRefused(guarded, { status: 400 }, () => post(body.replace('"v":1', '"v":0')))
+  expect(({} as Record<string, unknown>)['polluted']).toBeUndefined()
+})
+
+test.each([
+  ['of __proto__', '{"params.a":["__proto__.polluted"]}'],
+  ['of the constructor', '{"params.a":["constructor.prototype.polluted"]}'],
+  ['from __proto__', '{"__proto__":["params.a"]}'],
+  ['from the constructor', '{"params.constructor":["params.a"]}'],
+])('an equality %s is refused or ignored, and no other object is touched', async (_title, equalities) => {
+  const body = `{"json":{"endpointId":"test.echo","params":{"a":"x"}},"meta":{"referentialEqualities":${equalities},"v":1}}`
+  await expectPoorRefused(body)
+  expect(({} as Record<string, unknown>)['polluted']).toBeUndefined()
+})
+
+/** Without a balance nothing is accepted, so ignored metadata ends in a rejection, too. */
+async function expectPoorRefused(body: unknown): Promise<void> {
+  const { service } = guarded
+  const person = await service.createPerson({ balanceUsd: '0' })
+  const { status } = await expectUnchanged({ service, person }, () => post(body, person.key))
+  expect([400, 403]).toContain(status)
+}
+
+test.each([
+  ['a string', 'a'],
+  ['a long string', 'a'.repeat(2000)],
+  ['a number', 5],
+  ['an empty array', []],
+  ['nested arrays', [[[[]]]]],
+  ['a path to nowhere', { 'params.x.y.z': ['Date'] }],
+  ['a path into a string', { 'endpointId.0': ['bigint'] }],
+  ['a broken path', { 'params\\a': ['Date'] }],
+  ['a type of the whole', ['map']],
+  ['a tree without a type', { params: { a: { b: ['Date'] } } }],
+])('notes that are %s are refused or ignored', async (_title, values) => {
+  await expectPoorRefused(envelope({ a: 'x' }, { values, v: 1 }))
+})
+
+test('an input that is refused in one call of a batch is refused for it alone', async () => {
+  const { service, person } = guarded
+  const bad = envelope({ a: '1' }, { values: { 'params.a': ['bigint'] }, v: 1 })
+  const { body } = await expectUnchanged(guarded, () =>
+    service.post('/trpc/tasks.create,tasks.create?batch=1', { 0: bad, 1: { json: {} } }, { key: person.key }),
+  )
+  for (const { error } of body) expect(error.json.data.httpStatus).toBe(400)
+})

@@ -1,0 +1,121 @@
+import { expect, test } from 'vitest'
+import { expectFailedChat } from '../../../models/model-checks.ts'
+import type { ToolUse } from '../../run-agents.ts'
+import {
+  completeTask,
+  connect,
+  createTask,
+  expectOwnFailure,
+  expectSound,
+  expectTaskFailed,
+  expectToldOnly,
+  startWorld,
+  talkWith,
+  type World,
+} from '../../run-checks.ts'
+
+// Stdio servers that fail their runs: concurrent tasks and chats of both kinds of agents, next to a run with a healthy
+// server.
+
+type Fault = { server: string; calls?: ToolUse[]; message: RegExp }
+
+async function expectAllFailed(world: World, { calls = [], message, server }: Fault): Promise<void> {
+  const person = await world.service.createPerson()
+  const wellIds = [await connect(world, person, { server: 'serve' })]
+  const well = { endpointId: 'code.call', params: { calls: [{ name: 'fail' }] }, connectorIds: wellIds }
+  const ways = ['code', 'model'].map(async (agentId) => {
+    const own = await world.service.createPerson()
+    const connectorIds = [await connect(world, own, { name: `Bad ${server}`, server })]
+    const taskId = await createTask(world, own, { endpointId: `${agentId}.call`, params: { calls }, connectorIds })
+    const expectTask = calls.length > 0 ? expectToldOnly : expectTaskFailed
+    await expectTask(world, own, { taskId, message })
+    const talker = await talkWith(world, { agentId, connectorIds, person: own })
+    const expectEnd = calls.length > 0 ? expectOwnFailure : expectFailedChat
+    await expectEnd(talker, message, JSON.stringify(calls))
+  })
+  await Promise.all([...ways, completeTask(world, person, well)])
+  await expectSound(world)
+}
+
+const early = 'before it answered\\.$'
+const faults: Fault[] = [
+  { server: 'missing', message: /^Connector "Bad missing": .*could not be started: its command was not found\.$/ },
+  { server: 'exit', message: new RegExp(`^Connector "Bad exit": .* exited with code 3 ${early}`) },
+  {
+    server: 'garbage',
+    message: /^Connector "Bad garbage": .* wrote something other than MCP messages to its standard output\.$/,
+  },
+]
+
+test.for(faults)('a server that cannot be used ($server) fails its own runs only', async (fault) => {
+  const world = await startWorld()
+  await expectAllFailed(world, fault)
+  await world.stop()
+})
+
+const callFaults = [
+  { name: 'exit', message: new RegExp(`^Connector "Bad serve": .* exited with code 3 ${early}`) },
+  {
+    name: 'garbage',
+    message: /^Connector "Bad serve": .* wrote something other than MCP messages to its standard output\.$/,
+  },
+  { name: 'wrong', message: /^Connector "Bad serve": .* violated the Model Context Protocol\.$/ },
+  {
+    name: 'fill',
+    args: { chars: 11_000_000 },
+    message: /^Connector "Bad serve": .* sent a message that is larger than allowed\.$/,
+  },
+]
+
+test.for(callFaults)('a server that fails at a call ($name) fails its own runs only', async ({ message, ...use }) => {
+  const world = await startWorld({ inThreads: use.name === 'exit' })
+  await expectAllFailed(world, { server: 'serve', calls: [use], message })
+  await world.stop()
+})
+
+const answered = [
+  { use: { name: 'fail' }, text: 'The file is not there.' },
+  { use: { name: 'refuse' }, text: 'a must be a number' },
+  { use: { name: 'fill', args: { chars: 3_000_000 } }, text: 'The tool answered with more than 2097152 characters.' },
+]
+
+test.for(answered)('an error that a server answers with ($use.name) is an answer', async ({ text, use }) => {
+  const world = await startWorld()
+  const person = await world.service.createPerson()
+  const connectorIds = [await connect(world, person, { server: 'serve' })]
+  const calls = [use, { name: 'fail' }]
+  const { answers } = await completeTask(world, person, { endpointId: 'code.call', params: { calls }, connectorIds })
+  expect(answers[0]).toMatchObject({ isError: true, text })
+  expect(answers).toHaveLength(2)
+  const talker = await talkWith(world, { agentId: 'model', connectorIds, person })
+  const events = await talker.chat(JSON.stringify([use]))
+  expect(events.find(({ type }) => type === 'tool_result').toolResult.output).toMatchObject({ isError: true })
+  expect(world.provider.bodies.at(-1).messages.at(-1)).toMatchObject({ role: 'tool', content: text })
+  expect(events.at(-1)).toMatchObject({ type: 'done', usage: { toolCalls: 1 } })
+  await expectSound(world)
+  await world.stop()
+})
+
+test("what a server asks of the client is refused, and the call's answer comes all the same", async () => {
+  const world = await startWorld()
+  const person = await world.service.createPerson()
+  const connectorIds = [await connect(world, person, { server: 'serve' })]
+  const params = { calls: [{ name: 'ask' }] }
+  const { answers } = await completeTask(world, person, { endpointId: 'code.call', params, connectorIds })
+  const told = JSON.parse(answers[0].text)
+  expect(told.map(({ id }: any) => id).toSorted()).toEqual(['r1', 'r2', 'r3'])
+  for (const { error } of told) expect(error.code).toBe(-32601)
+  await expectSound(world)
+  await world.stop()
+})
+
+test('what a server has started goes with it', async () => {
+  const world = await startWorld()
+  const person = await world.service.createPerson()
+  const connectorIds = [await connect(world, person, { server: 'serve' })]
+  const params = { calls: [{ name: 'spawn' }] }
+  const { answers } = await completeTask(world, person, { endpointId: 'code.call', params, connectorIds })
+  expect(answers[0].text).toBe('spawned')
+  await expectSound(world)
+  await world.stop()
+})

@@ -1,0 +1,371 @@
+import { spawn } from 'node:child_process'
+import { once } from 'node:events'
+import { existsSync, mkdtempSync, readFileSync, realpathSync, rmSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { setTimeout as delay } from 'node:timers/promises'
+import { fileURLToPath } from 'node:url'
+import { Worker } from 'node:worker_threads'
+import { createMCPClient, type MCPClient } from '@ai-sdk/mcp'
+import { expect, onTestFinished, test, vi } from 'vitest'
+import { ConnectorError, type StdioTarget } from '../../../../server/connectors/connector-spec.ts'
+import { StdioTransport, type StdioOptions } from '../../../../server/connectors/thread/stdio-transport.ts'
+import { openResources } from '../../../support/resources.ts'
+
+const everything = fileURLToPath(import.meta.resolve('@modelcontextprotocol/server-everything/dist/index.js'))
+const rogue = fileURLToPath(new URL('../../stdio-rogue-server.ts', import.meta.url))
+const ownerFile = fileURLToPath(new URL('../../stdio-owner.ts', import.meta.url))
+const PATH = process.env['PATH'] ?? ''
+const megabyte = 1024 * 1024
+
+/** A transport whose process counts as left over until it is gone. */
+function transportFor(target: Partial<StdioTarget>, options: Partial<StdioOptions> = {}) {
+  const pids: number[] = []
+  const transport = new StdioTransport(
+    { kind: 'stdio', command: process.execPath, args: [], cwd: null, ...target, env: { PATH, ...target.env } },
+    {
+      lineBytesMax: megabyte,
+      onSpawn: (pid) => {
+        pids.push(pid)
+        openResources.add(`stdio server ${pid}`)
+      },
+      onGone: (pid) => openResources.delete(`stdio server ${pid}`),
+      ...options,
+    },
+  )
+  onTestFinished(() => transport.close())
+  return { transport, pids }
+}
+
+const rogueTransport = (mode: string, options?: Partial<StdioOptions>) => transportFor({ args: [rogue, mode] }, options)
+
+const connect = (transport: StdioTransport, timeout = 20_000): Promise<MCPClient> =>
+  createMCPClient({ transport, initializationOptions: { timeout }, clientName: 'errand' })
+
+async function call(client: MCPClient, name: string, args: Record<string, unknown> = {}): Promise<string> {
+  const { content } = (await client.callTool({ name, arguments: args })) as { content: { text: string }[] }
+  return content.map(({ text }) => text).join('')
+}
+
+/** A zombie that init has not reaped yet is not alive. */
+function isAlive(pid: number): boolean {
+  try {
+    process.kill(pid, 0)
+    return process.platform !== 'linux' || !/\) Z /.test(readFileSync(`/proc/${pid}/stat`, 'utf8'))
+  } catch {
+    return false
+  }
+}
+
+async function expectGone(pid: number): Promise<void> {
+  expect(pid).toBeGreaterThan(0)
+  while (isAlive(pid)) await delay(5)
+}
+
+test("a server's tools are listed and called, and it is gone when the client is closed", async () => {
+  const { pids, transport } = transportFor({ args: [everything, 'stdio'] })
+  const client = await connect(transport)
+  const names: string[] = []
+  let cursor: string | undefined
+  do {
+    const page = await client.listTools(cursor === undefined ? {} : { params: { cursor } })
+    names.push(...page.tools.map(({ name }) => name))
+    cursor = page.nextCursor
+  } while (cursor !== undefined)
+  expect(names).toEqual(expect.arrayContaining(['echo', 'get-sum', 'get-env']))
+  expect(await call(client, 'echo', { message: 'Ahoi ☃\n🧭' })).toBe('Echo: Ahoi ☃\n🧭')
+  expect(await call(client, 'get-sum', { a: 2, b: 3 })).toBe('The sum of 2 and 3 is 5.')
+  await client.close()
+  expect(pids).toHaveLength(1)
+  await expectGone(pids[0]!)
+  expect(transport.failure).toBeUndefined()
+})
+
+test('a server sees what it was given as its environment, and nothing else', async () => {
+  vi.stubEnv('ERRAND_SECRET', 'must not be seen')
+  onTestFinished(() => void vi.unstubAllEnvs())
+  const { transport } = transportFor({ args: [everything, 'stdio'], env: { TOKEN: 'given' } })
+  const client = await connect(transport)
+  expect(JSON.parse(await call(client, 'get-env'))).toEqual({ PATH, TOKEN: 'given' })
+  await client.close()
+})
+
+test('a command is looked up on PATH, and runs in its folder or else in the temporary one', async () => {
+  const folder = mkdtempSync(join(tmpdir(), 'errand-stdio-'))
+  onTestFinished(() => rmSync(folder, { recursive: true }))
+  for (const cwd of [folder, null]) {
+    const { pids, transport } = transportFor({ command: 'sh', args: ['-c', 'pwd -P >&2; read line'], cwd })
+    await transport.start()
+    await expect.poll(() => transport.stderrTail.trim()).toBe(realpathSync(cwd ?? tmpdir()))
+    await transport.close()
+    await expectGone(pids[0]!)
+  }
+})
+
+test.each<[string, (folder: string) => Partial<StdioTarget>, string]>([
+  ['no such command', () => ({ command: 'no-such-command' }), 'its command was not found'],
+  ['a file that is no program', (folder) => ({ command: join(folder, 'text') }), 'its command is not executable'],
+  ['no such folder', (folder) => ({ cwd: join(folder, 'missing') }), 'its folder does not exist'],
+  ['a file for a folder', (folder) => ({ cwd: join(folder, 'text') }), 'the system returned ENOTDIR'],
+  ['a zero byte', () => ({ args: ['\0'] }), 'the system returned ERR_INVALID_ARG_VALUE'],
+])('a server that cannot be started for %s is refused with the reason', async (_, target, reason) => {
+  const folder = mkdtempSync(join(tmpdir(), 'errand-stdio-'))
+  onTestFinished(() => rmSync(folder, { recursive: true }))
+  writeFileSync(join(folder, 'text'), 'text')
+  const { pids, transport } = transportFor(target(folder))
+  const refusal = await transport.start().catch((error: unknown) => error)
+  expect(refusal).toEqual(new ConnectorError(`The connector's server could not be started: ${reason}.`))
+  expect(refusal).toBeInstanceOf(ConnectorError)
+  expect(transport.failure).toBe(refusal)
+  expect(pids).toEqual([])
+  await transport.close()
+})
+
+test.each([
+  ['exit', 'exited with code 3 before it answered.'],
+  ['kill', 'was ended by SIGKILL before it answered.'],
+  ['garbage', 'wrote something other than MCP messages to its standard output.'],
+  ['endless-line', 'sent a message that is larger than allowed.'],
+])('a server in the mode "%s" fails before it is initialized, and is gone', async (mode, ending) => {
+  const { pids, transport } = rogueTransport(mode)
+  await expect(connect(transport)).rejects.toThrow()
+  expect(transport.failure).toEqual(new ConnectorError(`The connector's server ${ending}`))
+  await transport.close()
+  await expectGone(pids[0]!)
+})
+
+test('a server that never answers is given up after the time for it, and is gone once closed', async () => {
+  const { pids, transport } = rogueTransport('silent')
+  await expect(connect(transport, 300)).rejects.toThrow('timed out after 300ms')
+  await transport.close()
+  await expectGone(pids[0]!)
+  expect(transport.failure).toBeUndefined()
+})
+
+test('a server that ignores the end of its input and SIGTERM is killed', async () => {
+  const { pids, transport } = rogueTransport('stubborn', { graceMs: 50 })
+  const client = await connect(transport)
+  await client.close()
+  await expectGone(pids[0]!)
+})
+
+test('a server that ends with its input is left the time to do so', async () => {
+  const { pids, transport } = rogueTransport('serve', { graceMs: 600_000 })
+  const client = await connect(transport)
+  await client.close()
+  await expectGone(pids[0]!)
+})
+
+test('a server may greet on its output: blank lines do not count, nor do twenty others', async () => {
+  const { transport } = rogueTransport('banner')
+  const client = await connect(transport)
+  expect(await call(client, 'huge', { bytes: 3 })).toBe('xxx')
+  await client.close()
+  expect(transport.failure).toBeUndefined()
+})
+
+test.each([
+  ['exit', 'exited with code 3 before it answered.'],
+  ['kill', 'was ended by SIGKILL before it answered.'],
+  ['close-output', 'closed its output.'],
+])('a call during which the server does "%s" fails at once, and so do the next ones', async (tool, ending) => {
+  const { pids, transport } = rogueTransport('serve')
+  const client = await connect(transport)
+  const calls = [call(client, 'hang'), call(client, tool), call(client, 'hang')]
+  for (const pending of calls) await expect(pending).rejects.toThrow('Connection closed')
+  expect(transport.failure).toEqual(new ConnectorError(`The connector's server ${ending}`))
+  await expect(call(client, 'hang')).rejects.toThrow()
+  await expect(transport.send({ jsonrpc: '2.0', id: 1, method: 'ping' })).rejects.toBe(transport.failure)
+  // It exited without `close`.
+  await expectGone(pids[0]!)
+  await transport.close()
+})
+
+test('an answer that was printed right before the exit is still read', async () => {
+  const { transport } = rogueTransport('serve')
+  const client = await connect(transport)
+  expect(await call(client, 'answer-and-exit')).toHaveLength(1_000_000)
+  await expect.poll(() => transport.failure?.message).toContain('exited with code 0')
+  await client.close()
+})
+
+test('a server that closes its input fails what is sent to it, without an unhandled error', async () => {
+  const { pids, transport } = rogueTransport('serve', { graceMs: 50 })
+  const client = await connect(transport)
+  expect(await call(client, 'close-input')).toBe('closed')
+  const ping = transport.send({ jsonrpc: '2.0', id: 1, method: 'ping' })
+  await expect(call(client, 'hang')).rejects.toThrow('Connection closed')
+  await expect(ping).rejects.toBe(transport.failure)
+  expect(transport.failure?.message).toBe("The connector's server closed its input.")
+  await transport.close()
+  await expectGone(pids[0]!)
+})
+
+test('what is sent waits for a server that does not read, and fails when the connection is closed', async () => {
+  const { transport } = rogueTransport('unread', { graceMs: 50 })
+  await transport.start()
+  const settled: string[] = []
+  const send = (id: number, text: string) =>
+    transport.send({ jsonrpc: '2.0', id, method: text }).then(
+      () => settled.push(`${id} sent`),
+      (error: unknown) => settled.push(`${id} ${error instanceof ConnectorError}`),
+    )
+  const first = send(1, 'x')
+  const rest = [send(2, 'x'.repeat(4 * megabyte)), send(3, 'x')]
+  await first
+  expect(settled).toEqual(['1 sent'])
+  await transport.close()
+  await Promise.all(rest)
+  expect(settled).toEqual(['1 sent', '2 true', '3 true'])
+})
+
+test('a line may be as long as the limit allows, and not longer', async () => {
+  const { pids, transport } = rogueTransport('serve', { lineBytesMax: 16 * megabyte })
+  const client = await connect(transport)
+  expect(await call(client, 'huge', { bytes: 15 * megabyte })).toHaveLength(15 * megabyte)
+  expect(await call(client, 'huge', { bytes: 5 })).toBe('xxxxx')
+  await expect(call(client, 'huge', { bytes: 16 * megabyte })).rejects.toThrow('Connection closed')
+  expect(transport.failure?.message).toBe("The connector's server sent a message that is larger than allowed.")
+  await transport.close()
+  await expectGone(pids[0]!)
+})
+
+test('a character that is split across chunks stays whole', async () => {
+  const { transport } = rogueTransport('serve')
+  const client = await connect(transport)
+  expect(await call(client, 'split')).toBe('Ahoi ☃ 🧭')
+  await client.close()
+})
+
+test('an answer that nobody asked for disturbs nothing', async () => {
+  const { transport } = rogueTransport('serve')
+  const client = await connect(transport)
+  expect(await call(client, 'unasked')).toBe('answered')
+  await client.close()
+})
+
+test('standard error is read, and kept to its last 2 KB', async () => {
+  const { transport } = rogueTransport('talks-on-stderr')
+  const client = await connect(transport)
+  await expect.poll(() => transport.stderrTail).toMatch(/secret the end$/)
+  expect(transport.stderrTail).toHaveLength(2048)
+  await client.close()
+})
+
+test('what a server has started is gone with it, though it ignores SIGTERM and holds the output open', async () => {
+  const { pids, transport } = rogueTransport('serve')
+  const client = await connect(transport)
+  const grandchild = Number(await call(client, 'spawn'))
+  expect(isAlive(grandchild)).toBe(true)
+  await client.close()
+  await expectGone(pids[0]!)
+  await expectGone(grandchild)
+})
+
+test('what a server has started is gone after its own exit, without a close', async () => {
+  const { pids, transport } = rogueTransport('serve')
+  const client = await connect(transport)
+  const grandchild = Number(await call(client, 'spawn'))
+  await expect(call(client, 'exit')).rejects.toThrow('Connection closed')
+  expect(transport.failure?.message).toContain('exited with code 3')
+  await expectGone(pids[0]!)
+  await expectGone(grandchild)
+})
+
+test('a process that has left the group and holds the output open delays neither a failure nor a close', async () => {
+  const openPipes = () => process.getActiveResourcesInfo().filter((kind) => kind === 'PipeWrap').length
+  const openBefore = openPipes()
+  const { pids, transport } = rogueTransport('serve')
+  const client = await connect(transport)
+  const escaped = Number(await call(client, 'spawn-escaped'))
+  await expect(call(client, 'exit')).rejects.toThrow('Connection closed')
+  expect(transport.failure?.message).toContain('exited with code 3')
+  await transport.close()
+  await expectGone(pids[0]!)
+  await expect.poll(openPipes, { message: 'nothing keeps our process alive' }).toBe(openBefore)
+  process.kill(escaped, 'SIGKILL')
+  await expectGone(escaped)
+})
+
+// Both ignore the end of their input, and SIGTERM.
+test('a server and what it has started end with the process that began it when that is killed', async () => {
+  const owner = spawn(process.execPath, [ownerFile, rogue, 'stubborn'], { stdio: ['ignore', 'pipe', 'inherit'] })
+  const [line] = (await once(owner.stdout, 'data')) as [Buffer]
+  const pids = JSON.parse(String(line)) as number[]
+  expect(pids.map(isAlive)).toEqual([true, true])
+  owner.kill('SIGKILL')
+  for (const pid of pids) await expectGone(pid)
+})
+
+test('a server and what it has started end with the thread that began it', async () => {
+  const owner = new Worker(ownerFile, { workerData: [rogue, 'stubborn'] })
+  const [pids] = (await once(owner, 'message')) as [number[]]
+  expect(pids.map(isAlive)).toEqual([true, true])
+  await owner.terminate()
+  for (const pid of pids) await expectGone(pid)
+})
+
+const parentOf = (pid: number) => Number(/\) \w (\d+)/.exec(readFileSync(`/proc/${pid}/stat`, 'utf8'))![1])
+
+test.runIf(process.platform === 'linux')(
+  'a small process starts the servers, the next one with a lower priority',
+  async () => {
+    const { pids, transport } = rogueTransport('serve')
+    const client = await connect(transport)
+    const launcher = parentOf(pids[0]!)
+    expect([launcher !== process.pid, parentOf(launcher)]).toEqual([true, process.pid])
+    const second = rogueTransport('serve')
+    const other = await connect(second.transport)
+    const niceness = () => Number(/nice (\d+)/.exec(readFileSync(`/proc/${second.pids[0]}/autogroup`, 'utf8'))![1])
+    if (existsSync('/proc/self/autogroup')) await expect.poll(niceness).toBeGreaterThanOrEqual(3)
+    await client.close()
+    await other.close()
+  },
+)
+
+test.runIf(process.platform === 'linux')(
+  'servers end with the process that started them, and the next one has another',
+  async () => {
+    const first = rogueTransport('stubborn')
+    const client = await connect(first.transport)
+    const pending = expect(call(client, 'hang')).rejects.toThrow('Connection closed')
+    process.kill(parentOf(first.pids[0]!), 'SIGKILL')
+    await pending
+    expect(first.transport.failure?.message).toMatch(/was ended by SIGKILL|closed its (in|out)put/)
+    await expectGone(first.pids[0]!)
+    const second = rogueTransport('serve')
+    const other = await connect(second.transport)
+    expect(await call(other, 'huge', { bytes: 3 })).toBe('xxx')
+    await other.close()
+  },
+)
+
+test('closing fails waiting calls at once, is done once, and ends what comes after', async () => {
+  const { pids, transport } = rogueTransport('stubborn', { graceMs: 50 })
+  const client = await connect(transport)
+  const pending = expect(call(client, 'hang')).rejects.toThrow('Connection closed')
+  const closing = transport.close()
+  await pending
+  expect(isAlive(pids[0]!), 'the call did not wait for the process').toBe(true)
+  await Promise.all([closing, transport.close(), client.close()])
+  await expectGone(pids[0]!)
+  await expect(transport.start()).rejects.toThrow(ConnectorError)
+})
+
+test('a transport that is closed before it has started starts nothing', async () => {
+  const { pids, transport } = rogueTransport('serve')
+  const starting = transport.start()
+  await transport.close()
+  await expect(starting).rejects.toThrow(ConnectorError)
+  expect(pids).toEqual([])
+})
+
+test('a start that is aborted leaves no process behind, whenever that is', async () => {
+  for (const afterMs of [0, 1, 20, 100]) {
+    const { pids, transport } = rogueTransport('silent')
+    const initializationOptions = { signal: AbortSignal.timeout(afterMs) }
+    await expect(createMCPClient({ transport, initializationOptions })).rejects.toThrow('aborted')
+    await transport.close()
+    for (const pid of pids) await expectGone(pid)
+  }
+})

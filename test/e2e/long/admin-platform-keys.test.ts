@@ -1,0 +1,58 @@
+import { expect } from 'vitest'
+import { testConsole } from '../open-console.ts'
+
+testConsole(
+  'an admin makes a platform key, which works from its addresses, and revokes it',
+  async (opened) => {
+    opened.allow(/status of 40[0134]/)
+    const page = await opened.open('/admin/platform-keys')
+    await page.getByText('No platform keys yet').waitFor()
+    await opened.check('platform-keys-empty')
+    await page.getByRole('button', { name: 'Create platform key' }).first().click()
+    const dialog = page.getByRole('dialog')
+    await dialog.getByRole('button', { name: 'Create platform key' }).click()
+    await dialog.getByText('Enter a name').waitFor()
+    await dialog.getByText('Select at least one').waitFor()
+    await dialog.getByLabel('Name').fill('shop')
+    expect(await dialog.getByLabel('Credit limit per day in USD').count()).toBe(0)
+    for (const scope of ['Users', 'Credit', 'Act']) await dialog.getByLabel(scope, { exact: true }).check()
+    await dialog.getByLabel('Credit limit per day in USD').fill('much')
+    await dialog.getByRole('button', { name: 'Create platform key' }).click()
+    await dialog.getByText('Enter an amount in USD with at most four decimals, or leave empty').waitFor()
+    await dialog.getByLabel('Credit limit per day in USD').fill('7.5')
+    await dialog.getByLabel('Allowed IP addresses').fill('127.0.0.1, nowhere')
+    await dialog.getByRole('button', { name: 'Create platform key' }).click()
+    await dialog.getByText('Must be an IP address or a network').waitFor()
+    await opened.check('platform-key-refused')
+    await dialog.getByLabel('Allowed IP addresses').fill('127.0.0.1\n2001:db8::/32')
+    await dialog.getByRole('button', { name: 'Create platform key' }).click()
+
+    const key = (await dialog.getByLabel('Platform key', { exact: true }).textContent()) ?? ''
+    expect(key).toMatch(/^errand_pk_[0-9A-Za-z]{36}$/)
+    await opened.check('platform-key-issued')
+    await page.keyboard.press('Escape')
+    expect(await dialog.getByLabel('Platform key', { exact: true }).textContent()).toBe(key)
+    await dialog.getByRole('button', { name: 'I have stored the key' }).click()
+    await dialog.waitFor({ state: 'detached' })
+    expect(await page.content()).not.toContain(key)
+
+    const { body: user } = await opened.service.request('PUT', '/api/users/by-external-id/customer-1', { key })
+    const credit = { amountUsd: '2.5', reason: 'Order 1' }
+    expect((await opened.service.post(`/api/users/${user.id}/credit`, credit, { key })).status).toBe(200)
+    await page.reload()
+    const row = page.getByRole('row', { name: /shop/ })
+    await row.getByText('Users, Credit, Act').waitFor()
+    await row.getByText('$2.5000 of $7.5000').waitFor()
+    await row.getByText('2001:db8::/32').waitFor()
+    await row.getByText('Active').waitFor()
+    await opened.check('platform-keys')
+
+    await row.getByRole('button', { name: 'Revoke platform key shop' }).click()
+    await dialog.getByText('created with it stop working immediately').waitFor()
+    await dialog.getByRole('button', { name: 'Revoke platform key' }).click()
+    await row.getByText('Revoked').waitFor()
+    expect((await opened.service.get('/api/users', key)).status).toBe(401)
+    expect(await row.getByRole('button').count()).toBe(0)
+  },
+  { isAdmin: true },
+)

@@ -1,0 +1,159 @@
+import type { Page } from 'playwright-core'
+import { expect } from 'vitest'
+import { testConsole, type OpenConsole } from '../open-console.ts'
+
+const text = 'Bees make honey. Bees live in hives. A hive has one queen. The queen lays eggs. Honey feeds the bees.'
+
+const runButton = (page: Page) => page.getByRole('button', { name: /^Run / })
+
+async function balanceOf({ service, visitor }: OpenConsole): Promise<number | undefined> {
+  return (await service.app.store.getAccount(visitor.userId))?.balance
+}
+
+testConsole('by mouse, from the catalogue to a task with its result, at the price that was shown', async (opened) => {
+  const page = await opened.open('/')
+  await page.getByRole('link', { name: 'Agents' }).click()
+  await page.getByRole('heading', { name: 'Text tools' }).waitFor()
+  await opened.check('agents')
+  await page.getByRole('link', { name: 'summarize' }).click()
+  await page.waitForURL('**/agents/text?endpoint=text.summarize')
+  await page.getByText('Costs $0.0100; balance after: $24.9900').waitFor()
+  // The default is filled in, and what is required is marked.
+  expect(await page.getByLabel('Sentences').inputValue()).toBe('3')
+  await opened.check('agent')
+  // Credit added meanwhile appears when the page regains focus.
+  const { userId } = opened.visitor
+  await opened.service.app.store.credit({ userId, amount: 10_000, description: 'More', idempotencyKey: null })
+  await page.evaluate(() => dispatchEvent(new Event('focus')))
+  await page.getByText('Costs $0.0100; balance after: $25.9900').waitFor()
+
+  await runButton(page).click()
+  const field = page.getByLabel('Text', { exact: false }).first()
+  expect(await field.getAttribute('aria-invalid')).toBe('true')
+  await page.getByText('Required').waitFor()
+  await opened.check('agent-missing')
+  expect(await balanceOf(opened), 'nothing was sent').toBe(260_000)
+
+  await field.fill(text)
+  await page.getByLabel('Sentences').fill('2')
+  await page.getByRole('button', { name: 'Options' }).click()
+  await page.getByRole('textbox', { name: 'Tags' }).fill('team:blue')
+  await page.keyboard.press('Enter')
+  expect(await page.getByRole('group', { name: 'curl command' }).textContent()).toContain(text)
+  await page.getByRole('button', { name: 'Run for $0.0100' }).click()
+  await page.waitForURL('**/tasks/task_*')
+  await page.getByRole('heading', { name: 'Result' }).waitFor()
+  await page.getByRole('link', { name: /25\.9900/ }).waitFor()
+  await opened.check('task-completed')
+
+  await page.getByRole('link', { name: 'Run again' }).click()
+  await page.waitForURL('**/agents/text?endpoint=text.summarize&from=task_*')
+  await page.getByText('Prefilled from').waitFor()
+  expect(await page.getByLabel('Sentences').inputValue()).toBe('2')
+  expect(await page.getByRole('group', { name: 'curl command' }).textContent()).toContain('"team": "blue"')
+  await page.getByRole('button', { name: 'Start over' }).click()
+  await page.getByText('Prefilled from').waitFor({ state: 'detached' })
+  expect(await page.getByLabel('Sentences').inputValue()).toBe('3')
+})
+
+testConsole('by keyboard alone, with the focus on the first mistake and Enter spending nothing', async (opened) => {
+  const page = await opened.open('/agents/demo?endpoint=demo.wait')
+  await page.keyboard.press('Tab')
+  await page.keyboard.press('Enter')
+  await tabTo(page, 'Seconds')
+  await page.keyboard.press('ControlOrMeta+a')
+  await page.keyboard.type('99')
+  await tabTo(page, 'Run for $0.0010')
+  await page.keyboard.press('Enter')
+  await page.getByText('Must be at most 60').waitFor()
+  await page.waitForFunction(() => document.activeElement?.getAttribute('aria-invalid') === 'true')
+  await page.keyboard.press('ControlOrMeta+a')
+  await page.keyboard.type('0.1')
+  await page.keyboard.press('Enter')
+  // A number input resets its caret after the last key, which would clear the selection.
+  await page.evaluate(() => new Promise((resolve) => setTimeout(resolve)))
+  await page.keyboard.press('ControlOrMeta+a')
+  await page.keyboard.type('0.2')
+  await page.keyboard.press('Control+Enter')
+  await page.waitForURL('**/tasks/task_*')
+  await page.waitForFunction(() => document.activeElement?.tagName === 'H1')
+  await page.getByRole('heading', { name: 'Result' }).waitFor()
+  expect(await balanceOf(opened), 'Enter in an input has run nothing').toBe(249_990)
+  expect(await page.getByText('0.2', { exact: true }).count(), 'in the params and in the result').toBe(2)
+})
+
+testConsole('Start chat creates a session with the agent and goes to its page', async (opened) => {
+  const page = await opened.open('/agents')
+  await page.getByRole('button', { name: 'Start a chat with Assistant' }).click()
+  await page.waitForURL('**/chat/*')
+  const sessionId = decodeURIComponent(new URL(page.url()).pathname.split('/').at(-1)!)
+  const { userId } = opened.visitor
+  const session = await opened.service.app.store.getSession({ userId, sessionId })
+  expect(session?.agentId).toBe('assistant')
+})
+
+testConsole(
+  'connectors can be chosen by those who have any, and go with the task',
+  async (opened) => {
+    const page = await opened.open('/agents/services?endpoint=services.tools')
+    await page.getByText('This endpoint takes no params.').waitFor()
+    expect(await page.getByLabel('Connectors').count()).toBe(0)
+    const connectorId = await page.evaluate(async () => {
+      const answer = await fetch('/api/connectors', {
+        method: 'POST',
+        headers: { 'Content-Type': 'application/json' },
+        body: JSON.stringify({ name: 'Docs', url: 'http://127.0.0.1:9/mcp' }),
+      })
+      return ((await answer.json()) as { id: string }).id
+    })
+    await opened.open('/agents/services?endpoint=services.call')
+    // It comes before the inputs.
+    await page.getByRole('textbox', { name: 'Connectors' }).waitFor()
+    const inputs = page.getByRole('form').getByRole('textbox')
+    expect(
+      await inputs.evaluateAll((found) => found.map((input) => (input as HTMLInputElement).labels?.[0]?.textContent)),
+    ).toEqual(['Connectors', 'Tool *', 'Arguments'])
+    await page.getByRole('textbox', { name: 'Tool' }).fill('search')
+    await runButton(page).click()
+    await page.waitForURL('**/tasks/task_*')
+    await page.getByText('No connector of this run has a tool named "search".').waitFor()
+    await page.getByText('A task can only call tools of its selected connectors').waitFor()
+    expect(await page.getByText('Details:').count(), 'nothing but the name of a class').toBe(0)
+    await opened.check('task-no-tool')
+    await opened.open('/agents/services?endpoint=services.tools')
+    await page.getByRole('textbox', { name: 'Connectors' }).click()
+    await page.getByRole('option', { name: 'Docs (not tested)' }).click()
+    await page.keyboard.press('Escape')
+    await opened.check('agent-connectors')
+    expect(await page.getByRole('group', { name: 'curl command' }).textContent()).toContain(connectorId)
+    await runButton(page).click()
+    await page.waitForURL('**/tasks/task_*')
+    // Nothing listens there, so the failure proves that the connector was used.
+    await page.getByText('The charge was refunded in full.').waitFor()
+    await page.getByText(/Docs/).first().waitFor()
+  },
+  { privateHosts: ['127.0.0.1'] },
+)
+
+testConsole('an agent or an endpoint that does not exist is told, with a way on', async (opened) => {
+  opened.allow(/status of 404/)
+  const page = await opened.open('/agents/nobody')
+  await page.getByText('You do not have access to this agent').waitFor()
+  await opened.check('agent-missing-page')
+  await opened.open('/agents/text?endpoint=text.gone')
+  await page.getByText('Endpoint text.gone not found').waitFor()
+  await runButton(page).waitFor()
+})
+
+async function tabTo(page: Page, name: string): Promise<void> {
+  for (let presses = 0; presses < 60; presses++) {
+    await page.keyboard.press('Tab')
+    const found = await page.evaluate(() => {
+      const active = document.activeElement
+      const labels = active instanceof HTMLInputElement ? [...(active.labels ?? [])] : []
+      return labels.map((label) => label.textContent).join(' ') || (active?.textContent ?? '')
+    })
+    if (found.startsWith(name)) return
+  }
+  throw new Error(`the keyboard does not reach ${name}`)
+}

@@ -1,0 +1,22 @@
+import { expect } from 'vitest'
+import { operations } from '../../pins/documented-answers.ts'
+import { testConsole } from '../open-console.ts'
+
+testConsole(
+  'the reference at /docs shows every operation, with the bodies, answers and examples of those that are opened',
+  async (opened) => {
+    const { page, service } = opened
+    await page.goto(`${service.url}/docs`)
+    const blocks = page.locator('.opblock')
+    await expect.poll(() => blocks.count()).toBe(operations.length)
+    for (const id of ['createTask', 'chat', 'listTransactions']) {
+      const block = page.locator(`[id$="-${id}"]`)
+      await block.locator('.opblock-summary-control').click()
+      await block.locator('.responses-inner').waitFor()
+    }
+    const chat = page.locator('[id$="-chat"]')
+    expect(await chat.innerText()).toContain(String.raw`\"type\":\"done\"`)
+    expect(await page.locator('[id$="-createTask"]').innerText()).toContain('text.summarize')
+    expect(await page.locator('#swagger-ui').innerText()).not.toMatch(/resolver error|could not resolve|parser error/i)
+  },
+)

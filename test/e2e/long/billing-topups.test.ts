@@ -1,0 +1,91 @@
+import { afterAll, expect } from 'vitest'
+import { eventsPath } from '../../api/paying.ts'
+import { StripeStub } from '../../payments/stripe-stub.ts'
+import { testConsole } from '../open-console.ts'
+
+const stub = await StripeStub.start()
+afterAll(() => stub.stop())
+const options = { payments: stub.settings, balanceUsd: '0', isAdmin: true }
+
+testConsole(
+  'credit is added through the payment page and spent; a refund and a lost dispute appear, also to the admin',
+  async (opened) => {
+    stub.endpoint = opened.service.url + eventsPath
+    const { store } = opened.service.app
+    const { userId } = opened.visitor
+    const page = await opened.open('/billing')
+    await page.getByText('No top-ups yet').waitFor()
+    const form = page.getByRole('form', { name: 'Add credit' })
+    await form.getByRole('button', { name: 'Continue to payment' }).click()
+    await form.getByText('Enter an amount in USD').waitFor()
+    opened.allow(/status of 400/)
+    await form.getByLabel('Amount in USD').fill('2')
+    await form.getByRole('button', { name: 'Continue to payment' }).click()
+    await form.getByText('Must be at least 5.0000 and at most 1000.0000').waitFor()
+    await opened.check('billing-topup-form')
+    // Visits the page and returns without paying.
+    await form.getByLabel('Amount in USD').fill('25')
+    await form.getByRole('button', { name: 'Continue to payment' }).click()
+    await page.getByRole('heading', { name: 'Pay 25.00 USD' }).waitFor()
+    await page.getByRole('button', { name: 'Back' }).click()
+    await page.getByText('Payment of $25.0000 not completed').waitFor()
+    expect(await store.getAccount(userId)).toMatchObject({ balance: 0 })
+    await page.getByRole('link', { name: 'Continue to payment' }).click()
+    await page.getByRole('button', { name: 'Pay', exact: true }).click()
+    await page.getByText('Your payment succeeded.').waitFor()
+    const topups = page.getByRole('table', { name: 'Top-ups, newest first' })
+    await topups.getByText('Paid').waitFor()
+    await topups.getByRole('link', { name: 'Receipt for 25.0000 USD' }).waitFor()
+    await page.getByRole('table', { name: 'Transactions, newest first' }).getByText('Top-up of 25.0000 USD').waitFor()
+    await opened.check('billing-topup-paid')
+
+    // With what it is paid with saved, for auto-recharge.
+    await page.getByText('No saved payment method').waitFor()
+    await form.getByLabel('Amount in USD').fill('5.00')
+    await form.getByLabel('Save payment method').check()
+    await form.getByRole('button', { name: 'Continue to payment' }).click()
+    await page.getByRole('button', { name: 'Pay', exact: true }).click()
+    await page.getByText('Saved: visa 4242').waitFor()
+    await page.getByRole('switch', { name: 'Enable auto-recharge' }).click()
+    const recharge = page.getByRole('form', { name: 'Auto-recharge' })
+    await recharge.getByLabel('When balance falls below').fill('5')
+    await recharge.getByLabel('Top up to').fill('4')
+    await recharge.getByLabel('Monthly maximum').fill('100')
+    await recharge.getByRole('button', { name: 'Save auto-recharge' }).click()
+    await recharge.getByText('Must be greater than belowUsd').waitFor()
+    await recharge.getByLabel('Top up to').fill('25')
+    await recharge.getByRole('button', { name: 'Save auto-recharge' }).click()
+    await page.getByText('Auto-recharge saved.').waitFor()
+    await page.getByLabel('Notify me when balance falls below').fill('100')
+    await page.getByRole('button', { name: 'Save threshold' }).click()
+    await page.getByText('Your balance is low').waitFor()
+    await opened.check('billing-recharge')
+    await page.getByRole('button', { name: 'Remove' }).click()
+    await page.getByRole('dialog').getByRole('button', { name: 'Remove' }).click()
+    await page.getByText('No saved payment method').waitFor()
+
+    // Spent, then reversed.
+    await store.credit({ userId, amount: -280_000, description: 'Spent', idempotencyKey: null })
+    const first = (await store.payments.listTopups({ userId, limit: 10 })).at(-1)!
+    const intent = stub.intentOf(first.id)
+    stub.refund(intent, 500)
+    const { id } = stub.dispute(intent, 1000)
+    stub.endDispute(id, 'lost')
+    await expect.poll(async () => (await store.getAccount(userId))?.owed).toBe(130_000)
+    await page.goto(`${opened.service.url}/billing`)
+    await page.getByText('Outstanding debt').waitFor()
+    await topups.getByText('Disputed', { exact: true }).waitFor()
+    await opened.check('billing-owed')
+
+    await page.goto(`${opened.service.url}/admin/users`)
+    await page.getByRole('navigation', { name: 'Admin' }).getByRole('link', { name: 'Payments' }).click()
+    const all = page.getByRole('table', { name: 'Top-ups of all users' })
+    await all.getByText('Disputed', { exact: true }).waitFor()
+    await page.getByText('$13.0000').first().waitFor()
+    await opened.check('admin-payments')
+    await all.getByRole('link', { name: opened.visitor.email }).first().click()
+    await page.getByText('Refunded or disputed payments').waitFor()
+    expect(await store.verifyLedger()).toMatchObject({ ok: true })
+  },
+  options,
+)

@@ -1,0 +1,184 @@
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { subscribe, unsubscribe } from 'node:diagnostics_channel'
+import type { IncomingMessage } from 'node:http'
+import type { Socket } from 'node:net'
+import { afterAll, expect } from 'vitest'
+import { announced, callApi, chatConfig, createChat, messageBox, secondTab, send } from '../chat-console.ts'
+import { testConsole } from '../open-console.ts'
+
+const folder = mkdtempSync(join(tmpdir(), 'errand-chat-errors-'))
+afterAll(() => rmSync(folder, { recursive: true, force: true }))
+
+testConsole(
+  'a reply that the balance cuts off is kept and priced, and the next message is refused with what it needs',
+  async (opened) => {
+    const { page } = opened
+    const sessionId = await createChat(page, 'writer')
+    await opened.open(`/chat/${sessionId}`)
+    await send(page, 'Write on', { do: 'flood', times: 5000, delta: 'and on it goes ' })
+    await announced(page, 'The reply was cut off')
+    await page.getByText('Balance ran out').waitFor()
+    const { transactions } = await callApi(page, 'GET', `/api/transactions?sessionId=${sessionId}`)
+    const costUsd = transactions[0].amountUsd.slice(1)
+    await page.getByText(`You were charged $${costUsd}.`, { exact: false }).first().waitFor()
+    await page.getByText('Cut off', { exact: true }).waitFor()
+
+    opened.allow(/status of 403/)
+    const long = 'much to read '.repeat(3000)
+    await send(page, long)
+    await page.getByText(/Balance \$\d+\.\d{4} .*is lower than the required/).waitFor()
+    await page.getByRole('link', { name: 'Go to billing' }).last().waitFor()
+    expect(await messageBox(page).inputValue()).toBe(long)
+    await opened.check('chat-balance')
+  },
+  { config: chatConfig, balanceUsd: '0.4000' },
+)
+
+testConsole(
+  'a message over the rate limit stays in the box, also after a reload, with the time to send it again',
+  async (opened) => {
+    const { page } = opened
+    const sessionId = await createChat(page, 'writer')
+    await opened.open(`/chat/${sessionId}`)
+    await send(page, 'The first')
+    await announced(page, 'The reply is complete')
+    opened.allow(/status of 429/)
+    await send(page, 'The second')
+    await page
+      .getByText(/At most 1 agent executions per minute are allowed\. You can send again at \d\d:\d\d:\d\d/)
+      .waitFor()
+    await page.getByText(/^In \d+ seconds?$/).waitFor()
+    expect(await messageBox(page).inputValue()).toBe('The second')
+    await opened.check('chat-rate')
+    await page.reload()
+    await page.getByText('You said: The first', { exact: true }).waitFor()
+    expect(await messageBox(page).inputValue()).toBe('The second')
+    expect((await callApi(page, 'GET', `/api/sessions/${sessionId}`)).messageCount).toBe(2)
+  },
+  { config: chatConfig, limits: { executionsPerMinute: 1 } },
+)
+
+testConsole(
+  'a failed reply costs nothing and gives the message back; a busy session is explained in the other tab',
+  async (opened) => {
+    const { page } = opened
+    const sessionId = await createChat(page, 'writer')
+    await opened.open(`/chat/${sessionId}`)
+    await send(page, 'Fail', { do: 'text', delta: 'Half a' }, { do: 'throw', message: 'The model went away' })
+    await page.getByText('The agent failed').waitFor()
+    await page.getByText(/The model went away\. Nothing was saved, and you were not charged/).waitFor()
+    await page.getByText('Half a').waitFor()
+    expect(await messageBox(page).inputValue()).toBe('Fail')
+    expect((await callApi(page, 'GET', `/api/sessions/${sessionId}`)).messageCount).toBe(0)
+    await opened.check('chat-failed')
+
+    await send(page, 'Take your time', { do: 'text', delta: 'Slowly' }, { do: 'await-abort' })
+    await page.getByText('Slowly', { exact: true }).waitFor()
+    // A second tab follows along.
+    const other = await secondTab(opened, `/chat/${sessionId}`)
+    await other.getByText('Slowly', { exact: true }).waitFor()
+    await other.getByRole('button', { name: 'Stop' }).waitFor()
+
+    // The reply continues while another page of the console is open, and reappears afterwards.
+    await page.getByRole('link', { name: 'Details' }).click()
+    await page.getByRole('link', { name: 'Tasks' }).click()
+    await page.getByRole('heading', { name: 'Tasks', level: 1 }).waitFor()
+    await page.goBack()
+    await page.getByRole('link', { name: 'Conversation' }).click()
+    await page.getByText('Slowly', { exact: true }).waitFor()
+    await page.getByRole('button', { name: 'Stop' }).waitFor()
+
+    // It also continues across a reload.
+    await page.reload()
+    await page.getByText('Slowly', { exact: true }).waitFor()
+    await page.getByText('Take your time').waitFor()
+    await page.getByRole('button', { name: 'Stop' }).click()
+    for (const tab of [page, other]) await tab.getByText('Cut off', { exact: true }).waitFor()
+    expect(await messageBox(page).inputValue()).toBe('')
+    await send(other, 'Me too')
+    await announced(other, 'The reply is complete')
+  },
+  { config: chatConfig },
+)
+
+testConsole(
+  'a reply whose connection breaks goes on over another, and nothing of it is lost',
+  async (opened) => {
+    const { page } = opened
+    const sessionId = await createChat(page, 'writer')
+    await opened.open(`/chat/${sessionId}`)
+    opened.allow(/ERR_/)
+    const sockets: Socket[] = []
+    const onRequest = (message: unknown) => {
+      const { request, socket } = message as { request: IncomingMessage; socket: Socket }
+      if (request.url === '/api/chat') sockets.push(socket)
+    }
+    subscribe('http.server.request.start', onRequest)
+    const go = join(folder, 'go')
+    const steps = [
+      { do: 'text', delta: 'So far' },
+      { do: 'await-file', file: go },
+      { do: 'text', delta: ' and on' },
+    ] as const
+    await send(page, 'Talk on', ...steps)
+    await page.getByText('So far', { exact: true }).waitFor()
+    unsubscribe('http.server.request.start', onRequest)
+    expect(sockets.length).toBe(1)
+    sockets[0]!.destroy()
+    writeFileSync(go, '')
+    await announced(page, 'The reply is complete')
+    await page.getByText('So far and on', { exact: true }).waitFor()
+    const { messages } = await callApi(page, 'GET', `/api/sessions/${sessionId}/messages`)
+    expect(messages[1]).toMatchObject({ content: 'So far and on' })
+  },
+  { config: chatConfig },
+)
+
+testConsole(
+  'an expired session is shown as such, with its input closed',
+  async (opened) => {
+    const { page } = opened
+    const sessionId = await createChat(page, 'writer', ['Hello'])
+    await opened.open(`/chat/${sessionId}`)
+    await expect
+      .poll(async () => (await callApi(page, 'GET', `/api/sessions/${sessionId}`)).status, { timeout: 15_000 })
+      .toBe('expired')
+    opened.allow(/status of 410/)
+    if ((await messageBox(page).count()) > 0) {
+      await messageBox(page).fill('Still there?')
+      await page.getByRole('button', { name: 'Send', exact: true }).click()
+    }
+    await page.getByText('This chat expired after a long time').waitFor()
+    expect(await messageBox(page).count()).toBe(0)
+    await page.getByRole('button', { name: 'Start new chat' }).waitFor()
+  },
+  { config: chatConfig, limits: { sessionIdleSeconds: 2 } },
+)
+
+testConsole(
+  'a service that is away is told once, and the page recovers by itself; a session that has ended elsewhere keeps the text',
+  async (opened) => {
+    const { page } = opened
+    opened.allow(/ERR_FAILED|Failed to fetch|status of 4(?:09|10)/)
+    const sessionId = await createChat(page, 'writer', ['Hello'])
+    await page.route('**/trpc/**', (route) => route.abort())
+    await page.goto(`/chat/${sessionId}`)
+    await page.getByText('Could not reach the service. Retrying…').waitFor()
+    expect(await page.getByRole('alert').count()).toBe(1)
+    await page.unroute('**/trpc/**')
+    await page.getByText('You said: Hello', { exact: true }).waitFor()
+    await page.getByText('Could not reach the service').waitFor({ state: 'detached' })
+
+    await callApi(page, 'PATCH', `/api/sessions/${sessionId}`, { status: 'completed' })
+    await send(page, 'Too late')
+    await page.getByRole('button', { name: 'Start new chat' }).waitFor()
+    expect(await page.getByLabel('Unsent message', { exact: true }).inputValue()).toBe('Too late')
+    await opened.check('chat-not-sent')
+    await page.getByRole('button', { name: 'Start new chat' }).click()
+    await page.getByText('Write the first message').waitFor()
+    expect(await messageBox(page).inputValue()).toBe('Too late')
+  },
+  { config: chatConfig },
+)

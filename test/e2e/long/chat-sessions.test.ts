@@ -1,0 +1,102 @@
+import type { Page } from 'playwright-core'
+import { expect } from 'vitest'
+import { callApi, chatConfig, createChat, messageBox } from '../chat-console.ts'
+import { testConsole } from '../open-console.ts'
+
+testConsole(
+  'a session is ended, started anew with its agent, deleted, and filtered in the list',
+  async (opened) => {
+    const { page } = opened
+    const first = await createChat(page, 'writer', ['Which region grew most?\nAnd why?'])
+    await createChat(page, 'talk')
+    await opened.open(`/chat/${first}`)
+    await page.getByRole('link', { name: 'Details' }).click()
+    await page.getByRole('heading', { name: 'Metadata' }).waitFor()
+    expect(await page.getByRole('group', { name: 'curl command' }).textContent()).toMatch(/^curl -N -X POST/)
+    await page.getByRole('tab', { name: 'TypeScript' }).click()
+    expect(await page.getByRole('group', { name: 'TypeScript code' }).textContent()).toContain(
+      `for await (const event of client.chat.stream({ sessionId: '${first}', message: 'Hello' })) {`,
+    )
+    await opened.check('chat-details')
+    await page.getByRole('button', { name: 'End chat' }).click()
+    await page.getByRole('dialog').getByRole('button', { name: 'End chat' }).waitFor()
+    await opened.check('chat-end-dialog')
+    await page.getByRole('dialog').getByRole('button', { name: 'End chat' }).click()
+    await page.getByRole('link', { name: 'Conversation' }).click()
+    await page.getByText('This chat has ended. Start a new chat').waitFor()
+    expect(await messageBox(page).count()).toBe(0)
+    await opened.check('chat-completed')
+    await page.getByRole('button', { name: 'Start new chat' }).click()
+    await page.getByText('Write the first message').waitFor()
+    expect(await page.locator('h1').textContent()).toBe('Writer')
+
+    await opened.open('/chat')
+    await page.getByRole('link', { name: 'Which region grew most?' }).waitFor()
+    expect(await page.getByRole('row').count()).toBe(4)
+    // Active and completed differ in color and shape.
+    const [active, completed] = [await badgeLook(page, 'Active'), await badgeLook(page, 'Ended')]
+    expect([active.color === completed.color, active.icon === completed.icon]).toEqual([false, false])
+    await opened.check('chat-list')
+    await page.getByRole('textbox', { name: 'Status' }).click()
+    await page.getByRole('option', { name: 'Ended' }).click()
+    await page.waitForFunction(() => document.querySelectorAll('tbody tr').length === 1)
+    expect(new URL(page.url()).search).toBe('?status=completed')
+    await page.getByRole('link', { name: 'Which region grew most?' }).click()
+    await page.waitForURL(`**/chat/${first}?status=completed`)
+    await page.getByRole('link', { name: 'Details' }).click()
+    await page.getByRole('button', { name: 'Delete chat' }).click()
+    await page.getByRole('dialog').getByRole('button', { name: 'Delete chat' }).click()
+    await page.waitForURL('**/chat')
+    await page.waitForFunction(() => document.querySelectorAll('tbody tr').length === 2)
+    expect((await callApi(page, 'GET', '/api/sessions')).total).toBe(2)
+
+    opened.allow(/status of 404/)
+    await opened.open(`/chat/${first}`)
+    await page.getByText('Chat not found').waitFor()
+    await opened.check('chat-missing')
+  },
+  { config: chatConfig },
+)
+
+testConsole(
+  'a chat is started with a connector, and the list is paged by the server',
+  async (opened) => {
+    const { page } = opened
+    const connector = await callApi(page, 'POST', '/api/connectors', {
+      name: 'Weather',
+      url: 'https://example.com/mcp',
+    })
+    expect(connector.id).toMatch(/^con/)
+    await opened.open('/chat?new=yes&agentId=talk')
+    expect(await page.getByRole('radio', { name: 'Talker' }).isChecked()).toBe(true)
+    await page.getByRole('textbox', { name: 'Connectors' }).click()
+    await page.getByRole('option', { name: 'Weather' }).click()
+    await page.keyboard.press('Escape')
+    await page.getByRole('button', { name: 'Start chat' }).click()
+    await page.getByText('Write the first message').waitFor()
+    const sessionId = new URL(page.url()).pathname.split('/').at(-1)!
+    expect((await callApi(page, 'GET', `/api/sessions/${sessionId}`)).metadata).toEqual({
+      connectorIds: [connector.id],
+    })
+    await page.getByRole('link', { name: 'Details' }).click()
+    await page.getByRole('definition').getByText('Weather').waitFor()
+
+    for (let count = 0; count < 15; count++) await createChat(page, 'writer')
+    await opened.open('/chat')
+    await page.getByText('1–15 of 16').waitFor()
+    await page.getByRole('button', { name: 'Next' }).click()
+    await page.getByText('16–16 of 16').waitFor()
+    expect(new URL(page.url()).search).toBe('?offset=15')
+    await page.getByRole('link', { name: 'No messages yet' }).click()
+    await page.waitForURL(`**/chat/${sessionId}?offset=15`)
+  },
+  { config: chatConfig },
+)
+
+async function badgeLook(page: Page, says: string): Promise<{ color: string; icon: string | null | undefined }> {
+  const label = page.getByRole('cell').getByText(says, { exact: true }).first()
+  return await label.evaluate((element) => {
+    const badge = element.closest('.mantine-Badge-root')!
+    return { color: getComputedStyle(badge).color, icon: badge.querySelector('path')?.getAttribute('d') }
+  })
+}

@@ -1,0 +1,149 @@
+import { afterAll, expect } from 'vitest'
+import quickstart from '../../../examples/quickstart/errand.config.ts'
+import { defineConfig } from '../../../server/agents/config/define-config.ts'
+import { StripeStub } from '../../payments/stripe-stub.ts'
+import { testConsole } from '../open-console.ts'
+
+const stub = await StripeStub.start()
+afterAll(() => stub.stop())
+
+testConsole(
+  'without money the way to pay is a click away, and no page names an administrator',
+  async (opened) => {
+    const page = await opened.open('/')
+    const link = page.getByRole('main').getByRole('link', { name: 'Add credit' })
+    await link.waitFor()
+    const inHeader = page.getByRole('banner').getByRole('link', { name: 'Add credit' })
+    expect(await inHeader.getAttribute('href')).toBe('/billing')
+    await opened.check('overview-no-money')
+    await link.click()
+    await page.getByRole('form', { name: 'Add credit' }).waitFor()
+    for (const path of ['/', '/billing', '/agents']) {
+      await opened.open(path)
+      expect(await page.getByRole('main').innerText(), path).not.toMatch(/\badmin\b/)
+    }
+    opened.allow(/status of 403/)
+    await opened.open('/agents/text?endpoint=text.summarize')
+    await page.getByLabel('Text').first().fill('One sentence.')
+    await page.getByRole('button', { name: /^Run/ }).click()
+    const notice = page.getByRole('alert').filter({ hasText: 'Insufficient balance' })
+    await notice.getByRole('link', { name: 'Add credit' }).waitFor()
+    expect(await notice.innerText()).not.toMatch(/\badmin\b/)
+  },
+  { payments: stub.settings, balanceUsd: '0' },
+)
+
+const plans = { free: { agents: ['assistant'] } }
+
+testConsole(
+  'agents that the plan excludes are shown as such, without a form',
+  async (opened) => {
+    const page = await opened.open('/agents')
+    const card = page.getByRole('listitem').filter({ has: page.getByRole('heading', { level: 2 }) })
+    await card.filter({ hasText: 'Not in your plan' }).first().waitFor()
+    await opened.check('agents-not-in-plan')
+    const names = await card.filter({ hasText: 'Not in your plan' }).getByRole('heading', { level: 2 }).allInnerTexts()
+    expect(names).not.toContain('Assistant')
+    expect(names.length).toBe((await card.count()) - 1)
+    expect(await page.getByRole('banner').getByText('Add credit').count()).toBe(0)
+    await opened.open('/chat?new')
+    await page.getByRole('radio').first().waitFor()
+    expect(await page.getByRole('radio').count()).toBe(1)
+    await opened.open('/agents/text')
+    await page.getByText('Not in your plan').waitFor()
+    expect(await page.getByRole('button', { name: /^Run/ }).count()).toBe(0)
+    await opened.open('/agents/assistant')
+    expect(await page.getByText('Not in your plan').count()).toBe(0)
+  },
+  { config: { ...quickstart, plans, defaultPlan: 'free' } },
+)
+
+const waiting = defineConfig({
+  agents: [
+    {
+      kind: 'code',
+      id: 'job',
+      name: 'Job',
+      endpoints: {
+        wait: {
+          description: 'Ends when it is stopped.',
+          priceUsd: '0.0100',
+          params: {},
+          run: ({ signal }) =>
+            new Promise((_, reject) => signal.addEventListener('abort', () => reject(signal.reason))),
+        },
+      },
+    },
+  ],
+})
+
+testConsole(
+  'a canceled task is not shown as a failed one',
+  async (opened) => {
+    const { service, visitor } = opened
+    const key = await service.createKey(visitor.userId, ['read', 'execute'])
+    const { taskId } = (await service.createTask(key, 'job.wait', {})).body as { taskId: string }
+    expect((await service.post(`/api/tasks/${taskId}/cancel`, {}, { key })).status).toBe(200)
+    const page = await opened.open(`/tasks/${taskId}`)
+    await page.getByRole('status').getByText('Canceled').waitFor()
+    expect(await page.getByRole('main').innerText()).not.toMatch(/Failed/)
+    await opened.check('task-canceled')
+    await opened.open('/tasks')
+    await page.getByRole('table').getByText('Canceled').waitFor()
+    expect(await page.getByRole('table').innerText()).not.toMatch(/Failed/)
+    const choose = async (label: string) => {
+      await page.getByRole('textbox', { name: 'Status' }).click()
+      await page.getByRole('option', { name: label, exact: true }).click()
+    }
+    await choose('Failed')
+    await page.getByText('No task').first().waitFor()
+    await choose('Canceled')
+    await page.getByRole('table').getByText('Canceled').waitFor()
+    await opened.open('/')
+    await page.getByText('No failures').waitFor()
+    await opened.check('overview-canceled')
+    const { tasks } = (await service.get('/api/tasks', key)).body as { tasks: object[] }
+    expect(tasks).toMatchObject([{ id: taskId, status: 'failed', errorCode: 'CANCELED' }])
+  },
+  { config: waiting },
+)
+
+testConsole('no cell of the keys lies over another, and no button is cut off', async (opened) => {
+  const { service, visitor } = opened
+  const key = await service.createKey(visitor.userId, ['read', 'execute', 'manage'])
+  const draft = {
+    name: 'A key with limits',
+    limitUsd: '20000',
+    limitReset: 'month',
+    executionsPerMinute: 100,
+    agents: ['text'],
+  }
+  expect((await service.post('/api/keys', draft, { key })).status).toBe(200)
+  const page = await opened.open('/settings/keys')
+  await page.getByRole('table', { name: 'Active API keys' }).waitFor()
+  for (const width of [1024, 1280, 1440, 1920]) {
+    await page.setViewportSize({ width, height: 900 })
+    const faults = await page.evaluate(() => {
+      const found: string[] = []
+      for (const cell of document.querySelectorAll('table td')) {
+        const { left, right } = cell.getBoundingClientRect()
+        for (const part of cell.querySelectorAll('*')) {
+          const box = part.getBoundingClientRect()
+          if (box.width > 0 && (box.right > right + 1 || box.left < left - 1))
+            found.push(`${part.textContent} leaves its cell`)
+        }
+      }
+      for (const button of document.querySelectorAll('table button, table .mantine-Badge-label')) {
+        if (button.scrollWidth > button.clientWidth + 1) found.push(`${button.textContent} is cut off`)
+      }
+      for (const table of document.querySelectorAll('table')) {
+        const { right } = table.getBoundingClientRect()
+        if (right > table.parentElement!.getBoundingClientRect().right + 1)
+          found.push('the table is wider than its place')
+      }
+      return [...new Set(found)]
+    })
+    expect(faults, `${width} px wide`).toEqual([])
+  }
+  await opened.check('keys-with-limits')
+})

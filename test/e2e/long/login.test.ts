@@ -1,0 +1,122 @@
+import { expect } from 'vitest'
+import { testConsole } from '../open-console.ts'
+
+testConsole('whoever is not logged in is asked to, and comes back to the page', async (opened) => {
+  opened.allow(/status of 401/)
+  const page = await opened.newVisit()
+  await page.goto('/tasks?status=failed')
+  await page.waitForURL('**/login?returnTo=%2Ftasks%3Fstatus%3Dfailed')
+  await opened.check('login', page)
+
+  await page.getByLabel('Email').fill('ada@example.com')
+  await page.getByLabel('Password', { exact: true }).fill('not the password')
+  await page.getByRole('button', { name: 'Log in' }).click()
+  await page.getByRole('alert').waitFor()
+  await opened.check('login-refused', page)
+
+  await page.getByLabel('Password', { exact: true }).fill(opened.visitor.password)
+  await page.keyboard.press('Enter')
+  await page.waitForURL('**/tasks?status=failed')
+  await page.getByRole('link', { name: /25\.0000/ }).waitFor()
+})
+
+testConsole('the login leads to pages of this console only', async (opened) => {
+  opened.allow(/status of 401/)
+  const targets = ['https://example.com/', '//example.com', String.raw`/\example.com`, 'javascript:alert(1)', '/\t//[']
+  for (const target of targets) {
+    const page = await opened.newVisit()
+    await opened.open(`/login?returnTo=${encodeURIComponent(target)}`, page)
+    await page.getByLabel('Email').fill(opened.visitor.email)
+    await page.getByLabel('Password', { exact: true }).fill(opened.visitor.password)
+    await page.getByRole('button', { name: 'Log in' }).click()
+    await page.getByRole('link', { name: /25\.0000/ }).waitFor()
+    expect(page.url(), target).toBe(`${opened.service.url}/`)
+  }
+})
+
+testConsole('an empty login is refused beside its fields, and an error of a provider is told', async (opened) => {
+  const page = await opened.newVisit()
+  await opened.open('/login?error=suspended', page)
+  expect(await page.getByRole('alert').textContent()).toContain('suspended')
+  await page.getByRole('button', { name: 'Log in' }).click()
+  await page.getByText('Enter your email').waitFor()
+  expect(await page.evaluate(() => document.activeElement?.getAttribute('name'))).toBe('email')
+})
+
+testConsole('logging out ends at the login, and the pages are closed', async (opened) => {
+  opened.allow(/status of 401/)
+  const page = await opened.open('/')
+  await page.getByRole('button', { name: 'Account' }).click()
+  await page.getByRole('menuitem', { name: 'Log out' }).click()
+  await page.waitForURL('**/login')
+  await page.goto('/billing')
+  await page.waitForURL('**/login?returnTo=%2Fbilling')
+})
+
+testConsole('a link of an invitation that does not work says so', async (opened) => {
+  opened.allow(/status of 40[04]/)
+  const page = await opened.newVisit()
+  await opened.open('/invitation#nothing', page)
+  await page.getByText('This link does not work').waitFor()
+  await opened.check('invitation-gone', page)
+})
+
+testConsole(
+  'an invitation makes an account with the password that is chosen, and logs it in',
+  async (opened) => {
+    opened.allow(/status of 400/)
+    const { url } = await opened.page.evaluate(
+      async (): Promise<{ url: string }> =>
+        await (
+          await fetch('/api/invitations', {
+            method: 'POST',
+            headers: { 'Content-Type': 'application/json' },
+            body: JSON.stringify({ email: 'grace@example.com', creditUsd: '5.0000' }),
+          })
+        ).json(),
+    )
+    const page = await opened.newVisit()
+    await opened.open(url, page)
+    expect(await page.getByLabel('Email').inputValue()).toBe('grace@example.com')
+    await page.getByText('At least 10 characters').waitFor()
+    await opened.check('invitation', page)
+    await page.getByLabel('Password', { exact: true }).fill('short')
+    await page.getByRole('button', { name: 'Show password' }).press('Enter')
+    expect(await page.getByLabel('Password', { exact: true }).getAttribute('type')).toBe('text')
+    await page.getByRole('button', { name: 'Create account' }).click()
+    await page.locator('input[aria-invalid="true"][name="password"]:focus').waitFor()
+    await opened.check('invitation-refused', page)
+    await page.getByLabel('Password', { exact: true }).fill('a long password of grace')
+    await page.keyboard.press('Enter')
+    await page.getByRole('link', { name: /5\.0000/ }).waitFor()
+    await page.getByRole('button', { name: 'Account' }).click()
+    await page.getByText('grace@example.com').waitFor()
+  },
+  { isAdmin: true },
+)
+
+testConsole('too many wrong passwords say how long to wait, and hold the button until then', async (opened) => {
+  opened.allow(/status of 4(?:01|29)/)
+  const page = await opened.newVisit()
+  await opened.open('/login', page)
+  const button = page.getByRole('button', { name: /Log in|Try again in/ })
+  await page.getByLabel('Email').fill('ada@example.com')
+  await page.getByLabel('Password', { exact: true }).fill('wrong')
+  await expect
+    .poll(
+      async () => {
+        if (!(await button.isDisabled())) await button.click()
+        return await button.textContent()
+      },
+      { timeout: 30_000 },
+    )
+    .toMatch(/^Try again in \d+ minutes$/)
+  await opened.check('login-throttled', page)
+
+  // Only this email has to wait.
+  await page.getByLabel('Email').fill('grace@example.com')
+  expect(await button.textContent()).toBe('Log in')
+  expect(await button.isEnabled()).toBe(true)
+  await page.getByLabel('Email').fill('Ada@example.com')
+  expect(await button.textContent()).toMatch(/^Try again in/)
+})

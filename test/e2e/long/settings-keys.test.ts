@@ -1,0 +1,220 @@
+import { join } from 'node:path'
+import Database from 'better-sqlite3'
+import type { Page } from 'playwright-core'
+import { expect } from 'vitest'
+import { draftKey } from '../../../server/auth/keys/manage-keys.ts'
+import { testConsole, type OpenConsole } from '../open-console.ts'
+
+const tokenPattern = /^errand_sk_[0-9A-Za-z]{36}$/
+
+testConsole('a key is created, works, is revoked in the browser, and works no more', async (opened) => {
+  const page = await opened.open('/settings/keys')
+  await page.getByText('No API keys yet').waitFor()
+  await opened.check('keys-empty')
+
+  await page.getByRole('button', { name: 'Create API key' }).first().click()
+  const dialog = page.getByRole('dialog')
+  await dialog.getByRole('button', { name: 'Create API key' }).click()
+  await dialog.getByText('Enter a name').waitFor()
+  expect(await focusedLabel(page)).toBe('Name')
+  await opened.check('key-create')
+  await dialog.getByLabel('Name').fill('deploy')
+  await dialog.getByRole('button', { name: 'Show code' }).click()
+  expect(await dialog.getByRole('group', { name: 'curl command', exact: true }).textContent()).toContain(
+    '"name": "deploy"',
+  )
+  await dialog.getByRole('button', { name: 'Create API key' }).click()
+
+  const token = (await dialog.getByLabel('New API key', { exact: true }).textContent()) ?? ''
+  expect(token).toMatch(tokenPattern)
+  await opened.check('key-issued')
+  const command = (await dialog.getByLabel('Command with the new key', { exact: true }).textContent()) ?? ''
+  expect(command).toContain(`${opened.service.url}/api/account`)
+  expect(command).toContain(token)
+  const line = await dialog.getByLabel('Shell command with the key', { exact: true }).textContent()
+  expect(line).toBe(`export ERRAND_API_KEY='${token}'`)
+  const settings = await dialog.getByLabel('MCP client settings', { exact: true }).textContent()
+  expect(JSON.parse(settings ?? '').mcpServers.errand).toEqual({
+    url: `${opened.service.url}/mcp`,
+    headers: { Authorization: `Bearer ${token}` },
+  })
+  await dialog.getByRole('button', { name: 'Copy API key' }).click()
+  expect(await page.evaluate(() => navigator.clipboard.readText())).toBe(token)
+  expect((await opened.service.get('/api/account', token)).status).toBe(200)
+
+  // Escape, outside clicks and the browser's back button all keep the key visible.
+  await page.keyboard.press('Escape')
+  await dialog.getByText('Have you stored the key?').waitFor()
+  await opened.check('key-leaving')
+  await dialog.getByRole('button', { name: 'Back to key' }).click()
+  expect(await dialog.getByLabel('New API key', { exact: true }).textContent()).toBe(token)
+  await page.mouse.click(5, 400)
+  expect(await dialog.getByLabel('New API key', { exact: true }).textContent()).toBe(token)
+  await page.evaluate(() => history.pushState(null, '', '/tasks'))
+  await page.getByRole('heading', { name: 'Tasks', level: 1 }).waitFor()
+  await page.goBack()
+  expect(await dialog.getByLabel('New API key', { exact: true }).textContent()).toBe(token)
+  await dialog.getByRole('button', { name: 'I have stored the key' }).click()
+  await dialog.waitFor({ state: 'detached' })
+  expect(await page.content()).not.toContain(token)
+
+  const row = page.getByRole('table', { name: 'Active API keys' }).getByRole('row', { name: 'deploy' })
+  await row.getByText(`…${token.slice(-4)}`).waitFor()
+  await row.getByText('All').waitFor()
+  await row.getByRole('button', { name: 'Actions for deploy' }).click()
+  await page.getByRole('menuitem', { name: 'Revoke' }).click()
+  await dialog.getByText('stops working immediately').waitFor()
+  await opened.check('key-revoke')
+  await dialog.getByRole('button', { name: 'Revoke key' }).click()
+  const ended = page.getByRole('table', { name: 'Revoked and expired keys' }).getByRole('row', { name: 'deploy' })
+  await ended.getByText('Revoked').waitFor()
+  expect((await opened.service.get('/api/account', token)).status).toBe(401)
+  await page.waitForFunction(() => document.activeElement?.tagName === 'H1')
+})
+
+testConsole('a key is rotated by the keyboard alone, and the old one works for the overlap', async (opened) => {
+  const { service, visitor } = opened
+  const old = await service.createKey(visitor.userId)
+  const page = await opened.open('/settings/keys')
+  const actions = page.getByRole('button', { name: 'Actions for test' })
+  await actions.focus()
+  await page.keyboard.press('Enter')
+  const item = (name: string) => page.locator('[role="menuitem"]:focus', { hasText: name })
+  await item('Edit limits').waitFor()
+  const isBack = () => actions.evaluate((button) => button === document.activeElement)
+  await page.keyboard.press('Escape')
+  await expect.poll(isBack).toBe(true)
+  await page.keyboard.press('Enter')
+  await item('Edit limits').waitFor()
+  await page.keyboard.press('ArrowDown')
+  await item('Rotate').waitFor()
+  await page.keyboard.press('Enter')
+  const dialog = page.getByRole('dialog')
+  await page.waitForFunction(() => document.activeElement?.tagName === 'SELECT')
+  await page.keyboard.press('Escape')
+  await dialog.waitFor({ state: 'detached' })
+  await expect.poll(isBack).toBe(true)
+  await page.keyboard.press('Enter')
+  await item('Edit limits').waitFor()
+  await page.keyboard.press('ArrowDown')
+  await page.keyboard.press('Enter')
+  await page.waitForFunction(() => document.activeElement?.tagName === 'SELECT')
+  expect(await dialog.getByLabel('Old key expires').inputValue()).toBe('86400')
+  await opened.check('key-rotate')
+  await pressTo(page, 'Rotate key')
+  await page.keyboard.press('Enter')
+  const secret = dialog.getByLabel('New API key', { exact: true })
+  await secret.waitFor()
+  const token = (await secret.textContent()) ?? ''
+  expect(await page.evaluate(() => document.activeElement?.getAttribute('aria-label'))).toBe('New API key')
+  await dialog.getByText(`The old key …${old.slice(-4)} works until`).waitFor()
+  await pressTo(page, 'I have stored the key')
+  await page.keyboard.press('Enter')
+  await dialog.waitFor({ state: 'detached' })
+  for (const key of [old, token]) expect((await service.get('/api/account', key)).status).toBe(200)
+  await page.getByText('Expires soon').waitFor()
+
+  await page
+    .getByRole('row', { name: token.slice(-4) })
+    .getByRole('button', { name: 'Actions for test' })
+    .click()
+  await page.getByRole('menuitem', { name: 'Rotate' }).waitFor()
+  await opened.check('key-menu')
+  await page.getByRole('menuitem', { name: 'Rotate' }).click()
+  await dialog.getByLabel('Old key expires').selectOption('0')
+  await dialog.getByRole('button', { name: 'Rotate key' }).click()
+  await dialog.getByText(`The old key …${token.slice(-4)} has stopped working`).waitFor()
+  expect((await service.get('/api/account', token)).status).toBe(401)
+})
+
+testConsole('scopes and expiry are those that were chosen, and wrong days are told at their field', async (opened) => {
+  const page = await opened.open('/settings/keys')
+  const dialog = page.getByRole('dialog')
+  await page.getByRole('button', { name: 'Create API key' }).first().click()
+  await dialog.getByLabel('Name').fill('reader')
+  for (const scope of ['Read', 'Execute', 'Manage']) await dialog.getByLabel(scope).uncheck()
+  await dialog.getByLabel('Expires').selectOption('other')
+  await dialog.getByLabel('Days').fill('0')
+  await dialog.getByRole('button', { name: 'Create API key' }).click()
+  await dialog.getByText('Select at least one').waitFor()
+  await dialog.getByText('Enter a whole number from 1 to 3650').waitFor()
+  await opened.check('key-create-errors')
+  await dialog.getByLabel('Execute').check()
+  await dialog.getByLabel('Days').fill('45')
+  await dialog.getByRole('button', { name: 'Create API key' }).click()
+  const token = (await dialog.getByLabel('New API key', { exact: true }).textContent()) ?? ''
+  // A key that may not read is tried by what it may do.
+  const command = (await dialog.getByLabel('Command with the new key', { exact: true }).textContent()) ?? ''
+  const agentId = /"agentId":"([^"]+)"/.exec(command)?.[1]
+  expect((await opened.service.post('/api/sessions', { agentId }, { key: token })).status).toBe(200)
+  expect((await opened.service.get('/api/account', token)).status).toBe(403)
+  await page.keyboard.press('Escape')
+  await dialog.getByRole('button', { name: 'Close anyway' }).click()
+  await dialog.waitFor({ state: 'detached' })
+  const { keys } = await opened.service.app.store.listKeys({ userId: opened.visitor.userId, limit: 9, offset: 0 })
+  expect(keys).toHaveLength(1)
+  expect(keys[0]).toMatchObject({ name: 'reader', scopes: ['execute'] })
+  expect(Math.round((keys[0]!.expiresAt! - keys[0]!.createdAt) / 86_400_000)).toBe(45)
+})
+
+testConsole('old keys ask to be rotated, ended ones stand apart, and the list has pages', async (opened) => {
+  const { service, visitor } = opened
+  const { store } = service.app
+  for (let n = 0; n < 55; n++) await add(opened, `key ${n}`, n === 3 ? Date.now() + 86_400_000 : null)
+  const { keys } = await store.listKeys({ userId: visitor.userId, limit: 100, offset: 0 })
+  await store.revokeKey({ userId: visitor.userId, keyId: keys[52]!.id })
+  age(service.dataDir, { id: keys[54]!.id, days: 91 })
+  const page = await opened.open('/settings/keys')
+  await page.getByText('1–50 of 54').waitFor()
+  expect(await page.getByText('older than 90 days').count()).toBe(0)
+  await page.getByRole('button', { name: 'Next' }).click()
+  await page.getByText('51–54 of 54').waitFor()
+  expect(new URL(page.url()).search).toBe('?offset=50')
+  await page.getByText('key 0 is older than 90 days').waitFor()
+  await page.getByRole('row', { name: 'key 0' }).getByText('Rotation due').waitFor()
+  await page.getByRole('row', { name: 'key 3' }).getByText('Expires soon').waitFor()
+  await page.getByRole('table', { name: 'Revoked and expired keys' }).getByText('key 2').waitFor()
+  await opened.check('keys-filled')
+  await page.goBack()
+  await page.getByText('1–50 of 54').waitFor()
+})
+
+testConsole('what the service refuses is said in the dialog', async (opened) => {
+  opened.allow(/status of 409/)
+  const { service, visitor } = opened
+  await add(opened, 'replaced', null)
+  const page = await opened.open('/settings/keys')
+  const dialog = page.getByRole('dialog')
+  await page.getByRole('button', { name: 'Actions for replaced' }).click()
+  await page.getByRole('menuitem', { name: 'Rotate' }).click()
+  const { keys } = await service.app.store.listKeys({ userId: visitor.userId, limit: 9, offset: 0 })
+  await service.app.store.revokeKey({ userId: visitor.userId, keyId: keys[0]!.id })
+  await dialog.getByRole('button', { name: 'Rotate key' }).click()
+  await dialog.getByText('already rotated').waitFor()
+  await opened.check('key-refused')
+})
+
+async function add({ service, visitor }: OpenConsole, name: string, expiresAt: number | null): Promise<void> {
+  const { key } = draftKey({ userId: visitor.userId, name, scopes: ['read'], expiresAt })
+  await service.app.store.createKey(key)
+}
+
+/** Backdates a key's creation, which no operation can do. */
+function age(dataDir: string, { id, days }: { id: string; days: number }): void {
+  const database = new Database(join(dataDir, 'errand.db'))
+  database.prepare('UPDATE api_keys SET created_at = created_at - ? WHERE id = ?').run(days * 86_400_000, id)
+  database.close()
+}
+
+async function pressTo(page: Page, button: string): Promise<void> {
+  for (let presses = 0; presses < 20; presses++) {
+    if ((await page.evaluate(() => document.activeElement?.textContent)) === button) return
+    await page.keyboard.press('Tab')
+  }
+  throw new Error(`Tab does not reach "${button}"`)
+}
+
+async function focusedLabel(page: Page): Promise<string | null | undefined> {
+  await page.waitForFunction(() => document.activeElement?.getAttribute('aria-invalid') === 'true')
+  return await page.evaluate(() => (document.activeElement as HTMLInputElement).labels?.[0]?.textContent)
+}

@@ -1,0 +1,79 @@
+import { expect } from 'vitest'
+import quickstart from '../../../examples/quickstart/errand.config.ts'
+import { grace, logInGrace } from '../admin-second-person.ts'
+import { testConsole } from '../open-console.ts'
+
+const plans = { free: { tasksWaiting: 5, spendPerDayUsd: '1.0000' }, paid: { executionsPerMinute: 100 } }
+const config = { ...quickstart, plans, defaultPlan: 'free' }
+
+testConsole('a key is made with limits, shows what is spent of them, and is limited anew', async (opened) => {
+  opened.allow(/400 \(Bad Request\).*keys\.create/)
+  const page = await opened.open('/settings/keys')
+  const dialog = page.getByRole('dialog')
+  await page.getByRole('button', { name: 'Create API key' }).first().click()
+  await dialog.getByLabel('Name').fill('batch')
+  await dialog.getByRole('button', { name: 'Limits' }).click()
+  await dialog.getByLabel('Spending limit').fill('much')
+  await dialog.getByRole('button', { name: 'Create API key' }).click()
+  await dialog.getByText('Enter an amount in USD').waitFor()
+  await dialog.getByLabel('Spending limit').fill('0.015')
+  await dialog.getByLabel('Period').selectOption('month')
+  await dialog.getByLabel('Allowed agents').fill('text, ghost')
+  await dialog.getByRole('button', { name: 'Create API key' }).click()
+  await dialog.getByText('Agent not found').waitFor()
+  await opened.check('key-limits-errors')
+  await dialog.getByLabel('Allowed agents').fill('text')
+  await dialog.getByRole('button', { name: 'Create API key' }).click()
+  const token = (await dialog.getByLabel('New API key', { exact: true }).textContent()) ?? ''
+  await dialog.getByRole('button', { name: 'I have stored the key' }).click()
+  await dialog.waitFor({ state: 'detached' })
+
+  const task = () => opened.service.createTask(token, 'text.summarize', { text: 'One sentence. Another one.' })
+  expect((await task()).status).toBe(200)
+  expect((await task()).body.code).toBe('LIMIT_REACHED')
+  await page.reload()
+  const row = page.getByRole('table', { name: 'Active API keys' }).getByRole('row', { name: 'batch' })
+  await row.getByText('$0.0100 of $0.0150 per month').waitFor()
+  await row.getByText('Only text').waitFor()
+  const spend = row.getByRole('progressbar', { name: 'Spend of batch' })
+  expect(await spend.getAttribute('aria-valuenow')).toBe('66')
+  await opened.check('key-limits')
+
+  await row.getByRole('button', { name: 'Actions for batch' }).click()
+  await page.getByRole('menuitem', { name: 'Edit limits' }).click()
+  await opened.check('key-limits-form')
+  await dialog.getByLabel('Spending limit').fill('0.02')
+  await dialog.getByLabel('Executions per minute').fill('7')
+  await dialog.getByLabel('Allowed agents').fill('')
+  await dialog.getByRole('button', { name: 'Save limits' }).click()
+  await row.getByText('$0.0100 of $0.0200 per month').waitFor()
+  await row.getByText('7 executions per minute').waitFor()
+  expect(await spend.getAttribute('aria-valuenow')).toBe('50')
+  expect((await task()).status).toBe(200)
+})
+
+testConsole(
+  'an admin gives a user a plan and limits, and the user sees them and what is used',
+  async (opened) => {
+    opened.allow(/400 \(Bad Request\).*users\.update/)
+    const { key, page: theirs, userId } = await logInGrace(opened)
+    await opened.service.createTask(key, 'text.summarize', { text: 'One sentence. Another one.' })
+    await opened.open('/billing', theirs)
+    await theirs.getByText('free', { exact: true }).waitFor()
+    await theirs.getByText('$0.0100 of $1.0000').waitFor()
+    const page = await opened.open(`/admin/users/${userId}`)
+    await page.getByRole('heading', { level: 1, name: grace.email }).waitFor()
+    await page.getByLabel('Plan', { exact: true }).fill('gold')
+    await page.getByRole('button', { name: 'Save limits' }).click()
+    await page.getByText('Must be one of free, paid').waitFor()
+    await page.getByLabel('Plan', { exact: true }).fill('paid')
+    await page.getByLabel('Spending limit per day in USD').fill('2.5')
+    await page.getByRole('button', { name: 'Save limits' }).click()
+    await page.getByText('saved.').first().waitFor()
+    await opened.check('admin-user-limits')
+    await theirs.reload()
+    await theirs.getByText('paid', { exact: true }).waitFor()
+    await theirs.getByText('of $2.5000').waitFor()
+  },
+  { isAdmin: true, config },
+)

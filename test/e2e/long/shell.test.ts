@@ -1,0 +1,44 @@
+import { expect } from 'vitest'
+import { testConsole } from '../open-console.ts'
+
+testConsole('Admin is there for an admin only', async (opened) => {
+  const page = await opened.open('/admin/users')
+  expect(await page.locator('h1').textContent()).toBe('Admins only')
+  await opened.check('admins-only')
+})
+
+testConsole(
+  'an admin finds Admin in the navigation',
+  async (opened) => {
+    const page = await opened.open('/')
+    await page.getByRole('link', { name: 'Admin' }).click()
+    await page.getByRole('navigation', { name: 'Admin' }).waitFor()
+    expect(new URL(page.url()).pathname).toBe('/admin/users')
+  },
+  { isAdmin: true },
+)
+
+testConsole('a tab shows nothing of its account once another tab has logged in as somebody else', async (opened) => {
+  const { service } = opened
+  const grace = { email: 'grace@example.com', password: 'a long password of grace' }
+  await service.createPerson({ ...grace, balanceUsd: '7.0000' })
+  const page = await opened.open('/billing')
+  await page.getByRole('link', { name: /25\.0000/ }).waitFor()
+  await page.evaluate(() => sessionStorage.setItem('errand.chat.draft.ses_1', '"of ada"'))
+
+  const other = await page.context().newPage()
+  await opened.open('/login', other)
+  await other.getByLabel('Email').fill(grace.email)
+  await other.getByLabel('Password', { exact: true }).fill(grace.password)
+  await other.keyboard.press('Enter')
+  await other.getByRole('link', { name: /7\.0000/ }).waitFor()
+
+  const reloaded = page.waitForEvent('domcontentloaded')
+  await page.evaluate(() => document.dispatchEvent(new Event('visibilitychange', { bubbles: true })))
+  await reloaded
+  await page.getByRole('link', { name: /7\.0000/ }).waitFor()
+  expect(await page.getByText('25.0000').count()).toBe(0)
+  expect(await page.evaluate(() => sessionStorage.length)).toBe(0)
+  await page.getByRole('button', { name: 'Account' }).click()
+  await page.getByText(grace.email).waitFor()
+})

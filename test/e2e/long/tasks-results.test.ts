@@ -1,0 +1,86 @@
+import { defineConfig, defineEndpoint } from 'errand'
+import type { Page } from 'playwright-core'
+import { expect } from 'vitest'
+import { z } from 'zod'
+import { testConsole } from '../open-console.ts'
+
+const result = {
+  summary: `${'A first line that is long enough to reach the edge of the page. '.repeat(20)}\nAnd a second one.`,
+  keywords: [1, 0.5, 0.25].map((score, index) => ({
+    phrase: 'a phrase of many words '.repeat(20).trim(),
+    score: score / 3,
+    places: 'here and there '.repeat(10 + index),
+    count: 1234567 * score * 4,
+  })),
+  columns: [
+    { name: 'amount', low: 1 / 3, mean: 3.338345864661654, high: 22222.12345678901, spread: 2 / 3, middle: 1 / 7 },
+    { name: 'number', low: 1 / 9, mean: 1e21 / 7, high: 1e-7 / 3, spread: 5 / 3, middle: 2 / 7 },
+  ],
+  share: 2 / 3,
+}
+
+const config = defineConfig({
+  agents: [
+    {
+      kind: 'code',
+      id: 'figures',
+      name: 'Figures',
+      description: 'Answers with texts and numbers.',
+      endpoints: {
+        give: defineEndpoint({
+          description: 'Answers with texts and numbers.',
+          priceUsd: '0.0100',
+          params: z.object({}),
+          run: () => result,
+        }),
+      },
+    },
+  ],
+})
+
+/** Buttons that cover an adjacent line of text, and numbers that wrap. */
+async function flaws(page: Page): Promise<string[]> {
+  return await page.evaluate(() => {
+    const found: string[] = []
+    const lines = (element: Element) => {
+      const range = document.createRange()
+      range.selectNodeContents(element)
+      return Array.from(range.getClientRects()).filter(({ width }) => width > 0)
+    }
+    const buttons = Array.from(document.querySelectorAll('main button[aria-label^="Copy"]'))
+    for (const text of document.querySelectorAll('main pre')) {
+      // Text scrolled out of its own viewport is invisible.
+      const window = text.getBoundingClientRect()
+      const seen = lines(text).filter(({ top, bottom }) => bottom > window.top && top < window.bottom)
+      for (const button of buttons) {
+        const { top, right, bottom, left } = button.getBoundingClientRect()
+        const isOver = (line: DOMRect) =>
+          line.left < right && Math.min(line.right, window.right) > left && line.top < bottom && line.bottom > top
+        if (seen.some(isOver)) found.push(`${button.getAttribute('aria-label')} lies over a text`)
+      }
+    }
+    for (const element of document.querySelectorAll('main td *, main dd *')) {
+      const isNumber = element.children.length === 0 && /^-?[\d.,]+(?:e[+-]?\d+)?$/.test(element.textContent ?? '')
+      const tops = new Set(lines(element).map(({ top }) => Math.round(top)))
+      if (isNumber && tops.size > 1) found.push(`${element.textContent} stands in ${tops.size} lines`)
+    }
+    return found
+  })
+}
+
+testConsole(
+  'nothing lies over the text of a result, and no number breaks, on any width',
+  async (opened) => {
+    const { service, visitor } = opened
+    const key = await service.createKey(visitor.userId)
+    const { id } = await service.runTask(key, 'figures.give', {})
+    const page = await opened.open(`/tasks/${id}`)
+    await page.getByRole('group', { name: 'summary of the result' }).waitFor()
+    for (const width of [1920, 1280, 1000, 800, 500, 360]) {
+      await page.setViewportSize({ width, height: 800 })
+      expect(await flaws(page), `at ${width} px`).toEqual([])
+    }
+    await opened.check('task-figures')
+  },
+  { config },
+)

@@ -1,3 +1,0 @@
-import { testShort } from './short-form.ts'
-
-testShort('rogue-agents', 'mcp-servers', 'clock-jumps')

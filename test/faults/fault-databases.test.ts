@@ -1,3 +1,0 @@
-import { testShort } from './short-form.ts'
-
-testShort('cluster', 'postgres-kills', 'postgres-crashes', 'cancels-postgres', 'detached-turns-postgres')

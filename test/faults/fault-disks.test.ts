@@ -1,3 +1,0 @@
-import { testShort } from './short-form.ts'
-
-testShort('disk-full', 'io-errors', 'damaged-files', 'backups')

@@ -1,3 +1,0 @@
-import { testShort } from './short-form.ts'
-
-testShort('stops', 'two-servers', 'migrations')

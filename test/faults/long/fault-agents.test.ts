@@ -1,0 +1,3 @@
+import { testShort } from '../short-form.ts'
+
+testShort('rogue-agents', 'mcp-servers', 'clock-jumps')

@@ -1,0 +1,3 @@
+import { testShort } from '../short-form.ts'
+
+testShort('disk-full', 'io-errors', 'damaged-files', 'backups')

@@ -1,0 +1,3 @@
+import { testShort } from '../short-form.ts'
+
+testShort('stops', 'two-servers', 'migrations')

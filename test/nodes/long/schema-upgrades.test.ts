@@ -1,0 +1,43 @@
+import { rmSync } from 'node:fs'
+import { expect, test } from 'vitest'
+import { openAccount, ProcessClient } from '../../runner/process-client.ts'
+import { rogueFile, signalFiles, untilBegun } from '../../runner/task-checks.ts'
+import { nextVersionEnv } from '../../support/next-version.ts'
+import { withPool } from '../../support/postgres-server.ts'
+import { engine } from '../../support/test-engine.ts'
+import { startProcess } from '../../support/test-process.ts'
+import { newDataDir } from '../../support/test-service.ts'
+
+test('a node of a new version does not start while an older node runs, which goes on with its work', async () => {
+  const dataDir = newDataDir()
+  const databaseUrl = (await engine().databaseUrl(dataDir))!
+  const { key } = await openAccount(dataDir)
+  // Longer than any start, so that a killed node's lease still exists.
+  const env = { ERRAND_LEASE_SECONDS: '600' }
+  const older = await startProcess({ dataDir, config: rogueFile, env })
+  const startNewer = () => startProcess({ dataDir, config: rogueFile, env: nextVersionEnv })
+  const start = () => startNewer().catch((error: Error) => error.message)
+
+  const whileIdle = await start()
+  expect(whileIdle).toMatch(/the server exited with 1: errand: .* which an older version of Errand still uses/)
+  expect(whileIdle).toMatch(/127\.0\.0\.1 \(pid [\d, ]+\)\. Stop every node and command of the older version/)
+  const files = signalFiles(dataDir)
+  const client = new ProcessClient(older.url, key)
+  const { body: held } = await client.createTask('rogue.hold', files)
+  await untilBegun(files)
+  expect(await start()).toMatch(/leased to a node, for \d+ s/)
+  expect(await client.runTask('rogue.echo', { n: 1 })).toMatchObject({ status: 'completed' })
+
+  // A killed node keeps its lease until it expires, but no connection.
+  await older.end('SIGKILL')
+  expect(await start()).toMatch(/still uses\. Tasks or chats are leased to a node, for \d+ s/)
+  const expire = 'UPDATE tasks SET lease_until = 1 WHERE id = $1'
+  await withPool(databaseUrl, (pool) => pool.query(expire, [held.taskId]))
+  const newer = await startNewer()
+  const again = new ProcessClient(newer.url, key)
+  await expect
+    .poll(async () => (await again.get(`/api/tasks/${held.taskId}`)).body)
+    .toMatchObject({ status: 'failed', error: { code: 'AGENT_INTERRUPTED' } })
+  expect(await newer.end('SIGTERM')).toBe(0)
+  rmSync(dataDir, { recursive: true })
+})

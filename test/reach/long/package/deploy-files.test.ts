@@ -1,0 +1,152 @@
+import { execFileSync } from 'node:child_process'
+import { chmodSync, chownSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs'
+import { createServer, type AddressInfo } from 'node:net'
+import { once } from 'node:events'
+import { join } from 'node:path'
+import { expect, test } from 'vitest'
+import { limits } from '../../../../server/kernel/settings.ts'
+import { temporaryFolder } from '../../../support/resources.ts'
+import { missingCommand, testNeeding } from '../../../support/test-needing.ts'
+import { until } from '../../../support/until.ts'
+import { run } from '../client/client-package.ts'
+import { installTools } from '../../install-tools.ts'
+import { installedServer, root, start } from './server-package.ts'
+
+// The image, the compose files and the systemd unit. No image is built: the Dockerfile is checked, and its last
+// stage is replayed in a folder.
+
+const runMsMax = 600_000
+const read = (name: string) => readFileSync(join(root, name), 'utf8')
+const files = ['Dockerfile', 'examples/starter/Dockerfile']
+
+test(
+  'the Dockerfiles are well-formed',
+  async () => {
+    const tools = await installTools('package')
+    const script = `
+    const { validate } = require('dockerfile-utils')
+    const problems = process.argv.slice(1).flatMap((file) => validate(require('fs').readFileSync(file, 'utf8')))
+    console.log(JSON.stringify(problems.map(({ message }) => message)))`
+    const { stdout } = await run(process.execPath, ['-e', script, ...files.map((file) => join(root, file))], tools)
+    expect(JSON.parse(stdout)).toEqual([])
+  },
+  runMsMax,
+)
+
+/** The settings in a Dockerfile's last stage. */
+function lastStage(file: string) {
+  const stage = read(file)
+    .replaceAll(/^#.*\n/gm, '')
+    .replaceAll(/\\\n\s*/g, '')
+    .split(/^FROM /m)
+    .at(-1)!
+  const of = (word: string) => [...stage.matchAll(new RegExp(`^${word} (.*)$`, 'gm'))].map(([, text = '']) => text)
+  const env = Object.fromEntries(
+    of('ENV').flatMap((line) =>
+      line
+        .trim()
+        .split(/\s+/)
+        .map((pair) => pair.split('=')),
+    ),
+  )
+  const [command = ''] = of('CMD')
+  const [, check = ''] = /CMD (\[.*\])/.exec(of('HEALTHCHECK')[0] ?? '') ?? []
+  return {
+    env,
+    user: of('USER')[0],
+    command: JSON.parse(command) as string[],
+    check: JSON.parse(check) as string[],
+    volume: of('VOLUME')[0],
+  }
+}
+
+async function freePort(): Promise<number> {
+  const server = createServer().listen(0, '127.0.0.1')
+  await once(server, 'listening')
+  const { port } = server.address() as AddressInfo
+  server.close()
+  return port
+}
+
+test(
+  'the steps of the image: a production install that only root may write, a user without rights, its volume, health, SIGTERM',
+  async () => {
+    const { check, command, env, user, volume } = lastStage('Dockerfile')
+    expect([user, volume, command[0]]).toEqual(['node', '/data', 'node'])
+    const app = await installedServer()
+    execFileSync('chmod', ['-R', 'a-w,a+rX', app])
+    const outside = temporaryFolder('volume')
+    chmodSync(outside, 0o755)
+    const [data, config] = [join(outside, 'data'), join(outside, 'config')]
+    for (const folder of [data, config]) mkdirSync(folder)
+    writeFileSync(join(config, 'errand.config.ts'), 'export default { agents: [] }')
+    // If root, runs as the image's user; otherwise as the current user.
+    const isRoot = process.getuid?.() === 0
+    const as = isRoot ? ['setpriv', '--reuid=1000', '--regid=1000', '--clear-groups', '--no-new-privs'] : []
+    const port = await freePort()
+    const own = { ...env, ERRAND_DATA_DIR: data, ERRAND_CONFIG: join(config, 'errand.config.ts') }
+    const settings = {
+      ...own,
+      ERRAND_PORT: String(port),
+      ERRAND_BASE_URL: `http://127.0.0.1:${port}`,
+      HOME: '/nonexistent',
+    }
+    const begin = () => {
+      const [first = '', ...rest] = [...as, process.execPath, ...command.slice(1)]
+      return start(first, rest, app, settings)
+    }
+    const isHealthy = () => {
+      const line = [process.execPath, ...check.slice(1)]
+      return run(line[0]!, line.slice(1), app, settings).then(
+        () => true,
+        () => false,
+      )
+    }
+    if (isRoot) {
+      chmodSync(data, 0o700)
+      chownSync(data, 1001, 1001)
+      const refused = begin()
+      await until('it ends', 60_000, () => refused.child.exitCode !== null)
+      expect(refused.output()).toContain(
+        'it belongs to the user 1001, but this process runs as the user 1000: fix this',
+      )
+      await refused.end('SIGKILL').catch(() => undefined)
+      chownSync(data, 1000, 1000)
+    }
+    const service = begin()
+    await until(`it is ready: ${service.output()}`, 60_000, isHealthy)
+    expect(service.output()).not.toContain('warn')
+    expect(await service.end('SIGTERM')).toBe(0)
+    expect(service.output()).toContain('"msg":"stopped"')
+    expect(await isHealthy()).toBe(false)
+    execFileSync('chmod', ['-R', 'u+w', app])
+  },
+  runMsMax,
+)
+
+test('what starts the service gives it longer to stop than it takes', () => {
+  const least = limits.drainSeconds.default
+  const [, unit] = /^TimeoutStopSec=(\d+)$/m.exec(read('deploy/errand.service')) ?? []
+  expect(Number(unit)).toBeGreaterThan(least)
+  for (const file of ['deploy/compose.sqlite.yaml', 'deploy/compose.postgres.yaml']) {
+    const [, grace] = /stop_grace_period: (\d+)s/.exec(read(file)) ?? []
+    expect(Number(grace), file).toBeGreaterThan(least)
+  }
+  expect(read('deploy/errand.service')).toMatch(/^ExecStart=\/usr\/bin\/node /m)
+})
+
+testNeeding('systemd', missingCommand('systemd-analyze', '--version'))(
+  'the unit is verified, and little is exposed',
+  async () => {
+    const folder = temporaryFolder('unit')
+    const file = join(folder, 'errand.service')
+    // Node has another path on this machine.
+    writeFileSync(file, read('deploy/errand.service').replace('/usr/bin/node', process.execPath))
+    const verified = await run('systemd-analyze', ['verify', file], folder)
+    expect(verified.stdout + verified.stderr).toBe('')
+    const { stdout } = await run('systemd-analyze', ['security', '--offline=true', file], folder)
+    const [, level] = /Overall exposure level for errand\.service: ([\d.]+)/.exec(stdout) ?? []
+    console.log(`exposure of the unit: ${level}`)
+    expect(Number(level)).toBeLessThan(2)
+  },
+)

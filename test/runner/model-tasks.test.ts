@@ -1,0 +1,163 @@
+import { expect, test } from 'vitest'
+import { hang, reply } from '../support/model-provider.ts'
+import type { ModelAgentConfig, TaskProgress } from '../../server/agents/config/define-config.ts'
+import { modelRun } from '../../server/agents/model/model-agent.ts'
+import { taskRun } from './agent-service.ts'
+import { instructions, maxOutputTokens, modelAgents } from '../models/model-agents.ts'
+import { expectFailedTask, startModels } from '../models/model-checks.ts'
+
+test("the prompt of the params is the model's message, and its text the response", async () => {
+  const { provider, service, stop } = await startModels()
+  const { key } = await service.createPerson()
+  provider.play(reply({ reasoning: ['Hm.'], text: ['Tea is ', 'a drink.'] }))
+  const task = await service.runTask(key, 'model.draft', { subject: 'tea' })
+  expect(task).toMatchObject({ status: 'completed', response: { text: 'Tea is a drink.' }, costUsd: '0.0100' })
+  const [body] = provider.bodies
+  expect(body).toMatchObject({ model: 'stub-1', max_tokens: maxOutputTokens })
+  expect(body.stream).toBeFalsy()
+  expect(body.messages).toEqual([
+    { role: 'system', content: instructions },
+    { role: 'user', content: 'Write about tea.' },
+  ])
+  await stop()
+})
+
+test('a task uses tools, and its text is what the model says last', async () => {
+  const { provider, service, stop } = await startModels()
+  const { key } = await service.createPerson()
+  provider.play(
+    reply({ calls: [{ id: 'a', name: 'weather', args: '{"city":"Bern"}' }] }),
+    reply({ text: ['21 degrees.'] }),
+  )
+  expect((await service.runTask(key, 'model.draft', { subject: 'Bern' })).response).toEqual({ text: '21 degrees.' })
+  expect(JSON.parse(provider.bodies[1].messages.at(-1).content)).toEqual({ city: 'Bern', celsius: 21 })
+  await stop()
+})
+
+test('the steps of a task and the tools that it calls are its progress', async () => {
+  const { provider, service, stop } = await startModels()
+  provider.play(
+    reply({
+      calls: [
+        { id: 'a', name: 'weather', args: '{"city":"Bern"}' },
+        { id: 'b', name: 'plain', args: '{}' },
+      ],
+    }),
+    reply({ text: ['21 degrees.'] }),
+  )
+  const told: TaskProgress[] = []
+  const { agents } = modelAgents(provider.url)
+  const agent = agents.find(({ id }) => id === 'model') as ModelAgentConfig
+  const run = taskRun({ params: { subject: 'Bern' }, progress: (progress) => told.push(progress) })
+  await modelRun(agent, 'draft')(run)
+  expect(told).toEqual([
+    { message: 'Step 1 of at most 3', data: { step: 1, stepsMax: 3, toolCalls: [] } },
+    { message: 'Step 1 of at most 3: weather', data: { step: 1, stepsMax: 3, toolCalls: ['weather'] } },
+    { message: 'Step 1 of at most 3: weather, plain', data: { step: 1, stepsMax: 3, toolCalls: ['weather', 'plain'] } },
+    { message: 'Step 2 of at most 3', data: { step: 2, stepsMax: 3, toolCalls: [] } },
+  ])
+  const { key } = await service.createPerson()
+  provider.play(reply({ text: ['Tea.'] }))
+  const task = await service.runTask(key, 'model.draft', { subject: 'tea' })
+  expect(task.progress).toMatchObject({ message: 'Step 1 of at most 3', data: { step: 1 } })
+  await stop()
+})
+
+test.for([
+  { endpointId: 'model.book', answer: { title: 'Tea', pages: 10 } },
+  { endpointId: 'model.list', answer: { names: ['Ada', 'Max'] } },
+])(
+  '$endpointId answers what fits its output schema, of which the model is told in words',
+  async ({ answer, endpointId }) => {
+    const { provider, service, stop } = await startModels()
+    const { key } = await service.createPerson()
+    provider.play(reply({ text: [JSON.stringify(answer)] }))
+    const task = await service.runTask(key, endpointId, { subject: 'tea' })
+    expect(task).toMatchObject({ status: 'completed', response: answer })
+    const [{ messages, response_format }] = provider.bodies
+    expect(response_format).toEqual({ type: 'json_object' })
+    expect(messages[0].content).toMatch(
+      new RegExp(`^${instructions}\n\n.*JSON Schema: \\{.*"${Object.keys(answer)[0]}"`),
+    )
+    await stop()
+  },
+)
+
+test('a provider that takes schemas is sent the one of the output', async () => {
+  const { provider, service, stop } = await startModels()
+  const { key } = await service.createPerson()
+  provider.play(reply({ text: ['{"title":"Tea","pages":10}'] }))
+  await service.runTask(key, 'strict.book', { subject: 'tea' })
+  expect(provider.bodies[0].response_format).toMatchObject({
+    type: 'json_schema',
+    json_schema: { schema: { type: 'object', required: ['title', 'pages'] } },
+  })
+  expect(JSON.stringify(provider.bodies[0].messages)).not.toMatch(/JSON Schema/)
+  await stop()
+})
+
+test.for([
+  { what: 'a field of the wrong type', text: '{"title":"Tea","pages":"ten"}' },
+  { what: 'a missing field', text: '{"title":"Tea"}' },
+  { what: 'no JSON', text: 'Tea, ten pages.' },
+  { what: 'half an object', text: '{"title":"Tea","pa', finish: 'length' },
+  { what: 'nothing', text: '' },
+  { what: 'tool calls to the end', text: '', calls: [{ id: 'a', name: 'weather', args: '{"city":"Bern"}' }] },
+])('output that does not fit its schema fails the task and refunds it: $what', async ({ calls, finish, text }) => {
+  const { provider, service, stop } = await startModels()
+  const person = await service.createPerson()
+  provider.play(reply({ text: text ? [text] : [], ...(finish && { finish }), ...(calls && { calls }) }))
+  await expectFailedTask(service, person, { endpointId: 'model.book', message: /does not match the schema/ })
+  await stop()
+})
+
+test('JSON that fits no JSON Schema fails the task too', async () => {
+  const { provider, service, stop } = await startModels()
+  const person = await service.createPerson()
+  provider.play(reply({ text: ['{"names":["Ada",7]}'] }))
+  await expectFailedTask(service, person, { endpointId: 'model.list', message: /does not match the schema/ })
+  await stop()
+})
+
+test.for([
+  { endpointId: 'model.number', message: /returned no prompt/ },
+  { endpointId: 'model.promise', message: /returned no prompt/ },
+  { endpointId: 'model.thrown', message: /^There is no prompt today\.$/ },
+])('$endpointId, whose prompt is no text, fails without a call of the model', async ({ endpointId, message }) => {
+  const { provider, service, stop } = await startModels()
+  const person = await service.createPerson()
+  provider.play(reply({ text: ['Never.'] }))
+  await expectFailedTask(service, person, { endpointId, message })
+  expect(provider.requests).toEqual([])
+  await stop()
+})
+
+test.for([{ inThreads: false }, { inThreads: true }])(
+  'a model that never answers is AGENT_TIMEOUT, refunded, and its request is aborted (threads: $inThreads)',
+  async ({ inThreads }) => {
+    const { provider, service, stop } = await startModels({ inThreads })
+    const { key } = await service.createPerson()
+    provider.play(hang)
+    const task = await service.runTask(key, 'model.brief', { subject: 'tea' })
+    expect(task).toMatchObject({ status: 'failed', error: { code: 'AGENT_TIMEOUT' } })
+    await expect.poll(() => provider.requests[0]!.abortedAt, { interval: 5 }).not.toBeNull()
+    expect((await service.get('/api/account', key)).body.balanceUsd).toBe('10.0000')
+    await stop()
+  },
+)
+
+test('a prompt longer than contextTokens fails before the provider hears of it: a fixed price pays for no prompt of any length', async () => {
+  const { provider, service, stop } = await startModels()
+  const { key } = await service.createPerson()
+  provider.play(reply({ text: ['Read.'] }))
+  const bytes = 128_000 * 4
+  const around = Buffer.byteLength('Write about .')
+  const fits = await service.runTask(key, 'model.draft', { subject: '7'.repeat(bytes - around) })
+  expect(fits.status).toBe('completed')
+  const task = await service.runTask(key, 'model.draft', { subject: '7'.repeat(bytes - around + 1) })
+  const message = 'The prompt for these params is longer than the 128000 tokens this agent accepts.'
+  expect(task).toMatchObject({ status: 'failed', error: { message } })
+  expect(provider.requests).toHaveLength(1)
+  expect((await service.get('/api/account', key)).body.balanceUsd).toBe('9.9900')
+  await stop()
+})

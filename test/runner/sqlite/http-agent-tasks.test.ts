@@ -1,0 +1,225 @@
+import { expect, test } from 'vitest'
+import { httpRun } from '../../../server/agents/http/http-agent.ts'
+import { httpLimits, toHttpService } from '../../../server/agents/http/http-service.ts'
+import { runHttpTask } from '../../../server/agents/http/http-task.ts'
+import {
+  agentAt,
+  answerWith,
+  startAgentService,
+  startTcpService,
+  taskRun,
+  type AgentService,
+  type ServiceAnswer,
+} from '../agent-service.ts'
+
+/** A task's value or failure message. */
+async function outcomeOf(service: AgentService): Promise<{ value?: unknown; failure?: string }> {
+  try {
+    return { value: await httpRun(agentAt(service.url), 'count')(taskRun()) }
+  } catch (error) {
+    return { failure: (error as Error).message }
+  } finally {
+    await service.stop()
+  }
+}
+
+const outcomeOfAnswer = async (answer: ServiceAnswer) => outcomeOf(await startAgentService(answer))
+
+/** The same for raw bytes, after which the connection ends. */
+const outcomeOfBytes = async (bytes: string) =>
+  outcomeOf(
+    await startTcpService((socket) => {
+      socket.once('data', () => socket.end(bytes))
+    }),
+  )
+
+test('a task is posted with all that a run is told, and what the service answers is its value', async () => {
+  const service = await startAgentService(answerWith(200, '{"words":2}'))
+  const params = { text: 'Ahoi ☃', at: new Date(0) }
+  expect(await httpRun(agentAt(`${service.url}run?v=1`), 'count')(taskRun({ params }))).toEqual({ words: 2 })
+  await service.stop()
+  expect(service.requests).toHaveLength(1)
+  const { body, headers, url } = service.requests[0]!
+  expect(url).toBe('/run?v=1')
+  expect(body).toEqual({
+    type: 'task',
+    endpointId: 'remote.count',
+    endpoint: 'count',
+    taskId: 'task_1',
+    userId: 'user_1',
+    params: { text: 'Ahoi ☃', at: '1970-01-01T00:00:00.000Z' },
+  })
+  expect(headers).toMatchObject({
+    host: new URL(service.url).host,
+    'content-type': 'application/json',
+    accept: 'application/json, application/x-ndjson',
+    'webhook-id': 'task_1',
+  })
+  expect(headers.cookie).toBeUndefined()
+  expect(headers.authorization).toBeUndefined()
+})
+
+test.each(['{"a":[1,{"b":null}]}', '"a text"', '42', 'null', 'true', '[1,2]', ' {"☃":"Grüße"}\r\n'])(
+  'the value of a task is the JSON %s as it is',
+  async (json) => {
+    expect(await outcomeOfAnswer(answerWith(200, json))).toEqual({ value: JSON.parse(json) })
+    const typed = { 'Content-Type': 'Application/JSON; charset=utf-8' }
+    expect(await outcomeOfAnswer(answerWith(200, json, typed))).toEqual({ value: JSON.parse(json) })
+  },
+)
+
+test('a character that is split across chunks stays whole', async () => {
+  const bytes = Buffer.from('{"text":"☃"}')
+  const outcome = await outcomeOfAnswer(async (response) => {
+    response.writeHead(200, { 'Content-Type': 'application/json' })
+    for (const byte of bytes) await new Promise((resolve) => response.write(Buffer.of(byte), resolve))
+    response.end()
+  })
+  expect(outcome).toEqual({ value: { text: '☃' } })
+})
+
+test.each<[string, ServiceAnswer, string]>([
+  ['500', answerWith(500, ''), 'answered 500.'],
+  ['502 in HTML', answerWith(502, '<h1>Bad gateway</h1>', { 'Content-Type': 'text/html' }), 'answered 502.'],
+  ['404 with a message', answerWith(404, '{"message":"No such thing."}'), 'answered 404: No such thing.'],
+  ['400 with an error', answerWith(400, '{"error":"bad text"}'), 'answered 400: bad text'],
+  ['422 with a nested error', answerWith(422, '{"error":{"message":"Too short."}}'), 'answered 422: Too short.'],
+  ['500 with broken JSON', answerWith(500, '{"message":'), 'answered 500.'],
+  ['500 with null', answerWith(500, 'null'), 'answered 500.'],
+  ['500 with a number as message', answerWith(500, '{"message":7}'), 'answered 500.'],
+  ['500 with a huge body', answerWith(500, JSON.stringify({ message: 'x'.repeat(100_000) })), 'answered 500.'],
+  [
+    '500 with a long message',
+    answerWith(500, JSON.stringify({ message: 'x'.repeat(3000) })),
+    `answered 500: ${'x'.repeat(1000)}…`,
+  ],
+  ['201', answerWith(201, '{}'), 'answered 201.'],
+  ['204', answerWith(204, ''), 'answered 204.'],
+  ['an empty body', answerWith(200, ''), 'answered with an empty body.'],
+  ['invalid JSON', answerWith(200, '{"a":1'), 'answered with a body that is not JSON.'],
+  [
+    'bytes that are no UTF-8',
+    answerWith(200, Buffer.from([0x22, 0xff, 0x22])),
+    'answered with a body that is not JSON.',
+  ],
+  [
+    'HTML',
+    answerWith(200, '<p>Hello</p>', { 'Content-Type': 'text/html; charset=utf-8' }),
+    'answered with the content type text/html instead of application/json or application/x-ndjson.',
+  ],
+  [
+    'no content type',
+    (response) => void response.writeHead(200).end('{}'),
+    'answered with no content type instead of application/json or application/x-ndjson.',
+  ],
+  [
+    'gzip',
+    answerWith(200, '{}', { 'Content-Encoding': 'gzip' }),
+    'compressed its answer, although the request did not allow compression.',
+  ],
+  [
+    'more than it may, announced',
+    (response) => {
+      response.writeHead(200, { 'Content-Type': 'application/json', 'Content-Length': 50 * 1024 * 1024 + 1 })
+      response.write('"')
+    },
+    'answered with more than 50 MB.',
+  ],
+  [
+    'a connection cut within its chunks',
+    (response) => {
+      response.writeHead(200, { 'Content-Type': 'application/json' })
+      response.write('{}', () => response.socket!.end())
+    },
+    'closed the connection before its answer was complete.',
+  ],
+  [
+    'a connection cut before the announced length',
+    (response) => {
+      response.writeHead(200, { 'Content-Type': 'application/json', 'Content-Length': 10 })
+      response.write('{}', () => response.socket!.destroy())
+    },
+    'closed the connection before its answer was complete.',
+  ],
+  ['nothing at all', (response) => void response.socket!.destroy(), 'closed the connection without an answer.'],
+])('a service that answers %s fails the task', async (_, answer, ending) => {
+  expect(await outcomeOfAnswer(answer)).toEqual({ failure: `The agent's service ${ending}` })
+})
+
+test.each<[string, string, string]>([
+  ['no HTTP', 'SSH-2.0-OpenSSH_9.9\r\n', 'answered with something other than HTTP.'],
+  ['half a head', 'HTTP/1.1 200 OK\r\nContent-Ty', 'closed the connection without an answer.'],
+  [
+    'a chunk without a size',
+    'HTTP/1.1 200 OK\r\nContent-Type: application/json\r\nTransfer-Encoding: chunked\r\n\r\nxyz\r\n',
+    'closed the connection before its answer was complete.',
+  ],
+  [
+    'headers without end',
+    `HTTP/1.1 200 OK\r\n${'X: y\r\n'.repeat(10_000)}`,
+    'answered with something other than HTTP.',
+  ],
+  ['an upgrade', 'HTTP/1.1 101 Switching Protocols\r\nConnection: Upgrade\r\nUpgrade: h2c\r\n\r\n', 'answered 101.'],
+])('a service whose connection carries %s fails the task', async (_, bytes, ending) => {
+  expect(await outcomeOfBytes(bytes)).toEqual({ failure: `The agent's service ${ending}` })
+})
+
+test('an answer that ends with its connection, as HTTP/1.0 has it, is taken, and so is one after a 103', async () => {
+  const head = 'HTTP/1.0 200 OK\r\nContent-Type: application/json\r\n\r\n'
+  expect(await outcomeOfBytes(`${head}{"a":1}`)).toEqual({ value: { a: 1 } })
+  expect(await outcomeOfBytes(`HTTP/1.1 103 Early Hints\r\n\r\n${head}{"a":1}`)).toEqual({ value: { a: 1 } })
+})
+
+test.each([301, 302, 303, 307, 308])('a redirect by %i fails the task, and nobody is asked there', async (status) => {
+  const target = await startAgentService(answerWith(200, '{}'))
+  const outcome = await outcomeOfAnswer(answerWith(status, '', { Location: target.url }))
+  expect(outcome.failure).toBe(`The agent's service answered ${status}, and redirects are not followed.`)
+  expect(target.connections).toHaveLength(0)
+  await target.stop()
+})
+
+test('an endless body is given up when it is too large, and its connection is closed', async () => {
+  const left = Promise.withResolvers<void>()
+  const service = await startAgentService(async (response) => {
+    response.once('close', left.resolve)
+    response.writeHead(200, { 'Content-Type': 'application/json' })
+    while (!response.destroyed) await new Promise((resolve) => response.write('x'.repeat(65_536), resolve))
+  })
+  const limits = { ...httpLimits, taskBytesMax: 1024 * 1024 }
+  const task = { service: toHttpService(agentAt(service.url)), agentId: 'remote', name: 'count', limits }
+  await expect(runHttpTask({ ...task, run: taskRun() })).rejects.toThrow(
+    "The agent's service answered with more than 1 MB.",
+  )
+  await left.promise
+  await service.stop()
+})
+
+test('an answer of more values than a thread has memory for is refused before it is parsed; texts may be long', async () => {
+  const failure = "The agent's service answered with more than 3000000 values."
+  const numbers = `[${'0,'.repeat(3_000_000)}0]`
+  const lists = `{"a":[${'[],'.repeat(1_500_000)}0]}`
+  expect(await outcomeOfAnswer(answerWith(200, numbers))).toEqual({ failure })
+  expect(await outcomeOfAnswer(answerWith(200, lists))).toEqual({ failure })
+  const text = '",[{\\'.repeat(1_000_000)
+  expect(await outcomeOfAnswer(answerWith(200, JSON.stringify({ text })))).toEqual({ value: { text } })
+})
+
+test('a refusal whose body never ends is not waited for', async () => {
+  const service = await startAgentService((response) => {
+    response.writeHead(503, { 'Content-Type': 'application/json' })
+    response.write('{"message":"')
+  })
+  const limits = { ...httpLimits, refusalMs: 50 }
+  const task = { service: toHttpService(agentAt(service.url)), agentId: 'remote', name: 'count', limits }
+  await expect(runHttpTask({ ...task, run: taskRun() })).rejects.toThrow(/^The agent's service answered 503\.$/)
+  await service.stop()
+})
+
+test('each task has a connection of its own, which is closed when it has its answer', async () => {
+  const service = await startAgentService(answerWith(200, '{}'))
+  const run = httpRun(agentAt(service.url), 'count')
+  for (let n = 0; n < 3; n++) await run(taskRun())
+  await expect.poll(() => service.connections.filter((socket) => !socket.destroyed)).toEqual([])
+  expect(service.connections).toHaveLength(3)
+  await service.stop()
+})

@@ -1,0 +1,284 @@
+import { copyFileSync, existsSync, mkdirSync, readFileSync, rmSync, truncateSync, writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import Database from 'better-sqlite3'
+import { afterEach, beforeEach, expect, test } from 'vitest'
+import { StoreOpenError } from '../../../server/store/store-open-error.ts'
+import { databaseFile, openConnection } from '../../../server/store/sqlite/database.ts'
+import { findLogDamage } from '../../../server/store/sqlite/damage/log-damage.ts'
+import { Random } from '../../faults/fault-report.ts'
+import { newFolder } from '../sqlite-engine.ts'
+
+const headerBytes = 32
+const frameBytes = 24 + 4096
+const sectorBytes = 512
+const commits = 12
+const random = new Random()
+
+let folder: string
+let db: Database.Database
+/** The files as a crash at this moment would leave them. */
+type Crashed = { database: Buffer; log: Buffer }
+
+beforeEach(() => {
+  folder = newFolder()
+  db = new Database(join(folder, 'live.db'))
+  db.pragma('journal_mode = WAL')
+  db.pragma('synchronous = FULL')
+  db.pragma('wal_autocheckpoint = 0')
+  db.exec('CREATE TABLE notes (id INTEGER PRIMARY KEY, text TEXT); CREATE INDEX notes_text ON notes (text)')
+})
+
+afterEach(() => {
+  db.close()
+  rmSync(folder, { recursive: true })
+})
+
+/** One transaction of a few pages. Later ones change some of the same pages. */
+function commitNote(on: Database.Database = db, rows = 3): void {
+  const insert = on.prepare('INSERT INTO notes (text) VALUES (?)')
+  on.transaction(() => {
+    for (let row = 0; row < rows; row++) insert.run(String(random.next()).repeat(100).slice(0, 900))
+  })()
+}
+
+function crashed(): Crashed {
+  return { database: readFileSync(db.name), log: readFileSync(`${db.name}-wal`) }
+}
+
+let folders = 0
+
+function put({ database, log }: Crashed): string {
+  const dataDir = join(folder, `crashed-${++folders}`)
+  mkdirSync(dataDir)
+  writeFileSync(databaseFile(dataDir), database)
+  writeFileSync(`${databaseFile(dataDir)}-wal`, log)
+  return dataDir
+}
+
+/** Number of transactions that SQLite recovers, three rows each. Uses up the folder. */
+function readable(dataDir: string): number {
+  const reader = new Database(databaseFile(dataDir))
+  try {
+    return reader.prepare<[], number>('SELECT count(*) FROM notes').pluck().get()! / 3
+  } catch {
+    return 0
+  } finally {
+    reader.close()
+  }
+}
+
+/** End offsets of the WAL's transactions. */
+function endsOf(log: Buffer): number[] {
+  const ends: number[] = []
+  for (let at = headerBytes; at + frameBytes <= log.length; at += frameBytes) {
+    if (log.readUInt32BE(at + 4) !== 0) ends.push(at + frameBytes)
+  }
+  return ends
+}
+
+function flip(log: Buffer, at: number): Buffer {
+  const flipped = Buffer.from(log)
+  flipped[at]! ^= 1 << random.below(8)
+  return flipped
+}
+
+function isFound(files: Crashed): boolean {
+  const dataDir = put(files)
+  const found = findLogDamage(databaseFile(dataDir)) !== undefined
+  rmSync(dataDir, { recursive: true })
+  return found
+}
+
+test('of any flipped bits SQLite loses nothing but the last transaction, or the damage is found', () => {
+  for (let n = 0; n < commits; n++) commitNote()
+  const { database, log } = crashed()
+  const ends = endsOf(log)
+  const before = ends.length - commits
+  const last = ends.at(-2)!
+  let found = 0
+  // The header, frame headers of the last commit that has a successor and of earlier ones, and any page bytes.
+  const headOf = (end: number) => Array.from({ length: 24 }, (_, n) => end - frameBytes + n)
+  const heads = ends.slice(before, -2).flatMap(headOf)
+  const places = [
+    ...Array.from({ length: headerBytes }, (_, at) => at),
+    ...headOf(last),
+    ...heads.filter((_, n) => n % 5 === 0),
+    ...Array.from({ length: 60 }, () => random.below(log.length)),
+  ]
+  for (const at of places) {
+    const dataDir = put({ database, log: flip(log, at) })
+    if (findLogDamage(databaseFile(dataDir))) found++
+    else {
+      const lost = commits - readable(dataDir)
+      const what = `a bit of byte ${at} of ${log.length}, seed ${random.seed}`
+      expect(lost, what).toBeLessThanOrEqual(at >= last ? 1 : 0)
+    }
+    rmSync(dataDir, { recursive: true })
+  }
+  expect(found).toBeGreaterThan(headerBytes)
+})
+
+test('a commit whose mark is flipped away does not hide that another follows it', () => {
+  for (let n = 0; n < commits * 4; n++) commitNote(db, 1)
+  const { database, log } = crashed()
+  const ends = endsOf(log)
+  // The commit mark is the number of pages. If that is a power of two, it is a single bit.
+  const at = ends.findIndex((end, n) => {
+    const pages = log.readUInt32BE(end - frameBytes + 4)
+    return n > 0 && n + 1 < ends.length && (pages & (pages - 1)) === 0
+  })
+  expect(at).toBeGreaterThan(0)
+  const upToNext = Buffer.from(log.subarray(0, ends[at + 1]))
+  upToNext.writeUInt32BE(0, ends[at]! - frameBytes + 4)
+  expect(isFound({ database, log: upToNext })).toBe(true)
+})
+
+test('what a loss of power leaves of the last transaction is never taken for damage', () => {
+  // A partly overwritten generation: its old frames follow those of the next one.
+  for (let n = 0; n < commits * 2; n++) commitNote()
+  const older = readFileSync(`${db.name}-wal`)
+  db.pragma('wal_checkpoint(RESTART)')
+  for (let n = 0; n < commits; n++) {
+    const synced = crashed()
+    commitNote()
+    const { database, log } = crashed()
+    const from = n === 0 ? headerBytes : endOfGeneration(synced.log)
+    const to = endOfGeneration(log)
+    for (let tries = 0; tries < 12; tries++) {
+      const torn = Buffer.from(log)
+      for (let at = from; at < to; at = nextSector(at)) {
+        const until = Math.min(to, nextSector(at))
+        const kept = random.below(3)
+        if (kept === 0) older.copy(torn, at, at, until)
+        if (kept === 1 && random.below(2) === 0) torn.fill(0, at, until)
+      }
+      const cut = random.below(2) === 0 ? torn : torn.subarray(0, from + random.below(to - from))
+      expect(isFound({ database, log: cut }), `seed ${random.seed}`).toBe(false)
+    }
+  }
+})
+
+const nextSector = (at: number) => (Math.floor(at / sectorBytes) + 1) * sectorBytes
+
+/** End of the last frame with the header's salts. */
+function endOfGeneration(log: Buffer): number {
+  let at = headerBytes
+  while (at + frameBytes <= log.length && log.subarray(at + 8, at + 16).equals(log.subarray(16, 24))) at += frameBytes
+  return at
+}
+
+test('half a frame head of an older generation, where a head lies across two sectors, is not taken for a commit', () => {
+  commitNote()
+  const before = endsOf(crashed().log).at(-1)!
+  commitNote(db, 150)
+  const { database, log } = crashed()
+  let torn = 0
+  for (let at = before; at + 2 * frameBytes <= endsOf(log).at(-1)!; at += frameBytes) {
+    if (at % sectorBytes !== sectorBytes - 8) continue
+    const half = Buffer.from(log)
+    half.writeUInt32BE(7, at)
+    half.writeUInt32BE(9, at + 4)
+    expect(isFound({ database, log: half })).toBe(false)
+    torn++
+  }
+  expect(torn).toBeGreaterThan(0)
+})
+
+test('what failed commits have left behind a later one, or behind each other, is not taken for damage', () => {
+  commitNote()
+  const { database } = crashed()
+  let { log } = crashed()
+  for (let failures = 0; failures < 6; failures++) {
+    // The transaction is written, its sync fails, and a short one overwrites it.
+    const failed = writtenAfter({ database, log }, (writer) => commitNote(writer, 3 * (6 - failures)))
+    const probe = writtenAfter({ database, log }, (writer) => writer.exec('UPDATE notes SET id = id WHERE id = 1'))
+    expect(failed.end).toBeGreaterThan(probe.end)
+    log = Buffer.concat([probe.log.subarray(0, probe.end), failed.log.subarray(probe.end)])
+    expect(isFound({ database, log })).toBe(false)
+  }
+})
+
+/** The WAL after one more transaction, and its end offset. */
+function writtenAfter(files: Crashed, write: (writer: Database.Database) => void): { log: Buffer; end: number } {
+  const dataDir = put(files)
+  const writer = new Database(databaseFile(dataDir))
+  writer.pragma('wal_autocheckpoint = 0')
+  write(writer)
+  const log = readFileSync(`${writer.name}-wal`)
+  const [{ log: frames }] = writer.pragma('wal_checkpoint(PASSIVE)') as [{ log: number }]
+  writer.close()
+  return { log, end: headerBytes + frames * frameBytes }
+}
+
+test('a log that is missing, empty or without frames is not taken for damage', () => {
+  commitNote()
+  const { database, log } = crashed()
+  for (const left of [Buffer.alloc(0), log.subarray(0, 20), log.subarray(0, headerBytes), Buffer.alloc(log.length)]) {
+    expect(isFound({ database, log: left })).toBe(false)
+  }
+  const dataDir = put({ database, log })
+  rmSync(`${databaseFile(dataDir)}-wal`)
+  expect(findLogDamage(databaseFile(dataDir))).toBeUndefined()
+})
+
+test('the refusal names the file and a command after which the database opens with what came before the damage', () => {
+  for (let n = 0; n < commits; n++) commitNote()
+  const { database, log } = crashed()
+  const ends = endsOf(log)
+  const kept = 5
+  const cutAt = ends.at(kept - commits - 1)!
+  const dataDir = put({ database, log: flip(log, cutAt + 24 + 100) })
+  const file = `${databaseFile(dataDir)}-wal`
+  const untouched = readFileSync(file)
+  const refusal = new StoreOpenError(
+    `The log ${file} is damaged after byte ${cutAt}, and ${commits - kept} later commits are readable behind the ` +
+      'damage. Restore a backup, or truncate the log there while nothing uses it, and continue without what follows: ' +
+      `truncate -s ${cutAt} '${file}'`,
+  )
+  expect(() => openConnection(dataDir, 0)).toThrow(refusal)
+  expect(readFileSync(file).equals(untouched)).toBe(true)
+  truncateSync(file, cutAt)
+  openConnection(dataDir, 0).close()
+  expect(readable(dataDir)).toBe(kept)
+})
+
+test('a log whose commits are in the database already is emptied, and one of which only a part is cannot be cut', () => {
+  for (let n = 0; n < commits; n++) commitNote()
+  const { log } = crashed()
+  db.pragma('wal_checkpoint(FULL)')
+  const damaged = flip(log, endsOf(log).at(-6)! + 24 + 100)
+  const dataDir = put({ database: readFileSync(db.name), log: damaged })
+  const file = `${databaseFile(dataDir)}-wal`
+  expect(() => openConnection(dataDir, 0)).toThrow(`truncate -s 0 '${file}'`)
+  truncateSync(file, 0)
+  openConnection(dataDir, 0).close()
+  expect(readable(dataDir)).toBe(commits)
+
+  for (let n = 0; n < commits; n++) commitNote()
+  const half = put({ database: readFileSync(db.name), log: readFileSync(`${db.name}-wal`) })
+  const reader = new Database(databaseFile(half), { readonly: true })
+  const begun = reader.prepare('SELECT count(*) FROM notes').iterate()
+  begun.next()
+  const writer = new Database(databaseFile(half))
+  for (let n = 0; n < commits; n++) commitNote(writer)
+  writer.pragma('wal_checkpoint(PASSIVE)')
+  const log2 = readFileSync(`${writer.name}-wal`)
+  const moved = put({ database: readFileSync(writer.name), log: flip(log2, headerBytes + frameBytes + 24 + 100) })
+  begun.return?.()
+  reader.close()
+  writer.close()
+  expect(() => openConnection(moved, 0)).toThrow('so the log cannot be truncated.')
+})
+
+test('a log that a running server writes is read beside it as whole', () => {
+  copyFileSync(db.name, join(folder, 'errand.db'))
+  expect(existsSync(databaseFile(folder))).toBe(true)
+  const writer = new Database(databaseFile(folder))
+  writer.pragma('wal_autocheckpoint = 20')
+  writer.exec('CREATE TABLE IF NOT EXISTS notes (id INTEGER PRIMARY KEY, text TEXT)')
+  for (let n = 0; n < 60; n++) {
+    commitNote(writer)
+    expect(findLogDamage(databaseFile(folder))).toBeUndefined()
+  }
+  writer.close()
+})
