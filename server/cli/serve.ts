@@ -72,7 +72,7 @@ async function start(options: Options, { describe, log }: { describe: Describe; 
       const isDamaged = cause instanceof Error && cause.name === 'StoreOpenError'
       const message = 'the database can no longer be written safely; the next start recovers'
       log.fatal({ err: cause }, isDamaged ? cause.message : message)
-      // Leaves a moment to send the responses that report it.
+      // Leave 200 ms to send the error responses of pending requests.
       setTimeout(() => process.exit(1), 200)
     },
   })

@@ -16,7 +16,7 @@ const others = new WeakMap<Server, NetServer[]>()
 
 type Address = { host: string; port: number }
 
-/** Rejects if the port is taken, even by a server that would share it. */
+/** Rejects if the port is taken, even by a server that listens with `reusePort`. */
 export async function listen(server: Server, { host, port }: Address): Promise<void> {
   if (port !== 0) {
     const probe = createServer()

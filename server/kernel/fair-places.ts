@@ -17,7 +17,7 @@ export type Place = {
   readonly amount: number
   /** Sets the amount. A refused call changes nothing. Shrinking is never refused. */
   hold(amount: number): Refusal | undefined
-  /** Prevents the place from being given up for other users, from now on. */
+  /** Protects the place from being reclaimed for other users. */
   keep(): void
   /** Returns the complete amount, permanently. Idempotent. */
   release(): void

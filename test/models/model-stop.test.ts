@@ -22,7 +22,7 @@ async function promptTokens({ body }: ModelRequest): Promise<number> {
   return (await countTokens(texts)) + aroundMessage * texts.length
 }
 
-/** Generates hidden reasoning, then words, one token per interval. Bills everything until the client left. */
+/** Generates hidden reasoning, then words, one token per interval. Bills what it generated before the client disconnected. */
 function steady({ everyMs, thoughts = 0, words }: Pace, bills: Map<string, Bill> = new Map()): Script {
   return async (response, request) => {
     const bill: Bill = { prompt: await promptTokens(request), words: 0, thoughts: 0, isOver: false }

@@ -23,7 +23,7 @@ async function within<T>(answer: Promise<T>): Promise<T> {
 export type Sent = {
   bytes: Buffer
   isHead?: boolean
-  /** The body was announced to be longer, so the client's side closes after it. */
+  /** The request announces more bytes than it sends, so the client half-closes the connection afterwards. */
   isCut?: boolean
 }
 

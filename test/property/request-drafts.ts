@@ -166,7 +166,7 @@ type Procedure = { path: string; type: 'query' | 'mutation' }
 const procedures = new Map(
   Object.entries(proceduresOf(describedRouter)).map(([path, procedure]) => {
     const { meta, type } = procedure._def as unknown as { meta: ProcedureMeta; type: Procedure['type'] }
-    // Of the streams only this one rejects the same over typed RPC as over REST.
+    // The only stream whose rejections are the same over typed RPC and REST.
     return [meta.openapi?.operationId ?? (path === 'chat.stream' ? 'chat' : path), { path, type }]
   }),
 )

@@ -11,7 +11,7 @@ testNeeding('curl', missingCommand('curl', '--version'))(
   'the first line of a start is the address, and the commands that it prints run as they are printed',
   async () => {
     const demo = `exec '${process.execPath}' '${join(root, 'server/main.ts')}' demo --port 0 2>&1`
-    // An unknown variable logs a warning during the start.
+    // An unknown variable logs a warning at startup.
     const service = start('sh', ['-c', demo], temporaryFolder('printed-example'), { ERRAND_PROT: '1' })
     await until(`it listens: ${service.output()}`, 60_000, () => service.output().includes('"msg":"listening"'))
     const [printed = '', log] = service.output().split(/^(?=\{)/m)

@@ -45,7 +45,7 @@ import {
 import { patientTaskStep, toolTaskStep } from './tool-task-steps.ts'
 import { passStep, setClockStep } from './time-steps.ts'
 
-/** Returns the number of operations if it is not one. */
+/** Resolves with the number of operations. Anything but a number counts as one. */
 type Step = (world: SimWorld) => Promise<unknown>
 
 const steps = {

@@ -58,7 +58,7 @@ export function describeWireRequests(contractTest: ContractTest): void {
     }
     world.clock.advance(5000)
     const third = await sent(world, userId, 0)
-    // Of several turns, the one whose client has left is the repeated one.
+    // If several turns match, a retry gets the one whose client disconnected.
     await world.store.requests.left({ userId, digest, resourceId: turnIds[0]! })
     expect(await found(world, userId, 3)).toBe(turnIds[0])
     expect(await found(world, userId, 3)).toBe(third)

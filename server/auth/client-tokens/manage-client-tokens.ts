@@ -91,7 +91,7 @@ function makerOf({ credential }: Caller): string {
   if (credential.kind === 'key') return credential.keyId
   if (credential.kind === 'login') return credential.loginId
   if (credential.kind === 'acting') return credential.platformKeyId
-  throw new Error('a caller who makes tokens has a credential that can end')
+  throw new Error('only an API key, a login or a platform key can create client tokens')
 }
 
 function toClientToken(record: ClientTokenRecord): ClientToken {

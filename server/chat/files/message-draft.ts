@@ -87,7 +87,7 @@ export async function readMessage(
       draft.push(part)
       continue
     }
-    if (--left.files < 0) throw badField(path, `Must have at most ${requestFilesMax} files in all messages together`)
+    if (--left.files < 0) throw badField(path, `Must have at most ${requestFilesMax} files across all messages`)
     const file = await readFile(part, { ...of, path: `${path}[${index}]` }, parts)
     left.bytes -= file.bytes
     if (left.bytes < 0) {

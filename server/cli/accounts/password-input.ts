@@ -20,7 +20,7 @@ export async function readPassword({ password, passwordStdin }: PasswordOptions)
     throw new UsageError('--password: needs a terminal to ask for the password. Pipe it to --password-stdin.')
   }
   const typed = await ask('Password: ')
-  if (typed !== (await ask('Repeat the password: '))) throw new UsageError('--password: was not repeated correctly.')
+  if (typed !== (await ask('Repeat the password: '))) throw new UsageError('--password: the passwords do not match.')
   return typed
 }
 
@@ -41,7 +41,7 @@ function ask(question: string): Promise<string> {
     // Ctrl+C and Ctrl+D close it without a line.
     lines.once('close', () => {
       process.stderr.write('\n')
-      reject(new UsageError('--password: was not entered.'))
+      reject(new UsageError('--password: no password was entered.'))
     })
   })
 }

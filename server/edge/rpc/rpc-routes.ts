@@ -26,7 +26,7 @@ const prefix = '/trpc/'
 /** Access check per operation; null for operations that need no authentication. */
 const accessChecks = new Map<string, AccessCheck | null>()
 
-/** The same procedures as typed RPC: each under its name, and several in a batch. */
+/** Returns the typed RPC routes: one per procedure, and one per HTTP method for batches. */
 export function rpcRoutes(parts: RpcParts): Route[] {
   const ofAll = { isGated: true, takesIdempotencyKey: true, form: rpcForm }
   const procedures = Object.entries(proceduresOf(parts.router))

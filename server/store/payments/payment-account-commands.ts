@@ -69,8 +69,7 @@ const due = statement<{ userId: string }>(
     ORDER BY p.user_id LIMIT :limit`,
 )
 /**
- * Recharges that count. A declined or abandoned one took no money, so it counts neither toward the monthly maximum nor
- * for the pause.
+ * Recharges that count. A declined or abandoned one took no money, so it counts toward neither the monthly maximum nor the pause.
  */
 const charged = statement<{ total: number; newest: number | null }>(
   'payment_account_charged',

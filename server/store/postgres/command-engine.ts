@@ -61,7 +61,7 @@ function queryOf(one: Written, values: Values = {}): PgQuery {
   const given = names.map((name) => {
     const value = values[name]
     // The driver would send undefined as NULL.
-    if (value === undefined) throw new TypeError(`The statement ${one.name} is not given its value ${name}.`)
+    if (value === undefined) throw new TypeError(`Statement ${one.name} is missing the value ${name}.`)
     return value
   })
   return { name: one.name, text, values: given }

@@ -181,6 +181,6 @@ class Pause implements Answer<void> {
   }
 
   map(): never {
-    throw new Error('nothing is made of a pause')
+    throw new Error('a pause has no value to map')
   }
 }

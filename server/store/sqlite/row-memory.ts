@@ -1,8 +1,7 @@
 const knownMax = 50_000
 
 /**
- * Known state of a row; `row` is undefined if the database has none. Rows with the same string are linked; mostly there
- * is only one.
+ * Known state of a row; `row` is undefined if the database has none. Rows whose keys share the string part form a linked list, usually of one row.
  */
 export type Kept<Row> = {
   readonly number: number

@@ -71,7 +71,7 @@ export function paymentTables({ check, index, number, sql, table, text, uniqueIn
         .primaryKey()
         .references(() => users.id),
       provider: text().notNull(),
-      /** The provider's ids of the user and of the payment method. */
+      /** The provider's customer and payment method ids. */
       customerId: text('customer_id'),
       methodId: text('method_id'),
       /** Label for people: brand and last four digits. */

@@ -219,7 +219,7 @@ export function workTables(
     {
       userId: text('user_id').notNull(),
       agentId: text('agent_id').notNull(),
-      /** Active and expired sessions, which only the time distinguishes. */
+      /** Sessions that are not completed. Whether one is active or expired depends on the current time. */
       open: number().notNull(),
       completed: number().notNull(),
     },

@@ -14,7 +14,7 @@ async function expectRefused(
 ) {
   const { service, key } = talker
   const state = async () => ({
-    // Running tasks may change the number of queued ones.
+    // Omit `limits`: its count of queued tasks changes as tasks start.
     account: { ...(await service.get('/api/account', key)).body, limits: null },
     slots: (await service.get('/api/account', key)).headers.get('x-ratelimit-remaining'),
     sessions: (await service.get('/api/sessions', key)).body,

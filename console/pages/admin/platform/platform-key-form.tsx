@@ -108,7 +108,7 @@ export function PlatformKeyForm({ error, isPending, onCancel, onSubmit }: Platfo
         {hasCredit && (
           <TextInput
             label="Credit limit per day in USD"
-            description="Maximum the key can add, and remove, per UTC day. Leave empty for no limit."
+            description="Maximum credit the key can grant per UTC day, and separately take back. Leave empty for no limit."
             inputMode="decimal"
             autoComplete="off"
             leftSection="$"

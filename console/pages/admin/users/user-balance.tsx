@@ -12,7 +12,7 @@ export function UserBalance({ user }: { user: User }) {
       <Figures
         of={[
           { name: 'Balance', value: <Money usd={balanceUsd} /> },
-          { name: 'Held by chats', value: <Money usd={heldUsd} /> },
+          { name: 'Held for chats', value: <Money usd={heldUsd} /> },
           { name: 'Available', value: <Money usd={subtractUsd(balanceUsd, heldUsd)} /> },
           ...(owedUsd === '0.0000'
             ? []

@@ -36,7 +36,7 @@ export function KeyLimitsForm({ of, onClose }: { of: Key; onClose: () => void })
       <Stack gap="md">
         {rest && <ErrorNotice title="Could not save the limits" error={update.error} />}
         <Text>
-          Limits take effect with the next request, and for what chats in progress can still spend. Keys linked to …
+          New limits apply from the next request, and to what chats in progress can still spend. Keys linked to …
           {of.hint} by rotation share them.
         </Text>
         <KeyLimitFields
