@@ -80,7 +80,7 @@ export async function startProcess({
   const url = await within(`${name} listens`, startMsMax, listening).catch((error: unknown) => {
     kill()
     const { message } = error as Error
-    throw message.includes(log) ? error : new Error(`${message}: ${log}`, { cause: error })
+    throw message.includes(inWords(log)) ? error : new Error(`${message}: ${inWords(log)}`, { cause: error })
   })
   return {
     url,
