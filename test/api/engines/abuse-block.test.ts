@@ -30,7 +30,7 @@ async function blockedUntil(service: TestService, key: string): Promise<string |
   return (await service.get('/api/account', key)).body.blockedUntil
 }
 
-test('nine failures do not block; the tenth does, with 403, until when, and Retry-After', async () => {
+test('the tenth failure blocks task creation with 403, an end time and Retry-After', async () => {
   const clock = new FakeClock()
   const service = await startService({ clock, limits })
   const { key, userId } = await service.createPerson({ balanceUsd: '1.0000' })
@@ -52,7 +52,7 @@ test('nine failures do not block; the tenth does, with 403, until when, and Retr
   await service.stop()
 })
 
-test('while blocked everything but creating tasks works, and the account says until when', async () => {
+test('while blocked, only task creation fails, and the account shows when the block ends', async () => {
   const service = await startService({ clock: new FakeClock(), limits })
   const { key, userId, email } = await service.createPerson({ balanceUsd: '1.0000' })
   const other = await service.createPerson()
@@ -74,7 +74,7 @@ test('while blocked everything but creating tasks works, and the account says un
   await service.stop()
 })
 
-test('the block ends at its time, and the failures that led to it do not count again', async () => {
+test('the block ends on time, and its failures do not count again', async () => {
   const clock = new FakeClock()
   const service = await startService({ clock, limits: { ...limits, abuseBlockSeconds: 60 } })
   const { key } = await service.createPerson()
@@ -90,7 +90,7 @@ test('the block ends at its time, and the failures that led to it do not count a
   await service.stop()
 })
 
-test('a block within 24 hours of the last is twice as long, up to an hour; later the first length is back', async () => {
+test('blocks double in length within 24 hours, up to an hour, then reset', async () => {
   const clock = new FakeClock(0)
   const service = await startService({ clock, limits })
   const { key } = await service.createPerson()
@@ -148,7 +148,7 @@ test('the block and the failures counted so far survive a restart', async () => 
   rmSync(dataDir, { recursive: true })
 })
 
-test('lifting a block lets the account create tasks at once, and forgets the failures', async () => {
+test('lifting a block allows tasks immediately and resets the failure count', async () => {
   const service = await startService({ clock: new FakeClock(), limits })
   const { key, userId } = await service.createPerson()
   expect(await service.app.store.unblock(userId)).toBe(false)
@@ -195,7 +195,7 @@ function gated() {
   return { config, open: gate.resolve }
 }
 
-test('tasks that were accepted before the block run on', async () => {
+test('tasks accepted before the block keep running', async () => {
   const { config, open } = gated()
   const service = await startService({ config, clock: new FakeClock(), limits: { ...limits, abuseFailures: 1 } })
   const { key } = await service.createPerson()
@@ -207,7 +207,7 @@ test('tasks that were accepted before the block run on', async () => {
   await service.stop()
 })
 
-test('a task that the service interrupted is refunded and does not count', async () => {
+test('an interrupted task is refunded and does not count as a failure', async () => {
   const { config } = gated()
   const dataDir = newDataDir()
   const clock = new FakeClock()

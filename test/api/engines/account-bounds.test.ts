@@ -35,7 +35,7 @@ async function addSessions(
   })
 }
 
-test('an account has so many sessions without a message, until one is used, deleted, or has expired long ago', async () => {
+test('rejects empty sessions beyond the maximum until one is used, deleted or long expired', async () => {
   const clock = new FakeClock()
   const service = await startService({ config: sessionAgents, limits: unlimited, clock })
   const { key, userId } = await service.createPerson()
@@ -86,7 +86,7 @@ test('an account has so many sessions without a message, until one is used, dele
   await service.stop()
 })
 
-test('an account has so many sessions in all, which are counted and not read', async () => {
+test('rejects sessions beyond the total maximum, based on counters', async () => {
   const service = await startService({ config: sessionAgents })
   const { key, userId } = await service.createPerson()
   const { sessionId } = (await service.post('/api/sessions', { agentId: 'two' }, { key })).body
@@ -102,7 +102,7 @@ test('an account has so many sessions in all, which are counted and not read', a
   await service.stop()
 })
 
-test('an account makes so many sessions with an Idempotency-Key in a day, and others go on', async () => {
+test('rejects sessions with an Idempotency-Key beyond the daily maximum, but not those without', async () => {
   const clock = new FakeClock()
   const service = await startService({ config: sessionAgents, clock })
   const { key, userId } = await service.createPerson()
@@ -124,7 +124,7 @@ test('an account makes so many sessions with an Idempotency-Key in a day, and ot
   await service.stop()
 })
 
-test('changes that are no executions have a rate of their own, over REST, batches and all operations', async () => {
+test('writes other than executions share a rate limit across REST, batches and all operations', async () => {
   const clock = new FakeClock()
   const service = await startService({ config: sessionAgents, clock, limits: { writesPerMinute: 5 } })
   const { key } = await service.createPerson()

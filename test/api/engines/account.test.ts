@@ -4,7 +4,7 @@ import { FakeClock } from '../../support/fake-clock.ts'
 import { startService } from '../../support/test-service.ts'
 import { signUp, signUpAdmin } from '../signed-in.ts'
 
-test('200 states who the caller is, the balance, what is held and until when the account is blocked', async () => {
+test('returns the user, balance, held amount and the end of any block', async () => {
   const clock = new FakeClock()
   const service = await startService({ clock, limits: { abuseFailures: 1 } })
   const { key, userId } = await service.createPerson({ email: 'Ada@Example.com', balanceUsd: '12.5' })
@@ -61,7 +61,7 @@ test('a new user has a balance of 0.0000', async () => {
   await service.stop()
 })
 
-test('the balance follows credits, charges and refunds at once', async () => {
+test('the balance reflects credits, charges and refunds immediately', async () => {
   const gate = Promise.withResolvers<void>()
   const config = defineConfig({
     agents: [
@@ -96,7 +96,7 @@ test('the balance follows credits, charges and refunds at once', async () => {
   await service.stop()
 })
 
-test('every key of a user shows the same account, and another user’s shows theirs', async () => {
+test('every key shows the account of its own user', async () => {
   const service = await startService()
   const [one, other] = [await service.createPerson(), await service.createPerson()]
   const { body } = await service.get('/api/account', one.key)
@@ -105,7 +105,7 @@ test('every key of a user shows the same account, and another user’s shows the
   await service.stop()
 })
 
-test('the rate limit is what the X-RateLimit headers of the same answer say', async () => {
+test('the rate limit in the body matches the X-RateLimit headers', async () => {
   const clock = new FakeClock()
   const service = await startService({ clock, limits: { executionsPerMinute: 3 } })
   const { key } = await service.createPerson()
@@ -132,7 +132,7 @@ test('the rate limit is what the X-RateLimit headers of the same answer say', as
   await service.stop()
 })
 
-test('without a limit the rate limit is 0 and no headers are sent', async () => {
+test('without a rate limit the body shows 0 and no headers are sent', async () => {
   const service = await startService({ limits: { executionsPerMinute: 0 } })
   const { key } = await service.createPerson()
   await service.runTask(key, 'test.echo')
@@ -142,7 +142,7 @@ test('without a limit the rate limit is 0 and no headers are sent', async () => 
   await service.stop()
 })
 
-test('a browser login shows whether there is a password and whether its user is an admin', async () => {
+test('a browser login shows whether the user has a password and is an admin', async () => {
   const service = await startService()
   const admin = await signUpAdmin(service, { passwordHash: 'of a password' })
   expect((await admin.browser.get('/api/account')).body).toMatchObject({ isAdmin: true, hasPassword: true })
@@ -153,7 +153,7 @@ test('a browser login shows whether there is a password and whether its user is 
   await service.stop()
 })
 
-test('403 for a key without the scope read', async () => {
+test('returns 403 for a key without the scope read', async () => {
   const service = await startService()
   const { key } = await service.createPerson({ scopes: ['execute'] })
   const { body, status } = await service.get('/api/account', key)

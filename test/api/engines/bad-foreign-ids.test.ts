@@ -34,7 +34,7 @@ const reads: [title: string, path: (own: { taskId: string; keyId: string }) => s
   ['the payload of a task', ({ taskId }) => `/api/payloads/${taskId}`],
 ]
 
-test.each(reads)('%s of somebody else reads as an unknown one, byte for byte', async (_title, path) => {
+test.each(reads)("another user's object reads exactly like an unknown one: %s", async (_title, path) => {
   const { service, person } = guarded
   const owner = await createOwner()
   const unknown = { taskId: newId('task', Date.now()), keyId: newId('key', Date.now()) }
@@ -54,7 +54,7 @@ const changes: [title: string, method: string, path: (keyId: string) => string, 
   ['rotate over typed RPC', 'POST', () => '/trpc/keys.rotate', (keyId) => ({ json: { keyId } })],
 ]
 
-test.each(changes)('to %s a key of somebody else answers as for an unknown one, and it works on', async (...change) => {
+test.each(changes)("another user's key is treated as unknown and keeps working: %s", async (...change) => {
   const [, method, path, body] = change
   const { service, person } = guarded
   const owner = await createOwner()
@@ -68,7 +68,7 @@ test.each(changes)('to %s a key of somebody else answers as for an unknown one, 
   expect((await service.get('/api/account', owner.person.key)).status).toBe(200)
 })
 
-test('the path decides which key is meant, whatever the body says', async () => {
+test('rotates the key in the path, ignoring a keyId in the body', async () => {
   const { service } = guarded
   const [owner, victim] = [await createOwner(), await createOwner()]
   const wished = { keyId: victim.keyId, userId: victim.person.userId, scopes: ['manage'], name: 'mine' }
@@ -79,7 +79,7 @@ test('the path decides which key is meant, whatever the body says', async () => 
   expect((await service.get('/api/keys', victim.person.key)).body.total).toBe(1)
 })
 
-test('a key is created for its caller, whatever the body says', async () => {
+test('creates a key for the caller, ignoring a userId in the body', async () => {
   const { service } = guarded
   const [owner, victim] = [await createOwner(), await createOwner()]
   const wished = { name: 'a', userId: victim.person.userId, tokenHash: 'x', key: victim.person.key, isAdmin: true }
@@ -88,7 +88,7 @@ test('a key is created for its caller, whatever the body says', async () => {
   expect((await service.get('/api/keys', victim.person.key)).body.total).toBe(1)
 })
 
-test('lists hold nothing of anybody else', async () => {
+test('lists contain no objects of other users', async () => {
   const { service } = guarded
   const stranger = await service.createPerson({ balanceUsd: '0' })
   const owner = await createOwner()
@@ -102,7 +102,7 @@ test('lists hold nothing of anybody else', async () => {
   expect(body.keys.map(({ id }: { id: string }) => id)).not.toContain(owner.keyId)
 })
 
-test('an agent that is for others reads as an unknown one', async () => {
+test('an agent hidden from the caller reads like an unknown one', async () => {
   const { service, person } = guarded
   const [hidden, unknown] = [
     await service.get('/api/agents/hidden', person.key),

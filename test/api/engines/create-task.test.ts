@@ -39,7 +39,7 @@ async function expectNothingWritten(service: TestService, key: string, balanceUs
   expect((await service.get('/api/account', key)).body.balanceUsd).toBe(balanceUsd)
 }
 
-test('200 answers the id, pending and a message; the task is charged and completes', async () => {
+test('returns the id, pending and a message; the task is charged and completes', async () => {
   const service = await startService()
   const { key, userId } = await service.createPerson({ balanceUsd: '1.0000' })
   const created = await service.createTask(key, 'test.echo', { hello: 'world' })
@@ -62,7 +62,7 @@ test('200 answers the id, pending and a message; the task is charged and complet
   await service.stop()
 })
 
-test('the price is charged when the task is created, before it has run', async () => {
+test('charges the price at creation, before the task runs', async () => {
   const { config, open } = gated()
   const service = await startService({ config, clock: new FakeClock() })
   const { key, userId } = await service.createPerson({ balanceUsd: '1.0000' })
@@ -86,7 +86,7 @@ test('the price is charged when the task is created, before it has run', async (
   await service.stop()
 })
 
-test('a balance of exactly the price is enough, and a free endpoint costs 0.0000 and still has its transaction', async () => {
+test('a balance equal to the price suffices; free tasks have a 0.0000 transaction', async () => {
   const service = await startService()
   const { key } = await service.createPerson({ balanceUsd: '1.2345' })
   expect((await service.runTask(key, 'test.dear')).costUsd).toBe('1.2345')
@@ -100,7 +100,7 @@ test('a balance of exactly the price is enough, and a free endpoint costs 0.0000
   await service.stop()
 })
 
-test('of parallel requests exactly those succeed that the balance covers', async () => {
+test('creates only as many concurrent tasks as the balance covers', async () => {
   const service = await startService()
   const { key } = await service.createPerson({ balanceUsd: '0.0399' })
   // With open connections, requests sent simultaneously arrive simultaneously.
@@ -111,7 +111,7 @@ test('of parallel requests exactly those succeed that the balance covers', async
   await service.stop()
 })
 
-test('a task whose agent throws is failed with its error, and refunded in full', async () => {
+test('a task whose agent throws fails with its error and is refunded in full', async () => {
   const service = await startService()
   const { key } = await service.createPerson({ balanceUsd: '1.0000' })
   const task = await service.runTask(key, 'test.fail', { message: 'No such page.' })
@@ -131,7 +131,7 @@ test('a task whose agent throws is failed with its error, and refunded in full',
   await service.stop()
 })
 
-test('an object or a string is the response as it is; any other value is put under result', async () => {
+test('returns objects and strings as they are and wraps other values in result', async () => {
   const service = await startService()
   const { key } = await service.createPerson()
   const pairs: [unknown, unknown][] = [
@@ -151,7 +151,7 @@ test('an object or a string is the response as it is; any other value is put und
   await service.stop()
 })
 
-test('an endpoint described by a Zod or a JSON Schema gets its defaults, and the request stays as it was sent', async () => {
+test('applies Zod and JSON Schema defaults but stores the request as sent', async () => {
   const service = await startService()
   const { key } = await service.createPerson()
   const schema = await service.runTask(key, 'test.schema', { name: 'Ada' })
@@ -162,7 +162,7 @@ test('an endpoint described by a Zod or a JSON Schema gets its defaults, and the
   await service.stop()
 })
 
-test('400 names each wrong field by its path, and nothing was written', async () => {
+test('returns 400 with the path of each invalid field and writes nothing', async () => {
   const service = await startService()
   const { key } = await service.createPerson({ balanceUsd: '1.0000' })
   const expectBad = ({ status, body }: Answer, paths: string[]) => {
@@ -188,7 +188,7 @@ test('400 names each wrong field by its path, and nothing was written', async ()
   await service.stop()
 })
 
-test('400 names at most 20 wrong fields, however many there are', async () => {
+test('returns 400 with at most 20 invalid fields', async () => {
   const service = await startService()
   const { key } = await service.createPerson()
   const extra = Object.fromEntries(Array.from({ length: 1000 }, (_, index) => [`extra${index}`, index]))
@@ -198,7 +198,7 @@ test('400 names at most 20 wrong fields, however many there are', async () => {
   expect(body.details).toHaveLength(20)
 })
 
-test('403 states balance and required cost, and nothing was written', async () => {
+test('returns 403 with the balance and required amount and writes nothing', async () => {
   const service = await startService()
   const { key } = await service.createPerson({ balanceUsd: '1.2344' })
   const { status, body } = await service.createTask(key, 'test.dear')
@@ -213,7 +213,7 @@ test('403 states balance and required cost, and nothing was written', async () =
   await service.stop()
 })
 
-test('404 for an agent that is not for the caller; whom it names may run it', async () => {
+test('returns 404 for an agent hidden from the caller; allowed users can run it', async () => {
   const service = await startService()
   const { key } = await service.createPerson({ balanceUsd: '1.0000' })
   const { status, body } = await service.createTask(key, 'hidden.echo')
@@ -225,7 +225,7 @@ test('404 for an agent that is not for the caller; whom it names may run it', as
   await service.stop()
 })
 
-test('403 for a key without the scope execute', async () => {
+test('returns 403 for a key without the scope execute', async () => {
   const service = await startService()
   const { key } = await service.createPerson({ balanceUsd: '1.0000', scopes: ['read', 'manage'] })
   const { status, body } = await service.createTask(key, 'test.echo')
@@ -240,7 +240,7 @@ test('403 for a key without the scope execute', async () => {
   await service.stop()
 })
 
-test('404 for an unknown endpoint and for a connector that is not the caller’s', async () => {
+test('returns 404 for an unknown endpoint or connector', async () => {
   const service = await startService()
   const { key } = await service.createPerson({ balanceUsd: '1.0000' })
   const unknown = await service.createTask(key, 'test.nothing')
@@ -267,7 +267,7 @@ test('404 for an unknown endpoint and for a connector that is not the caller’s
   await service.stop()
 })
 
-test('413 for a body over the limit and 415 for one that is not JSON', async () => {
+test('returns 413 for a too large body and 415 for a non-JSON body', async () => {
   const service = await startService({ limits: { maxBodyBytes: 200 } })
   const { key } = await service.createPerson({ balanceUsd: '1.0000' })
   const large = await service.createTask(key, 'test.echo', { text: 'x'.repeat(200) })
@@ -290,7 +290,7 @@ test('413 for a body over the limit and 415 for one that is not JSON', async () 
   await service.stop()
 })
 
-test('the checks come in order: endpoint, params, connectors, block, rate, balance', async () => {
+test('checks endpoint, params, connectors, block, rate limit and balance in this order', async () => {
   const clock = new FakeClock()
   const service = await startService({ clock, limits: { executionsPerMinute: 1, abuseFailures: 1 } })
   const { key, userId } = await service.createPerson({ balanceUsd: '0.0200' })
@@ -313,7 +313,7 @@ test('the checks come in order: endpoint, params, connectors, block, rate, balan
   await service.stop()
 })
 
-test('503 while the service stops, without a charge; reading goes on until what runs has ended', async () => {
+test('returns 503 without a charge while stopping; reads work until running tasks end', async () => {
   const { config, open } = gated()
   const service = await startService({ config })
   const { key } = await service.createPerson({ balanceUsd: '1.0000' })

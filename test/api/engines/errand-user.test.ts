@@ -5,7 +5,7 @@ import { startService } from '../../support/test-service.ts'
 import { PlatformCalls } from '../platform-calls.ts'
 import { signUp } from '../signed-in.ts'
 
-test('a platform key acts for a user, by either id, over REST and typed RPC, with the money and the rate of that user', async () => {
+test("acting for a user by either id uses that user's balance and rate limit", async () => {
   const service = await startService({ limits: { executionsPerMinute: 3 } })
   const platform = await PlatformCalls.open(service)
   const userId = await platform.newUser('customer-1')
@@ -35,7 +35,7 @@ test('a platform key acts for a user, by either id, over REST and typed RPC, wit
   await service.stop()
 })
 
-test('acting, it never has the scope manage, and its own operations are refused', async () => {
+test('rejects manage and platform operations while a platform key acts for a user', async () => {
   const service = await startService()
   const platform = await PlatformCalls.open(service)
   const userId = await platform.newUser('customer-1')
@@ -55,7 +55,7 @@ test('acting, it never has the scope manage, and its own operations are refused'
   await service.stop()
 })
 
-test('Errand-User is refused beside a key of a user and a cookie, and without the scope act', async () => {
+test('rejects Errand-User with a user key, with a cookie or without the scope act', async () => {
   const service = await startService()
   const { key, userId } = await service.createPerson()
   const { browser, userId: own } = await signUp(service)
@@ -72,7 +72,7 @@ test('Errand-User is refused beside a key of a user and a cookie, and without th
   await service.stop()
 })
 
-test('an unknown user, an admin and nobody at all are refused alike; a suspended one by its suspension', async () => {
+test('rejects unknown users and admins identically; a suspended user gets its own message', async () => {
   const service = await startService()
   const admin = await service.createPerson({ isAdmin: true })
   const platform = await PlatformCalls.open(service)
@@ -91,7 +91,7 @@ test('an unknown user, an admin and nobody at all are refused alike; a suspended
 })
 
 test.each(['', 'ext:', 'ext:%', 'ext:%ff', 'ext:a b', 'user_1,user_2', 'ext:a, ext:b', 'ext:..'])(
-  'the header %j is refused with 400',
+  'returns 400 for the Errand-User header %j',
   async (value) => {
     const service = await startService()
     const platform = await PlatformCalls.open(service)
@@ -101,7 +101,7 @@ test.each(['', 'ext:', 'ext:%', 'ext:%ff', 'ext:a b', 'user_1,user_2', 'ext:a, e
   },
 )
 
-test('the header sent twice is refused, even with the same user', async () => {
+test('rejects a repeated Errand-User header, even with the same user', async () => {
   const service = await startService()
   const platform = await PlatformCalls.open(service)
   const userId = await platform.newUser('customer-1')

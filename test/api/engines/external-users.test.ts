@@ -4,7 +4,7 @@ import { startService } from '../../support/test-service.ts'
 import { PlatformCalls } from '../platform-calls.ts'
 import { signUpAdmin } from '../signed-in.ts'
 
-test('a user is made by its external id, and found by it and by its own', async () => {
+test('creates a user by external id and finds it by either id', async () => {
   const service = await startService()
   const platform = await PlatformCalls.open(service)
   const made = await platform.openUser('customer-42')
@@ -42,7 +42,7 @@ test('a user is made by its external id, and found by it and by its own', async 
   await service.stop()
 })
 
-test('an address that is given is the new user’s, unless another user has it', async () => {
+test('a new user gets the given email; a taken or invalid email is rejected', async () => {
   const service = await startService()
   const taken = await service.createPerson()
   const platform = await PlatformCalls.open(service)
@@ -56,7 +56,7 @@ test('an address that is given is the new user’s, unless another user has it',
   await service.stop()
 })
 
-test('100 first requests of one user at once make one user with one account', async () => {
+test('100 concurrent first requests for a user create one user with one account', async () => {
   const service = await startService()
   const platform = await PlatformCalls.open(service)
   const answers = await Promise.all(Array.from({ length: 100 }, () => platform.openUser('rush')))
@@ -70,7 +70,7 @@ test('100 first requests of one user at once make one user with one account', as
   await service.stop()
 })
 
-test('external ids are compared exactly, with case, and may be anything that can be seen', async () => {
+test('external ids are case-sensitive and may contain any visible characters', async () => {
   const service = await startService()
   const platform = await PlatformCalls.open(service)
   const ids = [
@@ -116,7 +116,7 @@ test.each([
   ['in another normal form', 'u\u0308'],
   ['with a space at its end', 'a '],
   ['of a space', ' '],
-])('an external id %s is refused, in a path and in the header, and makes no user', async (_, externalId) => {
+])('rejects an external id %s in path and header, creating no user', async (_, externalId) => {
   const service = await startService()
   const platform = await PlatformCalls.open(service)
   const { body, status } = await platform.openUser(externalId)
@@ -127,7 +127,7 @@ test.each([
   await service.stop()
 })
 
-test('a user whom a product made cannot log in', async () => {
+test('a user created by a platform has no password', async () => {
   const service = await startService()
   const platform = await PlatformCalls.open(service)
   const { body } = await platform.openUser('customer-1')
@@ -136,7 +136,7 @@ test('a user whom a product made cannot log in', async () => {
   await service.stop()
 })
 
-test("a platform suspends its users and manages their keys, which have what a platform may do in a user's name", async () => {
+test('a platform suspends users and manages their keys, limited to read and execute', async () => {
   const service = await startService()
   const platform = await PlatformCalls.open(service)
   const userId = await platform.newUser('customer-1')
@@ -164,7 +164,7 @@ test("a platform suspends its users and manages their keys, which have what a pl
   await service.stop()
 })
 
-test('a platform key makes a million users at most; those that it has made are still found, and another key makes more', async () => {
+test('a platform key creates at most a million users but still finds existing ones', async () => {
   const service = await startService()
   const platform = await PlatformCalls.open(service)
   const first = await platform.openUser('first')
