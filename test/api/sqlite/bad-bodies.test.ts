@@ -43,19 +43,19 @@ const wrongTypes: [title: string, lines: string[]][] = [
   ['two encodings', [json, 'Content-Encoding: identity, gzip']],
 ]
 
-test.each(wrongTypes)('415 for %s', async (_title, lines) => {
+test.each(wrongTypes)('returns 415 for %s', async (_title, lines) => {
   await expectRefused(guarded, { status: 415 }, () => post('POST /api/tasks', lines, task))
   await expectRefused(guarded, { status: 415 }, () => post('POST /api/keys', lines, '{"name":"a"}'))
 })
 
-test.each(wrongTypes)('415 over typed RPC for %s', async (_title, lines) => {
+test.each(wrongTypes)('returns 415 over typed RPC for %s', async (_title, lines) => {
   await expectRpcRefused(guarded, { status: 415 }, () => post('POST /trpc/tasks.create', lines, rpcTask))
 })
 
 test.each([
   ['gzip', gzipSync(task)],
   ['br', brotliCompressSync(task)],
-])('415 for a body that really is compressed by %s', async (encoding, body) => {
+])('returns 415 for a body compressed with %s', async (encoding, body) => {
   await expectRefused(guarded, { status: 415 }, () =>
     post('POST /api/tasks', [json, `Content-Encoding: ${encoding}`], body),
   )
@@ -68,7 +68,7 @@ test.each([
   'application/json;charset=UTF-8',
   'Application/Json ; Charset="UTF-8"',
   '  application/json  ',
-])('the content type %j is accepted', async (type) => {
+])('accepts the content type %j', async (type) => {
   const { key } = await guarded.service.createPerson()
   for (const [target, body] of [
     ['POST /api/tasks', task],
@@ -117,20 +117,20 @@ const brokenJson: Case[] = [
   ['an emoji', [], '😀'],
 ]
 
-test.each(brokenJson)('400 for %s', async (_title, lines, body) => {
+test.each(brokenJson)('returns 400 for %s', async (_title, lines, body) => {
   const answer = await expectRefused(guarded, { status: 400, field: '' }, () =>
     post('POST /api/tasks', [json, ...lines], body),
   )
   expect(answer.body.message.isWellFormed(), 'quotes no half characters').toBe(true)
 })
 
-test.each(brokenJson)('400 over typed RPC for %s', async (_title, lines, body) => {
+test.each(brokenJson)('returns 400 over typed RPC for %s', async (_title, lines, body) => {
   await expectRpcRefused(guarded, { status: 400, field: '' }, () =>
     post('POST /trpc/tasks.create', [json, ...lines], body),
   )
 })
 
-test('400 for a chunked body without a chunk', async () => {
+test('returns 400 for a chunked body without chunks', async () => {
   await expectRefused(guarded, { status: 400, field: '' }, () => postChunks('/api/tasks', '0\r\n\r\n'))
   await expectRpcRefused(guarded, { status: 400, field: '' }, () => postChunks('/trpc/tasks.create', '0\r\n\r\n'))
 })
@@ -141,7 +141,7 @@ function postChunks(path: string, chunks: string) {
 }
 
 test.each(['[]', `[${task}]`, '"x"', '""', '0', '1', 'null', 'true', 'false', '-0.5e3'])(
-  '400 for the body %s, which is no object',
+  'returns 400 for the body %s, which is not an object',
   async (body) => {
     for (const target of ['POST /api/tasks', 'POST /api/keys', 'POST /api/keys/key_1/rotate']) {
       await expectRefused(guarded, { status: 400, field: '', message: /object/ }, () => post(target, [json], body))
@@ -152,7 +152,7 @@ test.each(['[]', `[${task}]`, '"x"', '""', '0', '1', 'null', 'true', 'false', '-
 
 const tooLarge = JSON.stringify({ endpointId: 'test.free', params: { a: 'x'.repeat(bytesMax) } })
 
-test('413 by the announced length, before the body has arrived', async () => {
+test('returns 413 based on Content-Length, before the body arrives', async () => {
   const lines = [json, `Content-Length: ${bytesMax + 1}`]
   await expectRefused(guarded, { status: 413, message: /4000 bytes/ }, () => post('POST /api/tasks', lines, ''))
   await expectRpcRefused(guarded, { status: 413, message: /4000 bytes/ }, () =>
@@ -160,13 +160,13 @@ test('413 by the announced length, before the body has arrived', async () => {
   )
 })
 
-test('413 for a body in chunks as soon as it is too large, before its end', async () => {
+test('returns 413 for a chunked body as soon as it exceeds the limit', async () => {
   const chunk = `${tooLarge.length.toString(16)}\r\n${tooLarge}\r\n`
   await expectRefused(guarded, { status: 413 }, () => postChunks('/api/tasks', chunk))
   await expectRpcRefused(guarded, { status: 413 }, () => postChunks('/trpc/tasks.create', chunk))
 })
 
-test('a body of exactly the limit is accepted, one byte more is 413', async () => {
+test('accepts a body of exactly the limit and returns 413 for one byte more', async () => {
   const { service } = guarded
   const { key } = await service.createPerson()
   // Two bytes per character: the limit is in bytes.
@@ -176,7 +176,7 @@ test('a body of exactly the limit is accepted, one byte more is 413', async () =
   await expectRefused(guarded, { status: 413 }, () => post('POST /api/tasks', [json], `${exact} `))
 })
 
-test('a body in many chunks is read whole', async () => {
+test('reads a body of many chunks completely', async () => {
   const { key } = await guarded.service.createPerson()
   using connection = await RawConnection.open(guarded.service.url)
   await connection.send(
@@ -187,7 +187,7 @@ test('a body in many chunks is read whole', async () => {
   expect((await connection.readAnswer())!.status).toBe(200)
 })
 
-test('413 reaches a client that goes on sending a large body meanwhile', async () => {
+test('a client still sending a large body receives the 413', async () => {
   const service = await startService()
   const { key } = await service.createPerson()
   for (let count = 0; count < 10; count++) {
@@ -207,7 +207,7 @@ test('413 reaches a client that goes on sending a large body meanwhile', async (
   await service.stop()
 })
 
-test('413 for what a stranger sends beyond 16 KB, where no login is needed', async () => {
+test('returns 413 for bodies over 16 KB on operations without authentication', async () => {
   const service = await startService()
   const body = (chars: number) => ({ email: 'ada@example.com', password: 'wrong', more: 'x'.repeat(chars) })
   for (const [path, wrap] of [

@@ -55,11 +55,11 @@ test.each([
   ['an array', ['Docs']],
   ['of 61 characters', long(61)],
   ['half a character', '\ud800'],
-])('400 names the name when it is %s', async (_title, name) => {
+])('returns 400 and names the field "name" if it is %s', async (_title, name) => {
   await expectBothRefused('name', { name })
 })
 
-test('400 names what is missing at creation, and an update that changes nothing is refused', async () => {
+test('returns 400 for missing fields at creation and for an update without changes', async () => {
   await expectCreateRefused({ status: 400, field: 'name' }, { name: undefined })
   await expectCreateRefused({ status: 400, field: 'url', message: /either url or server/ }, { url: undefined })
   await expectCreateRefused({ status: 400, field: 'url', message: /either url or server/ }, { server: 'plain' })
@@ -68,7 +68,7 @@ test('400 names what is missing at creation, and an update that changes nothing 
   }
 })
 
-test.each([['rest'], [''], [null], [1]])('400 names the type %j', async (type) => {
+test.each([['rest'], [''], [null], [1]])('returns 400 and names type for %j', async (type) => {
   await expectCreateRefused({ status: 400, field: 'type' }, { type })
 })
 
@@ -91,7 +91,7 @@ test.each([
   ['not encrypted', 'http://mcp.example.com/'],
   ['not encrypted, on another port than the one allowed', 'http://127.0.0.1:4001/'],
   ['not encrypted, below a host that is allowed', 'http://a.mcp.internal/'],
-])('400 names the url when it is %s', async (_title, bad) => {
+])('returns 400 and names url if it is %s', async (_title, bad) => {
   await expectBothRefused('url', { url: bad })
 })
 
@@ -104,7 +104,7 @@ const privateHosts = `
   [fe80::1] [fc00::1] [fd12:3456::1] [ff02::1] [2002:7f00:1::] [2001:db8::1]
 `
 
-test.each(wordsOf(privateHosts))('400 names the url when its host is %s, which is no public address', async (host) => {
+test.each(wordsOf(privateHosts))('returns 400 and names url if its host is the non-public address %s', async (host) => {
   await expectBothRefused('url', { url: `https://${host}/mcp` })
   await expectBothRefused('url', { url: `https://${host}:8443/mcp` })
 })
@@ -136,15 +136,18 @@ const badAuth: [title: string, auth: unknown, field: string][] = [
   ],
 ]
 
-test.each(badAuth)('400 names the place when auth is %s', async (_title, auth, field) => {
+test.each(badAuth)('returns 400 and names the path if auth is %s', async (_title, auth, field) => {
   await expectBothRefused(field, { auth })
 })
 
-test.each(['', 'X Api', 'X:Api', 'X-Apí', 'X-Api\r\nHost', long(101)])('400 for the header name %j', async (name) => {
-  await expectBothRefused(`auth.headers${name === '' ? '.' : `.${name}`}`, {
-    auth: { type: 'headers', headers: { [name]: 'one' } },
-  })
-})
+test.each(['', 'X Api', 'X:Api', 'X-Apí', 'X-Api\r\nHost', long(101)])(
+  'returns 400 for the header name %j',
+  async (name) => {
+    await expectBothRefused(`auth.headers${name === '' ? '.' : `.${name}`}`, {
+      auth: { type: 'headers', headers: { [name]: 'one' } },
+    })
+  },
+)
 
 test.each([
   ['empty', ''],
@@ -157,7 +160,7 @@ test.each([
   ['with a tab', 'one\ttwo'],
   ['beyond ASCII', 'schlüssel'],
   ['of 8,193 characters', long(8193)],
-])('400 names the header whose value is %s', async (_title, value) => {
+])('returns 400 and names the header whose value is %s', async (_title, value) => {
   await expectBothRefused('auth.headers.X-Api-Key', { auth: { type: 'headers', headers: { 'X-Api-Key': value } } })
 })
 
@@ -166,7 +169,7 @@ const ownHeaders = `
   Content-Length Content-Type Content-Encoding Accept Accept-Encoding Expect User-Agent Mcp-Session-Id MCP-Protocol-Version
 `
 
-test.each(wordsOf(ownHeaders))('400 for the header %s, which the connection sets', async (header) => {
+test.each(wordsOf(ownHeaders))('returns 400 for the header %s, which the connection sets', async (header) => {
   const auth = { type: 'headers', headers: { 'X-Api-Key': 'one', [header]: 'two' } }
   await expectBothRefused(`auth.headers.${header}`, { auth })
 })
@@ -178,11 +181,11 @@ test.each([
   ['a list with an empty name', [''], 'allowedTools[0]'],
   ['a list with a name of 201 characters', [long(201)], 'allowedTools[0]'],
   ['501 names', Array.from({ length: 501 }, (_, n) => `t${n}`), 'allowedTools'],
-])('400 names allowedTools when it is %s', async (_title, allowedTools, field) => {
+])('returns 400 and names allowedTools if it is %s', async (_title, allowedTools, field) => {
   await expectBothRefused(field, { allowedTools })
 })
 
-test('400 for a server that the operator does not offer, or that takes no such auth', async () => {
+test('returns 400 for an unknown server or one that does not accept the auth', async () => {
   for (const server of ['nope', 'Plain', '__proto__', 'constructor', '']) {
     await expectCreateRefused({ status: 400, field: 'server' }, { url: undefined, server })
   }
@@ -204,12 +207,12 @@ test.each([
   ['another port', 'https://mcp.example.com:8443/mcp'],
   ['a host that looks alike', 'https://mcp.example.com.evil.example/mcp'],
   ['a host that is allowed to be private', 'http://mcp.internal/mcp'],
-])('400 names auth when the secrets would go to %s, whatever else is changed', async (_title, other) => {
+])('returns 400 and names auth if secrets would be sent to %s', async (_title, other) => {
   await expectUpdateRefused({ status: 400, field: 'auth' }, { url: other })
   await expectUpdateRefused({ status: 400, field: 'auth' }, { url: other, name: 'Renamed', allowedTools: [] })
 })
 
-test('the secrets stay when the address changes on its host, and are given anew for another, or taken away', async () => {
+test('keeps secrets for a URL on the same host; another host needs new auth', async () => {
   const own = await calls.add({ name: 'Moved', url, auth: bearer })
   const good: [changes: Record<string, unknown>, url: string, type: string][] = [
     [{ url: 'https://mcp.example.com:443/other?a=1#part' }, 'https://mcp.example.com/other?a=1', 'bearer'],
@@ -230,7 +233,7 @@ test('the secrets stay when the address changes on its host, and are given anew 
   await calls.delete(own.id)
 })
 
-test('secrets as long as allowed, of every character that is, are accepted', async () => {
+test('accepts secrets of the maximum length and of every allowed character', async () => {
   const visible = String.fromCharCode(...Array.from({ length: 94 }, (_, n) => 0x21 + n))
   const headers = Object.fromEntries(Array.from({ length: 10 }, (_, n) => [`X-${n}`, `${visible} ${visible}`]))
   for (const auth of [

@@ -57,7 +57,7 @@ function withOtherEnd(key: string): string {
   return key.slice(0, -1) + (key.endsWith('0') ? '1' : '0')
 }
 
-test.each(credentials)('401 over REST for %s', async (_title, lines) => {
+test.each(credentials)('returns 401 over REST for %s', async (_title, lines) => {
   const { service, person } = guarded
   const answer = await expectRefused(guarded, { status: 401 }, () =>
     sendRaw(service.url, rawRequest('POST /api/tasks', [...lines(person.key), json], body)),
@@ -66,19 +66,19 @@ test.each(credentials)('401 over REST for %s', async (_title, lines) => {
   expect([...answer.headers.keys()].filter((name) => name.startsWith('x-ratelimit'))).toEqual([])
 })
 
-test.each(credentials)('401 over typed RPC for %s', async (_title, lines) => {
+test.each(credentials)('returns 401 over typed RPC for %s', async (_title, lines) => {
   const { service, person } = guarded
   await expectRpcRefused(guarded, { status: 401 }, () =>
     sendRaw(service.url, rawRequest('POST /trpc/tasks.create', [...lines(person.key), json], rpcBody)),
   )
 })
 
-test('401 over typed RPC names the scheme, as every 401 must', async () => {
+test('a 401 over typed RPC has the WWW-Authenticate header', async () => {
   const answer = await expectRpcRefused(guarded, { status: 401 }, () => guarded.service.get('/trpc/account.get'))
   expect(answer.headers.get('www-authenticate')).toBe('Bearer')
 })
 
-test('401 over a stream of typed RPC has that status too', async () => {
+test('a typed RPC stream without credentials has status 401', async () => {
   const { service } = guarded
   const lines = ['trpc-accept: application/jsonl', json]
   const answer = await expectUnchanged(guarded, () =>
@@ -87,14 +87,14 @@ test('401 over a stream of typed RPC has that status too', async () => {
   expect(answer?.status).toBe(401)
 })
 
-test('401 for a key in the query string', async () => {
+test('returns 401 for a key in the query string', async () => {
   const { service, person } = guarded
   for (const name of ['key', 'api_key', 'access_token', 'authorization']) {
     await expectRefused(guarded, { status: 401 }, () => service.get(`/api/account?${name}=${person.key}`))
   }
 })
 
-test('401 for a revoked key, word for word as for one that never existed', async () => {
+test('returns the same 401 for a revoked key as for an unknown one', async () => {
   const { service, person } = guarded
   const { body: extra } = await service.post('/api/keys', { name: 'to revoke' }, { key: person.key })
   expect((await service.get('/api/account', extra.key)).status).toBe(200)
@@ -103,7 +103,7 @@ test('401 for a revoked key, word for word as for one that never existed', async
   expect(revoked.body).toEqual((await service.get('/api/account', newToken('key'))).body)
 })
 
-test('401 for an expired key, which says so', async () => {
+test('returns 401 for an expired key and says that it expired', async () => {
   const { service, person } = guarded
   const key = await service.createKey(person.userId, ['read', 'execute'], Date.now() - 1)
   await expectRefused(guarded, { status: 401, message: /expired/ }, () => service.createTask(key, 'test.echo'))
@@ -113,17 +113,17 @@ test.each([
   ['a broken body', 'POST /api/tasks', '{'],
   ['another content type', 'POST /api/tasks', '{}'],
   ['a broken query', 'GET /api/tasks?limit=abc', ''],
-])('401 comes before what is wrong with the request: %s', async (_title, target, text) => {
+])('returns 401 before validating the request: %s', async (_title, target, text) => {
   await expectRefused(guarded, { status: 401 }, () => sendRaw(guarded.service.url, rawRequest(target, [], text)))
 })
 
-test('401 over typed RPC comes before what is wrong with the request', async () => {
+test('returns 401 over typed RPC before validating the request', async () => {
   await expectRpcRefused(guarded, { status: 401 }, () =>
     sendRaw(guarded.service.url, rawRequest('POST /trpc/tasks.create', ['Content-Type: text/plain'], 'x')),
   )
 })
 
-test('401 does not wait for the body', async () => {
+test('returns 401 without waiting for the body', async () => {
   await expectRefused(guarded, { status: 401 }, () =>
     sendRaw(guarded.service.url, rawRequest('POST /api/tasks', [json, 'Content-Length: 1000000'])),
   )
@@ -134,7 +134,7 @@ test.each([
   ['the scheme in upper case', (key: string) => `BEARER ${key}`],
   ['several spaces, which the grammar of the header allows', (key: string) => `Bearer   ${key}`],
   ['spaces and tabs around the value', (key: string) => ` \tBearer ${key}\t `],
-])('a good key is accepted with %s', async (_title, value) => {
+])('accepts a valid key with %s', async (_title, value) => {
   const { service, person } = guarded
   const lines = [`Authorization:${value(person.key)}`]
   expect((await sendRaw(service.url, rawRequest('GET /api/account', lines)))?.status).toBe(200)

@@ -36,19 +36,22 @@ function flip(text: string, at: number, bit: number): string {
   return text.slice(0, at) + String.fromCharCode(text.charCodeAt(at) ^ (1 << bit)) + text.slice(at + 1)
 }
 
-test.each(['id', 'expires', 'signature'] as const)('403 when any one bit of the %s is changed', async (part) => {
-  const link = await createLink()
-  await expectUnchanged(guarded, async () => {
-    for (let at = 0; at < link[part].length; at++) {
-      for (let bit = 0; bit < 7; bit++) {
-        const changed = { ...link, [part]: flip(link[part], at, bit) }
-        // A character that ends the target early would change more than one bit of the link.
-        if (!/^[!$'()*,.:;@~\w-]+$/.test(changed[part])) continue
-        expect((await guarded.service.get(target(changed))).status, target(changed)).toBe(403)
+test.each(['id', 'expires', 'signature'] as const)(
+  'returns 403 if any single bit of the %s is changed',
+  async (part) => {
+    const link = await createLink()
+    await expectUnchanged(guarded, async () => {
+      for (let at = 0; at < link[part].length; at++) {
+        for (let bit = 0; bit < 7; bit++) {
+          const changed = { ...link, [part]: flip(link[part], at, bit) }
+          // A character that ends the target early would change more than one bit of the link.
+          if (!/^[!$'()*,.:;@~\w-]+$/.test(changed[part])) continue
+          expect((await guarded.service.get(target(changed))).status, target(changed)).toBe(403)
+        }
       }
-    }
-  })
-})
+    })
+  },
+)
 
 const wrong: [title: string, path: (link: Link) => string][] = [
   ['no parameters', ({ id }) => `/api/payloads/${id}`],
@@ -96,13 +99,13 @@ const bytes = (signature: string) => Buffer.from(signature, 'base64url')
 const hex = (signature: string) => bytes(signature).toString('hex')
 const base64 = (signature: string) => bytes(signature).toString('base64')
 
-test.each(wrong)('403 for a link with %s, in the same words for all', async (_title, path) => {
+test.each(wrong)('returns the same 403 for a link with %s', async (_title, path) => {
   const link = await createLink()
   await expectRefused(guarded, { status: 403, message: /^The link is invalid or has expired/ }, () => get(path(link)))
 })
 
 test.each(['../secret', '..', './', '../../errand.db', 'a/b', '/etc/passwd'])(
-  'what lies below a payload is nothing: %s',
+  'serves nothing for a path instead of a payload id: %s',
   async (path) => {
     const link = await createLink()
     const answer = await expectUnchanged(guarded, () =>
@@ -112,7 +115,7 @@ test.each(['../secret', '..', './', '../../errand.db', 'a/b', '/etc/passwd'])(
   },
 )
 
-test('a link opens its own payload only', async () => {
+test('a link opens only its own payload', async () => {
   const [one, other] = [await createLink(), await createLink()]
   for (const mixed of [
     { ...one, id: other.id },
@@ -122,7 +125,7 @@ test('a link opens its own payload only', async () => {
   }
 })
 
-test('a key opens no payload without its link, and a bad key does not spoil a good link', async () => {
+test('a key cannot replace a link, and a bad key does not break one', async () => {
   const link = await createLink()
   const { service, person } = guarded
   expect((await service.get(`/api/payloads/${link.id}`, person.key)).status).toBe(403)
@@ -130,7 +133,7 @@ test('a key opens no payload without its link, and a bad key does not spoil a go
 })
 
 test.each(['POST', 'PUT', 'PATCH', 'DELETE', 'TRACE'])(
-  '405 for %s with a good link, and the payload stays',
+  'returns 405 for %s with a valid link and keeps the payload',
   async (method) => {
     const link = await createLink()
     const answer = await expectRefused(guarded, { status: 405 }, () =>
@@ -141,14 +144,14 @@ test.each(['POST', 'PUT', 'PATCH', 'DELETE', 'TRACE'])(
   },
 )
 
-test('HEAD needs the signature too, and answers no body', async () => {
+test('HEAD also requires the signature and returns no body', async () => {
   const link = await createLink()
   const head = (path: string) => sendRaw(guarded.service.url, rawRequest(`HEAD ${path}`, []), { isHead: true })
   expect(await head(target(link))).toMatchObject({ status: 200, body: '' })
   expect(await head(`/api/payloads/${link.id}`)).toMatchObject({ status: 403, body: '' })
 })
 
-test('a payload is sent whole, as a file of JSON that no page can run', async () => {
+test('a payload is sent complete, as a JSON attachment that pages cannot execute', async () => {
   const link = await createLink()
   const { status, headers, body } = (await get(target(link)))!
   expect({ status, body }).toEqual({ status: 200, body: { text: 'x'.repeat(20_000) } })

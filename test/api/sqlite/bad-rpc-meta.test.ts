@@ -23,7 +23,7 @@ test.each([
   ['too many characters in all', { referentialEqualities: { a: Array(700).fill('a'.repeat(100)) }, v: 1 }],
   ['too many levels', { values: nested(50, ['undefined']), v: 1 }],
   ['too much of something else', { other: Array.from({ length: 10_001 }, () => 0), v: 1 }],
-])('400 for a `meta` of %s', async (_title, meta) => {
+])('returns 400 for a `meta` with %s', async (_title, meta) => {
   await expectRpcRefused(guarded, { status: 400, field: '', message: /`meta`.*larger than/ }, () => post(meta))
 })
 
@@ -35,11 +35,11 @@ test.each([
   ['notes in notes', { values: { params: { a: ['undefined'] } }, v: 1 }],
   ['a note without a kind', { values: { params: [] }, v: 1 }],
   ['a note of two kinds', { values: { params: ['undefined', ['undefined']] }, v: 1 }],
-])('400 for a `meta` that is %s', async (_title, meta) => {
+])('returns 400 for a `meta` that is %s', async (_title, meta) => {
   await expectRpcRefused(guarded, { status: 400, message: /`meta`.*malformed/ }, () => post(meta))
 })
 
-test('strangers send no `meta` at all, alone or in a batch', async () => {
+test('rejects `meta` from unauthenticated callers, alone or in a batch', async () => {
   const { service } = guarded
   const headers = { Origin: service.url }
   const login = { json: { email: 'nobody@example.com', password: 'x'.repeat(12) }, meta: { values: {}, v: 1 } }
@@ -58,7 +58,7 @@ test('strangers send no `meta` at all, alone or in a batch', async () => {
   expect((await query('', { json: {} })).status).toBe(200)
 })
 
-test('what superjson writes of members that are undefined is read as JSON would have it', () => {
+test('deserializes undefined members from superjson the way JSON would', () => {
   const shared = { twice: 1, none: undefined }
   const values = [
     { a: 1, b: undefined, c: { 'd.e': undefined, 'f\\g': undefined, 'h\\.i': undefined, '': undefined, j: [1] } },
@@ -75,7 +75,7 @@ test('what superjson writes of members that are undefined is read as JSON would 
   }
 })
 
-test('notes on what every object or array has change nothing', () => {
+test('ignores `meta` values on built-in object and array members', () => {
   for (const path of ['length', 'list.length', 'list.push', 'toString', 'constructor.prototype', '__proto__.x', 'no']) {
     const json = { list: [1, 2] }
     expect(envelope.deserialize({ json, meta: { values: { [path]: ['undefined'] }, v: 1 } })).toEqual({ list: [1, 2] })

@@ -27,13 +27,13 @@ test.each([
   ['__proto__ as a key', '{"json":{"__proto__":{"limit":1}}}'],
   ['a number beyond a double', '{"json":{"offset":1e400}}'],
   ['nesting', `{"json":{"limit":${'['.repeat(2000)}${']'.repeat(2000)}}}`],
-])('400 for an input of a query that is %s', async (_title, input) => {
+])('returns 400 for a query input that is %s', async (_title, input) => {
   const encoded = input.startsWith('%') ? input : encodeURIComponent(input)
   await expectRpcRefused(guarded, { status: 400 }, () => get(`tasks.list?input=${encoded}`))
 })
 
 test.each(['null', '5', '"x"', 'true', '[]', '[{"json":{}}]', '{}', '{"json":null}', '{"json":[]}', '{"json":"x"}'])(
-  '400 for the body %s of a mutation',
+  'returns 400 for the mutation body %s',
   async (body) => {
     for (const name of ['tasks.create', 'keys.create', 'keys.revoke']) {
       await expectRpcRefused(guarded, { status: 400 }, () => post(name, body))
@@ -41,13 +41,13 @@ test.each(['null', '5', '"x"', 'true', '[]', '[{"json":{}}]', '{}', '{"json":nul
   },
 )
 
-test('400 for connection parameters, which only a socket has', async () => {
+test('returns 400 for connectionParams in an HTTP request', async () => {
   for (const value of ['x', '5', '%7B', '%7B%22a%22:1%7D']) {
     await expectRpcRefused(guarded, { status: 400 }, () => get(`account.get?connectionParams=${value}`))
   }
 })
 
-test('400 for a batch of 21, and none of its calls was carried out', async () => {
+test('returns 400 for a batch of 21 calls and executes none', async () => {
   await expectRpcRefused(guarded, { status: 400 }, () => get(`${names('account.get', 21)}?batch=1`))
   const body = Object.fromEntries(Array.from({ length: 21 }, (_, index) => [index, create('test.echo')]))
   await expectRpcRefused(guarded, { status: 400 }, () => post(`${names('tasks.create', 21)}?batch=1`, body))
@@ -55,13 +55,13 @@ test('400 for a batch of 21, and none of its calls was carried out', async () =>
   await expectRpcRefused(guarded, { status: 400 }, () => get(`${commas}?batch=1`))
 })
 
-test('a batch of 20 is carried out', async () => {
+test('executes a batch of 20 calls', async () => {
   const { status, body } = await get(`${names('account.get', 20)}?batch=1`)
   expect(status).toBe(200)
   expect(body).toHaveLength(20)
 })
 
-test('400 for a batch of queries and mutations', async () => {
+test('returns 400 for a batch that mixes queries and mutations', async () => {
   await expectRpcRefused(guarded, { status: 400 }, () =>
     post('tasks.list,tasks.create?batch=1', { 0: { json: {} }, 1: create('test.echo') }),
   )
@@ -76,14 +76,14 @@ test.each([
   ['a number for its call', '{"0":5}'],
   ['an input outside of its envelope', '{"0":{"limit":5}}'],
   ['the input of another call', '{"1":{"json":{}}}'],
-])('400 for each call of a batch whose inputs are %s', async (_title, input) => {
+])('returns 400 for each call of a batch whose inputs are %s', async (_title, input) => {
   const answer = await expectUnchanged(guarded, () => get(`tasks.list?batch=1&input=${encodeURIComponent(input)}`))
   expect(answer.status).toBe(400)
   expect(answer.body).toHaveLength(1)
   expectRpcError(answer.body[0], { status: 400 })
 })
 
-test('in a batch each call has its own outcome, and only the good one is charged', async () => {
+test('batch calls have separate outcomes; only the successful one is charged', async () => {
   const { service } = guarded
   const person = await service.createPerson()
   const { body } = await service.post(
@@ -101,14 +101,14 @@ test('in a batch each call has its own outcome, and only the good one is charged
   expect(account.headers.get('x-ratelimit-remaining')).toBe('9')
 })
 
-test('unknown operations of a batch are 404 each', async () => {
+test('returns 404 for each unknown operation in a batch', async () => {
   const { status, body } = await expectUnchanged(guarded, () => get('nope,__proto__,constructor,,toString?batch=1'))
   expect(status).toBe(404)
   expect(body).toHaveLength(5)
   for (const envelope of body) expectRpcError(envelope, { status: 404 })
 })
 
-test('a batch that is asked for in another word is none', async () => {
+test('only batch=1 requests a batch', async () => {
   for (const value of ['true', '0', '', '2', '1&batch=0']) {
     const path = `account.get,account.get?batch=${value}`
     const { status } = await expectUnchanged(guarded, () => get(path))
@@ -116,7 +116,7 @@ test('a batch that is asked for in another word is none', async () => {
   }
 })
 
-test('400 for a stream that is no batch, and a refused stream says so line by line', async () => {
+test('returns 400 for a stream outside a batch; a rejected stream contains the error', async () => {
   const { service, person } = guarded
   const headers = { 'trpc-accept': 'application/jsonl' }
   await expectRpcRefused(guarded, { status: 400 }, () =>
@@ -134,11 +134,11 @@ test.each([
   ['several inputs', 'account.get?input=%7B%7D&input=%7B'],
   ['names of every object', 'account.get?__proto__=1&constructor=2&toString=3'],
   ['a percent-encoded name', 'account%2Eget'],
-])('%s in the query does no harm', async (_title, path) => {
+])('a request with %s in its URL succeeds', async (_title, path) => {
   expect((await expectUnchanged(guarded, () => get(path))).status).toBe(200)
 })
 
-test('fields that a client may not set change neither price nor owner over typed RPC', async () => {
+test('ignores a client-supplied price or owner over typed RPC', async () => {
   const { service } = guarded
   const [owner, other] = [await service.createPerson(), await service.createPerson()]
   const wished = { userId: other.userId, costUsd: '0.0000', status: 'completed', requestUri: '/etc/passwd' }

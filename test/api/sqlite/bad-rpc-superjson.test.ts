@@ -40,7 +40,7 @@ const types: [title: string, value: unknown, type: unknown][] = [
   ['a type named __proto__', 'x', ['__defineGetter__']],
 ]
 
-test.each(types)('400 for a param that its note makes %s', async (_title, value, type) => {
+test.each(types)('returns 400 if `meta` declares a param to be %s', async (_title, value, type) => {
   const meta = { values: { 'params.a': type }, v: 1 }
   await expectRpcRefused(guarded, { status: 400 }, () => post(envelope({ a: value }, meta)))
 })
@@ -50,11 +50,11 @@ test.each([
   ['a circle through the root', { a: { b: null } }, [['params.a.b']]],
   ['a circle of the params themselves', { a: null }, { params: ['params.a'] }],
   ['a circle of two', { a: { b: null }, c: { d: null } }, { 'params.a': ['params.c.d'], 'params.c': ['params.a.b'] }],
-])('400 for a note that makes %s', async (_title, params, referentialEqualities) => {
+])('returns 400 if `meta` creates %s', async (_title, params, referentialEqualities) => {
   await expectRpcRefused(guarded, { status: 400 }, () => post(envelope(params, { referentialEqualities, v: 1 })))
 })
 
-test('notes cannot multiply a small request into a large one', async () => {
+test('`meta` cannot expand a small request into a large one', async () => {
   const { service } = guarded
   const { key } = await service.createPerson()
   // Each level contains the previous one twice: expanded JSON would be a thousand times longer.
@@ -79,7 +79,7 @@ test.each([
   ['the constructor', { 'constructor.prototype.polluted': ['Date'] }],
   ['the constructor of the params', { 'params.constructor.prototype.polluted': ['Date'] }],
   ['prototype', { 'prototype.polluted': ['Date'] }],
-])('400 for a note on %s, and no other object is touched', async (_title, values) => {
+])('returns 400 for `meta` values on %s and modifies no other object', async (_title, values) => {
   const body = JSON.stringify(envelope({ a: 'x' }, { values, v: 1 }))
   await expectRpcRefused(guarded, { status: 400 }, () => post(body))
   await expectRpcRefused(guarded, { status: 400 }, () => post(body.replace('"v":1', '"v":0')))
@@ -91,7 +91,7 @@ test.each([
   ['of the constructor', '{"params.a":["constructor.prototype.polluted"]}'],
   ['from __proto__', '{"__proto__":["params.a"]}'],
   ['from the constructor', '{"params.constructor":["params.a"]}'],
-])('an equality %s is refused or ignored, and no other object is touched', async (_title, equalities) => {
+])('rejects or ignores an equality %s and modifies no other object', async (_title, equalities) => {
   const body = `{"json":{"endpointId":"test.echo","params":{"a":"x"}},"meta":{"referentialEqualities":${equalities},"v":1}}`
   await expectPoorRefused(body)
   expect(({} as Record<string, unknown>)['polluted']).toBeUndefined()
@@ -116,11 +116,11 @@ test.each([
   ['a broken path', { 'params\\a': ['Date'] }],
   ['a type of the whole', ['map']],
   ['a tree without a type', { params: { a: { b: ['Date'] } } }],
-])('notes that are %s are refused or ignored', async (_title, values) => {
+])('rejects or ignores `meta` values that are %s', async (_title, values) => {
   await expectPoorRefused(envelope({ a: 'x' }, { values, v: 1 }))
 })
 
-test('an input that is refused in one call of a batch is refused for it alone', async () => {
+test('each call of a batch with invalid input gets its own 400', async () => {
   const { service, person } = guarded
   const bad = envelope({ a: '1' }, { values: { 'params.a': ['bigint'] }, v: 1 })
   const { body } = await expectUnchanged(guarded, () =>

@@ -44,7 +44,7 @@ async function ask(url: string, headers: Record<string, string> = {}, method = '
   return await promise
 }
 
-test('each page has a nonce of its own, and a policy that names it and no other place', async () => {
+test('each page has its own nonce and a content security policy that names it', async () => {
   const { service, stop } = await startWithConsole()
   const first = await ask(`${service.url}/tasks/some-id`)
   const second = await ask(`${service.url}/`)
@@ -68,7 +68,7 @@ test('each page has a nonce of its own, and a policy that names it and no other 
   await stop()
 })
 
-test('an asset is sent in the best encoding that the request takes, to be kept for good', async () => {
+test('sends assets in the best accepted encoding, with immutable caching', async () => {
   const { service, stop } = await startWithConsole()
   const url = `${service.url}/assets/main-abc.js`
   const asked = async (accepted: string) => await ask(url, { 'Accept-Encoding': accepted })
@@ -93,7 +93,7 @@ test('an asset is sent in the best encoding that the request takes, to be kept f
   await stop()
 })
 
-test('an asset that the browser has is not sent again, and each encoding has a tag of its own', async () => {
+test('returns 304 for a cached asset, with a separate ETag per encoding', async () => {
   const { service, stop } = await startWithConsole()
   const url = `${service.url}/assets/main-abc.js`
   const plain = await ask(url)
@@ -105,7 +105,7 @@ test('an asset that the browser has is not sent again, and each encoding has a t
   await stop()
 })
 
-test('nothing beside the pages and the assets is served, by whatever path', async () => {
+test('serves nothing except pages and assets, whatever the path', async () => {
   const { service, stop } = await startWithConsole()
   const paths = ['/index.html', '/secret.txt', '/assets/', '/assets/none.js', '/assets/main-abc.js.br', '/tasks/a/b']
   for (const path of [...paths, '/assets/..%2fsecret.txt', '/assets/%2e%2e/secret.txt', '/assets/../secret.txt']) {
@@ -122,7 +122,7 @@ test('nothing beside the pages and the assets is served, by whatever path', asyn
 
 const browser = 'text/html,application/xhtml+xml,application/xml;q=0.9,*/*;q=0.8'
 
-test('a person who opens a path of nothing gets the page, with 404; a program gets JSON', async () => {
+test('an unknown path returns 404 with the page to browsers and JSON to programs', async () => {
   const { service, stop } = await startWithConsole()
   for (const path of ['/nowhere', '/settings/xyz', '/tasks/a/b', '/docs/none', '/index.html', '//evil.example/x']) {
     for (const method of ['GET', 'HEAD']) {
@@ -146,7 +146,7 @@ test('a person who opens a path of nothing gets the page, with 404; a program ge
   await stop()
 })
 
-test('a page with a slash at its end leads to the page, and nowhere else', async () => {
+test('redirects a page with a trailing slash to the page and nowhere else', async () => {
   const { service, stop } = await startWithConsole()
   for (const [path, location] of [
     ['/tasks/', '/tasks'],
@@ -165,7 +165,7 @@ test('a page with a slash at its end leads to the page, and nowhere else', async
   await stop()
 })
 
-test('pages are only read', async () => {
+test('pages and assets allow only GET, HEAD and OPTIONS', async () => {
   const { service, stop } = await startWithConsole()
   for (const path of ['/tasks', '/assets/main-abc.js', '/favicon.svg']) {
     const answer = await ask(service.url + path, {}, 'POST')
@@ -175,7 +175,7 @@ test('pages are only read', async () => {
   await stop()
 })
 
-test('without a built console the pages say how to build it, and work once it is there', async () => {
+test('without a built console, pages explain how to build it and work once built', async () => {
   const folder = mkdtempSync(join(tmpdir(), 'errand-console-'))
   const service = await startService({ consoleFolder: folder })
   const missing = await ask(`${service.url}/`)
@@ -188,7 +188,7 @@ test('without a built console the pages say how to build it, and work once it is
   rmSync(folder, { recursive: true })
 })
 
-test('a console that could not be read once is read again', async () => {
+test('retries reading the console after a failed read', async () => {
   const { folder, service, stop } = await startWithConsole()
   const assets = join(folder, 'assets')
   // As while another build is moved into place.

@@ -4,7 +4,7 @@ import { startService } from '../../support/test-service.ts'
 const origin = { Origin: 'https://console.example.com' }
 const list = (text: string | null) => (text ?? '').split(', ').toSorted()
 
-test('a preflight of any path allows the methods and headers of the API from every origin, without credentials', async () => {
+test("a preflight allows the API's methods and headers from every origin, without credentials", async () => {
   const service = await startService()
   for (const path of ['/api/tasks', '/api/keys/key_0', '/trpc/tasks.create', '/api/nothing']) {
     const { body, headers, status } = await service.request('OPTIONS', path, {
@@ -40,7 +40,7 @@ test.for([
     ['authorization', 'content-type', 'errand-session', 'openai-organization', 'x-stainless-retry-count'],
   ],
   ['an MCP client', '/mcp', ['authorization', 'mcp-method', 'mcp-name', 'mcp-protocol-version', 'mcp-session-id']],
-] as const)('a preflight allows what %s sends besides', async ([, path, sent]) => {
+] as const)('a preflight allows the headers that %s sends', async ([, path, sent]) => {
   const service = await startService()
   const { headers, status } = await service.request('OPTIONS', path, {
     headers: { ...origin, 'Access-Control-Request-Method': 'POST', 'Access-Control-Request-Headers': sent.join() },
@@ -52,7 +52,7 @@ test.for([
   await service.stop()
 })
 
-test('every answer to another origin may be read there, errors included, with its rate, retry and request-id headers', async () => {
+test('other origins can read every response, including errors and the exposed headers', async () => {
   const service = await startService({ limits: { executionsPerMinute: 1 } })
   const { key } = await service.createPerson()
   const task = { endpointId: 'test.echo', params: {} }
@@ -89,7 +89,7 @@ test('every answer to another origin may be read there, errors included, with it
   await service.stop()
 })
 
-test('a request without an origin gets no such headers', async () => {
+test('a request without an origin gets no CORS headers', async () => {
   const service = await startService()
   const { headers } = await service.get('/healthz')
   expect(headers.get('access-control-allow-origin')).toBe(null)

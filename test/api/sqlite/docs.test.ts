@@ -9,7 +9,7 @@ import { documentFile } from '../../../server/http/files/docs-pages.ts'
 import { RawConnection } from '../../support/raw-http.ts'
 import { startService, type TestService } from '../../support/test-service.ts'
 
-test('/openapi.json is the committed document, to the byte', async () => {
+test('/openapi.json matches the committed document byte for byte', async () => {
   const service = await startService()
   const response = await fetch(`${service.url}/openapi.json`)
   expect(response.headers.get('content-type')).toBe('application/json; charset=utf-8')
@@ -22,7 +22,7 @@ function addressesOf(page: string): string[] {
   return [...page.matchAll(/(?:src|href|action|url)\s*[=:(]\s*["']?([^"'\s)]+)/g)].map(([, address]) => address!)
 }
 
-test('/docs is a page whose scripts, style and icon load from this service', async () => {
+test('/docs loads its scripts, styles and icon from this service', async () => {
   const service = await startService()
   const { body, headers, status } = await service.get('/docs')
   expect([status, headers.get('content-type')]).toEqual([200, 'text/html; charset=utf-8'])
@@ -52,7 +52,7 @@ test('/docs is a page whose scripts, style and icon load from this service', asy
   await service.stop()
 })
 
-test('nothing of the page refers to another host, and its policy lets a browser load from this one only', async () => {
+test('the page references no other host, and its policy allows only this one', async () => {
   const service = await startService()
   for (const path of ['/docs', '/docs/start.js', '/docs/swagger-ui.css']) {
     const { body, headers } = await service.get(path)
@@ -89,7 +89,7 @@ async function ask(url: string, headers: Record<string, string> = {}): Promise<[
   return [response, await buffer(response)]
 }
 
-test('each file is compressed as the request takes it, and not sent again to who has it', async () => {
+test('compresses files as the request accepts and returns 304 for cached ones', async () => {
   const service = await startService()
   for (const path of ['/openapi.json', '/docs', '/docs/swagger-ui-bundle.js', '/docs/swagger-ui.css']) {
     const url = service.url + path
@@ -107,7 +107,7 @@ test('each file is compressed as the request takes it, and not sent again to who
   await service.stop()
 })
 
-test('many readers at once have no copies of a file made for them', async () => {
+test('does not copy a file in memory for each concurrent reader', async () => {
   const service = await startService()
   const path = '/docs/swagger-ui-bundle.js'
   const { length } = (await service.get(path)).body
@@ -130,7 +130,7 @@ test('many readers at once have no copies of a file made for them', async () => 
   await service.stop()
 })
 
-test('Swagger UI is kept with its licence, and nothing that is installed reports that', () => {
+test('ships Swagger UI with its license and installs no telemetry package', () => {
   const root = new URL('../../../', import.meta.url)
   expect(readFileSync(new URL('openapi/swagger-ui/LICENSE', root), 'utf8')).toMatch(/Apache License\s+Version 2\.0/)
   expect(readFileSync(new URL('openapi/swagger-ui/NOTICE', root), 'utf8')).toMatch(/SmartBear/)
@@ -138,7 +138,7 @@ test('Swagger UI is kept with its licence, and nothing that is installed reports
   expect(Object.keys(lock.packages).filter((name) => /scarf/.test(name))).toEqual([])
 })
 
-test('what the folder of Swagger UI holds beside the assets is not served, nor anything outside it', async () => {
+test('serves only assets from the Swagger UI folder and nothing outside it', async () => {
   const service = await startService()
   const paths = [
     'package.json',
@@ -157,7 +157,7 @@ test('what the folder of Swagger UI holds beside the assets is not served, nor a
   await service.stop()
 })
 
-test('other methods than GET and HEAD are 405 with Allow, other paths 404', async () => {
+test('returns 405 with Allow for other methods and 404 for other paths', async () => {
   const service = await startService()
   for (const path of ['/docs', '/openapi.json', '/healthz', '/readyz', '/']) {
     const { body, headers, status } = await service.post(path, {})
@@ -182,7 +182,7 @@ test('other methods than GET and HEAD are 405 with Allow, other paths 404', asyn
   await service.stop()
 })
 
-test('/healthz and /readyz answer ok; while the service stops it is alive and not ready', async () => {
+test('/healthz and /readyz return ok; a stopping service is alive but not ready', async () => {
   const gate = Promise.withResolvers<void>()
   const run = async () => {
     await gate.promise
@@ -214,7 +214,7 @@ test('/healthz and /readyz answer ok; while the service stops it is alive and no
   await stopped
 })
 
-test('every response has an X-Request-Id of its own, whatever it is and whoever answers it', async () => {
+test('every response has its own X-Request-Id, including errors and invalid requests', async () => {
   const service = await startService()
   const { key } = await service.createPerson()
   const requests: [number, string, string, string | null][] = [

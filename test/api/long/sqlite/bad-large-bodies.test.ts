@@ -29,7 +29,7 @@ function taskOf(values: number): { endpointId: string; params: object } {
   return { endpointId: 'test.free', params: { items: Array.from({ length: values - 5 }, () => 0), end: '"[,{\\' } }
 }
 
-test('a body of 250,000 values is taken, and one more is refused over REST and RPC', async () => {
+test('accepts a body of 250,000 values and rejects one more over REST and RPC', async () => {
   const { person, service } = guarded
   const expected = { status: 400, field: '', message: /more than 250000 values/ }
   const over = taskOf(valuesMax + 1)
@@ -43,7 +43,7 @@ test('a body of 250,000 values is taken, and one more is refused over REST and R
   expect((await service.get(`/api/tasks/${taken.body.taskId}?wait=20`, key)).body.status).toBe('completed')
 })
 
-test('a name of over 16,000 bytes is refused over REST and RPC, in a small body too, and one of 16,000 is taken', async () => {
+test('accepts property names of 16,000 bytes and rejects longer ones over REST and RPC', async () => {
   const { person, service } = guarded
   const expected = { status: 400, field: '', message: /a property name of more than 16000 bytes/ }
   const named = (chars: number) => ({ endpointId: 'test.free', params: { ['x'.repeat(chars)]: 1 } })
@@ -55,7 +55,7 @@ test('a name of over 16,000 bytes is refused over REST and RPC, in a small body 
   expect((await service.post('/api/tasks', named(16_000), { key })).status).toBe(200)
 })
 
-test('a long text is one value, whatever stands in it', async () => {
+test('a long string counts as one value, whatever it contains', async () => {
   const { service } = guarded
   const { key } = await service.createPerson()
   const text = ',[{"\\'.repeat(200_000)
@@ -64,7 +64,7 @@ test('a long text is one value, whatever stands in it', async () => {
   expect((await service.get(`/api/tasks/${answer.body.taskId}?wait=20`, key)).body.status).toBe('completed')
 })
 
-test('a body of 50,000 different names is taken, and one more is refused over REST and RPC', async () => {
+test('accepts 50,000 distinct names in a body and rejects one more over REST and RPC', async () => {
   const { person, service } = guarded
   const named = (names: number) => {
     // The body has three names besides those of the params.
@@ -82,7 +82,7 @@ test('a body of 50,000 different names is taken, and one more is refused over RE
   expect((await service.get(`/api/tasks/${taken.body.taskId}?wait=20`, key)).body.status).toBe('completed')
 })
 
-test('names that are repeated count once, however many rows have them', async () => {
+test('repeated names count once, however many rows use them', async () => {
   const { person, service } = guarded
   const row = Object.fromEntries(Array.from('abcdefghijk', (name, at) => [name, at]))
   const table = (rows: number) => ({ endpointId: 'test.free', params: { rows: Array(rows).fill(row) } })
@@ -100,7 +100,7 @@ test('names that are repeated count once, however many rows have them', async ()
   }
 })
 
-test('a large body that is nested too deep is refused before the parser sees it', async () => {
+test('rejects a large, too deeply nested body before parsing it', async () => {
   const { person, service } = guarded
   const deep = `{"endpointId":"test.free","params":{"a":${'['.repeat(100_000)}${']'.repeat(100_000)}}}`
   const expected = { status: 400, field: '', message: /nested deeper than 100 levels/ }
@@ -145,7 +145,7 @@ async function close(uploads: RawConnection[], key: string): Promise<void> {
   await expect.poll(() => Promise.all(most.map(async (bytes) => (await answerTo(key, bytes))?.status))).toEqual(all404)
 }
 
-test('a body that is announced and does not come holds no room', async () => {
+test('an announced body that never arrives reserves no memory', async () => {
   const { service } = guarded
   const silent = await service.createPerson()
   const uploads: RawConnection[] = []
@@ -162,7 +162,7 @@ test('a body that is announced and does not come holds no room', async () => {
   for (const connection of uploads) connection[Symbol.dispose]()
 })
 
-test('one user has room for four of the largest bodies, and takes no more of the others', async () => {
+test('a user can upload four maximum-size bodies at a time without affecting other users', async () => {
   const { service } = guarded
   const [busy, other] = [await service.createPerson(), await service.createPerson()]
   const uploads: RawConnection[] = []
@@ -186,7 +186,7 @@ test('one user has room for four of the largest bodies, and takes no more of the
   await close(uploads, busy.key)
 })
 
-test('what many bodies of a user take together stays within the share while they come, and is given back', async () => {
+test("a user's concurrent uploads stay within the memory share, which is then released", async () => {
   const { service } = guarded
   const busy = await service.createPerson()
   const held = () => {
@@ -208,7 +208,7 @@ test('what many bodies of a user take together stays within the share while they
   await expect.poll(() => held() - before).toBeLessThan(room)
 })
 
-test('small bodies that do not come whole at once count for their user too, apart from larger ones', async () => {
+test("small bodies that arrive in parts also count toward their user's memory share", async () => {
   const { service } = guarded
   const [busy, other] = [await service.createPerson(), await service.createPerson()]
   const uploads: RawConnection[] = []
@@ -248,7 +248,7 @@ async function hoard(accounts: number[][]): Promise<{ key: string; uploads: RawC
 const half = [largest - 1, largest - 1, largest - 1, largest - 1, 7 * megabyte]
 const eighth = [largest - 1, megabyte]
 
-test('two accounts that send slowly leave room for the large bodies of others', async () => {
+test('two slow senders leave room for large bodies of other users', async () => {
   const { service } = guarded
   const hoards = await hoard([half, half])
   for (const { key } of await Promise.all([1, 2].map(() => service.createPerson()))) {
@@ -260,7 +260,7 @@ test('two accounts that send slowly leave room for the large bodies of others', 
   )
 })
 
-test('without room for a large body, the slowest of whoever holds most is given up, and no other', async () => {
+test('if memory is full, drops only the slowest upload of the user holding most', async () => {
   const { service } = guarded
   const hoards = await hoard([half, eighth, eighth, eighth, eighth])
   const isAnswered = ({ received }: RawConnection) => received.length > 0

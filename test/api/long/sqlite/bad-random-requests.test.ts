@@ -42,20 +42,20 @@ function expectRpcRefusal(answer: Answer | undefined, statuses: readonly number[
   expect(answer!.body.error.json.data.httpStatus).toBe(answer!.status)
 }
 
-test('random bytes as a body are 400', async () => {
+test('returns 400 for random bytes as a body', async () => {
   await always(fc.uint8Array({ maxLength: 300 }), async (bytes: Uint8Array) => {
     expectRefusal(await post('/api/tasks', Buffer.from(bytes)), [400])
     expectRpcRefusal(await post('/trpc/tasks.create', Buffer.from(bytes)), [400])
   })
 })
 
-test('random text as a body is 400', async () => {
+test('returns 400 for a random string as a body', async () => {
   await always(fc.string({ unit: 'binary', maxLength: 300 }), async (text: string) => {
     expectRefusal(await post('/api/tasks', text), [400])
   })
 })
 
-test('random JSON as a body is 400', async () => {
+test('returns 400 for random JSON as a body', async () => {
   await always(fc.json({ maxDepth: 6, stringUnit: 'binary' }), async (text: string) => {
     expectRefusal(await post('/api/tasks', text), [400])
     expectRefusal(await post('/api/keys', text), [400])
@@ -69,7 +69,7 @@ const oddValue = fc.oneof(
   fc.constantFrom('', 'x', 0, -1, 1e308, null, [], {}, true, '\0', '__proto__', 'test.echo', 'a'.repeat(300)),
 )
 
-test('random values in the fields of a task are refused', async () => {
+test('rejects random values in task fields', async () => {
   const fields = fc.record(
     { endpointId: oddValue, params: oddValue, connectorIds: oddValue, costUsd: oddValue },
     { requiredKeys: [] },
@@ -79,7 +79,7 @@ test('random values in the fields of a task are refused', async () => {
   })
 })
 
-test('random params are refused by the schema or by the balance', async () => {
+test('rejects random params as invalid or for insufficient balance', async () => {
   const params = fc.dictionary(
     fc.oneof(fc.constantFrom('text', 'count', 'name', 'times'), fc.string()).filter((name) => name !== '__proto__'),
     fc.oneof(oddValue, fc.string(), fc.integer()),
@@ -91,7 +91,7 @@ test('random params are refused by the schema or by the balance', async () => {
   })
 })
 
-test('random notes in the envelope of typed RPC are refused or ignored', async () => {
+test('rejects or ignores random `meta` in the typed RPC envelope', async () => {
   const likely = fc.constantFrom('params.a', 'params.b', 'params.b.0')
   const path = fc.oneof(
     { weight: 5, arbitrary: likely },
@@ -128,7 +128,7 @@ test('random notes in the envelope of typed RPC are refused or ignored', async (
 
 const visible = fc.string({ unit: fc.integer({ min: 0x21, max: 0x7e }).map((code) => String.fromCharCode(code)) })
 
-test('random query strings are answered or refused, never a fault', async () => {
+test('random query strings never cause a server error', async () => {
   const pair = fc.tuple(
     fc.constantFrom('limit', 'offset', 'status', 'agentId', 'wait', 'input', 'batch', '__proto__'),
     visible,
@@ -151,7 +151,7 @@ test('random query strings are answered or refused, never a fault', async () => 
   })
 })
 
-test('random paths are unknown or refused, never a fault', async () => {
+test('random paths never cause a server error', async () => {
   const start = fc.constantFrom(
     '/',
     '/api/',
@@ -170,7 +170,7 @@ test('random paths are unknown or refused, never a fault', async () => {
   })
 })
 
-test('random credentials are 401, or no HTTP at all', async () => {
+test('returns 401 for random credentials, or 400 for invalid HTTP', async () => {
   await always(fc.string({ unit: 'binary', maxLength: 100 }), async (text: string) => {
     for (const value of [text, `Bearer ${text}`, `Bearer errand_sk_${text}`]) {
       const line = `Authorization: ${value.replaceAll(/[\r\n]/g, '')}`
@@ -179,7 +179,7 @@ test('random credentials are 401, or no HTTP at all', async () => {
   })
 })
 
-test('a good request with random bytes changed in it is answered or refused, never a fault', async () => {
+test('a valid request with randomly changed bytes never causes a server error', async () => {
   const change = fc.record({ at: fc.nat(), byte: fc.integer({ min: 0, max: 255 }) })
   await always(fc.array(change, { minLength: 1, maxLength: 4 }), async (changes: { at: number; byte: number }[]) => {
     const body = '{"endpointId":"test.echo","params":{"a":"é"}}'
