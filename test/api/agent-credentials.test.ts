@@ -42,7 +42,7 @@ const chat = (service: TestService, key: string, sessionId: string) =>
 const openSession = async (service: TestService, key: string, agentId = 'one'): Promise<string> =>
   (await expectStatus(200, service.post('/api/sessions', { agentId }, { key }))).sessionId
 
-test('a token or key of one agent changes no runs of others', async () => {
+test('a token or key limited to one agent cannot change runs of other agents', async () => {
   const service = await start()
   const { key } = await service.createPerson()
   const { taskId } = await expectStatus(200, service.post('/api/tasks', { ...task, endpointId: 'job.wait' }, { key }))

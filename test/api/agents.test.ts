@@ -131,7 +131,7 @@ const hidden = {
 }
 const notFound = { error: 'Not found', message: 'Agent not found', statusCode: 404, code: 'NOT_FOUND' }
 
-test('the list has the agents of the configuration in its order, with endpoints, JSON Schemas and prices', async () => {
+test('lists the configured agents in order, with endpoints, JSON Schemas and prices', async () => {
   const service = await startService({ config })
   const { key } = await service.createPerson()
   const { body, status } = await service.get('/api/agents', key)
@@ -140,7 +140,7 @@ test('the list has the agents of the configuration in its order, with endpoints,
   await service.stop()
 })
 
-test('agents outside the plan or the own limits of the account say so, and runs of them are refused', async () => {
+test("marks agents outside the plan or the account's limits and rejects their runs", async () => {
   const plans = { free: { agents: ['talk'] } }
   const service = await startService({ config: { ...config, plans, defaultPlan: 'free' } })
   const { key, userId } = await service.createPerson()
@@ -159,7 +159,7 @@ test('agents outside the plan or the own limits of the account say so, and runs 
   await service.stop()
 })
 
-test('one agent reads as it does in the list', async () => {
+test('a single agent reads the same as in the list', async () => {
   const service = await startService({ config })
   const { key } = await service.createPerson()
   const read = (id: string) => service.get(`/api/agents/${id}`, key)
@@ -172,7 +172,7 @@ test('one agent reads as it does in the list', async () => {
   await service.stop()
 })
 
-test('an agent that is not for the caller is not listed and 404, as one that does not exist; a friend sees it', async () => {
+test('a private agent is visible to its users and 404 for everyone else', async () => {
   const service = await startService({ config })
   const [stranger, friend] = [await service.createPerson(), await service.createPerson({ email: 'FRIEND@example.com' })]
   for (const id of ['private', 'nothing', 'text.shorten', 'x'.repeat(200)]) {
@@ -190,7 +190,7 @@ test('an agent that is not for the caller is not listed and 404, as one that doe
   await service.stop()
 })
 
-test('pages and totals count only what the caller sees', async () => {
+test('pages and totals count only agents visible to the caller', async () => {
   const service = await startService({ config })
   const { key } = await service.createPerson()
   expect((await service.get('/api/agents?limit=1&offset=2', key)).body).toEqual({
@@ -203,7 +203,7 @@ test('pages and totals count only what the caller sees', async () => {
   await service.stop()
 })
 
-test('the price and schema that are shown are those in force', async () => {
+test('charges the listed price and validates against the listed schema', async () => {
   const service = await startService({ config })
   const { key } = await service.createPerson({ balanceUsd: '1.0000' })
   const task = await service.runTask(key, 'text.shorten', { text: 'Hello.' })
@@ -213,7 +213,7 @@ test('the price and schema that are shown are those in force', async () => {
   await service.stop()
 })
 
-test('400 for a limit, offset or path that cannot be', async () => {
+test('returns 400 for an invalid limit, offset or agent id', async () => {
   const service = await startService({ config })
   const { key } = await service.createPerson()
   const wrong = { limit: '?limit=0', offset: '?offset=-1', agentId: `/${'x'.repeat(201)}` }
@@ -231,7 +231,7 @@ test('400 for a limit, offset or path that cannot be', async () => {
   await service.stop()
 })
 
-test('403 for a key without the scope read', async () => {
+test('returns 403 for a key without the scope read', async () => {
   const service = await startService({ config })
   const { key } = await service.createPerson({ scopes: ['execute'] })
   for (const path of ['/api/agents', '/api/agents/text']) {

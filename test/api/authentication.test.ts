@@ -17,7 +17,7 @@ function expectRefused({ body, headers, status }: Answer, message: string): void
   expect(headers.get('x-ratelimit-limit')).toBe(null)
 }
 
-test('401 without a header, with another scheme, and with a key that is malformed, mistyped or unknown', async () => {
+test('returns 401 without a header, without the Bearer scheme, or for an invalid key', async () => {
   const service = await startService()
   const { key } = await service.createPerson()
   const mistyped = key.slice(0, -1) + (key.endsWith('0') ? '1' : '0')
@@ -42,7 +42,7 @@ test('401 without a header, with another scheme, and with a key that is malforme
   await service.stop()
 })
 
-test('the scheme is read without regard to case', async () => {
+test('the authentication scheme is case-insensitive', async () => {
   const service = await startService()
   const { key } = await service.createPerson()
   for (const scheme of ['Bearer', 'bearer', 'BEARER', 'Bearer   ']) {
@@ -52,7 +52,7 @@ test('the scheme is read without regard to case', async () => {
   await service.stop()
 })
 
-test('401 for a key that has expired or was revoked', async () => {
+test('returns 401 for an expired or revoked key', async () => {
   const clock = new FakeClock()
   const service = await startService({ clock })
   const { key, userId } = await service.createPerson()
@@ -67,7 +67,7 @@ test('401 for a key that has expired or was revoked', async () => {
   await service.stop()
 })
 
-test('a key in the query, a cookie or the body is no authentication', async () => {
+test('a key in the query, a cookie or the body does not authenticate', async () => {
   const service = await startService()
   const { key } = await service.createPerson()
   expectRefused(await service.get(`/api/account?key=${key}&authorization=Bearer+${key}`), required)
@@ -76,7 +76,7 @@ test('a key in the query, a cookie or the body is no authentication', async () =
   await service.stop()
 })
 
-test('every documented operation that names a security scheme is 401 for a stranger, before its input is read', async () => {
+test('returns 401 before validating input in every documented operation that requires authentication', async () => {
   const service = await startService()
   const document = JSON.parse(readFileSync(documentFile, 'utf8'))
   let operations = 0
@@ -98,7 +98,7 @@ test('every documented operation that names a security scheme is 401 for a stran
   await service.stop()
 })
 
-test('what needs no authentication works without: the pages, the document, health, and unknown paths as 404', async () => {
+test('the docs, the OpenAPI document, health checks, 404 and 405 need no authentication', async () => {
   const service = await startService()
   for (const path of ['/docs', '/openapi.json', '/healthz', '/readyz']) {
     expect((await service.get(path)).status, path).toBe(200)

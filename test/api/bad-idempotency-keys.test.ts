@@ -16,7 +16,7 @@ const badIdempotencyKeys: [title: string, lines: string[]][] = [
   ['given twice alike', ['Idempotency-Key: a', 'Idempotency-Key: a']],
 ]
 
-test.each(badIdempotencyKeys)('400 for an Idempotency-Key %s', async (_title, lines) => {
+test.each(badIdempotencyKeys)('returns 400 for an invalid Idempotency-Key: %s', async (_title, lines) => {
   const { service, person } = guarded
   const all = [`Authorization: Bearer ${person.key}`, 'Content-Type: application/json', ...lines]
   const body = { endpointId: 'test.echo', params: {} }
@@ -28,7 +28,7 @@ test.each(badIdempotencyKeys)('400 for an Idempotency-Key %s', async (_title, li
   )
 })
 
-test('an Idempotency-Key of 255 characters of any visible ASCII is accepted', async () => {
+test('accepts an Idempotency-Key of up to 255 visible ASCII characters', async () => {
   const { service } = guarded
   const { key } = await service.createPerson()
   for (const name of [long(255), `'";--!~{}[]<>=,`]) {
@@ -41,7 +41,7 @@ test('an Idempotency-Key of 255 characters of any visible ASCII is accepted', as
   }
 })
 
-test('a key without permission is told so, and nothing of its Idempotency-Key', async () => {
+test('returns 403 to a key without permission before checking the Idempotency-Key', async () => {
   const { service } = guarded
   const { key } = await service.createPerson({ scopes: ['read'] })
   const headers = { 'Idempotency-Key': 'a b' }

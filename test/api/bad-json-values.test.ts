@@ -30,11 +30,11 @@ const unfit: [title: string, params: string, field: string][] = [
   ['1e400 in an array', '{"a":[0,[1e400]]}', 'params.a[1][0]'],
 ]
 
-test.each(unfit)('400 names the place of %s', async (_title, params, field) => {
+test.each(unfit)('returns 400 and names the path of %s', async (_title, params, field) => {
   await expectRefused(guarded, { status: 400, field }, () => create(params))
 })
 
-test.each(unfit)('400 over typed RPC names the place of %s as over REST', async (_title, params, field) => {
+test.each(unfit)('returns 400 and names the path of %s over typed RPC', async (_title, params, field) => {
   await expectRpcRefused(guarded, { status: 400, field }, () => createByRpc(params))
 })
 
@@ -43,7 +43,7 @@ test.each([
   ['a number beyond a double', '{"endpointId":"test.echo","params":{},"x":1e400}', 'x'],
   ['__proto__', '{"__proto__":{"endpointId":"test.echo","params":{}}}', '__proto__'],
   ['__proto__ beside good fields', '{"endpointId":"test.echo","params":{},"__proto__":{"price":0}}', '__proto__'],
-])('400 names the place of %s at the top level', async (_title, body, field) => {
+])('returns 400 and names the path of %s at the top level', async (_title, body, field) => {
   const { service, person } = guarded
   await expectRefused(guarded, { status: 400, field }, () => service.post('/api/tasks', body, { key: person.key }))
 })
@@ -52,12 +52,12 @@ test.each([
   ['arrays', '['.repeat(100_000) + ']'.repeat(100_000)],
   ['objects', '{"a":'.repeat(100_000) + '1' + '}'.repeat(100_000)],
   ['arrays, 101 levels', '['.repeat(99) + ']'.repeat(99)],
-])('400 for what is nested too deep: %s', async (_title, value) => {
+])('returns 400 for params nested too deeply: %s', async (_title, value) => {
   await expectRefused(guarded, { status: 400, message: /nested/ }, () => create(`{"a":${value}}`))
   await expectRpcRefused(guarded, { status: 400, message: /nested/ }, () => createByRpc(`{"a":${value}}`))
 })
 
-test('400 for a body that is nothing but brackets', async () => {
+test('returns 400 for a body of 100,000 nested brackets', async () => {
   const { service, person } = guarded
   for (const body of ['['.repeat(100_000) + ']'.repeat(100_000), '['.repeat(100_000), '{"a":'.repeat(100_000)]) {
     await expectRefused(guarded, { status: 400 }, () => service.post('/api/tasks', body, { key: person.key }))
@@ -81,7 +81,7 @@ const fit: [title: string, params: string][] = [
   ['the fields of a task', '{"taskId":"x","requestUri":"/etc/passwd","costUsd":"0.0000","error":{"code":"X"}}'],
 ]
 
-test.each(fit)('%s in params is accepted and returned unchanged', async (_title, params) => {
+test.each(fit)('accepts params with %s and returns them unchanged', async (_title, params) => {
   const { service } = guarded
   const { key } = await service.createPerson()
   const created = await create(params, key)
@@ -93,7 +93,7 @@ test.each(fit)('%s in params is accepted and returned unchanged', async (_title,
   expect(task).not.toHaveProperty('requestUri')
 })
 
-test.each(fit)('%s in params can be created and read over typed RPC', async (_title, params) => {
+test.each(fit)('creates and reads params with %s over typed RPC', async (_title, params) => {
   const { service } = guarded
   const { key } = await service.createPerson()
   const created = await createByRpc(params, key)
@@ -106,14 +106,14 @@ test.each(fit)('%s in params can be created and read over typed RPC', async (_ti
   expect(read.body.result.data.json.response).toEqual(JSON.parse(params))
 })
 
-test('an integer beyond the exact ones comes back as the nearest double', async () => {
+test('returns an integer beyond the safe range as the nearest double', async () => {
   const { key } = await guarded.service.createPerson()
   const { body } = await create('{"a":123456789012345678901234567890,"b":-0,"c":1.10}', key)
   const { body: task } = await guarded.service.get(`/api/tasks/${body.taskId}?wait=10`, key)
   expect(task.request).toEqual({ a: 1.2345678901234568e29, b: 0, c: 1.1 })
 })
 
-test('of duplicate keys the last one counts, everywhere', async () => {
+test('uses the last of duplicate keys, at the top level and in params', async () => {
   const { service } = guarded
   const { key } = await service.createPerson()
   const body = '{"endpointId":"test.dear","params":{"a":1},"endpointId":"test.echo","params":{"a":2,"a":3}}'
@@ -122,7 +122,7 @@ test('of duplicate keys the last one counts, everywhere', async () => {
   expect(task).toMatchObject({ endpointId: 'test.echo', costUsd: '0.0100', request: { a: 3 }, response: { a: 3 } })
 })
 
-test('nothing of it has changed what every object has', () => {
+test('Object.prototype is unchanged after all these requests', () => {
   expect(({} as Record<string, unknown>)['a']).toBeUndefined()
   expect(Object.keys(Object.prototype)).toEqual([])
 })

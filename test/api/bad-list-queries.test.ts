@@ -41,13 +41,13 @@ const badLimits = [
 ]
 const badOffsets = [...noNumbers, '-1', '1.5', '0.1', '1e400', 'Infinity', '1000000001', '99999999999999999999']
 
-test.each(badLimits)('400 names limit for limit=%s, on every list', async (limit) => {
+test.each(badLimits)('returns 400 and names limit for limit=%s on every list', async (limit) => {
   for (const path of lists) {
     await expectRefused(guarded, { status: 400, field: 'limit' }, () => get(`${path}?limit=${limit}`))
   }
 })
 
-test.each(badOffsets)('400 names offset for offset=%s, on every list', async (offset) => {
+test.each(badOffsets)('returns 400 and names offset for offset=%s on every list', async (offset) => {
   for (const path of lists) {
     await expectRefused(guarded, { status: 400, field: 'offset' }, () => get(`${path}?offset=${offset}`))
   }
@@ -60,11 +60,11 @@ test.each([
   ['offset', 'offset=0&offset=1'],
   ['status', 'status=pending&status=failed'],
   ['agentId', 'agentId=test&agentId='],
-])('400 names %s when it is given more than once: %s', async (field, query) => {
+])('returns 400 and names %s if it is given more than once: %s', async (field, query) => {
   await expectRefused(guarded, { status: 400, field }, () => get(`/api/tasks?${query}`))
 })
 
-test('400 names every parameter that is wrong', async () => {
+test('returns 400 and names every invalid parameter', async () => {
   const { body } = await expectRefused(guarded, { status: 400 }, () => get('/api/tasks?limit=0&offset=-1&status=x'))
   expect(body.details.map(({ path }: { path: string }) => path).toSorted()).toEqual(['limit', 'offset', 'status'])
 })
@@ -81,20 +81,23 @@ test.each([
   '0',
   'pending,failed',
   '[]',
-])('400 names status for status=%j', async (status) => {
+])('returns 400 and names status for status=%j', async (status) => {
   const query = `status=${encodeURIComponent(status)}`
   await expectRefused(guarded, { status: 400, field: 'status' }, () => get(`/api/tasks?${query}`))
   await expectRpcRefused(guarded, { status: 400, field: 'status' }, () => getByRpc('tasks.list', { status }))
 })
 
-test.each(['', 'CREDIT', 'refund', 'constructor'])('400 names type for type=%j of transactions', async (type) => {
-  await expectRefused(guarded, { status: 400, field: 'type' }, () => get(`/api/transactions?type=${type}`))
-})
+test.each(['', 'CREDIT', 'refund', 'constructor'])(
+  'returns 400 and names type for type=%j on transactions',
+  async (type) => {
+    await expectRefused(guarded, { status: 400, field: 'type' }, () => get(`/api/transactions?type=${type}`))
+  },
+)
 
 test.each([
   ['an empty one', ''],
   ['one of 201 characters', 'x'.repeat(201)],
-])('400 names agentId for %s', async (_title, agentId) => {
+])('returns 400 and names agentId for %s', async (_title, agentId) => {
   await expectRefused(guarded, { status: 400, field: 'agentId' }, () => get(`/api/tasks?agentId=${agentId}`))
 })
 
@@ -110,21 +113,24 @@ test.each([
   'tеst',
   '😀',
   'x'.repeat(200),
-])('an agentId that nobody has finds nothing: %j', async (agentId) => {
+])('an unknown agentId matches no tasks: %j', async (agentId) => {
   const answer = await expectUnchanged(guarded, () => get(`/api/tasks?agentId=${encodeURIComponent(agentId)}`))
   expect(answer).toMatchObject({ status: 200, body: { tasks: [], total: 0, limit: 50, offset: 0 } })
 })
 
-test.each([...noNumbers, '-1', '61', '1.5', '1e400', 'true'])('400 names wait for wait=%s', async (wait) => {
-  await expectRefused(guarded, { status: 400, field: 'wait' }, () => get(`/api/tasks/task_1?wait=${wait}`))
-})
+test.each([...noNumbers, '-1', '61', '1.5', '1e400', 'true'])(
+  'returns 400 and names wait for wait=%s',
+  async (wait) => {
+    await expectRefused(guarded, { status: 400, field: 'wait' }, () => get(`/api/tasks/task_1?wait=${wait}`))
+  },
+)
 
-test('400 for wait given twice', async () => {
+test('returns 400 if wait is given twice', async () => {
   await expectRefused(guarded, { status: 400, field: 'wait' }, () => get('/api/tasks/task_1?wait=1&wait=2'))
 })
 
 test.each([0, -1, 101, 1.5, '5', null, true, [], [5], {}, 1e300])(
-  '400 names limit over typed RPC for %j, which is converted from nothing else',
+  'returns 400 and names limit for %j over typed RPC, without coercion',
   async (limit) => {
     for (const name of procedures) {
       await expectRpcRefused(guarded, { status: 400, field: 'limit' }, () => getByRpc(name, { limit }))
@@ -132,20 +138,23 @@ test.each([0, -1, 101, 1.5, '5', null, true, [], [5], {}, 1e300])(
   },
 )
 
-test.each([-1, 1.5, '0', null, 1_000_000_001, {}])('400 names offset over typed RPC for %j', async (offset) => {
-  for (const name of procedures) {
-    await expectRpcRefused(guarded, { status: 400, field: 'offset' }, () => getByRpc(name, { offset }))
-  }
-})
+test.each([-1, 1.5, '0', null, 1_000_000_001, {}])(
+  'returns 400 and names offset for %j over typed RPC',
+  async (offset) => {
+    for (const name of procedures) {
+      await expectRpcRefused(guarded, { status: 400, field: 'offset' }, () => getByRpc(name, { offset }))
+    }
+  },
+)
 
-test.each([-1, 61, 1.5, '1', null])('400 names wait over typed RPC for %j', async (wait) => {
+test.each([-1, 61, 1.5, '1', null])('returns 400 and names wait for %j over typed RPC', async (wait) => {
   await expectRpcRefused(guarded, { status: 400, field: 'wait' }, () =>
     getByRpc('tasks.get', { taskId: 'task_1', wait }),
   )
 })
 
 test.each(['limit=1', 'limit=100', 'limit=5.0', 'offset=0', 'offset=-0', 'offset=1000000000', 'limit=7&offset=3'])(
-  'the edge of what is allowed is allowed: %s',
+  'accepts valid limits and offsets, including the extremes: %s',
   async (query) => {
     for (const path of lists) {
       const { status, body } = await get(`${path}?${query}`)

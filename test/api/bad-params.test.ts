@@ -30,13 +30,13 @@ const badParams: [title: string, endpointId: string, params: Record<string, unkn
   ['a string for a number of a JSON Schema', 'test.schema', { name: 'a', times: '2' }, 'params.times'],
 ]
 
-test.each(badParams)('400 names the param: %s', async (_title, endpointId, params, field) => {
+test.each(badParams)('returns 400 and names the invalid param: %s', async (_title, endpointId, params, field) => {
   const expected = { status: 400, field, message: new RegExp(`^${field}`) }
   await expectRefused(guarded, expected, () => post({ endpointId, params }))
   await expectRpcRefused(guarded, expected, () => postByRpc({ endpointId, params }))
 })
 
-test('a 400 of thousands of unknown params stays small', async () => {
+test('a 400 for thousands of unknown params lists at most 20', async () => {
   const extras = Object.fromEntries(Array.from({ length: 5000 }, (_, index) => [`extra${index}`, 1]))
   const { body } = await expectRefused(guarded, { status: 400 }, () =>
     post({ endpointId: 'test.typed', params: { text: 'a', ...extras } }),
@@ -44,14 +44,14 @@ test('a 400 of thousands of unknown params stays small', async () => {
   expect(body.details.length).toBeLessThanOrEqual(20)
 })
 
-test('a 400 of a param whose name is very long stays small', async () => {
+test('a 400 for a param with a very long name stays small', async () => {
   const { body } = await expectRefused(guarded, { status: 400 }, () =>
     post({ endpointId: 'test.typed', params: { text: 'a', [long(1_000_000)]: 1 } }),
   )
   expect(JSON.stringify(body).length).toBeLessThan(10_000)
 })
 
-test('defaults are filled in for the agent, and the request stays as it was submitted', async () => {
+test('fills in defaults for the agent and stores the request as submitted', async () => {
   const { service } = guarded
   const { key } = await service.createPerson()
   expect(await service.runTask(key, 'test.typed', { text: 'a' })).toMatchObject({

@@ -35,7 +35,7 @@ const operations: [title: string, send: (id: string) => ReturnType<typeof send>]
   ['DELETE', (id) => send(`DELETE /api/sessions/${id}`)],
 ]
 
-test.each(operations)('404 of %s for ids that are well-formed but unknown', async (_title, sendTo) => {
+test.each(operations)('%s returns 404 for well-formed but unknown ids', async (_title, sendTo) => {
   const ids = ['%2F', '..%2F..%2Fetc%2Fpasswd', '%2e%2e', '%00', '%25', '__proto__', 'constructor', `'%20OR%201=1--`]
   for (const id of [
     ...ids,
@@ -51,7 +51,7 @@ test.each(operations)('404 of %s for ids that are well-formed but unknown', asyn
 })
 
 test.each(operations)(
-  '400 of %s names sessionId for broken percent-encoding and for long ids',
+  '%s returns 400 and names sessionId for broken percent-encoding and overlong ids',
   async (_title, sendTo) => {
     for (const id of ['%', '%zz', '%E0%A4%A', '%ff', '%ED%A0%80', '%C0%AF', `${sessionId}%`, long(201)]) {
       await expectRefused(guarded, { status: 400, field: 'sessionId' }, () => sendTo(id))
@@ -59,7 +59,7 @@ test.each(operations)(
   },
 )
 
-test('404 for paths with an empty id, a slash too many or more behind', async () => {
+test('returns 404 for paths with an empty id, an extra slash or extra segments', async () => {
   const own = `/api/sessions/${sessionId}`
   const unknown = ['/api/sessions/', '/api/sessions//', '/api/sessions//messages', `${own}/`, `${own}/messages/`]
   for (const path of [...unknown, `${own}/messages/msg_1`, `${own}/more`, `${own}%2Fmessages`, '/api/Sessions']) {
@@ -69,20 +69,23 @@ test('404 for paths with an empty id, a slash too many or more behind', async ()
   }
 })
 
-test.each([undefined, null, '', 5, [], {}, long(201)])('400 over typed RPC for the sessionId %j', async (id) => {
-  const expected = { status: 400, field: 'sessionId' }
-  for (const name of ['get', 'messages'])
-    await expectRpcRefused(guarded, expected, () => query(name, { sessionId: id }))
-  for (const name of ['update', 'delete']) {
-    const input = { json: { sessionId: id, status: 'completed' } }
-    await expectRpcRefused(guarded, expected, () => request('POST', `/trpc/sessions.${name}`, input))
-  }
-})
+test.each([undefined, null, '', 5, [], {}, long(201)])(
+  'returns 400 over typed RPC for the sessionId %j',
+  async (id) => {
+    const expected = { status: 400, field: 'sessionId' }
+    for (const name of ['get', 'messages'])
+      await expectRpcRefused(guarded, expected, () => query(name, { sessionId: id }))
+    for (const name of ['update', 'delete']) {
+      const input = { json: { sessionId: id, status: 'completed' } }
+      await expectRpcRefused(guarded, expected, () => request('POST', `/trpc/sessions.${name}`, input))
+    }
+  },
+)
 
 const lists = () => ['/api/sessions', `/api/sessions/${sessionId}/messages`]
 
 test.each(['', '0', '-1', '-0', '101', '1.5', 'ten', '1e1', '0x10', '010', '+5', '%205', '5%00', 'NaN', '1e400'])(
-  '400 names limit for limit=%s',
+  'returns 400 and names limit for limit=%s',
   async (limit) => {
     for (const path of lists()) {
       await expectRefused(guarded, { status: 400, field: 'limit' }, () => request('GET', `${path}?limit=${limit}`))
@@ -91,7 +94,7 @@ test.each(['', '0', '-1', '-0', '101', '1.5', 'ten', '1e1', '0x10', '010', '+5',
 )
 
 test.each(['', '-1', '0.1', 'first', '1e1', '0x10', '1000000001', '99999999999999999999', 'Infinity'])(
-  '400 names offset for offset=%s',
+  'returns 400 and names offset for offset=%s',
   async (offset) => {
     for (const path of lists()) {
       await expectRefused(guarded, { status: 400, field: 'offset' }, () => request('GET', `${path}?offset=${offset}`))
@@ -111,7 +114,7 @@ test.each([
   'any',
   'active,expired',
   '[]',
-])('400 names status for status=%j', async (status) => {
+])('returns 400 and names status for status=%j', async (status) => {
   const path = `/api/sessions?status=${encodeURIComponent(status)}`
   await expectRefused(guarded, { status: 400, field: 'status' }, () => request('GET', path))
   await expectRpcRefused(guarded, { status: 400, field: 'status' }, () => query('list', { status }))
@@ -125,7 +128,7 @@ test.each([
   ['agentId', 'agentId=one&agentId='],
   ['agentId', 'agentId='],
   ['agentId', `agentId=${long(201)}`],
-])('400 names %s for %s', async (field, text) => {
+])('returns 400 and names %s for %s', async (field, text) => {
   await expectRefused(guarded, { status: 400, field }, () => request('GET', `/api/sessions?${text}`))
   if (field !== 'limit' && field !== 'offset') return
   await expectRefused(guarded, { status: 400, field }, () =>
@@ -143,14 +146,14 @@ test.each([
   ['offset', 1.5],
   ['offset', '0'],
   ['offset', 1_000_000_001],
-])('400 over typed RPC names %s for %j', async (field, value) => {
+])('returns 400 over typed RPC and names %s for %j', async (field, value) => {
   for (const name of ['list', 'messages']) {
     await expectRpcRefused(guarded, { status: 400, field }, () => query(name, { sessionId, [field]: value }))
   }
 })
 
 test.each(['limit=1', 'limit=100', 'offset=1000000000', 'limit=7&offset=3', 'color=red', '', '&&', '__proto__=1'])(
-  'what is allowed or unknown is no mistake: %j',
+  'accepts valid and ignores unknown query parameters: %j',
   async (text) => {
     const asked = new URLSearchParams(text)
     for (const path of lists()) {
@@ -162,7 +165,7 @@ test.each(['limit=1', 'limit=100', 'offset=1000000000', 'limit=7&offset=3', 'col
 )
 
 test.each(['nope', 'ONE', '__proto__', `' OR 1=1 --`, '%', 'one\0', long(200)])(
-  'an agentId that no session has finds nothing: %j',
+  'an agentId without sessions matches nothing: %j',
   async (agentId) => {
     const { body } = await request('GET', `/api/sessions?agentId=${encodeURIComponent(agentId)}`)
     expect(body).toEqual({ sessions: [], total: 0, limit: 50, offset: 0 })

@@ -50,12 +50,12 @@ test.each([
   ['an object', '"agentId":{"id":"one"}'],
   ['of 201 characters', `"agentId":"${long(201)}"`],
   ['half a character', '"agentId":"\\ud800"'],
-])('400 names agentId when it is %s', async (_title, fields) => {
+])('returns 400 and names agentId if it is %s', async (_title, fields) => {
   await expectCreateRefused({ status: 400, field: 'agentId' }, fields)
 })
 
 test.each(['nope', ' one', 'one ', 'ONE', 'one\\u0000', 'one/', '*', 'оne', `' OR 1=1 --`, '../one', long(200)])(
-  '404 for the agent %j',
+  'returns 404 for the unknown agent %j',
   async (agentId) => {
     await expectCreateRefused({ status: 404, message: /^Agent not found$/ }, `"agentId":"${agentId}"`)
   },
@@ -80,7 +80,7 @@ const badMetadata: [title: string, value: string, field: string][] = [
   ['__proto__ further down', '{"a":{"__proto__":null}}', 'metadata.a.__proto__'],
 ]
 
-test.each(badMetadata)('400 names the place in metadata that is %s, at creation and in an update', async (...bad) => {
+test.each(badMetadata)('create and update return 400 and name the invalid path in metadata: %s', async (...bad) => {
   const [, value, field] = bad
   await expectCreateRefused({ status: 400, field }, `"agentId":"one","metadata":${value}`)
   await expectUpdateRefused({ status: 400, field }, `"metadata":${value}`)
@@ -92,13 +92,13 @@ test.each([
   ['arrays', '['.repeat(100_000) + ']'.repeat(100_000)],
   ['objects', '{"a":'.repeat(100_000) + '1' + '}'.repeat(100_000)],
   ['arrays, 101 levels', '['.repeat(99) + ']'.repeat(99)],
-])('400 for metadata that is nested too deep: %s', async (_title, value) => {
+])('returns 400 for metadata nested too deeply: %s', async (_title, value) => {
   const expected = { status: 400, message: /nested/ }
   await expectCreateRefused(expected, `"agentId":"one","metadata":{"a":${value}}`)
   await expectUpdateRefused(expected, `"metadata":{"a":${value}}`)
 })
 
-test('what is nested as deep as allowed, and NUL, are metadata like any other', async () => {
+test('accepts metadata at the maximum nesting depth and with NUL characters', async () => {
   const { key } = await guarded.service.createPerson()
   const calls = new SessionCalls(guarded.service, key)
   const metadata = JSON.parse(`{"a":${'['.repeat(98)}${']'.repeat(98)},"\\u0000":"b\\u0000c"}`)
@@ -112,7 +112,7 @@ test.each([
   ['a map', [['a', 1]], ['map']],
   ['a set', ['a'], ['set']],
   ['an error', { name: 'Error', message: 'm' }, ['Error']],
-])('400 over typed RPC for metadata that its note makes %s', async (_title, metadata, type) => {
+])('returns 400 over typed RPC if `meta` declares metadata to be %s', async (_title, metadata, type) => {
   for (const meta of [{ values: { metadata: type } }, { values: { 'metadata.b': type } }]) {
     const given = 'metadata' in meta.values ? metadata : { b: metadata }
     for (const name of ['create', 'update']) {
@@ -134,19 +134,19 @@ test.each([
   'true',
   '[]',
   '{}',
-])('400 names status when an update says %s', async (status) => {
+])('returns 400 and names status if an update sets it to %s', async (status) => {
   await expectUpdateRefused({ status: 400, field: 'status' }, `"status":${status}`)
   await expectUpdateRefused({ status: 400, field: 'status' }, `"status":${status},"metadata":{"b":2}`)
 })
 
 test.each(['', '"unknown":1', '"userId":"user_1","agentId":"two"', '"Status":"completed"', '"messageCount":5'])(
-  '400 for an update that says nothing to change: {%s}',
+  'returns 400 for an update with nothing to change: {%s}',
   async (fields) => {
     await expectUpdateRefused({ status: 400, field: '', message: /status, metadata, tags and maxCostUsd/ }, fields)
   },
 )
 
-test('400 names every field that is wrong', async () => {
+test('returns 400 and names every invalid field', async () => {
   const paths = ({ body }: { body: any }) => body.details.map(({ path }: { path: string }) => path)
   const create = () => request('POST', '/api/sessions', { metadata: [] })
   expect(paths(await expectRefused(guarded, { status: 400 }, create))).toEqual(['agentId', 'metadata'])
@@ -155,7 +155,7 @@ test('400 names every field that is wrong', async () => {
 })
 
 test.each(['', '{', '[]', 'null', '"x"', '1', `{'status':'completed'}`, '{"metadata":{},}', '{"metadata":NaN}'])(
-  '400 for the body %j, which is no JSON object',
+  'returns 400 for the body %j, which is not a JSON object',
   async (body) => {
     for (const target of ['POST /api/sessions', `PATCH /api/sessions/${sessionId}`]) {
       await expectRefused(guarded, { status: 400, field: '' }, () => send(target, [json], body))
@@ -167,7 +167,7 @@ test.each(['', '{', '[]', 'null', '"x"', '1', `{'status':'completed'}`, '{"metad
 )
 
 test.each([[], ['Content-Type: text/plain'], [`${json}; charset=latin1`], [json, 'Content-Encoding: gzip']])(
-  '415 for a body with the headers %j',
+  'returns 415 for a body with the headers %j',
   async (...lines) => {
     const body = '{"agentId":"one","status":"completed","metadata":{}}'
     for (const target of ['POST /api/sessions', `PATCH /api/sessions/${sessionId}`]) {
@@ -185,7 +185,7 @@ test.each([
   ['POST /api/sessions/ses_1/messages', 'GET, HEAD, OPTIONS'],
   ['DELETE /api/sessions/ses_1/messages', 'GET, HEAD, OPTIONS'],
   ['PATCH /api/sessions/ses_1/messages', 'GET, HEAD, OPTIONS'],
-])('405 for %s names the methods that are allowed', async (target, allow) => {
+])('returns 405 and the allowed methods for %s', async (target, allow) => {
   const answer = await expectRefused(guarded, { status: 405 }, () => send(target, [json], '{}'))
   expect(answer.headers.get('allow')!.split(', ').toSorted().join(', ')).toBe(allow)
   const options = await send(target.replace(/^\w+/, 'OPTIONS'))
@@ -201,7 +201,7 @@ test.each([
   ['POST /trpc/sessions.messages', 'GET'],
   ['PATCH /trpc/sessions.update', 'POST'],
   ['DELETE /trpc/sessions.delete', 'POST'],
-])('405 for %s over typed RPC', async (target, allow) => {
+])('returns 405 for %s over typed RPC', async (target, allow) => {
   const input = { json: { sessionId, agentId: 'one', status: 'completed' } }
   const answer = target.startsWith('GET')
     ? () => send(`${target}?input=${encodeURIComponent(JSON.stringify(input))}`)
@@ -210,7 +210,7 @@ test.each([
   expect(headers.get('allow')).toContain(allow)
 })
 
-test('HEAD answers as GET does, without a body', async () => {
+test('HEAD responds like GET, without a body', async () => {
   for (const path of ['/api/sessions', `/api/sessions/${sessionId}`, `/api/sessions/${sessionId}/messages`]) {
     const got = await request('GET', path)
     const head = await request('HEAD', path)
@@ -224,7 +224,7 @@ test.each([
   ['of 256 characters', [`Idempotency-Key: ${long(256)}`]],
   ['with a space', ['Idempotency-Key: a b']],
   ['given twice', ['Idempotency-Key: a', 'Idempotency-Key: a']],
-])('400 for an Idempotency-Key %s', async (_title, lines) => {
+])('returns 400 for an invalid Idempotency-Key: %s', async (_title, lines) => {
   const expected = { status: 400, field: 'Idempotency-Key' }
   const body = '{"agentId":"one"}'
   await expectRefused(guarded, expected, () => send('POST /api/sessions', [json, ...lines], body))
@@ -233,7 +233,7 @@ test.each([
   )
 })
 
-test('401 for everything without a key, and it says nothing of the session', async () => {
+test('every session operation returns 401 without a valid key and changes nothing', async () => {
   const targets: [method: string, path: string, body?: unknown][] = [
     ['GET', '/api/sessions'],
     ['POST', '/api/sessions', { agentId: 'one' }],
@@ -251,7 +251,7 @@ test('401 for everything without a key, and it says nothing of the session', asy
   }
 })
 
-test('fields that a client may not set at creation are set to nothing of theirs', async () => {
+test('creation ignores fields that clients may not set', async () => {
   const { service } = guarded
   const [owner, victim] = [await service.createPerson(), await service.createPerson()]
   const wished = {

@@ -37,12 +37,12 @@ const badFields: Case[] = [
   ['21 connectors', { endpointId: 'test.echo', params: {}, connectorIds: Array(21).fill('con_1') }, 'connectorIds'],
 ]
 
-test.each(badFields)('400 names the field: %s', async (_title, body, field) => {
+test.each(badFields)('returns 400 and names the invalid field: %s', async (_title, body, field) => {
   await expectRefused(guarded, { status: 400, field }, () => post(body))
   await expectRpcRefused(guarded, { status: 400, field }, () => postByRpc(body))
 })
 
-test('400 names every field that is wrong', async () => {
+test('returns 400 and names every invalid field', async () => {
   const { body } = await expectRefused(guarded, { status: 400, field: 'endpointId' }, () => post({ connectorIds: 1 }))
   expect(body.details.map(({ path }: { path: string }) => path)).toEqual(['endpointId', 'params', 'connectorIds'])
 })
@@ -74,7 +74,7 @@ test.each([
   '../../etc/passwd',
   'tеst.echo',
   long(200),
-])('404 for the endpoint %j', async (endpointId) => {
+])('returns 404 for the unknown endpoint %j', async (endpointId) => {
   const expected = { status: 404, message: /endpoint not found/ }
   await expectRefused(guarded, expected, () => post({ endpointId, params: {} }))
   await expectRpcRefused(guarded, expected, () => postByRpc({ endpointId, params: {} }))
@@ -85,13 +85,13 @@ test.each([
   ['20 unknown ones', Array.from({ length: 20 }, (_, index) => `con_${index}`)],
   ['a path', ['../../etc/passwd']],
   ['a name of every object', ['__proto__']],
-])('404 for connectors that are not the caller’s: %s', async (_title, connectorIds) => {
+])('returns 404 for connectors that the caller does not own: %s', async (_title, connectorIds) => {
   const expected = { status: 404, message: /Connector not found/ }
   await expectRefused(guarded, expected, () => post({ endpointId: 'test.echo', params: {}, connectorIds }))
   await expectRpcRefused(guarded, expected, () => postByRpc({ endpointId: 'test.echo', params: {}, connectorIds }))
 })
 
-test('fields that a client may not set change neither price nor owner nor outcome', async () => {
+test('ignores fields that clients may not set, such as price, owner and outcome', async () => {
   const { service } = guarded
   const [owner, other] = [await service.createPerson(), await service.createPerson()]
   const wished = {
@@ -134,7 +134,7 @@ test('fields that a client may not set change neither price nor owner nor outcom
   expect((await service.get('/api/tasks', other.key)).body.total).toBe(0)
 })
 
-test('403 a ten-thousandth short of the price states balance and required cost, and the price itself is enough', async () => {
+test('a balance 0.0001 USD short gets 403 with both amounts; the exact price suffices', async () => {
   const { service } = guarded
   const short = await service.createPerson({ balanceUsd: '1.2344' })
   const expected = { status: 403, error: 'Insufficient balance', message: /1\.2344.*1\.2345/ }
@@ -154,7 +154,7 @@ test('403 a ten-thousandth short of the price states balance and required cost, 
   )
 })
 
-test('403 with a request too large to be inline leaves no payload behind', async () => {
+test('a large request rejected with 403 leaves no payload behind', async () => {
   const { service } = guarded
   const person = await service.createPerson({ balanceUsd: '0.0099' })
   await expectRefused({ service, person }, { status: 403, error: 'Insufficient balance' }, () =>
@@ -162,7 +162,7 @@ test('403 with a request too large to be inline leaves no payload behind', async
   )
 })
 
-test('404 for an agent of others, 403 for a key that may not execute', async () => {
+test('returns 404 for an agent hidden from the caller, 403 without the scope execute', async () => {
   const { service, person } = guarded
   await expectRefused(guarded, { status: 404 }, () => post({ endpointId: 'hidden.echo', params: {} }))
   const reader = await service.createKey(person.userId, ['read', 'manage'])
@@ -171,7 +171,7 @@ test('404 for an agent of others, 403 for a key that may not execute', async () 
   )
 })
 
-test('what is wrong with a request is looked for in one order', async () => {
+test('checks a request in a fixed order', async () => {
   const { service } = guarded
   const poor = { service, person: await service.createPerson({ balanceUsd: '0' }) }
   const { key } = poor.person
@@ -185,7 +185,7 @@ test('what is wrong with a request is looked for in one order', async () => {
   expect(body.message).toMatch(/Connector/)
 })
 
-test('a refusal after authentication carries the state of the rate window', async () => {
+test('errors after authentication include the rate limit headers', async () => {
   const { headers } = await expectRefused(guarded, { status: 400 }, () => post({}))
   expect(headers.get('x-ratelimit-limit')).toBe('10')
   expect(headers.get('x-ratelimit-remaining')).toBe('10')

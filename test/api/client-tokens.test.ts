@@ -46,7 +46,7 @@ const openSession = async (service: TestService, key: string, agentId = 'one'): 
   (await expectStatus(200, service.post('/api/sessions', { agentId }, { key }))).sessionId
 const outcomeOf = ({ body, status }: Answer) => [status, body.code]
 
-test('a token is made by a key, a login or an acting platform, is shown once, and is ended', async () => {
+test('keys, logins and acting platforms create tokens, which are shown once and revocable', async () => {
   const service = await start()
   const { key, userId } = await service.createPerson()
   const { browser } = await signUp(service)
@@ -89,7 +89,7 @@ test('a token is made by a key, a login or an acting platform, is shown once, an
   await service.stop()
 })
 
-test('a token has at most the scopes of its maker, and makes nothing further', async () => {
+test("a token has at most its creator's scopes and cannot manage the account", async () => {
   const service = await start()
   const { key, userId } = await service.createPerson()
   const reader = await service.createKey(userId, ['read'])
@@ -140,7 +140,7 @@ test.each([
   ['once', { once: true, taskId: 'task_1' }],
   ['once', { once: true, scopes: ['read'] }],
   ['maxCostUsd', { maxCostUsd: '1', scopes: ['read'] }],
-])('400 names %s of %j', async (path, input) => {
+])('returns 400 and names %s for %j', async (path, input) => {
   const service = await start()
   const { key } = await service.createPerson()
   const { details } = await expectStatus(400, service.post('/api/client-tokens', input, { key }))
@@ -148,7 +148,7 @@ test.each([
   await service.stop()
 })
 
-test('a token ends at its time, with its maker, and while its user is suspended', async () => {
+test('a token ends with its creator and stops working on expiry or user suspension', async () => {
   const clock = new FakeClock()
   const service = await start({ clock })
   const { key, userId } = await service.createPerson()
@@ -180,7 +180,7 @@ test('a token ends at its time, with its maker, and while its user is suspended'
   await service.stop()
 })
 
-test('a token of a session reaches that session alone', async () => {
+test('a session token can access only that session', async () => {
   const service = await start()
   const { key } = await service.createPerson()
   const [own, other] = [await openSession(service, key), await openSession(service, key)]
@@ -220,7 +220,7 @@ test('a token of a session reaches that session alone', async () => {
   await service.stop()
 })
 
-test('a token of a task reads, follows and cancels that task alone', async () => {
+test('a task token can read, follow and cancel only that task', async () => {
   const service = await start()
   const { key } = await service.createPerson()
   const create = async (endpointId: string, by = key): Promise<string> =>
@@ -247,7 +247,7 @@ test('a token of a task reads, follows and cancels that task alone', async () =>
   await service.stop()
 })
 
-test('a token that admits one execution admits exactly one, however many come at once, tasks and chats alike', async () => {
+test('a one-time token allows exactly one of many concurrent tasks and chats', async () => {
   const service = await start()
   const { key } = await service.createPerson()
   const sessions = await Promise.all(Array.from({ length: 4 }, () => openSession(service, key)))
@@ -271,7 +271,7 @@ test('a token that admits one execution admits exactly one, however many come at
   await service.stop()
 })
 
-test('a repeated request of a token that admits one execution gets the first answer', async () => {
+test('an idempotent retry with a one-time token gets the first response', async () => {
   const service = await start()
   const { key } = await service.createPerson()
   const { token } = await tokenBy(service, key, { once: true })
@@ -281,7 +281,7 @@ test('a repeated request of a token that admits one execution gets the first ans
   await service.stop()
 })
 
-test('a request that is refused for something else does not use up the one execution', async () => {
+test('a request rejected for another reason does not use up a one-time token', async () => {
   const service = await start()
   const { key, userId } = await service.createPerson({ balanceUsd: '0' })
   const { token } = await tokenBy(service, key, { once: true })
@@ -291,7 +291,7 @@ test('a request that is refused for something else does not use up the one execu
   await service.stop()
 })
 
-test('1000 tokens of one user work at a time, and the next is refused', async () => {
+test('a user can have 1000 active tokens; the next is rejected', async () => {
   const service = await start({ limits: { ...free, writesPerMinute: 0 } })
   const { key, userId } = await service.createPerson()
   const { store } = service.app
@@ -309,7 +309,7 @@ test('1000 tokens of one user work at a time, and the next is refused', async ()
   await service.stop()
 })
 
-test('what is spent with a token stays within its cap, by 100 tasks at a time and by chats', async () => {
+test('token spending stays within its cap for 100 concurrent tasks and for chats', async () => {
   const service = await start()
   const { key } = await service.createPerson()
   const { token } = await tokenBy(service, key, { maxCostUsd: '0.05' })
@@ -332,7 +332,7 @@ test('what is spent with a token stays within its cap, by 100 tasks at a time an
   await service.stop()
 })
 
-test('a token counts in the limits of the key that made it, too', async () => {
+test('spending with a token also counts toward the spend limit of its creator key', async () => {
   const service = await start()
   const { key, userId } = await service.createPerson()
   const own = draftKey({ userId, name: 'limited', scopes: ['read', 'execute'], expiresAt: null })
@@ -350,7 +350,7 @@ test('a token counts in the limits of the key that made it, too', async () => {
   await service.stop()
 })
 
-test('a token runs its agents only, which are among those of its maker', async () => {
+test("a token runs only its own agents, a subset of its creator's", async () => {
   const service = await start()
   const { key } = await service.createPerson()
   const { token } = await tokenBy(service, key, { agents: ['one', 'one'] })

@@ -41,7 +41,7 @@ const badIds: [title: string, value: (id: string) => unknown][] = [
   ['a list of 21', (id) => ids(21, id)],
 ]
 
-test('404 for a task with a connector of nobody or of another user, which costs nothing', async () => {
+test("a task with an unknown or another user's connector gets 404 and costs nothing", async () => {
   const world = await startWorld()
   const { id, person, service, theirs } = world
   const before = await stateOf(world)
@@ -61,33 +61,30 @@ test('404 for a task with a connector of nobody or of another user, which costs 
   await service.stop()
 })
 
-test.each(vias)(
-  'a task says which connectors it was created with, and nothing when it has none, over %s',
-  async (via) => {
-    const { id, person, service } = await startWorld()
-    const { id: second } = await new ConnectorCalls(service, person.key).add({ name: 'Second' })
-    const read = async (taskId: string) => {
-      if (via === 'REST') return (await service.get(`/api/tasks/${taskId}`, person.key)).body
-      const input = encodeURIComponent(JSON.stringify({ json: { taskId } }))
-      return (await service.get(`/trpc/tasks.get?input=${input}`, person.key)).body.result.data.json
-    }
-    for (const connectorIds of [[second, id], [], undefined]) {
-      const task = { endpointId: 'mute.run', params: {}, ...(connectorIds && { connectorIds }) }
-      const { taskId } = (await service.post('/api/tasks', task, { key: person.key })).body
-      const found = await read(taskId)
-      if (connectorIds?.length) expect(found.connectorIds).toEqual(connectorIds)
-      else expect(found).not.toHaveProperty('connectorIds')
-    }
-    // A task keeps the id of a deleted connector.
-    const task = { endpointId: 'mute.run', params: {}, connectorIds: [id] }
+test.each(vias)('a task lists the connectors it was created with, if any, over %s', async (via) => {
+  const { id, person, service } = await startWorld()
+  const { id: second } = await new ConnectorCalls(service, person.key).add({ name: 'Second' })
+  const read = async (taskId: string) => {
+    if (via === 'REST') return (await service.get(`/api/tasks/${taskId}`, person.key)).body
+    const input = encodeURIComponent(JSON.stringify({ json: { taskId } }))
+    return (await service.get(`/trpc/tasks.get?input=${input}`, person.key)).body.result.data.json
+  }
+  for (const connectorIds of [[second, id], [], undefined]) {
+    const task = { endpointId: 'mute.run', params: {}, ...(connectorIds && { connectorIds }) }
     const { taskId } = (await service.post('/api/tasks', task, { key: person.key })).body
-    await new ConnectorCalls(service, person.key, via).delete(id)
-    expect((await read(taskId)).connectorIds).toEqual([id])
-    await service.stop()
-  },
-)
+    const found = await read(taskId)
+    if (connectorIds?.length) expect(found.connectorIds).toEqual(connectorIds)
+    else expect(found).not.toHaveProperty('connectorIds')
+  }
+  // A task keeps the id of a deleted connector.
+  const task = { endpointId: 'mute.run', params: {}, connectorIds: [id] }
+  const { taskId } = (await service.post('/api/tasks', task, { key: person.key })).body
+  await new ConnectorCalls(service, person.key, via).delete(id)
+  expect((await read(taskId)).connectorIds).toEqual([id])
+  await service.stop()
+})
 
-test('400 names connectorIds of a task for an agent that takes none, and where they are no ids', async () => {
+test("returns 400 and names a task's connectorIds if invalid or unsupported by the agent", async () => {
   const world = await startWorld()
   const { id, person, service } = world
   const before = await stateOf(world)
@@ -105,7 +102,7 @@ test('400 names connectorIds of a task for an agent that takes none, and where t
   await service.stop()
 })
 
-test.each(vias)('a session has the connectors it was created with, in either place, over %s', async (via) => {
+test.each(vias)('a session keeps connectors given as a field or in metadata, over %s', async (via) => {
   const { id, person, service } = await startWorld()
   const calls = new SessionCalls(service, person.key, via)
   for (const input of [
@@ -128,7 +125,7 @@ test.each(vias)('a session has the connectors it was created with, in either pla
   await service.stop()
 })
 
-test.each(vias)('a session with connectors of others, or that are no ids, is refused, over %s', async (via) => {
+test.each(vias)("rejects a session with invalid, unknown or another user's connectors, over %s", async (via) => {
   const world = await startWorld()
   const { id, person, service, theirs } = world
   const calls = new SessionCalls(service, person.key, via)
@@ -178,7 +175,7 @@ test.each(vias)('a session with connectors of others, or that are no ids, is ref
   await service.stop()
 })
 
-test('a chat after its connector was deleted is 404 and costs nothing, until the session names it no more', async () => {
+test('a chat gets 404 without charge until the session drops its deleted connector', async () => {
   const world = await startWorld()
   const { id, person, service } = world
   const calls = new SessionCalls(service, person.key)

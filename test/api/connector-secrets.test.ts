@@ -8,7 +8,7 @@ import { startStubMcpServer } from './stub-mcp-server.ts'
 
 const [token, header, later] = ['hunter2-in-a-token', 'hunter2 in "a" \\header', 'hunter2-given-later']
 
-test('secrets are in no answer, no line of the log and no file, also when the server repeats or is refused them', async () => {
+test('secrets never appear in responses, logs or files, even if a server echoes them', async () => {
   const dataDir = newDataDir()
   const { key, userId } = await openAccount(dataDir)
   const server = await startStubMcpServer({

@@ -17,7 +17,7 @@ function start(): Promise<TestService> {
   return startService({ config: connectorConfig, privateHosts: ['127.0.0.1'] })
 }
 
-test.each(vias)('a connector whose server answers is ok, and its tools are listed, over %s', async (via) => {
+test.each(vias)('a connector with a working server is ok and lists its tools, over %s', async (via) => {
   const [service, server] = [await start(), await startStubMcpServer({ tools })]
   const { key } = await service.createPerson()
   const calls = new ConnectorCalls(service, key, via)
@@ -39,7 +39,7 @@ test.each(vias)('a connector whose server answers is ok, and its tools are liste
   await server.stop()
 })
 
-test("the user's own headers reach the server, and another user's do not", async () => {
+test("sends each user's own headers to the server, never another user's", async () => {
   const [service, server] = [await start(), await startStubMcpServer({ tools })]
   for (const [name, given] of [
     ['one', { 'X-Api-Key': 'of one', Authorization: 'Basic b25lOm9uZQ==' }],
@@ -73,7 +73,7 @@ const failing: [name: string, refuse: (token: string) => [status: number, type: 
   ],
 ]
 
-test.each(failing)('a connector whose server %s is failed, in a sentence without the secret', async (...given) => {
+test.each(failing)('marks a connector as failed, without leaking the secret, if its server %s', async (...given) => {
   const [, refuse, message] = given
   const [service, server] = [
     await start(),
@@ -105,7 +105,7 @@ test.each(failing)('a connector whose server %s is failed, in a sentence without
   await server.stop()
 })
 
-test('a connector to where nothing listens is failed, and ok once it leads to a server', async () => {
+test('a connector to a closed port is failed, then ok once its URL changes', async () => {
   const [service, server] = [await start(), await startStubMcpServer({ tools })]
   const { key } = await service.createPerson()
   const calls = new ConnectorCalls(service, key)
@@ -122,7 +122,7 @@ test('a connector to where nothing listens is failed, and ok once it leads to a 
   await server.stop()
 })
 
-test('a name that leads to a private address is accepted, and failed when it is tested', async () => {
+test('a hostname that resolves to a private address is accepted but fails its test', async () => {
   const service = await startService({ config: connectorConfig })
   const server = await startStubMcpServer({ tools })
   const { key } = await service.createPerson()
@@ -139,7 +139,7 @@ test('a name that leads to a private address is accepted, and failed when it is 
   await server.stop()
 })
 
-test('of one user four connectors are checked at a time, the fifth is 409, and another user waits for nobody', async () => {
+test("returns 409 for a user's fifth concurrent connector check, without affecting other users", async () => {
   const service = await start()
   const [silent, server] = [await startStubMcpServer({ isSilent: true }), await startStubMcpServer({ tools })]
   const [person, other] = [await service.createPerson(), await service.createPerson()]
@@ -176,7 +176,7 @@ test('of one user four connectors are checked at a time, the fifth is 409, and a
   await server.stop()
 })
 
-test('of one user thirty connectors are checked in a minute, the next is 429 and reaches nobody; others are not held up', async () => {
+test("returns 429 for a user's 31st connector check per minute, without affecting others", async () => {
   const clock = new FakeClock()
   const service = await startService({ config: connectorConfig, privateHosts: ['127.0.0.1'], clock })
   const server = await startStubMcpServer({ tools })
@@ -226,21 +226,21 @@ async function beginTest() {
   return { calls, id, release, service }
 }
 
-test('a test of what was changed meanwhile says nothing of the connector as it is now', async () => {
+test('a connector updated during its test stays untested', async () => {
   const { calls, id, release, service } = await beginTest()
   await calls.update(id, { url: 'http://127.0.0.1:1/' })
   expect((await release()).body).toMatchObject({ status: 'untested', statusMessage: null })
   await service.stop()
 })
 
-test('a test of a connector that is deleted meanwhile is 404', async () => {
+test('returns 404 if the connector is deleted during its test', async () => {
   const { calls, id, release, service } = await beginTest()
   await calls.delete(id)
   expect((await release()).status).toBe(404)
   await service.stop()
 })
 
-test('a connector whose server describes its tools in more than a megabyte is failed', async () => {
+test('a connector whose tool descriptions exceed a megabyte is failed', async () => {
   const described = { type: 'object', properties: { a: { description: 'x'.repeat(1_100_000) } } }
   const server = await startStubMcpServer({ tools: [{ name: 'much', inputSchema: described }] })
   const service = await start()

@@ -22,7 +22,7 @@ for (const via of vias) {
 type Titled = (title: string, body: (world: World) => Promise<void>) => void
 
 function describeConnectors(titled: Titled, via: Via): void {
-  titled('a connector reads as it was created, without its secrets', async ({ calls }) => {
+  titled('a connector reads as created, without its secrets', async ({ calls }) => {
     const { body: created, status } = await calls.create({
       name: ' Docs ☃ ',
       url,
@@ -56,7 +56,7 @@ function describeConnectors(titled: Titled, via: Via): void {
     expect(page).toEqual({ connectors: [other], total: 3, limit: 1, offset: 1 })
   })
 
-  titled('an update changes what it names; 404 after a deletion, and the name is free again', async ({ calls }) => {
+  titled('updates only the given fields; deletion frees the name and later calls return 404', async ({ calls }) => {
     const connector = await calls.add({ auth: bearer })
     const { id } = connector
     expect((await calls.update(id, { name: ' Renamed ' })).body).toEqual({
@@ -85,7 +85,7 @@ function describeConnectors(titled: Titled, via: Via): void {
     await calls.add({ name: 'Renamed' })
   })
 
-  titled('409 for a name that the user has already, spelled alike, and another user has it too', async (world) => {
+  titled('returns 409 for a duplicate connector name; names are per user and case-sensitive', async (world) => {
     const { calls, service } = world
     const [first, second] = [await calls.add({ name: 'Docs' }), await calls.add({ name: 'docs' })]
     const taken = {
@@ -102,7 +102,7 @@ function describeConnectors(titled: Titled, via: Via): void {
     await new ConnectorCalls(service, key, via).add({ name: 'Docs' })
   })
 
-  titled('409 for the 101st connector of a user, until one is deleted', async ({ calls }) => {
+  titled("returns 409 for a user's 101st connector until one is deleted", async ({ calls }) => {
     const made = await Promise.all(Array.from({ length: 100 }, (_, n) => calls.add({ name: `n${n}` })))
     const refused = await calls.create({ name: 'one more', url })
     expect(refused.body).toMatchObject({
@@ -114,30 +114,33 @@ function describeConnectors(titled: Titled, via: Via): void {
     await calls.add({ name: 'one more' })
   })
 
-  titled('the scopes: read to see, execute to connect, manage to change', async ({ calls, person, service }) => {
-    const { id } = await calls.add({ url: 'http://127.0.0.1:1/' })
-    const allowed: Record<string, (own: ConnectorCalls) => Promise<{ status: number }>> = {
-      'read get': (own) => own.get(id),
-      'read list': (own) => own.list(),
-      'read servers': (own) => own.servers(),
-      'execute test': (own) => own.test(id),
-      'execute tools': (own) => own.tools(id),
-      'manage create': (own) => own.create({ name: 'new', url }),
-      'manage update': (own) => own.update(id, { name: 'renamed' }),
-      'manage delete': (own) => own.delete(id),
-    }
-    for (const scope of ['read', 'execute', 'manage'] as const) {
-      const own = new ConnectorCalls(service, await service.createKey(person.userId, [scope]), via)
-      for (const [operation, call] of Object.entries(allowed)) {
-        const mayPass = operation.startsWith(scope)
-        const { status } = await call(own)
-        const expected = operation === 'execute tools' ? 424 : 200
-        expect(status, `${operation} with ${scope}`).toBe(mayPass ? expected : 403)
+  titled(
+    'requires the scopes read to view, execute to connect and manage to change',
+    async ({ calls, person, service }) => {
+      const { id } = await calls.add({ url: 'http://127.0.0.1:1/' })
+      const allowed: Record<string, (own: ConnectorCalls) => Promise<{ status: number }>> = {
+        'read get': (own) => own.get(id),
+        'read list': (own) => own.list(),
+        'read servers': (own) => own.servers(),
+        'execute test': (own) => own.test(id),
+        'execute tools': (own) => own.tools(id),
+        'manage create': (own) => own.create({ name: 'new', url }),
+        'manage update': (own) => own.update(id, { name: 'renamed' }),
+        'manage delete': (own) => own.delete(id),
       }
-    }
-  })
+      for (const scope of ['read', 'execute', 'manage'] as const) {
+        const own = new ConnectorCalls(service, await service.createKey(person.userId, [scope]), via)
+        for (const [operation, call] of Object.entries(allowed)) {
+          const mayPass = operation.startsWith(scope)
+          const { status } = await call(own)
+          const expected = operation === 'execute tools' ? 424 : 200
+          expect(status, `${operation} with ${scope}`).toBe(mayPass ? expected : 403)
+        }
+      }
+    },
+  )
 
-  titled("another user's connector is not found by anything, and stays as it was", async ({ calls, service }) => {
+  titled("every operation on another user's connector returns 404 and changes nothing", async ({ calls, service }) => {
     const connector = await calls.add({ auth: bearer })
     const { id } = connector
     const stranger = await service.createPerson()
@@ -158,7 +161,7 @@ function describeConnectors(titled: Titled, via: Via): void {
     expect((await calls.get(id)).body).toEqual(connector)
   })
 
-  titled('the servers that the operator offers are listed, without how they run', async ({ calls }) => {
+  titled("lists the operator's servers without their commands and environment", async ({ calls }) => {
     const servers = [
       { id: 'plain', name: 'Node', description: 'Takes no token.', takesToken: false },
       { id: 'token', name: 'Node', description: '', takesToken: true },
