@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest'
 import { startService } from '../support/test-service.ts'
 
-test('a full queue refuses tasks with 503 before anything is charged, and repeats what is done', async () => {
+test('a full queue rejects tasks with 503 before charging, but still answers replays', async () => {
   const service = await startService({ limits: { taskConcurrency: 0, maxQueuedTasks: 2, executionsPerMinute: 0 } })
   const { key } = await service.createPerson({ balanceUsd: '1.0000' })
   const idempotency = { 'Idempotency-Key': 'one' }
@@ -35,7 +35,7 @@ test('once the queue is half full, each user may queue an eighth of it', async (
   await service.stop()
 })
 
-test('tasks that are taken up make room in the queue, also after a restart', async () => {
+test('started tasks make room in the queue, even after a restart', async () => {
   const first = await startService({ limits: { taskConcurrency: 0, maxQueuedTasks: 1, executionsPerMinute: 0 } })
   const { key } = await first.createPerson()
   const { taskId } = (await first.createTask(key, 'test.echo')).body

@@ -24,7 +24,7 @@ function accept(service: TestService, token: string) {
   return new Browser(service).post('/api/invitations/accept', { token, password: chosen })
 }
 
-test('a link says until when it works, and needs no body', async () => {
+test('creating a link needs no body and returns its expiry time', async () => {
   const { admin, person, service } = await prepare()
   const path = `/api/users/${person.userId}/password-link`
   const { url, ...rest } = await expectStatus(200, admin.browser.request('POST', path))
@@ -39,7 +39,7 @@ test('a link says until when it works, and needs no body', async () => {
   await service.stop()
 })
 
-test('a link sets the password, ends the logins that there were, logs in, and works once', async () => {
+test('a link sets the password, ends existing logins, logs in, and works once', async () => {
   const { admin, person, service } = await prepare()
   const earlier = [person.browser, await signIn(service, person.userId)]
   const key = await service.createKey(person.userId)
@@ -59,7 +59,7 @@ test('a link sets the password, ends the logins that there were, logs in, and wo
   await service.stop()
 })
 
-test('a link gives a first password to who has none, and neither rights nor money', async () => {
+test('a link sets a first password and grants neither rights nor money', async () => {
   const { admin, service } = await prepare()
   const { email, userId } = await service.createPerson({ balanceUsd: '1' })
   const browser = new Browser(service)
@@ -74,7 +74,7 @@ test('a link gives a first password to who has none, and neither rights nor mone
   await service.stop()
 })
 
-test('403 for a suspended user, whose password stays as it was', async () => {
+test('returns 403 for a suspended user and keeps the old password', async () => {
   const { admin, person, service } = await prepare()
   const token = await linkFor(admin, person.userId)
   const suspend = (isSuspended: boolean) =>
@@ -92,7 +92,7 @@ test('403 for a suspended user, whose password stays as it was', async () => {
   await service.stop()
 })
 
-test('a link works for a day, and a newer one takes its place', async () => {
+test('a link works for a day and is replaced by a newer one', async () => {
   const { admin, clock, person, service } = await prepare()
   const first = await linkFor(admin, person.userId)
   const second = await linkFor(admin, person.userId)
@@ -105,7 +105,7 @@ test('a link works for a day, and a newer one takes its place', async () => {
   await service.stop()
 })
 
-test('of parallel uses of one link one sets the password', async () => {
+test('only one of many parallel uses of a link sets the password', async () => {
   const { admin, person, service } = await prepare()
   const token = await linkFor(admin, person.userId)
   const answers = await Promise.all(Array.from({ length: 5 }, () => accept(service, token)))
@@ -113,7 +113,7 @@ test('of parallel uses of one link one sets the password', async () => {
   await service.stop()
 })
 
-test('400 for the address as a password', async () => {
+test('rejects the email address as a password with 400', async () => {
   const { admin, person, service } = await prepare()
   const token = await linkFor(admin, person.userId)
   const body = { token, password: 'ADA@example.com' }
@@ -122,7 +122,7 @@ test('400 for the address as a password', async () => {
   await service.stop()
 })
 
-test('a link ends when the password is changed otherwise, and links of others stay', async () => {
+test("a password change ends the user's open links but not other users' links", async () => {
   const { admin, person, service } = await prepare()
   const open = await linkFor(admin, person.userId)
   const others = await linkFor(admin, admin.userId)

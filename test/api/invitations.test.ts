@@ -37,7 +37,7 @@ async function emails({ app: { store } }: TestService): Promise<string[]> {
   return (await store.listUsers(page)).users.map(({ email }) => email)
 }
 
-test('the link is shown once, and its token stands nowhere in the data directory', async () => {
+test('shows the link once and never stores its token in the data directory', async () => {
   const { admin, service } = await prepare()
   const created = await expectStatus(
     200,
@@ -65,7 +65,7 @@ test('the link is shown once, and its token stands nowhere in the data directory
   await service.stop()
 })
 
-test('a link makes the account with its credit, logs in, and works once', async () => {
+test('a link creates the account with its credit, logs in, and works once', async () => {
   const { admin, clock, service } = await prepare()
   const token = await invite(admin, 'ada@example.com', { creditUsd: '12.3456' })
   expect(await expectStatus(200, check(service, token))).toEqual({
@@ -108,7 +108,7 @@ test('a link makes the account with its credit, logs in, and works once', async 
   await service.stop()
 })
 
-test('an invitation of an admin makes an admin, and one without credit no transaction', async () => {
+test('an admin invitation creates an admin; without credit it posts no transaction', async () => {
   const { admin, service } = await prepare()
   const browser = new Browser(service)
   const token = await invite(admin, 'boss@example.com', { isAdmin: true })
@@ -121,7 +121,7 @@ test('an invitation of an admin makes an admin, and one without credit no transa
   await service.stop()
 })
 
-test('the credit is posted with the account or neither is there', async () => {
+test('creates the account and posts its credit together or not at all', async () => {
   const { admin, service } = await prepare()
   const token = await invite(admin, 'ada@example.com', { creditUsd: '5' })
   await withRaw(service.dataDir, (raw) => raw.refuseInserts('transactions'))
@@ -134,7 +134,7 @@ test('the credit is posted with the account or neither is there', async () => {
   await service.stop()
 })
 
-test('a newer invitation of the same address takes the place of the earlier one, and of no other', async () => {
+test('a newer invitation replaces only the earlier one to the same email address', async () => {
   const { admin, service } = await prepare()
   const first = await invite(admin, 'ada@example.com', { isAdmin: true, creditUsd: '100' })
   const other = await invite(admin, 'adam@example.com')
@@ -148,7 +148,7 @@ test('a newer invitation of the same address takes the place of the earlier one,
   await service.stop()
 })
 
-test('a revoked invitation no longer works, and one that was accepted cannot be revoked', async () => {
+test('a revoked invitation stops working, and an accepted one cannot be revoked', async () => {
   const { admin, service } = await prepare()
   const create = (email: string) => expectStatus(200, admin.browser.post('/api/invitations', { email }))
   const [open, used] = [await create('open@example.com'), await create('used@example.com')]
@@ -180,7 +180,7 @@ test('an invitation works for seven days and not a millisecond longer', async ()
   await service.stop()
 })
 
-test('of parallel uses of one link one makes the account', async () => {
+test('only one of many parallel uses of a link creates the account', async () => {
   const { admin, service } = await prepare()
   const token = await invite(admin, 'ada@example.com', { creditUsd: '3' })
   const answers = await Promise.all(
@@ -197,7 +197,7 @@ test('of parallel uses of one link one makes the account', async () => {
   await service.stop()
 })
 
-test('409 when somebody has the address, at the invitation and at its use', async () => {
+test('returns 409 for a taken email address, both when inviting and when accepting', async () => {
   const { admin, service } = await prepare()
   const token = await invite(admin, 'ada@example.com', { creditUsd: '9', isAdmin: true })
   await service.createPerson({ email: 'ada@example.com', balanceUsd: '0' })
@@ -214,7 +214,7 @@ test('409 when somebody has the address, at the invitation and at its use', asyn
   await service.stop()
 })
 
-test('400 for a password that is too weak, and the link goes on working', async () => {
+test('rejects a weak password with 400, and the link keeps working', async () => {
   const { admin, service } = await prepare()
   const token = await invite(admin, 'ada.lovelace@example.com')
   const weak = ['short pw', 'x'.repeat(201), 'aaaaaaaaaaaaaaaa', 'ada.lovelace@example.com', 'ADA.Lovelace1', '']
@@ -226,7 +226,7 @@ test('400 for a password that is too weak, and the link goes on working', async 
   await service.stop()
 })
 
-test('403 for what no page of the service sent, and the link goes on working', async () => {
+test('rejects requests from outside the site with 403, and the link keeps working', async () => {
   const { admin, service } = await prepare()
   const token = await invite(admin, 'ada@example.com')
   const path = '/api/invitations/accept'
@@ -237,7 +237,7 @@ test('403 for what no page of the service sent, and the link goes on working', a
   await service.stop()
 })
 
-test('404 for what is no token of ours, and 400 for what is none at all', async () => {
+test('returns 404 for an unknown token and 400 for an invalid one', async () => {
   const { service } = await prepare()
   for (const token of ['x', 'x'.repeat(43), 'ä'.repeat(43), "' OR 1=1", 'x'.repeat(200)]) {
     expect(await expectStatus(404, check(service, token))).toEqual(unusable)
@@ -250,7 +250,7 @@ test('404 for what is no token of ours, and 400 for what is none at all', async 
   await service.stop()
 })
 
-test('400 names the field of an invitation that cannot be, and none is made', async () => {
+test('returns 400 with the invalid field and creates no invitation', async () => {
   const { admin, service } = await prepare()
   const wrong: [string, unknown[]][] = [
     ['email', ['', 'ada', 'ada@', '@example.com', `${'a'.repeat(250)}@example.com`, null, undefined]],
@@ -268,7 +268,7 @@ test('400 names the field of an invitation that cannot be, and none is made', as
   await service.stop()
 })
 
-test('invitations and password links are listed newest first, in pages, with their total', async () => {
+test('lists invitations and password links newest first, in pages, with the total', async () => {
   const { admin, service } = await prepare()
   const person = await signUp(service, { email: 'has-account@example.com' })
   // All within one millisecond.

@@ -34,7 +34,7 @@ function expectRefused(
   expect(headers.get('retry-after')).toBe(own.retryAfter)
 }
 
-test('a key spends its limit, a refusal says how much and until when, and the next day begins anew', async () => {
+test('enforces the daily limit, reports amounts and reset time, and resets the next day', async () => {
   const clock = new FakeClock()
   const service = await startService({ clock })
   const { create, created, key, owner, read } = await limited(service, { limitUsd: '0.025', limitReset: 'day' })
@@ -70,7 +70,7 @@ test('a key spends its limit, a refusal says how much and until when, and the ne
   await service.stop()
 })
 
-test('a limit that never begins anew names no time, and a failed task can be run again', async () => {
+test('a limit without reset reports no reset time, and refunded tasks do not count', async () => {
   const service = await startService({ clock: new FakeClock() })
   const { create, key, read } = await limited(service, { limitUsd: '0.02' })
   for (let tasks = 0; tasks < 3; tasks++)
@@ -83,7 +83,7 @@ test('a limit that never begins anew names no time, and a failed task can be run
   await service.stop()
 })
 
-test('of 200 requests at one moment a key pays as many as its limit has', async () => {
+test('pays for exactly as many of 200 parallel requests as its limit allows', async () => {
   const service = await startService({ limits: { executionsPerMinute: 0, maxQueuedTasks: 1000 } })
   const { create, read, userId } = await limited(service, { limitUsd: '0.37', limitReset: 'month' })
   const answers = await Promise.all(Array.from({ length: 200 }, () => create()))
@@ -98,7 +98,7 @@ test('of 200 requests at one moment a key pays as many as its limit has', async 
   await service.stop()
 })
 
-test('a key has executions of a minute of its own', async () => {
+test('a key has its own execution limit per minute', async () => {
   const clock = new FakeClock()
   const service = await startService({ clock })
   const { create, key, owner } = await limited(service, { executionsPerMinute: 2 })
@@ -119,7 +119,7 @@ test('a key has executions of a minute of its own', async () => {
   await service.stop()
 })
 
-test('a key is for its agents: others are refused wherever they would be run, and are not in its list', async () => {
+test('a key limited to some agents cannot run others or see them in its list', async () => {
   const service = await startService()
   const { create, key, owner } = await limited(service, { agents: ['test'] })
   await expectStatus(200, create())
@@ -141,7 +141,7 @@ test('a key is for its agents: others are refused wherever they would be run, an
   await service.stop()
 })
 
-test('limits are changed one by one, hold for the next request, and null removes them', async () => {
+test('limits change individually, apply to the next request, and are removed by null', async () => {
   const service = await startService({ clock: new FakeClock() })
   const { change, create, id, key, owner, read } = await limited(service, {
     limitUsd: '0.01',
@@ -187,7 +187,7 @@ test('limits are changed one by one, hold for the next request, and null removes
   await service.stop()
 })
 
-test('a rotated key has the limits of the old one and what is left of them', async () => {
+test('a rotated key shares the limits and remaining amount of the old one', async () => {
   const service = await startService()
   const { create, id, owner } = await limited(service, {
     limitUsd: '0.03',
@@ -204,7 +204,7 @@ test('a rotated key has the limits of the old one and what is left of them', asy
   await service.stop()
 })
 
-test('a key with limits makes no other, takes its own not away, and rotates only itself', async () => {
+test('a key with limits cannot create or change keys, and can rotate only itself', async () => {
   const service = await startService()
   const { id, key, owner } = await limited(service, { limitUsd: '1' })
   const { keys } = (await service.get('/api/keys', owner)).body
@@ -236,7 +236,7 @@ test.each([
   [{ agents: [] }, 'agents'],
   [{ agents: ['test', 'ghost'] }, 'agents[1]'],
   [{ agents: Array.from({ length: 51 }, () => 'test') }, 'agents'],
-])('%j is refused with 400, and no key was made or changed', async (limits, path) => {
+])('rejects %j with 400 and creates or changes no key', async (limits, path) => {
   const service = await startService()
   const { key } = await service.createPerson()
   const { keys } = (await service.get('/api/keys', key)).body
@@ -250,7 +250,7 @@ test.each([
   await service.stop()
 })
 
-test("another user's key answers as an unknown one, and a hidden agent as none", async () => {
+test("returns the same 404 for another user's key as for an unknown one", async () => {
   const service = await startService()
   const { browser } = await signUp(service)
   const { id } = await limited(service, { limitUsd: '1' })

@@ -36,7 +36,7 @@ const badTags: [title: string, tags: unknown, field: string][] = [
   ['half of a character', { a: '\ud800' }, 'tags.a'],
 ]
 
-test.each(badTags)('400 names the tags of a task and of a session that are %s', async (_title, tags, field) => {
+test.each(badTags)('rejects invalid task and session tags: %s', async (_title, tags, field) => {
   const refusal = { status: 400, ...(field === 'tags' ? { message: /tags/ } : { field }) }
   await expectRefused(guarded, refusal, () => post('/api/tasks', { endpointId: 'test.echo', params: {}, tags }))
   await expectRpcRefused(guarded, refusal, () =>
@@ -64,7 +64,7 @@ const times = [
 ]
 const timed = ['tasks', 'sessions', 'transactions']
 
-test.each(times)('400 names createdAfter and createdBefore for %j, on every list that has them', async (time) => {
+test.each(times)('rejects createdAfter and createdBefore %j on every list that has them', async (time) => {
   for (const field of ['createdAfter', 'createdBefore']) {
     for (const list of timed) {
       await expectRefused(guarded, { status: 400, field }, () =>
@@ -76,7 +76,7 @@ test.each(times)('400 names createdAfter and createdBefore for %j, on every list
 })
 
 test.each(['', 'a', ':', ':b', 'a:', 'a b:c', `${long(65)}:x`, `a:${long(257)}`, 'a:\0', 'a"b:c', '__proto__:x'])(
-  '400 names tag for %j',
+  'returns 400 for the tag filter %j',
   async (tag) => {
     const message = /tag\[0\]/
     for (const list of ['tasks', 'sessions']) {
@@ -86,7 +86,7 @@ test.each(['', 'a', ':', ':b', 'a:', 'a b:c', `${long(65)}:x`, `a:${long(257)}`,
   },
 )
 
-test('400 for four tags, and over typed RPC for one that is no list', async () => {
+test('rejects four tags, and a non-array tag over typed RPC', async () => {
   for (const list of ['tasks', 'sessions']) {
     const query = 'tag=a:b&tag=a:c&tag=a:d&tag=a:e'
     await expectRefused(guarded, { status: 400, field: 'tag' }, () => get(`/api/${list}?${query}`))
@@ -94,7 +94,7 @@ test('400 for four tags, and over typed RPC for one that is no list', async () =
   }
 })
 
-test('400 names after for a cursor that is changed, of another user, of another list or of other filters', async () => {
+test('rejects a cursor that is altered or from another user, list or filter', async () => {
   const { key } = guarded.person
   const create = (token: string) =>
     guarded.service.post('/api/tasks', { endpointId: 'test.free', params: {} }, { key: token })
@@ -136,7 +136,7 @@ async function tagged(service: TestService, key: string, tags: Record<string, st
   return answer.body.taskId
 }
 
-test('tasks are found by their tags and times, page by page, and only by who made them', async () => {
+test('finds tasks by tags and times, page by page, and only for their creator', async () => {
   const clock = new FakeClock()
   const service = await startService({ clock, limits: { executionsPerMinute: 0 } })
   const [{ key }, stranger] = [await service.createPerson(), await service.createPerson()]
@@ -177,7 +177,7 @@ test('tasks are found by their tags and times, page by page, and only by who mad
   await service.stop()
 })
 
-test('a client that waits with tags runs the task with them, and a repeated key wants the same tags', async () => {
+test('tasks.run sets the tags, and a reused key with different tags gets 409', async () => {
   const service = await startService()
   const { key } = await service.createPerson()
   const client = createClient({ baseUrl: service.url, apiKey: key })
@@ -192,7 +192,7 @@ test('a client that waits with tags runs the task with them, and a repeated key 
   await service.stop()
 })
 
-test.each(vias)('tags of a session are given, merged and removed over %s, and lists go by them', async (via) => {
+test.each(vias)('sets, merges and removes session tags over %s, and lists filter by them', async (via) => {
   const service = await startService({ config: sessionAgents })
   const { key } = await service.createPerson()
   const calls = new SessionCalls(service, key, via)

@@ -13,7 +13,7 @@ async function idsOf(calls: SessionCalls, input: Record<string, unknown> = {}): 
   return [body.sessions.map(({ id }: { id: string }) => id), body.total]
 }
 
-test.each(vias)('items over %s are newest first and have exactly their fields', async (via) => {
+test.each(vias)('lists sessions over %s newest first with exactly their fields', async (via) => {
   const clock = new FakeClock()
   const service = await startService({ config, clock })
   const { key } = await service.createPerson()
@@ -38,7 +38,7 @@ test.each(vias)('items over %s are newest first and have exactly their fields', 
   await service.stop()
 })
 
-test('sessions of one millisecond are listed in reverse order of creation', async () => {
+test('lists sessions created in the same millisecond in reverse order of creation', async () => {
   const service = await startService({ config, clock: new FakeClock() })
   const { key } = await service.createPerson()
   const calls = new SessionCalls(service, key)
@@ -48,7 +48,7 @@ test('sessions of one millisecond are listed in reverse order of creation', asyn
   await service.stop()
 })
 
-test.each(vias)('status over %s is what it is at that moment, alone and with an agent, with totals', async (via) => {
+test.each(vias)('filters sessions over %s by current status, alone and with an agent', async (via) => {
   const clock = new FakeClock()
   const service = await startService({ config, clock })
   const { key } = await service.createPerson()
@@ -83,7 +83,7 @@ test.each(vias)('status over %s is what it is at that moment, alone and with an 
   await service.stop()
 })
 
-test.each(vias)('a chat and an update keep a session among the active ones over %s', async (via) => {
+test.each(vias)('a chat or an update keeps a session active over %s', async (via) => {
   const clock = new FakeClock()
   const service = await startService({ config, clock })
   const { key } = await service.createPerson()
@@ -105,7 +105,7 @@ test.each(vias)('a chat and an update keep a session among the active ones over 
   await service.stop()
 })
 
-test('a page is 50 unless limit says otherwise, at most 100; pages side by side give every session once', async () => {
+test('pages hold 50 sessions by default, up to 100, and list each session once', async () => {
   const clock = new FakeClock()
   const service = await startService({ config, clock })
   const { key } = await service.createPerson()
@@ -129,7 +129,7 @@ test('a page is 50 unless limit says otherwise, at most 100; pages side by side 
   await service.stop()
 })
 
-test.each(vias)('a caller sees no session of anybody else over %s', async (via) => {
+test.each(vias)("never lists another user's sessions over %s", async (via) => {
   const service = await startService({ config })
   const [owner, stranger] = [await service.createPerson(), await service.createPerson()]
   await new SessionCalls(service, owner.key).open()

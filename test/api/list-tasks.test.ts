@@ -33,7 +33,7 @@ async function idsOf(service: TestService, key: string, query: string): Promise<
   return { ids: body.tasks.map(({ id }: { id: string }) => id), total: body.total }
 }
 
-test('items are newest first and have exactly their fields; completedAt is absent until the task has ended', async () => {
+test('lists tasks newest first with exactly their fields and filters by status and agent', async () => {
   const { config, open } = gated()
   const clock = new FakeClock()
   const service = await startService({ config, clock, limits: { taskConcurrency: 1 } })
@@ -109,7 +109,7 @@ test('items are newest first and have exactly their fields; completedAt is absen
   await service.stop()
 })
 
-test('the totals follow the tasks as they end', async () => {
+test('totals per status follow tasks as they end', async () => {
   const { config, open } = gated()
   const service = await startService({ config })
   const { key } = await service.createPerson()
@@ -127,7 +127,7 @@ test('the totals follow the tasks as they end', async () => {
   await service.stop()
 })
 
-test('a page is 50 unless limit says otherwise, at most 100; pages side by side give every task once', async () => {
+test('pages hold 50 tasks by default, up to 100, and list each task once', async () => {
   const service = await startService({ limits: { executionsPerMinute: 0 }, clock: new FakeClock() })
   const { key } = await service.createPerson()
   const created = await Promise.all(Array.from({ length: 103 }, () => service.createTask(key, 'test.free')))
@@ -153,7 +153,7 @@ test('a page is 50 unless limit says otherwise, at most 100; pages side by side 
   await service.stop()
 })
 
-test('a caller sees no task of anybody else', async () => {
+test("never lists another user's tasks", async () => {
   const service = await startService()
   const [owner, stranger] = [await service.createPerson(), await service.createPerson()]
   await service.runTask(owner.key, 'test.echo')
@@ -161,7 +161,7 @@ test('a caller sees no task of anybody else', async () => {
   await service.stop()
 })
 
-test('400 for a status, limit or offset that cannot be, with the field; unknown parameters are left out', async () => {
+test('returns 400 with the field for an invalid parameter and ignores unknown parameters', async () => {
   const service = await startService()
   const { key } = await service.createPerson()
   const wrong = {
@@ -192,7 +192,7 @@ test('400 for a status, limit or offset that cannot be, with the field; unknown 
   await service.stop()
 })
 
-test('403 for a key without the scope read', async () => {
+test('returns 403 for a key without the read scope', async () => {
   const service = await startService()
   const { key } = await service.createPerson({ scopes: ['execute', 'manage'] })
   const { body, status } = await service.get('/api/tasks', key)

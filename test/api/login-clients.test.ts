@@ -20,7 +20,7 @@ async function statusFrom({ app, url }: TestService, { address, email }: { addre
   )
 }
 
-test('a flood of tries leaves no more rows than it gets passwords looked at, and the next is served again', async () => {
+test('a flood of attempts stores rows only for checked passwords and then recovers', async () => {
   const service = await startService({ clock: new FakeClock() })
   const address = '127.0.0.1'
   const tries = Array.from({ length: 300 }, (_, n) =>
@@ -35,7 +35,7 @@ test('a flood of tries leaves no more rows than it gets passwords looked at, and
   await service.stop()
 })
 
-test('many tries for one address keep another waiting for no more than the hashes that have begun', async () => {
+test('many attempts for one email delay another only by the hashes in progress', async () => {
   const service = await startService({ clock: new FakeClock() })
   const { store } = service.app.services
   const { admitLogin } = store
@@ -60,7 +60,7 @@ test('many tries for one address keep another waiting for no more than the hashe
   await service.stop()
 })
 
-test('the throttle tells clients apart by their IPv4 address, or by the network of their IPv6 address', async () => {
+test('throttles clients by IPv4 address or IPv6 network', async () => {
   const service = await startService({ clock: new FakeClock() })
   const table: [string, number, string[]][] = [
     ['8.8.8.1', 429, ['8.8.8.1', '::ffff:8.8.8.1']],
@@ -82,7 +82,7 @@ test('the throttle tells clients apart by their IPv4 address, or by the network 
   await service.stop()
 })
 
-test('X-Forwarded-For says who the client is as far as the proxies that the operator names have written it', () => {
+test('trusts X-Forwarded-For only as far as configured proxies wrote it', () => {
   const of = (trusted: string[], { from, forwarded }: { from: string; forwarded?: string | string[] }) =>
     new ClientAddresses(trusted).of({
       headers: forwarded === undefined ? {} : { 'x-forwarded-for': forwarded },
@@ -107,7 +107,7 @@ test('X-Forwarded-For says who the client is as far as the proxies that the oper
   }
 })
 
-test('a proxy that is no address is refused at the start by its name', () => {
+test('rejects an invalid trusted proxy at startup and names it', () => {
   const read = (text: string) => resolveTrustedProxies({ ERRAND_TRUSTED_PROXIES: text })
   expect(read('')).toEqual([])
   expect(read(' 127.0.0.1, 10.0.0.0/8 ,fd00::/8,')).toEqual(['127.0.0.1', '10.0.0.0/8', 'fd00::/8'])

@@ -15,7 +15,7 @@ function withCookie(service: TestService, cookie: string, headers: Record<string
   return service.request('GET', '/api/account', { headers: { Cookie: cookie, ...headers } })
 }
 
-test('the cookie authenticates every kind of operation, all in one rate window with the keys', async () => {
+test('the cookie works for every kind of operation and shares the rate window with keys', async () => {
   const service = await startService({ clock: new FakeClock() })
   const person = await service.createPerson({ password })
   const { email, userId } = person
@@ -67,7 +67,7 @@ test('the cookie authenticates every kind of operation, all in one rate window w
   await service.stop()
 })
 
-test('an Authorization header decides, even beside a good cookie', async () => {
+test('an Authorization header takes precedence over a valid cookie', async () => {
   const service = await startService()
   const { email } = await service.createPerson({ password })
   const other = await service.createPerson()
@@ -88,7 +88,7 @@ test('an Authorization header decides, even beside a good cookie', async () => {
   await service.stop()
 })
 
-test('a cookie that is malformed, foreign, given twice or of another name is 401', async () => {
+test('returns 401 for a malformed, foreign, duplicate or misnamed cookie', async () => {
   const service = await startService()
   const another = await startService()
   const { email } = await service.createPerson({ email: 'ada@example.com', password })
@@ -117,7 +117,7 @@ test('a cookie that is malformed, foreign, given twice or of another name is 401
   await service.stop()
 })
 
-test('a login ends after 30 days to the millisecond, however much it is used', async () => {
+test('a login expires after exactly 30 days, no matter how much it is used', async () => {
   const clock = new FakeClock()
   const dataDir = newDataDir()
   let service = await startService({ clock, dataDir })
@@ -141,7 +141,7 @@ test('a login ends after 30 days to the millisecond, however much it is used', a
   rmSync(dataDir, { recursive: true })
 })
 
-test('a login that is not used for 7 days ends, to the millisecond, and is listed no more', async () => {
+test('a login expires after exactly 7 unused days and is no longer listed', async () => {
   const clock = new FakeClock()
   const service = await startService({ clock })
   const { email, key } = await service.createPerson({ password })
@@ -156,7 +156,7 @@ test('a login that is not used for 7 days ends, to the millisecond, and is liste
   await service.stop()
 })
 
-test('each use keeps a login alive: when it was is written in batches, and acts at once', async () => {
+test('each use keeps a login alive, even if an older use is saved later', async () => {
   const clock = new FakeClock()
   const service = await startService({ clock })
   const { email, key } = await service.createPerson({ password })

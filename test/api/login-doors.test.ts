@@ -10,7 +10,7 @@ const operations = Object.entries(proceduresOf(describedRouter)).map(([name, pro
   return { name, type, rest: meta?.openapi, isPublic: meta?.isPublic === true }
 })
 
-test('four operations are public, in the document too', async () => {
+test('exactly four operations are public, and the OpenAPI document agrees', async () => {
   expect(
     operations
       .filter(({ isPublic }) => isPublic)
@@ -20,7 +20,7 @@ test('four operations are public, in the document too', async () => {
   for (const { isPublic, name, rest } of operations) if (rest) expect(rest.protect, name).toBe(!isPublic)
 })
 
-test('every other operation is 401 without credentials, over REST, RPC, a batch and a streamed batch', async () => {
+test('every other operation returns 401 without credentials over REST, RPC, batches and streamed batches', async () => {
   const service = await startService()
   for (const { isPublic, name, rest, type } of operations) {
     if (isPublic) continue
@@ -39,7 +39,7 @@ test('every other operation is 401 without credentials, over REST, RPC, a batch 
   await service.stop()
 })
 
-test('a public name beside or around another opens nothing', async () => {
+test('combining a public name with another operation grants no access', async () => {
   const service = await startService()
   const { email } = await service.createPerson({ password })
   const input = encodeURIComponent(JSON.stringify({ 0: { json: {} }, 1: { json: {} } }))
@@ -90,7 +90,7 @@ test('a public name beside or around another opens nothing', async () => {
   await service.stop()
 })
 
-test('a public operation answers the wrong method with 405 and sets no cookie', async () => {
+test('a public operation answers wrong methods with 405 and sets no cookie', async () => {
   const service = await startService()
   const { email } = await service.createPerson({ password })
   const browser = new Browser(service)
@@ -108,7 +108,7 @@ test('a public operation answers the wrong method with 405 and sets no cookie', 
   await service.stop()
 })
 
-test('a login is not streamed, since its cookie could not be set: 400, and there is no login', async () => {
+test('rejects a streamed login, which could not set its cookie, and creates no login', async () => {
   const service = await startService()
   const { email, userId } = await service.createPerson({ password })
   const answer = await fetch(`${service.url}/trpc/login.create?batch=1`, {
@@ -122,7 +122,7 @@ test('a login is not streamed, since its cookie could not be set: 400, and there
   await service.stop()
 })
 
-test('no other operation’s answer sets a cookie, for a login or a key, good or bad', async () => {
+test('no other operation sets a cookie, whether with a login, a key or neither', async () => {
   const service = await startService()
   const { email, key } = await service.createPerson({ password, isAdmin: true })
   const browser = await Browser.loggedIn(service, { email, password })

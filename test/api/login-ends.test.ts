@@ -6,7 +6,7 @@ import { Browser, password } from './browser-login.ts'
 
 const ended = 'The browser login is no longer valid. Log in again.'
 
-test('logging out acts on the next request, on other connections too, over REST and RPC, and removes the cookie', async () => {
+test('logout over REST and RPC takes effect on the next request and removes the cookie', async () => {
   const service = await startService()
   const { email } = await service.createPerson({ password })
   const ways: ((browser: Browser) => Promise<Answer>)[] = [
@@ -39,7 +39,7 @@ test('logging out acts on the next request, on other connections too, over REST 
   await service.stop()
 })
 
-test('logins are listed newest first, each with how, from where and until when, and the current one is marked', async () => {
+test('lists logins newest first with method, user agent and expiry, and marks the current one', async () => {
   const clock = new FakeClock()
   const service = await startService({ clock })
   const { email } = await service.createPerson({ password })
@@ -72,7 +72,7 @@ test('logins are listed newest first, each with how, from where and until when, 
   await service.stop()
 })
 
-test('one login of several is ended, and another user’s is unknown, as is one that never was', async () => {
+test("ends one of several logins, but not an unknown one or another user's", async () => {
   const service = await startService()
   const { email, key } = await service.createPerson({ password })
   const stranger = await service.createPerson({ password })
@@ -107,7 +107,7 @@ test('one login of several is ended, and another user’s is unknown, as is one 
   await service.stop()
 })
 
-test('logging out everywhere ends every login of the account, this one too, and no key and nobody else’s', async () => {
+test("logging out everywhere ends all the account's logins, but no keys or other users' logins", async () => {
   const service = await startService()
   const { email, key } = await service.createPerson({ password })
   const stranger = await service.createPerson({ password })
@@ -134,7 +134,7 @@ test('logging out everywhere ends every login of the account, this one too, and 
   await service.stop()
 })
 
-test('a caller with a key cannot log out or change the password, and without the scope not see or end logins', async () => {
+test('a key cannot log out or change passwords, and needs the manage scope for logins', async () => {
   const service = await startService()
   const { email, key, userId } = await service.createPerson({ password })
   const browser = await Browser.loggedIn(service, { email, password })
@@ -162,7 +162,7 @@ test('a caller with a key cannot log out or change the password, and without the
   await service.stop()
 })
 
-test('a login over an earlier one takes another token and ends the earlier, whoever’s it was', async () => {
+test('logging in over an existing login creates a new token and ends the old login', async () => {
   const service = await startService()
   const { email } = await service.createPerson({ password })
   const other = await service.createPerson({ password })
@@ -185,7 +185,7 @@ test('a login over an earlier one takes another token and ends the earlier, whoe
   await service.stop()
 })
 
-test('a suspension acts on the next request: keys are 403, logins have ended, and stay so when it is lifted', async () => {
+test('suspension immediately rejects keys and ends logins, which stay ended after it is lifted', async () => {
   const service = await startService()
   const { email, key, userId } = await service.createPerson({ password })
   const browser = await Browser.loggedIn(service, { email, password })
@@ -213,7 +213,7 @@ test('a suspension acts on the next request: keys are 403, logins have ended, an
   await service.stop()
 })
 
-test('an account has at most 100 logins: a further one ends the one that was used longest ago', async () => {
+test('an account has at most 100 logins; another one ends the least recently used', async () => {
   const clock = new FakeClock()
   const service = await startService({ clock })
   const { email, userId } = await service.createPerson({ password })

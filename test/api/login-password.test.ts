@@ -29,7 +29,7 @@ async function holdLogin({ app, browser }: { app: TestService['app']; browser: B
 const path = '/api/account/password'
 const next = 'another horse battery'
 
-test('a new password ends all other logins and no key, and from then on only it logs in', async () => {
+test('a new password replaces the old one and ends all other logins, but no keys', async () => {
   const service = await startService()
   const { email, key } = await service.createPerson({ password })
   const stranger = await service.createPerson({ password })
@@ -51,7 +51,7 @@ test('a new password ends all other logins and no key, and from then on only it 
   await service.stop()
 })
 
-test('over RPC it is the same', async () => {
+test('changes the password over RPC and rejects a wrong current one', async () => {
   const service = await startService()
   const { email } = await service.createPerson({ password })
   const browser = await Browser.loggedIn(service, { email, password })
@@ -67,7 +67,7 @@ test('over RPC it is the same', async () => {
   await service.stop()
 })
 
-test('a wrong current password is 400 with its field, changes nothing, and counts as a try to log in', async () => {
+test('rejects a wrong current password with 400 and counts it as a login attempt', async () => {
   const service = await startService({ clock: new FakeClock() })
   const { email } = await service.createPerson({ password })
   const browser = await Browser.loggedIn(service, { email, password })
@@ -86,7 +86,7 @@ test('a wrong current password is 400 with its field, changes nothing, and count
   await service.stop()
 })
 
-test('a new password has 10 to 200 characters, is not the address and not a few characters; it costs no try', async () => {
+test('rejects weak or overlong new passwords without counting login attempts', async () => {
   const service = await startService({ clock: new FakeClock() })
   const { email } = await service.createPerson({ email: 'ada.lovelace@example.com', password })
   const browser = await Browser.loggedIn(service, { email, password })
@@ -115,7 +115,7 @@ test('a new password has 10 to 200 characters, is not the address and not a few 
   await service.stop()
 })
 
-test('of two changes at one moment one wins, and its password is the one that logs in', async () => {
+test('one of two simultaneous changes wins, and only its password logs in', async () => {
   const service = await startService()
   const { email } = await service.createPerson({ password })
   const browsers = [
@@ -135,7 +135,7 @@ test('of two changes at one moment one wins, and its password is the one that lo
   await service.stop()
 })
 
-test('a login by the old password that the change overtakes is refused', async () => {
+test('rejects a login in progress if the password changes meanwhile', async () => {
   const service = await startService()
   const { email } = await service.createPerson({ password })
   const browser = await Browser.loggedIn(service, { email, password })
@@ -152,7 +152,7 @@ test('a login by the old password that the change overtakes is refused', async (
   await service.stop()
 })
 
-test('a login that a suspension overtakes is refused', async () => {
+test('rejects a login in progress if the user is suspended meanwhile', async () => {
   const service = await startService()
   const { email, userId } = await service.createPerson({ password })
   const late = new Browser(service)
@@ -164,7 +164,7 @@ test('a login that a suspension overtakes is refused', async () => {
   await service.stop()
 })
 
-test('an account without a password has none to change: 409', async () => {
+test('returns 409 for a password change on an account without a password', async () => {
   const service = await startService()
   const { userId } = await service.createPerson()
   const { services } = service.app

@@ -6,7 +6,7 @@ import { Browser, password } from './browser-login.ts'
 
 const next = 'another horse battery'
 
-test('neither tokens nor passwords nor their hashes are in any answer or log, and the first two not on the disk', async () => {
+test('responses and logs contain no tokens, passwords or hashes; the disk contains only hashes', async () => {
   const logged: string[] = []
   const note = (fields: object, message: string) => {
     logged.push(
@@ -69,7 +69,7 @@ test('neither tokens nor passwords nor their hashes are in any answer or log, an
   expect(logged.join('\n')).not.toMatch(/argon2|horse battery/)
 })
 
-test('the log says which admin made or revoked a link, and neither the link nor the address', async () => {
+test('logs which admin created or revoked a link, but not the link or email address', async () => {
   const logged: [message: string, fields: object][] = []
   const note = (fields: object, message: string) => void logged.push([message, fields])
   const service = await startService({ log: { debug: note, info: note, warn: note, error: note } })

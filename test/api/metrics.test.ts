@@ -24,7 +24,7 @@ async function chat(service: TestService, { key, message }: { key: string; messa
   return await ChatReader.open({ url: service.url, key, body: { sessionId: session.body.sessionId, message } })
 }
 
-test('runs are counted by how they ended, with their agent, and failures by their code', async () => {
+test('counts runs by outcome and agent, and task failures by code', async () => {
   const service = await startService({ limits: free })
   const { key } = await service.createPerson()
   const before = await readMetrics(service)
@@ -54,7 +54,7 @@ test('runs are counted by how they ended, with their agent, and failures by thei
   await service.stop()
 })
 
-test('interrupted runs are counted by the process that interrupts them, and those of a crash by the one after it', async () => {
+test('the interrupting process counts interrupted runs; the next one counts those of a crash', async () => {
   const service = await startService({ limits: { ...free, drainSeconds: 0 } })
   const { key } = await service.createPerson()
   const { body } = await service.createTask(key, 'test.wait', { ms: 20_000 })
@@ -75,7 +75,7 @@ test('interrupted runs are counted by the process that interrupts them, and thos
   await Promise.all([service.stop(), left.stop()])
 })
 
-test('chats are counted with the tokens and tool calls that they were charged for, and no others', async () => {
+test('counts chats with only the tokens and tool calls that were charged', async () => {
   const service = await startService({ limits: free })
   const { key } = await service.createPerson()
   const before = await readMetrics(service)
@@ -118,7 +118,7 @@ test('chats are counted with the tokens and tool calls that they were charged fo
   await service.stop()
 })
 
-test('refusals are counted by code, over REST and typed RPC, and each request once by operation and status', async () => {
+test('counts rejections by code and requests by operation and status, over REST and RPC', async () => {
   const service = await startService({ limits: { executionsPerMinute: 3 } })
   const { key } = await service.createPerson()
   const { key: poor } = await service.createPerson({ balanceUsd: '0' })
@@ -176,7 +176,7 @@ async function ledgerOf(service: TestService, people: readonly Person[]) {
   return sums
 }
 
-test('the money of each type of transaction is that of the ledger, and nothing is counted that was refused', async () => {
+test('counts transaction amounts exactly as in the ledger and ignores rejected requests', async () => {
   const service = await startService({ limits: { ...free, abuseFailures: 0 } })
   const admin = await service.createPerson({ password, isAdmin: true, balanceUsd: '1.0001' })
   const person = await service.createPerson({ balanceUsd: '20.0000' })
@@ -200,7 +200,7 @@ test('the money of each type of transaction is that of the ledger, and nothing i
   await service.stop()
 })
 
-test('counters begin at zero with the process, and the series of what is known are there before anything happens', async () => {
+test('counters start at zero, and known series exist before anything happens', async () => {
   const service = await startService()
   const samples = await readMetrics(service)
   for (const series of [
@@ -234,7 +234,7 @@ test('counters begin at zero with the process, and the series of what is known a
   await service.stop()
 })
 
-test('what clients make up becomes no series: unknown paths, operations, methods and codes share one', async () => {
+test('names chosen by clients create no series: unknown paths and operations share one', async () => {
   const service = await startService({ limits: free })
   const { key } = await service.createPerson()
   await service.get('/api/nothing', key)
@@ -254,7 +254,7 @@ test('what clients make up becomes no series: unknown paths, operations, methods
   await service.stop()
 })
 
-test('a client that leaves before its answer is counted as 499, and what is no HTTP as a refused request', async () => {
+test('counts a client that disconnects early as 499 and invalid HTTP as a rejected request', async () => {
   const service = await startService({ limits: free })
   const { key } = await service.createPerson()
   const before = await readMetrics(service)

@@ -137,7 +137,7 @@ test('every operation has a decision', () => {
   expect(Object.keys(decisions).toSorted()).toEqual(Object.keys(procedures).toSorted())
 })
 
-test('what is public needs no credential, and nothing else is', () => {
+test('exactly the operations marked public need no credential', () => {
   const isPublic = Object.keys(procedures).filter(
     (name) => (procedures[name]!._def.meta as { isPublic?: true }).isPublic,
   )
@@ -145,7 +145,7 @@ test('what is public needs no credential, and nothing else is', () => {
   expect(isPublic.toSorted()).toEqual(said.toSorted())
 })
 
-test('each credential calls the operations that are decided for it, and no other', async () => {
+test('each credential can call exactly the operations decided for it', async () => {
   const service = await startService({ config: sessionAgents, limits: { executionsPerMinute: 0, writesPerMinute: 0 } })
   const all = await PlatformCalls.open(service)
   const userId = await all.newUser('customer-1')

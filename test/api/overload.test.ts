@@ -21,7 +21,7 @@ async function untilRead(service: TestService, key: string, times: number): Prom
   for (let read = 0; read < times;) if ((await service.get('/api/account', key)).status === 200) read++
 }
 
-test('requests that are too many at a time get 503 with Retry-After, as documented; the others are answered', async () => {
+test('too many simultaneous requests get 503 with Retry-After; the others are answered', async () => {
   const service = await startService({ limits: { maxReadsInFlight: 1 } })
   const { key } = await service.createPerson()
   const checker = new Checker(service, key)
@@ -42,7 +42,7 @@ test('requests that are too many at a time get 503 with Retry-After, as document
   await service.stop()
 })
 
-test('the typed client reads a refusal under overload as SERVICE_UNAVAILABLE', async () => {
+test('the typed client reports an overload rejection as SERVICE_UNAVAILABLE', async () => {
   const service = await startService({ limits: { maxReadsInFlight: 1 } })
   const { key } = await service.createPerson()
   // The client batches simultaneous calls.
@@ -55,7 +55,7 @@ test('the typed client reads a refusal under overload as SERVICE_UNAVAILABLE', a
   await service.stop()
 })
 
-test('reads that ask for a wait are counted like others until they wait, and not from then on', async () => {
+test('a read with wait counts as in flight only until its long poll starts', async () => {
   const service = await startService({ limits: { maxReadsInFlight: 1, taskConcurrency: 0 } })
   const { key } = await service.createPerson()
   const { taskId } = (await service.createTask(key, 'test.echo')).body
@@ -81,27 +81,24 @@ test('reads that ask for a wait are counted like others until they wait, and not
 test.each([
   ['GET', ''],
   ['POST', 'a body'],
-])(
-  'a client that repeats a refused %s at once is refused a few times a second, not thousands',
-  async (method, body) => {
-    const turnAway = createTurnAway({ ends: { turnedAway: () => {} } as RequestEnds, onRefused: () => {} })
-    const server = createServer((request, response) => turnAway(request, response, { headers: [], form: undefined }))
-    await listen(server, { host: '127.0.0.1', port: 0 })
-    {
-      using client = await RawConnection.open(urlOf(server))
-      let refusals = 0
-      for (const end = performance.now() + 1000; performance.now() < end; refusals++) {
-        await client.send(rawRequest(`${method} /api/tasks`, [], body))
-        expect((await client.readAnswer())!.status).toBe(503)
-      }
-      expect(refusals).toBeGreaterThan(1)
-      expect(refusals).toBeLessThan(20)
+])('slows a client that immediately retries a rejected %s to a few per second', async (method, body) => {
+  const turnAway = createTurnAway({ ends: { turnedAway: () => {} } as RequestEnds, onRefused: () => {} })
+  const server = createServer((request, response) => turnAway(request, response, { headers: [], form: undefined }))
+  await listen(server, { host: '127.0.0.1', port: 0 })
+  {
+    using client = await RawConnection.open(urlOf(server))
+    let refusals = 0
+    for (const end = performance.now() + 1000; performance.now() < end; refusals++) {
+      await client.send(rawRequest(`${method} /api/tasks`, [], body))
+      expect((await client.readAnswer())!.status).toBe(503)
     }
-    await closeServer(server)
-  },
-)
+    expect(refusals).toBeGreaterThan(1)
+    expect(refusals).toBeLessThan(20)
+  }
+  await closeServer(server)
+})
 
-test('bodies that have not arrived take nobody room', async () => {
+test('requests occupy no slot until their bodies arrive', async () => {
   const service = await startService({ limits: { maxWritesInFlight: 1 } })
   const { key } = await service.createPerson()
   const slow = await Promise.all(Array.from({ length: 10 }, () => RawConnection.open(service.url)))
@@ -112,7 +109,7 @@ test('bodies that have not arrived take nobody room', async () => {
   await service.stop()
 })
 
-test('requests that wait for their turn take nobody room', async () => {
+test('requests waiting to be processed occupy no slot', async () => {
   const writesMax = 4
   const service = await startService({ limits: { maxWritesInFlight: writesMax, writesPerMinute: 0 } })
   const { key } = await service.createPerson()
@@ -137,7 +134,7 @@ function letIn(gate: RequestGate, sender?: Sender): number {
   return count
 }
 
-test('one long pause of a service with little to do refuses nobody', () => {
+test('one long pause of a mostly idle service rejects nothing', () => {
   const gate = new RequestGate(limits)
   gate.enter(write())
   gate.sampled(60_000)
@@ -147,7 +144,7 @@ test('one long pause of a service with little to do refuses nobody', () => {
 
 const sender = (userId: string | null) => new Sender(userId)
 
-test('a user alone takes three quarters of the room, and then others have theirs', () => {
+test('one user can take three quarters of the room; the rest stays for others', () => {
   const gate = new RequestGate(limits)
   expect(letIn(gate, sender('many'))).toBe(375)
   expect(letIn(gate, sender('one'))).toBe(125)
@@ -155,7 +152,7 @@ test('a user alone takes three quarters of the room, and then others have theirs
   gate.close()
 })
 
-test('beside others a user has a quarter of the room, once half of it is taken', () => {
+test('when half the room is taken, each further user gets at most a quarter', () => {
   const gate = new RequestGate(limits)
   const [other, many, one, another] = [sender('other'), sender('many'), sender('one'), sender('another')]
   const others = Array.from({ length: 200 }, write)
@@ -168,7 +165,7 @@ test('beside others a user has a quarter of the room, once half of it is taken',
   gate.close()
 })
 
-test.each(['/trpc/', 'http://localhost/trpc/'])('a batch under %s counts by its calls', (prefix) => {
+test.each(['/trpc/', 'http://localhost/trpc/'])('a batch under %s counts once per call', (prefix) => {
   const gate = new RequestGate(limits)
   const url = `${prefix}${Array(20).fill('sessions.list').join(',')}?batch=1&input={"0":{},"1":{}}`
   const batch = { method: 'GET', url, headers: {} } as IncomingMessage
@@ -183,7 +180,7 @@ const batch = (comma: string) =>
   ({ method: 'GET', url: `/trpc/${Array(20).fill('a').join(comma)}`, headers: {} }) as IncomingMessage
 
 test.each([',', '%2C', '%2c'])(
-  'a stranger names no number of calls; calls joined by %s count once it is known whose they are',
+  'an unidentified batch counts once; calls joined by %s count individually after identification',
   (comma) => {
     const gate = new RequestGate(limits)
     const [strangers, many] = [sender(null), sender('many')]
@@ -199,7 +196,7 @@ test.each([',', '%2C', '%2c'])(
   },
 )
 
-test('who turns out to have a share of the room already is refused, and others have theirs', () => {
+test('rejects a request once its identified user already has a full share', () => {
   const gate = new RequestGate(limits)
   const [strangers, many] = [sender(null), sender('many')]
   expect(letIn(gate, many)).toBe(375)
@@ -211,7 +208,7 @@ test('who turns out to have a share of the room already is refused, and others h
   gate.close()
 })
 
-test('reads that are answered at once count for their user until the sample is over', () => {
+test('reads answered immediately count for their user until the sample ends', () => {
   const gate = new RequestGate(limits)
   const [many, one] = [sender('many'), sender('one')]
   const read = (of: Sender) => {
@@ -229,7 +226,7 @@ test('reads that are answered at once count for their user until the sample is o
   gate.close()
 })
 
-test('a user who has nothing in flight is let in beside those who came before the bound fell', () => {
+test('admits a user with nothing in flight even after the bound fell below current usage', () => {
   const gate = new RequestGate(limits)
   letIn(gate, sender('many'))
   for (let sample = 0; sample < 100; sample++) gate.sampled(10_000)
@@ -245,7 +242,7 @@ test('a user who has nothing in flight is let in beside those who came before th
   gate.close()
 })
 
-test('what the disk takes for its syncs lets in no fewer: it takes as long for one request as for many', () => {
+test('slow disk syncs alone do not lower the bound', () => {
   const gate = new RequestGate(limits)
   letIn(gate)
   for (let sample = 0; sample < 100; sample++) {
@@ -258,7 +255,7 @@ test('what the disk takes for its syncs lets in no fewer: it takes as long for o
   gate.close()
 })
 
-test('while requests keep the loop late fewer are let in, in proportion, and some always', () => {
+test('a late event loop lowers the bound proportionally, but never to zero', () => {
   const gate = new RequestGate(limits)
   letIn(gate)
   gate.sampled(100)
@@ -271,7 +268,7 @@ test('while requests keep the loop late fewer are let in, in proportion, and som
   gate.close()
 })
 
-test('beyond the limit of connections one request each is answered: health with 200, the rest with 503', async () => {
+test('beyond maxConnections each connection gets one response: 200 for health, otherwise 503', async () => {
   const service = await startService({ limits: { maxConnections: 3 } })
   const { key } = await service.createPerson()
   const held = await Promise.all(Array.from({ length: 3 }, () => RawConnection.open(service.url)))
@@ -306,7 +303,7 @@ test.each([
   ['reads', (bearer: string) => rawRequest('GET /api/account', [bearer])],
   // Node handles these on a separate path.
   ['expectations', () => rawRequest('GET /healthz', ['Expect: something'])],
-])('a client that sends %s without end ahead of its answers is cut off, and others are served', async (_what, of) => {
+])('disconnects a client that pipelines %s endlessly, and still serves others', async (_what, of) => {
   const service = await startService()
   const { key } = await service.createPerson()
   using flood = await RawConnection.open(service.url)
@@ -321,7 +318,7 @@ test.each([
   await service.stop()
 })
 
-test('a client that stops reading its answers is cut off', async () => {
+test('disconnects a client that stops reading responses', async () => {
   const service = await startService({ limits: { writeStallSeconds: 1 } })
   const { key } = await service.createPerson()
   const bearer = `Authorization: Bearer ${key}`
@@ -345,7 +342,7 @@ test('a client that stops reading its answers is cut off', async () => {
   await service.stop()
 })
 
-test('a port that is taken is refused, though the service shares its own among its queues', async () => {
+test("listening on the service's port fails with EADDRINUSE until the service stops", async () => {
   const service = await startService()
   const { port } = new URL(service.url)
   const server = createServer()

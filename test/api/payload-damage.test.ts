@@ -31,7 +31,7 @@ function flippedAt(content: Buffer, at: number): Buffer {
   return flipped
 }
 
-test('a payload of one chunk or of many is served as it was written, and its row has its size and its SHA-256', async () => {
+test('serves payloads of one or many chunks unchanged and stores their size and SHA-256', async () => {
   const service = await startService({ limits: unlimited })
   const { key } = await service.createPerson()
   for (const chars of [20_000, 65_534, 65_536, 65_537, 400_000]) {
@@ -49,7 +49,7 @@ async function sha256Of(bytes: Buffer): Promise<string> {
   return Buffer.from(await crypto.subtle.digest('SHA-256', Uint8Array.from(bytes))).toString('base64url')
 }
 
-test('a small payload that is not what was written is 500, with an error in the log that names it', async () => {
+test('a damaged small payload returns 500 and logs an error with its id', async () => {
   const { errors, log } = keepErrors()
   const service = await startService({ limits: unlimited, log })
   const { key } = await service.createPerson()
@@ -78,7 +78,7 @@ test('a small payload that is not what was written is 500, with an error in the 
   await service.stop()
 })
 
-test('a large payload that is not what was written is cut before its end, wherever it was changed', async () => {
+test('a damaged large payload is cut off before its end, wherever it was changed', async () => {
   const { errors, log } = keepErrors()
   const service = await startService({ limits: unlimited, log })
   const { key } = await service.createPerson()
@@ -106,7 +106,7 @@ test('a large payload that is not what was written is cut before its end, wherev
   await service.stop()
 })
 
-test('a payload from before there were digests is served and given to agents as it is', async () => {
+test('payloads without a digest are still served and passed to agents', async () => {
   const dataDir = newDataDir()
   const first = await startService({ dataDir, limits: { ...unlimited, taskConcurrency: 0 } })
   const { key } = await first.createPerson()
@@ -125,7 +125,7 @@ test('a payload from before there were digests is served and given to agents as 
   rmSync(dataDir, { recursive: true })
 })
 
-test('an agent is not given a request of which one character has changed: the task fails and is refunded', async () => {
+test('a damaged request never reaches the agent; the task fails and is refunded', async () => {
   const limits = { executionsPerMinute: 0, abuseFailures: 1, taskConcurrency: 1 }
   const { errors, log } = keepErrors()
   const service = await startService({ config: rogueAgents, limits, log })

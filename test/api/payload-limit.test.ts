@@ -3,7 +3,7 @@ import { startService } from '../support/test-service.ts'
 
 const limit = 100_000
 
-test('beyond the payload bytes of a day a task is refused, and nothing is stored or charged', async () => {
+test('rejects a task beyond the daily payload bytes and stores and charges nothing', async () => {
   const service = await startService({ limits: { executionsPerMinute: 0, payloadBytesPerDay: limit } })
   const { key } = await service.createPerson()
   const create = (chars: number) =>

@@ -3,7 +3,7 @@ import { unlimited } from '../runner/task-checks.ts'
 import { RawConnection, rawRequest } from '../support/raw-http.ts'
 import { startService } from '../support/test-service.ts'
 
-test('readers who stop hold 24 downloads of a user at most: more are 503, and other users go on', async () => {
+test('stalled readers hold at most 24 downloads per user; more get 503, others continue', async () => {
   const service = await startService({ limits: unlimited })
   const [greedy, honest] = [await service.createPerson(), await service.createPerson()]
   // More than both ends can buffer.

@@ -18,7 +18,7 @@ const noon = Date.UTC(2026, 0, 15, 12)
 
 const run = (service: TestService, key: string) => service.createTask(key, 'test.echo')
 
-test("a free plan's user is refused with the reason and the reset, and a paid one is not", async () => {
+test("enforces the free plan's daily spending limit, but not on a paid plan", async () => {
   const clock = new FakeClock(noon)
   const service = await startService({ clock, config, limits })
   const { browser } = await signUpAdmin(service)
@@ -58,7 +58,7 @@ test("a free plan's user is refused with the reason and the reset, and a paid on
   await service.stop()
 })
 
-test('the headers and the refusals of the rate are those of the plan', async () => {
+test('rate headers and rejections follow the plan', async () => {
   const service = await startService({ clock: new FakeClock(noon), config, limits })
   const { key, userId } = await service.createPerson()
   await service.app.store.changeAccountLimits({ userId, changes: { spendPerDay: 1_000_000 } })
@@ -76,7 +76,7 @@ test('the headers and the refusals of the rate are those of the plan', async () 
   await service.stop()
 })
 
-test('as many tasks wait as the plan allows, and agents that it does not have are refused', async () => {
+test("limits queued tasks to the plan's maximum and rejects agents outside the plan", async () => {
   const service = await startService({ clock: new FakeClock(noon), config, limits: { taskConcurrency: 0 } })
   const { key } = await service.createPerson()
   for (let tasks = 0; tasks < 2; tasks++) await expectStatus(200, run(service, key))
@@ -107,7 +107,7 @@ test('as many tasks wait as the plan allows, and agents that it does not have ar
   await service.stop()
 })
 
-test('an admin gives a user a plan and limits of their own, and takes them away', async () => {
+test('an admin can give a user a plan and their own limits, and remove them', async () => {
   const service = await startService({ config, limits })
   const { browser } = await signUpAdmin(service)
   const { key, userId } = await service.createPerson()
@@ -141,7 +141,7 @@ test.each([
   [{ limits: { spendPerDayUsd: '-1' } }, 'limits.spendPerDayUsd', 'Must be a USD amount'],
   [{ limits: { agents: ['ghost'] } }, 'limits.agents[0]', 'Agent not found'],
   [{}, '', 'Send at least one of isSuspended, isAdmin, plan and limits'],
-])('%j is refused with 400, and the user stays as it was', async (body, path, message) => {
+])('rejects %j with 400 and leaves the user unchanged', async (body, path, message) => {
   const service = await startService({ config, limits })
   const { browser } = await signUpAdmin(service)
   const { userId } = await service.createPerson()
@@ -154,7 +154,7 @@ test.each([
   await service.stop()
 })
 
-test('a plan that the configuration no longer has holds as the default plan, and the start says so', async () => {
+test('a plan missing from the configuration falls back to the default, with a startup warning', async () => {
   const lines: string[] = []
   const log = {
     debug() {},

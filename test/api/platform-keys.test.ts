@@ -4,7 +4,7 @@ import { startService } from '../support/test-service.ts'
 import { PlatformCalls } from './platform-calls.ts'
 import { expectStatus, signUp, signUpAdmin } from './signed-in.ts'
 
-test('an admin makes a platform key, which is shown once, lists it and ends it', async () => {
+test('an admin creates a platform key, which is shown once, lists it and revokes it', async () => {
   const service = await startService()
   const { browser } = await signUpAdmin(service)
   const draft = { name: 'shop', scopes: ['users', 'credit'], addresses: ['127.0.0.0/8', '::1'], creditPerDayUsd: '50' }
@@ -40,7 +40,7 @@ test('an admin makes a platform key, which is shown once, lists it and ends it',
   await service.stop()
 })
 
-test('only an admin in a browser makes, lists or ends platform keys', async () => {
+test('only an admin in a browser can create, list or revoke platform keys', async () => {
   const service = await startService()
   const { browser } = await signUp(service)
   const admin = await service.createPerson({ isAdmin: true })
@@ -74,7 +74,7 @@ test.each([
   ['creditPerDayUsd', { creditPerDayUsd: '-1' }],
   ['creditPerDayUsd', { creditPerDayUsd: '1.00001' }],
   ['expiresInDays', { expiresInDays: 0 }],
-])('400 names %s, and no key is made', async (path, wrong) => {
+])('returns 400 for invalid %s and creates no key', async (path, wrong) => {
   const service = await startService()
   const { browser } = await signUpAdmin(service)
   const body = { name: 'shop', scopes: ['users'], ...wrong }
@@ -84,7 +84,7 @@ test.each([
   await service.stop()
 })
 
-test('a platform key ends at its time', async () => {
+test('rejects a platform key after its expiry', async () => {
   const clock = new FakeClock()
   const service = await startService({ clock })
   const platform = await PlatformCalls.open(service, { expiresInDays: 1 })
@@ -95,7 +95,7 @@ test('a platform key ends at its time', async () => {
   await service.stop()
 })
 
-test('each scope opens its operations and no other, and a second scope switches none of the first off', async () => {
+test('each scope allows exactly its operations, even when combined with other scopes', async () => {
   const service = await startService()
   const { userId } = await service.createPerson()
   const calls: [string, (platform: PlatformCalls) => ReturnType<PlatformCalls['get']>][] = [
@@ -134,7 +134,7 @@ test('each scope opens its operations and no other, and a second scope switches 
   await service.stop()
 })
 
-test('what needs two scopes is refused with either of them, and nothing is changed', async () => {
+test('an update that needs two scopes is rejected with only one and changes nothing', async () => {
   const service = await startService()
   const { userId } = await service.createPerson()
   const body = { isSuspended: true, limits: { tasksWaiting: 9 } }
@@ -149,7 +149,7 @@ test('what needs two scopes is refused with either of them, and nothing is chang
   await service.stop()
 })
 
-test('a platform key reaches no content of its own, and says by what it would', async () => {
+test('a platform key cannot access user data itself, and the error names Errand-User', async () => {
   const service = await startService()
   const { key, userId } = await service.createPerson()
   const { id: taskId } = await service.runTask(key, 'test.echo', { secret: 1 })
@@ -195,7 +195,7 @@ test('a platform key reaches no content of its own, and says by what it would', 
   await service.stop()
 })
 
-test("a platform key makes no admins and touches no admin's account", async () => {
+test("a platform key cannot create admins or access an admin's account", async () => {
   const service = await startService()
   const admin = await service.createPerson({ isAdmin: true })
   const person = await service.createPerson()
@@ -222,7 +222,7 @@ test("a platform key makes no admins and touches no admin's account", async () =
   await service.stop()
 })
 
-test('a key is accepted from its addresses only, behind a proxy too', async () => {
+test('accepts a key only from its allowed IP addresses, even behind a proxy', async () => {
   const service = await startService({ trustedProxies: ['127.0.0.1'] })
   const from = (platform: PlatformCalls, address: string) =>
     platform.call('GET', '/api/users', { headers: { 'X-Forwarded-For': address } })
@@ -262,7 +262,7 @@ test('a key is accepted from its addresses only, behind a proxy too', async () =
   await service.stop()
 })
 
-test('what keys do to accounts is in the log, by key', async () => {
+test('logs what platform keys do to accounts, with the key id', async () => {
   const lines: [object, string][] = []
   const info = (fields: object, message: string) => void lines.push([fields, message])
   const service = await startService({ log: { debug() {}, info, warn() {}, error() {} } })

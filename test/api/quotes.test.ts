@@ -67,7 +67,7 @@ function expectForeign({ body, status }: Answer): void {
   expect([status, body.details]).toEqual([400, [{ path: 'quoteId', message }]])
 }
 
-test('a quote of a task says its price and how long that holds; nothing is charged, held, written or counted', async () => {
+test('a task quote returns price and expiry without charging, holding, writing or counting anything', async () => {
   const { clock, person, service } = await start({ limits: { executionsPerMinute: 3 } })
   const before = (await service.get('/api/account', person.key)).body
   const { body, headers, status } = await quoteOf(service, person, { task: { ...task, connectorIds: [], other: 1 } })
@@ -89,7 +89,7 @@ test('a quote of a task says its price and how long that holds; nothing is charg
   await service.stop()
 })
 
-test('the quoted price of a task holds when the configuration has another, and the next one costs what it says', async () => {
+test('a task quote keeps its price after a price change; later tasks cost more', async () => {
   const dataDir = newDataDir()
   const { clock, person, service } = await start({ dataDir })
   const { quoteId, priceVersion } = (await quoteOf(service, person, { task })).body
@@ -108,7 +108,7 @@ test('the quoted price of a task holds when the configuration has another, and t
   await later.stop()
 })
 
-test('a quote admits one task: a second use is refused with 409, and of two at one moment one is', async () => {
+test('a quote admits one task: simultaneous or later reuse gets 409', async () => {
   const { person, service } = await start()
   const quoteId = await taskQuote(service, person)
   const answers = await Promise.all(Array.from({ length: 5 }, () => create(service, person, { quoteId })))
@@ -123,7 +123,7 @@ test('a quote admits one task: a second use is refused with 409, and of two at o
   await service.stop()
 })
 
-test('a request that is repeated with its Idempotency-Key gets its task, also when the quote has expired', async () => {
+test('a retry with the same Idempotency-Key returns its task even after the quote expires', async () => {
   const { clock, person, service } = await start()
   const quoteId = await taskQuote(service, person)
   const key = { 'Idempotency-Key': 'once' }
@@ -135,7 +135,7 @@ test('a request that is repeated with its Idempotency-Key gets its task, also wh
   await service.stop()
 })
 
-test('a quote works until its tenth minute is over, and is then refused with 409', async () => {
+test('a quote is valid for ten minutes and is then rejected with 409', async () => {
   const { clock, person, service } = await start()
   const quoteIds = [await taskQuote(service, person), await taskQuote(service, person)] as const
   clock.advance(lifeMs - 1)
@@ -147,7 +147,7 @@ test('a quote works until its tenth minute is over, and is then refused with 409
   await service.stop()
 })
 
-test('the quote of another user, of another request, or with one changed character is refused as any forged text', async () => {
+test('rejects a quote of another user or request, or with one altered character', async () => {
   const { person, service } = await start()
   const other = await service.createPerson()
   const quoteId = await taskQuote(service, person)
@@ -172,7 +172,7 @@ test('the quote of another user, of another request, or with one changed charact
   await service.stop()
 })
 
-test('a quote outlives the secret that signed it, as long as that is the one before', async () => {
+test('a quote stays valid while its signing secret is the current or previous one', async () => {
   const [old, now] = ['the secret of the tests', 'another secret of the tests']
   let secrets = { current: old, previous: [] as string[] }
   const { person, service } = await start({ secrets: () => secrets })
@@ -191,7 +191,7 @@ test('a quote outlives the secret that signed it, as long as that is the one bef
   await other.stop()
 })
 
-test('a task that was refused has not used its quote, and a cap below the quoted price refuses it', async () => {
+test('a rejected task leaves its quote usable; a cap below the price rejects the task', async () => {
   const { person, service } = await start()
   const poor = await service.createPerson({ balanceUsd: '0' })
   const quoteId = await taskQuote(service, poor)
@@ -216,7 +216,7 @@ test('a task that was refused has not used its quote, and a cap below the quoted
   await service.stop()
 })
 
-test('a wrong quote request is refused as what it is for would be, with the field by its place in the body', async () => {
+test('an invalid quote request fails like the actual request, with the nested field path', async () => {
   const { clock, person, service } = await start()
   const sessionId = await sessionOf(service, person)
   const other = await service.createPerson()
@@ -243,7 +243,7 @@ test('a wrong quote request is refused as what it is for would be, with the fiel
   await service.stop()
 })
 
-test('the rates of a quoted chat hold for its hold, its charge and its receipt', async () => {
+test('quoted chat rates apply to the hold, the charge and the receipt', async () => {
   const dataDir = newDataDir()
   const { clock, person, service } = await start({ dataDir })
   const sessionId = await sessionOf(service, person)
@@ -270,7 +270,7 @@ test('the rates of a quoted chat hold for its hold, its charge and its receipt',
   await later.stop()
 })
 
-test('a call of a model that is left is charged by the quoted rates', async () => {
+test('an abandoned model call is charged at the quoted rates', async () => {
   const dataDir = newDataDir()
   const { clock, person, service } = await start({ dataDir, config: agentAt('0.01', '0.1', '0.7') })
   const ask = { sessionId: await sessionOf(service, person), message: 'Think' }
@@ -289,7 +289,7 @@ test('a call of a model that is left is charged by the quoted rates', async () =
   await later.stop()
 })
 
-test('a quote opens one chat, in its session, and one with a cap ends there', async () => {
+test('a quote opens one chat in its session, and its cap ends that chat', async () => {
   const { clock, person, service } = await start()
   const [sessionId, otherId] = [await sessionOf(service, person), await sessionOf(service, person)]
   const quote = async (more: object = {}) => {

@@ -25,7 +25,7 @@ function typedClient(service: TestService, key: string, headers: Record<string, 
   return createTRPCClient<AppRouter>({ links: [link] })
 }
 
-test('each operation answers over RPC what it answers over REST', async () => {
+test('each operation returns the same over RPC as over REST', async () => {
   const service = await startService({ clock: new FakeClock() })
   const { key } = await service.createPerson()
   const client = typedClient(service, key)
@@ -53,7 +53,7 @@ test('each operation answers over RPC what it answers over REST', async () => {
   await service.stop()
 })
 
-test('calls of one moment travel as one batch, each with its own outcome', async () => {
+test('simultaneous calls in one batch succeed or fail independently', async () => {
   const service = await startService()
   const { key } = await service.createPerson()
   const client = typedClient(service, key)
@@ -73,7 +73,7 @@ test('calls of one moment travel as one batch, each with its own outcome', async
   await service.stop()
 })
 
-test('on the wire a batch is superjson by position, in one array of results', async () => {
+test('a batch is superjson by position on the wire and returns one array of results', async () => {
   const service = await startService()
   const { key } = await service.createPerson({ balanceUsd: '2.0000' })
   const { body, headers, status } = await service.post(
@@ -91,7 +91,7 @@ test('on the wire a batch is superjson by position, in one array of results', as
   await service.stop()
 })
 
-test('an error has the message, errorCode, status and details of REST, its path, and nothing else', async () => {
+test('an error has exactly the message, errorCode, status and details of REST, plus its path', async () => {
   const service = await startService({ clock: new FakeClock(), limits: { executionsPerMinute: 1 } })
   const { key } = await service.createPerson({ balanceUsd: '1.0000' })
   const codes = { code: expect.any(Number), data: { code: expect.any(String) } }
@@ -145,7 +145,7 @@ test('an error has the message, errorCode, status and details of REST, its path,
   await service.stop()
 })
 
-test('authentication, scopes, unknown operations and wrong methods have the status that REST has', async () => {
+test('authentication, scope, unknown operation and method errors have the same status as REST', async () => {
   const service = await startService()
   const { key, userId } = await service.createPerson()
   const readOnly = await service.createKey(userId, ['read'])
@@ -175,7 +175,7 @@ test('authentication, scopes, unknown operations and wrong methods have the stat
   await service.stop()
 })
 
-test('an answer is JSON that no cache keeps, also when the whole batch is refused', async () => {
+test('responses are uncacheable JSON, even if the whole batch is rejected', async () => {
   const service = await startService()
   const { key } = await service.createPerson()
   const many = Array(21).fill('account.get').join(',')
@@ -193,7 +193,7 @@ test('an answer is JSON that no cache keeps, also when the whole batch is refuse
   }
 })
 
-test('the status of a batch is that of its calls when they agree, and 207 when they do not', async () => {
+test('a batch has the common status of its calls, or 207 if they differ', async () => {
   const service = await startService()
   const { key } = await service.createPerson()
   const batch = async (...endpoints: string[]) => {
@@ -211,7 +211,7 @@ test('the status of a batch is that of its calls when they agree, and 207 when t
   expect(statuses).toEqual([200, 404, 207, 207])
 })
 
-test('data.code is tRPC’s own name of the status, which its clients compare', async () => {
+test("data.code is tRPC's own error name, which its clients compare", async () => {
   const service = await startService({ limits: { executionsPerMinute: 1 } })
   const { key, userId } = await service.createPerson({ balanceUsd: '0.5000' })
   const named = { key, headers: { 'Idempotency-Key': 'once' } }
@@ -238,7 +238,7 @@ test('data.code is tRPC’s own name of the status, which its clients compare', 
   ])
 })
 
-test('params that JSON cannot carry are 400, though superjson can write them, and nothing was charged', async () => {
+test('rejects params that JSON cannot represent with 400 and charges nothing', async () => {
   const service = await startService()
   const { key } = await service.createPerson({ balanceUsd: '1.0000' })
   const loop: Record<string, unknown> = {}
@@ -256,7 +256,7 @@ test('params that JSON cannot carry are 400, though superjson can write them, an
   expect(body.balanceUsd).toBe('1.0000')
 })
 
-test('a param that is undefined is left out, as a JSON client would', async () => {
+test('drops undefined params, as a JSON client would', async () => {
   const service = await startService()
   const { key } = await service.createPerson()
   const input = { endpointId: 'test.echo', params: { a: 1, b: undefined } }
@@ -265,7 +265,7 @@ test('a param that is undefined is left out, as a JSON client would', async () =
   await service.stop()
 })
 
-test('a call alone answers what tRPC answers to the same call in a batch', async () => {
+test('a single call returns the same as in a batch', async () => {
   const service = await startService({ clock: new FakeClock() })
   const { key } = await service.createPerson({ balanceUsd: '0.0000' })
   const queries: [string, unknown][] = [

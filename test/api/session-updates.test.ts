@@ -25,7 +25,7 @@ async function start(via: Via = 'REST') {
   return { calls: new SessionCalls(service, key, via), clock, key, service, userId }
 }
 
-test.each(vias)('200 over %s answers the whole session as it reads afterwards', async (via) => {
+test.each(vias)('an update over %s returns the whole session as read afterwards', async (via) => {
   const { calls, clock, service, userId } = await start(via)
   const sessionId = await calls.open('one', { keep: [1, { a: 2 }], change: 'old', drop: true })
   clock.advance(1500)
@@ -49,7 +49,7 @@ test.each(vias)('200 over %s answers the whole session as it reads afterwards', 
   await service.stop()
 })
 
-test.each(vias)('active changes nothing of an active session over %s but its time', async (via) => {
+test.each(vias)('status active only updates the time of an active session over %s', async (via) => {
   const { calls, clock, service } = await start(via)
   const sessionId = await calls.open('one', { a: 1 })
   const before = (await calls.get(sessionId)).body
@@ -59,28 +59,31 @@ test.each(vias)('active changes nothing of an active session over %s but its tim
   await service.stop()
 })
 
-test.each(vias)('completed can be said again over %s, and its metadata changed, but it is never left', async (via) => {
-  const { calls, clock, service } = await start(via)
-  const sessionId = await calls.open('one', { a: 1 })
-  for (let again = 0; again < 3; again++) {
-    expect((await calls.update(sessionId, { status: 'completed' })).body.status).toBe('completed')
-  }
-  const changed = await calls.update(sessionId, { metadata: { b: 2 } })
-  expect([changed.status, changed.body.status, changed.body.metadata]).toEqual([200, 'completed', { a: 1, b: 2 }])
-  const both = await calls.update(sessionId, { status: 'completed', metadata: { a: null } })
-  expect([both.status, both.body.metadata]).toEqual([200, { b: 2 }])
+test.each(vias)(
+  'a session can be completed again over %s and its metadata changed, but not reactivated',
+  async (via) => {
+    const { calls, clock, service } = await start(via)
+    const sessionId = await calls.open('one', { a: 1 })
+    for (let again = 0; again < 3; again++) {
+      expect((await calls.update(sessionId, { status: 'completed' })).body.status).toBe('completed')
+    }
+    const changed = await calls.update(sessionId, { metadata: { b: 2 } })
+    expect([changed.status, changed.body.status, changed.body.metadata]).toEqual([200, 'completed', { a: 1, b: 2 }])
+    const both = await calls.update(sessionId, { status: 'completed', metadata: { a: null } })
+    expect([both.status, both.body.metadata]).toEqual([200, { b: 2 }])
 
-  const before = (await calls.get(sessionId)).body
-  clock.advance(1000)
-  for (const changes of [{ status: 'active' }, { status: 'active', metadata: { c: 3 } }]) {
-    const { body, status } = await calls.update(sessionId, changes)
-    expect([status, body]).toEqual([409, completed])
-  }
-  expect((await calls.get(sessionId)).body).toEqual(before)
-  const { events, status } = await calls.chat(sessionId, 'hello')
-  expect([status, events[0].error.code]).toEqual([409, 'SESSION_COMPLETED'])
-  await service.stop()
-})
+    const before = (await calls.get(sessionId)).body
+    clock.advance(1000)
+    for (const changes of [{ status: 'active' }, { status: 'active', metadata: { c: 3 } }]) {
+      const { body, status } = await calls.update(sessionId, changes)
+      expect([status, body]).toEqual([409, completed])
+    }
+    expect((await calls.get(sessionId)).body).toEqual(before)
+    const { events, status } = await calls.chat(sessionId, 'hello')
+    expect([status, events[0].error.code]).toEqual([409, 'SESSION_COMPLETED'])
+    await service.stop()
+  },
+)
 
 test('a completed session never expires', async () => {
   const { calls, clock, service } = await start()
@@ -94,7 +97,7 @@ test('a completed session never expires', async () => {
   await service.stop()
 })
 
-test.each(vias)('exactly 24 hours without activity are 410 over %s, a millisecond less is not', async (via) => {
+test.each(vias)('a session expires over %s after exactly 24 idle hours and then gets 410', async (via) => {
   const { calls, clock, service } = await start(via)
   const [early, late] = [await calls.open('one', { a: 1 }), await calls.open('one', { a: 1 })]
   clock.advance(dayMs - 1)
@@ -121,7 +124,7 @@ test.each(vias)('exactly 24 hours without activity are 410 over %s, a millisecon
   await service.stop()
 })
 
-test('an update of any kind and a chat begin the 24 hours anew; reads, refusals and failed chats do not', async () => {
+test('updates and chats restart the 24 hours; reads, rejections and failed chats do not', async () => {
   const { calls, clock, service } = await start()
   const counts = {
     metadata: (id: string) => calls.update(id, { metadata: { a: 1 } }),
@@ -153,7 +156,7 @@ test('an update of any kind and a chat begin the 24 hours anew; reads, refusals 
   await service.stop()
 })
 
-test('the idle time is a limit of the configuration', async () => {
+test('the configuration sets the idle timeout', async () => {
   const clock = new FakeClock()
   const service = await startService({ config, clock, limits: { sessionIdleSeconds: 60 } })
   const { key } = await service.createPerson()
@@ -167,7 +170,7 @@ test('the idle time is a limit of the configuration', async () => {
   await service.stop()
 })
 
-test.each(vias)('metadata is merged over %s one level deep, and null removes a key or nothing', async (via) => {
+test.each(vias)('metadata over %s is merged one level deep, and null removes a key', async (via) => {
   const { calls, service } = await start(via)
   const sessionId = await calls.open('one', { a: { x: 1, y: 2 }, b: [1, 2], c: 'c' })
   const steps: [changes: Record<string, unknown>, merged: Record<string, unknown>][] = [
@@ -193,7 +196,7 @@ test.each(vias)('metadata is merged over %s one level deep, and null removes a k
   await service.stop()
 })
 
-test.each(vias)('the names that every object has are keys like others over %s', async (via) => {
+test.each(vias)('built-in object property names are ordinary metadata keys over %s', async (via) => {
   const { calls, service } = await start(via)
   const names = ['constructor', 'prototype', 'toString', 'hasOwnProperty', 'then', 'toJSON', '__defineGetter__']
   const all = Object.fromEntries(names.map((name) => [name, { [name]: 1 }]))
@@ -207,7 +210,7 @@ test.each(vias)('the names that every object has are keys like others over %s', 
   await service.stop()
 })
 
-test.each(vias)('metadata of 16,384 bytes is taken over %s, a byte more is 400 and changes nothing', async (via) => {
+test.each(vias)('accepts 16,384 bytes of metadata over %s; one more byte gets 400 and changes nothing', async (via) => {
   const { calls, clock, service } = await start(via)
   const bytes = (metadata: object) => Buffer.byteLength(JSON.stringify(metadata))
   // Two bytes per character, plus padding: the limit is in bytes.
@@ -238,7 +241,7 @@ test.each(vias)('metadata of 16,384 bytes is taken over %s, a byte more is 400 a
   await service.stop()
 })
 
-test('parallel updates over REST and RPC lose no key', async () => {
+test('parallel updates over REST and RPC lose no keys', async () => {
   const { calls, key, service } = await start()
   const rpc = new SessionCalls(service, key, 'typed RPC')
   const sessionId = await calls.open()
@@ -251,7 +254,7 @@ test('parallel updates over REST and RPC lose no key', async () => {
   await service.stop()
 })
 
-test('an update uses no slot of the rate window and needs no balance', async () => {
+test('an update uses no rate limit slot and needs no balance', async () => {
   const service = await startService({ config, limits: { executionsPerMinute: 1 } })
   const { key } = await service.createPerson({ balanceUsd: '0' })
   const calls = new SessionCalls(service, key)
@@ -265,7 +268,7 @@ test('an update uses no slot of the rate window and needs no balance', async () 
   await service.stop()
 })
 
-test('the session of the path is updated, whatever the body says, and nothing but status and metadata', async () => {
+test('updates only the session in the path and ignores read-only body fields', async () => {
   const { calls, key, service, userId } = await start()
   const [sessionId, other] = [await calls.open(), await calls.open()]
   const before = (await calls.get(other)).body

@@ -18,7 +18,7 @@ function countTurns(): { now: number; stop: () => void } {
   return turns
 }
 
-test('large bodies that arrive together are parsed in a turn of the loop each', async () => {
+test('parses simultaneous large bodies in separate event-loop ticks', async () => {
   const service = await startService()
   const { key } = await service.createPerson()
   const lines = [`Authorization: Bearer ${key}`, 'Content-Type: application/json']
@@ -42,7 +42,7 @@ test('large bodies that arrive together are parsed in a turn of the loop each', 
   await service.stop()
 })
 
-test('calls of batches that arrive together are made in a turn of the loop each', async () => {
+test('runs calls of simultaneous batches in separate event-loop ticks', async () => {
   const service = await startService()
   const { key } = await service.createPerson()
   const { store } = service.app
@@ -63,7 +63,7 @@ test('calls of batches that arrive together are made in a turn of the loop each'
   await service.stop()
 })
 
-test('a large page is sent in pieces, of which a reader gets one in a turn of the loop', async () => {
+test('sends a large page in chunks, at most one per event-loop tick', async () => {
   const service = await startService()
   const turns = countTurns()
   const written: { bytes: number; turn: number }[] = []

@@ -49,7 +49,7 @@ function places(service: TestService, userId: string): number {
   return waitersMax - open
 }
 
-test('the events of a task begin with its state, tell each change, and end with the task, once', async () => {
+test('task events start with the state, report each change, and end with the task once', async () => {
   const { follow, key, service, userId } = await startWorld()
   const { release, taskId } = await startSteps(service, key)
   const reader = await follow(taskId)
@@ -75,7 +75,7 @@ test('the events of a task begin with its state, tell each change, and end with 
   await service.stop()
 })
 
-test('a task that waits is followed from its start on', async () => {
+test('follows a queued task from its start', async () => {
   const { follow, key, service } = await startWorld({ taskConcurrency: 1 })
   const first = await startSteps(service, key)
   const { taskId } = (await service.createTask(key, 'tell.echo', { text: 'behind' })).body
@@ -90,7 +90,7 @@ test('a task that waits is followed from its start on', async () => {
   await service.stop()
 })
 
-test('of ten thousand reports in a burst each follower gets a few, and the last one before the end', async () => {
+test('followers of a burst of 10,000 reports get only a few, including the last', async () => {
   const { follow, key, service } = await startWorld({ taskConcurrency: 1 })
   const first = await startSteps(service, key)
   const { taskId } = (await service.createTask(key, 'tell.flood', { times: 10_000 })).body
@@ -109,7 +109,7 @@ test('of ten thousand reports in a burst each follower gets a few, and the last 
   await service.stop()
 })
 
-test('of a task that has ended state and end come at once, and so they do of one that was canceled', async () => {
+test('an ended or canceled task immediately sends state and end', async () => {
   const { follow, key, service } = await startWorld()
   const { release, taskId } = await startSteps(service, key)
   const open = await follow(taskId)
@@ -125,7 +125,7 @@ test('of a task that has ended state and end come at once, and so they do of one
   await service.stop()
 })
 
-test('with Accept: text/event-stream the same come as server-sent events', async () => {
+test('sends the same events as server-sent events for Accept: text/event-stream', async () => {
   const { follow, key, service } = await startWorld()
   const { release, taskId } = await startSteps(service, key)
   const reader = await follow(taskId, { accept: 'text/event-stream' })
@@ -148,7 +148,7 @@ test('with Accept: text/event-stream the same come as server-sent events', async
   await service.stop()
 })
 
-test("another user's task answers as a task that is not there, and a key that may not read is refused", async () => {
+test("treats another user's task as missing, and requires the read scope", async () => {
   const { follow, key, service } = await startWorld()
   const { release, taskId } = await startSteps(service, key)
   const other = await service.createPerson()
@@ -168,7 +168,7 @@ test("another user's task answers as a task that is not there, and a key that ma
   await service.stop()
 })
 
-test('who leaves gives the place back, and beside as many that wait as may the next one is refused', async () => {
+test('a disconnected follower frees its slot, and followers beyond the maximum get 429', async () => {
   const { follow, key, service, userId } = await startWorld()
   const { release, taskId } = await startSteps(service, key)
   const readers = await Promise.all([1, 2, 3].map(() => follow(taskId)))
@@ -191,7 +191,7 @@ test('who leaves gives the place back, and beside as many that wait as may the n
   await service.stop()
 })
 
-test('a stop of the service ends the streams of what goes on, without an end', async () => {
+test('stopping the service ends open streams without an end event', async () => {
   const { follow, key, service } = await startWorld({ drainSeconds: 1 })
   const { taskId } = await startSteps(service, key)
   const reader = await follow(taskId)
@@ -201,7 +201,7 @@ test('a stop of the service ends the streams of what goes on, without an end', a
   expect(events.map(({ type }) => type)).toEqual(['state'])
 })
 
-test('the client yields the same events until the end, and over typed RPC they come too', async () => {
+test('the client yields the same events until the end, also over typed RPC', async () => {
   const { key, service, userId } = await startWorld()
   const client = createClient({ baseUrl: service.url, apiKey: key })
   const { release, taskId } = await startSteps(service, key)
@@ -231,7 +231,7 @@ test('the client yields the same events until the end, and over typed RPC they c
   await service.stop()
 })
 
-test('a client whose connection is lost goes on with a new one, which begins with the state; one that is aborted stops', async () => {
+test('the client reconnects after a lost connection, starting with the state, and stops when aborted', async () => {
   const { key, service, userId } = await startWorld()
   const { release, taskId } = await startSteps(service, key)
   let cuts = 0

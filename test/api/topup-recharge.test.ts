@@ -34,7 +34,7 @@ async function start(limits: { rechargeMonthlyMaxUsd?: number } = {}) {
   return { ...paying, clock, look, lookLater, save, spend, topups, update }
 }
 
-test('a balance below its threshold is topped up to its target with what was saved, once, within the month', async () => {
+test('recharges a low balance to its target once, within the monthly maximum', async () => {
   const { account, clock, look, lookLater, person, save, service, spend, stub, tell, topups, update } = await start()
   expect(await update({ autoRecharge: recharge })).toMatchObject({ status: 409 })
   await save()
@@ -82,7 +82,7 @@ test('a balance below its threshold is topped up to its target with what was sav
 test.each([
   ['declines', 'insufficient_funds'],
   ['needs-authentication', 'authentication_required'],
-] as const)('a charge that a card %s switches it off with the reason, and is told', async (card, reason) => {
+] as const)('a card that %s disables auto-recharge and stores the reason', async (card, reason) => {
   const { account, look, save, spend, stub, topups, update } = await start()
   await save()
   await update({ autoRecharge: recharge })
@@ -100,7 +100,7 @@ test.each([
   expect(await account()).toMatchObject({ balanceUsd: '25.0000' })
 })
 
-test('a charge whose answer was lost, or that a crash kept from being asked for, is made once', async () => {
+test('a charge with a lost response or interrupted by a crash is made once', async () => {
   const { account, clock, look, person, save, service, spend, stub, topups, update } = await start()
   await save()
   await update({ autoRecharge: recharge })
@@ -142,7 +142,7 @@ test('a charge whose answer was lost, or that a crash kept from being asked for,
 }, 60_000)
 
 test.each(['switched off', 'the method is taken away', 'suspended'] as const)(
-  'what a crash kept from being asked for is not asked for once recharging has ended: %s',
+  'a charge interrupted by a crash is not made after recharging has ended: %s',
   async (what) => {
     const { account, clock, look, person, save, service, spend, stub, topups, update } = await start()
     await save()
@@ -178,7 +178,7 @@ test.each(['switched off', 'the method is taken away', 'suspended'] as const)(
   },
 )
 
-test('who disputes a payment is not charged for what that takes from the balance', async () => {
+test('a disputed payment disables auto-recharge instead of recharging the missing amount', async () => {
   const { account, look, lookLater, save, service, spend, stub, tell, topups, update } = await start()
   await save()
   await update({ autoRecharge: recharge })
@@ -202,7 +202,7 @@ test('who disputes a payment is not charged for what that takes from the balance
   expect(await service.app.store.verifyLedger()).toMatchObject({ ok: true })
 })
 
-test('a payment that takes its time is waited for, and nobody who is suspended is charged', async () => {
+test('waits for a slow payment and never charges a suspended user', async () => {
   const { account, clock, look, person, save, service, spend, stub, tell, update } = await start()
   await save()
   await update({ autoRecharge: recharge })
@@ -222,7 +222,7 @@ test('a payment that takes its time is waited for, and nobody who is suspended i
   expect(await account()).toMatchObject({ balanceUsd: '25.0000' })
 })
 
-test('a key switches auto-recharge off, and only a browser login switches it on or changes it', async () => {
+test('a key can disable auto-recharge, but only a browser login can enable or change it', async () => {
   const { account, look, person, save, service, spend, stub, update } = await start()
   await save()
   const byKey = (body: object) => service.request('PATCH', '/api/account', { key: person.key, body })
@@ -240,7 +240,7 @@ test('a key switches auto-recharge off, and only a browser login switches it on 
   expect(stub.asked).not.toContain('POST /v1/payment_intents')
 })
 
-test('an account is recharged up to the ceiling of the service in a month, with a pause in between', async () => {
+test("charges an account at most the service's monthly maximum, with a pause between charges", async () => {
   const paying = await start({ rechargeMonthlyMaxUsd: 60 })
   const { clock, look, lookLater, person, save, service, spend, topups, update } = paying
   await save()

@@ -16,7 +16,7 @@ async function start() {
   return { ...paying, clock, reconcile }
 }
 
-test('differences at the provider are named, and taken over only with --apply', async () => {
+test('reports differences with the provider and applies them only with --apply', async () => {
   const { account, begin, reconcile, service, stub, tell } = await start()
   const [lost, known, open, odd] = [
     await begin('10.00'),
@@ -55,7 +55,7 @@ test('differences at the provider are named, and taken over only with --apply', 
   expect(await service.app.store.verifyLedger()).toMatchObject({ ok: true })
 })
 
-test('a dispute of an old payment is found however long ago its event was', async () => {
+test("finds an old payment's dispute even after its event is gone", async () => {
   const { account, begin, clock, reconcile, stub, tell } = await start()
   const topup = await begin('10.00')
   await tell(stub.pay(stub.sessionOf(topup.id)))
@@ -69,7 +69,7 @@ test('a dispute of an old payment is found however long ago its event was', asyn
   expect(await account()).toMatchObject({ balanceUsd: '6.0000' })
 })
 
-test('a paid top-up that a restored backup lacks is named, and credited once to its account', async () => {
+test('reports a paid top-up missing from a restored backup and credits it once', async () => {
   const before = await start()
   const after = await start()
   const { stub } = before

@@ -11,7 +11,7 @@ async function ledgerOf(service: TestService) {
   return await service.app.store.verifyLedger()
 }
 
-test('without the secrets of a provider there is nothing of payments', async () => {
+test('disables payments without provider secrets', async () => {
   const { person, service } = await startPaying({ payments: undefined })
   const { key } = person
   expect((await service.get('/api/account', key)).body.payments).toBeNull()
@@ -20,7 +20,7 @@ test('without the secrets of a provider there is nothing of payments', async () 
   expect((await service.post(eventsPath, {})).status).toBe(404)
 })
 
-test('a top-up is credited when the provider says that it is paid, and not by the way back', async () => {
+test('credits a top-up when the provider reports payment, not when the user returns', async () => {
   const { account, begin, person, service, stub, tell } = await startPaying()
   const topup = await begin('25.50')
   expect(topup).toMatchObject({ status: 'open', amountUsd: '25.5000', receiptUrl: null, refundedUsd: '0.0000' })
@@ -39,7 +39,7 @@ test('a top-up is credited when the provider says that it is paid, and not by th
   expect(await ledgerOf(service)).toMatchObject({ ok: true })
 })
 
-test('what is paid later is credited later, and what fails is not', async () => {
+test('credits a delayed payment when it succeeds, but not if it fails', async () => {
   const { account, begin, stub, tell } = await startPaying()
   const [first, second] = [await begin(), await begin()]
   for (const { id } of [first, second]) await tell(stub.pay(stub.sessionOf(id), { isLater: true }))
@@ -49,7 +49,7 @@ test('what is paid later is credited later, and what fails is not', async () => 
   expect((await account()).balanceUsd).toBe('10.0000')
 })
 
-test('a refund and a lost dispute are taken back, the rest is owed, and a won one is given back', async () => {
+test('debits refunds and disputes, records any debt, and credits back a won dispute', async () => {
   const { account, begin, person, service, stub, tell } = await startPaying()
   const topup = await begin('10.00')
   const paid = stub.pay(stub.sessionOf(topup.id))
@@ -73,7 +73,7 @@ test('a refund and a lost dispute are taken back, the rest is owed, and a won on
   expect(await ledgerOf(service)).toMatchObject({ ok: true })
 })
 
-test('an event of any kind leads to the whole state at the provider, in any order and however often', async () => {
+test('an event of any kind syncs the full provider state, in any order and repeatedly', async () => {
   const { account, begin, person, service, stub, tell } = await startPaying()
   const topup = await begin('10.00')
   stub.pay(stub.sessionOf(topup.id))
@@ -94,7 +94,7 @@ test('an event of any kind leads to the whole state at the provider, in any orde
   expect(await tell(unknown)).toBe(503)
 }, 60_000)
 
-test('a refund that fails at the provider is given again', async () => {
+test('a refund that fails at the provider is credited again', async () => {
   const { account, begin, stub, tell } = await startPaying()
   const topup = await begin('10.00')
   await tell(stub.pay(stub.sessionOf(topup.id)))
@@ -106,7 +106,7 @@ test('a refund that fails at the provider is given again', async () => {
   expect((await account()).balanceUsd).toBe('7.0000')
 })
 
-test('an event is believed by its signature only, of this body, this secret and this time', async () => {
+test('accepts an event only with a valid signature for this body, secret and time', async () => {
   const clock = new FakeClock(Date.now())
   const { account, begin, service, stub, tell } = await startPaying({ clock })
   stub.now = () => clock.now()
@@ -138,7 +138,7 @@ test('an event is believed by its signature only, of this body, this secret and 
   expect((await account()).balanceUsd).toBe('10.0000')
 })
 
-test('an event is believed for the top-up it names, and for nothing else that it says', async () => {
+test('trusts an event only to name its top-up and reads the rest from the provider', async () => {
   const { account, begin, stub, tell } = await startPaying()
   const topup = await begin()
   const session = stub.sessionOf(topup.id)
@@ -181,7 +181,7 @@ test('an event is believed for the top-up it names, and for nothing else that it
   expect(await account()).toMatchObject({ balanceUsd: '9.0000', owedUsd: '0.0000' })
 })
 
-test('a checkout of another product that names a top-up by client_reference_id credits nothing', async () => {
+test("another product's checkout that names a top-up by client_reference_id credits nothing", async () => {
   const { account, begin, person, service, stub, tell } = await startPaying()
   const own = stub.sessionOf((await begin()).id)
   // A top-up with an unknown page: nothing else shows that the checkout is not its own.
@@ -198,7 +198,7 @@ test('a checkout of another product that names a top-up by client_reference_id c
   expect(await account()).toMatchObject({ balanceUsd: '0.0000', owedUsd: '0.0000' })
 })
 
-test('amounts are whole cents within the limits, and a way back is one that is allowed', async () => {
+test('accepts only whole cents within the limits and allowed return URLs', async () => {
   const { person, service, stub } = await startPaying({ limits: { topupMinUsd: 5, topupMaxUsd: 100 } })
   const { key } = person
   for (const amountUsd of ['0', '0.00', '-5', '4.99', '100.01', '10.001', '1e3', 'ten', 10, null]) {
@@ -226,7 +226,7 @@ test('amounts are whole cents within the limits, and a way back is one that is a
   expect((await service.post('/api/topups', { amountUsd: '5' }, { key })).status).toBe(403)
 })
 
-test('a repeated request answers the page of the first, also when that never got its answer', async () => {
+test('a retried request returns the first checkout page, even if its response was lost', async () => {
   const { person, service, stub } = await startPaying()
   const { key } = person
   const headers = { 'Idempotency-Key': 'one' }
@@ -241,7 +241,7 @@ test('a repeated request answers the page of the first, also when that never got
   expect((await service.post('/api/topups', { amountUsd: '6' }, { key, headers })).status).toBe(409)
 }, 60_000)
 
-test('a top-up whose page cannot be created is closed, and the repeated request opens it', async () => {
+test('closes a top-up whose checkout cannot be created, and a retry reopens it', async () => {
   const { person, service, stub } = await startPaying()
   const { key } = person
   const statuses = async () => {
@@ -258,7 +258,7 @@ test('a top-up whose page cannot be created is closed, and the repeated request 
   expect(await statuses()).toEqual([['open', true]])
 })
 
-test('a way back that is too long for the provider once it is encoded is refused, and nothing is created', async () => {
+test('rejects a return URL that is too long once encoded, and creates nothing', async () => {
   const { person, service, stub } = await startPaying()
   const { key } = person
   const at = (length: number) => `https://app.example.com/?q=${'€'.repeat(length)}`

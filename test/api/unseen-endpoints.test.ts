@@ -30,7 +30,7 @@ async function refusals(service: TestService, key: string, body: object): Promis
   return [rest, named, rpc, { ...batch, body: inBatch }].map((answer) => [answer.status, answer.body])
 }
 
-test('an endpoint that is not for the caller answers exactly as one that is not there, whatever it is sent', async () => {
+test('a hidden endpoint answers exactly like a missing one, whatever the input', async () => {
   const service = await startService({ config })
   const { key } = await service.createPerson()
   for (const params of [{}, { secretField: 'three' }, { secretField: 'one' }, { other: 1 }]) {
@@ -45,7 +45,7 @@ test('an endpoint that is not for the caller answers exactly as one that is not 
   await service.stop()
 })
 
-test('a key that may not execute is told so before anything of the request, which would tell of a schema', async () => {
+test('rejects a key without the execute scope before validation could reveal a schema', async () => {
   const service = await startService({ config })
   const { userId } = await service.createPerson()
   const reader = await service.createKey(userId, ['read', 'manage'])
@@ -58,14 +58,14 @@ test('a key that may not execute is told so before anything of the request, whic
 })
 
 test.each(['POST /api/tasks', 'POST /api/sessions', 'POST /api/chat', 'PATCH /api/sessions/ses_0', 'POST /api/keys'])(
-  '%s by a key that may not is refused before its body has come',
+  'rejects %s without permission before its body arrives',
   async (start) => {
     await expectRefusedUnread(start)
   },
 )
 
 test.each(['tasks.create', 'tasks.create,sessions.create?batch=1', 'tasks%2Ecreate', 'keys.create', 'users.update'])(
-  'a call of %s over typed RPC by a key that may not is refused before its body has come',
+  'rejects the typed RPC call %s without permission before its body arrives',
   async (path) => {
     await expectRefusedUnread(`POST /trpc/${path}`)
   },

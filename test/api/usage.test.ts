@@ -61,7 +61,7 @@ async function fromTransactions(service: TestService, key: string, { days, now }
   }))
 }
 
-test('200 has one entry for each of the last 30 days of UTC, oldest first, those before the account existed too', async () => {
+test('returns the last 30 UTC days, oldest first, including days before the account existed', async () => {
   const clock = new FakeClock(Date.UTC(2026, 2, 15, 23, 59, 59, 999))
   const service = await startService({ clock })
   const { key } = await service.createPerson()
@@ -74,7 +74,7 @@ test('200 has one entry for each of the last 30 days of UTC, oldest first, those
   await service.stop()
 })
 
-test('charges, refunds, executions and failures stand at the day of UTC in which they were', async () => {
+test('counts charges, refunds, executions and failures on their UTC day', async () => {
   const clock = new FakeClock(Date.UTC(2026, 2, 14, 23, 59, 59, 999))
   const service = await startService({ clock, limits: unlimited })
   const { key, userId } = await service.createPerson({ balanceUsd: '100' })
@@ -102,7 +102,7 @@ test('charges, refunds, executions and failures stand at the day of UTC in which
   await service.stop()
 })
 
-test('tasks that were canceled or have expired are refunded, and are not failures', async () => {
+test('canceled and expired tasks are refunded but do not count as failures', async () => {
   const clock = new FakeClock()
   const { config } = cancelAgents()
   const service = await startService({ config, clock, limits: { ...unlimited, taskConcurrency: 1 } })
@@ -121,7 +121,7 @@ test('tasks that were canceled or have expired are refunded, and are not failure
   await service.stop()
 })
 
-test('chats count as executions, with what they cost', async () => {
+test('chats count as executions with their cost', async () => {
   const service = await startService({ config: sessionAgents })
   const { key } = await service.createPerson()
   const calls = new SessionCalls(service, key)
@@ -134,7 +134,7 @@ test('chats count as executions, with what they cost', async () => {
   await service.stop()
 })
 
-test('a caller sees nothing of what others spend, and every key of a user the same', async () => {
+test("shows only the caller's spending, the same for every key of a user", async () => {
   const service = await startService()
   const [one, other] = [await service.createPerson(), await service.createPerson()]
   await service.runTask(one.key, 'test.echo')
@@ -146,7 +146,7 @@ test('a caller sees nothing of what others spend, and every key of a user the sa
   await service.stop()
 })
 
-test('over random days the sums are those of the list of transactions, however often and from where on they are read', async () => {
+test('daily sums match the transaction list for random days, ranges and parallel reads', async () => {
   const step = fc.oneof(
     { weight: 4, arbitrary: fc.record({ run: fc.constantFrom('test.echo', 'test.fail', 'test.dear', 'test.free') }) },
     { weight: 3, arbitrary: fc.record({ ms: fc.constantFrom(1, 3_600_000, dayMs - 1, dayMs, 9 * dayMs, 40 * dayMs) }) },
@@ -193,7 +193,7 @@ function addCharges(
   )
 }
 
-test('more than one page of transactions is summed once, also by parallel readers and beside new ones', async () => {
+test('sums more than one page of transactions exactly once, even for parallel readers', async () => {
   const clock = new FakeClock()
   const service = await startService({ clock })
   const { key, userId } = await service.createPerson()
@@ -219,7 +219,7 @@ test('more than one page of transactions is summed once, also by parallel reader
   await service.stop()
 })
 
-test('400 for a number of days that cannot be, with the field', async () => {
+test('returns 400 for an invalid number of days and names the field', async () => {
   const service = await startService()
   const { key } = await service.createPerson()
   for (const days of ['0', '91', '-1', '1.5', 'x', '', '1e1', '0x10']) {
@@ -230,7 +230,7 @@ test('400 for a number of days that cannot be, with the field', async () => {
   await service.stop()
 })
 
-test('401 without a credential, and 403 for a key without the scope read', async () => {
+test('returns 401 without a credential and 403 without the read scope', async () => {
   const service = await startService()
   const { key } = await service.createPerson({ scopes: ['execute', 'manage'] })
   expect((await service.get('/api/usage')).status).toBe(401)

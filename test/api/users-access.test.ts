@@ -65,7 +65,7 @@ async function prepare() {
   return { service, admin, person, calls }
 }
 
-test('the operations of admins that are tried here are all that the document has', async () => {
+test('the tests cover every admin operation in the OpenAPI document', async () => {
   const ofAdmins = /Users|Invitations|Platform keys|System/
   const own = operations.filter(({ spec }) => ofAdmins.test(spec['tags']) && spec['security'].length > 0)
   const nothing = { userId: 'user_0', invitationId: 'inv_0', keyId: 'key_0', platformKeyId: 'pkey_0' }
@@ -74,7 +74,7 @@ test('the operations of admins that are tried here are all that the document has
   for (const { spec } of own) expect(spec['security']).toContainEqual({ browserSession: [] })
 })
 
-test('401 without a login for every operation of admins, and nothing is done', async () => {
+test('every admin operation returns 401 without a login and changes nothing', async () => {
   const { calls, service } = await prepare()
   const before = await everything(service)
   for (const { body, id, method, path } of calls) {
@@ -87,7 +87,7 @@ test('401 without a login for every operation of admins, and nothing is done', a
   await service.stop()
 })
 
-test("403 for every key, an admin's with all scopes too, and nothing is done", async () => {
+test("every admin operation returns 403 for any key, even an admin's, and changes nothing", async () => {
   const { admin, calls, person, service } = await prepare()
   const before = await everything(service)
   for (const { userId } of [admin, person]) {
@@ -111,7 +111,7 @@ test("403 for every key, an admin's with all scopes too, and nothing is done", a
   await service.stop()
 })
 
-test('403 for the login of a user who is no admin, and nothing is done', async () => {
+test('every admin operation returns 403 for a non-admin login and changes nothing', async () => {
   const { calls, person, service } = await prepare()
   const before = await everything(service)
   for (const { body, id, method, path } of calls) {
@@ -123,7 +123,7 @@ test('403 for the login of a user who is no admin, and nothing is done', async (
   await service.stop()
 })
 
-test('200 for the login of an admin, each of them', async () => {
+test('every admin operation returns 200 for an admin login', async () => {
   const { admin, calls, service } = await prepare()
   for (const { body, id, method, path } of calls) {
     const answer = await admin.browser.request(method, path, { body })
@@ -132,7 +132,7 @@ test('200 for the login of an admin, each of them', async () => {
   await service.stop()
 })
 
-test("typed RPC refuses an admin's key as REST does", async () => {
+test("typed RPC rejects an admin's key like REST", async () => {
   const { admin, person, service } = await prepare()
   const before = await everything(service)
   const client = createClient({ baseUrl: service.url, apiKey: await service.createKey(admin.userId) })
@@ -157,7 +157,7 @@ test("typed RPC refuses an admin's key as REST does", async () => {
   await service.stop()
 })
 
-test('404 for the id of a user whom nobody has, and nothing is done', async () => {
+test('returns 404 for an unknown user id and changes nothing', async () => {
   const { admin, service } = await prepare()
   const before = await everything(service)
   const nobody = {
@@ -182,7 +182,7 @@ test('404 for the id of a user whom nobody has, and nothing is done', async () =
   await service.stop()
 })
 
-test('an admin who is made none is refused on the next request, and one who is made an admin goes on with the login', async () => {
+test('granting or removing admin rights takes effect on the next request', async () => {
   const { admin, person, service } = await prepare()
   const get = () => person.browser.get('/api/users')
   const set = (isAdmin: boolean) => admin.browser.request('PATCH', `/api/users/${person.userId}`, { body: { isAdmin } })

@@ -11,7 +11,7 @@ async function createMany({ app: { store } }: TestService, emails: string[], cro
   }
 }
 
-test('a user has exactly the promised fields', async () => {
+test('a user has exactly the documented fields', async () => {
   const clock = new FakeClock()
   const service = await startService({ clock, limits: { abuseFailures: 1 } })
   const { browser } = await signUpAdmin(service, { email: 'Admin@Example.com' })
@@ -45,7 +45,7 @@ test('a user has exactly the promised fields', async () => {
   await service.stop()
 })
 
-test('2,500 users are read page by page in the order in which they came, each once', async () => {
+test('lists 2,500 users page by page in order of creation, each once', async () => {
   const service = await startService()
   const { browser, email } = await signUpAdmin(service)
   const emails = Array.from({ length: 2500 }, (_, index) => `user-${(index * 7919) % 2500}@example.com`)
@@ -64,7 +64,7 @@ test('2,500 users are read page by page in the order in which they came, each on
   await service.stop()
 })
 
-test('search finds a part of the address whatever its case, taken as it is, with the total of what it finds', async () => {
+test('search matches part of the email address literally, ignoring case, with a correct total', async () => {
   const service = await startService()
   const { browser } = await signUpAdmin(service, { email: 'admin@other.test' })
   await createMany(service, [
@@ -93,7 +93,7 @@ test('search finds a part of the address whatever its case, taken as it is, with
   await service.stop()
 })
 
-test('400 names the field of a list or a change that cannot be', async () => {
+test('returns 400 with the field for an invalid list query or change', async () => {
   const service = await startService()
   const { browser, userId } = await signUpAdmin(service)
   const lists = { limit: ['limit=0', 'limit=101', 'limit=x'], offset: ['offset=-1', 'offset=1.5'] }
@@ -118,7 +118,7 @@ test('400 names the field of a list or a change that cannot be', async () => {
   await service.stop()
 })
 
-test('a lifted block lets the next task in, and lifting none changes nothing', async () => {
+test('unblocking lets the next task in; unblocking an unblocked user changes nothing', async () => {
   const service = await startService({ limits: { abuseFailures: 1 } })
   const { browser } = await signUpAdmin(service)
   const { key, userId } = await service.createPerson()
@@ -133,7 +133,7 @@ test('a lifted block lets the next task in, and lifting none changes nothing', a
   await service.stop()
 })
 
-test('suspending ends the logins and refuses the keys on the next request; resuming lets the keys in again', async () => {
+test('suspending ends logins and rejects keys immediately; resuming accepts the keys again', async () => {
   const service = await startService()
   const admin = await signUpAdmin(service)
   const person = await signUp(service)
@@ -166,7 +166,7 @@ test('suspending ends the logins and refuses the keys on the next request; resum
   await service.stop()
 })
 
-test('409 when nobody would be left who acts as an admin, and nothing is changed', async () => {
+test('returns 409 and changes nothing if no active admin would be left', async () => {
   const service = await startService()
   const last = await signUpAdmin(service)
   const second = await signUpAdmin(service)
@@ -192,7 +192,7 @@ test('409 when nobody would be left who acts as an admin, and nothing is changed
   await service.stop()
 })
 
-test('two admins who take the rights from each other at the same moment: one of them stays', async () => {
+test("if two admins simultaneously remove each other's rights, one stays admin", async () => {
   const service = await startService()
   for (const body of [{ isAdmin: false }, { isSuspended: true }, { isAdmin: false }, { isSuspended: true }]) {
     const admins = [await signUpAdmin(service), await signUpAdmin(service)] as const
@@ -214,7 +214,7 @@ test('two admins who take the rights from each other at the same moment: one of 
   await service.stop()
 })
 
-test('the open links of an admin end when the admin is suspended or made none, and those of others stay', async () => {
+test("an admin's open links end on suspension or loss of rights; others' links stay", async () => {
   const service = await startService()
   const keeper = await signUpAdmin(service)
   for (const body of [{ isSuspended: true }, { isAdmin: false }]) {

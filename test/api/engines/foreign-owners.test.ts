@@ -15,7 +15,7 @@ const made: readonly Made[] = [
 
 for (const via of vias) {
   test.each(made)(
-    `no field of $path makes something for another user, over ${via}`,
+    `never creates anything for another user via POST $path, over ${via}`,
     async ({ path, rpc, list, body }) => {
       const service = await startService({ config: connectorConfig })
       const [caller, other] = [await service.createPerson(), await service.createPerson()]
@@ -38,7 +38,7 @@ for (const via of vias) {
     },
   )
 
-  test(`a key that was made in vain for another user opens its maker's account, over ${via}`, async () => {
+  test(`a key created with a foreign userId belongs to its creator, over ${via}`, async () => {
     const service = await startService()
     const [caller, other] = [await service.createPerson({ balanceUsd: '1' }), await service.createPerson()]
     const body = { name: 'Taken over', userId: other.userId, scopes: ['read'] }
@@ -53,7 +53,7 @@ for (const via of vias) {
     await service.stop()
   })
 
-  test(`no user can name the command of an MCP server, over ${via}`, async () => {
+  test(`never lets a user set the command of an MCP server, over ${via}`, async () => {
     const service = await startService({ config: connectorConfig })
     const { key } = await service.createPerson()
     const command = { command: 'touch', args: ['/tmp/errand-was-here'], env: { PATH: '/bin' }, cwd: '/' }

@@ -30,7 +30,7 @@ function gated() {
   return { config, open: gate.resolve }
 }
 
-test('each state has exactly its fields: what did not happen yet is absent, not null', async () => {
+test('each status returns exactly its fields and omits times not yet reached', async () => {
   const { config, open } = gated()
   const clock = new FakeClock(Date.UTC(2026, 1, 3, 4, 5, 6, 7))
   // With one run at a time the second task stays pending while the first runs.
@@ -95,7 +95,7 @@ test('each state has exactly its fields: what did not happen yet is absent, not 
   await service.stop()
 })
 
-test('the answer is JSON that no cache keeps; HEAD answers the same headers without the body', async () => {
+test('returns uncacheable JSON; HEAD returns the same headers without a body', async () => {
   const service = await startService()
   const { key } = await service.createPerson()
   const { id } = await service.runTask(key, 'test.echo')
@@ -109,7 +109,7 @@ test('the answer is JSON that no cache keeps; HEAD answers the same headers with
   await service.stop()
 })
 
-test('wait holds the answer until the task ends', async () => {
+test('wait holds the response until the task ends', async () => {
   const { config, open } = gated()
   const service = await startService({ config })
   const { key } = await service.createPerson()
@@ -124,7 +124,7 @@ test('wait holds the answer until the task ends', async () => {
   await service.stop()
 })
 
-test('wait answers with the task as it is when the time is up', async () => {
+test('wait returns the current task when the time is up', async () => {
   const { config, open } = gated()
   const service = await startService({ config })
   const { key } = await service.createPerson()
@@ -136,7 +136,7 @@ test('wait answers with the task as it is when the time is up', async () => {
   await service.stop()
 })
 
-test('400 for a wait that is no whole number of 0 to 60 seconds', async () => {
+test('returns 400 if wait is not an integer from 0 to 60 seconds', async () => {
   const service = await startService()
   const { key } = await service.createPerson()
   const { id } = await service.runTask(key, 'test.echo')
@@ -154,7 +154,7 @@ test('400 for a wait that is no whole number of 0 to 60 seconds', async () => {
   await service.stop()
 })
 
-test('404 for an unknown id and, word for word, for another user’s task', async () => {
+test("returns the same 404 for an unknown task and another user's task", async () => {
   const service = await startService()
   const [owner, stranger] = [await service.createPerson(), await service.createPerson()]
   const { id } = await service.runTask(owner.key, 'test.echo')
@@ -167,7 +167,7 @@ test('404 for an unknown id and, word for word, for another user’s task', asyn
   await service.stop()
 })
 
-test('403 for a key without the scope read', async () => {
+test('returns 403 for a key without the read scope', async () => {
   const service = await startService()
   const person = await service.createPerson()
   const { id } = await service.runTask(person.key, 'test.echo')
@@ -182,7 +182,7 @@ test('403 for a key without the scope read', async () => {
   await service.stop()
 })
 
-test('a large request and a large response are previews with links, each only where it is large', async () => {
+test('replaces only large requests and responses with a preview and a link', async () => {
   const service = await startService()
   const { key } = await service.createPerson()
   const params = { text: 'é'.repeat(10_000) }

@@ -24,7 +24,7 @@ async function stateOf(service: TestService, key: string): Promise<[number, stri
   return [(await service.get('/api/tasks', key)).body.total, body.balanceUsd]
 }
 
-test('the same key and body get the same answer, one task and one charge, also when it has long ended', async () => {
+test('repeated requests with one key create and charge one task, even after it has ended', async () => {
   const service = await startService()
   const { key } = await service.createPerson({ balanceUsd: '1.0000' })
   const first = await service.createTask(key, 'test.echo', { a: 1 }, named('order-1'))
@@ -41,7 +41,7 @@ test('the same key and body get the same answer, one task and one charge, also w
   await service.stop()
 })
 
-test('twenty parallel requests with one key make one task', async () => {
+test('twenty parallel requests with one key create one task', async () => {
   const service = await startService()
   const { key } = await service.createPerson({ balanceUsd: '1.0000' })
   await warmUp(service, 20)
@@ -54,7 +54,7 @@ test('twenty parallel requests with one key make one task', async () => {
   await service.stop()
 })
 
-test('of parallel requests with one key and different bodies one is accepted, the others are 409', async () => {
+test('accepts one of several parallel requests with one key and different bodies, 409 for others', async () => {
   const service = await startService()
   const { key } = await service.createPerson({ balanceUsd: '1.0000' })
   await warmUp(service, 8)
@@ -67,7 +67,7 @@ test('of parallel requests with one key and different bodies one is accepted, th
   await service.stop()
 })
 
-test('409 for a key that was used with another body, whatever differs, and nothing was written', async () => {
+test('returns 409 for a reused key with any difference in the body, and writes nothing', async () => {
   const service = await startService()
   const { key } = await service.createPerson({ balanceUsd: '1.0000' })
   await service.createTask(key, 'test.echo', { a: 1, list: [1, 2] }, named('once'))
@@ -88,7 +88,7 @@ test('409 for a key that was used with another body, whatever differs, and nothi
   await service.stop()
 })
 
-test('the order of the keys in the body makes no difference, nor does white space', async () => {
+test('ignores key order and whitespace in the body', async () => {
   const service = await startService()
   const { key } = await service.createPerson()
   const bodies = [
@@ -106,7 +106,7 @@ test('the order of the keys in the body makes no difference, nor does white spac
   await service.stop()
 })
 
-test('a replay uses no slot and is answered when the rate is used up and the balance is gone', async () => {
+test('answers a replay without using a slot, even without remaining rate or balance', async () => {
   const service = await startService({ clock: new FakeClock(), limits: { executionsPerMinute: 2 } })
   const { key } = await service.createPerson({ balanceUsd: '0.0200' })
   const replay = () => service.createTask(key, 'test.echo', {}, named('kept'))
@@ -122,7 +122,7 @@ test('a replay uses no slot and is answered when the rate is used up and the bal
   await service.stop()
 })
 
-test('a replay is answered while the account is blocked', async () => {
+test('answers a replay while the account is blocked', async () => {
   const service = await startService({ clock: new FakeClock(), limits: { abuseFailures: 1 } })
   const { key } = await service.createPerson()
   const replay = () => service.createTask(key, 'test.fail', {}, named('kept'))
@@ -134,7 +134,7 @@ test('a replay is answered while the account is blocked', async () => {
   await service.stop()
 })
 
-test('a large body is replayed as well, and stores no second payload, not even from parallel twins', async () => {
+test('replays a large body and stores one payload, even for parallel requests', async () => {
   const service = await startService()
   const { key } = await service.createPerson({ balanceUsd: '1.0000' })
   const create = (text: string) => service.createTask(key, 'test.large', { chars: 1, text }, named('large'))
@@ -148,7 +148,7 @@ test('a large body is replayed as well, and stores no second payload, not even f
   await service.stop()
 })
 
-test('a key is kept for 24 hours; then it makes a new task', async () => {
+test('remembers a key for 24 hours; after that it creates a new task', async () => {
   const clock = new FakeClock()
   const service = await startService({ clock })
   const { key } = await service.createPerson({ balanceUsd: '1.0000' })
@@ -167,7 +167,7 @@ test('a key is kept for 24 hours; then it makes a new task', async () => {
   await service.stop()
 })
 
-test('a key belongs to its user: all API keys of the user share it, another user has their own', async () => {
+test('all API keys of a user share idempotency keys, but users do not', async () => {
   const service = await startService()
   const [one, other] = [await service.createPerson(), await service.createPerson()]
   const first = await service.createTask(one.key, 'test.echo', {}, named('mine'))
@@ -180,7 +180,7 @@ test('a key belongs to its user: all API keys of the user share it, another user
   await service.stop()
 })
 
-test('REST and RPC share the keys', async () => {
+test('REST and RPC share idempotency keys', async () => {
   const service = await startService()
   const { key } = await service.createPerson()
   const rest = await service.createTask(key, 'test.echo', { a: 1 }, named('both'))
@@ -190,7 +190,7 @@ test('REST and RPC share the keys', async () => {
   await service.stop()
 })
 
-test('a refused request leaves its key free for the next try', async () => {
+test('a rejected request leaves its key free for a retry', async () => {
   const service = await startService()
   const { key, userId } = await service.createPerson({ balanceUsd: '0.0000' })
   const create = (): Promise<Answer> => service.createTask(key, 'test.echo', {}, named('retry'))
@@ -200,7 +200,7 @@ test('a refused request leaves its key free for the next try', async () => {
   await service.stop()
 })
 
-test('a replay is answered after a restart, though the endpoint is gone from the configuration', async () => {
+test('answers a replay after a restart, even if the endpoint was removed from the configuration', async () => {
   const dataDir = newDataDir()
   const gone = defineConfig({
     agents: [
@@ -226,7 +226,7 @@ test('a replay is answered after a restart, though the endpoint is gone from the
   rmSync(dataDir, { recursive: true })
 })
 
-test('400 for a key that is empty, too long, or not of visible ASCII characters', async () => {
+test('returns 400 for a key that is empty, too long, or not visible ASCII', async () => {
   const service = await startService()
   const { key } = await service.createPerson()
   for (const wrong of ['', 'x'.repeat(256), 'with space', 'é']) {

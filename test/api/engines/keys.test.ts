@@ -30,7 +30,7 @@ async function statusOf(service: TestService, key: string): Promise<number> {
   return (await service.get('/api/account', key)).status
 }
 
-test('200 shows the new key once: it works, and no later answer contains it', async () => {
+test('returns a working key on creation and never shows it again', async () => {
   const clock = new FakeClock()
   const service = await startService({ clock })
   const { key } = await service.createPerson()
@@ -60,7 +60,7 @@ test('200 shows the new key once: it works, and no later answer contains it', as
   await service.stop()
 })
 
-test('a key has the scopes and the life that it was created with', async () => {
+test('a key has the scopes and expiry it was created with', async () => {
   const clock = new FakeClock()
   const service = await startService({ clock })
   const { key } = await service.createPerson()
@@ -80,7 +80,7 @@ test('a key has the scopes and the life that it was created with', async () => {
   await service.stop()
 })
 
-test('a scope allows its operations and no other', async () => {
+test('a scope allows its own operations and no others', async () => {
   const service = await startService()
   const { userId } = await service.createPerson()
   const [read, execute, manage] = [
@@ -118,7 +118,7 @@ test('a scope allows its operations and no other', async () => {
   await service.stop()
 })
 
-test('403 for a scope beyond the creator’s, and no key was created; without scopes it gets the creator’s', async () => {
+test("rejects scopes that the creator lacks, and defaults to the creator's scopes", async () => {
   const service = await startService()
   const { userId, key: all } = await service.createPerson()
   const key = await service.createKey(userId, ['read', 'manage'])
@@ -130,7 +130,7 @@ test('403 for a scope beyond the creator’s, and no key was created; without sc
   await service.stop()
 })
 
-test('400 for a name, scopes or life that cannot be, with the field', async () => {
+test('returns 400 for an invalid name, scopes or expiry and names the field', async () => {
   const service = await startService()
   const { key } = await service.createPerson()
   const wrong: [string, object][] = [
@@ -158,7 +158,7 @@ test('400 for a name, scopes or life that cannot be, with the field', async () =
   await service.stop()
 })
 
-test('the list has the caller’s keys only, newest first, revoked ones included, in pages', async () => {
+test("lists only the caller's keys, newest first, including revoked ones, in pages", async () => {
   const clock = new FakeClock()
   const service = await startService({ clock })
   const [one, other] = [await service.createPerson(), await service.createPerson()]
@@ -187,7 +187,7 @@ test('the list has the caller’s keys only, newest first, revoked ones included
   await service.stop()
 })
 
-test('a revoked key is refused on the next request; repeating the revocation changes nothing', async () => {
+test('rejects a revoked key on the next request; revoking it again changes nothing', async () => {
   const clock = new FakeClock()
   const service = await startService({ clock })
   const { key } = await service.createPerson()
@@ -210,7 +210,7 @@ test('a revoked key is refused on the next request; repeating the revocation cha
   await service.stop()
 })
 
-test('404 for an unknown key and, word for word, for another user’s; theirs goes on working', async () => {
+test("returns the same 404 for an unknown key and another user's key, which keeps working", async () => {
   const service = await startService()
   const [one, other] = [await service.createPerson(), await service.createPerson()]
   const theirs = (await service.get('/api/keys', other.key)).body.keys[0].id
@@ -224,7 +224,7 @@ test('404 for an unknown key and, word for word, for another user’s; theirs go
   await service.stop()
 })
 
-test('a rotation gives a new key with the name and scopes; the old one works for the overlap', async () => {
+test('rotation copies name and scopes; the old key works during the overlap', async () => {
   const clock = new FakeClock()
   const service = await startService({ clock })
   const { key } = await service.createPerson()
@@ -255,7 +255,7 @@ test('a rotation gives a new key with the name and scopes; the old one works for
   await service.stop()
 })
 
-test('the overlap is a day unless the body says otherwise, may be nothing, and never lengthens a life', async () => {
+test("the overlap defaults to one day, may be zero, and never extends a key's expiry", async () => {
   const clock = new FakeClock()
   const service = await startService({ clock })
   const { key } = await service.createPerson()
@@ -278,7 +278,7 @@ test('the overlap is a day unless the body says otherwise, may be nothing, and n
   await service.stop()
 })
 
-test('a rotation is 403 for scopes beyond the caller’s and 409 for a key that has ended', async () => {
+test("rotation returns 403 for scopes beyond the caller's and 409 for an inactive key", async () => {
   const clock = new FakeClock()
   const service = await startService({ clock })
   const { key, userId } = await service.createPerson()
@@ -307,7 +307,7 @@ test('a rotation is 403 for scopes beyond the caller’s and 409 for a key that 
   await service.stop()
 })
 
-test('rotationDue is true from 90 days on, and not for a key that has ended', async () => {
+test('rotationDue becomes true after 90 days, but not for a revoked or expired key', async () => {
   const clock = new FakeClock()
   const service = await startService({ clock })
   const { key } = await service.createPerson()
@@ -327,7 +327,7 @@ test('rotationDue is true from 90 days on, and not for a key that has ended', as
   await service.stop()
 })
 
-test('lastUsedAt is the time of the last request, and is on the disk when the service has stopped', async () => {
+test('lastUsedAt is the time of the last request and is saved at shutdown', async () => {
   const dataDir = newDataDir()
   const clock = new FakeClock()
   const first = await startService({ dataDir, clock })

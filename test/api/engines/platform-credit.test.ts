@@ -5,7 +5,7 @@ import { PlatformCalls } from '../platform-calls.ts'
 
 const dayMs = 86_400_000
 
-test('a key credits up to its ceiling in a day of UTC, exactly, and nothing that it takes away raises that', async () => {
+test('a key credits exactly up to its daily ceiling, which debits do not raise', async () => {
   const clock = new FakeClock()
   const service = await startService({ clock })
   const { userId } = await service.createPerson({ balanceUsd: '0' })
@@ -35,7 +35,7 @@ test('a key credits up to its ceiling in a day of UTC, exactly, and nothing that
   await service.stop()
 })
 
-test('credits to many accounts at once stay below the ceiling together', async () => {
+test('parallel credits to many accounts together stay within the ceiling', async () => {
   const service = await startService()
   const platform = await PlatformCalls.open(service, { creditPerDayUsd: '7' })
   const people = await Promise.all(Array.from({ length: 30 }, () => service.createPerson({ balanceUsd: '0' })))
@@ -50,7 +50,7 @@ test('credits to many accounts at once stay below the ceiling together', async (
   await service.stop()
 })
 
-test('a key takes back at most what platform keys credited to that user, whatever else the balance holds', async () => {
+test('a key debits a user at most the amount that platform keys have credited', async () => {
   const service = await startService()
   const { userId } = await service.createPerson({ balanceUsd: '10' })
   const platform = await PlatformCalls.open(service)
@@ -72,7 +72,7 @@ test('a key takes back at most what platform keys credited to that user, whateve
   await service.stop()
 })
 
-test('a key takes back up to its ceiling in a day, over all users together', async () => {
+test('a key debits up to its daily ceiling across all users', async () => {
   const clock = new FakeClock()
   const service = await startService({ clock })
   const open = await PlatformCalls.open(service)
@@ -96,7 +96,7 @@ test('a key takes back up to its ceiling in a day, over all users together', asy
   await service.stop()
 })
 
-test('a key that is revoked while it credits adds nothing after that', async () => {
+test('a key revoked during a credit adds nothing afterwards', async () => {
   const service = await startService()
   const { userId } = await service.createPerson({ balanceUsd: '0' })
   const platform = await PlatformCalls.open(service)

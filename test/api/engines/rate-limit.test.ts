@@ -20,7 +20,7 @@ function createOverRpc(service: TestService, key: string): Promise<Answer> {
 const noon = Date.UTC(2026, 0, 15, 12)
 const noonSeconds = noon / 1000
 
-test('exactly ten executions in a minute, over two keys and over REST and RPC; the eleventh is 429', async () => {
+test('allows ten executions per minute across keys, REST and RPC; the eleventh gets 429', async () => {
   const service = await startService({ clock: new FakeClock() })
   const { key, userId } = await service.createPerson({ balanceUsd: '1.0000' })
   const second = await service.createKey(userId)
@@ -52,7 +52,7 @@ test('exactly ten executions in a minute, over two keys and over REST and RPC; t
   await service.stop()
 })
 
-test('of twenty parallel requests exactly ten are accepted, and another user has ten of their own', async () => {
+test('accepts exactly ten of twenty parallel requests; another user has their own ten', async () => {
   const service = await startService({ clock: new FakeClock() })
   const [one, other] = [await service.createPerson(), await service.createPerson()]
   // With open connections, requests sent simultaneously arrive simultaneously.
@@ -70,7 +70,7 @@ test('of twenty parallel requests exactly ten are accepted, and another user has
   await service.stop()
 })
 
-test('the window slides: each execution frees its slot 60 seconds after it was accepted, to the millisecond', async () => {
+test('the window slides: each execution frees its slot exactly 60 seconds after acceptance', async () => {
   const clock = new FakeClock()
   const service = await startService({ clock })
   const { key } = await service.createPerson()
@@ -95,7 +95,7 @@ test('the window slides: each execution frees its slot 60 seconds after it was a
   await service.stop()
 })
 
-test('Reset is the second, rounded up, at which the oldest execution leaves, and now when there is none', async () => {
+test('Reset is when the oldest execution expires, rounded up to seconds, or now if none', async () => {
   const clock = new FakeClock(noon + 250)
   const service = await startService({ clock })
   const { key } = await service.createPerson()
@@ -112,7 +112,7 @@ test('Reset is the second, rounded up, at which the oldest execution leaves, and
   await service.stop()
 })
 
-test('every authenticated answer has the headers, errors and reads included; no other has', async () => {
+test('adds the headers to every authenticated response, including errors and reads, and to no other', async () => {
   const service = await startService({ clock: new FakeClock() })
   const { key } = await service.createPerson()
   const { taskId } = (await service.createTask(key, 'test.echo')).body
@@ -145,7 +145,7 @@ test('every authenticated answer has the headers, errors and reads included; no 
   await service.stop()
 })
 
-test('a refusal uses no slot, whatever it was refused for', async () => {
+test('a rejected request uses no slot, whatever the reason', async () => {
   const service = await startService({ clock: new FakeClock(), limits: { executionsPerMinute: 1 } })
   const { key, userId } = await service.createPerson({ balanceUsd: '0.0100' })
   const refusals: [number, () => Promise<Answer>][] = [
@@ -168,7 +168,7 @@ test('a refusal uses no slot, whatever it was refused for', async () => {
   await service.stop()
 })
 
-test('a task that failed and was refunded keeps its slot', async () => {
+test('a failed and refunded task still uses its slot', async () => {
   const service = await startService({ clock: new FakeClock() })
   const { key } = await service.createPerson()
   await service.runTask(key, 'test.fail')
@@ -196,7 +196,7 @@ test('the window survives a restart', async () => {
   rmSync(dataDir, { recursive: true })
 })
 
-test('executionsPerMinute 0 is no limit, and then no answer has the headers', async () => {
+test('executionsPerMinute 0 means no limit and no headers', async () => {
   const service = await startService({ limits: { executionsPerMinute: 0 }, clock: new FakeClock() })
   const { key } = await service.createPerson()
   const none = { limit: null, remaining: null, reset: null }

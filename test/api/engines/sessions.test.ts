@@ -19,7 +19,7 @@ async function expectNothingWritten(service: TestService, key: string): Promise<
   expect((await service.get('/api/transactions', key)).body.total).toBe(1)
 }
 
-test.each(vias)('200 over %s answers the id, agent, active and time; the session reads as created', async (via) => {
+test.each(vias)('creates a session over %s that reads back with the same fields', async (via) => {
   const service = await startService({ config, clock: new FakeClock() })
   const { key, userId } = await service.createPerson()
   const calls = new SessionCalls(service, key, via)
@@ -49,7 +49,7 @@ test.each(vias)('200 over %s answers the id, agent, active and time; the session
   await service.stop()
 })
 
-test.each(vias)('metadata over %s comes back as it was given', async (via) => {
+test.each(vias)('metadata over %s is returned unchanged', async (via) => {
   const service = await startService({ config })
   const { key } = await service.createPerson()
   const calls = new SessionCalls(service, key, via)
@@ -69,7 +69,7 @@ test.each(vias)('metadata over %s comes back as it was given', async (via) => {
   await service.stop()
 })
 
-test('creating is free: without a balance it succeeds, uses no slot of the rate window and leaves no transaction', async () => {
+test('creating is free: it needs no balance, uses no rate slot and posts no transaction', async () => {
   const service = await startService({ config, clock: new FakeClock(), limits: { executionsPerMinute: 2 } })
   const { key } = await service.createPerson({ balanceUsd: '0' })
   const calls = new SessionCalls(service, key)
@@ -82,7 +82,7 @@ test('creating is free: without a balance it succeeds, uses no slot of the rate 
   await service.stop()
 })
 
-test.each(vias)('404 and 400 over %s for agents that are unknown, of others, or do not converse', async (via) => {
+test.each(vias)('rejects unknown, hidden and non-chat agents over %s with 404 or 400', async (via) => {
   const service = await startService({ config, clock: new FakeClock() })
   const { key } = await service.createPerson()
   const calls = new SessionCalls(service, key, via)
@@ -103,7 +103,7 @@ test.each(vias)('404 and 400 over %s for agents that are unknown, of others, or 
   await service.stop()
 })
 
-test.each(vias)('403 over %s for a key without the scope that the operation asks for', async (via) => {
+test.each(vias)('returns 403 over %s for a key without the required scope', async (via) => {
   const service = await startService({ config })
   const { key, userId } = await service.createPerson()
   const sessionId = await new SessionCalls(service, key).open()
@@ -134,7 +134,7 @@ test.each(vias)('403 over %s for a key without the scope that the operation asks
   await service.stop()
 })
 
-test('the same Idempotency-Key and body make one session, over REST and RPC together and in parallel', async () => {
+test('parallel requests with one Idempotency-Key and body create one session across REST and RPC', async () => {
   const service = await startService({ config })
   const { key, userId } = await service.createPerson()
   const rest = new SessionCalls(service, key)
@@ -158,7 +158,7 @@ test('the same Idempotency-Key and body make one session, over REST and RPC toge
   await service.stop()
 })
 
-test('an Idempotency-Key belongs to its user and its operation, and is kept for 24 hours', async () => {
+test('an Idempotency-Key is per user and operation and valid for 24 hours', async () => {
   const clock = new FakeClock()
   const service = await startService({ config, clock })
   const [{ key }, other] = [await service.createPerson(), await service.createPerson()]
@@ -178,7 +178,7 @@ test('an Idempotency-Key belongs to its user and its operation, and is kept for 
   await service.stop()
 })
 
-test('a replay answers as the first time did whatever the session is by then, but a deleted one stays deleted', async () => {
+test('a replay returns the original response after changes, but never revives a deleted session', async () => {
   const service = await startService({ config })
   const { key } = await service.createPerson()
   const calls = new SessionCalls(service, key)
@@ -197,7 +197,7 @@ test('a replay answers as the first time did whatever the session is by then, bu
   await service.stop()
 })
 
-test('a replay is answered after a restart, though the agent is gone from the configuration', async () => {
+test('answers a replay after a restart, even if the agent was removed from the configuration', async () => {
   const dataDir = newDataDir()
   const first = await startService({ dataDir, config })
   const { key } = await first.createPerson()
@@ -220,32 +220,29 @@ test('a replay is answered after a restart, though the agent is gone from the co
   expect([replayed.status, replayed.body]).toEqual([200, created.body])
 })
 
-test.each(vias)(
-  '404 over %s for a session that is unknown or of somebody else, whatever is asked of it',
-  async (via) => {
-    const service = await startService({ config })
-    const [owner, stranger] = [await service.createPerson(), await service.createPerson()]
-    const own = new SessionCalls(service, owner.key, via)
-    const calls = new SessionCalls(service, stranger.key, via)
-    const sessionId = await own.open('one', { secret: 1 })
-    const before = (await own.get(sessionId)).body
-    for (const id of [sessionId, newId('ses', Date.now()), 'none', 'SES_1', '__proto__']) {
-      for (const { body, status } of [
-        await calls.get(id),
-        await calls.messages(id),
-        await calls.update(id, { status: 'completed' }),
-        await calls.update(id, { metadata: { secret: null } }),
-        await calls.delete(id),
-      ]) {
-        expect([status, body]).toEqual([404, notFound])
-      }
+test.each(vias)("every operation returns 404 over %s for an unknown session or another user's session", async (via) => {
+  const service = await startService({ config })
+  const [owner, stranger] = [await service.createPerson(), await service.createPerson()]
+  const own = new SessionCalls(service, owner.key, via)
+  const calls = new SessionCalls(service, stranger.key, via)
+  const sessionId = await own.open('one', { secret: 1 })
+  const before = (await own.get(sessionId)).body
+  for (const id of [sessionId, newId('ses', Date.now()), 'none', 'SES_1', '__proto__']) {
+    for (const { body, status } of [
+      await calls.get(id),
+      await calls.messages(id),
+      await calls.update(id, { status: 'completed' }),
+      await calls.update(id, { metadata: { secret: null } }),
+      await calls.delete(id),
+    ]) {
+      expect([status, body]).toEqual([404, notFound])
     }
-    expect((await own.get(sessionId)).body).toEqual(before)
-    await service.stop()
-  },
-)
+  }
+  expect((await own.get(sessionId)).body).toEqual(before)
+  await service.stop()
+})
 
-test.each(vias)('messages over %s are oldest first, in pages, and counted in messageCount', async (via) => {
+test.each(vias)('lists messages over %s oldest first, in pages, and counts them in messageCount', async (via) => {
   const clock = new FakeClock()
   const service = await startService({ config, clock })
   const { key } = await service.createPerson()
@@ -285,7 +282,7 @@ test.each(vias)('messages over %s are oldest first, in pages, and counted in mes
   await service.stop()
 })
 
-test('a chat that fails leaves messages, count, metadata and times as they were', async () => {
+test('a failed chat leaves messages, count, metadata and times unchanged', async () => {
   const clock = new FakeClock()
   const service = await startService({ config, clock })
   const { key } = await service.createPerson()
@@ -300,7 +297,7 @@ test('a chat that fails leaves messages, count, metadata and times as they were'
   await service.stop()
 })
 
-test.each(vias)('deleting over %s ends the session and its messages; its transactions stay', async (via) => {
+test.each(vias)('deleting over %s removes the session and its messages but keeps its transactions', async (via) => {
   const service = await startService({ config })
   const { key } = await service.createPerson({ balanceUsd: '1.0000' })
   const calls = new SessionCalls(service, key, via)
@@ -335,7 +332,7 @@ test.each(vias)('deleting over %s ends the session and its messages; its transac
   await service.stop()
 })
 
-test('completed and expired sessions can be read and deleted, with their messages', async () => {
+test('completed and expired sessions and their messages can be read and deleted', async () => {
   const clock = new FakeClock()
   const service = await startService({ config, clock })
   const { key } = await service.createPerson()

@@ -20,7 +20,7 @@ async function transactionsOf(service: TestService, key: string, query = ''): Pr
   return body.transactions
 }
 
-test('each kind of transaction has exactly its fields, newest first, with the balance after it', async () => {
+test('each transaction type has exactly its fields, including balanceAfterUsd, newest first', async () => {
   const clock = new FakeClock()
   const service = await startService({ clock })
   const { key, userId } = await service.createPerson({ balanceUsd: '1.0000' })
@@ -84,7 +84,7 @@ test('each kind of transaction has exactly its fields, newest first, with the ba
   await service.stop()
 })
 
-test('type and taskId filter, alone and together', async () => {
+test('filters by type and taskId, alone and together', async () => {
   const service = await startService()
   const { key } = await service.createPerson()
   const failed = await service.runTask(key, 'test.fail')
@@ -111,7 +111,7 @@ test('type and taskId filter, alone and together', async () => {
   await service.stop()
 })
 
-test('turnId finds the charge of one chat, alone and with the other filters, and no stranger finds it', async () => {
+test("turnId finds one chat's charge, alone and with other filters, but only for its owner", async () => {
   const service = await startService({ config: sessionAgents })
   const [owner, stranger] = [await service.createPerson(), await service.createPerson()]
   const calls = new SessionCalls(service, owner.key)
@@ -140,7 +140,7 @@ test('turnId finds the charge of one chat, alone and with the other filters, and
   await service.stop()
 })
 
-test('the amounts add up to the balance, and each balance is the one before plus the amount', async () => {
+test('amounts add up to the balance, after every single transaction too', async () => {
   const service = await startService({ limits: { executionsPerMinute: 0 } })
   const { key } = await service.createPerson({ balanceUsd: '3.0000' })
   const endpoints = ['test.echo', 'test.fail', 'test.free', 'test.dear']
@@ -165,7 +165,7 @@ test('the amounts add up to the balance, and each balance is the one before plus
   await service.stop()
 })
 
-test('pages side by side give every transaction once', async () => {
+test('consecutive pages return every transaction once', async () => {
   const service = await startService({ limits: { executionsPerMinute: 0 } })
   const { key } = await service.createPerson()
   await Promise.all(Array.from({ length: 6 }, () => service.createTask(key, 'test.echo')))
@@ -179,7 +179,7 @@ test('pages side by side give every transaction once', async () => {
   await service.stop()
 })
 
-test('a caller sees no transaction of anybody else, not even by the id of a task', async () => {
+test("never shows another user's transactions, not even by task id", async () => {
   const service = await startService()
   const [owner, stranger] = [await service.createPerson(), await service.createPerson({ balanceUsd: '0' })]
   const { id } = await service.runTask(owner.key, 'test.echo')
@@ -194,7 +194,7 @@ test('a caller sees no transaction of anybody else, not even by the id of a task
   await service.stop()
 })
 
-test('400 for a parameter that cannot be, with the field', async () => {
+test('returns 400 for an invalid parameter and names the field', async () => {
   const service = await startService()
   const { key } = await service.createPerson()
   const wrong = ['type=charge', 'limit=0', 'limit=101', 'offset=-1', 'taskId=', 'turnId=', 'type=credit&type=credit']
@@ -213,7 +213,7 @@ test('400 for a parameter that cannot be, with the field', async () => {
   await service.stop()
 })
 
-test('403 for a key without the scope read', async () => {
+test('returns 403 for a key without the read scope', async () => {
   const service = await startService()
   const { key } = await service.createPerson({ scopes: ['execute', 'manage'] })
   const { body, status } = await service.get('/api/transactions', key)

@@ -20,7 +20,7 @@ async function totalOf(service: TestService, key: string): Promise<number> {
   return (await service.get('/api/transactions', key)).body.total
 }
 
-test('amounts are exact to the ten-thousandth, up and down', async () => {
+test('amounts are exact to the ten-thousandth, for credits and debits', async () => {
   const { admin, person, service } = await prepare()
   const credit = crediting(admin, person.userId)
   let balance = 0
@@ -37,7 +37,7 @@ test('amounts are exact to the ten-thousandth, up and down', async () => {
   await service.stop()
 })
 
-test('the reason stands in the transaction, as its user and the admin read it', async () => {
+test('the user and the admin see the reason in the transaction', async () => {
   const { admin, person, service } = await prepare()
   const credit = crediting(admin, person.userId)
   await expectStatus(200, credit('5', {}, '  Welcome, «Ada» — 5 USD  '))
@@ -58,7 +58,7 @@ test('the reason stands in the transaction, as its user and the admin read it', 
   await service.stop()
 })
 
-test('an adjustment never takes the balance below what is held, and a refusal writes nothing', async () => {
+test('an adjustment never takes the balance below its holds, and a rejection writes nothing', async () => {
   const { admin, person, service } = await prepare('1.0000')
   const credit = crediting(admin, person.userId)
   const { store } = service.app
@@ -82,7 +82,7 @@ test('an adjustment never takes the balance below what is held, and a refusal wr
   await service.stop()
 })
 
-test('a balance beyond 100 billion USD is refused', async () => {
+test('rejects a balance above 100 billion USD', async () => {
   const { admin, person, service } = await prepare()
   const credit = crediting(admin, person.userId)
   expect(await expectStatus(200, credit('99999999999.9999'))).toMatchObject({ balanceUsd: '99999999999.9999' })
@@ -91,7 +91,7 @@ test('a balance beyond 100 billion USD is refused', async () => {
   await service.stop()
 })
 
-test('400 names the field that cannot be, and nothing is credited', async () => {
+test('returns 400 with the invalid field and credits nothing', async () => {
   const { admin, person, service } = await prepare()
   const amounts = [
     '',
@@ -129,7 +129,7 @@ test('400 names the field that cannot be, and nothing is credited', async () => 
   await service.stop()
 })
 
-test('an Idempotency-Key credits once, also in parallel; another amount is 409, and another user has keys of their own', async () => {
+test('an Idempotency-Key credits each user once, even in parallel; another amount gets 409', async () => {
   const { admin, person, service } = await prepare()
   const other = await service.createPerson({ balanceUsd: '0' })
   const credit = crediting(admin, person.userId)
@@ -153,7 +153,7 @@ test('an Idempotency-Key credits once, also in parallel; another amount is 409, 
   await service.stop()
 })
 
-test('without a key every request credits', async () => {
+test('credits on every request without an Idempotency-Key', async () => {
   const { admin, person, service } = await prepare()
   const credit = crediting(admin, person.userId)
   await Promise.all(Array.from({ length: 8 }, () => credit('0.5')))

@@ -4,7 +4,7 @@ import { once } from 'node:events'
 import { expect, test } from 'vitest'
 import { writeLines } from '../../../server/http/write-lines.ts'
 
-test('a stream has comments while it is silent', { timeout: 20_000 }, async () => {
+test('sends comments while a stream is silent', { timeout: 20_000 }, async () => {
   const idle = { afterMs: 50, text: ':\n\n' }
   const commented = Promise.withResolvers<void>()
   const lines = ['first\n', 'second\n']

@@ -42,7 +42,7 @@ async function prepare(options: Parameters<typeof startService>[0] = {}) {
   return { service, admin, read }
 }
 
-test('pending and processing tasks and open chats are counted while they go on, and no longer', async () => {
+test('counts pending and processing tasks and open chats only while they last', async () => {
   const { config, open } = gated()
   const { read, service } = await prepare({ config, limits: { taskConcurrency: 2 } })
   const { key } = await service.createPerson()
@@ -59,7 +59,7 @@ test('pending and processing tasks and open chats are counted while they go on, 
   await service.stop()
 })
 
-test('what was built, since when it runs and on what', async () => {
+test('reports version, start time, uptime, memory, event-loop delay and database size', async () => {
   const clock = new FakeClock()
   const { read, service } = await prepare({ clock })
   clock.advance(90_999)
@@ -85,7 +85,7 @@ test('what was built, since when it runs and on what', async () => {
   await service.stop()
 })
 
-test('users are counted, and those who are suspended', async () => {
+test('counts all users and suspended users', async () => {
   const { admin, read, service } = await prepare()
   const people = [await signUp(service), await signUp(service), await signUp(service)]
   expect((await read()).users).toEqual({ total: 4, suspended: 0 })
@@ -96,7 +96,7 @@ test('users are counted, and those who are suspended', async () => {
   await service.stop()
 })
 
-test('agents are shown with whom they are for and what they cost, those too that the admin may not run', async () => {
+test('lists all agents with visibility and prices, including those hidden from the admin', async () => {
   const { config } = gated()
   const { read, service } = await prepare({ config })
   expect((await read()).agents).toEqual([
@@ -129,7 +129,7 @@ test('agents are shown with whom they are for and what they cost, those too that
   await service.stop()
 })
 
-test("the ledger's state is that of the check at the start", async () => {
+test('reports the ledger state from the check at startup', async () => {
   const dataDir = newDataDir()
   const first = await startService({ dataDir })
   const { userId } = await first.createPerson()
@@ -146,7 +146,7 @@ test("the ledger's state is that of the check at the start", async () => {
   await second.stop()
 })
 
-test('agent threads are shown with what each runs; there are none when agents run inline', async () => {
+test('lists agent threads with their running tasks, or none if agents run inline', async () => {
   const inline = await prepare()
   expect((await inline.read()).agentThreads).toEqual([])
   await inline.service.stop()
@@ -168,7 +168,7 @@ test('agent threads are shown with what each runs; there are none when agents ru
   await service.stop()
 })
 
-test('a service that is stopping says so', async () => {
+test('reports that the service is stopping', async () => {
   const { config, open } = gated()
   const { read, service } = await prepare({ config })
   const { key } = await service.createPerson()

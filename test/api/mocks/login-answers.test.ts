@@ -26,7 +26,7 @@ const wrong = {
 /** Set-Cookie attributes after name and value, sorted. */
 const attributes = (line: string) => line.split('; ').slice(1).toSorted()
 
-test('a login answers with who it is and until when, and sets a cookie for this host that scripts cannot read', async () => {
+test('returns user and expiry and sets a host-only HttpOnly cookie', async () => {
   const clock = new FakeClock()
   const service = await startService({ clock })
   const { email, userId } = await service.createPerson({ email: 'ada@example.com', password })
@@ -52,7 +52,7 @@ test('a login answers with who it is and until when, and sets a cookie for this 
   await service.stop()
 })
 
-test('with an https base URL the cookie is Secure and has the prefix that only this host can set', async () => {
+test('an https base URL makes the cookie Secure with the __Host- prefix', async () => {
   const origin = 'https://errand.example.com'
   const service = await startService({ baseUrl: `${origin}/` })
   const { email } = await service.createPerson({ password })
@@ -69,7 +69,7 @@ test('with an https base URL the cookie is Secure and has the prefix that only t
   await service.stop()
 })
 
-test('over an http base URL that is not of this machine nobody logs in: 403, and no password is looked at', async () => {
+test('rejects logins over a remote http base URL with 403 without checking the password', async () => {
   const origin = 'http://errand.example.com'
   const service = await startService({ baseUrl: origin })
   const { email } = await service.createPerson({ password })
@@ -84,7 +84,7 @@ test('over an http base URL that is not of this machine nobody logs in: 403, and
   await service.stop()
 })
 
-test('a wrong password, an unknown address and a user without a password are one 401, each after the same work', async () => {
+test('wrong passwords, unknown emails and users without passwords get the same 401 after equal work', async () => {
   const service = await startService()
   const { email } = await service.createPerson({ password })
   const withoutPassword = await service.createPerson()
@@ -115,7 +115,7 @@ test('a wrong password, an unknown address and a user without a password are one
   await service.stop()
 })
 
-test('a suspended user is told so by the right password alone, and gets no login', async () => {
+test('a suspended user gets 403 and no login with the correct password', async () => {
   const service = await startService()
   const { email, userId } = await service.createPerson({ password })
   await service.app.store.updateUser({ userId, isSuspended: true })
@@ -130,7 +130,7 @@ test('a suspended user is told so by the right password alone, and gets no login
   await service.stop()
 })
 
-test('the address is taken in any case and with spaces around it', async () => {
+test('accepts the email address in any case and with surrounding whitespace', async () => {
   const service = await startService()
   await service.createPerson({ email: 'Grace.Hopper@Example.com', password })
   for (const email of ['grace.hopper@example.com', 'GRACE.HOPPER@EXAMPLE.COM', '  Grace.Hopper@example.com\n']) {
@@ -140,7 +140,7 @@ test('the address is taken in any case and with spaces around it', async () => {
   await service.stop()
 })
 
-test('a body that is none names its fields, and an object or a list is never taken for a text', async () => {
+test('an invalid body names its fields; objects and arrays are never accepted as strings', async () => {
   const service = await startService()
   const browser = new Browser(service)
   const table: [object, string[]][] = [
@@ -166,7 +166,7 @@ test('a body that is none names its fields, and an object or a list is never tak
   await service.stop()
 })
 
-test('the ways to log in are told to anybody, whatever credentials come along', async () => {
+test('lists login methods for any caller, regardless of credentials', async () => {
   const service = await startService()
   for (const headers of [{}, { Authorization: 'Bearer wrong' }, { Cookie: 'errand=wrong' }, { Origin: 'null' }]) {
     const rest = await service.request('GET', '/api/login', { headers })

@@ -39,18 +39,18 @@ const wrongMethods: [target: string, allow: string[]][] = [
   ['PUT /docs', ['GET', 'HEAD', 'OPTIONS']],
 ]
 
-test.each(wrongMethods)('405 for %s names the methods that are allowed', async (target, allow) => {
+test.each(wrongMethods)('%s gets 405 with the allowed methods', async (target, allow) => {
   const answer = await expectRefused(guarded, { status: 405 }, () => send(target))
   expect(methods(answer.headers.get('allow'))).toEqual(allow)
 })
 
-test('405 for a HEAD of what cannot be read has no body', async () => {
+test('HEAD of an unreadable path gets 405 without a body', async () => {
   const answer = await expectUnchanged(guarded, () => send('HEAD /api/keys/key_1/rotate', [authorization()], true))
   expect(answer).toMatchObject({ status: 405, body: '' })
   expect(methods(answer!.headers.get('allow'))).toEqual(['OPTIONS', 'POST'])
 })
 
-test('a method with a body that nobody reads is refused, and its body is not taken for a request', async () => {
+test('rejects an unsupported method and never treats its body as a request', async () => {
   const hidden = rawRequest('POST /api/tasks', [authorization(), 'Content-Type: application/json'], '{}')
   await expectRefused(guarded, { status: 405 }, () =>
     sendRaw(guarded.service.url, rawRequest('PUT /api/tasks', [authorization()], hidden)),
@@ -68,7 +68,7 @@ const rpcMethods: [target: string, lines: string[], allow: string][] = [
   ['PROPFIND /trpc/tasks.list', [], 'GET'],
 ]
 
-test.each(rpcMethods)('405 for %s (%j) over typed RPC', async (target, lines, allow) => {
+test.each(rpcMethods)('%s (%j) gets 405 over typed RPC', async (target, lines, allow) => {
   const body = target.startsWith('POST') || target.startsWith('PUT') ? '{"json":{}}' : ''
   const answer = await expectRpcRefused(guarded, { status: 405 }, () =>
     sendRaw(guarded.service.url, rawRequest(target, [authorization(), ...lines], body)),
@@ -77,7 +77,7 @@ test.each(rpcMethods)('405 for %s (%j) over typed RPC', async (target, lines, al
 })
 
 test.each(['/api/tasks', '/api/account', '/api/agents', '/api/keys', '/healthz', '/openapi.json', '/docs'])(
-  'HEAD %s answers the headers of GET and no body',
+  'HEAD %s returns the headers of GET and no body',
   async (path) => {
     const [got, head] = [await send(`GET ${path}`), await send(`HEAD ${path}`, [authorization()], true)]
     expect(head).toMatchObject({ status: got!.status, body: '' })
@@ -88,7 +88,7 @@ test.each(['/api/tasks', '/api/account', '/api/agents', '/api/keys', '/healthz',
   },
 )
 
-test('HEAD asks for a key like GET, and its refusal has no body', async () => {
+test('HEAD requires a key like GET, and its errors have no body', async () => {
   expect(await send('HEAD /api/account', [], true)).toMatchObject({ status: 401, body: '' })
   expect(await send('HEAD /api/nope', [], true)).toMatchObject({ status: 404, body: '' })
 })
@@ -99,13 +99,13 @@ test.each([
   ['/api/keys/key_1', ['DELETE', 'OPTIONS', 'PATCH']],
   ['/api/keys/key_1/rotate', ['OPTIONS', 'POST']],
   ['/healthz', ['GET', 'HEAD', 'OPTIONS']],
-])('OPTIONS %s names the methods of that path, without a key', async (path, allow) => {
+])('OPTIONS %s lists the methods of that path without a key', async (path, allow) => {
   const answer = await expectUnchanged(guarded, () => send(`OPTIONS ${path}`, []))
   expect(answer).toMatchObject({ status: 204, body: '' })
   expect(methods(answer!.headers.get('allow'))).toEqual(allow)
 })
 
-test('OPTIONS * speaks for the whole server', async () => {
+test('OPTIONS * lists the methods of the whole server', async () => {
   const answer = await expectUnchanged(guarded, () => send('OPTIONS *', []))
   expect(answer).toMatchObject({ status: 204, body: '' })
   expect(methods(answer!.headers.get('allow'))).toContain('POST')
@@ -116,7 +116,7 @@ test('OPTIONS with a body is answered like one without', async () => {
   expect((await sendRaw(guarded.service.url, bytes))?.status).toBe(204)
 })
 
-test('a preflight allows a bearer request with its headers from any origin, without credentials', async () => {
+test('a preflight allows bearer requests from any origin, without credentials', async () => {
   const answer = await send('OPTIONS /api/tasks', [
     'Origin: https://app.example',
     'Access-Control-Request-Method: POST',
@@ -135,7 +135,7 @@ test.each([
   ['a refusal', 'GET /api/tasks?limit=0', 400],
   ['an unknown path', 'GET /api/nope', 404],
   ['a wrong method', 'PUT /api/tasks', 405],
-])('a page of another origin can read %s and its headers', async (_title, target, status) => {
+])('pages of other origins can read %s and its headers', async (_title, target, status) => {
   const answer = await send(target, [authorization(), 'Origin: https://app.example'])
   expect(answer!.status).toBe(status)
   expect(answer!.headers.get('access-control-allow-origin')).toBe('*')
@@ -143,7 +143,7 @@ test.each([
   expect(answer!.headers.get('access-control-expose-headers')).toMatch(/X-RateLimit-Remaining.*X-Request-Id/)
 })
 
-test('a method that HTTP does not have is 400', async () => {
+test('returns 400 for an unknown HTTP method', async () => {
   for (const target of ['BREW /api/tasks', 'get /api/tasks', 'GETT /api/tasks']) {
     expectErrorBody(await send(target), { status: 400 })
   }

@@ -56,12 +56,12 @@ const unknownPaths = [
   '/index.html',
 ]
 
-test.each(unknownPaths)('404 for the path %j', async (path) => {
+test.each(unknownPaths)('returns 404 for the path %j', async (path) => {
   await expectRefused(guarded, { status: 404 }, () => send(`GET ${path}`))
 })
 
 test.each(['%', '%z', '%zz', '%E0%A4%A', '%ff', '%ED%A0%80', '%C0%AF', 'task_%'])(
-  '400 names taskId for the broken percent-encoding %j',
+  'returns 400 for the taskId %j with broken percent-encoding',
   async (id) => {
     await expectRefused(guarded, { status: 400, field: 'taskId' }, () => send(`GET /api/tasks/${id}`))
   },
@@ -84,7 +84,7 @@ test.each([
   '%25%5F',
   'undefined',
   'x'.repeat(200),
-])('404 for the well-formed but unknown id %j', async (id) => {
+])('returns 404 for the well-formed but unknown id %j', async (id) => {
   await expectRefused(guarded, { status: 404, message: /^Task not found$/ }, () => send(`GET /api/tasks/${id}`))
 })
 
@@ -92,7 +92,7 @@ test.each([
   ['a task', 'GET /api/tasks/', 'taskId'],
   ['a key', 'DELETE /api/keys/', 'keyId'],
   ['an agent', 'GET /api/agents/', 'agentId'],
-])('400 for an id of %s of more than 200 characters', async (_title, target, field) => {
+])('returns 400 for an id of %s longer than 200 characters', async (_title, target, field) => {
   await expectRefused(guarded, { status: 400, field }, () => send(target + 'x'.repeat(201)))
 })
 
@@ -114,24 +114,24 @@ test.each([
   '?costUsd=0&userId=user_1',
   '#?limit=0',
   '?a#limit=0',
-])('a query string of nothing that the operation knows changes nothing: %j', async (query) => {
+])('ignores query parameters it does not know: %j', async (query) => {
   const plain = await send('GET /api/tasks')
   const answer = await expectUnchanged(guarded, () => send(`GET /api/tasks${query}`))
   expect(answer).toMatchObject({ status: 200, body: plain!.body })
   expect(({} as Record<string, unknown>)['limit']).toBeUndefined()
 })
 
-test('an operation without parameters ignores them all', async () => {
+test('an operation without parameters ignores all query parameters', async () => {
   expect((await send('GET /api/account?limit=0&offset=x&userId=user_1'))?.status).toBe(200)
 })
 
-test('404 for what stands beside a path parameter of the query', async () => {
+test('returns 404 for an unknown path id even with an id in the query', async () => {
   // Path parameters come only from the path.
   await expectRefused(guarded, { status: 404 }, () => send('GET /api/tasks/task_1?taskId=task_2'))
 })
 
 test.each(['%', '%zz', '%ff'])(
-  '400 for the broken percent-encoding %j of an operation over typed RPC',
+  'returns 400 for the operation %j with broken percent-encoding over typed RPC',
   async (name) => {
     await expectRpcRefused(guarded, { status: 400 }, () => send(`GET /trpc/${name}`))
   },
@@ -164,6 +164,6 @@ test.each([
   'hasOwnProperty',
   '%00',
   'x'.repeat(5000),
-])('404 for the unknown operation %j over typed RPC', async (name) => {
+])('returns 404 for the unknown operation %j over typed RPC', async (name) => {
   await expectRpcRefused(guarded, { status: 404 }, () => send(`GET /trpc/${name}`))
 })

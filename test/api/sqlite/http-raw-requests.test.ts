@@ -30,7 +30,7 @@ test.each([
   ['a control character', '/api/\x01account'],
   ['a NUL', '/api/account\0'],
   ['a space in the path', '/api/account x'],
-])('400 for a target that is %s', async (_title, target) => {
+])('returns 400 for an invalid request target: %s', async (_title, target) => {
   await expectRefused(guarded, { status: 400 }, () => send(rawRequest(`GET ${target}`, [authorization()])))
 })
 
@@ -41,12 +41,12 @@ test.each([
   'http://[::1]/api/account',
   'http://[2001:db8::192.0.2.1]:80/api/account',
   'http://under_score.example:/api/account',
-])('a target in absolute form is served by its path, whatever its host: %s', async (target) => {
+])('serves an absolute-form target by its path, whatever its host: %s', async (target) => {
   const answer = await expectUnchanged(guarded, () => send(rawRequest(`GET ${target}`, [authorization()])))
   expect(answer).toMatchObject({ status: 200, body: { userId: guarded.person.userId } })
 })
 
-test('a target in absolute form without a path is the page of the service', async () => {
+test('serves the home page for an absolute-form target without a path', async () => {
   for (const target of ['http://example.com', 'http://example.com?x=1', 'http://example.com/#x']) {
     expect((await send(rawRequest(`GET ${target}`, [])))?.status, target).toBe(200)
   }
@@ -58,7 +58,7 @@ const noHosts = String.raw`
   .trim()
   .split(/\s+/)
 
-test.each(noHosts)('400 for a target and for a Host that name no host: %s', async (host) => {
+test.each(noHosts)('returns 400 for an invalid host in the target or the Host header: %s', async (host) => {
   for (const path of ['', '/', '/api/account', '/trpc/account.get', '/openapi.json']) {
     const target = rawRequest(`GET http://${host}${path}`, [authorization()])
     await expectRefused(guarded, { status: 400, field: '', message: /target|HTTP/ }, () => send(target))
@@ -67,12 +67,12 @@ test.each(noHosts)('400 for a target and for a Host that name no host: %s', asyn
   await expectRefused(guarded, { status: 400, field: 'Host', message: /Host/ }, () => send(bytes))
 })
 
-test('a Host may be empty', async () => {
+test('accepts an empty Host header', async () => {
   const bytes = ['GET /api/account HTTP/1.1', 'Host:', authorization(), '', ''].join('\r\n')
   expect(await send(bytes)).toMatchObject({ status: 200 })
 })
 
-test('CONNECT is refused in the body of every refusal', async () => {
+test('rejects CONNECT with a regular error body', async () => {
   const answer = await expectUnchanged(guarded, () => send(rawRequest('CONNECT example.com:443', [authorization()])))
   expect(answer, 'is answered').toBeDefined()
   expectErrorBody(answer, { status: answer!.status })
@@ -84,12 +84,12 @@ test.each([
   // Added to every plain request by Java's HTTP client and curl --http2.
   ['HTTP/2', ['Connection: Upgrade, HTTP2-Settings', 'Upgrade: h2c', 'HTTP2-Settings: AAMAAABkAARAAAAAAAIAAAAA']],
   ['something unknown', ['Connection: Upgrade', 'Upgrade: x/1']],
-])('a request that offers an upgrade to %s is served as if it did not', async (_title, lines) => {
+])('ignores an offered upgrade to %s', async (_title, lines) => {
   const answer = await expectUnchanged(guarded, () => send(rawRequest('GET /api/account', [authorization(), ...lines])))
   expect(answer).toMatchObject({ status: 200, body: { userId: guarded.person.userId } })
 })
 
-test('HTTP/1.0 works without a Host', async () => {
+test('HTTP/1.0 works without a Host header', async () => {
   expect(await send(`GET /api/account HTTP/1.0\r\n${authorization()}\r\n\r\n`)).toMatchObject({ status: 200 })
   expectErrorBody(await send('GET /api/account HTTP/1.0\r\n\r\n'), { status: 401 })
 })
@@ -97,12 +97,12 @@ test('HTTP/1.0 works without a Host', async () => {
 test.each([
   ['no Host', []],
   ['two Hosts', ['Host: a', 'Host: b']],
-])('HTTP/1.1 must name one host: 400 for %s', async (_title, lines) => {
+])('HTTP/1.1 requires exactly one Host header: 400 for %s', async (_title, lines) => {
   const bytes = ['GET /api/account HTTP/1.1', ...lines, authorization(), '', ''].join('\r\n')
   await expectRefused(guarded, { status: 400 }, () => send(bytes))
 })
 
-test('pipelined requests are answered in their order, the refused ones among them', async () => {
+test('answers pipelined requests in order, including rejected ones', async () => {
   const { service } = guarded
   using connection = await RawConnection.open(service.url)
   await connection.send(
@@ -133,7 +133,7 @@ test.each([
   ['a key of 20 KB', rawRequest('GET /api/account', [`Authorization: Bearer ${'a'.repeat(20_000)}`])],
   ['a target of 20 KB', rawRequest(`GET /${'a'.repeat(20_000)}`, [])],
   ['a header name of 20 KB', rawRequest('GET /healthz', [`${'a'.repeat(20_000)}: b`])],
-])('431 for %s', async (_title, bytes) => {
+])('returns 431 for %s', async (_title, bytes) => {
   await expectRefused(guarded, { status: 431 }, () => send(bytes))
 })
 
@@ -163,7 +163,7 @@ const invalid: [title: string, bytes: string | Buffer][] = [
   ['chunked before another coding', 'POST /api/tasks HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: chunked, x\r\n\r\n'],
 ]
 
-test.each(invalid)('400 for what is no HTTP: %s', async (_title, bytes) => {
+test.each(invalid)('returns 400 for invalid HTTP: %s', async (_title, bytes) => {
   using connection = await RawConnection.open(guarded.service.url)
   await expectRefused(guarded, { status: 400 }, async () => {
     await connection.send(bytes)
@@ -178,19 +178,19 @@ test.each([
   ['a negative size', '-1\r\nab\r\n0\r\n\r\n'],
   ['more bytes than its size', '1\r\nabc\r\n0\r\n\r\n'],
   ['a size beyond 64 bits', 'fffffffffffffffff\r\nab\r\n0\r\n\r\n'],
-])('400 for a chunk with %s', async (_title, chunks) => {
+])('returns 400 for a chunk with %s', async (_title, chunks) => {
   await expectRefused(guarded, { status: 400 }, () =>
     send(rawRequest('POST /api/tasks', [authorization(), json, 'Transfer-Encoding: chunked']) + chunks),
   )
 })
 
-test.each(['200-ok', '100', 'x'])('417 for the expectation %s', async (expectation) => {
+test.each(['200-ok', '100', 'x'])('returns 417 for the expectation %s', async (expectation) => {
   await expectRefused(guarded, { status: 417 }, () =>
     send(rawRequest('POST /api/tasks', [authorization(), json, `Expect: ${expectation}`], task)),
   )
 })
 
-test('Expect: 100-continue is answered with 100, and then the body is read', async () => {
+test('answers Expect: 100-continue with 100 and then reads the body', async () => {
   const { service } = guarded
   const { key } = await service.createPerson()
   using connection = await RawConnection.open(service.url)
@@ -202,7 +202,7 @@ test('Expect: 100-continue is answered with 100, and then the body is read', asy
 })
 
 test.each(['__proto__', 'constructor', 'hasOwnProperty', 'toString', '__defineGetter__'])(
-  'a header named %s changes nothing',
+  'ignores a header named %s',
   async (name) => {
     for (const target of ['GET /api/account', 'GET /trpc/account.get', 'GET /healthz']) {
       const lines = [authorization(), `${name}: x`, `${name}: y`]
@@ -211,7 +211,7 @@ test.each(['__proto__', 'constructor', 'hasOwnProperty', 'toString', '__defineGe
   },
 )
 
-test('the body of a GET is not taken for a request', async () => {
+test('does not treat the body of a GET as a request', async () => {
   const hidden = rawRequest('POST /api/tasks', [authorization(), json], task)
   using connection = await RawConnection.open(guarded.service.url)
   await expectUnchanged(guarded, async () => {

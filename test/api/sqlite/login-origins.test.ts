@@ -36,7 +36,7 @@ function foreignHeaders({ url }: TestService): Headers[] {
   ]
 }
 
-test('a change by cookie that does not come from a page of the service is 403, and nothing was written', async () => {
+test('rejects changes by cookie from other origins with 403 and writes nothing', async () => {
   const service = await startService()
   const { email, key, userId } = await service.createPerson({ password })
   const browser = await Browser.loggedIn(service, { email, password })
@@ -78,7 +78,7 @@ test('a change by cookie that does not come from a page of the service is 403, a
   await service.stop()
 })
 
-test('that holds for a streamed batch too: no call of it runs', async () => {
+test('rejects a streamed batch from another origin without running any call', async () => {
   const service = await startService()
   const { email, key } = await service.createPerson({ password })
   const browser = await Browser.loggedIn(service, { email, password })
@@ -99,7 +99,7 @@ test('that holds for a streamed batch too: no call of it runs', async () => {
   await service.stop()
 })
 
-test('no operation is left out: each that changes something is 403 by cookie from another site, over REST and RPC', async () => {
+test('every mutation by cookie from another site gets 403, over REST and RPC', async () => {
   const service = await startService()
   const { email } = await service.createPerson({ password, isAdmin: true })
   const browser = await Browser.loggedIn(service, { email, password })
@@ -123,7 +123,7 @@ test('no operation is left out: each that changes something is 403 by cookie fro
   await service.stop()
 })
 
-test('a GET changes nothing: no operation that does is reached by one, in a batch or by a header neither', async () => {
+test('GET never reaches a mutation, neither in a batch nor with a method override', async () => {
   const service = await startService()
   const { email } = await service.createPerson({ password, isAdmin: true })
   const browser = await Browser.loggedIn(service, { email, password })
@@ -149,7 +149,7 @@ test('a GET changes nothing: no operation that does is reached by one, in a batc
   await service.stop()
 })
 
-test('a page of the service passes, by each name of this machine with the right port, and so do its reads from anywhere', async () => {
+test('accepts same-origin changes under each local host name, and reads from any origin', async () => {
   const service = await startService()
   const { email } = await service.createPerson({ password })
   const browser = await Browser.loggedIn(service, { email, password })
@@ -175,7 +175,7 @@ test('a page of the service passes, by each name of this machine with the right 
   await service.stop()
 })
 
-test('with an https base URL only its origin passes, though the service listens on this machine', async () => {
+test('with an https base URL accepts only that origin, not local ones', async () => {
   const origin = 'https://errand.example.com'
   const service = await startService({ baseUrl: origin })
   const { email } = await service.createPerson({ password })
@@ -201,7 +201,7 @@ test('with an https base URL only its origin passes, though the service listens 
   await service.stop()
 })
 
-test('no answer lets a page of another origin read it with cookies', async () => {
+test('no response lets another origin read it with cookies', async () => {
   const service = await startService()
   const { email } = await service.createPerson({ password })
   const browser = await Browser.loggedIn(service, { email, password })

@@ -7,7 +7,7 @@ import { readExposition, readMetrics } from '../exposition.ts'
 
 const token = 'a token of the metrics'.replaceAll(' ', '-')
 
-test('with a token metrics are for whoever sends it, from anywhere, and 401 for anybody else', async () => {
+test('with a token, metrics are readable from anywhere; other callers get 401', async () => {
   const service = await startService({ metricsToken: token, baseUrl: 'https://errand.example.com' })
   const { key } = await service.createPerson()
   const get = (headers: Record<string, string>) => service.request('GET', '/metrics', { headers })
@@ -33,7 +33,7 @@ test('with a token metrics are for whoever sends it, from anywhere, and 401 for 
   await service.stop()
 })
 
-test('without a token metrics are for this machine: not through a proxy, and not for a page in its browser', async () => {
+test('without a token, metrics are local only, not through proxies or browser pages', async () => {
   const service = await startService()
   expect((await service.get('/metrics')).status).toBe(200)
   expect((await service.request('HEAD', '/metrics')).status).toBe(200)
@@ -80,7 +80,7 @@ test.each([
   expect(outcome).toBe(status)
 })
 
-test('while the service drains health and metrics answer, and readiness is 503 with its reason', async () => {
+test('while draining, health and metrics respond and readiness returns 503 with the reason', async () => {
   const service = await startService({ limits: { drainSeconds: 20 } })
   const { key } = await service.createPerson()
   const { body } = await service.createTask(key, 'test.wait', { ms: 2000 })
@@ -97,7 +97,7 @@ test('while the service drains health and metrics answer, and readiness is 503 w
   await stopped
 })
 
-test('while all room for requests is taken, health, readiness and metrics answer, and the refusals are counted', async () => {
+test('under full load health, readiness and metrics respond, and rejections are counted', async () => {
   const service = await startService({ limits: { executionsPerMinute: 0, maxWritesInFlight: 1 } })
   const { key } = await service.createPerson()
   const createTask = service.app.store.admitTask

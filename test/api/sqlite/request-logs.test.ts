@@ -19,7 +19,7 @@ function keepLog(level: string) {
 const [debug, info] = [20, 30]
 const soon = { timeout: 20_000 }
 
-test('at debug each request is one line with its id, and its ids lead to its task, its run and its chat', async () => {
+test('debug logs one line per request, with ids linking its task, run and chat', async () => {
   const { log, named } = keepLog('debug')
   const service = await startService({ log })
   const { key, userId } = await service.createPerson()
@@ -72,7 +72,7 @@ test('at debug each request is one line with its id, and its ids lead to its tas
   await service.stop()
 })
 
-test('at info there is a line for what failed, and none for what went well', async () => {
+test('info logs only failed tasks and chats', async () => {
   const { log, lines, named, texts } = keepLog('info')
   const service = await startService({ log })
   // Drops messages about the data folder.
@@ -95,7 +95,7 @@ test('at info there is a line for what failed, and none for what went well', asy
   await service.stop()
 })
 
-test('who logs in, fails to and logs out is logged by id, and what happens to keys and passwords', async () => {
+test('logs logins, failed logins, logouts, and key and password changes by id', async () => {
   const { log, lines, texts } = keepLog('info')
   const service = await startService({ log })
   texts.length = 0
@@ -172,7 +172,7 @@ async function speakSecrets(service: TestService): Promise<string[]> {
   return secrets
 }
 
-test('no line at debug holds a key, a password, a cookie, a link, a secret of a connector, or what users wrote', async () => {
+test('debug logs contain no keys, passwords, cookies, links, connector secrets or user content', async () => {
   const { log, lines, texts } = keepLog('debug')
   const service = await startService({ log, limits: { executionsPerMinute: 0 } })
   const secrets = await speakSecrets(service)
@@ -190,7 +190,7 @@ test('no line at debug holds a key, a password, a cookie, a link, a secret of a 
   }
 })
 
-test('a fault is logged with its kind, code and stack, and not with what libraries hang on an error', async () => {
+test('logs a fault with type, code and stack, but not the extra properties of errors', async () => {
   const { log, lines } = keepLog('info')
   const parsed = () => JSON.parse('{"a secret of a user"') as unknown
   const cause = Object.assign(new Error('the disk'), { code: 'EIO', path: '/a', requestBody: 'a secret' })
@@ -215,7 +215,7 @@ test('a fault is logged with its kind, code and stack, and not with what librari
   expect(JSON.stringify(lines())).not.toContain('secret')
 })
 
-test('a logger that writes no debug lines is asked for none', async () => {
+test('writes no debug lines if the logger has debug disabled', async () => {
   const asked: string[] = []
   const quiet = () => {}
   const isLevelEnabled = (level: string) => void asked.push(level) as unknown as boolean

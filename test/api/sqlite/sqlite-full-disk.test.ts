@@ -5,7 +5,7 @@ import { watchStatements } from '../../store/watch-statements.ts'
 import { startService } from '../../support/test-service.ts'
 import { readMetrics } from '../exposition.ts'
 
-test('on a full disk readiness is 503 until there is room again, without anybody else having to write', async () => {
+test('readiness is 503 while the database is not writable and recovers without another write', async () => {
   let connection: Database.Database | undefined
   const service = await watchStatements(
     (of) => (connection ??= of.name.endsWith('errand.db') ? of : undefined),

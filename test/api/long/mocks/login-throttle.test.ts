@@ -26,7 +26,7 @@ async function compares(work: () => Promise<unknown>): Promise<number> {
   return comparisons.count - before
 }
 
-test('the eleventh try of an address is 429 with when to come back, looks at no password, right or wrong, and counts not', async () => {
+test('the eleventh attempt per email gets 429 with Retry-After, without checking or counting it', async () => {
   const clock = new FakeClock()
   const service = await startService({ clock })
   const { email } = await service.createPerson({ email: 'ada@example.com', password })
@@ -69,7 +69,7 @@ test('the eleventh try of an address is 429 with when to come back, looks at no 
   await service.stop()
 })
 
-test('of thirty tries at one moment exactly ten are looked at, whether there is such a user or not', async () => {
+test('checks exactly ten of thirty simultaneous attempts, whether or not the user exists', async () => {
   const service = await startService({ clock: new FakeClock() })
   const { email } = await service.createPerson({ password })
   for (const tried of [email, 'nobody@example.com']) {
@@ -88,7 +88,7 @@ test('of thirty tries at one moment exactly ten are looked at, whether there is 
   await service.stop()
 })
 
-test('tries in one batch of RPC count one by one', async () => {
+test('counts each attempt in one RPC batch separately', async () => {
   const service = await startService({ clock: new FakeClock() })
   const { email } = await service.createPerson({ password })
   const browser = await Browser.loggedIn(service, { email, password })
@@ -103,7 +103,7 @@ test('tries in one batch of RPC count one by one', async () => {
   await service.stop()
 })
 
-test('the right password forgets the wrong ones before it', async () => {
+test('a correct password resets the count of wrong ones', async () => {
   const service = await startService({ clock: new FakeClock() })
   const { email } = await service.createPerson({ password })
   const browser = new Browser(service)
@@ -116,7 +116,7 @@ test('the right password forgets the wrong ones before it', async () => {
   await service.stop()
 })
 
-test('a changed password forgets the wrong ones before it, to log in too', async () => {
+test('a password change resets the count of wrong passwords, for logins too', async () => {
   const service = await startService()
   const { email } = await service.createPerson({ password })
   const browser = await Browser.loggedIn(service, { email, password })
@@ -135,7 +135,7 @@ test('a changed password forgets the wrong ones before it, to log in too', async
   await service.stop()
 })
 
-test('the right password of one user forgets no tries of another, so nobody guesses on with an account of their own', async () => {
+test("a correct password does not reset another user's attempts", async () => {
   const service = await startService({ clock: new FakeClock() })
   const victim = await service.createPerson({ password })
   const own = await service.createPerson({ password })
@@ -149,7 +149,7 @@ test('the right password of one user forgets no tries of another, so nobody gues
   await service.stop()
 })
 
-test('a suspended user’s right password forgets nothing', async () => {
+test("a suspended user's correct password does not reset the count", async () => {
   const service = await startService({ clock: new FakeClock() })
   const { email, userId } = await service.createPerson({ password })
   await service.app.store.updateUser({ userId, isSuspended: true })
@@ -159,7 +159,7 @@ test('a suspended user’s right password forgets nothing', async () => {
   await service.stop()
 })
 
-test('an address is throttled after 50 tries from anywhere, its other clients too, and a client after 100', async () => {
+test('throttles an email address after 50 attempts from any client and a client after 100', async () => {
   const clock = new FakeClock()
   const service = await startService({ clock })
   const { email } = await service.createPerson({ password })
@@ -195,7 +195,7 @@ test('an address is throttled after 50 tries from anywhere, its other clients to
   await service.stop()
 })
 
-test('a login from another site is 403 before it counts and before its password is looked at', async () => {
+test('rejects a login from another site with 403 before counting it or checking the password', async () => {
   const service = await startService({ clock: new FakeClock() })
   const { email } = await service.createPerson({ password })
   const foreign = new Browser(service, { origin: 'https://evil.example' })
@@ -220,7 +220,7 @@ test('a login from another site is 403 before it counts and before its password 
   await service.stop()
 })
 
-test('tries are removed when they count no more, and not before', async () => {
+test('purges attempts only once they no longer count', async () => {
   const clock = new FakeClock()
   const service = await startService({ clock })
   const { store } = service.app

@@ -30,7 +30,7 @@ test.each([
     'inside a body over RPC',
     () => rawRequest('POST /trpc/tasks.create', [authorization(), json, 'Content-Length: 100']) + '{',
   ],
-])('requests that stop %s do not disturb others, and write nothing when they break off', async (_title, bytes) => {
+])('requests that stall %s do not disturb others and write nothing when aborted', async (_title, bytes) => {
   const { service, person } = guarded
   await expectUnchanged(guarded, async () => {
     for (let count = 0; count < 20; count++) {
@@ -43,7 +43,7 @@ test.each([
   })
 })
 
-test('many stalled requests at a time leave room for others', async () => {
+test('many simultaneous stalled requests leave room for others', async () => {
   const { service } = guarded
   const { key } = await service.createPerson()
   const stalled = await Promise.all(Array.from({ length: 100 }, () => RawConnection.open(service.url)))
@@ -56,13 +56,13 @@ test('many stalled requests at a time leave room for others', async () => {
   }
 })
 
-test('a request that arrives byte by byte is served', async () => {
+test('serves a request that arrives byte by byte', async () => {
   using connection = await RawConnection.open(guarded.service.url)
   for (const byte of rawRequest('GET /api/account', [authorization()])) await connection.send(Buffer.of(byte))
   expect((await connection.readAnswer())!.status).toBe(200)
 })
 
-test('400 for a body that is cut short by a client that still listens', async () => {
+test('returns 400 for a body cut short by a client that still listens', async () => {
   await expectRefused(guarded, { status: 400 }, async () => {
     using connection = await RawConnection.open(guarded.service.url)
     await connection.send(rawRequest('POST /api/tasks', [authorization(), json, 'Content-Length: 100']) + task)
@@ -71,7 +71,7 @@ test('400 for a body that is cut short by a client that still listens', async ()
   })
 })
 
-test('what arrives of a refused body is not taken for a request', async () => {
+test('does not treat the body of a rejected request as another request', async () => {
   const hidden = rawRequest('POST /api/tasks', [authorization(), json], task)
   await expectUnchanged(guarded, async () => {
     using connection = await RawConnection.open(guarded.service.url)
@@ -89,7 +89,7 @@ test('what arrives of a refused body is not taken for a request', async () => {
 test.each([
   ['what is no HTTP', garbage],
   ['a CONNECT', rawRequest('CONNECT a:1', [])],
-])('%s behind a request is not answered in the place of that request', async (_what, bytes) => {
+])('never answers %s in place of the preceding request', async (_what, bytes) => {
   const { service } = guarded
   const { key } = await service.createPerson()
   using connection = await RawConnection.open(service.url)
@@ -101,7 +101,7 @@ test.each([
   expect([200, undefined]).toContain(answer?.status)
 })
 
-test('what is no HTTP behind a download is not written into the download', async () => {
+test('invalid HTTP after a download request does not corrupt the download', async () => {
   const { service } = guarded
   const { key } = await service.createPerson()
   const { responseUri } = await service.runTask(key, 'test.large', { chars: 8_000_000 })
@@ -119,7 +119,7 @@ test('what is no HTTP behind a download is not written into the download', async
   expect(connection.received.includes('HTTP/1.1 400')).toBe(false)
 })
 
-test('a stop does not wait for a connection that was refused and stays open', { timeout: 15_000 }, async () => {
+test('shutdown does not wait for rejected connections that stay open', { timeout: 15_000 }, async () => {
   const service = await startService()
   const refused = [
     garbage,
@@ -140,7 +140,7 @@ test('a stop does not wait for a connection that was refused and stays open', { 
   }
 })
 
-test('clients that break off at any moment leave no error uncaught and no fault in the log', async () => {
+test('clients that disconnect at any moment cause no uncaught error or logged fault', async () => {
   const dataDir = newDataDir()
   const server = await startProcess({ dataDir })
   try {
@@ -178,7 +178,7 @@ test('clients that break off at any moment leave no error uncaught and no fault 
   expect(faults).toEqual([])
 })
 
-test('requests that come ahead of their answers keep about 64 KB; a connection with more is closed', async () => {
+test('buffers about 64 KB of pipelined requests and closes connections with more', async () => {
   const service = await startService()
   const { key } = await service.createPerson()
   const lines = ['Host: test', `Authorization: Bearer ${key}`, 'Content-Type: application/json']
