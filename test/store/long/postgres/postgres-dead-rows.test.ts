@@ -85,7 +85,7 @@ async function readsOf(
   }
 }
 
-test('writes and lists read few rows of what is over', async () => {
+test('writes and lists read few rows despite many dead ones', async () => {
   const world = await startWithDeadRows({ dead, onSeeded: (raw) => raw.query('ANALYZE') })
   const statements = await statementsOf(world.call)
   const client = new pg.Client({ connectionString: await engine().databaseUrl(world.dataDir) })

@@ -114,16 +114,16 @@ function describeFaults({ dropDatabase, newDatabase }: PostgresServer): void {
   }
 
   for (const fault of cuts) {
-    test(`a task is charged once, and canceled once, when the ${fault}, and the request is answered`, () =>
+    test(`a task is charged and canceled once, and requests are answered, if the ${fault}`, () =>
       admitThrough(fault, { cancels: true }))
   }
 
   // In parallel, because each waits until the store gives up the silent connection.
-  test(`a task is charged once when the ${silences.join(' or the ')}, and the request is answered`, async () => {
+  test(`a task is charged once, and the request is answered, if the ${silences.join(' or the ')}`, async () => {
     await Promise.all(silences.map((fault) => admitThrough(fault, { cancels: false })))
   })
 
-  test('leases whose renewal meets silence are renewed by another connection before they have passed', async () => {
+  test('renews leases on another connection in time if a renewal gets no answer', async () => {
     const url = await newDatabase()
     const wire = new Wire(Number(new URL(url).port))
     const through = new URL(url)
@@ -144,7 +144,7 @@ function describeFaults({ dropDatabase, newDatabase }: PostgresServer): void {
   })
 
   for (const code of ['40001', '40P01']) {
-    test(`a transaction that the server undoes with ${code} is run again, and written once`, async () => {
+    test(`retries a transaction that the server aborts with ${code} and writes it once`, async () => {
       const url = await newDatabase()
       // Sequences are not rolled back.
       await withPool(url, (pool) =>
@@ -165,7 +165,7 @@ function describeFaults({ dropDatabase, newDatabase }: PostgresServer): void {
     })
   }
 
-  test('connections that the server ends are replaced, and nobody notices', async () => {
+  test('replaces connections that the server closes without failing any command', async () => {
     const url = await newDatabase()
     const store = await openPostgresStore({ databaseUrl: url, limits: noLimits, connectionsMax: 3 })
     const userId = await userWith(store, 1000)
@@ -182,7 +182,7 @@ function describeFaults({ dropDatabase, newDatabase }: PostgresServer): void {
     await dropDatabase(url)
   })
 
-  test('a command whose wait for its account is ended is refused as such, though its other statements fail with it', async () => {
+  test('a command whose wait for its account lock is canceled fails as unavailable', async () => {
     const url = await newDatabase()
     const store = await openPostgresStore({ databaseUrl: url, limits: noLimits, connectionsMax: 3 })
     const userId = await userWith(store, 1000)
@@ -220,7 +220,7 @@ function describeFaults({ dropDatabase, newDatabase }: PostgresServer): void {
     await dropDatabase(url)
   }
 
-  test('of parallel admissions over two nodes exactly as many succeed as the balance is for', async () => {
+  test('two nodes together accept exactly as many parallel admissions as the balance covers', async () => {
     await onTwoNodes({}, async (nodes) => {
       const userId = await userWith(nodes[0], 125)
       const admitted = await Promise.all(Array.from({ length: 30 }, (_, n) => nodes[n % 2]!.admitTask(draft(userId))))
@@ -229,7 +229,7 @@ function describeFaults({ dropDatabase, newDatabase }: PostgresServer): void {
     })
   })
 
-  test("the rate window holds over two nodes, by the database's clock", async () => {
+  test("the rate window applies across two nodes, using the database's clock", async () => {
     await onTwoNodes({ executionsPerMinute: 10 }, async (nodes) => {
       const userId = await userWith(nodes[0], 1000)
       const admitted = await Promise.all(Array.from({ length: 30 }, (_, n) => nodes[n % 2]!.admitTask(draft(userId))))
@@ -240,7 +240,7 @@ function describeFaults({ dropDatabase, newDatabase }: PostgresServer): void {
     })
   })
 
-  test('a task that two nodes claim at once is claimed by one, and ends once', async () => {
+  test('a task claimed simultaneously by two nodes goes to one and ends once', async () => {
     await onTwoNodes({}, async (nodes) => {
       const userId = await userWith(nodes[0], 1000)
       for (let n = 0; n < 10; n++) {

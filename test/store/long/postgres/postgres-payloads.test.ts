@@ -66,14 +66,14 @@ function payloadEngine(server: PostgresServer, silentMs?: number): { name: strin
 }
 
 function describeOwn(server: PostgresServer): void {
-  test('PostgreSQL: a megabyte each way goes through the database', async () => {
+  test('PostgreSQL: stores a large request and a large response in the database', async () => {
     const service = await startService()
     const { ids } = await expectLargeTask(service)
     expect(await storedPayloads(service.dataDir).ids()).toEqual(expect.arrayContaining(ids))
     await service.stop()
   })
 
-  test('PostgreSQL: small content is one trip to the server, written and read', async () => {
+  test('PostgreSQL: small content takes one round trip each to write and to read', async () => {
     const place = await payloadEngine(server).open()
     const { relay, store } = place
     const write = async () => await store.write('x'.repeat(20_000))
@@ -89,7 +89,7 @@ function describeOwn(server: PostgresServer): void {
     await place.close()
   })
 
-  test('PostgreSQL: what is asked of a server that went without a word is asked again, written and read', async () => {
+  test('PostgreSQL: retries reads and writes if the server goes silent', async () => {
     const place = await payloadEngine(server, 2000).open()
     const { relay, store } = place
     const { digest, id } = await store.write('x'.repeat(20_000))
@@ -101,7 +101,7 @@ function describeOwn(server: PostgresServer): void {
     await place.close()
   })
 
-  test('PostgreSQL: of many payloads those are removed that are old and nameless, and the others are looked at once', async () => {
+  test('PostgreSQL: removes old unreferenced payloads and checks the others only once', async () => {
     const place = await payloadEngine(server).open()
     const { query, store } = place
     const ids = Array.from({ length: 1200 }, () => newId('pay', Date.now()))

@@ -12,7 +12,7 @@ const stride = Number(process.env['ERRAND_PAYMENT_KILLS'] ?? 12)
 
 await describePostgres('payments whose statements fail', ({ dropDatabase, newDatabase }) => {
   test(
-    'PostgreSQL: events of a payment are kept whole or not at all, whichever statement is cut off, and once',
+    'PostgreSQL: payment events are applied once and completely, whichever statement is cut off',
     async () => {
       const url = new URL(await newDatabase())
       const wire = new CuttingWire(Number(url.port))

@@ -9,7 +9,7 @@ import { noLimits } from '../../store-world.ts'
 const connectionsMax = 3
 
 await describePostgres('connections of a node', (server) => {
-  test('the first admissions of a node, on all its connections at once, wait for no further connection', async () => {
+  test('first admissions on all connections of a node need no further connection', async () => {
     const url = await server.newDatabase()
     const store = await openPostgresStore({ databaseUrl: url, limits: noLimits, connectionsMax })
     try {
@@ -73,7 +73,7 @@ await describePostgres('connections of a node', (server) => {
 
   const page = { limit: 10, offset: 0 }
 
-  test('lists of one user, however slow, leave connections to others, and not many of them wait', async () => {
+  test("one user's slow lists leave connections to others, and excess ones are rejected", async () => {
     const { close, store, unlock, userIds } = await behindLock(60_000)
     const [busy, other] = userIds
     let ended = 0
@@ -99,7 +99,7 @@ await describePostgres('connections of a node', (server) => {
     await close()
   })
 
-  test('slow lists of four users leave connections to others, for lists and for writes', async () => {
+  test('slow lists of four users leave connections for other lists and writes', async () => {
     const { close, store, unlock, userIds } = await behindLock(60_000)
     const [busy, other, ...more] = userIds
     const lists = [busy, ...more].flatMap((userId) =>
@@ -115,7 +115,7 @@ await describePostgres('connections of a node', (server) => {
     await close()
   })
 
-  test('the server gives a statement up after a time, but for the checks of whole tables', async () => {
+  test('the server cancels long statements, except checks of whole tables', async () => {
     const { close, store, unlock, userIds } = await behindLock(300, 'transactions')
     const list = () => store.listTransactions({ userId: userIds[0], ...page })
     const report = store.verifyLedger()
@@ -128,7 +128,7 @@ await describePostgres('connections of a node', (server) => {
     await close()
   })
 
-  test('each has its limits, and starts with no parameter that a pooler refuses', async () => {
+  test('each connection sets its limits without startup parameters that a pooler rejects', async () => {
     await withPool(server.url, async (pool) => {
       const limits = `SELECT name, setting, source FROM pg_settings
         WHERE name IN ('enable_seqscan', 'idle_in_transaction_session_timeout', 'lock_timeout') ORDER BY name`
@@ -141,7 +141,7 @@ await describePostgres('connections of a node', (server) => {
     })
   })
 
-  test('one that has lost its prepared statements says which poolers do that, and what to do', async () => {
+  test('the error for lost prepared statements names the pooler mode and the fix', async () => {
     await withPool(server.url, async (pool) => {
       const statement = { name: 'one', text: 'SELECT 1 AS one' }
       await pool.query(statement)
