@@ -43,7 +43,7 @@ await describePostgres('leases of nodes that share a database', (server) => {
     })
   }
 
-  nodesTest('each queued task is taken by one node, oldest first, however many take at once', async (nodes) => {
+  nodesTest('each queued task goes to one node, oldest first, even with parallel takers', async (nodes) => {
     const { one, two } = nodes
     const taskIds = await admit(nodes, 40)
     const first = await take(one, 5)
@@ -55,7 +55,7 @@ await describePostgres('leases of nodes that share a database', (server) => {
     expect(await two.shared.countQueued(15)).toBe(15)
   })
 
-  nodesTest('those that are taken are as many as wait, though others before them were canceled', async (nodes) => {
+  nodesTest('skips canceled tasks and still takes as many as requested', async (nodes) => {
     const { one, two, userId } = nodes
     const taskIds = await admit(nodes, 30)
     const error = { code: 'CANCELED', message: 'Canceled.', details: '' }
@@ -66,7 +66,7 @@ await describePostgres('leases of nodes that share a database', (server) => {
     expect(await take(one, 10)).toEqual(taskIds.slice(24))
   })
 
-  nodesTest('a task that was taken and never begun is taken again once its lease has passed', async (nodes) => {
+  nodesTest('a taken but unclaimed task can be taken again after its lease expires', async (nodes) => {
     const { clock, one, two } = nodes
     const taskIds = await admit(nodes, 3)
     expect(await take(one, 2)).toEqual(taskIds.slice(0, 2))
@@ -76,7 +76,7 @@ await describePostgres('leases of nodes that share a database', (server) => {
     expect((await Promise.all([take(one, 2), take(two, 2)])).flat().toSorted()).toEqual(taskIds.slice(0, 2).toSorted())
   })
 
-  nodesTest('a task at work is abandoned when its node has been silent for a lease, and not before', async (nodes) => {
+  nodesTest('a running task is abandoned only after its node is silent for a lease', async (nodes) => {
     const { clock, one, two } = nodes
     const [taskId = ''] = await admit(nodes, 1)
     await take(one, 1)
@@ -91,7 +91,7 @@ await describePostgres('leases of nodes that share a database', (server) => {
     expect(await two.store.abandonedTasks(10)).toEqual([{ id: taskId, endpointId: 'text.count', attempt: 1 }])
   })
 
-  nodesTest('a node that only seemed dead changes nothing of a task that another took over', async (nodes) => {
+  nodesTest('a node mistaken for dead cannot change a task that another took over', async (nodes) => {
     const { clock, one, two, userId } = nodes
     const [taskId = ''] = await admit(nodes, 1)
     await take(one, 1)
@@ -111,7 +111,7 @@ await describePostgres('leases of nodes that share a database', (server) => {
     expect(await one.store.getTask({ userId, taskId })).toMatchObject({ status: 'completed', attempt: 2 })
   })
 
-  nodesTest('a task of a dead node is refunded once, by whichever node settles it', async (nodes) => {
+  nodesTest('a task of a dead node is refunded once, whichever node settles it', async (nodes) => {
     const { clock, one, two, userId } = nodes
     const [taskId = ''] = await admit(nodes, 1)
     await take(one, 1)
@@ -124,7 +124,7 @@ await describePostgres('leases of nodes that share a database', (server) => {
     expect(await two.store.abandonedTasks(10)).toEqual([])
   })
 
-  nodesTest('a node that renews its lease at the last moment keeps its work', async (nodes) => {
+  nodesTest('a node that renews its lease at the last moment keeps its tasks', async (nodes) => {
     const { clock, one, two, userId } = nodes
     const [taskId = ''] = await admit(nodes, 1)
     await take(one, 1)
@@ -140,42 +140,39 @@ await describePostgres('leases of nodes that share a database', (server) => {
     expect(await one.store.getTask({ userId, taskId })).toMatchObject({ status: 'completed' })
   })
 
-  nodesTest('a refused admission leaves nothing to take', async (nodes) => {
+  nodesTest('a rejected admission leaves nothing to take', async (nodes) => {
     const { one, userId } = nodes
     const admitted = await one.store.admitTask({ ...draft(nodes), userId, cost: 200_000 })
     expect(admitted).toMatchObject({ outcome: 'refused', reason: 'balance' })
     expect(await take(one, 10)).toEqual([])
   })
 
-  nodesTest(
-    'a chat of a dead node is closed without a charge when its lease has passed, and not before',
-    async (nodes) => {
-      const { clock, one, two, userId } = nodes
-      const sessionId = newId('ses', clock.now())
-      await one.store.createSession({ sessionId, userId, agentId: 'talk', metadata: {}, idempotency: null })
-      const turn = { userId, sessionId, idempotency: null, required: 10, hold: 100, leaving: 0 }
-      const turnId = newId('turn', clock.now())
-      expect(await one.store.openTurn({ ...turn, turnId })).toMatchObject({ outcome: 'opened' })
-      clock.advance(leaseMs - 1)
-      expect(await two.store.closeAbandonedTurns()).toBe(0)
-      expect(await one.shared.renewLeases({ tasks: [], turnIds: [turnId] })).toMatchObject({ taskIds: [], turnIds: [] })
-      clock.advance(leaseMs - 1)
-      expect(await two.store.closeAbandonedTurns()).toBe(0)
-      expect(await two.store.openTurn({ ...turn, turnId: 'turn_2' })).toMatchObject({ reason: 'busy' })
-      clock.advance(1)
-      expect(await two.store.closeAbandonedTurns()).toBe(1)
-      expect(await one.shared.renewLeases({ tasks: [], turnIds: [turnId] })).toMatchObject({
-        taskIds: [],
-        turnIds: [turnId],
-      })
-      const settle = { turnId, outcome: 'finished', cost: 50, breakdown: nothingUsed, exchange: null } as const
-      expect(await one.store.settleTurn(settle)).toBeUndefined()
-      expect(await one.store.getAccount(userId)).toMatchObject({ balance: 100_000, held: 0 })
-      expect(await two.store.openTurn({ ...turn, turnId: 'turn_2' })).toMatchObject({ outcome: 'opened' })
-    },
-  )
+  nodesTest('a chat of a dead node is closed for free only after its lease expires', async (nodes) => {
+    const { clock, one, two, userId } = nodes
+    const sessionId = newId('ses', clock.now())
+    await one.store.createSession({ sessionId, userId, agentId: 'talk', metadata: {}, idempotency: null })
+    const turn = { userId, sessionId, idempotency: null, required: 10, hold: 100, leaving: 0 }
+    const turnId = newId('turn', clock.now())
+    expect(await one.store.openTurn({ ...turn, turnId })).toMatchObject({ outcome: 'opened' })
+    clock.advance(leaseMs - 1)
+    expect(await two.store.closeAbandonedTurns()).toBe(0)
+    expect(await one.shared.renewLeases({ tasks: [], turnIds: [turnId] })).toMatchObject({ taskIds: [], turnIds: [] })
+    clock.advance(leaseMs - 1)
+    expect(await two.store.closeAbandonedTurns()).toBe(0)
+    expect(await two.store.openTurn({ ...turn, turnId: 'turn_2' })).toMatchObject({ reason: 'busy' })
+    clock.advance(1)
+    expect(await two.store.closeAbandonedTurns()).toBe(1)
+    expect(await one.shared.renewLeases({ tasks: [], turnIds: [turnId] })).toMatchObject({
+      taskIds: [],
+      turnIds: [turnId],
+    })
+    const settle = { turnId, outcome: 'finished', cost: 50, breakdown: nothingUsed, exchange: null } as const
+    expect(await one.store.settleTurn(settle)).toBeUndefined()
+    expect(await one.store.getAccount(userId)).toMatchObject({ balance: 100_000, held: 0 })
+    expect(await two.store.openTurn({ ...turn, turnId: 'turn_2' })).toMatchObject({ outcome: 'opened' })
+  })
 
-  nodesTest('a chat of a dead node that cannot be closed keeps no other from it', async (nodes) => {
+  nodesTest('a chat that cannot be closed does not prevent closing others', async (nodes) => {
     const { clock, one, two, url, userId } = nodes
     for (const n of [1, 2, 3]) {
       const sessionId = newId('ses', clock.now())

@@ -30,7 +30,7 @@ function describeOpening({ dropDatabase, newDatabase }: PostgresServer): void {
 
   const openNext = (url: string) => asNextVersion(() => open(url))
 
-  test('there is a backlog while as many commands wait as there are connections', async () => {
+  test('reports a backlog if at least as many commands wait as connections exist', async () => {
     const url = await newDatabase()
     const store = await open(url)
     await Promise.all([store.readState(), store.readState()])
@@ -44,7 +44,7 @@ function describeOpening({ dropDatabase, newDatabase }: PostgresServer): void {
     await dropDatabase(url)
   })
 
-  test('ten nodes that start at once on an empty database migrate it once', async () => {
+  test('ten nodes starting simultaneously on an empty database migrate it once', async () => {
     const url = await newDatabase({ isEmpty: true })
     const stores = await Promise.all(Array.from({ length: 10 }, () => open(url)))
     const users = await Promise.all(
@@ -57,7 +57,7 @@ function describeOpening({ dropDatabase, newDatabase }: PostgresServer): void {
     await dropDatabase(url)
   })
 
-  test('a database that a newer version wrote is refused, and nothing of it is changed', async () => {
+  test('rejects a database written by a newer version', async () => {
     const url = await newDatabase()
     const newer = `INSERT INTO drizzle.__drizzle_migrations (hash, created_at) VALUES ('newer', 9999999999999)`
     await withPool(url, (pool) => pool.query(newer))
@@ -65,7 +65,7 @@ function describeOpening({ dropDatabase, newDatabase }: PostgresServer): void {
     await dropDatabase(url)
   })
 
-  test('a database that a node without the lock still uses is not migrated, and nothing of it is changed', async () => {
+  test('does not migrate a database that an older node still uses', async () => {
     const url = await newDatabase()
     const applied = await withPool(url, async (pool) => {
       const before = await appliedCount(pool)
@@ -78,7 +78,7 @@ function describeOpening({ dropDatabase, newDatabase }: PostgresServer): void {
     await dropDatabase(url)
   })
 
-  test('a database with leased work is not migrated until the lease has passed, and the refusal says when', async () => {
+  test('does not migrate a database with leased work and reports when it can', async () => {
     const url = await newDatabase()
     const leased = `INSERT INTO users (id, email, is_admin, created_at) VALUES ('user_1', 'ada@example.com', 0, 1000);
       INSERT INTO accounts (user_id, balance, held) VALUES ('user_1', 0, 0);
@@ -91,7 +91,7 @@ function describeOpening({ dropDatabase, newDatabase }: PostgresServer): void {
     await dropDatabase(url)
   })
 
-  test('ten nodes that start at once on an older schema migrate it once', async () => {
+  test('ten nodes starting simultaneously on an older schema migrate it once', async () => {
     const url = await newDatabase()
     const stores = await asNextVersion(() => Promise.all(Array.from({ length: 10 }, () => open(url))))
     expect(await withPool(url, (pool) => pool.query('SELECT id FROM next_version'))).toMatchObject({ rows: [] })
@@ -100,7 +100,7 @@ function describeOpening({ dropDatabase, newDatabase }: PostgresServer): void {
     await dropDatabase(url)
   })
 
-  test('a node whose lock was lost with its connection takes it again, and stops if another version migrated meanwhile', async () => {
+  test('a node that loses its lock retakes it, or stops if a newer version migrated', async () => {
     const url = await newDatabase()
     const causes: unknown[] = []
     const store = await openPostgresStore({
@@ -121,7 +121,7 @@ function describeOpening({ dropDatabase, newDatabase }: PostgresServer): void {
     await dropDatabase(url)
   })
 
-  test('the command line fills an empty database only where it may', async () => {
+  test('the command line initializes an empty database only if allowed', async () => {
     const url = await newDatabase({ isEmpty: true })
     const beside = (mayCreate: boolean) => openPostgresStoreBeside({ databaseUrl: url, limits: noLimits, mayCreate })
     await expect(beside(false)).rejects.toThrow(StoreOpenError)
@@ -130,13 +130,13 @@ function describeOpening({ dropDatabase, newDatabase }: PostgresServer): void {
     await dropDatabase(url)
   })
 
-  test('a server that cannot be reached is a reason not to start, in one line', async () => {
+  test('reports an unreachable server in one line and does not start', async () => {
     const opening = open('postgres://postgres:password@127.0.0.1:1/none')
     await expect(opening).rejects.toThrow(StoreOpenError)
     await expect(opening).rejects.toThrow(/^The database cannot be reached: [^\n]+$/)
   })
 
-  test('a server that answers commits before they are on its disk is refused', async () => {
+  test('rejects a server that confirms commits before they are on disk', async () => {
     const url = await newDatabase()
     const name = new URL(url).pathname.slice(1)
     await withPool(url, (pool) => pool.query(`ALTER DATABASE ${name} SET synchronous_commit = off`))
@@ -144,7 +144,7 @@ function describeOpening({ dropDatabase, newDatabase }: PostgresServer): void {
     await dropDatabase(url)
   })
 
-  test('the database itself refuses to change transactions, ended tasks and a balance below what is held', async () => {
+  test('the database itself protects transactions, ended tasks and held balance from changes', async () => {
     const url = await newDatabase()
     const store = await open(url)
     const created = await store.createUser({ email: 'a@example.com', passwordHash: null, isAdmin: false })

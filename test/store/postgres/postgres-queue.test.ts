@@ -27,7 +27,7 @@ await describePostgres('the queue of nodes that share a database', (server) => {
   }
 
   test.for([1, 10, 10_000])(
-    'with %i users, no more is read than the tasks of those whose turn it is',
+    'with %i users, taking tasks reads only queue entries and the chosen tasks',
     async (users) => {
       const url = await server.newDatabase()
       const store = await openPostgresStore({ databaseUrl: url, limits: noLimits, connectionsMax: 2 })

@@ -25,7 +25,7 @@ await describePostgres('sessions and chats', (server) => {
   describeSessions(contractTest)
   describeFiles(contractTest)
 
-  test('PostgreSQL: sessions are counted whatever path a connection looks names up by', async () => {
+  test('PostgreSQL: counts sessions with any search_path', async () => {
     const url = await server.newDatabase()
     const store = await openPostgresStore({
       limits: noLimits,
@@ -53,7 +53,7 @@ await describePostgres('sessions and chats', (server) => {
   })
 })
 
-test('a total is never negative, when a session was made between the counts', () => {
+test('a session total is never negative if a session was created between the counts', () => {
   expect(sessionTotal([], { active: 1, status: 'expired' })).toBe(0)
   expect(sessionTotal([{ agentId: 'one', open: 3, completed: 1 }], { active: 1, status: 'expired' })).toBe(2)
 })
