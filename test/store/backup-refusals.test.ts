@@ -32,7 +32,7 @@ async function refusalOf(file: string, from = dataDir): Promise<string> {
   return `${refusal.code} ${refusal.stderr}`
 }
 
-test('a backup overwrites neither a file nor a folder of payloads, and leaves nothing beside them', async () => {
+test('rejects a backup over an existing file or payload folder without leaving files behind', async () => {
   for (const taken of ['backup.db', 'backup.db.payloads']) {
     const into = join(folder, `beside-${taken}`)
     mkdirSync(into)
@@ -45,7 +45,7 @@ test('a backup overwrites neither a file nor a folder of payloads, and leaves no
   }
 })
 
-test('a backup into a folder that is not there, and one of a folder without a database, say so', async () => {
+test('rejects a backup into a missing folder or from a folder without a database', async () => {
   const missing = join(folder, 'missing')
   expect(await refusalOf(join(missing, 'backup.db'))).toBe(
     `1 errand: The folder ${missing} for the backup does not exist.\n`,
@@ -57,7 +57,7 @@ test('a backup into a folder that is not there, and one of a folder without a da
 test.for([
   ['the database', 128],
   ['the payloads', 900],
-] as const)('a disk without room for %s is named, and nothing of the backup is left on it', async ([, kb], context) => {
+] as const)('reports a disk without space for %s and removes the incomplete backup', async ([, kb], context) => {
   const disk = join(folder, `disk-${kb}`)
   mkdirSync(disk)
   const mount = spawnSync('mount', ['-t', 'tmpfs', '-o', `size=${kb}k`, 'errand-backup', disk])
@@ -73,7 +73,7 @@ test.for([
   }
 })
 
-test('payloads that are missing or damaged are named, exit 1, and the rest of the backup is whole', async () => {
+test('lists missing or damaged payloads, exits with 1 and backs up everything else', async () => {
   const hurt = join(folder, 'hurt')
   cpSync(dataDir, hurt, { recursive: true })
   const files = globSync(join(hurt, 'payloads/*/*.json')).sort()
@@ -96,7 +96,7 @@ test('payloads that are missing or damaged are named, exit 1, and the rest of th
   rmSync(`${file}.payloads`, { recursive: true })
 })
 
-test('a backup holds the payloads that tasks name and no others, each as it was written', async () => {
+test('backs up exactly the payloads that tasks reference, unchanged', async () => {
   mkdirSync(join(dataDir, 'payloads/zz'), { recursive: true })
   const orphan = join(dataDir, 'payloads/zz/pay_00000000000000000000000zzz.json')
   writeFileSync(orphan, '{}')

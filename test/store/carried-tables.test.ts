@@ -17,7 +17,7 @@ const ownColumns = new Set(['lease_until'])
 
 const carried = carriedTables.flatMap(({ columns, name }) => columns.map((column) => `${name}.${column.name}`))
 
-test('an export has parents before their children, and every table has a key', () => {
+test('an export lists parent tables before child tables, and every table has a key', () => {
   const names = carriedTables.map(({ name }) => name)
   let references = 0
   for (const table of Object.values<unknown>(postgres)) {
@@ -32,7 +32,7 @@ test('an export has parents before their children, and every table has a key', (
   for (const { key, name } of carriedTables) expect(key.length, name).toBeGreaterThan(0)
 })
 
-test('an export has every table that an engine has, and both have the same last migration', () => {
+test('an export covers all tables of both engines, and their last migrations match', () => {
   for (const schema of [postgres, sqlite]) {
     const names = Object.values<unknown>(schema).flatMap((table) => (is(table, Table) ? getTableName(table) : []))
     expect(carriedTables.map(({ name }) => name).toSorted()).toEqual(
@@ -42,8 +42,8 @@ test('an export has every table that an engine has, and both have the same last 
   expect(lastMigration(ofSqlite)).toBe(lastMigration(ofPostgres))
 })
 
-await describePostgres('what an export has', (server) => {
-  test('every column of a database', async () => {
+await describePostgres('columns of an export', (server) => {
+  test('an export covers every database column', async () => {
     const url = await server.newDatabase()
     const columns = await withPool(url, async (pool) => {
       const query = `SELECT table_name AS "table", column_name AS "column" FROM information_schema.columns

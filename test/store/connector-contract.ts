@@ -68,7 +68,7 @@ export function describeConnectors(contractTest: ContractTest): void {
 }
 
 function describeLives(contractTest: ContractTest): void {
-  contractTest('a connector reads as it was created, before and after a restart', async (world) => {
+  contractTest('returns a connector as created, before and after a restart', async (world) => {
     const userId = await world.createUser()
     const now = world.clock.now()
     const draft = draftConnector(world, userId, { name: ' Ünï ☃ ', allowedTools: ['a', 'b c', ''] })
@@ -92,7 +92,7 @@ function describeLives(contractTest: ContractTest): void {
     expect(await world.store.listConnectors({ userId, ...all })).toEqual({ connectors: [failed, expected], total: 2 })
   })
 
-  contractTest("a connector is its user's only", async (world) => {
+  contractTest('a connector is invisible to other users, who cannot change it', async (world) => {
     const [userId, otherId] = [await world.createUser(), await world.createUser()]
     const connector = await created(world, userId)
     const theirs = { ...connector, userId: otherId }
@@ -104,7 +104,7 @@ function describeLives(contractTest: ContractTest): void {
     expect(await read(world, connector)).toEqual(connector)
   })
 
-  contractTest('a connector that is deleted is gone, once, and nothing can be done with it', async (world) => {
+  contractTest('a connector can be deleted once and is then unusable', async (world) => {
     const userId = await world.createUser()
     const [connector, kept] = [await created(world, userId), await created(world, userId)]
     expect(await world.store.deleteConnector(of(connector))).toBe(true)
@@ -118,7 +118,7 @@ function describeLives(contractTest: ContractTest): void {
     expect(await world.store.listConnectors({ userId, ...all })).toEqual({ connectors: [kept], total: 1 })
   })
 
-  contractTest('an update changes what it names, and its time', async (world) => {
+  contractTest('an update changes only the given fields and the update time', async (world) => {
     const userId = await world.createUser()
     const connector = await created(world, userId)
     const changes: UpdateConnector['changes'][] = [
@@ -138,7 +138,7 @@ function describeLives(contractTest: ContractTest): void {
     }
   })
 
-  contractTest('an update of a connector as it was before another one changes nothing', async (world) => {
+  contractTest('rejects an update based on an outdated version of the connector', async (world) => {
     const userId = await world.createUser()
     const connector = await created(world, userId)
     const of = { userId, connectorId: connector.id }
@@ -151,7 +151,7 @@ function describeLives(contractTest: ContractTest): void {
 }
 
 function describeNames(contractTest: ContractTest): void {
-  contractTest('a name is taken for its user only, and only as it is written', async (world) => {
+  contractTest('connector names are case-sensitive and unique per user', async (world) => {
     const [userId, otherId] = [await world.createUser(), await world.createUser()]
     const connector = await created(world, userId, { name: 'Docs' })
     const taken = { outcome: 'refused', reason: 'name-taken' }
@@ -166,7 +166,7 @@ function describeNames(contractTest: ContractTest): void {
     expect(await update(world, lower, { name: 'Docs' })).toMatchObject({ outcome: 'updated' })
   })
 
-  contractTest('of creations that overlap under one name, one succeeds', async (world) => {
+  contractTest('only one of several parallel creations with the same name succeeds', async (world) => {
     const userId = await world.createUser()
     const drafts = Array.from({ length: 8 }, () => draftConnector(world, userId, { name: 'same' }))
     const results = await Promise.all(drafts.map((draft) => world.store.createConnector(draft)))
@@ -174,7 +174,7 @@ function describeNames(contractTest: ContractTest): void {
     expect((await world.store.listConnectors({ userId, ...all })).total).toBe(1)
   })
 
-  contractTest('a user has at most 100 connectors, whatever overlaps, and another user as many', async (world) => {
+  contractTest('limits each user to 100 connectors, even with parallel creations', async (world) => {
     expect(connectorsMax).toBe(100)
     const [userId, otherId] = [await world.createUser(), await world.createUser()]
     const drafts = Array.from({ length: 105 }, () => draftConnector(world, userId))
@@ -192,7 +192,7 @@ function describeNames(contractTest: ContractTest): void {
 }
 
 function describeLists(contractTest: ContractTest): void {
-  contractTest('connectors are listed newest first, in pages with the same total on each', async (world) => {
+  contractTest('lists connectors newest first, with the same total on every page', async (world) => {
     const [userId, otherId] = [await world.createUser(), await world.createUser()]
     const ids: string[] = []
     for (let n = 0; n < 7; n++) {
@@ -213,7 +213,7 @@ function describeLists(contractTest: ContractTest): void {
 }
 
 function describeChecks(contractTest: ContractTest): void {
-  contractTest('a check is kept with its time, and changes nothing else', async (world) => {
+  contractTest('a check stores its result and time and changes nothing else', async (world) => {
     const connector = await created(world, await world.createUser())
     world.clock.advance(1000)
     const failed = await checked(world, connector, 'It is gone.')
@@ -224,7 +224,7 @@ function describeChecks(contractTest: ContractTest): void {
     expect(await checked(world, failed)).toEqual(ok)
   })
 
-  contractTest('another url or new secrets make a connector untested; another name or tools do not', async (world) => {
+  contractTest('a new URL or new secrets make a connector untested, other changes do not', async (world) => {
     const connector = await checked(world, await created(world, await world.createUser()), 'It is gone.')
     const same = { name: 'other', allowedTools: ['a'], url: connector.url, sealed: connector.sealed }
     const renamed = await update(world, connector, same)
@@ -243,24 +243,21 @@ function describeChecks(contractTest: ContractTest): void {
     }
   })
 
-  contractTest(
-    'a check of what was stored before an update changes nothing, not within a millisecond',
-    async (world) => {
-      const connector = await created(world, await world.createUser())
-      const changed = await update(world, connector, { url: 'https://example.org/' })
-      expect(changed).toMatchObject({ connector: { updatedAt: connector.updatedAt + 1 } })
-      await checked(world, connector)
-      expect(await read(world, connector)).toMatchObject({ status: 'untested', checkedAt: null })
-      await update(world, connector, { name: 'renamed' })
-      const { updatedAt } = (await read(world, connector))!
-      expect(updatedAt).toBe(connector.updatedAt + 2)
-      expect(await checked(world, { ...connector, updatedAt })).toMatchObject({ status: 'ok' })
-    },
-  )
+  contractTest('ignores a check started before an update, even within the same millisecond', async (world) => {
+    const connector = await created(world, await world.createUser())
+    const changed = await update(world, connector, { url: 'https://example.org/' })
+    expect(changed).toMatchObject({ connector: { updatedAt: connector.updatedAt + 1 } })
+    await checked(world, connector)
+    expect(await read(world, connector)).toMatchObject({ status: 'untested', checkedAt: null })
+    await update(world, connector, { name: 'renamed' })
+    const { updatedAt } = (await read(world, connector))!
+    expect(updatedAt).toBe(connector.updatedAt + 2)
+    expect(await checked(world, { ...connector, updatedAt })).toMatchObject({ status: 'ok' })
+  })
 }
 
 function describeSealing(contractTest: ContractTest): void {
-  contractTest('what holds secrets is read in pages over all users, each row once, in order of ids', async (world) => {
+  contractTest('pages through the encrypted secrets of all users once each, ordered by id', async (world) => {
     const userIds = [await world.createUser(), await world.createUser(), await world.createUser()]
     const expected: ConnectorRecord[] = []
     for (let n = 0; n < 10; n++) {
@@ -279,7 +276,7 @@ function describeSealing(contractTest: ContractTest): void {
     expect(seen).toEqual(expected)
   })
 
-  contractTest('secrets are put under another key only while they are the ones that were read', async (world) => {
+  contractTest('re-encrypts secrets only if they have not changed since they were read', async (world) => {
     const userId = await world.createUser()
     const [connector, other] = [await created(world, userId), await created(world, userId)]
     const { id: connectorId } = connector
@@ -299,7 +296,7 @@ function describeSealing(contractTest: ContractTest): void {
     expect(await read(world, other)).toEqual(other)
   })
 
-  contractTest('of overlapping changes of one key to another, one holds', async (world) => {
+  contractTest('only one of several parallel re-encryptions succeeds', async (world) => {
     const connector = await created(world, await world.createUser())
     const change = { connectorId: connector.id, from: 'v1.key.secrets' }
     const tries = Array.from({ length: 8 }, (_, n) => world.store.resealConnector({ ...change, to: `v1.new.${n}` }))

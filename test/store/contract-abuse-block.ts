@@ -27,7 +27,7 @@ async function expectBlockOf(world: StoreWorld, userId: string, ms: number): Pro
 
 export function describeAbuseBlock(contractTest: ContractTest): void {
   contractTest(
-    'the 9th failed task in 10 minutes does not block, and the 10th does, for 10 minutes',
+    'the 10th but not the 9th failure in 10 minutes blocks for 10 minutes',
     async (world) => {
       const [userId, other] = [await world.createUser(), await world.createUser()]
       await failTimes(world, userId, 9)
@@ -42,7 +42,7 @@ export function describeAbuseBlock(contractTest: ContractTest): void {
   )
 
   contractTest(
-    'a failure counts for 10 minutes and not a millisecond longer',
+    'a failure counts for exactly 10 minutes',
     async (world) => {
       const [inside, outside] = [await world.createUser(), await world.createUser()]
       await failTimes(world, outside, 1)
@@ -58,7 +58,7 @@ export function describeAbuseBlock(contractTest: ContractTest): void {
   )
 
   contractTest(
-    'a failure that the service caused does not count, and neither does an interruption',
+    'failures caused by the service and interruptions do not count',
     async (world) => {
       const userId = await world.createUser()
       await failTimes(world, userId, 9)
@@ -89,7 +89,7 @@ export function describeAbuseBlock(contractTest: ContractTest): void {
   )
 
   contractTest(
-    'the failures of a block are not counted again after it',
+    'failures that led to a block do not count again after it',
     async (world) => {
       const userId = await world.createUser()
       await failTimes(world, userId, 10)
@@ -101,7 +101,7 @@ export function describeAbuseBlock(contractTest: ContractTest): void {
   )
 
   contractTest(
-    'a repeated block lasts twice as long each time, at most an hour, and starts anew after 24 hours',
+    'each repeated block doubles, up to an hour, and resets after 24 hours',
     async (world) => {
       const userId = await world.createUser()
       for (const minutes of [10, 20, 40, 60, 60]) {
@@ -121,7 +121,7 @@ export function describeAbuseBlock(contractTest: ContractTest): void {
   )
 
   contractTest(
-    'lifting a block lets the user on at once, forgets its failures, and says whether there was one',
+    'lifting a block takes effect immediately, forgets its failures and reports whether one existed',
     async (world) => {
       const userId = await world.createUser()
       expect(await world.store.unblock(userId)).toBe(false)
@@ -140,7 +140,7 @@ export function describeAbuseBlock(contractTest: ContractTest): void {
   )
 
   contractTest(
-    'lifting a block also forgets the failures that came during it',
+    'lifting a block also forgets failures that occurred during it',
     async (world) => {
       const userId = await world.createUser()
       const accepted: TaskRecord[] = []
@@ -157,7 +157,7 @@ export function describeAbuseBlock(contractTest: ContractTest): void {
   )
 
   contractTest(
-    'tasks accepted before a block run on, and their failures count toward the next',
+    'tasks accepted before a block continue, and their failures count toward the next',
     async (world) => {
       const userId = await world.createUser()
       const accepted: TaskRecord[] = []
@@ -178,7 +178,7 @@ export function describeAbuseBlock(contractTest: ContractTest): void {
   )
 
   contractTest(
-    'ten failures in one burst block once',
+    'ten simultaneous failures block only once',
     async (world) => {
       const userId = await world.createUser()
       const tasks: TaskRecord[] = []
@@ -193,7 +193,7 @@ export function describeAbuseBlock(contractTest: ContractTest): void {
     { limits },
   )
 
-  contractTest('with a limit of 0 failures never block', async (world) => {
+  contractTest('a failure limit of 0 never blocks', async (world) => {
     const userId = await world.createUser()
     await failTimes(world, userId, 30)
     expect(await blockedUntil(world, userId)).toBeNull()

@@ -4,7 +4,7 @@ import { newId } from '../../server/kernel/ids.ts'
 import type { ContractTest } from './store-contract.ts'
 
 export function describeAdmission(contractTest: ContractTest): void {
-  contractTest('an admission writes the task, its charge and the balance together', async (world) => {
+  contractTest('admission writes the task, its charge and the balance together', async (world) => {
     const userId = await world.createUser(1000)
     const draft = world.draft(userId, { cost: 250, connectorIds: ['con_a', 'con_b'] })
     const now = world.clock.now()
@@ -54,7 +54,7 @@ export function describeAdmission(contractTest: ContractTest): void {
     expect(await world.balance(userId)).toBe(750)
   })
 
-  contractTest('no connectors and an empty list of them stay apart', async (world) => {
+  contractTest('distinguishes no connectors from an empty connector list', async (world) => {
     const userId = await world.createUser()
     const none = await world.pending(userId)
     const empty = await world.pending(userId, { connectorIds: [] })
@@ -62,23 +62,20 @@ export function describeAdmission(contractTest: ContractTest): void {
     expect((await world.read(userId, empty)).connectorIds).toEqual([])
   })
 
-  contractTest('a balance of exactly the cost is enough', async (world) => {
+  contractTest('a balance equal to the cost is enough', async (world) => {
     const userId = await world.createUser(100)
     expect(await world.store.foreseeAdmission(world.draft(userId, { cost: 100 }))).toBeUndefined()
     expect(await world.admit(userId, { cost: 100 })).toMatchObject({ outcome: 'accepted' })
     expect(await world.balance(userId)).toBe(0)
   })
 
-  contractTest(
-    'a balance a ten-thousandth short is refused with both amounts, and nothing is written',
-    async (world) => {
-      const userId = await world.createUser(99)
-      const refusal = { outcome: 'refused', reason: 'balance', balance: 99, held: 0, required: 100 }
-      await world.expectRefused(world.draft(userId, { cost: 100 }), refusal)
-    },
-  )
+  contractTest('rejects a balance one unit short with both amounts and writes nothing', async (world) => {
+    const userId = await world.createUser(99)
+    const refusal = { outcome: 'refused', reason: 'balance', balance: 99, held: 0, required: 100 }
+    await world.expectRefused(world.draft(userId, { cost: 100 }), refusal)
+  })
 
-  contractTest('what is held of the balance cannot be spent on a task', async (world) => {
+  contractTest('money on hold cannot be spent on a task', async (world) => {
     const userId = await world.createUser(1000)
     await world.tamper({ what: 'hold', userId, held: 901 })
     const refusal = { outcome: 'refused', reason: 'balance', balance: 1000, held: 901, required: 100 }
@@ -87,7 +84,7 @@ export function describeAdmission(contractTest: ContractTest): void {
     expect(await world.store.getAccount(userId)).toMatchObject({ balance: 901, held: 901 })
   })
 
-  contractTest('a free task is admitted on an empty balance, and is charged and refunded nothing', async (world) => {
+  contractTest('a free task needs no balance, and charges and refunds nothing', async (world) => {
     const userId = await world.createUser(0)
     const { id: taskId } = await world.failed(userId, { cost: 0 })
     const { transactions } = await world.store.listTransactions({ userId, taskId, limit: 10, offset: 0 })
@@ -98,7 +95,7 @@ export function describeAdmission(contractTest: ContractTest): void {
     expect(await world.balance(userId)).toBe(0)
   })
 
-  contractTest('a stored payload is known once its task is admitted, and not when it is refused', async (world) => {
+  contractTest('a stored payload exists only after its task is admitted', async (world) => {
     const userId = await world.createUser(100)
     const payloadId = newId('pay', world.clock.now())
     const request = { text: '{"text":"hel', payloadId }
@@ -109,40 +106,37 @@ export function describeAdmission(contractTest: ContractTest): void {
     expect((await world.read(userId, taskId)).request).toEqual(request)
   })
 
-  contractTest(
-    'payloads are found with their digests, and listed page by page in order of their ids',
-    async (world) => {
-      const userId = await world.createUser(1000)
-      const stored = []
-      for (let n = 0; n < 5; n++) {
-        const id = newId('pay', world.clock.now())
-        const digest = n === 4 ? null : { bytes: 20_000 + n, sha256: `digest ${n}` }
-        const text = { text: '{"text":"hel', payloadId: id, ...(digest && { digest }) }
-        if (n % 2 === 0) await world.pending(userId, { request: text })
-        else {
-          const { attempt, id: taskId } = await world.processing(userId)
-          expect(await world.store.completeTask({ taskId, attempt, response: text })).toBe(true)
-        }
-        expect(await world.store.findPayload(id)).toEqual({
-          id,
-          digest,
-          userId,
-          sessionId: null,
-          mediaType: null,
-          filename: null,
-          tokens: null,
-        })
-        stored.push({ id, digest })
-        world.clock.advance(1000)
+  contractTest('payloads are found with their digests and listed in pages, ordered by id', async (world) => {
+    const userId = await world.createUser(1000)
+    const stored = []
+    for (let n = 0; n < 5; n++) {
+      const id = newId('pay', world.clock.now())
+      const digest = n === 4 ? null : { bytes: 20_000 + n, sha256: `digest ${n}` }
+      const text = { text: '{"text":"hel', payloadId: id, ...(digest && { digest }) }
+      if (n % 2 === 0) await world.pending(userId, { request: text })
+      else {
+        const { attempt, id: taskId } = await world.processing(userId)
+        expect(await world.store.completeTask({ taskId, attempt, response: text })).toBe(true)
       }
-      const first = await world.store.listPayloads({ afterId: '', limit: 3 })
-      const rest = await world.store.listPayloads({ afterId: first.at(-1)!.id, limit: 3 })
-      expect([first.length, ...first, ...rest]).toEqual([3, ...stored])
-      expect(await world.store.findPayload(newId('pay', world.clock.now()))).toBeUndefined()
-    },
-  )
+      expect(await world.store.findPayload(id)).toEqual({
+        id,
+        digest,
+        userId,
+        sessionId: null,
+        mediaType: null,
+        filename: null,
+        tokens: null,
+      })
+      stored.push({ id, digest })
+      world.clock.advance(1000)
+    }
+    const first = await world.store.listPayloads({ afterId: '', limit: 3 })
+    const rest = await world.store.listPayloads({ afterId: first.at(-1)!.id, limit: 3 })
+    expect([first.length, ...first, ...rest]).toEqual([3, ...stored])
+    expect(await world.store.findPayload(newId('pay', world.clock.now()))).toBeUndefined()
+  })
 
-  contractTest('text comes back as it was stored, whatever characters it has', async (world) => {
+  contractTest('stores request JSON with any characters unchanged', async (world) => {
     const userId = await world.createUser(1_000_000)
     await fc.assert(
       fc.asyncProperty(fc.string({ unit: 'binary', maxLength: 200 }), async (value) => {
@@ -154,7 +148,7 @@ export function describeAdmission(contractTest: ContractTest): void {
     )
   })
 
-  contractTest('a task id that exists is a fault, and its admission leaves nothing behind', async (world) => {
+  contractTest('throws on a duplicate task id and leaves nothing behind', async (world) => {
     const userId = await world.createUser(1000)
     const taskId = await world.pending(userId)
     const before = await world.everything(userId)
@@ -162,7 +156,7 @@ export function describeAdmission(contractTest: ContractTest): void {
     expect(await world.everything(userId)).toEqual(before)
   })
 
-  contractTest('a negative cost and an unknown user are faults that leave nothing behind', async (world) => {
+  contractTest('throws on a negative cost or unknown user and leaves nothing behind', async (world) => {
     const userId = await world.createUser(1000)
     const before = await world.everything(userId)
     await expect(world.admit(userId, { cost: -1 })).rejects.toThrow()
@@ -176,7 +170,7 @@ export function describeAdmission(contractTest: ContractTest): void {
     })
   })
 
-  contractTest('of parallel admissions on a balance for k, exactly k succeed', async (world) => {
+  contractTest('accepts exactly as many parallel admissions as the balance covers', async (world) => {
     await fc.assert(
       fc.asyncProperty(
         fc.record({
@@ -204,7 +198,7 @@ export function describeAdmission(contractTest: ContractTest): void {
     )
   })
 
-  contractTest('parallel admissions of different prices never take more than there is', async (world) => {
+  contractTest('parallel admissions with different prices never overdraw the balance', async (world) => {
     await fc.assert(
       fc.asyncProperty(
         fc.nat({ max: 2000 }),

@@ -12,7 +12,7 @@ export function describeCancel(contractTest: ContractTest): void {
   const cancel = (world: StoreWorld, of: { userId: string; taskId: string }, mayStopWork = true) =>
     world.store.cancelTask({ ...of, error: canceled, mayStopWork })
 
-  contractTest('a pending task that is canceled fails without having begun, with its refund', async (world) => {
+  contractTest('canceling a pending task fails it before it starts and refunds it', async (world) => {
     const userId = await world.createUser(1000)
     const taskId = await world.pending(userId, { cost: 333 })
     const before = await world.read(userId, taskId)
@@ -31,26 +31,23 @@ export function describeCancel(contractTest: ContractTest): void {
     expect(await world.store.listTasks({ userId, status: 'pending', limit: 10, offset: 0 })).toMatchObject({ total: 0 })
   })
 
-  contractTest(
-    'a task at work is canceled only where that is allowed, and its late end touches no row',
-    async (world) => {
-      const userId = await world.createUser(1000)
-      const { id: taskId } = await world.processing(userId)
-      expect(await cancel(world, { userId, taskId }, false)).toEqual({ outcome: 'at-work' })
-      expect(await world.balance(userId)).toBe(900)
-      expect(await cancel(world, { userId, taskId })).toEqual({ outcome: 'canceled', isAtWork: true })
-      const ended = await world.everything(userId)
-      expect(ended.tasks).toMatchObject([{ status: 'failed', error: canceled, attempt: 1 }])
-      for (const attempt of [1, 2]) {
-        expect(await world.store.completeTask({ taskId, attempt, response })).toBe(false)
-        expect(await world.store.failTask({ taskId, attempt, error: agentError, countsAsAbuse: true })).toBe(false)
-        expect(await world.store.interruptTask({ taskId, attempt, error: interrupted, retries: 5 })).toBe('stale')
-      }
-      expect(await world.everything(userId)).toEqual(ended)
-    },
-  )
+  contractTest('cancels a running task only if allowed and ignores its late result', async (world) => {
+    const userId = await world.createUser(1000)
+    const { id: taskId } = await world.processing(userId)
+    expect(await cancel(world, { userId, taskId }, false)).toEqual({ outcome: 'at-work' })
+    expect(await world.balance(userId)).toBe(900)
+    expect(await cancel(world, { userId, taskId })).toEqual({ outcome: 'canceled', isAtWork: true })
+    const ended = await world.everything(userId)
+    expect(ended.tasks).toMatchObject([{ status: 'failed', error: canceled, attempt: 1 }])
+    for (const attempt of [1, 2]) {
+      expect(await world.store.completeTask({ taskId, attempt, response })).toBe(false)
+      expect(await world.store.failTask({ taskId, attempt, error: agentError, countsAsAbuse: true })).toBe(false)
+      expect(await world.store.interruptTask({ taskId, attempt, error: interrupted, retries: 5 })).toBe('stale')
+    }
+    expect(await world.everything(userId)).toEqual(ended)
+  })
 
-  contractTest('what has ended stays as it is when it is canceled, and canceling twice refunds once', async (world) => {
+  contractTest('canceling an ended task changes nothing, and canceling twice refunds once', async (world) => {
     const userId = await world.createUser()
     const tasks = [await world.completed(userId), await world.failed(userId)]
     const before = await world.everything(userId)
@@ -62,7 +59,7 @@ export function describeCancel(contractTest: ContractTest): void {
     expect(await world.balance(userId)).toBe(100_000 - 100)
   })
 
-  contractTest("another user's task is as unknown as one that does not exist", async (world) => {
+  contractTest("reports another user's task as unknown", async (world) => {
     const [owner, other] = [await world.createUser(), await world.createUser()]
     const taskId = await world.pending(owner)
     const before = await world.everything(owner)
@@ -76,7 +73,7 @@ export function describeCancel(contractTest: ContractTest): void {
     expect(await world.everything(owner)).toEqual(before)
   })
 
-  contractTest('a task that waits for its next attempt is at no work, and is refunded once', async (world) => {
+  contractTest('cancels a task that waits for a retry as not running, with one refund', async (world) => {
     const userId = await world.createUser(1000)
     const { id: taskId } = await world.processing(userId)
     expect(await world.store.interruptTask({ taskId, attempt: 1, error: interrupted, retries: 2 })).toBe('requeued')
@@ -87,26 +84,23 @@ export function describeCancel(contractTest: ContractTest): void {
     expect(await world.balance(userId)).toBe(1000)
   })
 
-  contractTest(
-    'a claim and a cancel at once: either the run begins and is ended, or it never begins',
-    async (world) => {
-      const userId = await world.createUser()
-      for (let round = 0; round < 20; round++) {
-        const taskId = await world.pending(userId)
-        const [first, second] = [() => world.store.claimTask(taskId), () => cancel(world, { userId, taskId })]
-        const [claimed, result] =
-          round % 2 === 0
-            ? await Promise.all([first(), second()])
-            : await Promise.all([second(), first()]).then(([b, a]) => [a, b] as const)
-        expect(result).toEqual({ outcome: 'canceled', isAtWork: claimed !== undefined })
-        expect(await world.read(userId, taskId)).toMatchObject({ status: 'failed', attempt: claimed ? 1 : 0 })
-      }
-      expect(await world.balance(userId)).toBe(100_000)
-    },
-  )
+  contractTest('a simultaneous claim and cancel either stop the run or prevent it', async (world) => {
+    const userId = await world.createUser()
+    for (let round = 0; round < 20; round++) {
+      const taskId = await world.pending(userId)
+      const [first, second] = [() => world.store.claimTask(taskId), () => cancel(world, { userId, taskId })]
+      const [claimed, result] =
+        round % 2 === 0
+          ? await Promise.all([first(), second()])
+          : await Promise.all([second(), first()]).then(([b, a]) => [a, b] as const)
+      expect(result).toEqual({ outcome: 'canceled', isAtWork: claimed !== undefined })
+      expect(await world.read(userId, taskId)).toMatchObject({ status: 'failed', attempt: claimed ? 1 : 0 })
+    }
+    expect(await world.balance(userId)).toBe(100_000)
+  })
 
   contractTest(
-    'what was canceled at work counts toward the block, what nobody had begun does not',
+    'canceling running tasks counts toward the abuse block, canceling pending tasks does not',
     async (world) => {
       const userId = await world.createUser()
       for (let i = 0; i < 5; i++) await cancel(world, { userId, taskId: await world.pending(userId) })
@@ -118,7 +112,7 @@ export function describeCancel(contractTest: ContractTest): void {
   )
 
   contractTest(
-    'the slot in the rate window stays used',
+    'a canceled task keeps its slot in the rate window',
     async (world) => {
       const userId = await world.createUser()
       for (let i = 0; i < 2; i++) await cancel(world, { userId, taskId: await world.pending(userId) })
@@ -127,7 +121,7 @@ export function describeCancel(contractTest: ContractTest): void {
     { limits: { executionsPerMinute: 2 } },
   )
 
-  contractTest('a task that nobody has begun in time is not begun any more, and expires once', async (world) => {
+  contractTest('a task that does not start in time never starts and expires once', async (world) => {
     const userId = await world.createUser(1000)
     const taskId = await world.pending(userId, { expiresInMs: 5000 })
     expect(await world.read(userId, taskId)).toMatchObject({ expiresAt: world.clock.now() + 5000 })

@@ -80,7 +80,7 @@ export function describeCaps(contractTest: ContractTest): void {
 }
 
 function describeAdmissionCaps(contractTest: ContractTest): void {
-  contractTest('a session keeps its cap, and what it has spent', async (world) => {
+  contractTest('a session keeps its cap and the amount it has spent', async (world) => {
     const userId = await world.createUser()
     expect(await opened(world, userId)).toMatchObject({ maxCost: null, spent: 0 })
     const session = await opened(world, userId, { maxCost: 700 })
@@ -92,7 +92,7 @@ function describeAdmissionCaps(contractTest: ContractTest): void {
     expect(await capped(world, session, null)).toMatchObject({ session: { maxCost: null, spent: 30 } })
   })
 
-  contractTest('a cap of zero, or one below the first step, admits no turn and writes nothing', async (world) => {
+  contractTest('a cap below the first step admits no turn and writes nothing', async (world) => {
     const userId = await world.createUser()
     for (const maxCost of [0, 9]) {
       const session = await opened(world, userId, { maxCost })
@@ -105,13 +105,13 @@ function describeAdmissionCaps(contractTest: ContractTest): void {
     expect(await world.store.openTurn(draftTurn(world, session))).toMatchObject({ outcome: 'opened', held: 10 })
   })
 
-  contractTest('a turn of nothing to pay is admitted by a cap of zero', async (world) => {
+  contractTest('a cap of zero admits a free turn', async (world) => {
     const session = await opened(world, await world.createUser(), { maxCost: 0 })
     const turnId = await begun(world, session, { required: 0, hold: 0, maxCost: 0 })
     expect(await settled(world, turnId, 0)).toMatchObject({ charged: 0, writtenOff: 0 })
   })
 
-  contractTest('a turn holds no more than balance, its cap and that of its session leave together', async (world) => {
+  contractTest('a turn holds no more than the balance, its cap and its session cap allow', async (world) => {
     const held = async (balance: Units, ofSession: Units | null, ofTurn: Units | null) => {
       const session = await opened(world, await world.createUser(balance), { maxCost: ofSession })
       const turn = await world.store.openTurn(draftTurn(world, session, { maxCost: ofTurn }))
@@ -129,7 +129,7 @@ function describeAdmissionCaps(contractTest: ContractTest): void {
     expect(await held(5, 5, 5)).toBe('budget')
   })
 
-  contractTest('parallel first turns of many sessions each keep to the cap of their own', async (world) => {
+  contractTest('parallel first turns of many sessions each respect their own cap', async (world) => {
     const userId = await world.createUser()
     const sessions = await Promise.all(Array.from({ length: 8 }, () => opened(world, userId, { maxCost: 25 })))
     const drafts = sessions.flatMap((session) => [draftTurn(world, session), draftTurn(world, session)])
@@ -141,7 +141,7 @@ function describeAdmissionCaps(contractTest: ContractTest): void {
 }
 
 function describeGrowthCaps(contractTest: ContractTest): void {
-  contractTest('a hold grows as far as the caps leave, and then says that it is not the balance', async (world) => {
+  contractTest('a hold grows up to the caps, then is rejected because of the budget', async (world) => {
     const session = await opened(world, await world.createUser(1000), { maxCost: 100 })
     const turnId = await begun(world, session)
     expect(await world.store.growHold({ turnId, by: 500, least: 20 })).toMatchObject({ outcome: 'held', held: 100 })
@@ -157,21 +157,18 @@ function describeGrowthCaps(contractTest: ContractTest): void {
     expect(await world.store.growHold({ turnId: 'turn_0', by: 1, least: 1 })).toMatchObject({ reason: 'over' })
   })
 
-  contractTest(
-    'what neither caps nor the balance allow is refused for the caps, else for the balance',
-    async (world) => {
-      const userId = await world.createUser(60)
-      const session = await opened(world, userId)
-      const turnId = await begun(world, session, { maxCost: 58 })
-      expect(await world.store.growHold({ turnId, by: 20, least: 20 })).toMatchObject({ reason: 'budget', left: 8 })
-      const other = await opened(world, userId)
-      await begun(world, other, { required: 8, hold: 8 })
-      expect(await world.store.growHold({ turnId, by: 8, least: 8 })).toEqual({ outcome: 'refused', reason: 'balance' })
-      expect(await world.store.growHold({ turnId, by: 8, least: 1 })).toMatchObject({ outcome: 'held', held: 52 })
-    },
-  )
+  contractTest('a rejected growth reports the budget before the balance', async (world) => {
+    const userId = await world.createUser(60)
+    const session = await opened(world, userId)
+    const turnId = await begun(world, session, { maxCost: 58 })
+    expect(await world.store.growHold({ turnId, by: 20, least: 20 })).toMatchObject({ reason: 'budget', left: 8 })
+    const other = await opened(world, userId)
+    await begun(world, other, { required: 8, hold: 8 })
+    expect(await world.store.growHold({ turnId, by: 8, least: 8 })).toEqual({ outcome: 'refused', reason: 'balance' })
+    expect(await world.store.growHold({ turnId, by: 8, least: 1 })).toMatchObject({ outcome: 'held', held: 52 })
+  })
 
-  contractTest('a cap that is raised or lowered while a turn is open counts from its next growth', async (world) => {
+  contractTest('raising or lowering a cap applies to the next growth of an open turn', async (world) => {
     const session = await opened(world, await world.createUser(), { maxCost: 60 })
     const turnId = await begun(world, session)
     const grow = (by: Units) => world.store.growHold({ turnId, by, least: by })
@@ -190,7 +187,7 @@ function describeGrowthCaps(contractTest: ContractTest): void {
     await expectRefused(world, session, draftTurn(world, session), { reason: 'budget', left: 0 })
   })
 
-  contractTest('a cap that is lowered beside growths never comes below what is held', async (world) => {
+  contractTest('a cap lowered during growth never drops below the held amount', async (world) => {
     const session = await opened(world, await world.createUser(), { maxCost: 1000 })
     const turnId = await begun(world, session)
     const caps = [900, 300, 120, 80, 60, 400]
@@ -203,7 +200,7 @@ function describeGrowthCaps(contractTest: ContractTest): void {
 }
 
 function describeChargeCaps(contractTest: ContractTest): void {
-  contractTest('what a provider reports beyond a cap is written off, told and counted', async (world) => {
+  contractTest('writes off, reports and counts usage beyond a cap', async (world) => {
     const userId = await world.createUser(10_000)
     for (const [ofSession, ofTurn] of [
       [60, null],
@@ -226,22 +223,19 @@ function describeChargeCaps(contractTest: ContractTest): void {
     expect(await settled(world, await begun(world, free), 500)).toMatchObject({ charged: 500, writtenOff: 0 })
   })
 
-  contractTest(
-    'a turn that failed for nothing spends nothing of the cap, and one that was charged does',
-    async (world) => {
-      const session = await opened(world, await world.createUser(), { maxCost: 50 })
-      for (const cost of [0, 20]) {
-        const turnId = await begun(world, session)
-        await world.store.settleTurn({ ...ended(turnId, cost), outcome: 'failed', exchange: null })
-        expect(await read(world, session)).toMatchObject({ spent: cost })
-      }
-      await begun(world, session)
-      expect(await world.store.closeAbandonedTurns()).toBe(1)
-      expect(await read(world, session)).toMatchObject({ spent: 20 })
-    },
-  )
+  contractTest('a failed turn uses up the cap only if it was charged', async (world) => {
+    const session = await opened(world, await world.createUser(), { maxCost: 50 })
+    for (const cost of [0, 20]) {
+      const turnId = await begun(world, session)
+      await world.store.settleTurn({ ...ended(turnId, cost), outcome: 'failed', exchange: null })
+      expect(await read(world, session)).toMatchObject({ spent: cost })
+    }
+    await begun(world, session)
+    expect(await world.store.closeAbandonedTurns()).toBe(1)
+    expect(await read(world, session)).toMatchObject({ spent: 20 })
+  })
 
-  contractTest('a turn is settled, and its session has spent, once', async (world) => {
+  contractTest('a turn is settled and counted toward its session only once', async (world) => {
     const session = await opened(world, await world.createUser(), { maxCost: 50 })
     const turnId = await begun(world, session)
     const ends = await Promise.all(Array.from({ length: 5 }, () => world.store.settleTurn(ended(turnId, 30))))
@@ -257,53 +251,50 @@ const stepUnits = 7
 
 function describeManyTurns(contractTest: ContractTest): void {
   for (let seed = 1; seed <= ofTier(2, 50); seed++) {
-    contractTest(
-      `turns side by side against the cap of a session spend it to its last step, seed ${seed}`,
-      async (world) => {
-        const random = new SimRandom(seed)
-        const userId = await world.createUser(1_000_000)
-        const maxCost = random.between(stepUnits, 100 * stepUnits)
-        const session = await opened(world, userId, { maxCost })
-        const { store } = world
-        let refusals = 0
-        const converse = async () => {
-          for (;;) {
-            for (let ticks = random.between(0, 3); ticks > 0; ticks--) await new Promise(setImmediate)
-            const [required, hold] = [stepUnits, stepUnits * random.between(1, 4)]
-            const turn = draftTurn(world, session, { required, hold })
-            const answer = await store.openTurn(turn)
-            if (answer.outcome === 'refused') {
-              if (answer.reason === 'busy') continue
-              expect(answer.reason).toBe('budget')
-              return void refusals++
-            }
-            let { held } = answer
-            let steps = Math.floor(held / stepUnits)
-            for (let more = random.between(0, 3); more > 0; more--) {
-              const grown = await store.growHold({ turnId: turn.turnId, by: 3 * stepUnits, least: stepUnits })
-              if (grown.outcome === 'held') held = grown.held
-              else expect(grown.reason).toBe('budget')
-              steps = Math.floor(held / stepUnits)
-            }
-            expect((await read(world, session)).spent + held).toBeLessThanOrEqual(maxCost)
-            // Some providers report ten times the allowed amount.
-            const end = await settled(world, turn.turnId, steps * stepUnits * (random.chance(0.1) ? 10 : 1))
-            expect(end.charged).toBeGreaterThanOrEqual(steps * stepUnits)
-            return
+    contractTest(`competing turns use a session cap up to its last step, seed ${seed}`, async (world) => {
+      const random = new SimRandom(seed)
+      const userId = await world.createUser(1_000_000)
+      const maxCost = random.between(stepUnits, 100 * stepUnits)
+      const session = await opened(world, userId, { maxCost })
+      const { store } = world
+      let refusals = 0
+      const converse = async () => {
+        for (;;) {
+          for (let ticks = random.between(0, 3); ticks > 0; ticks--) await new Promise(setImmediate)
+          const [required, hold] = [stepUnits, stepUnits * random.between(1, 4)]
+          const turn = draftTurn(world, session, { required, hold })
+          const answer = await store.openTurn(turn)
+          if (answer.outcome === 'refused') {
+            if (answer.reason === 'busy') continue
+            expect(answer.reason).toBe('budget')
+            return void refusals++
           }
+          let { held } = answer
+          let steps = Math.floor(held / stepUnits)
+          for (let more = random.between(0, 3); more > 0; more--) {
+            const grown = await store.growHold({ turnId: turn.turnId, by: 3 * stepUnits, least: stepUnits })
+            if (grown.outcome === 'held') held = grown.held
+            else expect(grown.reason).toBe('budget')
+            steps = Math.floor(held / stepUnits)
+          }
+          expect((await read(world, session)).spent + held).toBeLessThanOrEqual(maxCost)
+          // Some providers report ten times the allowed amount.
+          const end = await settled(world, turn.turnId, steps * stepUnits * (random.chance(0.1) ? 10 : 1))
+          expect(end.charged).toBeGreaterThanOrEqual(steps * stepUnits)
+          return
         }
-        await Promise.all(Array.from({ length: ofTier(60, 200) }, converse))
-        const { spent } = await read(world, session)
-        expect(spent).toBeLessThanOrEqual(maxCost)
-        if (refusals > 0) expect(spent).toBeGreaterThan(maxCost - stepUnits)
-        expect(await world.balance(userId)).toBe(1_000_000 - spent)
-      },
-    )
+      }
+      await Promise.all(Array.from({ length: ofTier(60, 200) }, converse))
+      const { spent } = await read(world, session)
+      expect(spent).toBeLessThanOrEqual(maxCost)
+      if (refusals > 0) expect(spent).toBeGreaterThan(maxCost - stepUnits)
+      expect(await world.balance(userId)).toBe(1_000_000 - spent)
+    })
   }
 }
 
 function describeQuotes(contractTest: ContractTest): void {
-  contractTest('a quote admits one task, also of many at one moment, and then none', async (world) => {
+  contractTest('a quote admits only one task, even with parallel requests', async (world) => {
     const userId = await world.createUser(1000)
     const quoteId = 'nonce-1'
     const results = await Promise.all(Array.from({ length: 6 }, () => world.admit(userId, { quoteId })))
@@ -314,7 +305,7 @@ function describeQuotes(contractTest: ContractTest): void {
     expect(await world.balance(userId)).toBe(800)
   })
 
-  contractTest('a request with the key of the one that used a quote is answered with its task', async (world) => {
+  contractTest('a retry with the same key returns the task that used the quote', async (world) => {
     const userId = await world.createUser(1000)
     const idempotency = { key: 'one', bodyHash: 'a' }
     const first = world.draft(userId, { quoteId: 'nonce-1', idempotency })
@@ -323,14 +314,14 @@ function describeQuotes(contractTest: ContractTest): void {
     expect(await world.store.admitTask(again)).toMatchObject({ outcome: 'replayed', taskId: first.taskId })
   })
 
-  contractTest('a task that was refused has not used its quote', async (world) => {
+  contractTest('a rejected task does not use up its quote', async (world) => {
     const userId = await world.createUser(100)
     const refused = await world.admit(userId, { quoteId: 'nonce-1', cost: 101 })
     expect(refused).toMatchObject({ outcome: 'refused', reason: 'balance' })
     expect(await world.admit(userId, { quoteId: 'nonce-1' })).toMatchObject({ outcome: 'accepted' })
   })
 
-  contractTest('a quote opens one turn, also of many at one moment, and then none', async (world) => {
+  contractTest('a quote opens only one turn, even with parallel requests', async (world) => {
     const userId = await world.createUser(1000)
     const sessions = await Promise.all(Array.from({ length: 6 }, () => opened(world, userId)))
     const open = (session: SessionRecord) => world.store.openTurn(draftTurn(world, session, { quoteId: 'nonce-1' }))
@@ -348,12 +339,12 @@ type Damage = { title: string; change: (places: Places) => Tampering; finds: { e
 
 const damages: Damage[] = [
   {
-    title: 'a session that says that it has spent more than its charges',
+    title: 'a session that records more spending than its charges',
     change: ({ sessionId }) => ({ what: 'session-spent', sessionId, by: 1 }),
     finds: { expected: '0.0030', actual: '0.0031' },
   },
   {
-    title: 'a session whose spending and open turn are beyond its cap',
+    title: 'a session whose spending and open turn exceed its cap',
     change: ({ sessionId }) => ({ what: 'session-cap', sessionId, maxCost: 79 }),
     finds: { expected: '0.0079', actual: '0.0080' },
   },
@@ -363,7 +354,7 @@ const damages: Damage[] = [
     finds: { expected: '0.0049', actual: '0.0050' },
   },
   {
-    title: 'a charge that names another session than its turn',
+    title: 'a charge with a different session than its turn',
     change: ({ chargeId, otherId }) => ({ what: 'transaction-session', transactionId: chargeId, sessionId: otherId }),
     finds: { expected: '0.0000', actual: '-0.0030' },
   },
@@ -372,7 +363,7 @@ const damages: Damage[] = [
 function describeDamages(contractTest: ContractTest): void {
   for (const { title, change, finds } of damages) {
     contractTest(
-      `the ledger's check finds ${title}`,
+      `the ledger check finds ${title}`,
       async (world) => {
         const userId = await world.createUser(1000)
         const [session, other] = [await opened(world, userId, { maxCost: 80 }), await opened(world, userId)]

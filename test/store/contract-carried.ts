@@ -31,33 +31,30 @@ async function receipts(world: StoreWorld, userId: string) {
 }
 
 export function describeCarried(contractTest: ContractTest): void {
-  contractTest(
-    'chats below a unit are charged once they come to one, and each receipt says from what',
-    async (world) => {
-      const userId = await world.createUser(1000)
-      for (let n = 0; n < 6; n++) await world.store.settleTurn(settling(await begun(world, userId), 40_000))
-      const exactUsd = '0.000040000'
-      const [none, some, more, much, all] = ['00', '20', '40', '60', '80'].map((two) => `0.0000${two}000`)
-      expect(await receipts(world, userId)).toEqual(
-        [
-          { amount: -0, exactUsd, carriedBeforeUsd: none, carriedAfterUsd: more },
-          { amount: -0, exactUsd, carriedBeforeUsd: more, carriedAfterUsd: all },
-          { amount: -1, exactUsd, carriedBeforeUsd: all, carriedAfterUsd: some },
-          { amount: -0, exactUsd, carriedBeforeUsd: some, carriedAfterUsd: much },
-          { amount: -1, exactUsd, carriedBeforeUsd: much, carriedAfterUsd: none },
-          { amount: -0, exactUsd, carriedBeforeUsd: none, carriedAfterUsd: more },
-        ].map((one) => ({ ...one, amount: one.amount || 0 })),
-      )
-      expect(await world.balance(userId)).toBe(998)
-      // Another account starts at zero.
-      const other = await world.createUser(1000)
-      await world.store.settleTurn(settling(await begun(world, other), 99_999))
-      expect(await world.balance(other)).toBe(1000)
-      expect(await world.store.verifyLedger()).toMatchObject({ ok: true, differences: [] })
-    },
-  )
+  contractTest('carries chat costs below a unit until they reach one, as receipts show', async (world) => {
+    const userId = await world.createUser(1000)
+    for (let n = 0; n < 6; n++) await world.store.settleTurn(settling(await begun(world, userId), 40_000))
+    const exactUsd = '0.000040000'
+    const [none, some, more, much, all] = ['00', '20', '40', '60', '80'].map((two) => `0.0000${two}000`)
+    expect(await receipts(world, userId)).toEqual(
+      [
+        { amount: -0, exactUsd, carriedBeforeUsd: none, carriedAfterUsd: more },
+        { amount: -0, exactUsd, carriedBeforeUsd: more, carriedAfterUsd: all },
+        { amount: -1, exactUsd, carriedBeforeUsd: all, carriedAfterUsd: some },
+        { amount: -0, exactUsd, carriedBeforeUsd: some, carriedAfterUsd: much },
+        { amount: -1, exactUsd, carriedBeforeUsd: much, carriedAfterUsd: none },
+        { amount: -0, exactUsd, carriedBeforeUsd: none, carriedAfterUsd: more },
+      ].map((one) => ({ ...one, amount: one.amount || 0 })),
+    )
+    expect(await world.balance(userId)).toBe(998)
+    // Another account starts at zero.
+    const other = await world.createUser(1000)
+    await world.store.settleTurn(settling(await begun(world, other), 99_999))
+    expect(await world.balance(other)).toBe(1000)
+    expect(await world.store.verifyLedger()).toMatchObject({ ok: true, differences: [] })
+  })
 
-  contractTest('a thousand chats of 0.00004 USD cost 0.0400 USD in total, in any order and at once', async (world) => {
+  contractTest('a thousand chats of 0.00004 USD cost exactly 0.0400 USD, even in parallel', async (world) => {
     const userId = await world.createUser(1000)
     for (let batch = 0; batch < 20; batch++) {
       const turns = await Promise.all(Array.from({ length: 50 }, () => begun(world, userId, { required: 1, hold: 1 })))
@@ -68,34 +65,31 @@ export function describeCarried(contractTest: ContractTest): void {
     expect(await world.store.verifyLedger()).toMatchObject({ ok: true, differences: [] })
   })
 
-  contractTest(
-    'what is carried never takes a charge above the exact cost rounded up, its hold, caps or limits',
-    async (world) => {
-      await fc.assert(
-        fc.asyncProperty(
-          fc.array(fc.integer({ min: 0, max: 350_000 }), { minLength: 1, maxLength: 12 }),
-          async (costs) => {
-            const userId = await world.createUser(100)
-            const limits = spending(`key_${userId}`, 100)
-            for (const billionths of costs) {
-              const hold = Math.ceil(billionths / billionthsPerUnit)
-              const turnId = await begun(world, userId, { required: hold, hold, maxCost: hold, limits })
-              const settled = (await world.store.settleTurn(settling(turnId, billionths)))!
-              expect(settled.charged).toBeLessThanOrEqual(hold)
-              expect(settled.writtenOff).toBe(0)
-            }
-            const total = Math.floor(costs.reduce((sum, cost) => sum + cost, 0) / billionthsPerUnit)
-            expect(await world.balance(userId)).toBe(100 - total)
-            expect(await spentOf(world, limits)).toEqual([total, 0])
-          },
-        ),
-        { numRuns: 15 },
-      )
-      expect(await world.store.verifyLedger()).toMatchObject({ ok: true, differences: [] })
-    },
-  )
+  contractTest('carried amounts never push a charge above its rounded-up cost, hold, caps or limits', async (world) => {
+    await fc.assert(
+      fc.asyncProperty(
+        fc.array(fc.integer({ min: 0, max: 350_000 }), { minLength: 1, maxLength: 12 }),
+        async (costs) => {
+          const userId = await world.createUser(100)
+          const limits = spending(`key_${userId}`, 100)
+          for (const billionths of costs) {
+            const hold = Math.ceil(billionths / billionthsPerUnit)
+            const turnId = await begun(world, userId, { required: hold, hold, maxCost: hold, limits })
+            const settled = (await world.store.settleTurn(settling(turnId, billionths)))!
+            expect(settled.charged).toBeLessThanOrEqual(hold)
+            expect(settled.writtenOff).toBe(0)
+          }
+          const total = Math.floor(costs.reduce((sum, cost) => sum + cost, 0) / billionthsPerUnit)
+          expect(await world.balance(userId)).toBe(100 - total)
+          expect(await spentOf(world, limits)).toEqual([total, 0])
+        },
+      ),
+      { numRuns: 15 },
+    )
+    expect(await world.store.verifyLedger()).toMatchObject({ ok: true, differences: [] })
+  })
 
-  contractTest('a turn without a receipt changes nothing of what is carried', async (world) => {
+  contractTest('a turn without a receipt leaves the carried amount unchanged', async (world) => {
     const userId = await world.createUser(1000)
     await world.store.settleTurn(settling(await begun(world, userId), 70_000))
     const left = await draftTurn(world, userId)
@@ -113,7 +107,7 @@ export function describeCarried(contractTest: ContractTest): void {
     expect(await world.store.verifyLedger()).toMatchObject({ ok: true, differences: [] })
   })
 
-  contractTest('what is due beyond a cap is written off, and the rest is carried on', async (world) => {
+  contractTest('writes off whole units beyond a cap and carries the fraction over', async (world) => {
     const userId = await world.createUser(1000)
     await world.store.settleTurn(settling(await begun(world, userId), 60_000))
     const turnId = await begun(world, userId, { required: 1, hold: 2, maxCost: 2 })

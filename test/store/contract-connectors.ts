@@ -13,7 +13,7 @@ export function describeConnectorTasks(contractTest: ContractTest): void {
   const cancel = (world: StoreWorld, of: { userId: string; taskId: string }) =>
     world.store.cancelTask({ ...of, error: canceled, mayStopWork: true })
 
-  contractTest('a task that was made uncancelable stays as it is when it is canceled', async (world) => {
+  contractTest('canceling a task that can no longer be canceled changes nothing', async (world) => {
     const userId = await world.createUser(1000)
     const { id: taskId } = await world.processing(userId)
     const attempt = { taskId, attempt: 1 }
@@ -34,21 +34,18 @@ export function describeConnectorTasks(contractTest: ContractTest): void {
     expect(await world.balance(userId)).toBe(900)
   })
 
-  contractTest(
-    'only the attempt at work makes its task uncancelable, and not when it was canceled first',
-    async (world) => {
-      const userId = await world.createUser(1000)
-      const { id: taskId } = await world.processing(userId)
-      for (const attempt of [0, 2, 1.5]) expect(await world.store.forbidCancel({ taskId, attempt })).toBe(false)
-      expect(await world.store.forbidCancel({ taskId: 'task_none', attempt: 1 })).toBe(false)
-      expect(await cancel(world, { userId, taskId })).toMatchObject({ outcome: 'canceled' })
-      const before = await world.everything(userId)
-      expect(await world.store.forbidCancel({ taskId, attempt: 1 })).toBe(false)
-      expect(await world.everything(userId)).toEqual(before)
-    },
-  )
+  contractTest('only the running attempt can forbid canceling, and not after a cancel', async (world) => {
+    const userId = await world.createUser(1000)
+    const { id: taskId } = await world.processing(userId)
+    for (const attempt of [0, 2, 1.5]) expect(await world.store.forbidCancel({ taskId, attempt })).toBe(false)
+    expect(await world.store.forbidCancel({ taskId: 'task_none', attempt: 1 })).toBe(false)
+    expect(await cancel(world, { userId, taskId })).toMatchObject({ outcome: 'canceled' })
+    const before = await world.everything(userId)
+    expect(await world.store.forbidCancel({ taskId, attempt: 1 })).toBe(false)
+    expect(await world.everything(userId)).toEqual(before)
+  })
 
-  contractTest('of a cancel and a first call at the same time one takes place', async (world) => {
+  contractTest('exactly one of a simultaneous cancel and first call succeeds', async (world) => {
     const userId = await world.createUser()
     for (let round = 0; round < 12; round++) {
       const { id: taskId } = await world.processing(userId)
@@ -62,7 +59,7 @@ export function describeConnectorTasks(contractTest: ContractTest): void {
   })
 
   contractTest(
-    'a failure after a call blocks tasks with connectors for a day, also those that are queued',
+    'a failure after a call blocks connector tasks for a day, including queued ones',
     async (world) => {
       const userId = await world.createUser(1000)
       const { id: taskId } = await world.processing(userId, { connectorIds })
@@ -92,7 +89,7 @@ export function describeConnectorTasks(contractTest: ContractTest): void {
   )
 
   contractTest(
-    'failures before a call, without connectors, and by the service block nothing, and a block can be lifted',
+    'only agent failures after a connector call block, until the block is lifted',
     async (world) => {
       const userId = await world.createUser()
       const failed = async ({
@@ -119,7 +116,7 @@ export function describeConnectorTasks(contractTest: ContractTest): void {
   )
 
   contractTest(
-    'of one user as many tasks with connectors are at work as the setting says, and any number without',
+    'limits the running connector tasks of a user but not other tasks',
     async (world) => {
       const userId = await world.createUser()
       const first = await world.processing(userId, { connectorIds })

@@ -49,35 +49,32 @@ const end = (world: StoreWorld, leased: LeasedDelivery[], outcome: AttemptOutcom
   world.store.webhooks.end(leased.map((one) => ({ ...one, outcome })))
 
 export function describeDeliveries(contractTest: ContractTest): void {
-  contractTest(
-    'an event is to be delivered to the webhooks of its user that are enabled and want it',
-    async (world) => {
-      const userId = await world.createUser(1000)
-      const other = await world.createUser(1000)
-      const every = await create(world, userId)
-      const failures = await create(world, userId, { types: ['task.failed', 'credit.added'] })
-      const disabled = await create(world, userId)
-      await world.store.webhooks.update({ userId, webhookId: disabled.webhookId, changes: { isEnabled: false } })
-      const ofTasks = await create(world, userId, { url: null })
-      const foreign = await create(world, other)
-      const webhookUrl = 'https://task.example.com:8443/told?of=it'
-      const { id: completed } = await world.completed(userId, { webhookUrl })
-      const { id: failed } = await world.failed(userId)
-      const idsOf = async ({ webhookId }: { webhookId: string }, of = userId) =>
-        (await all(world, { userId: of, webhookId })).map(({ eventId }) => eventId).toSorted()
-      const events = [completed, failed].map((id) => id.replace('task', 'evt'))
-      expect(await idsOf(every)).toEqual(events.toSorted())
-      expect(await idsOf(failures)).toEqual([events[1]])
-      expect(await idsOf(disabled)).toEqual([])
-      expect(await idsOf(foreign, other)).toEqual([])
-      const [told] = await all(world, { userId, webhookId: ofTasks.webhookId })
-      expect(told).toMatchObject({ eventId: events[0], url: webhookUrl, type: 'task.completed', status: 'pending' })
-      const [taken] = await lease(world, `${ofTasks.webhookId} https://task.example.com:8443`)
-      expect(taken).toMatchObject({ url: webhookUrl, attempt: 1, userId })
-    },
-  )
+  contractTest('delivers an event only to matching enabled webhooks of its user', async (world) => {
+    const userId = await world.createUser(1000)
+    const other = await world.createUser(1000)
+    const every = await create(world, userId)
+    const failures = await create(world, userId, { types: ['task.failed', 'credit.added'] })
+    const disabled = await create(world, userId)
+    await world.store.webhooks.update({ userId, webhookId: disabled.webhookId, changes: { isEnabled: false } })
+    const ofTasks = await create(world, userId, { url: null })
+    const foreign = await create(world, other)
+    const webhookUrl = 'https://task.example.com:8443/told?of=it'
+    const { id: completed } = await world.completed(userId, { webhookUrl })
+    const { id: failed } = await world.failed(userId)
+    const idsOf = async ({ webhookId }: { webhookId: string }, of = userId) =>
+      (await all(world, { userId: of, webhookId })).map(({ eventId }) => eventId).toSorted()
+    const events = [completed, failed].map((id) => id.replace('task', 'evt'))
+    expect(await idsOf(every)).toEqual(events.toSorted())
+    expect(await idsOf(failures)).toEqual([events[1]])
+    expect(await idsOf(disabled)).toEqual([])
+    expect(await idsOf(foreign, other)).toEqual([])
+    const [told] = await all(world, { userId, webhookId: ofTasks.webhookId })
+    expect(told).toMatchObject({ eventId: events[0], url: webhookUrl, type: 'task.completed', status: 'pending' })
+    const [taken] = await lease(world, `${ofTasks.webhookId} https://task.example.com:8443`)
+    expect(taken).toMatchObject({ url: webhookUrl, attempt: 1, userId })
+  })
 
-  contractTest('an account has ten webhooks at most, and one for the addresses of tasks', async (world) => {
+  contractTest('an account has at most ten webhooks, only one of them for task URLs', async (world) => {
     const userId = await world.createUser(0)
     const made = await Promise.all(Array.from({ length: 2 }, () => create(world, userId, { url: null })))
     made.push(...(await Promise.all(Array.from({ length: 10 }, () => create(world, userId)))))
@@ -89,55 +86,49 @@ export function describeDeliveries(contractTest: ContractTest): void {
     expect(kept.filter(({ url }) => url === null)).toHaveLength(1)
   })
 
-  contractTest(
-    'while its lease lasts a delivery is given to one of many that ask, and after it to another',
-    async (world) => {
-      const userId = await world.createUser(0)
-      const { webhookId } = await create(world, userId)
-      for (let n = 0; n < 20; n++) await credit(world, userId)
-      const taken = (await Promise.all(Array.from({ length: 6 }, () => lease(world, webhookId, 7)))).flat()
-      expect(taken).toHaveLength(20)
-      expect(new Set(taken.map(({ eventId }) => eventId)).size).toBe(20)
-      world.clock.advance(leaseMs - 1)
-      expect(await lease(world, webhookId)).toEqual([])
-      world.clock.advance(1)
-      const second = await lease(world, webhookId)
-      expect(second.map(({ attempt }) => attempt)).toEqual(Array<number>(20).fill(2))
-      // The bodies are the same, and the first attempts' results no longer matter.
-      const bodies = new Map(taken.map(({ body, eventId }) => [eventId, body]))
-      for (const { body, eventId } of second) expect(body).toBe(bodies.get(eventId))
-      await end(world, taken, { kind: 'succeeded', httpStatus: 200 })
-      expect((await all(world, { userId, webhookId })).every(({ status }) => status === 'pending')).toBe(true)
-      await end(world, second, { kind: 'succeeded', httpStatus: 204 })
-      expect(new Set((await all(world, { userId, webhookId })).map(({ status }) => status))).toEqual(
-        new Set(['succeeded']),
-      )
-    },
-  )
+  contractTest('leases a delivery to one caller until the lease expires, then to another', async (world) => {
+    const userId = await world.createUser(0)
+    const { webhookId } = await create(world, userId)
+    for (let n = 0; n < 20; n++) await credit(world, userId)
+    const taken = (await Promise.all(Array.from({ length: 6 }, () => lease(world, webhookId, 7)))).flat()
+    expect(taken).toHaveLength(20)
+    expect(new Set(taken.map(({ eventId }) => eventId)).size).toBe(20)
+    world.clock.advance(leaseMs - 1)
+    expect(await lease(world, webhookId)).toEqual([])
+    world.clock.advance(1)
+    const second = await lease(world, webhookId)
+    expect(second.map(({ attempt }) => attempt)).toEqual(Array<number>(20).fill(2))
+    // The bodies are the same, and the first attempts' results no longer matter.
+    const bodies = new Map(taken.map(({ body, eventId }) => [eventId, body]))
+    for (const { body, eventId } of second) expect(body).toBe(bodies.get(eventId))
+    await end(world, taken, { kind: 'succeeded', httpStatus: 200 })
+    expect((await all(world, { userId, webhookId })).every(({ status }) => status === 'pending')).toBe(true)
+    await end(world, second, { kind: 'succeeded', httpStatus: 204 })
+    expect(new Set((await all(world, { userId, webhookId })).map(({ status }) => status))).toEqual(
+      new Set(['succeeded']),
+    )
+  })
 
-  contractTest(
-    'an attempt that failed is due again after its pause, and one that was not made at once',
-    async (world) => {
-      const userId = await world.createUser(0)
-      const { webhookId } = await create(world, userId)
-      await credit(world, userId)
-      await end(world, await lease(world, webhookId), again)
-      world.clock.advance(4999)
-      expect(await lease(world, webhookId)).toEqual([])
-      world.clock.advance(1)
-      const second = await lease(world, webhookId)
-      expect(second).toMatchObject([{ attempt: 2, isFailing: true }])
-      await end(world, second, { kind: 'unsent' })
-      const third = await lease(world, webhookId)
-      expect(third).toMatchObject([{ attempt: 2 }])
-      await end(world, third, { ...again, againInMs: null })
-      expect(await all(world, { userId, webhookId })).toMatchObject([
-        { status: 'failed', attempts: 2, dueAt: null, httpStatus: 500, error: 'no' },
-      ])
-    },
-  )
+  contractTest('retries a failed attempt after its delay and an unsent one immediately', async (world) => {
+    const userId = await world.createUser(0)
+    const { webhookId } = await create(world, userId)
+    await credit(world, userId)
+    await end(world, await lease(world, webhookId), again)
+    world.clock.advance(4999)
+    expect(await lease(world, webhookId)).toEqual([])
+    world.clock.advance(1)
+    const second = await lease(world, webhookId)
+    expect(second).toMatchObject([{ attempt: 2, isFailing: true }])
+    await end(world, second, { kind: 'unsent' })
+    const third = await lease(world, webhookId)
+    expect(third).toMatchObject([{ attempt: 2 }])
+    await end(world, third, { ...again, againInMs: null })
+    expect(await all(world, { userId, webhookId })).toMatchObject([
+      { status: 'failed', attempts: 2, dueAt: null, httpStatus: 500, error: 'no' },
+    ])
+  })
 
-  contractTest('targets are gone around in their order, however much one of them has that waits', async (world) => {
+  contractTest('visits all targets in order, regardless of how many deliveries one has', async (world) => {
     const userId = await world.createUser(0)
     const made = []
     for (let n = 0; n < 5; n++) made.push((await create(world, userId)).webhookId)
@@ -153,7 +144,7 @@ export function describeDeliveries(contractTest: ContractTest): void {
     expect((await targets(world)).map(({ target }) => target)).toEqual([made[2]])
   })
 
-  contractTest('who names many origins is one webhook of a page, and all of them come in time', async (world) => {
+  contractTest('pages through many origins of one webhook without crowding out others', async (world) => {
     const userId = await world.createUser(1000)
     const other = await world.createUser(0)
     const { webhookId } = await create(world, userId, { url: null })
@@ -176,7 +167,7 @@ export function describeDeliveries(contractTest: ContractTest): void {
     expect(names.filter((target) => target !== behind)).toEqual(origins)
   })
 
-  contractTest('what was leased before a redelivery does not end it, whenever that comes', async (world) => {
+  contractTest('a lease from before a redelivery cannot end the new delivery', async (world) => {
     const userId = await world.createUser(0)
     const { webhookId } = await create(world, userId)
     await credit(world, userId)
@@ -203,7 +194,7 @@ export function describeDeliveries(contractTest: ContractTest): void {
   })
 
   contractTest(
-    "another user's event is not sent, and its delivery ends",
+    "cancels a delivery of another user's event instead of sending it",
     async (world) => {
       const [userId, other] = [await world.createUser(0), await world.createUser(0)]
       const { webhookId } = await create(world, userId)
@@ -216,7 +207,7 @@ export function describeDeliveries(contractTest: ContractTest): void {
     { tampers: true },
   )
 
-  contractTest('410 disables a webhook whatever its user changes at the same time', async (world) => {
+  contractTest('a 410 response disables a webhook despite simultaneous changes by its user', async (world) => {
     const userId = await world.createUser(0)
     for (let n = 0; n < 30; n++) {
       const { webhookId } = await create(world, userId)
@@ -236,26 +227,23 @@ export function describeDeliveries(contractTest: ContractTest): void {
     }
   })
 
-  contractTest(
-    'what waits for a webhook that is disabled or deleted ends, and none of it is given out',
-    async (world) => {
-      const userId = await world.createUser(0)
-      const [disabled, deleted] = [(await create(world, userId)).webhookId, (await create(world, userId)).webhookId]
-      for (let n = 0; n < 5; n++) await credit(world, userId)
-      await world.store.webhooks.update({ userId, webhookId: disabled, changes: { isEnabled: false } })
-      expect(await world.store.webhooks.delete({ userId, webhookId: deleted })).toBe(true)
-      for (const target of [disabled, deleted]) {
-        expect(await lease(world, target)).toEqual([])
-        const statuses = (await all(world, { userId, webhookId: target })).map(({ status }) => status)
-        expect(statuses).toEqual(Array<string>(5).fill('canceled'))
-      }
-      expect(await targets(world)).toEqual([])
-      await credit(world, userId)
-      expect(await targets(world)).toEqual([])
-    },
-  )
+  contractTest('disabling or deleting a webhook cancels its pending deliveries', async (world) => {
+    const userId = await world.createUser(0)
+    const [disabled, deleted] = [(await create(world, userId)).webhookId, (await create(world, userId)).webhookId]
+    for (let n = 0; n < 5; n++) await credit(world, userId)
+    await world.store.webhooks.update({ userId, webhookId: disabled, changes: { isEnabled: false } })
+    expect(await world.store.webhooks.delete({ userId, webhookId: deleted })).toBe(true)
+    for (const target of [disabled, deleted]) {
+      expect(await lease(world, target)).toEqual([])
+      const statuses = (await all(world, { userId, webhookId: target })).map(({ status }) => status)
+      expect(statuses).toEqual(Array<string>(5).fill('canceled'))
+    }
+    expect(await targets(world)).toEqual([])
+    await credit(world, userId)
+    expect(await targets(world)).toEqual([])
+  })
 
-  contractTest('410 disables a webhook where it still is, and three days of failures wherever', async (world) => {
+  contractTest('disables a webhook after 410 from its current URL or three days of failures', async (world) => {
     const userId = await world.createUser(0)
     const get = async (webhookId: string) => must(await world.store.webhooks.get({ userId, webhookId }), 'it is there')
     const { webhookId: moved } = await create(world, userId)
@@ -289,7 +277,7 @@ export function describeDeliveries(contractTest: ContractTest): void {
     expect(await get(failing)).toMatchObject({ disabledReason: 'failing' })
   })
 
-  contractTest('secrets change hands only from those that were seen, and outlive a restart', async (world) => {
+  contractTest('secrets are replaced only if unchanged since read, and survive a restart', async (world) => {
     const userId = await world.createUser(0)
     const { webhookId } = await create(world, userId)
     const rotate = (from: string, to: string) =>
@@ -306,23 +294,20 @@ export function describeDeliveries(contractTest: ContractTest): void {
     expect(await world.store.webhooks.get({ userId: await world.createUser(0), webhookId })).toBeUndefined()
   })
 
-  contractTest(
-    'a delivery goes with its event after seven days, and a test is one event of one webhook',
-    async (world) => {
-      const userId = await world.createUser(0)
-      const { webhookId } = await create(world, userId)
-      const other = await create(world, userId)
-      const eventId = newId('evt', world.clock.now())
-      const sent = await world.store.webhooks.test({ userId, webhookId, eventId, leaseMs })
-      expect(sent).toMatchObject({ eventId, attempt: 1, body: expect.stringContaining('webhook.test') })
-      expect(await lease(world, webhookId)).toEqual([])
-      expect(await all(world, { userId, webhookId })).toHaveLength(1)
-      expect(await all(world, { userId, webhookId: other.webhookId })).toEqual([])
-      world.clock.advance(7 * 86_400_000)
-      await world.purge()
-      expect(await all(world, { userId, webhookId })).toEqual([])
-      expect(await world.events(userId)).toEqual([])
-      expect(await targets(world)).toEqual([])
-    },
-  )
+  contractTest('a test event reaches only one webhook and is deleted after seven days', async (world) => {
+    const userId = await world.createUser(0)
+    const { webhookId } = await create(world, userId)
+    const other = await create(world, userId)
+    const eventId = newId('evt', world.clock.now())
+    const sent = await world.store.webhooks.test({ userId, webhookId, eventId, leaseMs })
+    expect(sent).toMatchObject({ eventId, attempt: 1, body: expect.stringContaining('webhook.test') })
+    expect(await lease(world, webhookId)).toEqual([])
+    expect(await all(world, { userId, webhookId })).toHaveLength(1)
+    expect(await all(world, { userId, webhookId: other.webhookId })).toEqual([])
+    world.clock.advance(7 * 86_400_000)
+    await world.purge()
+    expect(await all(world, { userId, webhookId })).toEqual([])
+    expect(await world.events(userId)).toEqual([])
+    expect(await targets(world)).toEqual([])
+  })
 }

@@ -15,7 +15,7 @@ const damages = [...moneyDamages, ...limitDamages, ...eventDamages, ...recordDam
 
 export function describeDiscrepancies(contractTest: ContractTest): void {
   contractTest(
-    `the ledger's check names each of ${damages.length} kinds of damage, and whose account has it`,
+    `the ledger check finds all ${damages.length} kinds of damage and names the affected account`,
     async (world) => {
       expect(new Set(damages.map(({ named }) => named))).toEqual(new Set(ledgerChecks(sqlite).map(({ what }) => what)))
       const untouched = await holdingsOf(world, 'untouched')

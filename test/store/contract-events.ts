@@ -30,7 +30,7 @@ async function openTurn(world: StoreWorld, userId: string, sessionId: string): P
 }
 
 export function describeEvents(contractTest: ContractTest): void {
-  contractTest('each way in which a task ends writes its event, which has no content', async (world) => {
+  contractTest('every way to end a task writes its event, without any content', async (world) => {
     const userId = await world.createListener(0)
     await world.store.credit({ userId, amount: 1000, description: 'secret words', idempotencyKey: null })
     const request = { text: '{"text":"secret words"}', payloadId: null }
@@ -72,7 +72,7 @@ export function describeEvents(contractTest: ContractTest): void {
     }
   })
 
-  contractTest('of an end that is tried by many at once, and by stale attempts, there is one event', async (world) => {
+  contractTest('parallel and stale attempts to end a task write only one event', async (world) => {
     const userId = await world.createListener(1000)
     const { id: taskId } = await world.processing(userId)
     const before = await world.events(userId)
@@ -91,32 +91,29 @@ export function describeEvents(contractTest: ContractTest): void {
     expect(await world.events(userId)).toHaveLength(before.length + 1)
   })
 
-  contractTest(
-    'without an enabled webhook a task and a turn end without an event, and the ledger adds up',
-    async (world) => {
-      const userId = await world.createUser(1000)
-      const webhookId = newId('hook', world.clock.now())
-      await world.store.webhooks.create({
-        userId,
-        webhookId,
-        url: 'https://a.example.com',
-        description: '',
-        types: null,
-        sealed: 'sealed',
-      })
-      await world.store.webhooks.update({ userId, webhookId, changes: { isEnabled: false } })
-      await world.completed(userId)
-      await world.failed(userId)
-      const sessionId = await openSession(world, userId)
-      const turnId = await openTurn(world, userId, sessionId)
-      const settling = { turnId, outcome: 'finished', cost: 30, breakdown: nothingUsed, exchange: null } as const
-      await world.store.settleTurn(settling)
-      expect((await eventsOf(world, userId)).map(({ type }) => type)).toEqual(['credit.added'])
-      expect(await world.verify()).toMatchObject({ ok: true, differences: [] })
-    },
-  )
+  contractTest('tasks and turns of users without enabled webhooks end without an event', async (world) => {
+    const userId = await world.createUser(1000)
+    const webhookId = newId('hook', world.clock.now())
+    await world.store.webhooks.create({
+      userId,
+      webhookId,
+      url: 'https://a.example.com',
+      description: '',
+      types: null,
+      sealed: 'sealed',
+    })
+    await world.store.webhooks.update({ userId, webhookId, changes: { isEnabled: false } })
+    await world.completed(userId)
+    await world.failed(userId)
+    const sessionId = await openSession(world, userId)
+    const turnId = await openTurn(world, userId, sessionId)
+    const settling = { turnId, outcome: 'finished', cost: 30, breakdown: nothingUsed, exchange: null } as const
+    await world.store.settleTurn(settling)
+    expect((await eventsOf(world, userId)).map(({ type }) => type)).toEqual(['credit.added'])
+    expect(await world.verify()).toMatchObject({ ok: true, differences: [] })
+  })
 
-  contractTest('what is undone leaves no event behind', async (world) => {
+  contractTest('rolled-back commands leave no event behind', async (world) => {
     const userId = await world.createListener(1000)
     const before = await world.events(userId)
     for (const amount of [0.5, Number.NaN, -1001]) {
@@ -134,7 +131,7 @@ export function describeEvents(contractTest: ContractTest): void {
     expect(await world.events(userId)).toHaveLength(before.length + 1)
   })
 
-  contractTest('a turn that is settled has its event, and one that was left behind, too', async (world) => {
+  contractTest('settled and abandoned turns write their events', async (world) => {
     const userId = await world.createListener(1000)
     const sessionId = await openSession(world, userId)
     const turnId = await openTurn(world, userId, sessionId)
@@ -151,7 +148,7 @@ export function describeEvents(contractTest: ContractTest): void {
     ])
   })
 
-  contractTest('a credit is an event, once, and what is taken from a balance is none', async (world) => {
+  contractTest('a credit writes one event, a deduction writes none', async (world) => {
     const userId = await world.createUser(0)
     const credit = { userId, amount: 500, description: 'Top-up', idempotencyKey: 'one' }
     await Promise.all([world.store.credit(credit), world.store.credit(credit)])
@@ -160,7 +157,7 @@ export function describeEvents(contractTest: ContractTest): void {
     expect(bodies).toMatchObject([{ type: 'credit.added', data: { amountUsd: '0.0500', balanceUsd: '0.0500' } }])
   })
 
-  contractTest('a session that has expired is noticed once, and one that ended otherwise never', async (world) => {
+  contractTest('an expired session is reported once, a completed one never', async (world) => {
     const userId = await world.createUser(1000)
     const [sessionId, ended, atWork] = [
       await openSession(world, userId),
@@ -184,7 +181,7 @@ export function describeEvents(contractTest: ContractTest): void {
     expect((await ofSessions()).map(({ data }) => data.sessionId)).toEqual([sessionId, atWork])
   })
 
-  contractTest('events are kept for seven days, and their removal says while there is more of it', async (world) => {
+  contractTest('deletes events after seven days, and the ledger check accepts that', async (world) => {
     const userId = await world.createListener(100_000)
     for (let n = 0; n < 12; n++)
       await world.store.credit({ userId, amount: n + 1, description: '', idempotencyKey: null })
@@ -200,7 +197,7 @@ export function describeEvents(contractTest: ContractTest): void {
   })
 
   contractTest(
-    'the ledger misses an event that is not there, and one that nothing caused',
+    'the ledger check finds missing events and events without a cause',
     async (world) => {
       const userId = await world.createListener(1000)
       const task = await world.completed(userId)

@@ -7,62 +7,59 @@ import type { ContractTest } from './store-contract.ts'
 const all = { limit: 100, offset: 0 }
 
 export function describeFiles(contractTest: ContractTest): void {
-  contractTest(
-    'files of a message are found while its turn is open, kept with it in the history, and gone with a turn that failed or a session that is deleted',
-    async (world) => {
-      const userId = await world.createUser(1000)
-      const session = await opened(world, userId)
-      const { id: sessionId } = session
-      const digest = { bytes: 3, sha256: 'abc' }
-      const openWith = async () => {
-        const file = {
-          id: newId('pay', world.clock.now()),
-          digest,
-          mediaType: 'image/png',
-          filename: 'a.png',
-          tokens: 1024,
-        }
-        const turn = { ...draftTurn(world, session), files: [file] }
-        expect(await world.store.openTurn(turn)).toMatchObject({ outcome: 'opened' })
-        const { mediaType, filename, tokens } = file
-        expect(await world.store.findPayload(file.id)).toEqual({
-          id: file.id,
-          digest,
-          userId,
-          sessionId,
-          mediaType,
-          filename,
-          tokens,
-        })
-        return { id: file.id, turnId: turn.turnId }
+  contractTest('keeps files of a message until its turn fails or its session is deleted', async (world) => {
+    const userId = await world.createUser(1000)
+    const session = await opened(world, userId)
+    const { id: sessionId } = session
+    const digest = { bytes: 3, sha256: 'abc' }
+    const openWith = async () => {
+      const file = {
+        id: newId('pay', world.clock.now()),
+        digest,
+        mediaType: 'image/png',
+        filename: 'a.png',
+        tokens: 1024,
       }
-      const kept = await openWith()
-      const file = { payloadId: kept.id, mediaType: 'image/png', filename: 'a.png', bytes: 3, tokens: 2, tokensMax: 3 }
-      const parts = [
-        { type: 'text' as const, text: 'One' },
-        { type: 'file' as const, ...file },
-        { type: 'text' as const, text: 'two' },
-      ]
-      const settled = finished(kept.turnId, 'One\ntwo')
-      settled.exchange!.message.parts = parts
-      await world.store.settleTurn(settled)
-      expect(await world.store.listMessages({ userId, sessionId, ...all })).toMatchObject({
-        messages: [{ content: 'One\ntwo', parts }, { parts: null }],
+      const turn = { ...draftTurn(world, session), files: [file] }
+      expect(await world.store.openTurn(turn)).toMatchObject({ outcome: 'opened' })
+      const { mediaType, filename, tokens } = file
+      expect(await world.store.findPayload(file.id)).toEqual({
+        id: file.id,
+        digest,
+        userId,
+        sessionId,
+        mediaType,
+        filename,
+        tokens,
       })
-      const { messages } = await world.store.readHistory({ sessionId, tokensMax: 1000 })
-      expect(messages[0]).toEqual({ role: 'user', content: 'One\ntwo', parts })
+      return { id: file.id, turnId: turn.turnId }
+    }
+    const kept = await openWith()
+    const file = { payloadId: kept.id, mediaType: 'image/png', filename: 'a.png', bytes: 3, tokens: 2, tokensMax: 3 }
+    const parts = [
+      { type: 'text' as const, text: 'One' },
+      { type: 'file' as const, ...file },
+      { type: 'text' as const, text: 'two' },
+    ]
+    const settled = finished(kept.turnId, 'One\ntwo')
+    settled.exchange!.message.parts = parts
+    await world.store.settleTurn(settled)
+    expect(await world.store.listMessages({ userId, sessionId, ...all })).toMatchObject({
+      messages: [{ content: 'One\ntwo', parts }, { parts: null }],
+    })
+    const { messages } = await world.store.readHistory({ sessionId, tokensMax: 1000 })
+    expect(messages[0]).toEqual({ role: 'user', content: 'One\ntwo', parts })
 
-      const failed = await openWith()
-      await world.store.settleTurn({ ...finished(failed.turnId, ''), cost: 0, outcome: 'failed', exchange: null })
-      expect(await world.store.findPayload(failed.id)).toBeUndefined()
-      expect(await world.store.findPayload(kept.id)).toBeDefined()
-      const deleted = await world.store.deleteSession({ userId, sessionId })
-      expect(deleted).toEqual({ outcome: 'deleted', files: [kept.id] })
-      expect(await world.store.listPayloads({ afterId: '', limit: 9 })).toEqual([])
-    },
-  )
+    const failed = await openWith()
+    await world.store.settleTurn({ ...finished(failed.turnId, ''), cost: 0, outcome: 'failed', exchange: null })
+    expect(await world.store.findPayload(failed.id)).toBeUndefined()
+    expect(await world.store.findPayload(kept.id)).toBeDefined()
+    const deleted = await world.store.deleteSession({ userId, sessionId })
+    expect(deleted).toEqual({ outcome: 'deleted', files: [kept.id] })
+    expect(await world.store.listPayloads({ afterId: '', limit: 9 })).toEqual([])
+  })
 
-  contractTest('no file is left of a turn that is refused, was left behind or has no session', async (world) => {
+  contractTest('keeps no files of rejected, abandoned or sessionless turns', async (world) => {
     const { store } = world
     const userId = await world.createUser(1000)
     const session = await opened(world, userId)

@@ -38,7 +38,7 @@ export function describeGrants(contractTest: ContractTest): void {
 }
 
 function describeSignIns(contractTest: ContractTest): void {
-  contractTest('a sign-in that was begun comes back once, in time, and the next takes its place', async (world) => {
+  contractTest('a sign-in can be completed once and in time, and a new one replaces it', async (world) => {
     const { grants } = world.store
     const connector = await signsIn(world, await world.createUser())
     expect(connector.status).toBe('needs_sign_in')
@@ -65,7 +65,7 @@ function describeSignIns(contractTest: ContractTest): void {
     expect(await grants.find('four')).toBeUndefined()
   })
 
-  contractTest('of all that take a sign-in at one moment one has it, time and again', async (world) => {
+  contractTest('only one of several parallel callers takes a sign-in', async (world) => {
     const { grants } = world.store
     const connector = await signsIn(world, await world.createUser())
     // At first there are fewer open connections than callers.
@@ -76,35 +76,32 @@ function describeSignIns(contractTest: ContractTest): void {
     }
   })
 
-  contractTest(
-    "what a sign-in gave is kept, its connector's user's only, and a version never comes twice",
-    async (world) => {
-      const { grants } = world.store
-      const { connector, version } = await granted(world)
-      expect(connector).toMatchObject({ status: 'untested', statusMessage: null })
-      const [issuer, expiresAt] = ['https://issuer.example.com', world.clock.now() + 60_000]
-      const grant = { ...of(connector), issuer, sealed: tokens.sealed, expiresAt, version }
-      expect(await grants.get(of(connector))).toEqual(grant)
-      const theirs = { ...of(connector), userId: await world.createUser() }
-      expect(await grants.get(theirs)).toBeUndefined()
-      expect(await grants.claim({ ...theirs, version, forMs })).toBe(false)
-      expect(await grants.renew({ ...theirs, version, ...tokens })).toBeUndefined()
-      const again = { ...of(connector), ...tokens, sealed: 'v1.key.other', issuer }
-      expect(await grants.keep({ ...again, ifUpdatedAt: connector.updatedAt - 1 })).toBe(false)
-      expect(await grants.get(of(connector))).toEqual(grant)
-      world.clock.advance(5)
-      expect(await grants.keep({ ...again, expiresInMs: null, ifUpdatedAt: connector.updatedAt })).toBe(true)
-      const next = must(await grants.get(of(connector)), 'it was kept')
-      expect(next).toMatchObject({ sealed: 'v1.key.other', expiresAt: null })
-      expect(next.version).toBeGreaterThan(version)
-      await world.reopen()
-      expect(await world.store.grants.get(of(connector))).toEqual(next)
-    },
-  )
+  contractTest("tokens are stored for the connector's user only, and versions never repeat", async (world) => {
+    const { grants } = world.store
+    const { connector, version } = await granted(world)
+    expect(connector).toMatchObject({ status: 'untested', statusMessage: null })
+    const [issuer, expiresAt] = ['https://issuer.example.com', world.clock.now() + 60_000]
+    const grant = { ...of(connector), issuer, sealed: tokens.sealed, expiresAt, version }
+    expect(await grants.get(of(connector))).toEqual(grant)
+    const theirs = { ...of(connector), userId: await world.createUser() }
+    expect(await grants.get(theirs)).toBeUndefined()
+    expect(await grants.claim({ ...theirs, version, forMs })).toBe(false)
+    expect(await grants.renew({ ...theirs, version, ...tokens })).toBeUndefined()
+    const again = { ...of(connector), ...tokens, sealed: 'v1.key.other', issuer }
+    expect(await grants.keep({ ...again, ifUpdatedAt: connector.updatedAt - 1 })).toBe(false)
+    expect(await grants.get(of(connector))).toEqual(grant)
+    world.clock.advance(5)
+    expect(await grants.keep({ ...again, expiresInMs: null, ifUpdatedAt: connector.updatedAt })).toBe(true)
+    const next = must(await grants.get(of(connector)), 'it was kept')
+    expect(next).toMatchObject({ sealed: 'v1.key.other', expiresAt: null })
+    expect(next.version).toBeGreaterThan(version)
+    await world.reopen()
+    expect(await world.store.grants.get(of(connector))).toEqual(next)
+  })
 }
 
 function describeRefreshes(contractTest: ContractTest): void {
-  contractTest('of all that ask to renew the same tokens one may, until its time is over', async (world) => {
+  contractTest('only one of several parallel callers may refresh tokens until its claim expires', async (world) => {
     const { grants } = world.store
     const { connector, version } = await granted(world)
     const claim = () => grants.claim({ ...of(connector), version, forMs })
@@ -120,22 +117,25 @@ function describeRefreshes(contractTest: ContractTest): void {
     expect(await race()).toBe(1)
   })
 
-  contractTest('tokens are renewed once, from the newest only, and those can be claimed at once', async (world) => {
-    const { grants } = world.store
-    const { connector, version } = await granted(world)
-    expect(await grants.claim({ ...of(connector), version, forMs })).toBe(true)
-    world.clock.advance(20)
-    const renew = (n: number) => grants.renew({ ...of(connector), version, sealed: `v1.key.${n}`, expiresInMs: 1000 })
-    const renewed = (await Promise.all([1, 2, 3, 4].map(renew))).filter((grant) => grant !== undefined)
-    expect(renewed).toMatchObject([{ version: version + 1, expiresAt: world.clock.now() + 1000 }])
-    expect(await grants.get(of(connector))).toEqual(renewed[0])
-    // Renewal does not change the connector.
-    expect(await read(world, connector)).toEqual(connector)
-    expect(await grants.claim({ ...of(connector), version, forMs })).toBe(false)
-    expect(await grants.claim({ ...of(connector), version: version + 1, forMs })).toBe(true)
-  })
+  contractTest(
+    'tokens are refreshed once, only from the newest version, which can be claimed immediately',
+    async (world) => {
+      const { grants } = world.store
+      const { connector, version } = await granted(world)
+      expect(await grants.claim({ ...of(connector), version, forMs })).toBe(true)
+      world.clock.advance(20)
+      const renew = (n: number) => grants.renew({ ...of(connector), version, sealed: `v1.key.${n}`, expiresInMs: 1000 })
+      const renewed = (await Promise.all([1, 2, 3, 4].map(renew))).filter((grant) => grant !== undefined)
+      expect(renewed).toMatchObject([{ version: version + 1, expiresAt: world.clock.now() + 1000 }])
+      expect(await grants.get(of(connector))).toEqual(renewed[0])
+      // Renewal does not change the connector.
+      expect(await read(world, connector)).toEqual(connector)
+      expect(await grants.claim({ ...of(connector), version, forMs })).toBe(false)
+      expect(await grants.claim({ ...of(connector), version: version + 1, forMs })).toBe(true)
+    },
+  )
 
-  contractTest('encrypted tokens are replaced unless they were renewed meanwhile', async (world) => {
+  contractTest('re-encrypts tokens only if they are unchanged', async (world) => {
     const { grants } = world.store
     const [first, second] = [(await granted(world)).connector, (await granted(world)).connector]
     const listed = await grants.sealed({ afterId: '', limit: 10 })
@@ -151,14 +151,14 @@ function describeRefreshes(contractTest: ContractTest): void {
 
 function describeEnds(contractTest: ContractTest): void {
   const drops: Record<string, (world: StoreWorld, connector: ConnectorRecord) => Promise<unknown>> = {
-    'its address is changed': (world, connector) =>
+    'its URL changes': (world, connector) =>
       world.store.updateConnector({ ...of(connector), changes: { url: 'https://other.example.com/mcp' } }),
-    'its client is changed': (world, connector) =>
+    'its client changes': (world, connector) =>
       world.store.updateConnector({ ...of(connector), changes: { sealed: 'v1.key.client' } }),
     'it is deleted': (world, connector) => world.store.deleteConnector(of(connector)),
   }
   for (const [when, drop] of Object.entries(drops)) {
-    contractTest(`a connector has neither tokens nor a pending sign-in when ${when}`, async (world) => {
+    contractTest(`a connector loses its tokens and pending sign-in when ${when}`, async (world) => {
       const { grants } = world.store
       const { connector, version } = await granted(world)
       await begin(world, connector, 'one')
@@ -177,7 +177,7 @@ function describeEnds(contractTest: ContractTest): void {
     })
   }
 
-  contractTest('tokens end by their version, once, and with the client kept no old ones are renewed', async (world) => {
+  contractTest('ends tokens of a given version once, after which none can be refreshed', async (world) => {
     const { grants } = world.store
     const { connector, version } = await granted(world)
     const end = (of_: { version: number | null; sealed: string | null }) =>
@@ -195,7 +195,7 @@ function describeEnds(contractTest: ContractTest): void {
     expect(await grants.get(of(connector))).toBeUndefined()
   })
 
-  contractTest('why a sign-in failed is not said of a connector that has its tokens', async (world) => {
+  contractTest('ignores a failed sign-in of a connector that has tokens', async (world) => {
     const { connector } = await granted(world)
     await world.store.grants.noteFailure({ ...of(connector), message: 'It was refused.' })
     expect(await read(world, connector)).toEqual(connector)

@@ -11,7 +11,7 @@ async function expectReplayed(world: StoreWorld, userId: string, taskId: string)
 }
 
 export function describeIdempotency(contractTest: ContractTest): void {
-  contractTest('the same key and body again is answered with the first task and charged once', async (world) => {
+  contractTest('a retry with the same key and body returns the first task and charges once', async (world) => {
     const userId = await world.createUser(1000)
     const taskId = await world.pending(userId, { idempotency })
     await expectReplayed(world, userId, taskId)
@@ -21,14 +21,14 @@ export function describeIdempotency(contractTest: ContractTest): void {
     expect(found).toMatchObject({ bodyHash, resourceId: taskId })
   })
 
-  contractTest('the same key with another body is refused, and nothing is written', async (world) => {
+  contractTest('rejects a reused key with a different body and writes nothing', async (world) => {
     const userId = await world.createUser(1000)
     await world.pending(userId, { idempotency })
     const other = world.draft(userId, { idempotency: { ...idempotency, bodyHash: 'another' } })
     await world.expectRefused(other, { outcome: 'refused', reason: 'idempotency-conflict' })
   })
 
-  contractTest('a key belongs to its user and its operation', async (world) => {
+  contractTest('an idempotency key is specific to its user and operation', async (world) => {
     const [userId, other] = [await world.createUser(), await world.createUser()]
     const taskId = await world.pending(userId, { idempotency })
     const { key } = idempotency
@@ -38,7 +38,7 @@ export function describeIdempotency(contractTest: ContractTest): void {
     expect(await world.pending(other, { idempotency })).not.toBe(taskId)
   })
 
-  contractTest('a key is remembered for 24 hours and not a millisecond longer', async (world) => {
+  contractTest('remembers a key for exactly 24 hours', async (world) => {
     const userId = await world.createUser()
     const first = await world.pending(userId, { idempotency })
     world.clock.advance(dayMs - 1)
@@ -62,7 +62,7 @@ export function describeIdempotency(contractTest: ContractTest): void {
   })
 
   contractTest(
-    'a replay ignores a full rate window, and so does a conflict',
+    'replays and conflicts ignore a full rate window',
     async (world) => {
       const userId = await world.createUser()
       const taskId = await world.pending(userId, { idempotency })
@@ -88,13 +88,13 @@ export function describeIdempotency(contractTest: ContractTest): void {
     { limits: { abuseFailures: 2 } },
   )
 
-  contractTest('a replay goes on after the task has ended, refunded or not', async (world) => {
+  contractTest('a replay still works after the task has failed', async (world) => {
     const userId = await world.createUser()
     const { id: taskId } = await world.failed(userId, { idempotency })
     await expectReplayed(world, userId, taskId)
   })
 
-  contractTest('a refused request does not use up its key', async (world) => {
+  contractTest('a rejected request does not use up its key', async (world) => {
     const userId = await world.createUser(50)
     const draft = world.draft(userId, { idempotency })
     await world.expectRefused(draft, { reason: 'balance' })
@@ -102,7 +102,7 @@ export function describeIdempotency(contractTest: ContractTest): void {
     expect(await world.store.admitTask(draft)).toMatchObject({ outcome: 'accepted' })
   })
 
-  contractTest('of parallel requests with one key exactly one is charged, and all name its task', async (world) => {
+  contractTest('charges only one of several parallel requests with one key; all return its task', async (world) => {
     const userId = await world.createUser()
     const drafts = Array.from({ length: 12 }, () => world.draft(userId, { idempotency }))
     const results = await Promise.all(drafts.map((draft) => world.store.admitTask(draft)))
@@ -115,7 +115,7 @@ export function describeIdempotency(contractTest: ContractTest): void {
     expect(await world.balance(userId)).toBe(100_000 - 100)
   })
 
-  contractTest('of two parallel bodies with one key one is charged and the other refused', async (world) => {
+  contractTest('rejects one of two parallel requests with the same key and different bodies', async (world) => {
     const userId = await world.createUser()
     const results = await Promise.all(
       ['one', 'two'].map((bodyHash) => world.admit(userId, { idempotency: { key: 'order-1', bodyHash } })),
@@ -124,7 +124,7 @@ export function describeIdempotency(contractTest: ContractTest): void {
     expect(outcomes.toSorted()).toEqual(['accepted', 'idempotency-conflict'])
   })
 
-  contractTest('the purge ends, and removes no key that is still remembered', async (world) => {
+  contractTest('purges only expired keys, in a bounded number of rounds', async (world) => {
     const userId = await world.createUser()
     for (let index = 0; index < 20; index++) {
       await world.pending(userId, { idempotency: { key: `old-${index}`, bodyHash: 'one' }, cost: 1 })

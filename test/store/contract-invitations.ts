@@ -34,7 +34,7 @@ function accept(world: StoreWorld, { tokenHash }: CreateInvitation, passwordHash
 const unknown = { outcome: 'refused', reason: 'unknown' }
 
 export function describeInvitations(contractTest: ContractTest): void {
-  contractTest('an invitation makes the account, its credit and its rights at once, and only once', async (world) => {
+  contractTest('accepting an invitation creates the account, its credit and its rights, only once', async (world) => {
     const draft = draftInvitation(world, { email: 'Ada@Example.com', isAdmin: true, credit: 123_456 })
     const invitation = await invite(world, draft)
     expect(invitation).toEqual({
@@ -71,17 +71,20 @@ export function describeInvitations(contractTest: ContractTest): void {
     })
   })
 
-  contractTest('of parallel uses one makes an account, and without credit there is no transaction', async (world) => {
-    const draft = draftInvitation(world)
-    await invite(world, draft)
-    const results = await Promise.all(Array.from({ length: 5 }, () => accept(world, draft)))
-    expect(results.filter(({ outcome }) => outcome === 'accepted')).toHaveLength(1)
-    const { total, users } = await world.store.listUsers(everyone)
-    expect(total).toBe(1)
-    expect((await world.store.listTransactions({ userId: users[0]!.id, limit: 10, offset: 0 })).total).toBe(0)
-  })
+  contractTest(
+    'parallel uses of an invitation create one account, without a transaction for zero credit',
+    async (world) => {
+      const draft = draftInvitation(world)
+      await invite(world, draft)
+      const results = await Promise.all(Array.from({ length: 5 }, () => accept(world, draft)))
+      expect(results.filter(({ outcome }) => outcome === 'accepted')).toHaveLength(1)
+      const { total, users } = await world.store.listUsers(everyone)
+      expect(total).toBe(1)
+      expect((await world.store.listTransactions({ userId: users[0]!.id, limit: 10, offset: 0 })).total).toBe(0)
+    },
+  )
 
-  contractTest('an address that has a user is refused, at the invitation and at its use', async (world) => {
+  contractTest('rejects an email address in use, both when inviting and when accepting', async (world) => {
     const draft = draftInvitation(world, { credit: 500 })
     await invite(world, draft)
     await world.store.createUser({ email: 'ada@example.com', passwordHash: null, isAdmin: false })
@@ -91,7 +94,7 @@ export function describeInvitations(contractTest: ContractTest): void {
     expect(await world.store.listUsers(everyone)).toMatchObject({ total: 1, users: [{ balance: 0 }] })
   })
 
-  contractTest('a later link for the same purpose and address takes the place of the open one only', async (world) => {
+  contractTest('a new link replaces only the open link for the same purpose and email', async (world) => {
     const userId = await world.createUser()
     const { email } = must(await world.store.getAccount(userId), 'an account')
     const used = draftInvitation(world, { kind: 'password', email, userId })
@@ -110,7 +113,7 @@ export function describeInvitations(contractTest: ContractTest): void {
     expect((await world.store.listInvitations(everyone)).total).toBe(4)
   })
 
-  contractTest('an invitation is found until its time has come, and not from then on', async (world) => {
+  contractTest('an invitation is valid only before its expiry time', async (world) => {
     const draft = draftInvitation(world, { expiresAt: world.clock.now() + 10 })
     await invite(world, draft)
     world.clock.advance(9)
@@ -121,7 +124,7 @@ export function describeInvitations(contractTest: ContractTest): void {
     expect((await world.store.listUsers(everyone)).total).toBe(0)
   })
 
-  contractTest('revoking ends an open invitation, and no other', async (world) => {
+  contractTest('revoking ends only the given invitation, if it is still open', async (world) => {
     const [open, used, other] = ['a', 'b', 'c'].map((name) =>
       draftInvitation(world, { email: `${name}@example.com` }),
     ) as [CreateInvitation, CreateInvitation, CreateInvitation]
@@ -139,7 +142,7 @@ export function describeInvitations(contractTest: ContractTest): void {
     ])
   })
 
-  contractTest('a password link sets the password and ends the logins of its user, unless suspended', async (world) => {
+  contractTest("a password link sets the password and ends the user's logins, unless suspended", async (world) => {
     const [userId, otherId] = [await world.createUser(), await world.createUser()]
     const admin = await world.store.createUser({ email: 'admin@example.com', passwordHash: null, isAdmin: true })
     expect(admin.outcome).toBe('created')
@@ -164,7 +167,7 @@ export function describeInvitations(contractTest: ContractTest): void {
     expect(await accept(world, draft, 'again')).toEqual(unknown)
   })
 
-  contractTest('invitations are listed newest first, in pages, with their total', async (world) => {
+  contractTest('lists invitations newest first, in pages, with a total', async (world) => {
     const ids: string[] = []
     // Two per millisecond.
     for (let index = 0; index < 6; index++) {
@@ -179,7 +182,7 @@ export function describeInvitations(contractTest: ContractTest): void {
     expect(await listed(2, 3)).toEqual([6, ids.slice(3, 5)])
   })
 
-  contractTest('an invitation is cleared away 90 days after its end, accepted or not', async (world) => {
+  contractTest('deletes an invitation 90 days after its expiry, accepted or not', async (world) => {
     const [open, used] = [draftInvitation(world), draftInvitation(world, { email: 'used@example.com' })]
     await invite(world, open)
     await invite(world, used)
@@ -195,27 +198,24 @@ export function describeInvitations(contractTest: ContractTest): void {
     expect((await world.store.listUsers(everyone)).total).toBe(1)
   })
 
-  contractTest(
-    'the open links that a user made end when the user is suspended or is no admin any more',
-    async (world) => {
-      await world.store.createUser({ email: 'admin@example.com', passwordHash: null, isAdmin: true })
-      for (const change of [{ isSuspended: true }, { isAdmin: false }]) {
-        const userId = await world.createUser()
-        await world.store.updateUser({ userId, isAdmin: true })
-        const own = draftInvitation(world, { email: `${userId}@example.com`, createdBy: userId })
-        const used = draftInvitation(world, { email: `used-${userId}@example.com`, createdBy: userId })
-        const others = draftInvitation(world, { email: `other-${userId}@example.com` })
-        for (const draft of [own, used, others]) await invite(world, draft)
-        await accept(world, used)
-        expect(await world.store.updateUser({ userId, ...change })).toEqual({ outcome: 'updated' })
-        expect(await accept(world, own)).toEqual(unknown)
-        expect(await world.store.findInvitation(others.tokenHash)).toBeDefined()
-        const { invitations } = await world.store.listInvitations(everyone)
-        expect(invitations.filter(({ email }) => email.includes(userId)).map(({ email }) => email)).toEqual([
-          others.email,
-          used.email,
-        ])
-      }
-    },
-  )
+  contractTest('suspending a user or removing admin rights revokes the open links they created', async (world) => {
+    await world.store.createUser({ email: 'admin@example.com', passwordHash: null, isAdmin: true })
+    for (const change of [{ isSuspended: true }, { isAdmin: false }]) {
+      const userId = await world.createUser()
+      await world.store.updateUser({ userId, isAdmin: true })
+      const own = draftInvitation(world, { email: `${userId}@example.com`, createdBy: userId })
+      const used = draftInvitation(world, { email: `used-${userId}@example.com`, createdBy: userId })
+      const others = draftInvitation(world, { email: `other-${userId}@example.com` })
+      for (const draft of [own, used, others]) await invite(world, draft)
+      await accept(world, used)
+      expect(await world.store.updateUser({ userId, ...change })).toEqual({ outcome: 'updated' })
+      expect(await accept(world, own)).toEqual(unknown)
+      expect(await world.store.findInvitation(others.tokenHash)).toBeDefined()
+      const { invitations } = await world.store.listInvitations(everyone)
+      expect(invitations.filter(({ email }) => email.includes(userId)).map(({ email }) => email)).toEqual([
+        others.email,
+        used.email,
+      ])
+    }
+  })
 }

@@ -11,7 +11,7 @@ async function createKey(world: StoreWorld, userId: string): Promise<{ key: KeyR
 }
 
 export function describeKeys(contractTest: ContractTest): void {
-  contractTest('a key is found by the hash of its token, with its holder', async (world) => {
+  contractTest('finds a key and its owner by the token hash', async (world) => {
     const userId = await world.createUser()
     const draft = draftKey(userId, { expiresAt: world.clock.now() + 1000 })
     const key = await world.store.createKey(draft)
@@ -50,7 +50,7 @@ export function describeKeys(contractTest: ContractTest): void {
     expect(await world.store.getKey({ userId, keyId: id })).toEqual(key)
   })
 
-  contractTest('a key that did not exist at the first find is found at the next', async (world) => {
+  contractTest('finds a key created after a failed lookup of it', async (world) => {
     const userId = await world.createUser()
     const draft = draftKey(userId)
     expect(await world.store.findKey(draft.tokenHash)).toBeUndefined()
@@ -58,7 +58,7 @@ export function describeKeys(contractTest: ContractTest): void {
     expect(await world.store.findKey(draft.tokenHash)).toMatchObject({ id })
   })
 
-  contractTest('every set of scopes comes back as it was given', async (world) => {
+  contractTest('returns every set of scopes as given', async (world) => {
     const userId = await world.createUser()
     for (const scopes of [['read'], ['manage', 'read'], ['read', 'execute', 'manage']] as const) {
       const draft = draftKey(userId, { scopes: [...scopes] })
@@ -67,7 +67,7 @@ export function describeKeys(contractTest: ContractTest): void {
     }
   })
 
-  contractTest('two keys of one token are a fault, and the first goes on working', async (world) => {
+  contractTest('throws on a duplicate token and keeps the first key working', async (world) => {
     const userId = await world.createUser()
     const draft = draftKey(userId)
     const { id } = await world.store.createKey(draft)
@@ -76,7 +76,7 @@ export function describeKeys(contractTest: ContractTest): void {
     expect((await world.store.listKeys({ userId, limit: 10, offset: 0 })).total).toBe(1)
   })
 
-  contractTest('keys are listed by whether they work, with totals of their own', async (world) => {
+  contractTest('lists live and ended keys separately, each with its own total', async (world) => {
     const userId = await world.createUser()
     const ids: string[] = []
     for (let index = 0; index < 6; index++) {
@@ -97,7 +97,7 @@ export function describeKeys(contractTest: ContractTest): void {
     expect(await list(false)).toEqual([[4, 1], 2])
   })
 
-  contractTest('a revocation acts on the next find, and happens once', async (world) => {
+  contractTest('a revocation applies to the next lookup and happens only once', async (world) => {
     const userId = await world.createUser()
     const { key, tokenHash } = await createKey(world, userId)
     const { tokenHash: otherHash } = await createKey(world, userId)
@@ -126,7 +126,7 @@ export function describeKeys(contractTest: ContractTest): void {
     expect(await world.store.revokeKey({ userId, keyId: 'key_unknown' })).toBe(false)
   })
 
-  contractTest('a rotated key goes on until its overlap ends, beside its successor', async (world) => {
+  contractTest('a rotated key works alongside its successor until the overlap ends', async (world) => {
     const userId = await world.createUser()
     const { key, tokenHash } = await createKey(world, userId)
     expect(await world.store.findKey(tokenHash)).toMatchObject({ expiresAt: null })
@@ -138,7 +138,7 @@ export function describeKeys(contractTest: ContractTest): void {
     expect(await world.store.findKey(draft.tokenHash)).toMatchObject({ id: successor!.id })
   })
 
-  contractTest('an overlap never lengthens the life of a key', async (world) => {
+  contractTest('an overlap never extends the life of a key', async (world) => {
     const userId = await world.createUser()
     for (const [lifeMs, overlapMs] of [
       [1000, 60_000],
@@ -153,7 +153,7 @@ export function describeKeys(contractTest: ContractTest): void {
     }
   })
 
-  contractTest('a key is rotated once, however many try at the same time', async (world) => {
+  contractTest('a key is rotated only once, even by parallel calls', async (world) => {
     const userId = await world.createUser()
     const { key } = await createKey(world, userId)
     const oldExpiresAt = world.clock.now() + 60_000
@@ -166,7 +166,7 @@ export function describeKeys(contractTest: ContractTest): void {
     expect([keys.length, total]).toEqual([2, 2])
   })
 
-  contractTest('a new key clears away those that ended over 90 days ago, and no others', async (world) => {
+  contractTest('creating a key deletes only keys that ended at least 90 days ago', async (world) => {
     const userId = await world.createUser()
     const day = 86_400_000
     const { key: live, tokenHash } = await createKey(world, userId)
@@ -187,7 +187,7 @@ export function describeKeys(contractTest: ContractTest): void {
     expect(await world.store.findKey(tokenHash)).toMatchObject({ id: live.id })
   })
 
-  contractTest('a revoked key cannot be rotated, and the attempt makes no key', async (world) => {
+  contractTest('a revoked key cannot be rotated, and the attempt creates no key', async (world) => {
     const userId = await world.createUser()
     const { key } = await createKey(world, userId)
     await world.store.revokeKey({ userId, keyId: key.id })
@@ -198,7 +198,7 @@ export function describeKeys(contractTest: ContractTest): void {
     expect((await world.store.listKeys({ userId, limit: 10, offset: 0 })).total).toBe(1)
   })
 
-  contractTest('a rotation that fails leaves the old key as it was', async (world) => {
+  contractTest('a failed rotation leaves the old key unchanged', async (world) => {
     const userId = await world.createUser()
     const { key, tokenHash } = await createKey(world, userId)
     const taken = { ...draftKey(userId), tokenHash }
@@ -207,7 +207,7 @@ export function describeKeys(contractTest: ContractTest): void {
     expect(await world.store.findKey(tokenHash)).toMatchObject({ id: key.id, expiresAt: null })
   })
 
-  contractTest('keys are listed newest first, in pages, with their total', async (world) => {
+  contractTest('lists keys newest first, in pages, with a total', async (world) => {
     const userId = await world.createUser()
     const keys: KeyRecord[] = []
     for (let index = 0; index < 5; index++) {
@@ -219,7 +219,7 @@ export function describeKeys(contractTest: ContractTest): void {
     expect(await world.store.listKeys({ userId, limit: 2, offset: 3 })).toEqual({ keys: keys.slice(3), total: 5 })
   })
 
-  contractTest('keys of one millisecond are listed in reverse order of their creation', async (world) => {
+  contractTest('lists keys created in the same millisecond in reverse order of creation', async (world) => {
     const userId = await world.createUser()
     const ids: string[] = []
     for (let index = 0; index < 8; index++) ids.unshift((await createKey(world, userId)).key.id)
@@ -227,7 +227,7 @@ export function describeKeys(contractTest: ContractTest): void {
     expect(keys.map(({ id }) => id)).toEqual(ids)
   })
 
-  contractTest('an account has at most 1,000 keys that work; one that ends makes room', async (world) => {
+  contractTest('an account has at most 1,000 live keys; ending one makes room', async (world) => {
     const userId = await world.createUser()
     const expiring = draftKey(userId, { expiresAt: world.clock.now() + 1000 })
     await world.store.createKey(expiring)
@@ -241,7 +241,7 @@ export function describeKeys(contractTest: ContractTest): void {
     expect((await world.store.listKeys({ userId, limit: 1, offset: 0 })).total).toBe(1002)
   })
 
-  contractTest('the last use of keys is recorded, and those of unknown keys are passed over', async (world) => {
+  contractTest('records the last use of keys and skips unknown keys', async (world) => {
     const userId = await world.createUser()
     const [first, second] = [await createKey(world, userId), await createKey(world, userId)]
     const at = world.clock.now()

@@ -24,12 +24,12 @@ const damages: Damage[] = [
     finds: ({ userId }) => ({ userId, expected: '9.9900', actual: '9.9901' }),
   },
   {
-    title: 'a charge of another amount than the cost',
+    title: 'a charge that differs from the cost',
     change: ({ chargeId }) => ({ what: 'transaction-amount', transactionId: chargeId, by: -1 }),
     finds: ({ userId, completedId }) => ({ userId, taskId: completedId, expected: '-0.0100', actual: '-0.0101' }),
   },
   {
-    title: 'a refund of another amount than the cost',
+    title: 'a refund that differs from the cost',
     change: ({ refundId }) => ({ what: 'transaction-amount', transactionId: refundId, by: 1 }),
     finds: ({ userId, failedId }) => ({ userId, taskId: failedId, expected: '0.0100', actual: '0.0101' }),
   },
@@ -44,22 +44,22 @@ const damages: Damage[] = [
     finds: ({ userId, failedId }) => ({ userId, taskId: failedId, expected: '0.0100', actual: '0.0000' }),
   },
   {
-    title: 'a credit that is in the ledger twice',
+    title: 'a duplicate credit',
     change: ({ creditId }) => ({ what: 'transaction-repeated', transactionId: creditId }),
     finds: ({ userId }) => ({ userId, expected: '19.9900', actual: '9.9900' }),
   },
   {
-    title: 'a charge whose task is gone',
+    title: 'a charge whose task is missing',
     change: ({ completedId }) => ({ what: 'task-removed', taskId: completedId }),
     finds: ({ userId, completedId }) => ({ userId, taskId: completedId, expected: '0.0000', actual: '-0.0100' }),
   },
   {
-    title: 'a total of tasks that is counted wrong',
+    title: 'a wrong total of tasks',
     change: ({ userId }) => ({ what: 'task-counter', userId, by: 1 }),
     finds: ({ userId }) => ({ userId, expected: '1', actual: '2' }),
   },
   {
-    title: 'a total of transactions that is counted wrong',
+    title: 'a wrong total of transactions',
     change: ({ userId }) => ({ what: 'transaction-counter', userId, by: 1 }),
     finds: ({ userId }) => ({ userId, actual: '2' }),
   },
@@ -85,7 +85,7 @@ async function settle(world: StoreWorld): Promise<Places> {
 }
 
 export function describeLedger(contractTest: ContractTest): void {
-  contractTest('a whole ledger is reported with its accounts and transactions', async (world) => {
+  contractTest('reports an intact ledger with the number of accounts and transactions', async (world) => {
     expect(await world.store.verifyLedger()).toEqual({ ok: true, accounts: 0, transactions: 0, differences: [] })
     await settle(world)
     expect(await world.store.verifyLedger()).toEqual({ ok: true, accounts: 2, transactions: 7, differences: [] })
@@ -93,7 +93,7 @@ export function describeLedger(contractTest: ContractTest): void {
 
   for (const { title, change, finds } of damages) {
     contractTest(
-      `the ledger's check finds ${title}`,
+      `the ledger check finds ${title}`,
       async (world) => {
         const places = await settle(world)
         await world.tamper(change(places))
@@ -107,7 +107,7 @@ export function describeLedger(contractTest: ContractTest): void {
   }
 
   contractTest(
-    'a damaged ledger is reported by the store itself, beside which it goes on working',
+    'the store reports a damaged ledger and keeps working meanwhile',
     async (world) => {
       const { userId } = await settle(world)
       await world.tamper({ what: 'balance', userId, by: 1 })

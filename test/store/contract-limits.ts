@@ -58,7 +58,7 @@ export function describeLimits(contractTest: ContractTest): void {
 
 function describePlans(contractTest: ContractTest): void {
   contractTest(
-    'a user has the limits of the default plan, of a plan of their own, and of what is set for them, as it is now',
+    'a user gets the limits of their plan or the default plan, with individual overrides',
     async (world) => {
       const { store } = world
       const userId = await world.createUser()
@@ -92,7 +92,7 @@ function describePlans(contractTest: ContractTest): void {
   )
 
   contractTest(
-    'a plan that the configuration does not have counts as the default plan, and is told of',
+    'a plan missing from the configuration counts as the default plan and is reported',
     async (world) => {
       const userId = await world.createUser()
       await world.store.changeAccountLimits({ userId, plan: 'gone', changes: {} })
@@ -106,7 +106,7 @@ function describePlans(contractTest: ContractTest): void {
   )
 
   contractTest(
-    'a plan admits no tasks and no chats of agents that it does not have',
+    'a plan rejects tasks and chats of agents that it does not include',
     async (world) => {
       const userId = await world.createUser()
       const refusal = { outcome: 'refused', reason: 'agent', agentId: 'code' }
@@ -123,7 +123,7 @@ function describePlans(contractTest: ContractTest): void {
 
 function describeRates(contractTest: ContractTest): void {
   contractTest(
-    'executions a minute are those of the plan, higher or lower than those of all, and change with it',
+    'the plan overrides the global rate limit, and changes take effect immediately',
     async (world) => {
       const { store } = world
       const userId = await world.createUser()
@@ -160,7 +160,7 @@ function describeRates(contractTest: ContractTest): void {
   )
 
   contractTest(
-    'of many requests at one moment as many are admitted as the plan allows a minute, over restarts too',
+    'parallel requests cannot exceed the rate limit of the plan, even after a restart',
     async (world) => {
       const userId = await world.createUser()
       await world.store.changeAccountLimits({ userId, plan: 'fast', changes: {} })
@@ -172,33 +172,30 @@ function describeRates(contractTest: ContractTest): void {
     { limits: { executionsPerMinute: 3, plans: ratePlans } },
   )
 
-  contractTest(
-    'a key has executions of each minute of UTC, tasks and chats together, beside those of its user',
-    async (world) => {
-      const userId = await world.createUser()
-      const limits = keyed('key_a', 3)
-      world.clock.advance(minute - (world.clock.now() % minute) - 1)
-      await world.pending(userId, { limits })
-      world.clock.advance(1)
-      const begins = world.clock.now()
-      const tasks = await Promise.all(Array.from({ length: 10 }, () => world.admit(userId, { limits })))
-      expect(tasks.filter(({ outcome }) => outcome === 'accepted')).toHaveLength(3)
-      const full = { outcome: 'refused', reason: 'key-rate', keyRate: { limit: 3, used: 3, resetsAt: begins + minute } }
-      world.clock.advance(minute - 1)
-      await world.expectRefused(world.draft(userId, { limits }), full)
-      const sessionId = await sessionOf(world, userId)
-      expect(await openTurn(world, userId, sessionId, limits)).toMatchObject(full)
-      // With another key, and without one.
-      await world.pending(userId, { limits: keyed('key_b', 1) })
-      await world.pending(userId)
-      world.clock.advance(1)
-      expect(await openTurn(world, userId, sessionId, limits)).toMatchObject({ outcome: 'opened' })
-      for (let used = 1; used < 3; used++) await world.pending(userId, { limits })
-      await world.expectRefused(world.draft(userId, { limits }), { reason: 'key-rate' })
-    },
-  )
+  contractTest('a key has its own limit per UTC minute for tasks and chats combined', async (world) => {
+    const userId = await world.createUser()
+    const limits = keyed('key_a', 3)
+    world.clock.advance(minute - (world.clock.now() % minute) - 1)
+    await world.pending(userId, { limits })
+    world.clock.advance(1)
+    const begins = world.clock.now()
+    const tasks = await Promise.all(Array.from({ length: 10 }, () => world.admit(userId, { limits })))
+    expect(tasks.filter(({ outcome }) => outcome === 'accepted')).toHaveLength(3)
+    const full = { outcome: 'refused', reason: 'key-rate', keyRate: { limit: 3, used: 3, resetsAt: begins + minute } }
+    world.clock.advance(minute - 1)
+    await world.expectRefused(world.draft(userId, { limits }), full)
+    const sessionId = await sessionOf(world, userId)
+    expect(await openTurn(world, userId, sessionId, limits)).toMatchObject(full)
+    // With another key, and without one.
+    await world.pending(userId, { limits: keyed('key_b', 1) })
+    await world.pending(userId)
+    world.clock.advance(1)
+    expect(await openTurn(world, userId, sessionId, limits)).toMatchObject({ outcome: 'opened' })
+    for (let used = 1; used < 3; used++) await world.pending(userId, { limits })
+    await world.expectRefused(world.draft(userId, { limits }), { reason: 'key-rate' })
+  })
 
-  contractTest('what is refused for another reason uses nothing of the rate of a key', async (world) => {
+  contractTest("requests rejected for other reasons do not count toward a key's rate limit", async (world) => {
     const userId = await world.createUser(150)
     const limits = keyed('key_a', 2)
     for (let tries = 0; tries < 5; tries++)
@@ -211,7 +208,7 @@ function describeRates(contractTest: ContractTest): void {
 
 function describeWaiting(contractTest: ContractTest): void {
   contractTest(
-    'as many tasks of a user wait as the plan allows, also of many at one moment, and one that begins or ends makes room',
+    'limits queued tasks to the plan, even for parallel requests, until one starts or ends',
     async (world) => {
       const userId = await world.createUser()
       await world.store.changeAccountLimits({ userId, changes: { executionsPerMinute: 0, spendPerDay: 100_000 } })
@@ -240,39 +237,36 @@ function describeWaiting(contractTest: ContractTest): void {
 }
 
 function describeKeyLimits(contractTest: ContractTest): void {
-  contractTest(
-    'a key has its limits, which its holder brings along, and which are changed one by one',
-    async (world) => {
-      const { store } = world
-      const userId = await world.createUser()
-      const unlimited = { spendLimit: null, spendReset: null, rateLimit: null, agents: null }
-      const free = draftKey(userId)
-      expect(await store.createKey(free)).toMatchObject(unlimited)
-      const common = { plan: null, limits: null }
-      expect(await store.findKey(free.tokenHash)).toMatchObject({ limits: null, agents: null, account: common })
-      await store.changeAccountLimits({ userId, plan: 'slow', changes: { tasksWaiting: 3 } })
-      const changed = { plan: 'slow', limits: '{"tasksWaiting":3}' }
-      expect(await store.findKey(free.tokenHash)).toMatchObject({ account: changed })
-      const limits = { spendLimit: 500, spendReset: 'day' as const, rateLimit: 7, agents: ['text'] }
-      const draft = draftKey(userId, limits)
-      const { id } = await store.createKey(draft)
-      expect(await store.getKey({ userId, keyId: id })).toMatchObject({ ...limits, countsAs: id })
-      const spend = { ownerId: id, amount: 500, reset: 'day' }
-      const held = { spend, rate: { keyId: id, perMinute: 7 }, onceTokenId: null }
-      expect(await store.findKey(draft.tokenHash)).toMatchObject({ limits: held, agents: ['text'] })
-      const update = (changes: object) => store.updateKey({ userId, keyId: id, changes })
-      expect(await update({ rateLimit: null })).toMatchObject({ ...limits, rateLimit: null })
-      expect(await store.findKey(draft.tokenHash)).toMatchObject({ limits: { spend, rate: null } })
-      expect(await update({ spendLimit: null, spendReset: null, agents: null })).toMatchObject(unlimited)
-      expect(await store.findKey(draft.tokenHash)).toMatchObject({ limits: null, agents: null })
-      expect(await update({})).toMatchObject(unlimited)
-      const other = await world.createUser()
-      expect(await store.updateKey({ userId: other, keyId: id, changes: { rateLimit: 1 } })).toBeUndefined()
-      expect((await store.listKeys({ userId, ...all })).keys).toMatchObject([unlimited, unlimited])
-    },
-  )
+  contractTest('a key lookup returns its limits, which can be changed individually', async (world) => {
+    const { store } = world
+    const userId = await world.createUser()
+    const unlimited = { spendLimit: null, spendReset: null, rateLimit: null, agents: null }
+    const free = draftKey(userId)
+    expect(await store.createKey(free)).toMatchObject(unlimited)
+    const common = { plan: null, limits: null }
+    expect(await store.findKey(free.tokenHash)).toMatchObject({ limits: null, agents: null, account: common })
+    await store.changeAccountLimits({ userId, plan: 'slow', changes: { tasksWaiting: 3 } })
+    const changed = { plan: 'slow', limits: '{"tasksWaiting":3}' }
+    expect(await store.findKey(free.tokenHash)).toMatchObject({ account: changed })
+    const limits = { spendLimit: 500, spendReset: 'day' as const, rateLimit: 7, agents: ['text'] }
+    const draft = draftKey(userId, limits)
+    const { id } = await store.createKey(draft)
+    expect(await store.getKey({ userId, keyId: id })).toMatchObject({ ...limits, countsAs: id })
+    const spend = { ownerId: id, amount: 500, reset: 'day' }
+    const held = { spend, rate: { keyId: id, perMinute: 7 }, onceTokenId: null }
+    expect(await store.findKey(draft.tokenHash)).toMatchObject({ limits: held, agents: ['text'] })
+    const update = (changes: object) => store.updateKey({ userId, keyId: id, changes })
+    expect(await update({ rateLimit: null })).toMatchObject({ ...limits, rateLimit: null })
+    expect(await store.findKey(draft.tokenHash)).toMatchObject({ limits: { spend, rate: null } })
+    expect(await update({ spendLimit: null, spendReset: null, agents: null })).toMatchObject(unlimited)
+    expect(await store.findKey(draft.tokenHash)).toMatchObject({ limits: null, agents: null })
+    expect(await update({})).toMatchObject(unlimited)
+    const other = await world.createUser()
+    expect(await store.updateKey({ userId: other, keyId: id, changes: { rateLimit: 1 } })).toBeUndefined()
+    expect((await store.listKeys({ userId, ...all })).keys).toMatchObject([unlimited, unlimited])
+  })
 
-  contractTest('keys that take each other’s place have the same limits, and spend of them together', async (world) => {
+  contractTest('rotated keys share the same limits and spending', async (world) => {
     const { store } = world
     const userId = await world.createUser()
     const draft = draftKey(userId, { spendLimit: 300, spendReset: 'never', rateLimit: 9, agents: ['text'] })

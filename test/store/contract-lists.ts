@@ -20,38 +20,35 @@ async function fill(world: StoreWorld, userId: string): Promise<string[]> {
 }
 
 export function describeLists(contractTest: ContractTest): void {
-  contractTest(
-    'tasks are listed newest first, and those of one millisecond in reverse order of admission',
-    async (world) => {
-      const userId = await world.createUser()
-      const ids = await fill(world, userId)
-      await fill(world, await world.createUser())
-      const { tasks, total } = await world.store.listTasks({ userId, ...all })
-      expect(tasks.map(({ id }) => id)).toEqual(ids.toReversed())
-      expect(total).toBe(24)
-      for (const item of tasks) {
-        const { agentId, endpointId, status, tags, cost, givenBack, createdAt, completedAt, error } = await world.read(
-          userId,
-          item.id,
-        )
-        const errorCode = error?.code ?? null
-        expect(item).toEqual({
-          id: item.id,
-          agentId,
-          endpointId,
-          status,
-          tags,
-          cost,
-          givenBack,
-          createdAt,
-          completedAt,
-          errorCode,
-        })
-      }
-    },
-  )
+  contractTest('lists tasks newest first, and by reverse admission order within a millisecond', async (world) => {
+    const userId = await world.createUser()
+    const ids = await fill(world, userId)
+    await fill(world, await world.createUser())
+    const { tasks, total } = await world.store.listTasks({ userId, ...all })
+    expect(tasks.map(({ id }) => id)).toEqual(ids.toReversed())
+    expect(total).toBe(24)
+    for (const item of tasks) {
+      const { agentId, endpointId, status, tags, cost, givenBack, createdAt, completedAt, error } = await world.read(
+        userId,
+        item.id,
+      )
+      const errorCode = error?.code ?? null
+      expect(item).toEqual({
+        id: item.id,
+        agentId,
+        endpointId,
+        status,
+        tags,
+        cost,
+        givenBack,
+        createdAt,
+        completedAt,
+        errorCode,
+      })
+    }
+  })
 
-  contractTest('tasks are filtered by status, by agent and by both, with totals to match', async (world) => {
+  contractTest('filters tasks by status, agent or both, with matching totals', async (world) => {
     const userId = await world.createUser()
     await fill(world, userId)
     const { tasks } = await world.store.listTasks({ userId, ...all })
@@ -67,7 +64,7 @@ export function describeLists(contractTest: ContractTest): void {
     }
   })
 
-  contractTest('tasks are filtered by how they ended, with totals to match', async (world) => {
+  contractTest('filters tasks by outcome, with matching totals', async (world) => {
     const userId = await world.createUser()
     const { store } = world
     const outcomes = new Map<string, string>()
@@ -98,7 +95,7 @@ export function describeLists(contractTest: ContractTest): void {
     }
   })
 
-  contractTest('pages of every filter put together are the whole list, with the same total on each', async (world) => {
+  contractTest('pages of every filter add up to the whole list, with the same total', async (world) => {
     const userId = await world.createUser()
     await fill(world, userId)
     const filters = [{}, { status: 'failed' }, { agentId: 'image' }, { status: 'completed', agentId: 'text' }] as const
@@ -126,7 +123,7 @@ export function describeLists(contractTest: ContractTest): void {
     expect(await world.store.listTransactions({ userId, limit: 10, offset: 5 })).toEqual({ transactions: [], total: 2 })
   })
 
-  contractTest('transactions are listed newest first and filtered by type, by task and by both', async (world) => {
+  contractTest('lists transactions newest first and filters them by type, task or both', async (world) => {
     const userId = await world.createUser()
     const [taskId] = await fill(world, userId)
     const { id: failedId } = await world.failed(userId)

@@ -34,7 +34,7 @@ export function describeLogins(contractTest: ContractTest): void {
 }
 
 function describeLives(contractTest: ContractTest): void {
-  contractTest('a login is found by the hash of its token, with its user, until it is ended', async (world) => {
+  contractTest('finds a login and its user by the token hash until the login ends', async (world) => {
     const userId = await world.createUser()
     const { email } = must(await world.store.getAccount(userId), 'an account')
     const draft = draftLogin(userId, { method: 'oidc', provider: 'corp', userAgent: 'Browser/1.0' })
@@ -72,7 +72,7 @@ function describeLives(contractTest: ContractTest): void {
     expect(await world.store.endLogin({ userId, loginId: id })).toBe(false)
   })
 
-  contractTest('ending all logins of a user ends no others, and says how many there were', async (world) => {
+  contractTest('ending all logins of a user ends no others and returns their number', async (world) => {
     const [userId, otherId] = [await world.createUser(), await world.createUser()]
     const own = [await logIn(world, userId), await logIn(world, userId)]
     const other = await logIn(world, otherId)
@@ -83,7 +83,7 @@ function describeLives(contractTest: ContractTest): void {
     expect(await world.store.endLogins(userId)).toBe(0)
   })
 
-  contractTest('what changes of a user is seen at the next find of the login', async (world) => {
+  contractTest('changes to a user apply to the next lookup of their login', async (world) => {
     await world.store.createUser({ email: 'admin@example.com', passwordHash: null, isAdmin: true })
     const userId = await world.createUser()
     const { tokenHash } = await logIn(world, userId)
@@ -99,7 +99,7 @@ function describeLives(contractTest: ContractTest): void {
     expect(await world.store.createLogin(draftLogin(userId))).toBeDefined()
   })
 
-  contractTest('logins are listed newest first, in pages, and those that have ended are left out', async (world) => {
+  contractTest('lists logins newest first, in pages, without ended ones', async (world) => {
     const userId = await world.createUser()
     await logIn(world, await world.createUser())
     const first = await logIn(world, userId)
@@ -131,7 +131,7 @@ function describeLives(contractTest: ContractTest): void {
     expect(await ids()).toEqual([])
   })
 
-  contractTest('the last use of logins is recorded, never earlier than it was, and found at once', async (world) => {
+  contractTest('the last use of a login is visible immediately and never moves back', async (world) => {
     const userId = await world.createUser()
     const [one, other] = [await logIn(world, userId), await logIn(world, userId)]
     const start = world.clock.now()
@@ -148,29 +148,26 @@ function describeLives(contractTest: ContractTest): void {
     expect((await world.store.findLogin(other.tokenHash))?.lastUsedAt).toBe(start)
   })
 
-  contractTest(
-    'the 101st login of a user ends the one that was used longest ago, and none of others',
-    async (world) => {
-      const [userId, otherId] = [await world.createUser(), await world.createUser()]
-      const other = await logIn(world, otherId)
-      const logins = []
-      for (let index = 0; index < 100; index++) {
-        logins.push(await logIn(world, userId))
-        world.clock.advance(1)
-      }
-      const first = logins[0]!
-      await world.store.touchLogins([{ loginId: first.id, at: world.clock.now() }])
-      for (const { tokenHash } of logins) expect(await world.store.findLogin(tokenHash)).toBeDefined()
-      const newest = await logIn(world, userId)
-      expect(await world.store.findLogin(logins[1]!.tokenHash)).toBeUndefined()
-      for (const { tokenHash } of [first, ...logins.slice(2), newest, other]) {
-        expect(await world.store.findLogin(tokenHash)).toBeDefined()
-      }
-      expect(await loginsOf(world, userId)).toHaveLength(100)
-    },
-  )
+  contractTest("the 101st login of a user ends only that user's least recently used one", async (world) => {
+    const [userId, otherId] = [await world.createUser(), await world.createUser()]
+    const other = await logIn(world, otherId)
+    const logins = []
+    for (let index = 0; index < 100; index++) {
+      logins.push(await logIn(world, userId))
+      world.clock.advance(1)
+    }
+    const first = logins[0]!
+    await world.store.touchLogins([{ loginId: first.id, at: world.clock.now() }])
+    for (const { tokenHash } of logins) expect(await world.store.findLogin(tokenHash)).toBeDefined()
+    const newest = await logIn(world, userId)
+    expect(await world.store.findLogin(logins[1]!.tokenHash)).toBeUndefined()
+    for (const { tokenHash } of [first, ...logins.slice(2), newest, other]) {
+      expect(await world.store.findLogin(tokenHash)).toBeDefined()
+    }
+    expect(await loginsOf(world, userId)).toHaveLength(100)
+  })
 
-  contractTest('logins that have expired are cleared away, and those that go on are not', async (world) => {
+  contractTest('deletes expired logins and keeps live ones', async (world) => {
     const userId = await world.createUser()
     const first = await logIn(world, userId)
     world.clock.advance(1)
@@ -185,7 +182,7 @@ function describeLives(contractTest: ContractTest): void {
     expect(await world.store.findLogin(second.tokenHash)).toBeDefined()
   })
 
-  contractTest('clearing away says while there is more of it', async (world) => {
+  contractTest('purging reports whether more expired logins remain', async (world) => {
     const people = await Promise.all(Array.from({ length: 6 }, () => world.createUser(0)))
     await Promise.all(people.flatMap((userId) => Array.from({ length: 100 }, () => logIn(world, userId))))
     world.clock.advance(loginLifeMs)
@@ -198,7 +195,7 @@ function describeLives(contractTest: ContractTest): void {
 function describeThrottle(contractTest: ContractTest): void {
   const attempt = (email: string, client: string | null) => ({ email, client })
 
-  contractTest('a try is given what a login is checked against, and an unknown address nothing', async (world) => {
+  contractTest('a login attempt returns the stored password hash, or nothing for an unknown email', async (world) => {
     const created = await world.store.createUser({ email: 'ada@example.com', passwordHash: 'hash', isAdmin: true })
     const id = created.outcome === 'created' ? created.userId : ''
     expect(await world.store.admitLogin(attempt('ADA@example.com', null))).toMatchObject({
@@ -211,39 +208,36 @@ function describeThrottle(contractTest: ContractTest): void {
     })
   })
 
-  contractTest(
-    'the eleventh try of an address from one client waits, also in parallel; others do not',
-    async (world) => {
-      const tries = await Promise.all(
-        Array.from({ length: 13 }, (_, index) =>
-          world.store.admitLogin(attempt(index % 2 ? 'ada@example.com' : 'ADA@example.com', '192.0.2.1')),
-        ),
-      )
-      const until = world.clock.now() + 15 * minuteMs
-      expect(tries.filter(({ outcome }) => outcome === 'admitted')).toHaveLength(10)
-      // The database decides which of several parallel tries come last.
-      const refused = tries.filter(({ outcome }) => outcome === 'refused')
-      expect(refused).toEqual([1, 2, 3].map(() => ({ outcome: 'refused', until })))
-      expect(await world.store.admitLogin(attempt('ada@example.com', '192.0.2.2'))).toMatchObject({
-        outcome: 'admitted',
-      })
-      expect(await world.store.admitLogin(attempt('bob@example.com', '192.0.2.1'))).toMatchObject({
-        outcome: 'admitted',
-      })
-      // Rejected tries do not count, so the wait ends as announced.
-      world.clock.advance(15 * minuteMs - 1)
-      expect(await world.store.admitLogin(attempt('ada@example.com', '192.0.2.1'))).toEqual({
-        outcome: 'refused',
-        until,
-      })
-      world.clock.advance(1)
-      expect(await world.store.admitLogin(attempt('ada@example.com', '192.0.2.1'))).toMatchObject({
-        outcome: 'admitted',
-      })
-    },
-  )
+  contractTest('blocks the eleventh attempt per email and client, even in parallel, but no others', async (world) => {
+    const tries = await Promise.all(
+      Array.from({ length: 13 }, (_, index) =>
+        world.store.admitLogin(attempt(index % 2 ? 'ada@example.com' : 'ADA@example.com', '192.0.2.1')),
+      ),
+    )
+    const until = world.clock.now() + 15 * minuteMs
+    expect(tries.filter(({ outcome }) => outcome === 'admitted')).toHaveLength(10)
+    // The database decides which of several parallel tries come last.
+    const refused = tries.filter(({ outcome }) => outcome === 'refused')
+    expect(refused).toEqual([1, 2, 3].map(() => ({ outcome: 'refused', until })))
+    expect(await world.store.admitLogin(attempt('ada@example.com', '192.0.2.2'))).toMatchObject({
+      outcome: 'admitted',
+    })
+    expect(await world.store.admitLogin(attempt('bob@example.com', '192.0.2.1'))).toMatchObject({
+      outcome: 'admitted',
+    })
+    // Rejected tries do not count, so the wait ends as announced.
+    world.clock.advance(15 * minuteMs - 1)
+    expect(await world.store.admitLogin(attempt('ada@example.com', '192.0.2.1'))).toEqual({
+      outcome: 'refused',
+      until,
+    })
+    world.clock.advance(1)
+    expect(await world.store.admitLogin(attempt('ada@example.com', '192.0.2.1'))).toMatchObject({
+      outcome: 'admitted',
+    })
+  })
 
-  contractTest('an address takes 50 tries from anywhere, and a client 100 for any address', async (world) => {
+  contractTest('limits attempts to 50 per email and 100 per client', async (world) => {
     const { store } = world
     const outcomes = async (attempts: { email: string; client: string | null }[]) => {
       const results = await Promise.all(attempts.map((one) => store.admitLogin(one)))
@@ -256,53 +250,47 @@ function describeThrottle(contractTest: ContractTest): void {
     expect(await outcomes(numbers.map((n) => attempt(`q${n}@example.com`, null)))).toBe(120)
   })
 
-  contractTest(
-    'a login forgets the tries of its address from its client, and a restart forgets none',
-    async (world) => {
-      const userId = await world.createUser()
-      const { email } = must(await world.store.getAccount(userId), 'an account')
-      const own = attempt(email, '192.0.2.1')
-      for (let tries = 0; tries < 10; tries++) await world.store.admitLogin(own)
-      await world.reopen()
-      expect(await world.store.admitLogin(own)).toMatchObject({ outcome: 'refused' })
-      await logIn(world, userId, { forget: attempt(email.toUpperCase(), '192.0.2.1') })
-      for (let tries = 0; tries < 10; tries++) {
-        expect(await world.store.admitLogin(own)).toMatchObject({ outcome: 'admitted' })
-      }
-      expect(await world.store.admitLogin(own)).toMatchObject({ outcome: 'refused' })
-      world.clock.advance(15 * minuteMs)
-      await world.store.purgeExpired()
+  contractTest('a login clears the attempts for its email and client; a restart clears none', async (world) => {
+    const userId = await world.createUser()
+    const { email } = must(await world.store.getAccount(userId), 'an account')
+    const own = attempt(email, '192.0.2.1')
+    for (let tries = 0; tries < 10; tries++) await world.store.admitLogin(own)
+    await world.reopen()
+    expect(await world.store.admitLogin(own)).toMatchObject({ outcome: 'refused' })
+    await logIn(world, userId, { forget: attempt(email.toUpperCase(), '192.0.2.1') })
+    for (let tries = 0; tries < 10; tries++) {
       expect(await world.store.admitLogin(own)).toMatchObject({ outcome: 'admitted' })
-    },
-  )
+    }
+    expect(await world.store.admitLogin(own)).toMatchObject({ outcome: 'refused' })
+    world.clock.advance(15 * minuteMs)
+    await world.store.purgeExpired()
+    expect(await world.store.admitLogin(own)).toMatchObject({ outcome: 'admitted' })
+  })
 }
 
 function describePasswords(contractTest: ContractTest): void {
-  contractTest(
-    'a new password takes the place of the one that was looked at, and ends all logins but one',
-    async (world) => {
-      const created = await world.store.createUser({ email: 'ada@example.com', passwordHash: 'old', isAdmin: false })
-      const userId = created.outcome === 'created' ? created.userId : ''
-      const [kept, other] = [await logIn(world, userId), await logIn(world, userId)]
-      const stranger = await logIn(world, await world.createUser())
-      for (const { tokenHash } of [kept, other, stranger]) await world.store.findLogin(tokenHash)
-      const change = { userId, passwordHash: 'new', from: 'wrong', keepLoginId: kept.id }
-      expect(await world.store.setPassword(change)).toBe(false)
-      expect(await world.store.findLogin(other.tokenHash)).toBeDefined()
-      const results = await Promise.all([
-        world.store.setPassword({ ...change, from: 'old' }),
-        world.store.setPassword({ ...change, from: 'old', passwordHash: 'another' }),
-      ])
-      expect(results.filter(Boolean)).toHaveLength(1)
-      expect(await world.store.getUser(userId)).toMatchObject({ passwordHash: results[0] ? 'new' : 'another' })
-      expect(await world.store.findLogin(kept.tokenHash)).toBeDefined()
-      expect(await world.store.findLogin(other.tokenHash)).toBeUndefined()
-      expect(await world.store.findLogin(stranger.tokenHash)).toBeDefined()
-      expect(await world.store.setPassword({ ...change, userId: 'user_unknown', from: null })).toBe(false)
-    },
-  )
+  contractTest('changing a password requires the current one and ends all other logins', async (world) => {
+    const created = await world.store.createUser({ email: 'ada@example.com', passwordHash: 'old', isAdmin: false })
+    const userId = created.outcome === 'created' ? created.userId : ''
+    const [kept, other] = [await logIn(world, userId), await logIn(world, userId)]
+    const stranger = await logIn(world, await world.createUser())
+    for (const { tokenHash } of [kept, other, stranger]) await world.store.findLogin(tokenHash)
+    const change = { userId, passwordHash: 'new', from: 'wrong', keepLoginId: kept.id }
+    expect(await world.store.setPassword(change)).toBe(false)
+    expect(await world.store.findLogin(other.tokenHash)).toBeDefined()
+    const results = await Promise.all([
+      world.store.setPassword({ ...change, from: 'old' }),
+      world.store.setPassword({ ...change, from: 'old', passwordHash: 'another' }),
+    ])
+    expect(results.filter(Boolean)).toHaveLength(1)
+    expect(await world.store.getUser(userId)).toMatchObject({ passwordHash: results[0] ? 'new' : 'another' })
+    expect(await world.store.findLogin(kept.tokenHash)).toBeDefined()
+    expect(await world.store.findLogin(other.tokenHash)).toBeUndefined()
+    expect(await world.store.findLogin(stranger.tokenHash)).toBeDefined()
+    expect(await world.store.setPassword({ ...change, userId: 'user_unknown', from: null })).toBe(false)
+  })
 
-  contractTest('a login is refused when the password is another one by now', async (world) => {
+  contractTest('rejects a login if the password has changed meanwhile', async (world) => {
     const created = await world.store.createUser({ email: 'ada@example.com', passwordHash: 'new', isAdmin: false })
     const userId = created.outcome === 'created' ? created.userId : ''
     expect(await world.store.createLogin(draftLogin(userId, { ifPasswordHash: 'old' }))).toBeUndefined()
@@ -315,7 +303,7 @@ function describePasswords(contractTest: ContractTest): void {
 function describeIdentities(contractTest: ContractTest): void {
   const identity = { issuer: 'https://corp.example', subject: 'ada', email: 'ada@example.com', mayCreate: false }
 
-  contractTest('an identity is linked by a verified address, and known by its subject from then on', async (world) => {
+  contractTest('links an identity by verified email, then recognizes it by its subject', async (world) => {
     const created = await world.store.createUser({ email: 'ada@example.com', passwordHash: null, isAdmin: true })
     const userId = created.outcome === 'created' ? created.userId : ''
     expect(await world.store.openIdentity({ ...identity, email: null })).toEqual({
@@ -335,7 +323,7 @@ function describeIdentities(contractTest: ContractTest): void {
     expect((await world.store.listUsers(everyone)).total).toBe(1)
   })
 
-  contractTest('an address without a user gets one only where that is allowed, and once', async (world) => {
+  contractTest('creates a user for an unknown email only if allowed, and only once', async (world) => {
     expect(await world.store.openIdentity(identity)).toEqual({ outcome: 'refused', reason: 'no-account' })
     expect((await world.store.listUsers(everyone)).total).toBe(0)
     const unverified = { ...identity, email: null, mayCreate: true }
@@ -352,7 +340,7 @@ function describeIdentities(contractTest: ContractTest): void {
     expect(new Set(opened.map((one) => 'userId' in one && one.userId))).toEqual(new Set([users[0]!.id]))
   })
 
-  contractTest('an identity of a suspended user is refused, and one is not linked to such a user', async (world) => {
+  contractTest('rejects identities of suspended users and links none to them', async (world) => {
     await world.store.createUser({ email: 'admin@example.com', passwordHash: null, isAdmin: true })
     const created = await world.store.createUser({ email: 'ada@example.com', passwordHash: null, isAdmin: false })
     const userId = created.outcome === 'created' ? created.userId : ''
@@ -365,7 +353,7 @@ function describeIdentities(contractTest: ContractTest): void {
     expect(await world.store.openIdentity(identity)).toEqual(suspended)
   })
 
-  contractTest('logins and identities outlive a restart', async (world) => {
+  contractTest('logins and identities survive a restart', async (world) => {
     const userId = await world.createUser()
     const { tokenHash, ...login } = await logIn(world, userId)
     world.clock.advance(dayMs)

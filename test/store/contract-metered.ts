@@ -14,18 +14,15 @@ async function transactionsOf({ store }: StoreWorld, userId: string, taskId: str
 }
 
 export function describeMetered(contractTest: ContractTest): void {
-  contractTest(
-    'a metered task is charged the most that it may cost, and refused where that is not there',
-    async (world) => {
-      const userId = await world.createUser(1500)
-      const taskId = await world.pending(userId, metered)
-      expect(await world.balance(userId)).toBe(500)
-      expect(await world.read(userId, taskId)).toMatchObject({ cost: 1000, givenBack: 0, meters, usage: null })
-      await world.expectRefused(world.draft(userId, metered), { outcome: 'refused', reason: 'balance', required: 1000 })
-    },
-  )
+  contractTest('charges a metered task its maximum cost and rejects it without enough balance', async (world) => {
+    const userId = await world.createUser(1500)
+    const taskId = await world.pending(userId, metered)
+    expect(await world.balance(userId)).toBe(500)
+    expect(await world.read(userId, taskId)).toMatchObject({ cost: 1000, givenBack: 0, meters, usage: null })
+    await world.expectRefused(world.draft(userId, metered), { outcome: 'refused', reason: 'balance', required: 1000 })
+  })
 
-  contractTest('its completion gives back exactly what it did not use, with the state and once', async (world) => {
+  contractTest('completing a metered task gives back exactly the unused amount, once', async (world) => {
     const userId = await world.createListener(5000)
     const { attempt, id: taskId } = await world.processing(userId, metered)
     const done = { taskId, attempt, response, usage: { page: 4, figure: 1 } }
@@ -52,7 +49,7 @@ export function describeMetered(contractTest: ContractTest): void {
     })
   })
 
-  contractTest('what used nothing gets everything back, and what used all of it nothing', async (world) => {
+  contractTest('gives back everything for no usage and nothing for full usage', async (world) => {
     const userId = await world.createUser(5000)
     for (const { cost, usage } of [
       { cost: 0, usage: {} },
@@ -66,7 +63,7 @@ export function describeMetered(contractTest: ContractTest): void {
     expect(transactions.map(({ amount }) => amount)).toEqual([1000])
   })
 
-  contractTest('a metered task that fails gets everything back as one refund', async (world) => {
+  contractTest('a failed metered task is refunded in full with one transaction', async (world) => {
     const userId = await world.createUser(5000)
     const { id: taskId } = await world.failed(userId, metered)
     expect(await world.read(userId, taskId)).toMatchObject({ cost: 1000, givenBack: 0, usage: null })
@@ -77,7 +74,7 @@ export function describeMetered(contractTest: ContractTest): void {
     expect(await world.balance(userId)).toBe(5000)
   })
 
-  contractTest('an attempt that was interrupted gives nothing back, whatever its end says later', async (world) => {
+  contractTest('an interrupted attempt gives nothing back, even if it reports usage later', async (world) => {
     const userId = await world.createUser(5000)
     const { id: taskId } = await world.processing(userId, metered)
     const interruption = { taskId, attempt: 1, error: interrupted, retries: 1 }
@@ -92,7 +89,7 @@ export function describeMetered(contractTest: ContractTest): void {
     expect(await world.balance(userId)).toBe(4940)
   })
 
-  contractTest('after a crash a task costs what it was charged, until its next attempt ends', async (world) => {
+  contractTest('after a crash a task costs its full charge until its next attempt ends', async (world) => {
     const userId = await world.createUser(5000)
     const { attempt, id: taskId } = await world.processing(userId, metered)
     await world.store.noteProgress([{ taskId, attempt, progress: '{"fraction":0.5}' }])
@@ -105,7 +102,7 @@ export function describeMetered(contractTest: ContractTest): void {
     expect(await world.balance(userId)).toBe(5000)
   })
 
-  contractTest('of many ends at once one counts', async (world) => {
+  contractTest('only one of several parallel ends of a metered task counts', async (world) => {
     const userId = await world.createUser(5000)
     const { attempt, id: taskId } = await world.processing(userId, metered)
     const ends = [1, 2, 3, 4].map((page) => world.store.completeTask({ taskId, attempt, response, usage: { page } }))
@@ -113,7 +110,7 @@ export function describeMetered(contractTest: ContractTest): void {
     expect((await Promise.all([...ends, failure])).filter(Boolean)).toHaveLength(1)
   })
 
-  contractTest('usage of a task with a fixed price changes nothing of it', async (world) => {
+  contractTest('reported usage does not affect a task with a fixed price', async (world) => {
     const userId = await world.createUser(5000)
     const { attempt, id: taskId } = await world.processing(userId, { cost: 100 })
     expect(await world.store.completeTask({ taskId, attempt, response, usage: {} })).toBe(true)
@@ -122,7 +119,7 @@ export function describeMetered(contractTest: ContractTest): void {
   })
 
   contractTest(
-    'more than the charge, unknown events and broken counts are not taken, and nothing is written',
+    'rejects usage above the charge, unknown events and invalid counts without writing anything',
     async (world) => {
       const userId = await world.createUser(5000)
       const { attempt, id: taskId } = await world.processing(userId, metered)
@@ -134,7 +131,7 @@ export function describeMetered(contractTest: ContractTest): void {
     },
   )
 
-  contractTest('a give-back counts for the day of its charge, as less that was spent', async (world) => {
+  contractTest('money given back reduces the spending of the day it was charged', async (world) => {
     const userId = await world.createUser(5000)
     const { attempt, createdAt, id: taskId } = await world.processing(userId, metered)
     world.clock.advance(2 * 86_400_000)
@@ -151,7 +148,7 @@ export function describeMetered(contractTest: ContractTest): void {
   })
 
   contractTest(
-    'the ledger check finds a completed task whose usage is not what it cost',
+    'the ledger check finds a completed task whose cost does not match its usage',
     async (world) => {
       const userId = await world.createUser(5000)
       const { attempt, id: taskId } = await world.processing(userId, metered)
@@ -165,7 +162,7 @@ export function describeMetered(contractTest: ContractTest): void {
   )
 
   contractTest(
-    'usage that cannot be read is a difference, and keeps no other from being found',
+    'reports unreadable usage as a difference and still finds other differences',
     async (world) => {
       const userId = await world.createUser(5000)
       const { attempt, id: taskId } = await world.processing(userId, metered)
@@ -182,7 +179,7 @@ export function describeMetered(contractTest: ContractTest): void {
     { tampers: true },
   )
 
-  contractTest('progress is kept of the attempt that is at work, and of no other', async (world) => {
+  contractTest('stores progress only for the running attempt', async (world) => {
     const userId = await world.createUser(5000)
     const waiting = await world.pending(userId)
     const { attempt, id: taskId } = await world.processing(userId)
@@ -203,7 +200,7 @@ export function describeMetered(contractTest: ContractTest): void {
     expect(await world.read(userId, taskId)).toMatchObject({ progress: '"last"', status: 'completed' })
   })
 
-  contractTest('a task that ends keeps the progress that is kept, and a new attempt has none', async (world) => {
+  contractTest('an ended task keeps its last progress, and a new attempt starts with none', async (world) => {
     const userId = await world.createUser(5000)
     const { attempt, id: taskId } = await world.processing(userId)
     await world.store.noteProgress([{ taskId, attempt, progress: '1' }])

@@ -11,7 +11,7 @@ const credit = (userId: string, amount: number, changes: Partial<Credit> = {}): 
 const mostAtOnce = 999_999_999_999_999
 
 export function describeMoney(contractTest: ContractTest): void {
-  contractTest('a credit adds to the balance and writes a transaction', async (world) => {
+  contractTest('a credit increases the balance and writes a transaction', async (world) => {
     const userId = await world.createUser(0)
     const result = await world.store.credit(credit(userId, 1234))
     expect(result).toMatchObject({ outcome: 'credited', balance: 1234 })
@@ -35,7 +35,7 @@ export function describeMoney(contractTest: ContractTest): void {
     expect(await world.balance(userId)).toBe(1234)
   })
 
-  contractTest('a text comes back as it was given, whichever characters it has', async (world) => {
+  contractTest('stores descriptions with any characters unchanged', async (world) => {
     const userId = await world.createUser(0)
     const texts = ['\0', 'a\0b\0', '\u{10FFFF}', '\u{10FFFF}0\0\u{10FFFF}1', '\u0001\uFFFD\uFFFE ☃ "\\u0000"']
     for (const description of texts) await world.store.credit(credit(userId, 1, { description }))
@@ -45,31 +45,28 @@ export function describeMoney(contractTest: ContractTest): void {
     expect(await world.store.listTasks({ userId, agentId: 'a\0', limit: 10, offset: 0 })).toMatchObject({ total: 0 })
   })
 
-  contractTest(
-    'a credit of the same key and amount is replayed, for ever, and another amount refused',
-    async (world) => {
-      const userId = await world.createUser(0)
-      const first = await world.store.credit(credit(userId, 500, { idempotencyKey: 'invoice-1' }))
-      await world.store.credit(credit(userId, 70))
-      world.clock.advance(400 * 86_400_000)
-      await world.store.purgeExpired()
-      const again = await world.store.credit(credit(userId, 500, { idempotencyKey: 'invoice-1' }))
-      expect(again).toEqual({ ...first, outcome: 'replayed' })
-      const other = await world.store.credit(credit(userId, 501, { idempotencyKey: 'invoice-1' }))
-      expect(other).toEqual({ outcome: 'refused', reason: 'idempotency-conflict' })
-      expect(await world.balance(userId)).toBe(570)
-      expect((await world.store.listTransactions({ userId, limit: 10, offset: 0 })).total).toBe(2)
-    },
-  )
+  contractTest('replays a credit with the same key forever and rejects a different amount', async (world) => {
+    const userId = await world.createUser(0)
+    const first = await world.store.credit(credit(userId, 500, { idempotencyKey: 'invoice-1' }))
+    await world.store.credit(credit(userId, 70))
+    world.clock.advance(400 * 86_400_000)
+    await world.store.purgeExpired()
+    const again = await world.store.credit(credit(userId, 500, { idempotencyKey: 'invoice-1' }))
+    expect(again).toEqual({ ...first, outcome: 'replayed' })
+    const other = await world.store.credit(credit(userId, 501, { idempotencyKey: 'invoice-1' }))
+    expect(other).toEqual({ outcome: 'refused', reason: 'idempotency-conflict' })
+    expect(await world.balance(userId)).toBe(570)
+    expect((await world.store.listTransactions({ userId, limit: 10, offset: 0 })).total).toBe(2)
+  })
 
-  contractTest('a key of a credit belongs to its user', async (world) => {
+  contractTest('the idempotency key of a credit is specific to its user', async (world) => {
     for (const userId of [await world.createUser(0), await world.createUser(0)]) {
       const result = await world.store.credit(credit(userId, 500, { idempotencyKey: 'invoice-1' }))
       expect(result).toMatchObject({ outcome: 'credited', balance: 500 })
     }
   })
 
-  contractTest('parallel credits of one key add once', async (world) => {
+  contractTest('parallel credits with the same key add the amount only once', async (world) => {
     const userId = await world.createUser(0)
     const same = credit(userId, 500, { idempotencyKey: 'invoice-1' })
     const results = await Promise.all(Array.from({ length: 8 }, () => world.store.credit(same)))
@@ -78,7 +75,7 @@ export function describeMoney(contractTest: ContractTest): void {
     expect(await world.balance(userId)).toBe(500)
   })
 
-  contractTest('an adjustment takes the balance down to nothing and not below', async (world) => {
+  contractTest('an adjustment can reduce the balance to zero but not below', async (world) => {
     const userId = await world.createUser(1000)
     expect(await world.store.credit(credit(userId, -1001))).toEqual({ outcome: 'refused', reason: 'balance' })
     expect(await world.balance(userId)).toBe(1000)
@@ -93,7 +90,7 @@ export function describeMoney(contractTest: ContractTest): void {
     expect(transactions).toMatchObject([{ type: 'adjustment', amount: -1000, balanceAfter: 0 }])
   })
 
-  contractTest('an adjustment never takes what is held', async (world) => {
+  contractTest('an adjustment never takes money that is on hold', async (world) => {
     const userId = await world.createUser(1000)
     await world.tamper({ what: 'hold', userId, held: 300 })
     expect(await world.store.credit(credit(userId, -701))).toEqual({ outcome: 'refused', reason: 'balance' })
@@ -101,25 +98,22 @@ export function describeMoney(contractTest: ContractTest): void {
     expect(await world.store.getAccount(userId)).toMatchObject({ balance: 300, held: 300 })
   })
 
-  contractTest('a credit to an unknown user is refused', async (world) => {
+  contractTest('rejects a credit to an unknown user', async (world) => {
     expect(await world.store.credit(credit('user_unknown', 1))).toEqual({ outcome: 'refused', reason: 'unknown-user' })
     expect(await world.store.getAccount('user_unknown')).toBeUndefined()
   })
 
-  contractTest(
-    'an amount that is no whole number of units is never credited, and leaves nothing behind',
-    async (world) => {
-      const userId = await world.createUser(1000)
-      const before = await world.everything(userId)
-      for (const amount of [0.5, -0.5, Number.NaN, Number.POSITIVE_INFINITY, Number.NEGATIVE_INFINITY]) {
-        const result = await world.store.credit(credit(userId, amount)).catch(() => ({ outcome: 'fault' }))
-        expect(result.outcome).toMatch(/^(fault|refused)$/)
-      }
-      expect(await world.everything(userId)).toEqual(before)
-    },
-  )
+  contractTest('never credits an amount that is not a whole number of units', async (world) => {
+    const userId = await world.createUser(1000)
+    const before = await world.everything(userId)
+    for (const amount of [0.5, -0.5, Number.NaN, Number.POSITIVE_INFINITY, Number.NEGATIVE_INFINITY]) {
+      const result = await world.store.credit(credit(userId, amount)).catch(() => ({ outcome: 'fault' }))
+      expect(result.outcome).toMatch(/^(fault|refused)$/)
+    }
+    expect(await world.everything(userId)).toEqual(before)
+  })
 
-  contractTest('a balance never grows beyond what money can count exactly, a refund on top included', async (world) => {
+  contractTest('a balance stays within exact integers, even with a refund on top', async (world) => {
     const userId = await world.createUser(1_000_000)
     const { id: taskId } = await world.processing(userId, { cost: 1_000_000 })
     let sum = 0
@@ -136,7 +130,7 @@ export function describeMoney(contractTest: ContractTest): void {
     expect(Number.isSafeInteger(sum + 1_000_000)).toBe(true)
   })
 
-  contractTest('parallel credits, adjustments and admissions leave the sum of what was answered', async (world) => {
+  contractTest('the balance matches the results of parallel credits, adjustments and admissions', async (world) => {
     const userId = await world.createUser(1000)
     const amounts = [300, -900, 50, -400, -200, 700, -1, -5000, 20]
     const [credits, admissions] = await Promise.all([

@@ -33,7 +33,7 @@ const fileOf = (world: StoreWorld, bytes: number) => ({
 
 export function describePayloadBytes(contractTest: ContractTest): void {
   contractTest(
-    'an account that has stored its payloads of a day is admitted no task before the next day of UTC',
+    'rejects tasks at the daily payload limit until the next UTC day',
     async (world) => {
       const [userId, other] = [await world.createUser(), await world.createUser()]
       await world.pending(userId, withRequest(world, 600))
@@ -63,7 +63,7 @@ export function describePayloadBytes(contractTest: ContractTest): void {
   )
 
   contractTest(
-    'a result is stored whatever its size, and counts: the next task waits for the next day',
+    'stores a result of any size and counts it toward the daily limit',
     async (world) => {
       const userId = await world.createUser()
       await complete(world, userId, 900)
@@ -79,7 +79,7 @@ export function describePayloadBytes(contractTest: ContractTest): void {
   )
 
   contractTest(
-    'files of messages count too, and messages without files are always admitted',
+    'counts message files too and always admits messages without files',
     async (world) => {
       const userId = await world.createUser(1000)
       const files = [fileOf(world, 300), fileOf(world, 700)]
@@ -97,7 +97,7 @@ export function describePayloadBytes(contractTest: ContractTest): void {
   )
 
   contractTest(
-    'requests of one moment are admitted up to the limit and not beyond it',
+    'admits parallel requests only up to the payload limit',
     async (world) => {
       const userId = await world.createUser()
       const results = await Promise.all(Array.from({ length: 20 }, () => world.admit(userId, withRequest(world, 100))))
@@ -107,7 +107,7 @@ export function describePayloadBytes(contractTest: ContractTest): void {
     { limits },
   )
 
-  contractTest('without a limit payloads are counted and nobody is refused', async (world) => {
+  contractTest('without a limit, counts payloads and rejects nothing', async (world) => {
     const userId = await world.createUser()
     await complete(world, userId, 5_000_000_000)
     await complete(world, userId, 1)

@@ -39,7 +39,7 @@ const damages: Damage[] = [
     finds: { what: owedWhat, expected: '0.0000', actual: '0.0005' },
   },
   {
-    title: 'a debt beside a balance that is free',
+    title: 'a debt despite an available balance',
     change: ({ userId }) => ({ what: 'owed', userId, by: 5 }),
     finds: { what: 'nobody owes who has something free', expected: '0.0000', actual: '9.0000' },
   },
@@ -49,24 +49,24 @@ const damages: Damage[] = [
     finds: { what: owedWhat, expected: '0.0100', actual: '0.0000' },
   },
   {
-    title: 'a dispute of more than its top-up',
+    title: 'a dispute above the amount of its top-up',
     change: ({ topupId }) => ({ what: 'topup-disputed', topupId, by: 90_001 }),
     finds: { what: 'refunds and disputes of a top-up together are at most its amount', actual: '10.0001' },
   },
   {
-    title: 'a credit whose top-up is gone',
+    title: 'a credit whose top-up is missing',
     change: ({ topupId }) => ({ what: 'topup-removed', topupId }),
     finds: { what: 'every transaction of a top-up belongs to one that is paid, and to its user', actual: '10.0000' },
   },
   {
-    title: 'a credit of a top-up that is not paid',
+    title: 'a credit for an unpaid top-up',
     change: ({ topupId }) => ({ what: 'topup-unpaid', topupId }),
     finds: { what: 'a paid top-up has one credit equal to its amount, and no other top-up has one', actual: '10.0000' },
   },
 ]
 
 export function describePayments(contractTest: ContractTest): void {
-  contractTest('a paid top-up is credited once, with its event, however often that is read', async (world) => {
+  contractTest('credits a paid top-up once, however often its state is read', async (world) => {
     const userId = await world.createUser(0)
     const topup = await openTopup(world, userId, whole)
     expect(topup).toMatchObject({ status: 'open', amount: whole, isAuto: false, paidAt: null })
@@ -83,7 +83,7 @@ export function describePayments(contractTest: ContractTest): void {
     expect(transactions).toMatchObject([{ type: 'credit', amount: whole, topupId: topup.id }])
   })
 
-  contractTest('a credit and a payment of a top-up are events', async (world) => {
+  contractTest('a paid top-up writes a credit event and a payment event', async (world) => {
     const { topup, userId } = await spent(world, 0)
     const events = (await told(world, userId)).toSorted((a, b) => a.type.localeCompare(b.type))
     expect(events).toMatchObject([
@@ -92,7 +92,7 @@ export function describePayments(contractTest: ContractTest): void {
     ])
   })
 
-  contractTest('a state that was read before the last applied one is not applied', async (world) => {
+  contractTest('ignores a state that was read before the last applied one', async (world) => {
     const { topup, userId } = await spent(world, 0)
     const version = 1
     const older = { state: stateOf(topup, paid(whole, { disputed: whole })), version }
@@ -107,7 +107,7 @@ export function describePayments(contractTest: ContractTest): void {
     expect(await moneyOf(world, userId)).toEqual({ balance: whole - 100, owed: 0 })
   })
 
-  contractTest('a payment of another amount, currency or top-up changes nothing', async (world) => {
+  contractTest('ignores a payment with a different amount, currency or top-up', async (world) => {
     const userId = await world.createUser(0)
     const topup = await openTopup(world, userId, whole)
     const before = await world.everything(userId)
@@ -122,7 +122,7 @@ export function describePayments(contractTest: ContractTest): void {
     expect(await moneyOf(world, userId)).toEqual({ balance: whole, owed: 0 })
   })
 
-  contractTest('a top-up that failed or expired is credited when it is paid after all', async (world) => {
+  contractTest('credits a failed top-up that is paid later', async (world) => {
     const userId = await world.createUser(0)
     const topup = await openTopup(world, userId, whole)
     expect(await tell(world, topup, failed)).toMatchObject({ topup: { status: 'failed' } })
@@ -133,26 +133,23 @@ export function describePayments(contractTest: ContractTest): void {
     expect(types.toSorted()).toEqual(['credit.added', 'payment.failed', 'payment.succeeded'])
   })
 
-  contractTest(
-    'refunds are taken back, never more than was paid, and given again when they fail at the provider',
-    async (world) => {
-      const { topup, userId } = await spent(world, 0)
-      await tell(world, topup, paid(whole, { refunded: 30_000 }))
-      await tell(world, topup, paid(whole, { refunded: 50_000 }))
-      expect(await moneyOf(world, userId)).toEqual({ balance: 50_000, owed: 0 })
-      await tell(world, topup, paid(whole, { refunded: 9_000_000 }))
-      expect(await moneyOf(world, userId)).toEqual({ balance: 0, owed: 0 })
-      world.clock.advance(1)
-      const after = await tell(world, topup, paid(whole, { refunded: 50_000 }))
-      expect(after).toMatchObject({ outcome: 'applied', topup: { refunded: 50_000 } })
-      expect(await moneyOf(world, userId)).toEqual({ balance: 50_000, owed: 0 })
-      const reversals = await world.store.listTransactions({ userId, type: 'topup_reversal', limit: 10, offset: 0 })
-      expect(reversals.transactions.map(({ amount }) => amount)).toEqual([50_000, -50_000, -20_000, -30_000])
-      expect((await told(world, userId)).at(-1)).toMatchObject({ type: 'payment.refunded', refundedUsd: '5.0000' })
-    },
-  )
+  contractTest('takes back refunds up to the paid amount and restores those that fail', async (world) => {
+    const { topup, userId } = await spent(world, 0)
+    await tell(world, topup, paid(whole, { refunded: 30_000 }))
+    await tell(world, topup, paid(whole, { refunded: 50_000 }))
+    expect(await moneyOf(world, userId)).toEqual({ balance: 50_000, owed: 0 })
+    await tell(world, topup, paid(whole, { refunded: 9_000_000 }))
+    expect(await moneyOf(world, userId)).toEqual({ balance: 0, owed: 0 })
+    world.clock.advance(1)
+    const after = await tell(world, topup, paid(whole, { refunded: 50_000 }))
+    expect(after).toMatchObject({ outcome: 'applied', topup: { refunded: 50_000 } })
+    expect(await moneyOf(world, userId)).toEqual({ balance: 50_000, owed: 0 })
+    const reversals = await world.store.listTransactions({ userId, type: 'topup_reversal', limit: 10, offset: 0 })
+    expect(reversals.transactions.map(({ amount }) => amount)).toEqual([50_000, -50_000, -20_000, -30_000])
+    expect((await told(world, userId)).at(-1)).toMatchObject({ type: 'payment.refunded', refundedUsd: '5.0000' })
+  })
 
-  contractTest('a refund and a dispute of one top-up together take no more than was paid', async (world) => {
+  contractTest('a refund and a dispute together take back no more than was paid', async (world) => {
     const { topup, userId } = await spent(world, 0)
     await tell(world, topup, paid(whole, { disputed: whole }))
     const both = await tell(world, topup, paid(whole, { refunded: 80_000, disputed: whole }))
@@ -163,28 +160,25 @@ export function describePayments(contractTest: ContractTest): void {
     expect(await world.verify()).toMatchObject({ ok: true })
   })
 
-  contractTest(
-    'what the balance does not have is owed, and refuses tasks and chats until it is paid',
-    async (world) => {
-      const { topup, userId } = await spent(world, 80_000)
-      await tell(world, topup, paid(whole, { refunded: whole }))
-      expect(await moneyOf(world, userId)).toEqual({ balance: 0, owed: 80_000 })
-      await world.expectRefused(world.draft(userId, { cost: 0 }), { outcome: 'refused', reason: 'owed', owed: 80_000 })
-      const turn = { turnId: newId('turn', 0), sessionId: await openSession(world, userId), userId, idempotency: null }
-      const asked = { ...turn, required: 0, hold: 0, leaving: 0 }
-      expect(await world.store.openTurn(asked)).toMatchObject({ outcome: 'refused', reason: 'owed', owed: 80_000 })
-      const credit = { userId, amount: 50_000, description: 'A gift', idempotencyKey: 'gift' }
-      const credited = await world.store.credit(credit)
-      expect(credited).toMatchObject({ outcome: 'credited', balance: 0 })
-      expect(await moneyOf(world, userId)).toEqual({ balance: 0, owed: 30_000 })
-      expect(await world.store.credit(credit)).toEqual({ ...credited, outcome: 'replayed' })
-      await world.store.credit({ ...credit, idempotencyKey: 'more' })
-      expect(await moneyOf(world, userId)).toEqual({ balance: 20_000, owed: 0 })
-      expect(await world.admit(userId)).toMatchObject({ outcome: 'accepted' })
-    },
-  )
+  contractTest('an uncovered refund becomes debt that blocks tasks and chats until it is paid', async (world) => {
+    const { topup, userId } = await spent(world, 80_000)
+    await tell(world, topup, paid(whole, { refunded: whole }))
+    expect(await moneyOf(world, userId)).toEqual({ balance: 0, owed: 80_000 })
+    await world.expectRefused(world.draft(userId, { cost: 0 }), { outcome: 'refused', reason: 'owed', owed: 80_000 })
+    const turn = { turnId: newId('turn', 0), sessionId: await openSession(world, userId), userId, idempotency: null }
+    const asked = { ...turn, required: 0, hold: 0, leaving: 0 }
+    expect(await world.store.openTurn(asked)).toMatchObject({ outcome: 'refused', reason: 'owed', owed: 80_000 })
+    const credit = { userId, amount: 50_000, description: 'A gift', idempotencyKey: 'gift' }
+    const credited = await world.store.credit(credit)
+    expect(credited).toMatchObject({ outcome: 'credited', balance: 0 })
+    expect(await moneyOf(world, userId)).toEqual({ balance: 0, owed: 30_000 })
+    expect(await world.store.credit(credit)).toEqual({ ...credited, outcome: 'replayed' })
+    await world.store.credit({ ...credit, idempotencyKey: 'more' })
+    expect(await moneyOf(world, userId)).toEqual({ balance: 20_000, owed: 0 })
+    expect(await world.admit(userId)).toMatchObject({ outcome: 'accepted' })
+  })
 
-  contractTest('what a failed task or a chat gives back pays what is owed', async (world) => {
+  contractTest('money returned by a failed task or a chat pays off debt', async (world) => {
     const { topup, userId } = await spent(world, 0)
     const task = await world.processing(userId, { cost: 30_000 })
     const turnId = newId('turn', world.clock.now())
@@ -201,25 +195,22 @@ export function describePayments(contractTest: ContractTest): void {
     expect(await moneyOf(world, userId)).toEqual({ balance: 0, owed: 10_000 })
   })
 
-  contractTest(
-    'a dispute takes when it withdraws and gives back when it is won, also what was spent',
-    async (world) => {
-      const { topup, userId } = await spent(world, 60_000)
-      await tell(world, topup, paid(whole, { disputed: whole }))
-      expect(await moneyOf(world, userId)).toEqual({ balance: 0, owed: 60_000 })
-      world.clock.advance(1)
-      const won = await tell(world, topup, paid(whole))
-      expect(won).toMatchObject({ outcome: 'applied', topup: { disputed: 0 } })
-      expect(await moneyOf(world, userId)).toEqual({ balance: 40_000, owed: 0 })
-      const disputes = (await told(world, userId)).filter(({ type }) => type === 'payment.disputed')
-      expect(disputes).toMatchObject([
-        { disputedUsd: '10.0000', owedUsd: '6.0000' },
-        { disputedUsd: '0.0000', owedUsd: '0.0000' },
-      ])
-    },
-  )
+  contractTest('a dispute takes back money already spent and returns it if won', async (world) => {
+    const { topup, userId } = await spent(world, 60_000)
+    await tell(world, topup, paid(whole, { disputed: whole }))
+    expect(await moneyOf(world, userId)).toEqual({ balance: 0, owed: 60_000 })
+    world.clock.advance(1)
+    const won = await tell(world, topup, paid(whole))
+    expect(won).toMatchObject({ outcome: 'applied', topup: { disputed: 0 } })
+    expect(await moneyOf(world, userId)).toEqual({ balance: 40_000, owed: 0 })
+    const disputes = (await told(world, userId)).filter(({ type }) => type === 'payment.disputed')
+    expect(disputes).toMatchObject([
+      { disputedUsd: '10.0000', owedUsd: '6.0000' },
+      { disputedUsd: '0.0000', owedUsd: '0.0000' },
+    ])
+  })
 
-  contractTest('a payment that was refunded or disputed before it is known is credited less that', async (world) => {
+  contractTest('credits a payment less earlier refunds and disputes', async (world) => {
     const userId = await world.createUser(0)
     const topup = await openTopup(world, userId, whole)
     await tell(world, topup, paid(whole, { refunded: 10_000, disputed: 30_000 }))
@@ -228,7 +219,7 @@ export function describePayments(contractTest: ContractTest): void {
     expect(types.toSorted()).toEqual(['credit.added', 'payment.disputed', 'payment.refunded', 'payment.succeeded'])
   })
 
-  contractTest('a lost top-up is restored and credited once, to an account that exists', async (world) => {
+  contractTest('restores and credits a lost top-up once, for existing accounts only', async (world) => {
     const userId = await world.createUser(0)
     const id = newId('top', world.clock.now())
     const state = { ...stateOf({ id }, { ...paid(whole), refunded: 100 }), paid: { amount: whole, currency: 'usd' } }
@@ -251,7 +242,7 @@ export function describePayments(contractTest: ContractTest): void {
     expect(await world.verify()).toMatchObject({ ok: true })
   })
 
-  contractTest('a balance that falls below its threshold is told once, until a credit has lifted it', async (world) => {
+  contractTest('reports a low balance once until a credit raises it again', async (world) => {
     const userId = await world.createUser(1000)
     const lows = async () => (await told(world, userId)).filter(({ type }) => type === 'balance.low')
     await world.completed(userId, { cost: 500 })
@@ -277,7 +268,7 @@ export function describePayments(contractTest: ContractTest): void {
 
   for (const { change, finds, title } of damages) {
     contractTest(
-      `the ledger's check finds ${title}`,
+      `the ledger check finds ${title}`,
       async (world) => {
         const { topup, userId } = await spent(world, 0)
         await tell(world, topup, paid(whole, { refunded: 10_000 }))

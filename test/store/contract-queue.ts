@@ -45,24 +45,21 @@ async function waiting(world: StoreWorld, counts: readonly number[]) {
 }
 
 export function describeQueue(contractTest: ContractTest): void {
-  contractTest(
-    'users are served in turn, each with the oldest task of theirs, and who has none is skipped',
-    async (world) => {
-      const { names, users } = await waiting(world, [4, 1, 0, 2])
-      const order = ['a1', 'b1', 'd1', 'a2', 'd2', 'a3', 'a4']
-      expect(await taken(world, names)).toEqual(order)
-      for (let limit = 0; limit < order.length; limit++) {
-        expect(await taken(world, names, { limit })).toEqual(order.slice(0, limit))
-      }
-      expect(await taken(world, names, { after: users[0]!, limit: 3 })).toEqual(['b1', 'd1', 'a1'])
-      expect(await taken(world, names, { after: users[2]!, limit: 2 })).toEqual(['d1', 'a1'])
-      // After the last user, and after one who no longer exists.
-      expect(await taken(world, names, { after: users[3]!, limit: 1 })).toEqual(['a1'])
-      expect(await taken(world, names, { after: `${users[0]}x`, limit: 1 })).toEqual(['b1'])
-    },
-  )
+  contractTest('serves users in turn, oldest task first, and skips users without tasks', async (world) => {
+    const { names, users } = await waiting(world, [4, 1, 0, 2])
+    const order = ['a1', 'b1', 'd1', 'a2', 'd2', 'a3', 'a4']
+    expect(await taken(world, names)).toEqual(order)
+    for (let limit = 0; limit < order.length; limit++) {
+      expect(await taken(world, names, { limit })).toEqual(order.slice(0, limit))
+    }
+    expect(await taken(world, names, { after: users[0]!, limit: 3 })).toEqual(['b1', 'd1', 'a1'])
+    expect(await taken(world, names, { after: users[2]!, limit: 2 })).toEqual(['d1', 'a1'])
+    // After the last user, and after one who no longer exists.
+    expect(await taken(world, names, { after: users[3]!, limit: 1 })).toEqual(['a1'])
+    expect(await taken(world, names, { after: `${users[0]}x`, limit: 1 })).toEqual(['b1'])
+  })
 
-  contractTest('a task that waits for another attempt is where it was among those of its user', async (world) => {
+  contractTest("a task waiting for a retry keeps its place among its user's tasks", async (world) => {
     const { ids, names } = await waiting(world, [3, 1])
     for (const name of ['a1', 'a2']) await world.store.claimTask(ids.get(name)!)
     expect(await taken(world, names)).toEqual(['a3', 'b1'])
@@ -71,7 +68,7 @@ export function describeQueue(contractTest: ContractTest): void {
     expect(await taken(world, names)).toEqual(['a2', 'b1', 'a3'])
   })
 
-  contractTest('a user who is passed over keeps nobody else from their turn', async (world) => {
+  contractTest('skipping one user does not delay other users', async (world) => {
     const { names, users } = await waiting(world, [3, 2, 1, 1])
     const over = (...at: number[]) => ({ passOver: new Set(at.map((index) => users[index]!)) })
     expect(await taken(world, names, over(0))).toEqual(['b1', 'c1', 'd1', 'b2'])
@@ -80,7 +77,7 @@ export function describeQueue(contractTest: ContractTest): void {
     expect(await taken(world, names, over(0, 1, 2, 3))).toEqual([])
   })
 
-  contractTest('what has been claimed, has ended or was never there is not taken', async (world) => {
+  contractTest('never takes claimed, ended or unknown tasks', async (world) => {
     const { ids, names, users } = await waiting(world, [2, 2])
     await world.store.claimTask(ids.get('b1')!)
     const error = { code: 'CANCELED', message: 'Canceled.', details: '' }
@@ -90,7 +87,7 @@ export function describeQueue(contractTest: ContractTest): void {
     expect(await world.store.takeTasks({ ...all, after: 'nobody' })).toEqual({ after: 'nobody', tasks: [] })
   })
 
-  contractTest('what was not begun in time is not taken any more, but for another attempt', async (world) => {
+  contractTest('does not take an expired task unless it waits for a retry', async (world) => {
     const { ids, names, users } = await waiting(world, [1])
     const add = async (name: string) => {
       const id = await world.pending(users[0]!, { expiresInMs: 1000 })
@@ -109,7 +106,7 @@ export function describeQueue(contractTest: ContractTest): void {
   const response = { text: '{}', payloadId: null }
 
   contractTest(
-    'of a user no more is claimed than may be at work, whoever claims at once, and of others as ever',
+    "claims no more than a user's limit, even in parallel, without affecting others",
     async (world) => {
       const { ids, names, users } = await waiting(world, [6, 4])
       await world.store.changeAccountLimits({ userId: users[0]!, plan: 'two', changes: {} })
@@ -138,26 +135,23 @@ export function describeQueue(contractTest: ContractTest): void {
     { limits: { plans } },
   )
 
-  contractTest(
-    'a task that waits for another attempt counts as at work, and is claimed whatever the limit has become',
-    async (world) => {
-      const { ids, users } = await waiting(world, [3])
-      const userId = users[0]!
-      const claim = (name: string) => world.store.claimTask(ids.get(name)!)
-      await world.store.changeAccountLimits({ userId, changes: { tasksAtWork: 3 } })
-      for (const name of ['a1', 'a2']) {
-        expect(await claim(name)).toMatchObject({ attempt: 1 })
-        const again = { taskId: ids.get(name)!, attempt: 1, error: interrupted, retries: 1 }
-        expect(await world.store.interruptTask(again)).toBe('requeued')
-      }
-      expect(await claim('a3')).toBe('at-limit')
-      await world.store.changeAccountLimits({ userId, changes: { tasksAtWork: 1 } })
-      for (const name of ['a1', 'a2']) expect(await claim(name)).toMatchObject({ attempt: 2 })
-      expect(await claim('a3')).toBe('at-limit')
-    },
-  )
+  contractTest('a task waiting for a retry counts as running and ignores a lowered limit', async (world) => {
+    const { ids, users } = await waiting(world, [3])
+    const userId = users[0]!
+    const claim = (name: string) => world.store.claimTask(ids.get(name)!)
+    await world.store.changeAccountLimits({ userId, changes: { tasksAtWork: 3 } })
+    for (const name of ['a1', 'a2']) {
+      expect(await claim(name)).toMatchObject({ attempt: 1 })
+      const again = { taskId: ids.get(name)!, attempt: 1, error: interrupted, retries: 1 }
+      expect(await world.store.interruptTask(again)).toBe('requeued')
+    }
+    expect(await claim('a3')).toBe('at-limit')
+    await world.store.changeAccountLimits({ userId, changes: { tasksAtWork: 1 } })
+    for (const name of ['a1', 'a2']) expect(await claim(name)).toMatchObject({ attempt: 2 })
+    expect(await claim('a3')).toBe('at-limit')
+  })
 
-  contractTest('one whose claim is under way is not taken a second time', async (world) => {
+  contractTest('does not take a task again while its claim is in progress', async (world) => {
     const { ids, names } = await waiting(world, [3, 1])
     if (world.store.shared) {
       // If nodes share the store, the lease decides.

@@ -192,7 +192,7 @@ async function begin(world: StoreWorld): Promise<History> {
 
 export function describeRandomHistories(contractTest: ContractTest): void {
   contractTest(
-    'whatever is done in whatever order, every answer, list and total is that of a plain model',
+    'random commands in any order match a simple model in every result',
     async (world) => {
       await fc.assert(
         fc.asyncProperty(fc.array(command, { minLength: 40, maxLength: 120 }), async (commands) => {
@@ -208,7 +208,7 @@ export function describeRandomHistories(contractTest: ContractTest): void {
   )
 
   contractTest(
-    'whatever overlaps, the totals are the real counts and the ledger adds up',
+    'totals match real counts and the ledger adds up after random parallel commands',
     async (world) => {
       const groups = fc.array(fc.array(command, { minLength: 1, maxLength: 12 }), { minLength: 3, maxLength: 10 })
       await fc.assert(

@@ -6,7 +6,7 @@ const limits = { executionsPerMinute: 10 }
 
 export function describeRate(contractTest: ContractTest): void {
   contractTest(
-    'the 10th execution of a minute is accepted and the 11th refused, and nothing is written',
+    'accepts the 10th execution of a minute and rejects the 11th without writing anything',
     async (world) => {
       const userId = await world.createUser()
       const start = world.clock.now()
@@ -23,7 +23,7 @@ export function describeRate(contractTest: ContractTest): void {
   )
 
   contractTest(
-    'a slot is free exactly 60 s after its execution was accepted',
+    'a slot frees up exactly 60 s after its execution was accepted',
     async (world) => {
       const userId = await world.createUser()
       await world.pending(userId)
@@ -41,7 +41,7 @@ export function describeRate(contractTest: ContractTest): void {
   )
 
   contractTest(
-    'refusals use no slot, however many there are',
+    'rejected requests use no slots',
     async (world) => {
       const userId = await world.createUser(1000)
       const first = world.clock.now()
@@ -57,7 +57,7 @@ export function describeRate(contractTest: ContractTest): void {
   )
 
   contractTest(
-    'an admission that a fault undoes uses no slot, and neither do those beside it lose theirs',
+    'a rolled-back admission uses no slot and does not affect simultaneous ones',
     async (world) => {
       const [userId, other] = [await world.createUser(), await world.createUser()]
       const taskId = await world.pending(userId)
@@ -80,7 +80,7 @@ export function describeRate(contractTest: ContractTest): void {
   )
 
   contractTest(
-    'of parallel admissions exactly the limit is accepted',
+    'accepts parallel admissions exactly up to the rate limit',
     async (world) => {
       const userId = await world.createUser()
       const results = await Promise.all(Array.from({ length: 25 }, () => world.admit(userId)))
@@ -91,7 +91,7 @@ export function describeRate(contractTest: ContractTest): void {
   )
 
   contractTest(
-    'a failed and refunded execution goes on counting, and another user has a window of their own',
+    'failed executions keep counting, and each user has a separate window',
     async (world) => {
       const [userId, other] = [await world.createUser(), await world.createUser()]
       for (let used = 1; used <= 10; used++) await world.failed(userId)
@@ -101,7 +101,7 @@ export function describeRate(contractTest: ContractTest): void {
     { limits },
   )
 
-  contractTest('with a limit of 0 nothing is counted and nothing refused', async (world) => {
+  contractTest('a rate limit of 0 counts and rejects nothing', async (world) => {
     const userId = await world.createUser()
     const results = await Promise.all(Array.from({ length: 30 }, () => world.admit(userId)))
     const rate = { limit: 0, used: 0, oldestAt: null, now: world.clock.now() }
@@ -111,7 +111,7 @@ export function describeRate(contractTest: ContractTest): void {
   })
 
   contractTest(
-    'whenever requests arrive, one is accepted if and only if fewer than the limit were in the 60 s before it',
+    'accepts a request if and only if the last 60 s are below the limit',
     async (world) => {
       const gap = fc.oneof(fc.nat({ max: 30_000 }), fc.constantFrom(0, 1, 20_000, 59_999, 60_000, 60_001))
       await fc.assert(

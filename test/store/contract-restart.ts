@@ -4,7 +4,7 @@ import { everyone, interrupted } from './store-world.ts'
 
 export function describeRestart(contractTest: ContractTest): void {
   contractTest(
-    'a restart keeps everything',
+    'all data survives a restart',
     async (world) => {
       const userId = await world.createUser()
       await world.pending(userId)
@@ -30,7 +30,7 @@ export function describeRestart(contractTest: ContractTest): void {
   )
 
   contractTest(
-    'the rate window, the abuse block and remembered keys go on over a restart',
+    'rate window, abuse block and remembered keys survive a restart',
     async (world) => {
       const [busy, blocked] = [await world.createUser(), await world.createUser()]
       const idempotency = { key: 'order-1', bodyHash: 'one' }
@@ -54,7 +54,7 @@ export function describeRestart(contractTest: ContractTest): void {
     { limits: { executionsPerMinute: 3, abuseFailures: 2 } },
   )
 
-  contractTest('commands under way when the store is closed are answered, and kept', async (world) => {
+  contractTest('closing the store answers and stores commands in progress', async (world) => {
     const userId = await world.createUser(1000)
     const { id: taskId } = await world.processing(userId)
     const under = Promise.all([
@@ -68,7 +68,7 @@ export function describeRestart(contractTest: ContractTest): void {
     expect((await world.store.listTasks({ userId, limit: 10, offset: 0 })).total).toBe(2)
   })
 
-  contractTest('a restart tells the clock a time that no new task may precede', async (world) => {
+  contractTest('a restart gives the clock the earliest time for new tasks', async (world) => {
     const userId = await world.createUser()
     expect(world.notBefore).toBeLessThanOrEqual(world.clock.now())
     await world.pending(userId)

@@ -9,7 +9,7 @@ async function processingIds({ store }: StoreWorld): Promise<string[]> {
 }
 
 export function describeRetries(contractTest: ContractTest): void {
-  contractTest('an interrupted attempt with a retry left is queued again and stays processing', async (world) => {
+  contractTest('requeues an interrupted attempt with a retry left while the task stays processing', async (world) => {
     const userId = await world.createUser(1000)
     const { id: taskId } = await world.processing(userId)
     const { transactions } = await world.everything(userId)
@@ -23,7 +23,7 @@ export function describeRetries(contractTest: ContractTest): void {
     expect((await world.store.listTasks({ userId, status: 'pending', ...page })).total).toBe(0)
   })
 
-  contractTest('while a task waits for its next attempt, the interrupted one can write nothing', async (world) => {
+  contractTest('an interrupted attempt cannot write while its task waits for the next one', async (world) => {
     const userId = await world.createUser()
     const { id: taskId } = await world.processing(userId)
     await world.store.interruptTask({ taskId, attempt: 1, error: interrupted, retries: 3 })
@@ -48,7 +48,7 @@ export function describeRetries(contractTest: ContractTest): void {
     expect(await world.balance(userId)).toBe(900)
   })
 
-  contractTest('with no retry left the interruption fails the task and refunds it once', async (world) => {
+  contractTest('without retries left, an interruption fails the task and refunds it once', async (world) => {
     const userId = await world.createUser(1000)
     const { id: taskId } = await world.processing(userId)
     const retries = 2
@@ -63,7 +63,7 @@ export function describeRetries(contractTest: ContractTest): void {
     expect(await world.queued()).toEqual([])
   })
 
-  contractTest('of overlapping interruptions of one attempt exactly one queues the task again', async (world) => {
+  contractTest('only one of several parallel interruptions of an attempt requeues the task', async (world) => {
     const userId = await world.createUser()
     const { id: taskId } = await world.processing(userId)
     const interruption = { taskId, attempt: 1, error: interrupted, retries: 5 }
@@ -73,7 +73,7 @@ export function describeRetries(contractTest: ContractTest): void {
     expect(await world.queued()).toEqual([taskId])
   })
 
-  contractTest('what was at work is found with its endpoint and attempt, and nothing else', async (world) => {
+  contractTest('finds exactly the running tasks, with their endpoint and attempt', async (world) => {
     const userId = await world.createUser()
     await world.pending(userId)
     await world.completed(userId)

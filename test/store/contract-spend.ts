@@ -16,7 +16,7 @@ function byDay(days: readonly SpendDay[]): SpendDay[] {
 }
 
 export function describeSpend(contractTest: ContractTest): void {
-  contractTest('charges and refunds are summed by the day of UTC; credits and adjustments are not', async (world) => {
+  contractTest('sums charges and refunds by UTC day, without credits and adjustments', async (world) => {
     const [userId, other] = [await world.createUser(1_000_000), await world.createUser()]
     world.clock.advance(dayMs - (world.clock.now() % dayMs) - 1)
     const day = dayOf(world)
@@ -41,7 +41,7 @@ export function describeSpend(contractTest: ContractTest): void {
     expect(page.rows).toBe(transactions.length)
   })
 
-  contractTest('pages side by side have every transaction once, newest first', async (world) => {
+  contractTest('adjacent pages contain every transaction once, newest first', async (world) => {
     const userId = await world.createUser()
     for (let index = 0; index < 10; index++) {
       await world.pending(userId, { cost: index + 1 })
@@ -73,7 +73,7 @@ export function describeSpend(contractTest: ContractTest): void {
     expect(byDay(charged(read)).map((day) => day.charged)).toEqual([1, 2, 3, 4, 5, 6, 7, 8, 9, 10])
   })
 
-  contractTest('what came after a transaction is read alone', async (world) => {
+  contractTest('reads only transactions after a given one', async (world) => {
     const userId = await world.createUser()
     await world.pending(userId, { cost: 5 })
     const { newestSeq } = await world.store.readSpend({ userId, ...everything })

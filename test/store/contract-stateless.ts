@@ -51,7 +51,7 @@ export function describeStateless(contractTest: ContractTest): void {
 }
 
 function describeMoney(contractTest: ContractTest): void {
-  contractTest('a turn without a session holds, grows and is charged once, and leaves no session', async (world) => {
+  contractTest('a turn without a session holds, grows and is charged once, leaving no session', async (world) => {
     const userId = await world.createListener(1000)
     const { store } = world
     const turn = await begun(world, userId)
@@ -74,7 +74,7 @@ function describeMoney(contractTest: ContractTest): void {
     expect(await store.growHold({ turnId, by: 1, least: 1 })).toEqual({ outcome: 'refused', reason: 'over' })
   })
 
-  contractTest('turns without a session stand beside each other, as far as the balance goes', async (world) => {
+  contractTest('parallel turns without a session are limited only by the balance', async (world) => {
     const userId = await world.createUser(100)
     const results = await Promise.all(
       Array.from({ length: 6 }, () => world.store.openTurn(draftTurn(world, userId, { required: 30, hold: 30 }))),
@@ -87,7 +87,7 @@ function describeMoney(contractTest: ContractTest): void {
   })
 
   contractTest(
-    'the ledger checks a turn without a session as any other',
+    'the ledger check covers turns without a session',
     async (world) => {
       const userId = await world.createUser(1000)
       const { turnId } = await begun(world, userId, { maxCost: 50 })
@@ -100,7 +100,7 @@ function describeMoney(contractTest: ContractTest): void {
 }
 
 function describeLimits(contractTest: ContractTest): void {
-  contractTest('a turn without a session keeps to its own cap', async (world) => {
+  contractTest('a turn without a session respects its own cap', async (world) => {
     const userId = await world.createUser(1000)
     await expectRefused(world, draftTurn(world, userId, { maxCost: 9 }), { reason: 'budget', left: 9, required: 10 })
     const { turnId } = await begun(world, userId, { maxCost: 60, hold: 500 })
@@ -112,7 +112,7 @@ function describeLimits(contractTest: ContractTest): void {
   })
 
   contractTest(
-    'a turn without a session counts in the windows of its user and its key',
+    "a turn without a session counts toward its user's and key's spending limits",
     async (world) => {
       const userId = await world.createUser()
       const limits = spending('key_1', 200)
@@ -130,7 +130,7 @@ function describeLimits(contractTest: ContractTest): void {
   )
 
   contractTest(
-    'a turn without a session is an execution of its minute, and refused when there were too many',
+    'a turn without a session counts toward the rate limit',
     async (world) => {
       const userId = await world.createUser()
       for (const used of [1, 2]) {
@@ -144,21 +144,18 @@ function describeLimits(contractTest: ContractTest): void {
     { limits: { executionsPerMinute: 2 } },
   )
 
-  contractTest(
-    'a plan without its agent, and a key that has made its calls, refuse a turn without a session',
-    async (world) => {
-      const userId = await world.createUser()
-      await world.store.changeAccountLimits({ userId, changes: { agents: ['code'] } })
-      await expectRefused(world, draftTurn(world, userId), { reason: 'agent', agentId: 'text' })
-      const limits = { spend: null, rate: { keyId: 'key_1', perMinute: 1 }, onceTokenId: null }
-      await begun(world, userId, { agentId: 'code', limits })
-      await expectRefused(world, draftTurn(world, userId, { agentId: 'code', limits }), { reason: 'key-rate' })
-    },
-  )
+  contractTest('plan agents and key rate limits apply to turns without a session', async (world) => {
+    const userId = await world.createUser()
+    await world.store.changeAccountLimits({ userId, changes: { agents: ['code'] } })
+    await expectRefused(world, draftTurn(world, userId), { reason: 'agent', agentId: 'text' })
+    const limits = { spend: null, rate: { keyId: 'key_1', perMinute: 1 }, onceTokenId: null }
+    await begun(world, userId, { agentId: 'code', limits })
+    await expectRefused(world, draftTurn(world, userId, { agentId: 'code', limits }), { reason: 'key-rate' })
+  })
 }
 
 function describeEnds(contractTest: ContractTest): void {
-  contractTest('a turn without a session whose process is gone is failed, once, for nothing', async (world) => {
+  contractTest('an abandoned turn without a session fails once, without a charge', async (world) => {
     const userId = await world.createUser(1000)
     const limits = spending('key_1', 200)
     const turn = await begun(world, userId, { limits })
@@ -174,39 +171,33 @@ function describeEnds(contractTest: ContractTest): void {
     await expectNoSession(world, turn)
   })
 
-  contractTest(
-    'a failed turn without a session is charged what it used, and nothing where that is nothing',
-    async (world) => {
-      const userId = await world.createUser(1000)
-      for (const cost of [0, 20]) {
-        const { sessionId, turnId } = await begun(world, userId)
-        expect(await world.store.settleTurn(ended(turnId, cost, 'failed'))).toMatchObject({ charged: cost })
-        const { total } = await world.store.listTransactions({ userId, sessionId, ...all })
-        expect(total).toBe(cost === 0 ? 0 : 1)
-      }
-      expect(await world.balance(userId)).toBe(980)
-    },
-  )
+  contractTest('a failed turn without a session is charged exactly what it used', async (world) => {
+    const userId = await world.createUser(1000)
+    for (const cost of [0, 20]) {
+      const { sessionId, turnId } = await begun(world, userId)
+      expect(await world.store.settleTurn(ended(turnId, cost, 'failed'))).toMatchObject({ charged: cost })
+      const { total } = await world.store.listTransactions({ userId, sessionId, ...all })
+      expect(total).toBe(cost === 0 ? 0 : 1)
+    }
+    expect(await world.balance(userId)).toBe(980)
+  })
 
-  contractTest(
-    'of turns without a session with one key, at one moment too, one is opened, for a day',
-    async (world) => {
-      const [userId, other] = [await world.createUser(1000), await world.createUser(1000)]
-      const idempotency = { key: 'one', bodyHash: 'a' }
-      const drafts = Array.from({ length: 5 }, () => draftTurn(world, userId, { idempotency }))
-      const results = await Promise.all(drafts.map((draft) => world.store.openTurn(draft)))
-      const at = results.findIndex(({ outcome }) => outcome === 'opened')
-      const conflicts = results.filter((result) => 'reason' in result && result.reason === 'idempotency-conflict')
-      expect(conflicts).toHaveLength(4)
-      const { turnId } = must(drafts[at], 'one is opened')
-      const find = () => world.store.findIdempotent({ userId, operation: 'chat', key: 'one' })
-      expect(await find()).toEqual({ bodyHash: 'a', resourceId: turnId })
-      await world.store.settleTurn(ended(turnId, 20))
-      await expectRefused(world, draftTurn(world, userId, { idempotency }), { reason: 'idempotency-conflict' })
-      await begun(world, other, { idempotency })
-      world.clock.advance(86_400_000)
-      expect(await find()).toBeUndefined()
-      await begun(world, userId, { idempotency })
-    },
-  )
+  contractTest('an idempotency key opens one turn without a session per day, even in parallel', async (world) => {
+    const [userId, other] = [await world.createUser(1000), await world.createUser(1000)]
+    const idempotency = { key: 'one', bodyHash: 'a' }
+    const drafts = Array.from({ length: 5 }, () => draftTurn(world, userId, { idempotency }))
+    const results = await Promise.all(drafts.map((draft) => world.store.openTurn(draft)))
+    const at = results.findIndex(({ outcome }) => outcome === 'opened')
+    const conflicts = results.filter((result) => 'reason' in result && result.reason === 'idempotency-conflict')
+    expect(conflicts).toHaveLength(4)
+    const { turnId } = must(drafts[at], 'one is opened')
+    const find = () => world.store.findIdempotent({ userId, operation: 'chat', key: 'one' })
+    expect(await find()).toEqual({ bodyHash: 'a', resourceId: turnId })
+    await world.store.settleTurn(ended(turnId, 20))
+    await expectRefused(world, draftTurn(world, userId, { idempotency }), { reason: 'idempotency-conflict' })
+    await begun(world, other, { idempotency })
+    world.clock.advance(86_400_000)
+    expect(await find()).toBeUndefined()
+    await begun(world, userId, { idempotency })
+  })
 }

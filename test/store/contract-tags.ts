@@ -69,7 +69,7 @@ async function fillTasks(world: StoreWorld, userId: string, made: readonly (Tags
 }
 
 export function describeTags(contractTest: ContractTest): void {
-  contractTest('tags are read as they were given, with the task and in lists', async (world) => {
+  contractTest('returns tags as given, both with the task and in lists', async (world) => {
     const userId = await world.createUser()
     const tags = Object.fromEntries(values.map((value, at) => [`n${at}`, value]))
     const { id } = await world.completed(userId, { tags })
@@ -86,45 +86,42 @@ export function describeTags(contractTest: ContractTest): void {
     })
   })
 
-  contractTest(
-    'whatever a list of tasks is filtered by, pages and totals are those of the whole list',
-    async (world) => {
-      await fc.assert(
-        fc.asyncProperty(
-          fc.array(tagsArbitrary, { minLength: 4, maxLength: 25 }),
-          fc.array(filterArbitrary, { minLength: 5, maxLength: 15 }),
-          async (made, filters) => {
-            const userId = await world.createUser()
-            const begunAt = world.clock.now()
-            await fillTasks(world, userId, made)
-            const whole = (await world.store.listTasks({ userId, ...all })).tasks
-            expect(whole.map(({ tags }) => tags)).toEqual(made.toReversed())
-            for (const { after, agentId, before, limit, offset, status, tags } of filters) {
-              const range = {
-                ...(after !== null && { createdAfter: begunAt + after }),
-                ...(before !== null && { createdBefore: begunAt + before }),
-              }
-              const filter = { userId, tags, ...range, ...(status && { status }), ...(agentId && { agentId }) }
-              const expected = whole.filter(
-                (task) =>
-                  isListed(task, { ...range, tags }) &&
-                  (status === null || task.status === status) &&
-                  (agentId === null || task.agentId === agentId),
-              )
-              const page = await world.store.listTasks({ ...filter, limit, offset })
-              expect(page).toMatchObject({ tasks: expected.slice(offset, offset + limit), total: expected.length })
-              expect(page.next !== undefined).toBe(offset + limit < expected.length)
-              const read = (of: typeof all & { after?: ListPlace }) => world.store.listTasks({ ...filter, ...of })
-              expect(await byCursor(read, ({ tasks }) => tasks, limit)).toEqual(expected)
+  contractTest('pages and totals of filtered tasks match the whole list', async (world) => {
+    await fc.assert(
+      fc.asyncProperty(
+        fc.array(tagsArbitrary, { minLength: 4, maxLength: 25 }),
+        fc.array(filterArbitrary, { minLength: 5, maxLength: 15 }),
+        async (made, filters) => {
+          const userId = await world.createUser()
+          const begunAt = world.clock.now()
+          await fillTasks(world, userId, made)
+          const whole = (await world.store.listTasks({ userId, ...all })).tasks
+          expect(whole.map(({ tags }) => tags)).toEqual(made.toReversed())
+          for (const { after, agentId, before, limit, offset, status, tags } of filters) {
+            const range = {
+              ...(after !== null && { createdAfter: begunAt + after }),
+              ...(before !== null && { createdBefore: begunAt + before }),
             }
-          },
-        ),
-        { numRuns: 12 },
-      )
-    },
-  )
+            const filter = { userId, tags, ...range, ...(status && { status }), ...(agentId && { agentId }) }
+            const expected = whole.filter(
+              (task) =>
+                isListed(task, { ...range, tags }) &&
+                (status === null || task.status === status) &&
+                (agentId === null || task.agentId === agentId),
+            )
+            const page = await world.store.listTasks({ ...filter, limit, offset })
+            expect(page).toMatchObject({ tasks: expected.slice(offset, offset + limit), total: expected.length })
+            expect(page.next !== undefined).toBe(offset + limit < expected.length)
+            const read = (of: typeof all & { after?: ListPlace }) => world.store.listTasks({ ...filter, ...of })
+            expect(await byCursor(read, ({ tasks }) => tasks, limit)).toEqual(expected)
+          }
+        },
+      ),
+      { numRuns: 12 },
+    )
+  })
 
-  contractTest('pages by cursor neither skip nor repeat a task, whatever comes and ends meanwhile', async (world) => {
+  contractTest('cursor pages neither skip nor repeat a task while tasks are created and claimed', async (world) => {
     const userId = await world.createUser()
     for (const filter of [{}, { tags: ['a:b'] }, { agentId: 'text' }, { createdAfter: 0 }]) {
       const tags = { a: 'b' }
@@ -147,7 +144,7 @@ export function describeTags(contractTest: ContractTest): void {
     }
   })
 
-  contractTest("a session's tags are merged name by name, and lists find it by what it has", async (world) => {
+  contractTest("merges a session's tags by name and finds it by its current tags", async (world) => {
     const userId = await world.createUser()
     const draft = draftSession(world, userId, { tags: { a: 'b', c: 'd' } })
     expect(await world.store.createSession(draft)).toMatchObject({ session: { tags: { a: 'b', c: 'd' } } })
@@ -171,7 +168,7 @@ export function describeTags(contractTest: ContractTest): void {
     expect(await world.store.listSessions({ userId, tags: ['a:b'], ...all })).toEqual({ sessions: [], total: 0 })
   })
 
-  contractTest('sessions are listed by tag, time, status and cursor as the whole list has them', async (world) => {
+  contractTest('filters sessions by tag, time and status, with correct pages and cursors', async (world) => {
     const userId = await world.createUser()
     const begunAt = world.clock.now()
     for (let index = 0; index < 30; index++) {
@@ -203,7 +200,7 @@ export function describeTags(contractTest: ContractTest): void {
     }
   })
 
-  contractTest('transactions are listed by time and cursor as the whole list has them', async (world) => {
+  contractTest('filters transactions by time, with correct pages and cursors', async (world) => {
     const userId = await world.createUser()
     const other = await world.createUser()
     const begunAt = world.clock.now()

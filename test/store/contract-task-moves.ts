@@ -7,7 +7,7 @@ import { agentError, interrupted, type StoreWorld } from './store-world.ts'
 const response = { text: '{"summary":"hi"}', payloadId: null }
 
 export function describeTaskMoves(contractTest: ContractTest): void {
-  contractTest('a claim moves a pending task to processing under its first attempt, once', async (world) => {
+  contractTest('claiming moves a pending task to processing with its first attempt, once', async (world) => {
     const userId = await world.createUser()
     const taskId = await world.pending(userId)
     const before = await world.read(userId, taskId)
@@ -21,7 +21,7 @@ export function describeTaskMoves(contractTest: ContractTest): void {
     expect(await world.read(userId, taskId)).toEqual(begun)
   })
 
-  contractTest('of parallel claims of a task exactly one gets it', async (world) => {
+  contractTest('only one of several parallel claims gets the task', async (world) => {
     const taskId = await world.pending(await world.createUser())
     const claims = await Promise.all(Array.from({ length: 8 }, () => world.store.claimTask(taskId)))
     expect(claims.filter((claim) => claim !== undefined)).toHaveLength(1)
@@ -66,7 +66,7 @@ export function describeTaskMoves(contractTest: ContractTest): void {
     expect(await world.balance(userId)).toBe(1000)
   })
 
-  contractTest('a task that was not claimed can neither complete nor fail', async (world) => {
+  contractTest('an unclaimed task can neither complete nor fail', async (world) => {
     const userId = await world.createUser()
     const taskId = await world.pending(userId)
     const before = await world.everything(userId)
@@ -74,7 +74,7 @@ export function describeTaskMoves(contractTest: ContractTest): void {
     expect(await world.everything(userId)).toEqual(before)
   })
 
-  contractTest('a write of another attempt than the latest affects nothing, its payload included', async (world) => {
+  contractTest('ignores writes from any attempt but the latest, including their payloads', async (world) => {
     const userId = await world.createUser()
     const { id: taskId } = await world.processing(userId)
     const before = await world.everything(userId)
@@ -88,7 +88,7 @@ export function describeTaskMoves(contractTest: ContractTest): void {
     expect(await world.everything(userId)).toEqual(before)
   })
 
-  contractTest('a terminal task never changes, whatever is asked of it', async (world) => {
+  contractTest('an ended task never changes', async (world) => {
     const userId = await world.createUser()
     const ended = [await world.completed(userId), await world.failed(userId)]
     const before = await world.everything(userId)
@@ -101,7 +101,7 @@ export function describeTaskMoves(contractTest: ContractTest): void {
     expect({ ...(await world.everything(userId)), rate: before.rate }).toEqual(before)
   })
 
-  contractTest('overlapping failures of one attempt refund once', async (world) => {
+  contractTest('parallel failures of one attempt refund once', async (world) => {
     await fc.assert(
       fc.asyncProperty(fc.integer({ min: 2, max: 8 }), fc.integer({ min: 1, max: 900 }), async (calls, cost) => {
         const userId = await world.createUser(1000)
@@ -116,7 +116,7 @@ export function describeTaskMoves(contractTest: ContractTest): void {
     )
   })
 
-  contractTest('of overlapping ends of one attempt exactly one holds, and money follows it', async (world) => {
+  contractTest('only one of several parallel ends of an attempt counts, and the balance matches it', async (world) => {
     const { store } = world
     const ends = {
       complete: (taskId: string) => store.completeTask({ taskId, attempt: 1, response }),
@@ -140,7 +140,7 @@ export function describeTaskMoves(contractTest: ContractTest): void {
     )
   })
 
-  contractTest('times stay in order even when the clock is set back in between', async (world) => {
+  contractTest('times stay in order even if the clock is set back', async (world) => {
     const hour = 3_600_000
     const userId = await world.createUser()
     for (const end of ['complete', 'fail', 'interrupt'] as const) {

@@ -12,35 +12,32 @@ import type { ContractTest } from './store-contract.ts'
 const day = 86_400_000
 
 export function describeTopups(contractTest: ContractTest): void {
-  contractTest(
-    'a top-up without a page is closed, at once or by upkeep, and opened again by its page',
-    async (world) => {
-      const userId = await world.createUser(0)
-      const { payments } = world.store
-      const [failing, crashed, paged] = [
-        await openTopup(world, userId),
-        await openTopup(world, userId),
-        await openTopup(world, userId),
-      ]
-      const statusOf = async ({ id: topupId }: { id: string }) => (await payments.getTopup({ userId, topupId }))!.status
-      const page = (topupId: string) => ({ userId, topupId, checkoutId: `cs_${topupId}`, checkoutUrl: 'https://x' })
-      await payments.noteCheckout(page(paged.id))
-      for (const { id: topupId } of [failing, paged]) await payments.closePageless({ userId, topupId })
-      world.clock.advance(pagelessTopupMs - 1)
-      await world.purge()
-      expect(await Promise.all([failing, crashed, paged].map(statusOf))).toEqual(['expired', 'open', 'open'])
-      world.clock.advance(1)
-      await world.purge()
-      expect(await Promise.all([failing, crashed, paged].map(statusOf))).toEqual(['expired', 'expired', 'open'])
-      expect(await payments.noteCheckout(page(failing.id))).toMatchObject({ status: 'open', checkoutUrl: 'https://x' })
-      world.clock.advance(openTopupMs)
-      await world.purge()
-      expect(await statusOf(paged)).toBe('expired')
-      expect(await payments.noteCheckout(page(paged.id))).toMatchObject({ status: 'expired' })
-    },
-  )
+  contractTest('a top-up without a checkout page expires and reopens when it gets one', async (world) => {
+    const userId = await world.createUser(0)
+    const { payments } = world.store
+    const [failing, crashed, paged] = [
+      await openTopup(world, userId),
+      await openTopup(world, userId),
+      await openTopup(world, userId),
+    ]
+    const statusOf = async ({ id: topupId }: { id: string }) => (await payments.getTopup({ userId, topupId }))!.status
+    const page = (topupId: string) => ({ userId, topupId, checkoutId: `cs_${topupId}`, checkoutUrl: 'https://x' })
+    await payments.noteCheckout(page(paged.id))
+    for (const { id: topupId } of [failing, paged]) await payments.closePageless({ userId, topupId })
+    world.clock.advance(pagelessTopupMs - 1)
+    await world.purge()
+    expect(await Promise.all([failing, crashed, paged].map(statusOf))).toEqual(['expired', 'open', 'open'])
+    world.clock.advance(1)
+    await world.purge()
+    expect(await Promise.all([failing, crashed, paged].map(statusOf))).toEqual(['expired', 'expired', 'open'])
+    expect(await payments.noteCheckout(page(failing.id))).toMatchObject({ status: 'open', checkoutUrl: 'https://x' })
+    world.clock.advance(openTopupMs)
+    await world.purge()
+    expect(await statusOf(paged)).toBe('expired')
+    expect(await payments.noteCheckout(page(paged.id))).toMatchObject({ status: 'expired' })
+  })
 
-  contractTest('recharges of one account keep a pause, and to the ceiling of the service in a month', async (world) => {
+  contractTest('automatic top-ups pause between each other and stop at the monthly maximum', async (world) => {
     const userId = await world.createUser(0)
     const { payments } = world.store
     const method = { customerId: 'cus_1', methodId: 'pm_1', methodLabel: 'visa 4242' }
@@ -67,7 +64,7 @@ export function describeTopups(contractTest: ContractTest): void {
     expect(amounts).toEqual([300_000, 300_000, 100_000])
   })
 
-  contractTest('a top-up is found by each of its ids, and is its own user’s only', async (world) => {
+  contractTest('finds a top-up by each of its ids, only for its own user', async (world) => {
     const userId = await world.createUser(0)
     const topup = await openTopup(world, userId)
     const { payments } = world.store
@@ -84,7 +81,7 @@ export function describeTopups(contractTest: ContractTest): void {
     expect(await payments.listTopups({ userId: other, after: topup.id, limit: 10 })).toEqual([])
   })
 
-  contractTest('top-ups are listed newest first, page by page, of a user, of all and of a state', async (world) => {
+  contractTest('lists top-ups newest first, in pages, by user and status', async (world) => {
     const userId = await world.createUser(0)
     const made = []
     for (let n = 0; n < 5; n++) {
@@ -102,7 +99,7 @@ export function describeTopups(contractTest: ContractTest): void {
     expect(await payments.totals(0)).toEqual({ topups: 1, paid: 200, refunded: 0, disputed: 0, owed: 0 })
   })
 
-  contractTest('a repeated request makes one top-up, and another body or too many are refused', async (world) => {
+  contractTest('a retry creates no second top-up; a different body or too many are rejected', async (world) => {
     const userId = await world.createUser(0)
     const { payments } = world.store
     const input = (bodyHash: string) => ({

@@ -27,7 +27,7 @@ export function describeTurnEvents(contractTest: ContractTest): void {
 }
 
 function describePieces(contractTest: ContractTest): void {
-  contractTest('events of a turn are read in order, from the piece that has the next one', async (world) => {
+  contractTest('reads the events of a turn in order, from the chunk with the next one', async (world) => {
     const { turnEvents } = world.store
     const pieces = [pieceOf('turn_a', 1, 3), pieceOf('turn_a', 4, 4), pieceOf('turn_a', 5, 12)]
     await turnEvents.keep([pieces[2]!, pieceOf('turn_b', 1, 2)])
@@ -42,7 +42,7 @@ function describePieces(contractTest: ContractTest): void {
     expect(await world.store.turnEvents.read({ turnId: 'turn_a', after: 2, charsMax })).toEqual(pieces)
   })
 
-  contractTest('events that are kept twice, also at one moment, are kept once, as they were first', async (world) => {
+  contractTest('saving the same events twice keeps only the first version', async (world) => {
     const { turnEvents } = world.store
     const [first, second] = [pieceOf('turn_a', 1, 2), pieceOf('turn_a', 3, 4)]
     await Promise.all(Array.from({ length: 5 }, () => turnEvents.keep([first])))
@@ -50,46 +50,40 @@ function describePieces(contractTest: ContractTest): void {
     expect(await turnEvents.read({ turnId: 'turn_a', after: 0, charsMax })).toEqual([first, second])
   })
 
-  contractTest(
-    'events are dropped up to a number with the write of newer ones, and of their turn only',
-    async (world) => {
-      const { turnEvents } = world.store
-      const [first, second, third] = [pieceOf('turn_a', 1, 3), pieceOf('turn_a', 4, 4), pieceOf('turn_a', 5, 9)]
-      const other = pieceOf('turn_b', 1, 2)
-      await turnEvents.keep([first, second, other])
-      await turnEvents.keep([third], [{ turnId: 'turn_a', lastSeq: 4 }])
-      const read = (turnId: string) => turnEvents.read({ turnId, after: 0, charsMax })
-      expect(await read('turn_a')).toEqual([third])
-      expect(await read('turn_b')).toEqual([other])
-      await turnEvents.keep([], [{ turnId: 'turn_a', lastSeq: 9 }])
-      expect(await read('turn_a')).toEqual([])
-    },
-  )
+  contractTest('drops events up to a given number, only of the given turn', async (world) => {
+    const { turnEvents } = world.store
+    const [first, second, third] = [pieceOf('turn_a', 1, 3), pieceOf('turn_a', 4, 4), pieceOf('turn_a', 5, 9)]
+    const other = pieceOf('turn_b', 1, 2)
+    await turnEvents.keep([first, second, other])
+    await turnEvents.keep([third], [{ turnId: 'turn_a', lastSeq: 4 }])
+    const read = (turnId: string) => turnEvents.read({ turnId, after: 0, charsMax })
+    expect(await read('turn_a')).toEqual([third])
+    expect(await read('turn_b')).toEqual([other])
+    await turnEvents.keep([], [{ turnId: 'turn_a', lastSeq: 9 }])
+    expect(await read('turn_a')).toEqual([])
+  })
 
-  contractTest(
-    'as many pieces are read at a time as fit, one at least, and the rest is read after them',
-    async (world) => {
-      const { turnEvents } = world.store
-      const pieces = [100, 100, 1000, 50, 50, 50].map((chars, n) => pieceOf('turn_a', n + 1, n + 1, 'x'.repeat(chars)))
-      await turnEvents.keep(pieces)
-      const counts: number[] = []
-      const read: TurnEvents[] = []
-      while (read.length < pieces.length) {
-        const next = await turnEvents.read({ turnId: 'turn_a', after: read.at(-1)?.lastSeq ?? 0, charsMax: 400 })
-        counts.push(next.length)
-        read.push(...next)
-      }
-      expect(read).toEqual(pieces)
-      expect(counts).toEqual([2, 1, 3])
-      const [one, two] = [pieces[0]!.lines.length, pieces[1]!.lines.length]
-      const fitting = (most: number) => turnEvents.read({ turnId: 'turn_a', after: 0, charsMax: most })
-      expect(await fitting(1)).toEqual(pieces.slice(0, 1))
-      expect(await fitting(one + two - 1)).toEqual(pieces.slice(0, 1))
-      expect(await fitting(one + two)).toEqual(pieces.slice(0, 2))
-    },
-  )
+  contractTest('reads as many chunks as fit, at least one, then the rest', async (world) => {
+    const { turnEvents } = world.store
+    const pieces = [100, 100, 1000, 50, 50, 50].map((chars, n) => pieceOf('turn_a', n + 1, n + 1, 'x'.repeat(chars)))
+    await turnEvents.keep(pieces)
+    const counts: number[] = []
+    const read: TurnEvents[] = []
+    while (read.length < pieces.length) {
+      const next = await turnEvents.read({ turnId: 'turn_a', after: read.at(-1)?.lastSeq ?? 0, charsMax: 400 })
+      counts.push(next.length)
+      read.push(...next)
+    }
+    expect(read).toEqual(pieces)
+    expect(counts).toEqual([2, 1, 3])
+    const [one, two] = [pieces[0]!.lines.length, pieces[1]!.lines.length]
+    const fitting = (most: number) => turnEvents.read({ turnId: 'turn_a', after: 0, charsMax: most })
+    expect(await fitting(1)).toEqual(pieces.slice(0, 1))
+    expect(await fitting(one + two - 1)).toEqual(pieces.slice(0, 1))
+    expect(await fitting(one + two)).toEqual(pieces.slice(0, 2))
+  })
 
-  contractTest('of very many pieces a bounded number is read at a time, and none is missed', async (world) => {
+  contractTest('reads many chunks in bounded batches without missing any', async (world) => {
     const { turnEvents } = world.store
     const pieces = Array.from({ length: 150 }, (_, n) => pieceOf('turn_a', n + 1, n + 1))
     await turnEvents.keep(pieces)
@@ -105,42 +99,39 @@ function describePieces(contractTest: ContractTest): void {
 }
 
 function describeFinding(contractTest: ContractTest): void {
-  contractTest(
-    "a turn is found open and settled, by its user only, and so is a session's turn at work",
-    async (world) => {
-      const { sessionId, turnId, userId } = await begun(world)
-      const other = await world.createUser()
-      const { turnEvents } = world.store
-      const createdAt = world.clock.now()
-      const row = { turnId, userId, sessionId, agentId: 'text', createdAt }
-      expect(await turnEvents.findTurn({ userId, turnId })).toEqual({
-        ...row,
-        outcome: null,
-        cost: null,
-        settledAt: null,
-      })
-      expect(await turnEvents.findOpenTurn({ userId, sessionId })).toBe(turnId)
-      for (const of of [
-        { userId: other, turnId, sessionId },
-        { userId, turnId: 'turn_0', sessionId: 'ses_0' },
-      ]) {
-        expect(await turnEvents.findTurn(of)).toBeUndefined()
-        expect(await turnEvents.findOpenTurn(of)).toBeUndefined()
-      }
-      world.clock.advance(7)
-      await world.store.settleTurn(finished(turnId, 'hello'))
-      const settled = { outcome: 'finished', cost: 20, settledAt: createdAt + 7 }
-      expect(await turnEvents.findTurn({ userId, turnId })).toEqual({ ...row, ...settled })
-      expect(await turnEvents.findOpenTurn({ userId, sessionId })).toBeNull()
-      await world.store.deleteSession({ userId, sessionId })
-      expect(await turnEvents.findTurn({ userId, turnId })).toEqual({ ...row, ...settled })
-      expect(await turnEvents.findOpenTurn({ userId, sessionId })).toBeUndefined()
-    },
-  )
+  contractTest('finds open and settled turns for their own user only', async (world) => {
+    const { sessionId, turnId, userId } = await begun(world)
+    const other = await world.createUser()
+    const { turnEvents } = world.store
+    const createdAt = world.clock.now()
+    const row = { turnId, userId, sessionId, agentId: 'text', createdAt }
+    expect(await turnEvents.findTurn({ userId, turnId })).toEqual({
+      ...row,
+      outcome: null,
+      cost: null,
+      settledAt: null,
+    })
+    expect(await turnEvents.findOpenTurn({ userId, sessionId })).toBe(turnId)
+    for (const of of [
+      { userId: other, turnId, sessionId },
+      { userId, turnId: 'turn_0', sessionId: 'ses_0' },
+    ]) {
+      expect(await turnEvents.findTurn(of)).toBeUndefined()
+      expect(await turnEvents.findOpenTurn(of)).toBeUndefined()
+    }
+    world.clock.advance(7)
+    await world.store.settleTurn(finished(turnId, 'hello'))
+    const settled = { outcome: 'finished', cost: 20, settledAt: createdAt + 7 }
+    expect(await turnEvents.findTurn({ userId, turnId })).toEqual({ ...row, ...settled })
+    expect(await turnEvents.findOpenTurn({ userId, sessionId })).toBeNull()
+    await world.store.deleteSession({ userId, sessionId })
+    expect(await turnEvents.findTurn({ userId, turnId })).toEqual({ ...row, ...settled })
+    expect(await turnEvents.findOpenTurn({ userId, sessionId })).toBeUndefined()
+  })
 }
 
 function describePurge(contractTest: ContractTest): void {
-  contractTest('events go some minutes after the end of their turn, and of one at work never', async (world) => {
+  contractTest('deletes events some minutes after their turn ends, and never while it runs', async (world) => {
     const [ended, working] = [await begun(world), await begun(world)]
     const keep = (seq: number) =>
       world.store.turnEvents.keep([ended, working].map(({ turnId }) => pieceOf(turnId, seq, seq)))
@@ -163,7 +154,7 @@ function describePurge(contractTest: ContractTest): void {
     expect(await kept(working)).toBe(0)
   })
 
-  contractTest('events of a turn that nobody knows go as long after they were kept', async (world) => {
+  contractTest('deletes events of an unknown turn some minutes after they were saved', async (world) => {
     const of = { turnId: 'turn_0', after: 0, charsMax }
     await world.store.turnEvents.keep([pieceOf('turn_0', 1, 1)])
     world.clock.advance(eventsKeptMs)

@@ -17,14 +17,14 @@ export function describeWindowChanges(contractTest: ContractTest): void {
   describeUndone(contractTest)
   describeDamages(contractTest)
   for (let seed = 1; seed <= ofTier(1, 5); seed++) {
-    contractTest(`whatever is spent, refunded and changed, windows are what answers add up to, seed ${seed}`, (world) =>
+    contractTest(`spending windows match the store's results after random changes, seed ${seed}`, (world) =>
       new WindowHistory(world, seed).run(ofTier(400, 2000)),
     )
   }
 }
 
 function describeChanges(contractTest: ContractTest): void {
-  contractTest('a limit that is lowered below what is spent keeps neither a refund nor a settlement', async (world) => {
+  contractTest('a limit lowered below current spending still allows refunds and settlements', async (world) => {
     const { store } = world
     const userId = await world.createUser()
     const draft = draftKey(userId)
@@ -55,7 +55,7 @@ function describeChanges(contractTest: ContractTest): void {
   })
 
   contractTest(
-    'of what a task gives back to a limit that was lowered below it nothing is spent again, by a chat under way either',
+    'a refund does not allow spending above a lowered limit, even in open chats',
     async (world) => {
       const { store } = world
       const userId = await world.createUser()
@@ -79,41 +79,38 @@ function describeChanges(contractTest: ContractTest): void {
     { limits: { plans: aDay } },
   )
 
-  contractTest(
-    'a key whose limit begins anew at other times keeps what is spent in the present period',
-    async (world) => {
-      const { store } = world
-      const userId = await world.createUser(1_000_000)
-      const draft = draftKey(userId)
-      const { id: keyId } = await store.createKey({ ...draft, spendLimit: 10_000, spendReset: 'day' })
-      const limits = async () => must(await store.findKey(draft.tokenHash), 'the key exists').limits
-      const change = (spendReset: LimitReset) => store.updateKey({ userId, keyId, changes: { spendReset } })
-      const spent = async () => spentOf(world, (await limits())!)
-      // Wednesday of a week within one month.
-      const start = Date.UTC(2026, 6, 15, 12)
-      world.clock.advance(start - world.clock.now())
-      await world.completed(userId, { limits: await limits(), cost: 100 })
-      await world.failed(userId, { limits: await limits(), cost: 50 })
-      world.clock.advance(day)
-      await world.completed(userId, { limits: await limits(), cost: 30 })
-      await settle(world, await begun(world, userId, { limits: await limits() }), 7)
-      await world.pending(userId, { limits: await limits(), cost: 3 })
-      expect(await spent()).toEqual([40, 0])
-      for (const [more, reset] of (['week', 'month', 'never'] as const).entries()) {
-        await change(reset)
-        expect(await spent(), reset).toEqual([140 + more, 0])
-        await world.completed(userId, { limits: await limits(), cost: 1 })
-        expect(await spent(), reset).toEqual([141 + more, 0])
-        await change('day')
-        expect(await spent(), `a day after ${reset}`).toEqual([41 + more, 0])
-      }
-      await store.updateKey({ userId, keyId, changes: { spendReset: 'month', spendLimit: 143 } })
-      await world.expectRefused(world.draft(userId, { limits: await limits(), cost: 1 }), { window: { charged: 143 } })
-    },
-  )
+  contractTest('changing the reset period of a key keeps the spending of the current period', async (world) => {
+    const { store } = world
+    const userId = await world.createUser(1_000_000)
+    const draft = draftKey(userId)
+    const { id: keyId } = await store.createKey({ ...draft, spendLimit: 10_000, spendReset: 'day' })
+    const limits = async () => must(await store.findKey(draft.tokenHash), 'the key exists').limits
+    const change = (spendReset: LimitReset) => store.updateKey({ userId, keyId, changes: { spendReset } })
+    const spent = async () => spentOf(world, (await limits())!)
+    // Wednesday of a week within one month.
+    const start = Date.UTC(2026, 6, 15, 12)
+    world.clock.advance(start - world.clock.now())
+    await world.completed(userId, { limits: await limits(), cost: 100 })
+    await world.failed(userId, { limits: await limits(), cost: 50 })
+    world.clock.advance(day)
+    await world.completed(userId, { limits: await limits(), cost: 30 })
+    await settle(world, await begun(world, userId, { limits: await limits() }), 7)
+    await world.pending(userId, { limits: await limits(), cost: 3 })
+    expect(await spent()).toEqual([40, 0])
+    for (const [more, reset] of (['week', 'month', 'never'] as const).entries()) {
+      await change(reset)
+      expect(await spent(), reset).toEqual([140 + more, 0])
+      await world.completed(userId, { limits: await limits(), cost: 1 })
+      expect(await spent(), reset).toEqual([141 + more, 0])
+      await change('day')
+      expect(await spent(), `a day after ${reset}`).toEqual([41 + more, 0])
+    }
+    await store.updateKey({ userId, keyId, changes: { spendReset: 'month', spendLimit: 143 } })
+    await world.expectRefused(world.draft(userId, { limits: await limits(), cost: 1 }), { window: { charged: 143 } })
+  })
 
   contractTest(
-    "a user's day is lowered and raised while it is spent",
+    "lowering or raising a user's daily limit takes effect immediately",
     async (world) => {
       const { store } = world
       const userId = await world.createUser()
@@ -136,7 +133,7 @@ function describeChanges(contractTest: ContractTest): void {
 
 function describeUndone(contractTest: ContractTest): void {
   contractTest(
-    'what is undone uses nothing of any limit, and what is admitted at the same moment keeps what it used',
+    'rolled-back admissions use up no limit, and simultaneous ones keep what they used',
     async (world) => {
       const userId = await world.createUser()
       const limits = { ...spending('key_a', 350, 'day'), rate: { keyId: 'key_a', perMinute: 3 } }
@@ -165,36 +162,33 @@ function describeUndone(contractTest: ContractTest): void {
     { limits: { plans: threeWaiting } },
   )
 
-  contractTest(
-    'a change of limits that is undone leaves windows as those have them that were admitted',
-    async (world) => {
-      const { store } = world
-      const userId = await world.createUser()
-      const draft = draftKey(userId)
-      const { id: keyId } = await store.createKey({ ...draft, spendLimit: 300, spendReset: 'day' })
-      const { limits } = must(await store.findKey(draft.tokenHash), 'the key exists')
-      const change = (spendLimit: Units) => store.updateKey({ userId, keyId, changes: { spendLimit } })
-      const results = await Promise.allSettled([
-        world.admit(userId, { limits }),
-        // Another key with the same token; its user's windows are checked first.
-        store.createKey({ ...draft, userId }),
-        world.admit(userId, { limits }),
-        change(200),
-        store.createKey({ ...draft, userId }),
-      ])
-      const statuses = results.map(({ status }) => status)
-      expect(statuses).toEqual(['fulfilled', 'rejected', 'fulfilled', 'fulfilled', 'rejected'])
-      // Alone, because PostgreSQL runs parallel commands in any order.
-      const lowered = { ...limits!, spend: { ...limits!.spend!, amount: 200 } }
-      const refused = await world.admit(userId, { limits: lowered, cost: 1 })
-      expect(refused).toMatchObject({ reason: 'limit', window: { charged: 200 } })
-      expect(await spentOf(world, limits!)).toEqual([200, 0])
-      await change(250)
-      const now = must(await store.findKey(draft.tokenHash), 'the key exists').limits
-      await world.expectRefused(world.draft(userId, { limits: now, cost: 51 }), { reason: 'limit' })
-      await world.pending(userId, { limits: now, cost: 50 })
-    },
-  )
+  contractTest('a rolled-back change leaves spending windows of simultaneous admissions intact', async (world) => {
+    const { store } = world
+    const userId = await world.createUser()
+    const draft = draftKey(userId)
+    const { id: keyId } = await store.createKey({ ...draft, spendLimit: 300, spendReset: 'day' })
+    const { limits } = must(await store.findKey(draft.tokenHash), 'the key exists')
+    const change = (spendLimit: Units) => store.updateKey({ userId, keyId, changes: { spendLimit } })
+    const results = await Promise.allSettled([
+      world.admit(userId, { limits }),
+      // Another key with the same token; its user's windows are checked first.
+      store.createKey({ ...draft, userId }),
+      world.admit(userId, { limits }),
+      change(200),
+      store.createKey({ ...draft, userId }),
+    ])
+    const statuses = results.map(({ status }) => status)
+    expect(statuses).toEqual(['fulfilled', 'rejected', 'fulfilled', 'fulfilled', 'rejected'])
+    // Alone, because PostgreSQL runs parallel commands in any order.
+    const lowered = { ...limits!, spend: { ...limits!.spend!, amount: 200 } }
+    const refused = await world.admit(userId, { limits: lowered, cost: 1 })
+    expect(refused).toMatchObject({ reason: 'limit', window: { charged: 200 } })
+    expect(await spentOf(world, limits!)).toEqual([200, 0])
+    await change(250)
+    const now = must(await store.findKey(draft.tokenHash), 'the key exists').limits
+    await world.expectRefused(world.draft(userId, { limits: now, cost: 51 }), { reason: 'limit' })
+    await world.pending(userId, { limits: now, cost: 50 })
+  })
 }
 
 async function reached(world: StoreWorld, userId: string): Promise<unknown[]> {
@@ -203,7 +197,7 @@ async function reached(world: StoreWorld, userId: string): Promise<unknown[]> {
 }
 
 function describeReached(contractTest: ContractTest): void {
-  contractTest('that a limit of a key is reached is told once in each period, by its first refusal', async (world) => {
+  contractTest('the first rejection in each period reports that a key reached its limit', async (world) => {
     const { store } = world
     const userId = await world.createUser()
     const draft = draftKey(userId)
@@ -231,7 +225,7 @@ function describeReached(contractTest: ContractTest): void {
     expect(await reached(world, userId)).toHaveLength(3)
   })
 
-  contractTest('each limit of a key that is reached is told once, also within one period', async (world) => {
+  contractTest('reports each reached key limit once, even within one period', async (world) => {
     const { store } = world
     const userId = await world.createUser()
     const draft = draftKey(userId)
@@ -263,7 +257,7 @@ function describeReached(contractTest: ContractTest): void {
   })
 
   contractTest(
-    'of limits of users and tokens there is no event',
+    'reaching a limit of a user or client token writes no event',
     async (world) => {
       const userId = await world.createUser()
       expect(await world.admit(userId, { limits: spending('ctok_a', 10) })).toMatchObject({ reason: 'limit' })
@@ -276,17 +270,17 @@ function describeReached(contractTest: ContractTest): void {
 
 const damages: { title: string; change: Tampering; finds: { expected: string; actual: string } }[] = [
   {
-    title: 'a window in which more is charged than its tasks and chats cost',
+    title: 'a window with a higher charge than its tasks and chats cost',
     change: { what: 'window', ownerId: 'key_a', charged: 7, held: 0 },
     finds: { expected: '0.0130', actual: '0.0137' },
   },
   {
-    title: 'a window in which less is held than its open chats hold',
+    title: 'a window with a lower hold than its open chats have',
     change: { what: 'window', ownerId: 'key_a', charged: 0, held: -7 },
     finds: { expected: '0.0050', actual: '0.0043' },
   },
   {
-    title: 'a window beyond its limit',
+    title: 'a window above its limit',
     change: { what: 'window-limit', ownerId: 'key_a', limit: 179 },
     finds: { expected: '0.0179', actual: '0.0180' },
   },
@@ -295,7 +289,7 @@ const damages: { title: string; change: Tampering; finds: { expected: string; ac
 function describeDamages(contractTest: ContractTest): void {
   for (const { change, finds, title } of damages) {
     contractTest(
-      `the ledger's check finds ${title}`,
+      `the ledger check finds ${title}`,
       async (world) => {
         const userId = await world.createUser()
         const limits = spending('key_a', 500)

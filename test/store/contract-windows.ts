@@ -17,7 +17,7 @@ export function describeWindows(contractTest: ContractTest): void {
 }
 
 function describeTasks(contractTest: ContractTest): void {
-  contractTest('a key spends its limit to the last cent, and nothing was written by what is refused', async (world) => {
+  contractTest('a key can spend its limit exactly, and rejected requests write nothing', async (world) => {
     const userId = await world.createUser()
     const limits = spending('key_a', 250)
     await world.pending(userId, { limits })
@@ -33,14 +33,14 @@ function describeTasks(contractTest: ContractTest): void {
     expect(await spentOf(world, limits)).toEqual([250, 0])
   })
 
-  contractTest('the balance is asked for after the limit, and both refuse', async (world) => {
+  contractTest('checks the limit before the balance, and both can reject', async (world) => {
     const userId = await world.createUser(150)
     await world.expectRefused(world.draft(userId, { limits: spending('key_a', 50) }), { reason: 'limit' })
     await world.expectRefused(world.draft(userId, { limits: spending('key_a', 500), cost: 151 }), { reason: 'balance' })
     expect(await spentOf(world, spending('key_a', 500))).toEqual([0, 0])
   })
 
-  contractTest('of 200 first requests at one moment all that fits is admitted, and no more', async (world) => {
+  contractTest('admits exactly as many of 200 parallel first requests as fit the limit', async (world) => {
     const userId = await world.createUser()
     const limits = spending('key_a', 1730, 'day')
     const results = await Promise.all(Array.from({ length: 200 }, () => world.admit(userId, { limits })))
@@ -51,7 +51,7 @@ function describeTasks(contractTest: ContractTest): void {
   })
 
   contractTest(
-    'limits of the key, the token and the day of the user count at once, and none switches another off',
+    'limits of key, client token and user apply together without disabling each other',
     async (world) => {
       const userId = await world.createUser()
       const key = spending('key_a', 300, 'month')
@@ -75,7 +75,7 @@ function describeTasks(contractTest: ContractTest): void {
     { limits: { plans: aDay } },
   )
 
-  contractTest('what is refunded or given back can be spent again, once', async (world) => {
+  contractTest('refunded or unused money can be spent again, but only once', async (world) => {
     const userId = await world.createUser()
     const limits = spending('key_a', 300)
     const [failed, canceled, expired] = [
@@ -100,7 +100,7 @@ function describeTasks(contractTest: ContractTest): void {
     await world.pending(userId, { limits, cost: 220 })
   })
 
-  contractTest('a task that is repeated by its Idempotency-Key counts once', async (world) => {
+  contractTest('a task retried with its Idempotency-Key counts once', async (world) => {
     const userId = await world.createUser()
     const draft = world.draft(userId, { limits: spending('key_a', 100), idempotency: { key: 'one', bodyHash: 'a' } })
     const again = () => world.store.admitTask({ ...draft, taskId: newId('task', world.clock.now()) })
@@ -121,7 +121,7 @@ const periods: [reset: LimitReset, from: number, next: number][] = [
 ]
 
 function describePeriods(contractTest: ContractTest): void {
-  contractTest('periods begin anew at midnight of UTC, on Mondays, and on the first of a month', async (world) => {
+  contractTest('periods restart at UTC midnight, on Mondays and on the first of a month', async (world) => {
     const userId = await world.createUser(1_000_000)
     const sorted = periods.map((period, at) => [...period, at] as const).toSorted(([, a], [, b]) => a - b)
     for (const [reset, from, next, at] of sorted) {
@@ -140,7 +140,7 @@ function describePeriods(contractTest: ContractTest): void {
     }
   })
 
-  contractTest('what never begins anew stays spent for years', async (world) => {
+  contractTest('spending of a limit that never resets lasts for years', async (world) => {
     const userId = await world.createUser()
     const limits = spending('key_a', 100)
     await world.pending(userId, { limits })
@@ -151,7 +151,7 @@ function describePeriods(contractTest: ContractTest): void {
     }
   })
 
-  contractTest('a refund after midnight returns to the day of its charge', async (world) => {
+  contractTest('a refund after midnight counts for the day of its charge', async (world) => {
     const userId = await world.createUser()
     const limits = spending('key_a', 300, 'day')
     const task = await world.processing(userId, { limits })
@@ -165,7 +165,7 @@ function describePeriods(contractTest: ContractTest): void {
     await world.expectRefused(world.draft(userId, { limits }), { window: { startsAt: midnight, charged: 300 } })
   })
 
-  contractTest('a chat over midnight is held and charged on the day of its admission', async (world) => {
+  contractTest('a chat across midnight is held and charged on the day it was admitted', async (world) => {
     const userId = await world.createUser()
     const limits = spending('key_a', 100, 'day')
     const turnId = await begun(world, userId, { limits, hold: 60 })
@@ -180,28 +180,25 @@ function describePeriods(contractTest: ContractTest): void {
     expect(await spentOf(world, limits)).toEqual([20, 0])
   })
 
-  contractTest(
-    'windows go when they are long past, what counts in them still ends, and none is missed',
-    async (world) => {
-      const userId = await world.createUser()
-      const limits = spending('key_a', 500, 'day')
-      const [open, done] = [await world.processing(userId, { limits }), await world.completed(userId, { limits })]
-      const turnId = await begun(world, userId, { limits })
-      const since = world.clock.now()
-      world.clock.advance(200 * day)
-      await world.purge()
-      expect(await world.verify()).toMatchObject({ ok: true })
-      await world.store.failTask({ taskId: open.id, attempt: 1, error: agentError, countsAsAbuse: false })
-      expect(await world.store.growHold({ turnId, by: 900, least: 900 })).toMatchObject({ outcome: 'held' })
-      expect(await settle(world, turnId, 600)).toMatchObject({ charged: 600 })
-      expect(await world.read(userId, done.id)).toMatchObject({ cost: 100, createdAt: since })
-      expect(await spentOf(world, limits)).toEqual([0, 0])
-    },
-  )
+  contractTest('deletes old spending windows without affecting open work or the ledger check', async (world) => {
+    const userId = await world.createUser()
+    const limits = spending('key_a', 500, 'day')
+    const [open, done] = [await world.processing(userId, { limits }), await world.completed(userId, { limits })]
+    const turnId = await begun(world, userId, { limits })
+    const since = world.clock.now()
+    world.clock.advance(200 * day)
+    await world.purge()
+    expect(await world.verify()).toMatchObject({ ok: true })
+    await world.store.failTask({ taskId: open.id, attempt: 1, error: agentError, countsAsAbuse: false })
+    expect(await world.store.growHold({ turnId, by: 900, least: 900 })).toMatchObject({ outcome: 'held' })
+    expect(await settle(world, turnId, 600)).toMatchObject({ charged: 600 })
+    expect(await world.read(userId, done.id)).toMatchObject({ cost: 100, createdAt: since })
+    expect(await spentOf(world, limits)).toEqual([0, 0])
+  })
 }
 
 function describeTurns(contractTest: ContractTest): void {
-  contractTest('a chat holds no more than its limits leave, and grows to the last of it', async (world) => {
+  contractTest('a chat holds no more than its limits allow and can grow to the maximum', async (world) => {
     const userId = await world.createUser()
     const limits = spending('key_a', 120)
     const turnId = await begun(world, userId, { limits, hold: 50 })
@@ -228,7 +225,7 @@ function describeTurns(contractTest: ContractTest): void {
     expect(await spentOf(world, limits)).toEqual([70, 0])
   })
 
-  contractTest('what a provider reports beyond a limit is written off', async (world) => {
+  contractTest('writes off usage beyond a spending limit', async (world) => {
     const userId = await world.createUser()
     const limits = spending('key_a', 150)
     await world.pending(userId, { limits })
@@ -240,7 +237,7 @@ function describeTurns(contractTest: ContractTest): void {
     expect(await settle(world, free, 900)).toMatchObject({ charged: 900, writtenOff: 0 })
   })
 
-  contractTest('a turn whose process is gone gives back what it held', async (world) => {
+  contractTest('an abandoned turn releases what it held of the limit', async (world) => {
     const userId = await world.createUser()
     const limits = spending('key_a', 100)
     await begun(world, userId, { limits, hold: 80 })
@@ -252,7 +249,7 @@ function describeTurns(contractTest: ContractTest): void {
   })
 
   contractTest(
-    'the day of a user is grown within and settled as the limit of a key is, and a chat for nothing is admitted',
+    "a user's daily limit applies to chats, except free ones",
     async (world) => {
       const userId = await world.createUser()
       const turnId = await begun(world, userId, { limits: spending('key_a', 600), hold: 400 })

@@ -23,7 +23,7 @@ const found = (world: StoreWorld, userId: string, retries: number) =>
 
 /** Contract of requests that clients repeat without an Idempotency-Key. */
 export function describeWireRequests(contractTest: ContractTest): void {
-  contractTest('a repetition is answered with the turn of its request until a minute after its end', async (world) => {
+  contractTest('a repeated request returns its turn until one minute after the turn ends', async (world) => {
     const userId = await world.createUser()
     const first = await sent(world, userId, 0)
     world.clock.advance(3_600_000)
@@ -42,13 +42,13 @@ export function describeWireRequests(contractTest: ContractTest): void {
     await settle(world, second, 5)
   })
 
-  contractTest('of repetitions at one moment one opens a turn, and all are answered with it', async (world) => {
+  contractTest('parallel repeats of a request open one turn and all return it', async (world) => {
     const userId = await world.createUser()
     const repeated = await Promise.all(Array.from({ length: 10 }, () => sent(world, userId, 1)))
     expect(new Set(repeated).size).toBe(1)
   })
 
-  contractTest('two alike requests that were both cut are repeated with their own turns', async (world) => {
+  contractTest('repeats of two identical interrupted requests each return a different turn', async (world) => {
     const userId = await world.createUser()
     const turnIds = [await sent(world, userId, 0), await sent(world, userId, 0)]
     expect(new Set(turnIds).size).toBe(2)
@@ -64,7 +64,7 @@ export function describeWireRequests(contractTest: ContractTest): void {
     expect(await found(world, userId, 3)).toBe(third)
   })
 
-  contractTest('an original that its repetition overtook is answered with the same turn, once', async (world) => {
+  contractTest('an original request overtaken by its repeat returns the same turn, once', async (world) => {
     const userId = await world.createUser()
     const first = await sent(world, userId, 1)
     expect(await sent(world, userId, 0)).toBe(first)
@@ -77,7 +77,7 @@ export function describeWireRequests(contractTest: ContractTest): void {
   })
 
   contractTest(
-    'a call of a tool is answered with a task whose client has left, until that is taken back',
+    'a repeated tool call returns the task of a disconnected client until it is withdrawn',
     async (world) => {
       const { store } = world
       const userId = await world.createUser()
@@ -101,20 +101,17 @@ export function describeWireRequests(contractTest: ContractTest): void {
     },
   )
 
-  contractTest(
-    'after a start of the only process calls are answered with the tasks that they waited for',
-    async (world) => {
-      const { store } = world
-      const userId = await world.createUser(200)
-      const call = { what: 'the tool and its arguments', request: 'of one client', keptMs: 60_000 }
-      const taskId = await world.pending(userId, { call, cost: 200 })
-      // A client's repeated request needs neither a note nor a balance.
-      expect(await store.foreseeAdmission(world.draft(userId, { call, cost: 200 }))).toBeUndefined()
-      expect(await world.admit(userId, { call })).toMatchObject({ outcome: 'replayed', taskId })
-      await store.requests.leaveAll()
-      const other = { ...call, request: null }
-      expect(await world.admit(userId, { call: other })).toMatchObject({ outcome: 'replayed', taskId })
-      await world.expectRefused(world.draft(userId, { call: other }), { reason: 'balance' })
-    },
-  )
+  contractTest('after a restart of the only process, repeated calls return the tasks they awaited', async (world) => {
+    const { store } = world
+    const userId = await world.createUser(200)
+    const call = { what: 'the tool and its arguments', request: 'of one client', keptMs: 60_000 }
+    const taskId = await world.pending(userId, { call, cost: 200 })
+    // A client's repeated request needs neither a note nor a balance.
+    expect(await store.foreseeAdmission(world.draft(userId, { call, cost: 200 }))).toBeUndefined()
+    expect(await world.admit(userId, { call })).toMatchObject({ outcome: 'replayed', taskId })
+    await store.requests.leaveAll()
+    const other = { ...call, request: null }
+    expect(await world.admit(userId, { call: other })).toMatchObject({ outcome: 'replayed', taskId })
+    await world.expectRefused(world.draft(userId, { call: other }), { reason: 'balance' })
+  })
 }

@@ -13,7 +13,7 @@ async function writeOff(world: StoreWorld, userId: string, writtenOff: number): 
 
 export function describeWriteOffs(contractTest: ContractTest): void {
   contractTest(
-    'an account whose write-offs of a day exceed the bound opens no turn before the next day of UTC',
+    'rejects turns above the daily write-off bound until the next UTC day',
     async (world) => {
       const [userId, other] = [await world.createUser(1000), await world.createUser(1000)]
       await writeOff(world, userId, 9_999)
@@ -39,7 +39,7 @@ export function describeWriteOffs(contractTest: ContractTest): void {
   )
 
   contractTest(
-    'turns that are open when the bound is exceeded go on, and are charged',
+    'turns open when the write-off bound is exceeded continue and are charged',
     async (world) => {
       const userId = await world.createUser(1000)
       const open = await begun(world, userId, { hold: 50 })
@@ -50,7 +50,7 @@ export function describeWriteOffs(contractTest: ContractTest): void {
     { limits },
   )
 
-  contractTest('without a bound write-offs block nobody', async (world) => {
+  contractTest('without a bound, write-offs never block', async (world) => {
     const userId = await world.createUser(1000)
     await writeOff(world, userId, 1_000_000)
     await begun(world, userId)

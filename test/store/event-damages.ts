@@ -14,7 +14,7 @@ export const eventDamages: Damage[] = [
     by: ({ failedId }) => [`DELETE FROM events ${eventOf(failedId)}`],
   },
   {
-    title: 'a task whose event tells of another end',
+    title: 'a task whose event reports a different outcome',
     named: 'a task that has ended has its event',
     by: ({ failedId }) => [`UPDATE events SET type = 'task.completed' ${eventOf(failedId)}`],
   },
@@ -29,12 +29,12 @@ export const eventDamages: Damage[] = [
     by: ({ userId }) => [`DELETE FROM events WHERE user_id = '${userId}' AND type = 'credit.added'`],
   },
   {
-    title: 'a limit of a key that was reached without a word',
+    title: 'a reached key limit whose event is missing',
     named: 'a spend window of a key that refused something has its event',
     by: ({ userId }) => [`DELETE FROM events WHERE user_id = '${userId}' AND type = 'key.limit_reached'`],
   },
   {
-    title: 'a balance that fell low without a word',
+    title: 'a low balance whose event is missing',
     named: 'a balance that fell below what its owner wants to be told of has its event',
     by: ({ userId }) => [`DELETE FROM events WHERE user_id = '${userId}' AND type = 'balance.low'`],
   },
@@ -44,7 +44,7 @@ export const eventDamages: Damage[] = [
     by: ({ topupId }) => [`DELETE FROM events ${eventOf(topupId)}`],
   },
   {
-    title: 'an event of a task that there never was',
+    title: 'an event of a task that never existed',
     named: 'every event of a task, a chat turn, a credit or a payment is of one that took place',
     by: ({ completedId, userId }) => [
       `INSERT INTO events (id, user_id, type, body, created_at) SELECT 'evt_never' || id, '${userId}', type, body, created_at
@@ -52,34 +52,34 @@ export const eventDamages: Damage[] = [
     ],
   },
   {
-    title: 'an event that names another cost',
+    title: 'an event with a wrong cost',
     named: 'a task that has ended has its event',
     by: ({ completedId }) => [
       `UPDATE events SET body = replace(body, '"costUsd":"0.0100"', '"costUsd":"0.0200"') ${eventOf(completedId)}`,
     ],
   },
   {
-    title: 'a task of another endpoint than its event says',
+    title: 'a task with a different endpoint than its event',
     named: 'a task that has ended has its event',
     by: ({ completedId }) => [`UPDATE tasks SET endpoint_id = 'text.other' WHERE id = '${completedId}'`],
   },
   {
-    title: 'a task that failed for another reason than its event says',
+    title: 'a task with a different error than its event',
     named: 'a task that has ended has its event',
     by: ({ failedId }) => [`UPDATE tasks SET error_code = 'TIMEOUT' WHERE id = '${failedId}'`],
   },
   {
-    title: 'a turn with another outcome than its event says',
+    title: 'a turn with a different outcome than its event',
     named: 'a settled chat turn has its event',
     by: ({ settledId }) => [`UPDATE turns SET outcome = 'finished' WHERE id = '${settledId}'`],
   },
   {
-    title: 'an event that another user has',
+    title: 'an event that belongs to another user',
     named: 'a task that has ended has its event',
     by: ({ meteredId }) => [`UPDATE events SET user_id = 'user_other' ${eventOf(meteredId)}`],
   },
   {
-    title: 'an event of another time',
+    title: 'an event with a wrong time',
     named: 'a settled chat turn has its event',
     by: ({ settledId }) => [`UPDATE events SET created_at = created_at + 1 ${eventOf(settledId)}`],
   },
@@ -96,17 +96,17 @@ export const eventDamages: Damage[] = [
     by: ({ userId }) => [`UPDATE events SET body = replace(body, 'data', 'date') ${ofType(type, userId)}`],
   })),
   {
-    title: 'a timestamp that was changed',
+    title: 'a changed timestamp',
     named: asWritten,
     by: ({ completedId }) => [`UPDATE events SET body = replace(body, 'Z"', 'X"') ${eventOf(completedId)}`],
   },
   ...['payment.refunded', 'payment.disputed'].map((type): Damage => ({
-    title: `a ${type} that is missing`,
+    title: `a missing ${type}`,
     named: reported,
     by: ({ userId }) => [`DELETE FROM events ${ofType(type, userId)}`],
   })),
   {
-    title: 'an event of a payment that was written twice',
+    title: 'a duplicate payment event',
     named: caused,
     by: ({ userId }) => [
       `INSERT INTO events (id, user_id, type, body, digest, created_at)
@@ -114,12 +114,12 @@ export const eventDamages: Damage[] = [
     ],
   },
   {
-    title: 'an event of a payment that no top-up caused',
+    title: 'a payment event that no top-up caused',
     named: caused,
     by: ({ topupId }) => [`UPDATE topups SET events = NULL WHERE id = '${topupId}'`],
   },
   {
-    title: 'an event of a payment that tells of another top-up',
+    title: 'a payment event that names another top-up',
     named: reported,
     by: ({ topupId, userId }) => [
       `UPDATE events SET body = replace(body, '${topupId}', 'top_other') ${ofType('payment.disputed', userId)}`,
@@ -131,12 +131,12 @@ export const eventDamages: Damage[] = [
     by: ({ userId }) => [`DELETE FROM events ${ofType('session.expired', userId)}`],
   },
   {
-    title: 'a delivery that is gone',
+    title: 'a missing delivery',
     named: 'an event has a delivery to each webhook that it was written for',
     by: ({ webhookId }) => [`DELETE FROM deliveries WHERE webhook_id = '${webhookId}'`],
   },
   {
-    title: 'a delivery to somebody who did not ask for it',
+    title: 'a delivery to the wrong webhook',
     named: 'an event has a delivery to each webhook that it was written for',
     by: ({ webhookId }) => [
       `INSERT INTO deliveries (event_id, webhook_id, target, status, attempts, fence, due_at, created_at)
@@ -145,17 +145,17 @@ export const eventDamages: Damage[] = [
     ],
   },
   {
-    title: 'a delivery whose event is gone',
+    title: 'a delivery whose event is missing',
     named: 'a delivery is of an event, to a webhook of its user or the URL that its task names',
     by: ({ completedId }) => [`DELETE FROM events ${eventOf(completedId)}`],
   },
   {
-    title: 'a webhook that another user has',
+    title: 'a webhook that belongs to another user',
     named: 'a delivery is of an event, to a webhook of its user or the URL that its task names',
     by: ({ webhookId }) => [`UPDATE webhooks SET user_id = 'user_other' WHERE id = '${webhookId}'`],
   },
   {
-    title: 'a delivery to another URL than its task names',
+    title: 'a delivery to a different URL than its task names',
     named: 'a delivery is of an event, to a webhook of its user or the URL that its task names',
     by: ({ namedId }) => [
       `UPDATE deliveries SET url = 'https://example.org/' ${eventOf(namedId).replace('id', 'event_id')} AND url IS NOT NULL`,
@@ -167,14 +167,14 @@ export const eventDamages: Damage[] = [
     by: ({ webhookId }) => [`UPDATE deliveries SET target = 'hook_other' WHERE webhook_id = '${webhookId}'`],
   },
   {
-    title: 'deliveries that ended without an attempt',
+    title: 'deliveries that succeeded without an attempt',
     named: 'a delivery that succeeded was answered with success, and one that failed was attempted',
     by: ({ webhookId }) => [
       `UPDATE deliveries SET status = 'succeeded', due_at = NULL WHERE webhook_id = '${webhookId}'`,
     ],
   },
   {
-    title: 'a delivery that succeeded by an error',
+    title: 'a delivery that succeeded with an error status',
     named: 'a delivery that succeeded was answered with success, and one that failed was attempted',
     by: ({ webhookId }) => [`UPDATE deliveries SET http_status = 500 WHERE ${ended} '${webhookId}'`],
   },

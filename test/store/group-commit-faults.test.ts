@@ -51,7 +51,7 @@ const visible = () => other.prepare<[], string>('SELECT text FROM notes ORDER BY
 const probes = () => other.prepare<[], number>('SELECT value FROM probes').pluck().get()
 const unavailable = { code: 'SERVICE_UNAVAILABLE', retryAfterSeconds: 1 }
 
-test('a failed COMMIT tells nobody of success, refusals included, and the store goes on after a commit that works', async () => {
+test('a failed COMMIT fails every command of the batch, and the store recovers', async () => {
   faults.set('COMMIT', [syncFailed()])
   const refusal = new Error('refused')
   const promises = [
@@ -71,7 +71,7 @@ test('a failed COMMIT tells nobody of success, refusals included, and the store 
   expect(fatal).toEqual([])
 })
 
-test('a COMMIT that failed for want of room reached no commit record, so that nothing has to overwrite it', async () => {
+test('a COMMIT that fails for lack of space needs no probe write', async () => {
   faults.set('COMMIT', [new Database.SqliteError('database or disk is full', 'SQLITE_FULL')])
   await expect(commit.run(() => notes.write('a'))).rejects.toMatchObject(unavailable)
   expect(visible()).toEqual([])
@@ -81,7 +81,7 @@ test('a COMMIT that failed for want of room reached no commit record, so that no
   expect(fatal).toEqual([])
 })
 
-test('a commit that happened but was reported as failed is never told as success', async () => {
+test('a commit that happened but reported failure is never reported as success', async () => {
   const commitAndFail = () => {
     notes.db.exec('COMMIT')
     throw syncFailed()
@@ -93,7 +93,7 @@ test('a commit that happened but was reported as failed is never told as success
   expect(fatal).toEqual([])
 })
 
-test('when nothing can be committed any more, the store stops: fatal once, and everything refused', async () => {
+test('if committing stays impossible, reports one fatal error and rejects everything', async () => {
   const second = syncFailed()
   faults.set('COMMIT', [syncFailed(), second])
   let waiting: Promise<unknown> | undefined
@@ -113,7 +113,7 @@ test('when nothing can be committed any more, the store stops: fatal once, and e
   expect(visible()).toEqual([])
 })
 
-test('what a long transaction left to the next is refused too, and no transaction is begun any more', async () => {
+test('after a fatal error, rejects leftover commands and starts no more transactions', async () => {
   let begun = 0
   faults.set('BEGIN IMMEDIATE', Array(10).fill(() => void begun++) as (() => void)[])
   faults.set('COMMIT', [syncFailed(), syncFailed()])
@@ -139,7 +139,7 @@ test('a probe that cannot be written is as fatal as one that cannot be committed
   expect(fatal).toEqual([cause])
 })
 
-test('a COMMIT whose ROLLBACK fails too is fatal, and its callers are answered', async () => {
+test('a failed COMMIT followed by a failed ROLLBACK is fatal and still answers callers', async () => {
   const cause = syncFailed()
   faults.set('COMMIT', [syncFailed()])
   faults.set('ROLLBACK', [cause])
@@ -160,7 +160,7 @@ test('a disk error inside a command fails the whole batch', async () => {
   expect(fatal).toEqual([])
 })
 
-test('a disk error inside a command whose ROLLBACK fails too still answers every caller', async () => {
+test('a disk error in a command followed by a failed ROLLBACK still answers every caller', async () => {
   faults.set('ROLLBACK', [
     () => {
       notes.db.exec('ROLLBACK')
@@ -192,7 +192,7 @@ for (const sql of ['SAVEPOINT command', 'RELEASE command']) {
   })
 }
 
-test('a BEGIN that fails for another reason than a busy writer is 503 at once', async () => {
+test('a BEGIN that fails for any reason but a busy writer returns 503 immediately', async () => {
   faults.set('BEGIN IMMEDIATE', [new Database.SqliteError('disk I/O error', 'SQLITE_IOERR_LOCK')])
   await expect(commit.run(() => notes.write('a'))).rejects.toMatchObject(unavailable)
   await commit.run(() => notes.write('b'))

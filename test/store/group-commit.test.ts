@@ -42,7 +42,7 @@ async function outcomes(promises: Promise<unknown>[]): Promise<unknown[]> {
   return settled.map((result) => (result.status === 'fulfilled' ? 'resolved' : (result.reason as ErrandError).code))
 }
 
-test('commands of one turn share one transaction, run in order, and each gets its own result', async () => {
+test('commands of one tick share a transaction, run in order and get their own results', async () => {
   const results = await Promise.all(['a', 'b', 'c'].map((text) => commit.run(() => `${notes.write(text)} ${text}`)))
   expect(results).toEqual(['1 a', '2 b', '3 c'])
   expect(visible()).toEqual(['a', 'b', 'c'])
@@ -52,7 +52,7 @@ test('commands of one turn share one transaction, run in order, and each gets it
   expect(tallied()).toBe(4)
 })
 
-test('commands that take long together are committed over several ticks, in order', async () => {
+test('many slow commands are committed over several ticks, in order', async () => {
   const written: number[] = []
   const commits: number[] = []
   commit = groupCommit({ onCommit: ({ commands }) => commits.push(commands) })
@@ -68,7 +68,7 @@ test('commands that take long together are committed over several ticks, in orde
   for (const commands of commits) expect(commands).toBeLessThanOrEqual(32)
 })
 
-test('a command that throws gets its own error back and leaves the others whole', async () => {
+test('a throwing command gets its own error and does not affect the others', async () => {
   const error = new Error('refused')
   const promises = [
     commit.run(() => notes.write('before')),
@@ -84,7 +84,7 @@ test('a command that throws gets its own error back and leaves the others whole'
   expect(tallied()).toBe(2)
 })
 
-test('a command whose statement fails is undone as a whole, and whatever is thrown is passed on', async () => {
+test('rolls a failed command back as a whole and passes its error on unchanged', async () => {
   const thrown = [null, undefined, 'text', new TypeError('a defect')]
   const promises = thrown.map((value) =>
     commit.run(() => {
@@ -111,7 +111,7 @@ test('a command whose statement fails is undone as a whole, and whatever is thro
   expect(tallied()).toBe(1)
 })
 
-test('nothing is visible before the commit, and everything when the first result is released', async () => {
+test('nothing is visible before the commit, and everything when the first command resolves', async () => {
   const seen: string[][] = []
   const promises = ['a', 'b', 'c'].map((text) =>
     commit.run(() => {
@@ -124,7 +124,7 @@ test('nothing is visible before the commit, and everything when the first result
   expect(seen).toEqual([[], [], [], ['a', 'b', 'c']])
 })
 
-test('a command that is made by another waits for the next transaction', async () => {
+test('a command started by another one waits for the next transaction', async () => {
   let inner: Promise<unknown> | undefined
   await commit.run(() => {
     notes.write('outer')
@@ -136,7 +136,7 @@ test('a command that is made by another waits for the next transaction', async (
   expect(notes.tally.writes).toBe(2)
 })
 
-test('settled waits for what was asked before it', async () => {
+test('settled() waits for commands started before it', async () => {
   const order: string[] = []
   const run = commit.run(() => notes.write('a')).then(() => order.push('answered'))
   await commit.settled()
@@ -168,7 +168,7 @@ function leaveRoom(pages: number): void {
   notes.db.pragma(`max_page_count = ${used + pages}`)
 }
 
-test('a full database fails the whole batch with 503, nothing of it is visible, and it heals', async () => {
+test('a full database fails the whole batch with 503, writes nothing and recovers', async () => {
   await commit.run(() => notes.write('earlier'))
   leaveRoom(5)
   let ranAfter = false
@@ -192,7 +192,7 @@ test('a full database fails the whole batch with 503, nothing of it is visible, 
   expect(tallied()).toBe(3)
 })
 
-test('a full database fails the batch also when only the statement was rolled back', async () => {
+test('a full database fails the batch even if only the statement was rolled back', async () => {
   await commit.run(() => notes.write('earlier'))
   leaveRoom(5)
   let wasOpen = false
@@ -215,7 +215,7 @@ test('a full database fails the batch also when only the statement was rolled ba
   expect(tallied()).toBe(2)
 })
 
-test('a database without room for what a batch sums up fails the whole batch', async () => {
+test('fails the whole batch if its totals do not fit in the database', async () => {
   await commit.run(() => notes.write('earlier'))
   notes.tally.fails = new Database.SqliteError('database or disk is full', 'SQLITE_FULL')
   const promises = [commit.run(() => notes.write('a')), commit.run(() => 'no write')]
@@ -227,7 +227,7 @@ test('a database without room for what a batch sums up fails the whole batch', a
   expect(tallied()).toBe(2)
 })
 
-test('while another process writes, commands wait without blocking the event loop, and then succeed', async () => {
+test('commands wait for another writing process without blocking the event loop', async () => {
   other.exec('BEGIN IMMEDIATE')
   const first = commit.run(() => notes.write('first'))
   await passTurns()
@@ -241,7 +241,7 @@ test('while another process writes, commands wait without blocking the event loo
   expect(notes.tally.writes).toBe(1)
 })
 
-test('a writer that does not end in time gives 503 to those that wait, and their commands never run', async () => {
+test('a writer that takes too long makes waiting commands fail with 503 without running', async () => {
   commit = groupCommit({ busyMsMax: 20, busyPauseMs: 1 })
   other.exec('BEGIN IMMEDIATE')
   const promises = [commit.run(() => notes.write('a')), commit.run(() => notes.write('b'))]
@@ -255,7 +255,7 @@ test('a writer that does not end in time gives 503 to those that wait, and their
   expect(tallied()).toBe(1)
 })
 
-test('a wait that has ended, well or badly, takes nothing from the next one', async () => {
+test('each wait for another writer gets the full time, whatever earlier waits used', async () => {
   // Time only moves when the test advances it, so nothing else can end a wait.
   vi.useFakeTimers({ toFake: ['performance'] })
   try {

@@ -4,32 +4,32 @@ const missing = 'every spend window that a task or turn counts in is there'
 
 export const limitDamages: Damage[] = [
   {
-    title: 'a window in which less is charged than its tasks and turns cost',
+    title: 'a window with a lower charge than its tasks and turns cost',
     named: 'what is charged in a spend window is the sum of what its tasks and turns cost',
     by: ({ keyId }) => [`UPDATE spend_windows SET charged = charged - 1 WHERE owner_id = '${keyId}'`],
   },
   {
-    title: 'a task that says that it counts in no window',
+    title: 'a task that counts in no window',
     named: 'what is charged in a spend window is the sum of what its tasks and turns cost',
     by: ({ completedId }) => [`UPDATE tasks SET counted_in = NULL WHERE id = '${completedId}'`],
   },
   {
-    title: 'a window that holds what no open turn does',
+    title: 'a window with a hold that no open turn has',
     named: 'what is held in a spend window is what its open turns hold',
     by: ({ keyId }) => [`UPDATE spend_windows SET held = held + 1 WHERE owner_id = '${keyId}'`],
   },
   {
-    title: 'a window beyond its limit',
+    title: 'a window above its limit',
     named: 'what is charged and held in a spend window is within its limit',
     by: ({ keyId }) => [`UPDATE spend_windows SET spend_limit = charged WHERE owner_id = '${keyId}'`],
   },
   {
-    title: 'a window that something less than nothing is carried over to',
+    title: 'a window with a negative carried amount',
     named: 'what is carried over to a spend window was spent by executions of its period that count in other windows',
     by: ({ keyId }) => [`UPDATE spend_windows SET carried = -1 WHERE owner_id = '${keyId}'`],
   },
   {
-    title: 'a client token beyond its cap',
+    title: 'a client token above its cap',
     named: 'no client token has spent more than its cap',
     by: ({ keyId, userId }) => [
       `INSERT INTO client_tokens (id, user_id, token_hash, scopes, max_cost, is_once, created_by, created_at, expires_at)
@@ -37,22 +37,22 @@ export const limitDamages: Damage[] = [
     ],
   },
   {
-    title: 'a window of a key that is gone, so that its limit starts again',
+    title: 'a missing window of a key, which resets its limit',
     named: missing,
     by: ({ keyId }) => [`DELETE FROM spend_windows WHERE owner_id = '${keyId}'`],
   },
   {
-    title: 'a window of a client token that is gone',
+    title: 'a missing window of a client token',
     named: missing,
     by: ({ tokenId }) => [`DELETE FROM spend_windows WHERE owner_id = '${tokenId}'`],
   },
   {
-    title: 'a window of a user that is gone, so that the day starts again',
+    title: 'a missing window of a user, which resets the daily limit',
     named: missing,
     by: ({ userId }) => [`DELETE FROM spend_windows WHERE owner_id = '${userId}'`],
   },
   {
-    title: 'a window of another period',
+    title: 'a window with a wrong period',
     named: missing,
     by: ({ userId }) => [`UPDATE spend_windows SET starts_at = starts_at + 86400000 WHERE owner_id = '${userId}'`],
   },
@@ -62,53 +62,53 @@ export const limitDamages: Damage[] = [
     by: ({ tokenId }) => [`UPDATE spend_windows SET user_id = 'user_other' WHERE owner_id = '${tokenId}'`],
   },
   {
-    title: 'a key that another user has',
+    title: 'a key that belongs to another user',
     named: 'a spend window belongs to the account of its key, client token or user',
     by: ({ keyId }) => [`UPDATE api_keys SET user_id = 'user_other' WHERE id = '${keyId}'`],
   },
   {
-    title: 'a limit of a key below what its window has',
+    title: 'a key limit below that of its window',
     named: 'the limit of a spend window is that of its key, unless it was changed since',
     by: ({ keyId }) => [`UPDATE api_keys SET spend_limit = 10 WHERE id = '${keyId}'`],
   },
   {
-    title: 'a limit of a key above what its window has',
+    title: 'a key limit above that of its window',
     named: 'the limit of a spend window is that of its key, unless it was changed since',
     by: ({ keyId }) => [`UPDATE api_keys SET spend_limit = spend_limit + 1 WHERE id = '${keyId}'`],
   },
   {
-    title: 'a window whose limit is another one than that of its key',
+    title: 'a window limit that differs from that of its key',
     named: 'the limit of a spend window is that of its key, unless it was changed since',
     by: ({ keyId }) => [`UPDATE spend_windows SET spend_limit = spend_limit + 1 WHERE owner_id = '${keyId}'`],
   },
   {
-    title: 'a cap of a client token that was raised',
+    title: 'a raised cap of a client token',
     named: 'the limit of a spend window is the cap of its client token',
     by: ({ tokenId }) => [`UPDATE client_tokens SET max_cost = max_cost + 1 WHERE id = '${tokenId}'`],
   },
   {
-    title: 'a daily limit of a user that was raised',
+    title: 'a raised daily limit of a user',
     named: 'the limit of a spend window is not below what its user may spend a day',
     by: ({ userId }) => [`UPDATE accounts SET limits = '{"spendPerDay":2000000}' WHERE user_id = '${userId}'`],
   },
   {
-    title: 'a rotated key that no longer counts as the one before',
+    title: 'a rotated key that no longer counts as its predecessor',
     named: 'a key that took the place of another counts as the same',
     by: ({ newKeyId }) => [`UPDATE api_keys SET counts_as = NULL WHERE id = '${newKeyId}'`],
   },
   {
-    title: 'a client token for one execution that may be used again',
+    title: 'a single-use client token that can be used again',
     named: 'a client token for one execution that has spent something is used',
     by: ({ onceTokenId }) => [`UPDATE client_tokens SET used_at = NULL WHERE id = '${onceTokenId}'`],
   },
   {
-    title: 'a platform key that has credited more than it says',
+    title: 'a platform key that records less than it has credited',
     named: 'what a platform key has credited on its last day is the sum of its credits',
     by: ({ platformKeyId }) => [`UPDATE platform_keys SET credited = credited - 1 WHERE id = '${platformKeyId}'`],
     isOfNobody: true,
   },
   {
-    title: 'a platform key that has taken back more than it says',
+    title: 'a platform key that records more than it has taken back',
     named: 'what a platform key has taken back on its last day is the sum of what it took back',
     by: ({ platformKeyId }) => [`UPDATE platform_keys SET taken = taken + 1 WHERE id = '${platformKeyId}'`],
     isOfNobody: true,
@@ -122,14 +122,14 @@ export const limitDamages: Damage[] = [
     isOfNobody: true,
   },
   {
-    title: 'a platform key that is on a day before its credits',
+    title: 'a platform key whose day is before its credits',
     named: 'a credit that counts for a platform key counts for one that is there, on one of its days',
     by: ({ platformKeyId }) => [
       `UPDATE platform_keys SET credit_day = credit_day - 1, credited = 0 WHERE id = '${platformKeyId}'`,
     ],
   },
   {
-    title: 'a platform key that is gone',
+    title: 'a missing platform key',
     named: 'a credit that counts for a platform key counts for one that is there, on one of its days',
     by: ({ platformKeyId }) => [`DELETE FROM platform_keys WHERE id = '${platformKeyId}'`],
   },

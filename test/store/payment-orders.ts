@@ -111,7 +111,7 @@ type Counts = { small: number; all: number; atOnce: number }
 export function describePaymentOrders(engine: StoreEngine, { atOnce, ...counts }: Counts): void {
   const count = Number(process.env['ERRAND_PAYMENT_ORDERS'] ?? ofTier(counts.small, counts.all))
   test(
-    `${engine.name}: ${count} payments, read by several and applied in any order, end in their last states`,
+    `${engine.name}: ${count} payments reach their final states in any order of reads and writes`,
     async () => {
       const seed = Number(process.env['ERRAND_PAYMENT_SEED'] ?? Math.floor(Math.random() * 1e9))
       process.stdout.write(`${engine.name}: payment orders with ERRAND_PAYMENT_SEED=${seed}\n`)

@@ -36,7 +36,7 @@ function open(): string[] {
 test.each([
   ['server', openSqliteStore],
   ['command', openSqliteStoreBeside],
-])('a %s closes to others what it makes in a folder that was open, and warns of the folder once', async (_, opens) => {
+])('a %s makes an open data folder and its files private and warns once', async (_, opens) => {
   chmodSync(dataDir, 0o755)
   await opens(options).close()
   const store = opens(options)
@@ -48,7 +48,7 @@ test.each([
   expect(warnings).toEqual([`other users of this machine could read ${dataDir}; the permissions were restricted`])
 })
 
-test('what a copying tool has restored is closed to others, the payloads in open folders included', async () => {
+test('makes restored files private, including payloads in open folders', async () => {
   await openSqliteStore(options).close()
   writeFileSync(join(dataDir, 'secret'), 'a secret of the tests only')
   mkdirSync(join(dataDir, 'payloads/ab'), { recursive: true })
@@ -67,7 +67,7 @@ test('what a copying tool has restored is closed to others, the payloads in open
   expect(readFileSync(join(dataDir, 'payloads/ab/pay_1.json'), 'utf8')).toBe('{}')
 })
 
-test('a folder that all users share stays as it is, with a warning, and the files in it are closed', async () => {
+test('leaves a folder shared by all users unchanged with a warning, but protects its files', async () => {
   chmodSync(dataDir, 0o1777)
   await openSqliteStore(options).close()
   expect(modeOf(dataDir)).toBe(0o1777)
@@ -77,7 +77,7 @@ test('a folder that all users share stays as it is, with a warning, and the file
   ])
 })
 
-test('files of other names beside the data are left alone', async () => {
+test('does not touch other files next to the data', async () => {
   const other = join(dataDir, 'notes.txt')
   writeFileSync(other, '')
   chmodSync(other, 0o644)
@@ -85,7 +85,7 @@ test('files of other names beside the data are left alone', async () => {
   expect(modeOf(other)).toBe(0o644)
 })
 
-test('a server and commands leave nothing in the data directory, and no backup, that others may read', async () => {
+test('servers and commands leave no data or backup files readable by other users', async () => {
   const { key } = await openAccount(dataDir)
   chmodSync(dataDir, 0o755)
   chmodSync(join(dataDir, 'errand.db'), 0o644)
@@ -104,7 +104,7 @@ test('a server and commands leave nothing in the data directory, and no backup, 
   expect(server.log()).toContain(`could read ${dataDir} and 2 more; the permissions were restricted`)
 })
 
-test('a folder that holds more than the service’s own stays as open as it is; what the service has in it does not', async () => {
+test('keeps a folder with foreign files open but protects its own files', async () => {
   chmodSync(dataDir, 0o755)
   writeFileSync(join(dataDir, 'server.lock-journal'), '')
   writeFileSync(join(dataDir, 'package.json'), '{}', { mode: 0o644 })
