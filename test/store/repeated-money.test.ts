@@ -22,7 +22,7 @@ async function openWorld() {
 
 const error = { code: 'AGENT_ERROR', message: 'It failed.', details: '' }
 
-test('a task that failed and is open again cannot be refunded again, nor interrupted', async () => {
+test('a failed task that was reopened cannot be refunded again or interrupted', async () => {
   const { close, reopen, world } = await openWorld()
   const userId = await world.createUser(1000)
   const { attempt, id: taskId } = await world.failed(userId)
@@ -39,7 +39,7 @@ test('a task that failed and is open again cannot be refunded again, nor interru
   await close()
 })
 
-test('a task that is gone cannot be charged again under its id', async () => {
+test('a deleted task cannot be charged again under its id', async () => {
   const { close, reopen, world } = await openWorld()
   const userId = await world.createUser(1000)
   const draft = world.draft(userId)
@@ -51,7 +51,7 @@ test('a task that is gone cannot be charged again under its id', async () => {
   await close()
 })
 
-test('a chat turn that was settled and is open again cannot be charged again', async () => {
+test('a settled chat turn that was reopened cannot be charged again', async () => {
   const { close, reopen, world } = await openWorld()
   const userId = await world.createUser(1000)
   const created = await world.store.createSession(draftSession(world, userId))

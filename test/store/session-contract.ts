@@ -87,7 +87,7 @@ export function describeSessions(contractTest: ContractTest): void {
 }
 
 function describeLives(contractTest: ContractTest): void {
-  contractTest('a session reads as it was created, by its user only', async (world) => {
+  contractTest('a session reads as created, and only for its user', async (world) => {
     const [userId, other] = [await world.createUser(), await world.createUser()]
     const now = world.clock.now()
     const session = await opened(world, userId, { metadata: { a: [1] } })
@@ -115,7 +115,7 @@ function describeLives(contractTest: ContractTest): void {
     expect(await read(world, session)).toEqual(session)
   })
 
-  contractTest('a session expires when it was idle for as long as the limit says, and stays so', async (world) => {
+  contractTest('a session expires after the idle limit and stays expired', async (world) => {
     const session = await opened(world, await world.createUser())
     world.clock.advance(dayMs - 1)
     expect((await read(world, session))?.status).toBe('active')
@@ -129,7 +129,7 @@ function describeLives(contractTest: ContractTest): void {
     expect(await read(world, session)).toEqual({ ...session, status: 'expired' })
   })
 
-  contractTest('a session whose turn is under way is active, however long the turn takes', async (world) => {
+  contractTest('a session with a turn in progress stays active, however long the turn takes', async (world) => {
     const session = await opened(world, await world.createUser())
     world.clock.advance(dayMs - 1)
     const turn = draftTurn(world, session)
@@ -142,7 +142,7 @@ function describeLives(contractTest: ContractTest): void {
     expect([during, list.total]).toEqual(['active', 1])
   })
 
-  contractTest('an update and a settled exchange are activity, a turn that failed is none', async (world) => {
+  contractTest('updates and settled exchanges count as activity, failed turns do not', async (world) => {
     const userId = await world.createUser()
     const [updated, chatted, failed] = [
       await opened(world, userId),
@@ -163,7 +163,7 @@ function describeLives(contractTest: ContractTest): void {
     expect(await read(world, failed)).toEqual({ ...failed, status: 'expired' })
   })
 
-  contractTest('completed is said any number of times, outlasts the idle time and is not left', async (world) => {
+  contractTest('completing is idempotent and final, even after the idle limit', async (world) => {
     const session = await opened(world, await world.createUser())
     for (let again = 0; again < 2; again++) {
       const result = await update(world, session, { complete: true })
@@ -179,7 +179,7 @@ function describeLives(contractTest: ContractTest): void {
     expect(refused).toMatchObject({ outcome: 'refused', reason: 'completed' })
   })
 
-  contractTest('what happened to sessions is still so after the store was opened anew', async (world) => {
+  contractTest('session changes persist when the store is reopened', async (world) => {
     const userId = await world.createUser()
     const [kept, done, gone] = [
       await opened(world, userId, { metadata: { a: 1 } }),
@@ -197,37 +197,34 @@ function describeLives(contractTest: ContractTest): void {
     expect(await read(world, gone)).toBeUndefined()
   })
 
-  contractTest(
-    'a session is deleted with its messages, once and not during a turn; the charge stays',
-    async (world) => {
-      const session = await opened(world, await world.createUser(1000))
-      const { id: sessionId, userId } = session
-      await converse(world, session, 'hello')
-      const turn = draftTurn(world, session)
-      await world.store.openTurn(turn)
-      expect(await world.store.deleteSession({ userId, sessionId })).toMatchObject({ outcome: 'busy' })
-      expect(await world.store.listMessages({ userId, sessionId, ...all })).toMatchObject({ total: 2 })
-      await world.store.settleTurn(finished(turn.turnId, 'again'))
-      const charges = await world.store.listTransactions({ userId, sessionId, ...all })
-      expect(charges.total).toBe(2)
+  contractTest('deletes a session with its messages, but not during a turn, and keeps charges', async (world) => {
+    const session = await opened(world, await world.createUser(1000))
+    const { id: sessionId, userId } = session
+    await converse(world, session, 'hello')
+    const turn = draftTurn(world, session)
+    await world.store.openTurn(turn)
+    expect(await world.store.deleteSession({ userId, sessionId })).toMatchObject({ outcome: 'busy' })
+    expect(await world.store.listMessages({ userId, sessionId, ...all })).toMatchObject({ total: 2 })
+    await world.store.settleTurn(finished(turn.turnId, 'again'))
+    const charges = await world.store.listTransactions({ userId, sessionId, ...all })
+    expect(charges.total).toBe(2)
 
-      expect(await world.store.deleteSession({ userId, sessionId })).toMatchObject({ outcome: 'deleted' })
-      expect(await world.store.deleteSession({ userId, sessionId })).toMatchObject({ outcome: 'unknown' })
-      expect(await read(world, session)).toBeUndefined()
-      expect(await world.store.listMessages({ userId, sessionId, ...all })).toBeUndefined()
-      expect(await world.store.readHistory({ sessionId, tokensMax: 1000 })).toEqual({
-        messages: [],
-        tokens: 0,
-        cachedAt: null,
-      })
-      expect(await world.store.listTransactions({ userId, sessionId, ...all })).toEqual(charges)
-      expect(await world.balance(userId)).toBe(960)
-    },
-  )
+    expect(await world.store.deleteSession({ userId, sessionId })).toMatchObject({ outcome: 'deleted' })
+    expect(await world.store.deleteSession({ userId, sessionId })).toMatchObject({ outcome: 'unknown' })
+    expect(await read(world, session)).toBeUndefined()
+    expect(await world.store.listMessages({ userId, sessionId, ...all })).toBeUndefined()
+    expect(await world.store.readHistory({ sessionId, tokensMax: 1000 })).toEqual({
+      messages: [],
+      tokens: 0,
+      cachedAt: null,
+    })
+    expect(await world.store.listTransactions({ userId, sessionId, ...all })).toEqual(charges)
+    expect(await world.balance(userId)).toBe(960)
+  })
 }
 
 function describeHistories(contractTest: ContractTest): void {
-  contractTest('a history of large messages is read whole, and in order', async (world) => {
+  contractTest('reads a history of large messages completely and in order', async (world) => {
     const session = await opened(world, await world.createUser())
     const texts = Array.from({ length: 8 }, (_, n) => `${n}${'x'.repeat(700_000)}`)
     for (const text of texts) await converse(world, session, text)
@@ -239,7 +236,7 @@ function describeHistories(contractTest: ContractTest): void {
     expect(newest.messages).toEqual(read.messages.slice(-4))
   })
 
-  contractTest('a page of messages is cut by bytes, never below one message, and the rest is read', async (world) => {
+  contractTest('limits message pages by bytes, with at least one message each, and skips none', async (world) => {
     const session = await opened(world, await world.createUser())
     const { id: sessionId, userId } = session
     for (const text of ['a', 'b'.repeat(3000), 'c']) await converse(world, session, text)
@@ -261,7 +258,7 @@ function describeHistories(contractTest: ContractTest): void {
 }
 
 function describeMetadata(contractTest: ContractTest): void {
-  contractTest('metadata is merged key by key, and no key is special', async (world) => {
+  contractTest('merges metadata key by key, without special keys', async (world) => {
     const own = JSON.parse('{"__proto__":{"x":1},"constructor":1,"keep":[null],"drop":1}')
     const session = await opened(world, await world.createUser(), { metadata: own })
     expect(JSON.stringify((await read(world, session))?.metadata)).toBe(JSON.stringify(own))
@@ -276,7 +273,7 @@ function describeMetadata(contractTest: ContractTest): void {
     expect(({} as Record<string, unknown>)['y']).toBeUndefined()
   })
 
-  contractTest('merged metadata of 16,384 bytes is kept, and a byte more changes nothing', async (world) => {
+  contractTest('accepts 16,384 bytes of merged metadata and rejects one byte more without changes', async (world) => {
     const session = await opened(world, await world.createUser(), { metadata: { a: 'x'.repeat(16_000) } })
     world.clock.advance(1)
     const fill = 'y'.repeat(16_384 - 16_000 - '{"a":"","b":""}'.length)
@@ -288,7 +285,7 @@ function describeMetadata(contractTest: ContractTest): void {
     expect(await update(world, session, { metadata: { b: fill } })).toMatchObject({ outcome: 'updated' })
   })
 
-  contractTest('updates that are sent at one moment lose no key', async (world) => {
+  contractTest('simultaneous updates lose no metadata key', async (world) => {
     const session = await opened(world, await world.createUser())
     const keys = Array.from({ length: 50 }, (_, index) => `key${index}`)
     await Promise.all(keys.map((key) => update(world, session, { metadata: { [key]: 1 } })))
@@ -298,21 +295,18 @@ function describeMetadata(contractTest: ContractTest): void {
 }
 
 function describeSessionLists(contractTest: ContractTest): void {
-  contractTest(
-    'sessions are listed newest first, and those of one millisecond in reverse order of creation',
-    async (world) => {
-      const userId = await world.createUser()
-      const ids: string[] = []
-      for (let index = 0; index < 24; index++) {
-        ids.push((await opened(world, userId)).id)
-        if (index % 6 === 5) world.clock.advance(1)
-      }
-      const { sessions, total } = await world.store.listSessions({ userId, ...all })
-      expect([sessions.map(({ id }) => id), total]).toEqual([ids.toReversed(), 24])
-    },
-  )
+  contractTest('lists sessions newest first, even within the same millisecond', async (world) => {
+    const userId = await world.createUser()
+    const ids: string[] = []
+    for (let index = 0; index < 24; index++) {
+      ids.push((await opened(world, userId)).id)
+      if (index % 6 === 5) world.clock.advance(1)
+    }
+    const { sessions, total } = await world.store.listSessions({ userId, ...all })
+    expect([sessions.map(({ id }) => id), total]).toEqual([ids.toReversed(), 24])
+  })
 
-  contractTest('every filter finds what the sessions themselves say, in pages and with totals', async (world) => {
+  contractTest('every filter matches the sessions, with correct pages and totals', async (world) => {
     const [userId, other] = [await world.createUser(), await world.createUser()]
     const agents = ['text', 'image', 'sound']
     for (let index = 0; index < 30; index++) {
@@ -349,7 +343,7 @@ function describeSessionLists(contractTest: ContractTest): void {
 }
 
 function describeSessionKeys(contractTest: ContractTest): void {
-  contractTest('a key and body make one session, also at one moment; another body is refused', async (world) => {
+  contractTest('one idempotency key and body creates one session; another body is rejected', async (world) => {
     const userId = await world.createUser()
     const create = (bodyHash: string, key = 'k') =>
       world.store.createSession(draftSession(world, userId, { idempotency: { key, bodyHash } }))

@@ -30,7 +30,7 @@ afterEach(async () => {
   rmSync(dataDir, { recursive: true, force: true })
 })
 
-test('a backup is a whole database of one moment, taken while writes go on', async () => {
+test('a backup taken during writes is a consistent database', async () => {
   const file = join(dataDir, 'backup.db')
   const backup = server.backup(file)
   const ended = await writeUntil(backup)
@@ -39,7 +39,7 @@ test('a backup is a whole database of one moment, taken while writes go on', asy
   await expectWhole(file)
 })
 
-test('a backup that a command takes beside a server that goes on writing comes to its end', async () => {
+test('a backup by a command finishes while the server keeps writing', async () => {
   const beside = openSqliteStoreBeside(options)
   const file = join(dataDir, 'backup.db')
   const backup = beside.backup(file)

@@ -22,7 +22,7 @@ const contractTest: ContractTest = (title, body, { limits = {} } = {}) => {
 describeConnectors(contractTest)
 describeGrants(contractTest)
 
-test('the database refuses a connector with two targets or none, with secrets but no auth, or of nobody', async () => {
+test('the database rejects connectors with invalid targets, mismatched secrets or an unknown user', async () => {
   const dataDir = newFolder()
   const clock = new FakeClock()
   const opened = openIn(dataDir, { clock: () => clock, limits: noLimits })

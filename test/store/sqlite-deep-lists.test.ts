@@ -3,7 +3,7 @@ import { insertTasks } from '../../bench/bench-data.ts'
 import { startService } from '../support/test-service.ts'
 import { withRaw } from './sqlite-engine.ts'
 
-test('pages deep in lists are those of the whole list, and leave the event loop its turns', async () => {
+test('deep pages match the whole list and are read without blocking the event loop', async () => {
   const service = await startService()
   const { key, userId } = await service.createPerson()
   const { store } = service.app
@@ -41,7 +41,7 @@ test('pages deep in lists are those of the whole list, and leave the event loop 
   await service.stop()
 })
 
-test('lists by tag and by time go through very many tasks in pieces, and leave the event loop its turns', async () => {
+test('lists by tag or time scan in batches without blocking the event loop', async () => {
   const service = await startService()
   const { key, userId } = await service.createPerson()
   const { store } = service.app
@@ -81,7 +81,7 @@ test('lists by tag and by time go through very many tasks in pieces, and leave t
   await service.stop()
 })
 
-test('users are searched in pieces, and the event loop has its turns between them', async () => {
+test('user searches run in batches without blocking the event loop', async () => {
   const service = await startService()
   const { store } = service.app
   const count = 25_000

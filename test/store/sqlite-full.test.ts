@@ -37,7 +37,7 @@ function leaveRoom(pages: number): void {
   raw.pragma(`max_page_count = ${(raw.pragma('page_count', { simple: true }) as number) + pages}`)
 }
 
-test('on a full disk admissions fail with 503, charge nothing and use no slot, reads go on, and it heals', async () => {
+test('admissions on a full disk fail with 503 without effects, then succeed with space', async () => {
   await world.completed(userId)
   const before = await world.everything(userId)
   leaveRoom(5)
@@ -55,7 +55,7 @@ test('on a full disk admissions fail with 503, charge nothing and use no slot, r
   expect(await world.balance(userId)).toBe(100_000 - 200)
 })
 
-test('a result that the disk has no room for leaves its task at work, to be stored later', async () => {
+test('a result that does not fit on the disk leaves its task processing for later', async () => {
   const { id: taskId } = await world.processing(userId)
   const { id: failing } = await world.processing(userId)
   const before = await world.everything(userId)
@@ -73,7 +73,7 @@ test('a result that the disk has no room for leaves its task at work, to be stor
   expect(await world.balance(userId)).toBe(100_000 - 100)
 })
 
-test('keys that were revoked on a full disk are not revoked, and are when there is room', async () => {
+test('a key revocation fails on a full disk and succeeds once there is space', async () => {
   const tokenHash = 'a'.repeat(64)
   const key = { userId, name: 'laptop', hint: 'a1b2', scopes: ['read' as const], expiresAt: null, tokenHash }
   const { id: keyId } = await world.store.createKey(key)

@@ -74,7 +74,7 @@ function makeLarge(): void {
 const isDamaged = /^The database \S+errand\.db is damaged \([^\n]+\)\. Restore a backup\.$/
 
 test.each(['tasks', 'transactions', 'tasks_id_unique', 'tasks_user'])(
-  'a database in which the root of %s is damaged is refused in one line, and not touched',
+  'rejects a database with a damaged root page of %s without changing it',
   (name) => {
     damagePage(name, (page) => page.fill(0xff, 0, 12))
     const bytes = readFileSync(file)
@@ -84,7 +84,7 @@ test.each(['tasks', 'transactions', 'tasks_id_unique', 'tasks_user'])(
   },
 )
 
-test('a task that an index has lost is seen before anything is served, and a restored backup opens', async () => {
+test('detects a task missing from an index on startup, and a restored backup opens', async () => {
   const backup = join(dataDir, 'backup.db')
   copyFileSync(file, backup)
   misleadIndex()
@@ -95,7 +95,7 @@ test('a task that an index has lost is seen before anything is served, and a res
   await store.close()
 })
 
-test('a large database is served at once, its damage ends the process, and the next start refuses it', async () => {
+test('serves a large database immediately, exits if it is damaged, and rejects the next start', async () => {
   makeLarge()
   const backup = join(dataDir, 'backup.db')
   copyFileSync(file, backup)
@@ -112,7 +112,7 @@ test('a large database is served at once, its damage ends the process, and the n
   expect(existsSync(`${file}.damaged`)).toBe(false)
 })
 
-test('a command that verifies the ledger of a damaged database, or copies it, says that it is damaged', async () => {
+test('commands that verify or back up a damaged database report the damage', async () => {
   makeLarge()
   damagePage('tasks_user', (page) => page.fill(0xff, 0, 12))
   const beside = openSqliteStoreBeside(options)
@@ -121,7 +121,7 @@ test('a command that verifies the ledger of a damaged database, or copies it, sa
   await beside.close()
 })
 
-test('damage that is met while it serves fails the requests that meet it, and nothing of them is kept', async () => {
+test('damage found at runtime fails the affected requests without side effects', async () => {
   const store = openSqliteStore(options)
   const before = await store.getAccount(userId)
   damagePage('tasks_id_unique', (page) => page.fill(0xff, 0, 12))

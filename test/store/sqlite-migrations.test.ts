@@ -24,7 +24,7 @@ beforeEach(async () => {
 
 afterEach(() => rmSync(dataDir, { recursive: true, force: true }))
 
-test('a command beside no server refuses a database of an older version, says what to do, and changes nothing', () =>
+test('a command without a server rejects an older database, with instructions and no changes', () =>
   asNextVersion(async () => {
     const before = applied()
     expect(() => openSqliteStoreBeside(options)).toThrow(StoreOpenError)
@@ -34,7 +34,7 @@ test('a command beside no server refuses a database of an older version, says wh
     await openSqliteStoreBeside(options).close()
   }))
 
-test('a server does not migrate a data directory while another server of any version has its lock', () =>
+test('does not migrate a data directory while another server holds its lock', () =>
   asNextVersion(async () => {
     const before = applied()
     const other = lockDataDir(dataDir)
@@ -46,7 +46,7 @@ test('a server does not migrate a data directory while another server of any ver
     expect(withRaw(dataDir, (raw) => raw.prepare('SELECT count(*) FROM next_version').pluck().get())).toBe(1)
   }))
 
-test('a database that a newer version migrated is refused', async () => {
+test('rejects a database that a newer version migrated', async () => {
   await asNextVersion(() => openSqliteStore(options).close())
   expect(() => openSqliteStore(options)).toThrow('written by a newer version')
 })

@@ -43,7 +43,7 @@ function openFilesOf(dataFolder: string): string[] {
   return names.filter((name) => name.startsWith(dataFolder))
 }
 
-test('a second server on a data directory is refused with a clear message, and the first goes on', async () => {
+test('rejects a second server on a data directory, and the first keeps running', async () => {
   const first = openSqliteStore(options)
   expect(() => openSqliteStore(options)).toThrow(StoreOpenError)
   expect(() => openSqliteStore(options)).toThrow(
@@ -56,7 +56,7 @@ test('a second server on a data directory is refused with a clear message, and t
   await second.close()
 })
 
-test('a check of the ledger that runs while the store is closed is ended, and opens nothing afterwards', async () => {
+test('closing the store ends running ledger checks and leaves no open files', async () => {
   for (const startedMs of [0, 10, 20, 30, 40, 50, 60, 80]) {
     const store = openSqliteStore(options)
     await createUser(store)
@@ -74,7 +74,7 @@ test('a check of the ledger that runs while the store is closed is ended, and op
   }
 })
 
-test("the lock stays the server's while commands come and go beside it", async () => {
+test('the server keeps its lock while commands open and close beside it', async () => {
   const server = openSqliteStore(options)
   for (let commands = 0; commands < 3; commands++) await openSqliteStoreBeside(options).close()
   expect(() => openSqliteStore(options)).toThrow(StoreOpenError)
@@ -90,7 +90,7 @@ test('a data directory that cannot be opened leaves no lock behind', async () =>
   await openSqliteStore(options).close()
 })
 
-test('an empty data directory is initialised by a command, and the server finds what it wrote', async () => {
+test('a command initializes an empty data directory, and the server reads its data', async () => {
   rmSync(dataDir, { recursive: true })
   const beside = openSqliteStoreBeside(options)
   const userId = await createUser(beside)
@@ -100,14 +100,14 @@ test('an empty data directory is initialised by a command, and the server finds 
   await server.close()
 })
 
-test('a command that needs a database refuses a folder without one, and leaves nothing there', () => {
+test('a command that needs a database rejects a folder without one and creates nothing', () => {
   const missing = join(dataDir, 'missing')
   expect(() => openSqliteStoreBeside({ ...options, dataDir: missing, mustExist: true })).toThrow(StoreOpenError)
   expect(() => openSqliteStoreBeside({ ...options, mustExist: true })).toThrow(StoreOpenError)
   expect(readdirSync(dataDir)).toEqual([])
 })
 
-test('what a command writes beside a running server is seen by it at once', async () => {
+test('a running server immediately sees what a command writes', async () => {
   const server = openSqliteStore(options)
   const beside = openSqliteStoreBeside(options)
   const userId = await createUser(beside)
@@ -121,7 +121,7 @@ test('what a command writes beside a running server is seen by it at once', asyn
   await server.close()
 })
 
-test('a key that a command revokes beside the server is revoked at its next find', async () => {
+test('a key revoked by a command is revoked on the next lookup by the server', async () => {
   const server = openSqliteStore(options)
   const beside = openSqliteStoreBeside(options)
   const userId = await createUser(server)
@@ -140,7 +140,7 @@ test('a key that a command revokes beside the server is revoked at its next find
   await server.close()
 })
 
-test('a login that another connection ends, and a user whom it suspends, are refused at the next find', async () => {
+test('logins ended and users suspended by a command are rejected on the next lookup', async () => {
   const server = openSqliteStore(options)
   const beside = openSqliteStoreBeside(options)
   const userId = await createUser(server)
@@ -170,7 +170,7 @@ test('a login that another connection ends, and a user whom it suspends, are ref
   await server.close()
 })
 
-test('a block that a command lifts beside the server is lifted at the next admission', async () => {
+test('a block lifted by a command no longer applies to the next admission', async () => {
   const server = openSqliteStore({ ...options, limits: { ...noLimits, abuseFailures: 1 } })
   const userId = await createUser(server)
   const draft = { userId, agentId: 'text', endpointId: 'text.count', cost: 0, connectorIds: null, idempotency: null }
@@ -187,7 +187,7 @@ test('a block that a command lifts beside the server is lifted at the next admis
   await server.close()
 })
 
-test('a database of a newer version is refused by server and command, and not touched', async () => {
+test('servers and commands reject a database of a newer version and leave it unchanged', async () => {
   await openSqliteStore(options).close()
   withRaw(dataDir, (raw) =>
     raw.exec("INSERT INTO __drizzle_migrations (hash, created_at) VALUES ('newer', 9999999999999)"),
@@ -198,14 +198,14 @@ test('a database of a newer version is refused by server and command, and not to
   expect(readFileSync(databaseFile(dataDir)).equals(bytes)).toBe(true)
 })
 
-test('a database of another history is refused', async () => {
+test('rejects a database with a different migration history', async () => {
   await openSqliteStore(options).close()
   withRaw(dataDir, (raw) => raw.exec("UPDATE __drizzle_migrations SET hash = 'other'"))
   expect(() => openSqliteStore(options)).toThrow(StoreOpenError)
   expect(() => openSqliteStoreBeside(options)).toThrow(StoreOpenError)
 })
 
-test('a refused opening keeps no connection to the database open', async () => {
+test('a rejected open leaves no connection to the database', async () => {
   await openSqliteStore(options).close()
   withRaw(dataDir, (raw) =>
     raw.exec("INSERT INTO __drizzle_migrations (hash, created_at) VALUES ('newer', 9999999999999)"),
@@ -248,18 +248,18 @@ async function openAtOnce(how: OpenThreadData['how'][]): Promise<unknown[]> {
   return answers
 }
 
-test('commands that find an empty data directory at the same moment all work', async () => {
+test('simultaneous commands on an empty data directory all succeed', async () => {
   expect(await openAtOnce(['beside', 'beside', 'beside'])).toEqual(['created', 'created', 'created'])
 })
 
-test('commands that make the same data directory at the same moment all work', async () => {
+test('commands that simultaneously create the same data directory all succeed', async () => {
   for (let round = 0; round < 3; round++) {
     dataDir = join(dataDir, 'not', 'there')
     expect(await openAtOnce(['beside', 'beside', 'beside'])).toEqual(['created', 'created', 'created'])
   }
 })
 
-test('a command that comes while a server creates the database works as soon as it is there', async () => {
+test('a command started while a server creates the database waits for it and succeeds', async () => {
   const lock = lockDataDir(dataDir)
   const answers = openAtOnce(['beside', 'beside'])
   // The commands have opened an empty database. The server then fills it and keeps its lock.
@@ -271,12 +271,12 @@ test('a command that comes while a server creates the database works as soon as 
   lock.release()
 })
 
-test('a command that runs while the server starts neither fails nor keeps it from starting', async () => {
+test('a command and a starting server do not make each other fail', async () => {
   expect(await openAtOnce(['server', 'beside', 'beside'])).toEqual(['created', 'created', 'created'])
   expect(await openAtOnce(['beside', 'server', 'beside'])).toEqual(['created', 'created', 'created'])
 })
 
-test('of servers that start at the same moment exactly one runs', async () => {
+test('exactly one of several simultaneously started servers runs', async () => {
   const answers = await openAtOnce(['server', 'server', 'server'])
   expect(answers.filter((answer) => answer === 'created')).toHaveLength(1)
   const refusal = `Another Errand server is running on the data directory ${dataDir}. Stop it, or choose another directory with --data.`

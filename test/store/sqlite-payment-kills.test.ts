@@ -8,7 +8,7 @@ import { noLimits, StoreWorld } from './store-world.ts'
 
 type Prepare = (this: Database.Database, sql: string) => Database.Statement
 
-test('SQLite: events of a payment are kept whole or not at all, whichever statement fails, and once', async () => {
+test('SQLite: stores payment events atomically and once, whichever statement fails', async () => {
   let left = 0
   let hasStruck = false
   const original = Object.getOwnPropertyDescriptor(Database.prototype, 'prepare')!

@@ -41,7 +41,7 @@ function planOf(raw: Database.Database, given: string): Planned {
 
 const planned = await planStore()
 
-test('no statement of a running store walks a whole table, but for those of users and invitations', () => {
+test('no statement of a running store scans a whole table, except small ones', () => {
   expect(planned.length).toBeGreaterThan(30)
   // These are small: users are people, and objects created by admins are retained for 90 days. `rows` is one page of
   // spending, `found` a bounded count, `old` a batch to purge, `t` a page of top-ups, `json_each` a statement's input.
@@ -57,7 +57,7 @@ test('no statement of a running store walks a whole table, but for those of user
   expect(walks.filter(({ plan, sql }) => !known.test(sql) && !isOpenOnly(plan))).toEqual([])
 })
 
-test('a page of users is read in the order of the table, without sorting, and a user by one key', () => {
+test('reads a page of users in table order without sorting, and one user by key', () => {
   const ofUsers = planned.filter(({ sql }) => /^select .* from users/i.test(sql))
   const lists = ofUsers.filter(({ sql }) => / order by .* limit \?/i.test(sql))
   expect(lists).toHaveLength(1)
@@ -72,7 +72,7 @@ test('a page of users is read in the order of the table, without sorting, and a 
   expect(ofOne.filter(({ plan }) => plan.some((step) => step.startsWith('SCAN')))).toEqual([])
 })
 
-test('the live client tokens of a user are counted without reading ended ones, and admins without reading users', () => {
+test('counts live client tokens and admins by index', () => {
   const counts = planned.filter(({ sql }) => sql.includes('count(*) AS live FROM client_tokens'))
   expect(counts).toHaveLength(1)
   expect(counts[0]!.plan).toEqual([
@@ -82,7 +82,7 @@ test('the live client tokens of a user are counted without reading ended ones, a
   expect(admins.map(({ plan }) => plan)).toEqual([['SCAN users USING INDEX users_admins']])
 })
 
-test('logins are found by their hash, their user or their end, and tries to log in by index', () => {
+test('finds logins and login attempts by index', () => {
   const of = (table: string) => planned.filter(({ sql }) => new RegExp(`(?:from|update) ${table}\\b`, 'i').test(sql))
   expect(of('logins').length).toBeGreaterThanOrEqual(8)
   expect(of('login_attempts').length).toBeGreaterThanOrEqual(5)
@@ -96,7 +96,7 @@ test('logins are found by their hash, their user or their end, and tries to log 
   expect(sorted.map(({ sql }) => sql)).toEqual([expect.stringContaining('last_used_at DESC')])
 })
 
-test('what a user spent is read by the user and the place in the ledger, a page at a time', () => {
+test("reads a user's spending one page of the ledger at a time by index", () => {
   const spend = planned.filter(({ sql }) => sql.includes("'chat_charge')) FILTER") || /FILTER .*task_refund/.test(sql))
   expect(spend).toHaveLength(1)
   expect(spend[0]!.plan).toContainEqual(
@@ -104,20 +104,20 @@ test('what a user spent is read by the user and the place in the ledger, a page 
   )
 })
 
-test('the transactions of a turn are found by the turn, not among all of the user', () => {
+test("finds a turn's transactions by turn, without scanning those of the user", () => {
   const ofTurn = planned.filter(({ sql }) => /^select .* from transactions .*turn_id = \?/i.test(sql))
   expect(ofTurn).toHaveLength(1)
   expect(ofTurn[0]!.plan.join('\n')).toContain('INDEX transactions_turn (turn_id=?')
 })
 
-test('every list of tasks and transactions is read in the order of an index, without sorting', () => {
+test('reads every list of tasks and transactions in index order, without sorting', () => {
   const isList = /^(?!.* group by |.*\bdelete from ).*from (tasks|transactions)\b.* order by .* limit \?/i
   const lists = planned.filter(({ sql }) => isList.test(sql))
   expect(lists.length).toBeGreaterThanOrEqual(8)
   expect(lists.filter(({ plan }) => plan.some((step) => /TEMP B-TREE|^SCAN/.test(step)))).toEqual([])
 })
 
-test('a list of tasks by status or agent reads no other tasks of the user, without statistics', () => {
+test('lists by status or agent read only matching tasks, even without table statistics', () => {
   const lists = planned.filter(({ sql }) => /from tasks\b.* status = .* order by .* limit \?/i.test(sql))
   expect(lists.length).toBeGreaterThanOrEqual(6)
   const searches = lists.flatMap(({ plan }) => plan.filter((step) => step.startsWith('SEARCH')))
@@ -126,20 +126,20 @@ test('a list of tasks by status or agent reads no other tasks of the user, witho
   ).toEqual([])
 })
 
-test('the transactions of a task are found by the task, not among all of the user', () => {
+test("finds a task's transactions by task, without scanning those of the user", () => {
   const ofTask = planned.filter(({ sql }) => /^select .* from transactions .*task_id = \?/i.test(sql))
   expect(ofTask).toHaveLength(1)
   expect(ofTask[0]!.plan.join('\n')).toContain('INDEX transactions_task (task_id=?')
 })
 
-test('the rate window reads an index only, from its newest entry', () => {
+test('the rate window reads only a covering index', () => {
   const window = planned.filter(({ sql }) => /^select created_at from tasks/i.test(sql))
   expect(window.map(({ plan }) => plan)).toEqual([
     [expect.stringContaining('COVERING INDEX tasks_user (user_id=? AND created_at>?')],
   ])
 })
 
-test('what is at work is read from the index of open tasks', () => {
+test('reads running tasks from the index of open tasks', () => {
   const open = planned.filter(({ sql }) =>
     /^select (?!.*(?:count|expires_at|queued = 1)).* from tasks .*completed_at is null/i.test(sql),
   )
@@ -147,7 +147,7 @@ test('what is at work is read from the index of open tasks', () => {
   for (const { plan } of open) expect(plan.join('\n')).toMatch(/^SEARCH tasks USING INDEX tasks_open \(queued=\?/)
 })
 
-test('whose turn it is among those who wait is found by one descent of an index, whoever has how many', () => {
+test('finds the next user in the queue by one index lookup', () => {
   const searches = planned
     .filter(({ sql }) => sql.includes('INDEXED BY tasks_waiting'))
     .map(({ plan }) =>
@@ -161,7 +161,7 @@ test('whose turn it is among those who wait is found by one descent of an index,
   ])
 })
 
-test("the ledger's check joins by indexes, so that its time grows with the rows and not with their square", async () => {
+test('the ledger check joins by index, so its time is not quadratic', async () => {
   const dataDir = newFolder()
   const clock = new FakeClock()
   const opened = openIn(dataDir, { clock: () => clock, limits: noLimits })
@@ -179,7 +179,7 @@ test("the ledger's check joins by indexes, so that its time grows with the rows 
   expect(plans.filter(({ plan }) => plan.some((step) => /^SCAN \S+ (LEFT|RIGHT)-JOIN/.test(step)))).toEqual([])
 })
 
-test('tasks that expire are read from an index of those that can, the first to expire first', () => {
+test('reads expiring tasks from their index, earliest first', () => {
   const expiring = planned.filter(({ sql }) => /^select .* from tasks .*order by expires_at/i.test(sql))
   expect(expiring.map(({ plan }) => plan)).toEqual([
     [

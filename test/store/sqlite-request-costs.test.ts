@@ -57,7 +57,7 @@ async function startCounted(
   return { service, key, submit }
 }
 
-test('a read of a task executes one statement', async () => {
+test('reading a task executes one statement', async () => {
   const { key, service, submit } = await startCounted({ taskConcurrency: 0, executionsPerMinute: 10 })
   const taskId = await submit()
   await service.get(`/api/tasks/${taskId}`, key)
@@ -68,7 +68,7 @@ test('a read of a task executes one statement', async () => {
   await service.stop()
 })
 
-test('a session is written without being read back, and a chat reads its turn and session together at its end', async () => {
+test('session and chat requests execute only the expected reads', async () => {
   const service = await startService({ config: chatAgents, limits: { executionsPerMinute: 0 } })
   const { key } = await service.createPerson({ balanceUsd: '100' })
   const open = async () => (await service.post('/api/sessions', { agentId: 'talk' }, { key })).body.sessionId as string
@@ -105,7 +105,7 @@ async function prepared(work: () => Promise<unknown>): Promise<number> {
   }
 }
 
-test('lists with other limits and of other users execute statements as they were prepared', async () => {
+test('lists with other limits or users reuse prepared statements', async () => {
   const { key, service, submit } = await startCounted()
   const { key: other } = await service.createPerson({ balanceUsd: '1' })
   const lists = ['tasks', 'tasks?agentId=test', 'tasks?status=completed', 'sessions', 'keys', 'transactions']
@@ -123,7 +123,7 @@ test('lists with other limits and of other users execute statements as they were
   await service.stop()
 })
 
-test('a submission reads the account once, writes three rows and two counters, and reads none of them back', async () => {
+test('submitting a task reads the account once and reads no written row back', async () => {
   const { service, submit } = await startCounted({ taskConcurrency: 0 })
   await submit()
   const statements = await executed(submit)
@@ -139,7 +139,7 @@ test('a submission reads the account once, writes three rows and two counters, a
   await service.stop()
 })
 
-test('a task changes rows by eleven statements from its submission to its completion', async () => {
+test('a task takes eleven write statements from submission to completion', async () => {
   const { key, service, submit } = await startCounted()
   const run = async () => {
     const taskId = await submit()
@@ -166,7 +166,7 @@ test('a task changes rows by eleven statements from its submission to its comple
   await service.stop()
 })
 
-test('a hundred busy replies on two threads take far fewer messages than events', async () => {
+test('a hundred busy replies on two threads send far fewer messages than events', async () => {
   const service = await startService({
     configFile: fileURLToPath(new URL('../support/chat-agents.ts', import.meta.url)),
     limits: { executionsPerMinute: 0, agentThreads: 2 },
@@ -198,7 +198,7 @@ test('a hundred busy replies on two threads take far fewer messages than events'
   await service.stop()
 })
 
-test('a read of a task allocates a bounded amount of memory', async () => {
+test('reading a task allocates a bounded amount of memory', async () => {
   const { key, service, submit } = await startCounted({ taskConcurrency: 0, executionsPerMinute: 10 })
   const taskId = await submit()
   const read = async (times: number) => {

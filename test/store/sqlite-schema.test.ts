@@ -51,13 +51,13 @@ test('every table is strict', () => {
   expect(tables.filter(({ strict }) => strict !== 1)).toEqual([])
 })
 
-test('a transaction can be neither changed nor deleted', () => {
+test('a transaction cannot be changed or deleted', () => {
   expect(() => raw.exec('UPDATE transactions SET amount = amount + 1')).toThrow('append-only')
   expect(() => raw.exec("UPDATE transactions SET description = ''")).toThrow('append-only')
   expect(() => raw.exec('DELETE FROM transactions')).toThrow('append-only')
 })
 
-test('a transaction cannot be replaced by another of the same row', () => {
+test('a transaction cannot be replaced by another with the same row id', () => {
   const connection = openConnection(dirname(raw.name), 0)
   const replace = `INSERT OR REPLACE INTO transactions (seq, id, user_id, type, amount, balance_after, description, created_at)
                    SELECT seq, id, user_id, type, 5000, 5000, description, created_at FROM transactions`
@@ -68,7 +68,7 @@ test('a transaction cannot be replaced by another of the same row', () => {
   }
 })
 
-test('a finished task can be neither changed nor taken back', async () => {
+test('a finished task cannot be changed or reopened', async () => {
   const { id: completed } = await world.completed(userId)
   const { id: failed } = await world.failed(userId)
   for (const id of [completed, failed]) {
@@ -83,7 +83,7 @@ test('a finished task can be neither changed nor taken back', async () => {
   }
 })
 
-test('a second charge or refund of a task is impossible', async () => {
+test('a task cannot be charged or refunded twice', async () => {
   await world.failed(userId)
   const again = raw.prepare(
     `INSERT INTO transactions (id, user_id, type, amount, balance_after, task_id, description, created_at)
@@ -94,7 +94,7 @@ test('a second charge or refund of a task is impossible', async () => {
   expect(() => again.run('task_refund')).toThrow('UNIQUE constraint failed: transactions.task_id, transactions.type')
 })
 
-test('a balance cannot go below what is held, nor what is held below nothing', () => {
+test('a balance cannot go below the held amount, nor the held amount below zero', () => {
   expect(() => raw.exec('UPDATE accounts SET balance = -1')).toThrow('balance_covers_held')
   expect(() => raw.exec('UPDATE accounts SET held = 1001')).toThrow('balance_covers_held')
   expect(() => raw.exec('UPDATE accounts SET held = -1')).toThrow('balance_covers_held')
@@ -103,13 +103,13 @@ test('a balance cannot go below what is held, nor what is held below nothing', (
   raw.exec('UPDATE accounts SET held = 0')
 })
 
-test('money and times are integers, whatever is written', () => {
+test('rejects money and times that are not integers', () => {
   expect(() => raw.exec('UPDATE accounts SET balance = 1000.5')).toThrow('cannot store REAL value')
   expect(() => raw.exec("UPDATE accounts SET balance = 'many'")).toThrow('cannot store TEXT value')
   expect(() => raw.exec('UPDATE users SET created_at = 0.5')).toThrow('cannot store REAL value')
 })
 
-test('a task has the fields of its status and no others, and its times in order', async () => {
+test('a task has exactly the fields of its status, and its times are in order', async () => {
   const pending = await world.pending(userId)
   const { id: processing } = await world.processing(userId)
   const set = (id: string, change: string) => () => raw.exec(`UPDATE tasks SET ${change} WHERE id = '${id}'`)
@@ -130,7 +130,7 @@ test('a task has the fields of its status and no others, and its times in order'
   expect(set(processing, `${ended}, queued = 1`)).toThrow('queued_only_open')
 })
 
-test('a login and an identity need a user, one token opens one thing, and a link for a password is of a user', async () => {
+test('rejects unknown users, duplicate tokens and password links without a user', async () => {
   raw.pragma('foreign_keys = ON')
   const login = { userId, method: 'password', provider: null, userAgent: null, forget: null } as const
   for (const tokenHash of ['one', 'two']) await world.store.createLogin({ ...login, tokenHash })
@@ -159,7 +159,7 @@ test('a login and an identity need a user, one token opens one thing, and a link
   expect(() => raw.exec('UPDATE users SET suspended_at = 0.5')).toThrow('cannot store REAL value')
 })
 
-test('a task, a key and an account need a user', () => {
+test('an account needs a user, and users with data cannot be deleted', () => {
   raw.pragma('foreign_keys = ON')
   expect(() => raw.exec("UPDATE accounts SET user_id = 'user_unknown'")).toThrow('FOREIGN KEY')
   expect(() => raw.exec('DELETE FROM users')).toThrow('FOREIGN KEY')

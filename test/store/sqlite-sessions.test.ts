@@ -23,7 +23,7 @@ const contractTest: ContractTest = (title, body, { limits = {} } = {}) => {
 describeSessions(contractTest)
 describeFiles(contractTest)
 
-test('no row of a deleted session or its messages is left, and its turns and transactions are', async () => {
+test('deletes the rows of a session and its messages but keeps turns and transactions', async () => {
   const dataDir = newFolder()
   const clock = new FakeClock()
   const world = new StoreWorld({

@@ -9,7 +9,7 @@ const rows = 3000
 const every = 700
 const numbers = `WITH RECURSIVE n(n) AS (SELECT 1 UNION ALL SELECT n + 1 FROM n WHERE n < ${rows})`
 
-test('a list of few rows among many has each of them once, by offset and by cursor, with their total', async () => {
+test('selective filters list each match once, by offset and by cursor, with the total', async () => {
   const service = await startService({ config: sessionAgents })
   const { key, userId } = await service.createPerson({ balanceUsd: '1' })
   const now = Date.now()

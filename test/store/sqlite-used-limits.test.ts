@@ -35,7 +35,7 @@ afterEach(async () => {
   await world.close()
 })
 
-test('what a batch used that was rolled back is used by nobody', async () => {
+test('a rolled-back batch uses no limits', async () => {
   await world.pending(userId, { limits })
   const request = { text: JSON.stringify('x'.repeat(200_000)), payloadId: null }
   const other = await world.createUser()
@@ -53,7 +53,7 @@ test('what a batch used that was rolled back is used by nobody', async () => {
   expect(await spentOf(world, limits)).toEqual([300, 0])
 })
 
-test('what the command line gives back beside the server can be spent again', async () => {
+test('spend that a command refunds beside the server can be spent again', async () => {
   const taskId = await world.pending(userId, { limits, cost: 200 })
   await world.pending(userId, { limits, cost: 100 })
   await world.expectRefused(world.draft(userId, { limits, cost: 1 }), { reason: 'limit', window: { charged: 300 } })

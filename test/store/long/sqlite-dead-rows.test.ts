@@ -60,7 +60,7 @@ class PageCounter {
   }
 }
 
-test('writes and lists read few pages of what is over', async () => {
+test('writes and lists read few pages of finished rows', async () => {
   const counter = new PageCounter()
   const world = await watchStatements(
     (connection, sql, statement) => counter.watch(connection, sql, statement),

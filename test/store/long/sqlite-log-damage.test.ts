@@ -89,7 +89,7 @@ function isFound(files: Crashed): boolean {
   return found
 }
 
-test('of any flipped bits SQLite loses nothing but the last transaction, or the damage is found', () => {
+test('a flipped bit either is detected or costs at most the last transaction', () => {
   for (let n = 0; n < commits; n++) commitNote()
   const { database, log } = crashed()
   const ends = endsOf(log)
@@ -118,7 +118,7 @@ test('of any flipped bits SQLite loses nothing but the last transaction, or the 
   expect(found).toBeGreaterThan(headerBytes)
 })
 
-test('a commit whose mark is flipped away does not hide that another follows it', () => {
+test('detects damage if a flipped bit erases a commit mark before another commit', () => {
   for (let n = 0; n < commits * 4; n++) commitNote(db, 1)
   const { database, log } = crashed()
   const ends = endsOf(log)
@@ -133,7 +133,7 @@ test('a commit whose mark is flipped away does not hide that another follows it'
   expect(isFound({ database, log: upToNext })).toBe(true)
 })
 
-test('what a loss of power leaves of the last transaction is never taken for damage', () => {
+test('does not report a last transaction torn by a power loss as damage', () => {
   // A partly overwritten generation: its old frames follow those of the next one.
   for (let n = 0; n < commits * 2; n++) commitNote()
   const older = readFileSync(`${db.name}-wal`)
@@ -167,7 +167,7 @@ function endOfGeneration(log: Buffer): number {
   return at
 }
 
-test('half a frame head of an older generation, where a head lies across two sectors, is not taken for a commit', () => {
+test('does not mistake half of an old frame header for a commit', () => {
   commitNote()
   const before = endsOf(crashed().log).at(-1)!
   commitNote(db, 150)
@@ -184,7 +184,7 @@ test('half a frame head of an older generation, where a head lies across two sec
   expect(torn).toBeGreaterThan(0)
 })
 
-test('what failed commits have left behind a later one, or behind each other, is not taken for damage', () => {
+test('does not report leftovers of failed commits as damage', () => {
   commitNote()
   const { database } = crashed()
   let { log } = crashed()
@@ -210,7 +210,7 @@ function writtenAfter(files: Crashed, write: (writer: Database.Database) => void
   return { log, end: headerBytes + frames * frameBytes }
 }
 
-test('a log that is missing, empty or without frames is not taken for damage', () => {
+test('does not report a log that is missing, empty or without frames as damage', () => {
   commitNote()
   const { database, log } = crashed()
   for (const left of [Buffer.alloc(0), log.subarray(0, 20), log.subarray(0, headerBytes), Buffer.alloc(log.length)]) {
@@ -221,7 +221,7 @@ test('a log that is missing, empty or without frames is not taken for damage', (
   expect(findLogDamage(databaseFile(dataDir))).toBeUndefined()
 })
 
-test('the refusal names the file and a command after which the database opens with what came before the damage', () => {
+test('the error names the file and a command that recovers everything before the damage', () => {
   for (let n = 0; n < commits; n++) commitNote()
   const { database, log } = crashed()
   const ends = endsOf(log)
@@ -242,7 +242,7 @@ test('the refusal names the file and a command after which the database opens wi
   expect(readable(dataDir)).toBe(kept)
 })
 
-test('a log whose commits are in the database already is emptied, and one of which only a part is cannot be cut', () => {
+test('suggests emptying a fully checkpointed log but no truncation for a partly checkpointed one', () => {
   for (let n = 0; n < commits; n++) commitNote()
   const { log } = crashed()
   db.pragma('wal_checkpoint(FULL)')
@@ -270,7 +270,7 @@ test('a log whose commits are in the database already is emptied, and one of whi
   expect(() => openConnection(moved, 0)).toThrow('so the log cannot be truncated.')
 })
 
-test('a log that a running server writes is read beside it as whole', () => {
+test('finds no damage in a log that a running server is writing', () => {
   copyFileSync(db.name, join(folder, 'errand.db'))
   expect(existsSync(databaseFile(folder))).toBe(true)
   const writer = new Database(databaseFile(folder))

@@ -5,7 +5,7 @@ import { WindowHistory } from '../window-history.ts'
 
 // A long history of spend limits; the contract has shorter ones on every engine.
 
-test('after 100,000 operations over limits, refunds and days the windows add up to the ledger', async () => {
+test('spend windows match the ledger after 100,000 operations across limits, refunds and days', async () => {
   const world = await openWorld(sqliteEngine, noLimits)
   const history = new WindowHistory(world, 2026)
   await history.run(100_000)
