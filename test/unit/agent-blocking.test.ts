@@ -61,7 +61,7 @@ async function resumesOf(beforePart: () => void): Promise<boolean[]> {
 
 const share = (resumes: boolean[]) => resumes.filter(Boolean).length / resumes.length
 
-test('beside other replies that keep the thread busy, an agent that yields quickly is not taken for one that blocks', async () => {
+test('does not mistake a quickly yielding agent on a busy thread for a blocking one', async () => {
   let isOver = false
   const others = () => {
     block(3)
@@ -72,7 +72,7 @@ test('beside other replies that keep the thread busy, an agent that yields quick
   isOver = true
 })
 
-test('what an agent says leaves before it blocks the thread again', async () => {
+test('sends output before the agent blocks the thread again', async () => {
   const resumes = await resumesOf(() => block(1.5))
   expect(share(resumes)).toBeGreaterThan(0.9)
 })

@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest'
 import { TokenCount, UncountedText } from '../../server/agents/run/count-tokens.ts'
 
-test('a text that is counted later has the tokens of one that is counted as it comes, however long it is', async () => {
+test('counting tokens later gives the same result as counting while streaming', async () => {
   const count = await TokenCount.create()
   for (const times of [3, 300]) {
     const [direct, later, text] = [count.anew(), count.anew(), new UncountedText()]

@@ -22,7 +22,7 @@ async function divert(parts: object[]) {
   return { queue, bypass, reader: (stream as ReadableStream).getReader() }
 }
 
-test("text waits for its step in the SDK's stream, is told at once, and reaches the SDK joined", async () => {
+test('text waits for its step, is then emitted immediately, and reaches the SDK joined', async () => {
   const { queue, reader, bypass } = await divert([start, text('a'), text('b'), { type: 'text-end', id: 't' }])
   expect((await reader.read()).value).toEqual(start)
   const joined = reader.read()
@@ -37,7 +37,7 @@ test("text waits for its step in the SDK's stream, is told at once, and reaches 
   expect(bypass.untold('text-delta', 'ab')).toBe('')
 })
 
-test('text after a tool call of its step goes behind the call, through the SDK', async () => {
+test('text after a tool call follows the call through the SDK', async () => {
   const { queue, reader, bypass } = await divert([start, text('a'), call, text('b')])
   await reader.read()
   const joined = reader.read()
@@ -52,7 +52,7 @@ test('text after a tool call of its step goes behind the call, through the SDK',
   expect(await queue.next()).toEqual({ done: true, value: undefined })
 })
 
-test('text that waits goes through the SDK when its step never begins', async () => {
+test('waiting text goes through the SDK if its step never starts', async () => {
   const { queue, reader, bypass } = await divert([start, text('a')])
   await reader.read()
   const through = reader.read()

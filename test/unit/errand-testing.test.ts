@@ -31,7 +31,7 @@ async function start(options: TestErrandOptions) {
   return errand
 }
 
-test('a task is charged to the balance of its user alone, and closing leaves nothing behind', async () => {
+test('charges only the user of a task, and closing leaves nothing behind', async () => {
   const errand = await startTestErrand({ config, balanceUsd: '5' })
   expect(readdirSync(temporary)).toHaveLength(1)
   const other = await errand.createUser({ balanceUsd: '0' })
@@ -47,7 +47,7 @@ test('a task is charged to the balance of its user alone, and closing leaves not
   await expect(fetch(errand.url)).rejects.toThrow('fetch failed')
 })
 
-test('the clock moves forward, and what expires does', async () => {
+test('advancing the clock expires quotes, and moving it back is rejected', async () => {
   const { client, clock } = await start({ config })
   const quote = () => client.quotes.create({ task: { endpointId: 'hello.greet', params: { name: 'Ada' } } })
   const [used, expired] = [await quote(), await quote()]
@@ -103,7 +103,7 @@ test('webhooks reach a receiver on this machine', async () => {
   await until('the event arrives', 20_000, () => body.includes('task.completed'))
 })
 
-test('a bad balance is rejected, and nothing is left behind', async () => {
+test('rejects an invalid balance and leaves no files behind', async () => {
   for (const balanceUsd of ['5.00001', '-1', 'five']) {
     await expect(startTestErrand({ config, balanceUsd })).rejects.toThrow('balanceUsd')
   }

@@ -4,7 +4,7 @@ import { boundUsage, EventCharges } from '../../server/billing/event-charges.ts'
 
 const metering = { prices: { page: 7, figure: 30 }, cap: 100 }
 
-test('what a thread claims is taken as it is when it can be charged', () => {
+test('accepts claimed usage unchanged if it can be charged', () => {
   expect(boundUsage({ page: 10, figure: 1 }, metering)).toEqual({ usage: { page: 10, figure: 1 }, isAsClaimed: true })
   expect(boundUsage({}, metering)).toEqual({ usage: {}, isAsClaimed: true })
 })
@@ -18,11 +18,11 @@ test.each([
   ['a count that is no number', { page: 1, figure: '2' }, { page: 1 }],
   ['a count beyond all integers', { page: 1e300 }, {}],
   ['nothing', undefined, {}],
-])('of %s only what can be charged is', (_, claimed, usage) => {
+])('a claim of %s charges only its valid part', (_, claimed, usage) => {
   expect(boundUsage(claimed, metering)).toEqual({ usage, isAsClaimed: false })
 })
 
-test('whatever is charged, no more than the cap is, and what was taken is what is used', () => {
+test('never charges more than the cap, and reports exactly what was charged', () => {
   const charges = fc.array(fc.record({ event: fc.constantFrom('page', 'figure'), count: fc.maxSafeNat() }))
   fc.assert(
     fc.property(charges, fc.nat({ max: 1_000_000 }), (all, cap) => {

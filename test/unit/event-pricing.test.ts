@@ -23,16 +23,13 @@ function open(kind: 'code' | 'http' | 'model', price: object): Catalogue {
 
 const pricing = { events: { page: '0.0020', 'figure-a': '0.03' }, maxUsd: '1' }
 
-test.each(['code', 'http'] as const)(
-  'an endpoint of kind %s has a price for each event, and the most of all',
-  (kind) => {
-    expect(open(kind, { pricing }).endpoint('agent.run')).toMatchObject({
-      price: 10_000,
-      meters: { page: 20, 'figure-a': 300 },
-    })
-    expect(open(kind, { priceUsd: '0.01' }).endpoint('agent.run')).toMatchObject({ price: 100, meters: null })
-  },
-)
+test.each(['code', 'http'] as const)('a %s endpoint has a price for each event and a maximum price', (kind) => {
+  expect(open(kind, { pricing }).endpoint('agent.run')).toMatchObject({
+    price: 10_000,
+    meters: { page: 20, 'figure-a': 300 },
+  })
+  expect(open(kind, { priceUsd: '0.01' }).endpoint('agent.run')).toMatchObject({ price: 100, meters: null })
+})
 
 const events = (count: number) => Object.fromEntries(Array.from({ length: count }, (_, at) => [`e${at}`, '0.01']))
 
@@ -51,19 +48,19 @@ test.each([
   ['no maximum', { pricing: { events: pricing.events } }, `${at}.pricing.maxUsd`],
   ['a maximum of zero', { pricing: { ...pricing, maxUsd: '0' } }, `${at}.pricing.maxUsd: must be a USD amount`],
   ['a maximum below an event', { pricing: { ...pricing, maxUsd: '0.02' } }, `${at}.pricing.maxUsd: must be at least`],
-])('%s is refused with the field that is wrong', (_, price, message) => {
+])('rejects %s and names the invalid field', (_, price, message) => {
   expect(() => open('code', price)).toThrow(message)
   expect(() => open('http', price)).toThrow(message)
 })
 
-test('an endpoint of a model has a fixed price', () => {
+test('a model endpoint accepts only a fixed price', () => {
   expect(open('model', { priceUsd: '0.01' }).endpoint('agent.run')).toMatchObject({ price: 100, meters: null })
   expect(() => open('model', { pricing, priceUsd: '1' })).toThrow(
     `${at}.pricing: is only for agents of kind code and http`,
   )
 })
 
-test('32 events are taken', () => {
+test('accepts 32 events', () => {
   const { meters } = open('code', { pricing: { events: events(32), maxUsd: '1' } }).endpoint('agent.run')!
   expect(Object.keys(meters!)).toHaveLength(32)
 })

@@ -5,7 +5,7 @@ import { EventRing } from '../../server/chat/events/event-ring.ts'
 const linesOf = (from: number, to: number, chars = 10) =>
   Array.from({ length: to - from + 1 }, (_, n) => `${`${from + n} `.padEnd(chars - 1, 'x')}\n`).join('')
 
-test('behind each event the rest is read, wherever pieces begin; behind the last there is nothing yet', () => {
+test('reads everything after any event, and nothing after the last one', () => {
   const ring = new EventRing(() => {})
   for (const [from, to] of [
     [1, 3],
@@ -19,7 +19,7 @@ test('behind each event the rest is read, wherever pieces begin; behind the last
   expect(ring.read(9)).toBeUndefined()
 })
 
-test('a ring keeps a bounded length of the newest events, says what it holds, and that the oldest are gone', () => {
+test('keeps a bounded length of the newest events and reports dropped ones as gone', () => {
   let held = 0
   const ring = new EventRing((chars) => (held += chars))
   const [pieceChars, pieces] = [65_536, 40]
@@ -39,7 +39,7 @@ test('a ring keeps a bounded length of the newest events, says what it holds, an
   expect([held, ring.read(pieces)]).toEqual([0, 'gone'])
 })
 
-test('what is said at once stays whole for who reads along, however large, and gives way to what is said after it', () => {
+test('keeps a large batch whole until the next event is appended', () => {
   const ring = new EventRing(() => {})
   const [events, chars] = [3000, 1000]
   ring.append(linesOf(1, 10), 10)

@@ -12,7 +12,7 @@ async function slots({ perUser, taken, total }: { perUser: number; taken: number
   return places
 }
 
-test('below half of the total a user has up to the limit for one user, from then on an eighth', () => {
+test('a user may take the per-user limit, or an eighth once half is taken', () => {
   const places = new FairPlaces({ total: 80 })
   expect(places.perUser).toBe(40)
   const [one, more, small] = [places.open('one'), places.open('one'), places.open('two')]
@@ -30,7 +30,7 @@ test('below half of the total a user has up to the limit for one user, from then
   expect(more.hold(40)).toBeUndefined()
 })
 
-test('a single item of a user may be larger than an eighth, and no item exceeds the total', () => {
+test('a single item may exceed an eighth, but not the total', () => {
   const places = new FairPlaces({ total: 80 })
   for (const userId of ['one', 'two']) expect(places.open(userId).hold(30)).toBeUndefined()
   expect(places.open('three').hold(21)).toBe('full')
@@ -38,7 +38,7 @@ test('a single item of a user may be larger than an eighth, and no item exceeds 
   expect(places.taken).toBe(80)
 })
 
-test('for a user within an eighth the slowest place of whoever holds most is given up', () => {
+test('evicts the slowest slot of the largest user for a user within an eighth', () => {
   let now = 0
   const places = new FairPlaces({ total: 80, now: () => now })
   const givenUp: string[] = []
@@ -71,7 +71,7 @@ test('for a user within an eighth the slowest place of whoever holds most is giv
   expect(open('last', 'last').hold(5)).toBeUndefined()
 })
 
-test('a place that is released or given up is empty for good, and shrinking is never refused', () => {
+test('a released slot stays empty, and shrinking always succeeds', () => {
   const places = new FairPlaces({ total: 8, perUser: 8 })
   const place = places.open('one')
   expect(place.hold(8)).toBeUndefined()
@@ -90,7 +90,7 @@ const op: fc.Arbitrary<Op> = fc.record({
   ms: fc.integer({ min: 0, max: 100 }),
 })
 
-test('no history exceeds the total, refuses a user within an eighth for one beyond it, or takes from one within it', () => {
+test('never exceeds the total, and protects users within an eighth from larger ones', () => {
   const total = 100
   const share = total / 8
   let givenUpInAll = 0
@@ -153,7 +153,7 @@ test('no history exceeds the total, refuses a user within an eighth for one beyo
   expect(givenUpInAll).toBeGreaterThan(100)
 })
 
-test('a request for several slots is not overtaken by those of the same user, and holds up no other user', async () => {
+test('a request for several slots keeps its place in line without blocking other users', async () => {
   const places = await slots({ perUser: 3, total: 24, taken: 20 })
   const entered: string[] = []
   const take = (userId: string, name: string, count = 1, until = signal) =>
@@ -177,7 +177,7 @@ test('a request for several slots is not overtaken by those of the same user, an
   expect((await gave()).toSorted()).toEqual(['behind', 'three left'])
 })
 
-test('users who wait are served in turn, and the requests of each in their order', async () => {
+test('serves waiting users in rotation, and their requests in order', async () => {
   const places = await slots({ perUser: 3, total: 24, taken: 20 })
   const entered: string[] = []
   const take = (userId: string, name: string, count = 1) =>
@@ -203,7 +203,7 @@ test('users who wait are served in turn, and the requests of each in their order
   expect(await gave('greedy')).toEqual(['greedy 4'])
 })
 
-test('once half of the slots are taken, a user with an eighth waits and one with less does not', async () => {
+test('once half of the slots are taken, only users with an eighth wait', async () => {
   const places = await slots({ perUser: 16, total: 16, taken: 0 })
   const entered: string[] = []
   const take = (userId: string) => void places.take(userId, { signal }).then(() => entered.push(userId))
@@ -216,7 +216,7 @@ test('once half of the slots are taken, a user with an eighth waits and one with
   expect(entered.slice(10)).toEqual(['greedy'])
 })
 
-test('who is stopped in the moment of entering has the slot, and the others who wait keep theirs', async () => {
+test('a request aborted while entering keeps its slot, and the others still enter', async () => {
   const places = new FairPlaces({ perUser: 1 })
   const [first, second] = [new AbortController(), new AbortController()]
   await places.take('one', { signal: first.signal })

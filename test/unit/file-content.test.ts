@@ -33,7 +33,7 @@ function webp(kind: 'VP8 ' | 'VP8L' | 'VP8X', width: number, height: number): Bu
   return content
 }
 
-test('width and height of every kind of image are read from its header', () => {
+test('reads width and height from the header of every image format', () => {
   const images: [Buffer, string][] = [
     [png(640, 480), 'image/png'],
     [jpeg(640, 480), 'image/jpeg'],
@@ -56,7 +56,7 @@ test('width and height of every kind of image are read from its header', () => {
   expect(contentFault('image/png', png(0, 480))).toMatch(/not an image/)
 })
 
-test('a content is what its bytes say, whatever it is called', () => {
+test('checks content by its bytes, whatever its declared type', () => {
   expect(contentFault('image/png', jpeg())).toMatch(/content of image\/jpeg/)
   expect(contentFault('image/bmp', png())).toMatch(/Must be one of/)
   expect(contentFault('application/pdf', pdf)).toBeUndefined()
@@ -76,7 +76,7 @@ function tokensOf(content: Buffer, mediaType: string, bounds: Parameters<typeof 
   return fileTokens({ bytes: content.length, estimate, mediaType }, bounds)
 }
 
-test('what is held for a file: an image by its pixels, a text by its bytes, and what the operator knows better', () => {
+test('counts image tokens by pixels, text tokens by bytes, and applies configured maximums', () => {
   const both = (tokens: number) => ({ tokens, tokensMax: tokens })
   expect(tokensOf(png(10, 10), 'image/png')).toEqual(both(1024))
   expect(tokensOf(png(1024, 1024), 'image/png')).toEqual(both(4096))
@@ -93,7 +93,7 @@ test('what is held for a file: an image by its pixels, a text by its bytes, and 
   }
 })
 
-test('a PDF is estimated by the pages that it shows, and never bounded by them', () => {
+test('estimates PDF tokens by visible pages, but does not bound them', () => {
   const estimate = (content: Buffer) => tokensOf(content, 'application/pdf')
   expect(countPages(pdfOf(3))).toBe(3)
   expect(estimate(pdfOf(3))).toEqual({ tokens: 6000, tokensMax: null })
@@ -112,7 +112,7 @@ test('a PDF is estimated by the pages that it shows, and never bounded by them',
   }
 })
 
-test('an agent takes the types that it lists, all of a kind, or any', () => {
+test('accepts listed media types, wildcards of a kind, or any type', () => {
   expect(isAccepted('image/png', ['image/*'])).toBe(true)
   expect(isAccepted('image/png', ['text/*', 'image/png'])).toBe(true)
   expect(isAccepted('imagery/png', ['image/*'])).toBe(false)

@@ -16,14 +16,14 @@ async function collect(chunks: AsyncIterable<Buffer>): Promise<string[]> {
 
 const linesOf = (chunks: readonly (string | Buffer)[]) => collect(each(chunks))
 
-test('lines end with LF or CRLF, blank ones count for nothing, and the last needs no end', async () => {
+test('splits lines at LF or CRLF, skips blank ones, and needs no final newline', async () => {
   expect(await linesOf(['a\nb\r\n\n \r\n\r\nc'])).toEqual(['a', 'b', 'c'])
   expect(await linesOf(['a\n'])).toEqual(['a'])
   expect(await linesOf(['', '\n', ''])).toEqual([])
   expect(await linesOf([])).toEqual([])
 })
 
-test('any text comes out the same however its bytes are cut into chunks', async () => {
+test('reads any string correctly, however its bytes are split into chunks', async () => {
   const line = fc.string({ unit: 'binary' }).map((text) => text.replaceAll(/\s|\ufeff/gu, '_'))
   await fc.assert(
     fc.asyncProperty(
@@ -44,7 +44,7 @@ test('any text comes out the same however its bytes are cut into chunks', async 
   )
 })
 
-test('a line may have as many bytes as allowed and not one more, in one chunk or in many, ended or not', async () => {
+test('accepts a line of the maximum size and rejects one byte more', async () => {
   const full = 'x'.repeat(bytesMax)
   expect(await linesOf([`${full}\n${full}`])).toEqual([full, full])
   expect(await linesOf([full.slice(1), 'x', '\n', full])).toEqual([full, full])
@@ -53,7 +53,7 @@ test('a line may have as many bytes as allowed and not one more, in one chunk or
   }
 })
 
-test('an endless line is given up when it is too long, without reading on', async () => {
+test('stops reading an endless line once it is too long', async () => {
   let read = 0
   async function* endless(): AsyncGenerator<Buffer> {
     for (;;) {
@@ -65,7 +65,7 @@ test('an endless line is given up when it is too long, without reading on', asyn
   expect(read).toBe(bytesMax / 65_536 + 1)
 })
 
-test('bytes that are no UTF-8 are told, not replaced', async () => {
+test('reports invalid UTF-8 instead of replacing it', async () => {
   for (const bytes of [[0xff], [0xc3, 0x28], [0xed, 0xa0, 0x80], [0xf0, 0x9f, 0x98]]) {
     await expect(linesOf([Buffer.from(bytes), '\n'])).rejects.toThrow(
       "The agent's service sent a line that is not UTF-8.",

@@ -13,13 +13,13 @@ function refusalOf(text: string): string | undefined {
   return undefined
 }
 
-test('a quote that is escaped by the last byte of a piece does not end its text', () => {
+test('a quote escaped at the end of a chunk does not end its string', () => {
   const start = `["${'x'.repeat(pieceBytes - 3)}\\`
   expect(start.length).toBe(pieceBytes)
   expect(refusalOf(`${start}"${','.repeat(300_000)}"]`)).toBeUndefined()
 })
 
-test('values, names and levels are counted over pieces', () => {
+test('counts values, names and nesting levels across chunks', () => {
   const half = `"${'x'.repeat(pieceBytes)}"`
   const zeros = Array(130_000).fill('0').join(',')
   expect(refusalOf(`[${zeros},${half}]`)).toBeUndefined()
@@ -30,7 +30,7 @@ test('values, names and levels are counted over pieces', () => {
   expect(refusalOf(`${'['.repeat(90)}${half},${'['.repeat(30)}`)).toContain('nested deeper')
 })
 
-test('a name that V8 would hash by its length alone is refused, and a value of any length is not', () => {
+test('rejects an overlong property name, but not a string value of that length', () => {
   const long = `"${'x'.repeat(jsonNameBytesMax)}"`
   expect(refusalOf(`{${long}:[${long},{"a" : ${long}}]}`)).toBeUndefined()
   expect(refusalOf(`{"a":1,"x${long.slice(1)} : 1}`)).toContain(

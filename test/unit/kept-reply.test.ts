@@ -3,7 +3,7 @@ import type { ToolCallStep } from '../../server/agents/run/chat-messages.ts'
 import { KeptReply } from '../../server/chat/kept-reply.ts'
 import { keptText, keptToolCalls, messageTextBytesMax, toolCallsBytesMax } from '../../server/store/byte-bounds.ts'
 
-test('a reply keeps as much text as is stored of it, knows the size of all, and that some is missing', () => {
+test('keeps only as much text as is stored, and knows the full size', () => {
   const reply = new KeptReply()
   const piece = 'é'.repeat(100_000)
   for (let n = 0; n < 50; n++) reply.add({ text: piece, toolCalls: [] })
@@ -13,7 +13,7 @@ test('a reply keeps as much text as is stored of it, knows the size of all, and 
   expect(keptText(reply.text).isCut).toBe(true)
 })
 
-test('a reply within the bound is kept whole', () => {
+test('keeps a reply within the bound whole', () => {
   const reply = new KeptReply()
   // Its JSON has two quotes.
   const text = 'x'.repeat(messageTextBytesMax / 2 - 1)
@@ -34,7 +34,7 @@ function steps({ argsChars, count, outputChars }: Record<'argsChars' | 'count' |
   return [...calls, ...results.toReversed()]
 }
 
-test('a reply keeps no more tool calls than can be stored, and those that are stored of all', () => {
+test('keeps exactly the tool calls that can be stored', () => {
   for (const sizes of [
     { argsChars: 10, count: 100, outputChars: 16_000 },
     { argsChars: 16_000, count: 100, outputChars: 10 },

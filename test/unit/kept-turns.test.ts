@@ -17,7 +17,7 @@ function sayer(turnId: string): ChatTurn {
   return said as unknown as ChatTurn
 }
 
-test('what turns that were begun together say afterwards is kept within the bound of all of them', async () => {
+test('simultaneous turns keep their events within the shared bound', async () => {
   const kept = new KeptTurns({ log: {} as Logger, store: {} as Store })
   const turnIds = Array.from({ length: 80 }, (_, n) => `turn_${n}`)
   const of = { userId: 'u', sessionId: 's', onDisconnect: 'continue' } as const
@@ -61,12 +61,12 @@ async function storedOf(lines: number): Promise<Kept[]> {
 
 const linesMax = turnEventsBytesMax / line.length
 
-test('of a reply that nobody reads all is written up to the bound, however much of it comes at once', async () => {
+test('stores all events of an unread reply up to the bound', async () => {
   const stored = await storedOf(linesMax)
   expect(stored[0]!.firstSeq).toBe(1)
 })
 
-test('of a longer reply that nobody reads the newest events are kept, as many as the bound allows', async () => {
+test('stores the newest events of a longer unread reply, up to the bound', async () => {
   const lines = 2 * linesMax
   const stored = await storedOf(lines)
   expect(stored[0]!.firstSeq).toBe(lines - linesMax + 1)
@@ -108,7 +108,7 @@ function sayerOf(turnId: string, lines: number, text = line): ChatTurn {
 
 const detached = { userId: 'u', sessionId: 's', onDisconnect: 'continue' } as const
 
-test('events that could not be written are written later, and once', async () => {
+test('retries a failed write of events without duplicates', async () => {
   const { kept, logged, told, written } = startWriting({ failures: 1 })
   kept.add(sayerOf('turn_0', 3), detached).leave()
   await expect.poll(() => told.asked).toBe(2)
@@ -117,7 +117,7 @@ test('events that could not be written are written later, and once', async () =>
   expectWhole(written, 3)
 })
 
-test('what was said last is written before the service ends', async () => {
+test('writes the last events before the service closes', async () => {
   const { kept, told, written } = startWriting()
   let say: (text: string) => void = () => {}
   const said = sayer('turn_0') as unknown as { lastSeq: number; next: () => Promise<string> }
@@ -130,7 +130,7 @@ test('what was said last is written before the service ends', async () => {
   expectWhole(written, lastSeq)
 })
 
-test('where room is needed, what has ended and is not written yet stays until it is', async () => {
+test('does not evict an ended turn before its events are written', async () => {
   const { kept, told, written } = startWriting()
   told.isHeld = true
   kept.add(sayerOf('turn_0', 2), detached).leave()
@@ -147,7 +147,7 @@ test('where room is needed, what has ended and is not written yet stays until it
   expectWhole(written, 2)
 })
 
-test('where room is needed, a user within an eighth keeps all, and one beyond it gives way', async () => {
+test('evicts events of users beyond an eighth, not of those within it', async () => {
   const { kept } = startWriting()
   const add = (turnId: string, { lines, userId }: { lines: number; userId: string }) =>
     kept.add(sayerOf(turnId, lines), { userId, sessionId: 's', onDisconnect: 'stop' })
@@ -167,7 +167,7 @@ test('where room is needed, a user within an eighth keeps all, and one beyond it
   await kept.close()
 })
 
-test('a turn is forgotten some minutes after its end, and one that goes on is not', async () => {
+test('evicts a turn some minutes after its end, but not a running one', async () => {
   vi.useFakeTimers({ toFake: ['setInterval', 'clearInterval', 'performance'] })
   try {
     const { kept } = startWriting()
@@ -185,7 +185,7 @@ test('a turn is forgotten some minutes after its end, and one that goes on is no
   }
 })
 
-test('a reader that leaves again and again has left once: the reply goes on for the others', async () => {
+test('a reader that leaves repeatedly counts once, and the reply continues for others', async () => {
   const { kept } = startWriting()
   const stops: string[] = []
   const said = sayer('turn_0') as unknown as { stop: (cause: string) => void; next: () => Promise<string | undefined> }
@@ -203,7 +203,7 @@ test('a reader that leaves again and again has left once: the reply goes on for 
   await kept.close()
 })
 
-test('events that gave way are refused at once, before anything is answered', async () => {
+test('rejects evicted events immediately, before responding', async () => {
   const { kept } = startWriting()
   const reader = kept.add(sayerOf('turn_0', 40), { ...detached, onDisconnect: 'stop' })
   while ((await reader.next()) !== undefined);
@@ -215,7 +215,7 @@ test('events that gave way are refused at once, before anything is answered', as
   await kept.close()
 })
 
-test('the last event is written though its turn ends while earlier events are being written', async () => {
+test('writes the last event even if its turn ends during another write', async () => {
   const { kept, told, written } = startWriting()
   told.isHeld = true
   const end = Promise.withResolvers<void>()

@@ -12,7 +12,7 @@ function reorder(value: unknown): unknown {
   )
 }
 
-test('the order of keys does not matter, at any depth, and that of arrays does', () => {
+test('ignores key order at any depth, but not array order', () => {
   expect(canonicalJson({ b: 1, a: { d: [{ y: 1, x: 2 }], c: 3 } })).toBe('{"a":{"c":3,"d":[{"x":2,"y":1}]},"b":1}')
   expect(canonicalJson([1, 2])).not.toBe(canonicalJson([2, 1]))
   fc.assert(
@@ -22,11 +22,11 @@ test('the order of keys does not matter, at any depth, and that of arrays does',
   )
 })
 
-test('keys that look like numbers are put in one order too', () => {
+test('orders numeric keys consistently too', () => {
   expect(canonicalJson(JSON.parse('{"10":1,"9":2,"a":3}'))).toBe(canonicalJson(JSON.parse('{"a":3,"9":2,"10":1}')))
 })
 
-test('the order of keys is that of an object whose keys were put in sorted: hashes of it are stored', () => {
+test('keeps the key order that stored hashes depend on', () => {
   const key = fc.oneof(
     fc.string({ unit: 'binary' }),
     fc.nat().map(String),
@@ -43,7 +43,7 @@ test('the order of keys is that of an object whose keys were put in sorted: hash
   )
 })
 
-test('the text says the same as the value, so that different values have different texts', () => {
+test('preserves the value, so different values have different canonical JSON', () => {
   fc.assert(
     fc.property(fc.jsonValue(), fc.jsonValue(), (first, second) => {
       expect(JSON.parse(canonicalJson(first))).toEqual(JSON.parse(JSON.stringify(first)))
@@ -55,18 +55,18 @@ test('the text says the same as the value, so that different values have differe
   )
 })
 
-test('a key named __proto__ is kept as a key', () => {
+test('keeps a key named __proto__', () => {
   const value: unknown = JSON.parse('{"b":1,"__proto__":{"a":2}}')
   expect(canonicalJson(value)).toBe('{"__proto__":{"a":2},"b":1}')
   expect(canonicalJson(value)).not.toBe(canonicalJson({ b: 1 }))
 })
 
-test('fields that are undefined count as missing, and keys called toJSON as any other', () => {
+test('treats undefined fields as missing and toJSON as an ordinary key', () => {
   expect(canonicalJson({ a: undefined, b: 1 })).toBe('{"b":1}')
   expect(canonicalJson({ toJSON: 1, a: 2 })).toBe('{"a":2,"toJSON":1}')
 })
 
-test('text keeps its type: a number and its digits differ', () => {
+test('distinguishes values of different types, such as a number and its digits', () => {
   expect(canonicalJson({ a: 1 })).not.toBe(canonicalJson({ a: '1' }))
   expect(canonicalJson({ a: null })).not.toBe(canonicalJson({}))
   expect(canonicalJson({ a: [] })).not.toBe(canonicalJson({ a: {} }))

@@ -7,7 +7,7 @@ const nestedArray = (depth: number) => `${'['.repeat(depth)}${']'.repeat(depth)}
 const nestedObject = (depth: number) => `${'{"a":'.repeat(depth)}1${'}'.repeat(depth)}`
 const find = (text: string) => findUnfitJson(JSON.parse(text))
 
-test('a nesting of 100 levels is fine and one of 101 is not', () => {
+test('accepts 100 levels of nesting and rejects 101', () => {
   expect([find(nestedArray(100)), find(nestedObject(100))]).toEqual([undefined, undefined])
   const message = 'Is nested deeper than 100 levels'
   expect(find(nestedArray(101))).toEqual({ path: '[0]'.repeat(100), message })
@@ -16,34 +16,34 @@ test('a nesting of 100 levels is fine and one of 101 is not', () => {
   expect(find(`[1,${nestedArray(100)}]`)).toEqual({ path: `[1]${'[0]'.repeat(99)}`, message })
 })
 
-test('values at the hundredth level are looked at too', () => {
+test('checks values at the hundredth level too', () => {
   const inside = (value: string) => `${'['.repeat(100)}${value}${']'.repeat(100)}`
   expect(find(inside('1'))).toBeUndefined()
   expect(find(inside('1e400'))).toMatchObject({ path: '[0]'.repeat(100) })
   expect(find(inside('"\\ud800"'))).toMatchObject({ path: '[0]'.repeat(100) })
 })
 
-test('100,000 levels are refused without exhausting the stack', () => {
+test('rejects 100,000 levels without exhausting the stack', () => {
   let value: unknown = 1
   for (let depth = 0; depth < 100_000; depth++) value = depth % 2 === 0 ? [value] : { a: value }
   expect(findUnfitJson(value)).toMatchObject({ message: expect.stringContaining('nested') })
 })
 
-test('a number beyond a double is refused by its path, and the largest double is fine', () => {
+test('rejects a number beyond a double with its path, and accepts the largest double', () => {
   expect(find('{"a":[1,{"b":1e400}]}')).toMatchObject({ path: 'a[1].b' })
   expect(find('[-1e400]')).toMatchObject({ path: '[0]' })
   expect(find('1e999')).toMatchObject({ path: '' })
   expect(find('[1.7976931348623157e308, -0, 5e-324, 1e-400, 9007199254740993]')).toBeUndefined()
 })
 
-test('a key named __proto__ is refused wherever it stands, and its look-alikes are fine', () => {
+test('rejects a key named __proto__ anywhere, and accepts similar keys', () => {
   expect(find('{"__proto__":1}')).toMatchObject({ path: '__proto__' })
   expect(find('{"a":[{"b":{"__proto__":{"isAdmin":true}}}]}')).toMatchObject({ path: 'a[0].b.__proto__' })
   expect(find(String.raw`{"\u005f_proto__":1}`)).toMatchObject({ path: '__proto__' })
   expect(find('{"constructor":{"prototype":1},"__proto":1,"proto":"__proto__","hasOwnProperty":1}')).toBeUndefined()
 })
 
-test('half of a surrogate pair is refused in values and in keys, and whole pairs are fine', () => {
+test('rejects lone surrogates in values and keys, and accepts whole pairs', () => {
   for (const half of [String.raw`\ud83d`, String.raw`\ude00`, String.raw`\ude00\ud83d`, String.raw`a\udfffb`]) {
     expect(find(`{"a":["x","${half}"]}`)).toMatchObject({ path: 'a[1]' })
     expect(find(`{"a":{"${half}":1}}`)!.path).toMatch(/^a\.[^]*\ufffd/)
@@ -53,7 +53,7 @@ test('half of a surrogate pair is refused in values and in keys, and whole pairs
   expect(find(String.raw`{"a":"\ud83d\ude00","😀":"\u0000"}`)).toBeUndefined()
 })
 
-test('a path is told in a thousand characters, however long its keys are', () => {
+test('truncates a path to a thousand characters, however long its keys are', () => {
   const long = 'k'.repeat(1_000_000)
   for (const text of [`{"${long}":1e400}`, `{"a":{"${long}":{"${long}":[1e400]}}}`, `{"${long}\\ud800":1}`]) {
     const { path } = find(text)!
@@ -61,7 +61,7 @@ test('a path is told in a thousand characters, however long its keys are', () =>
   }
 })
 
-test('all other JSON is fine, and what is fine is written back as the same', () => {
+test('accepts all other JSON, which round-trips unchanged', () => {
   expect(['null', 'true', '""', '0', '[]', '{}', '{"":""}'].map(find)).toEqual(Array(7).fill(undefined))
   fc.assert(
     fc.property(fc.json({ stringUnit: 'grapheme' }), (text) => {
@@ -72,7 +72,7 @@ test('all other JSON is fine, and what is fine is written back as the same', () 
   )
 })
 
-test('what is put anywhere into fine JSON is found there', () => {
+test('finds an invalid value anywhere in valid JSON', () => {
   const steps = fc.array(fc.oneof(fc.nat({ max: 3 }), fc.constantFrom('a', 'b', 'params')), { maxLength: 20 })
   const unfit = fc.constantFrom(Infinity, -Infinity, Number.NaN, '\ud800', 'x\udc00')
   fc.assert(
@@ -93,7 +93,7 @@ test('what is put anywhere into fine JSON is found there', () => {
   )
 })
 
-test('a body of ten megabytes is checked within a small multiple of its own memory', async () => {
+test('checks a ten-megabyte body within a small multiple of its memory', async () => {
   const module = new URL('../../server/kernel/check-json.ts', import.meta.url).href
   const code = `
     const { parentPort } = require('node:worker_threads')

@@ -15,7 +15,7 @@ function pass(ms: number, setBy = 0): void {
   vi.setSystemTime(Date.now() + setBy)
 }
 
-test('the clock follows the wall clock while that moves forward, however far it jumps', () => {
+test('follows the wall clock forward, however far it jumps', () => {
   const clock = new SystemClock()
   expect(clock.now()).toBe(start)
   pass(5)
@@ -24,7 +24,7 @@ test('the clock follows the wall clock while that moves forward, however far it 
   expect(clock.now()).toBe(start + 5 + 25 * hour)
 })
 
-test('when the wall clock is set back, time stands still, goes on at half speed, and meets it again', () => {
+test('after the wall clock is set back, runs at half speed until both meet', () => {
   const clock = new SystemClock()
   pass(1000)
   expect(clock.now()).toBe(start + 1000)
@@ -39,7 +39,7 @@ test('when the wall clock is set back, time stands still, goes on at half speed,
   expect(clock.now()).toBe(start + 1550)
 })
 
-test('half speed is not lost to rounding, however often the time is asked for', () => {
+test('rounding does not distort half speed, however often the time is read', () => {
   const clock = new SystemClock()
   clock.now()
   pass(0, -hour)
@@ -50,7 +50,7 @@ test('half speed is not lost to rounding, however often the time is asked for', 
   expect(clock.now()).toBe(start + 500)
 })
 
-test('whatever is done to the wall clock, time never runs backwards, is never behind it, and meets it again', () => {
+test('never runs backwards or behind the wall clock, and always meets it again', () => {
   const moves = fc.array(fc.tuple(fc.nat({ max: hour }), fc.integer({ min: -25 * hour, max: 25 * hour })), {
     maxLength: 40,
   })
@@ -72,7 +72,7 @@ test('whatever is done to the wall clock, time never runs backwards, is never be
   )
 })
 
-test('after a restart time starts no earlier than what the store holds', () => {
+test('after a restart, starts no earlier than the latest stored time', () => {
   const clock = new SystemClock(start + 3000)
   expect(clock.now()).toBe(start + 3000)
   pass(1000)
@@ -81,13 +81,13 @@ test('after a restart time starts no earlier than what the store holds', () => {
   expect(clock.now()).toBe(start + 4000)
 })
 
-test('what the store holds is followed 48 hours ahead and no further', () => {
+test('follows a stored time at most 48 hours ahead', () => {
   expect(new SystemClock(start + 48 * hour).now()).toBe(start + 48 * hour)
   expect(new SystemClock(start + 48 * hour + 1).now()).toBe(start)
   expect(new SystemClock(start - hour).now()).toBe(start)
 })
 
-test('times are written in UTC with milliseconds, as Date writes them', () => {
+test('formats times in UTC with milliseconds, like Date', () => {
   expect(isoTime(start)).toBe('2026-01-15T12:00:00.000Z')
   expect(isoTime(start + 7)).toBe('2026-01-15T12:00:00.007Z')
   const near = fc.tuple(fc.date({ noInvalidDate: true }), fc.nat({ max: 120_000 }))

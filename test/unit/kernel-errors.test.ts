@@ -2,7 +2,7 @@ import { expect, test } from 'vitest'
 import { assert, must, unreachable } from '../../server/kernel/assert.ts'
 import { badField, ErrandError, errorBody, errorCatalogue, toErrandError } from '../../server/kernel/errors.ts'
 
-test('the statuses and texts of the contract are these', () => {
+test('error codes have the statuses and titles of the contract', () => {
   expect(errorCatalogue).toMatchObject({
     BAD_REQUEST: { status: 400 },
     UNAUTHORIZED: { status: 401, error: 'Unauthorized' },
@@ -15,7 +15,7 @@ test('the statuses and texts of the contract are these', () => {
   })
 })
 
-test('the body of an error has error, message, statusCode and code, and details only when there are some', () => {
+test('an error body has the contract fields, and details only if there are any', () => {
   for (const [code, { status, error }] of Object.entries(errorCatalogue)) {
     const thrown = new ErrandError(code as keyof typeof errorCatalogue, 'Why.')
     expect(thrown.status).toBe(status)
@@ -25,7 +25,7 @@ test('the body of an error has error, message, statusCode and code, and details 
   expect(errorBody(new ErrandError('BAD_REQUEST', 'Why.', { details }))).toMatchObject({ details })
 })
 
-test('an error says nothing of its cause in its body, and keeps it for the log', () => {
+test('an error body omits the cause, which is kept for the log', () => {
   const cause = new Error('the password is hunter2')
   const thrown = new ErrandError('SERVICE_UNAVAILABLE', 'Later.', { cause, retryAfterSeconds: 3 })
   expect(thrown).toMatchObject({ cause, retryAfterSeconds: 3, name: 'ErrandError' })
@@ -33,7 +33,7 @@ test('an error says nothing of its cause in its body, and keeps it for the log',
   expect('cause' in new ErrandError('NOT_FOUND', 'No.')).toBe(false)
 })
 
-test('an error of ours stays itself, and anything else that is thrown is an internal error without its text', () => {
+test('keeps an ErrandError and hides any other thrown value as an internal error', () => {
   const ours = new ErrandError('NOT_FOUND', 'Task not found')
   expect(toErrandError(ours)).toBe(ours)
   const hostile = {
@@ -59,13 +59,13 @@ test('an error of ours stays itself, and anything else that is thrown is an inte
   }
 })
 
-test('a wrong field is named in the message and in the details', () => {
+test('names an invalid field in the message and the details', () => {
   const details = [{ path: 'limit', message: 'Is too large' }]
   expect(errorBody(badField('limit', 'Is too large'))).toMatchObject({ message: 'limit: Is too large', details })
   expect(badField('', 'The body is empty').message).toBe('The body is empty')
 })
 
-test('what must hold and does not is thrown with its words', () => {
+test('failed assertions throw with their message', () => {
   expect(() => assert(0, 'there is one')).toThrow('Assertion failed: there is one')
   expect(() => assert('yes', 'there is one')).not.toThrow()
   expect(() => must(null, 'the row exists')).toThrow('the row exists')

@@ -9,7 +9,7 @@ const texts = [
   '{"n":1e+21,"$&":"$1"}',
 ]
 
-test('a stored object is written as its text, wherever it stands, and the rest as JSON.stringify would', () => {
+test('writes stored objects verbatim and everything else like JSON.stringify', () => {
   const answer = (of: (text: string) => unknown) => ({
     id: 'é',
     none: undefined,
@@ -22,7 +22,7 @@ test('a stored object is written as its text, wherever it stands, and the rest a
   expect(JSON.stringify(answer(storedObject))).toBe(written)
 })
 
-test('an answer without stored objects is what JSON.stringify makes of it, and one that fails leaves nothing behind', () => {
+test('writes plain values like JSON.stringify, and a failure leaves no state behind', () => {
   expect(writeJson({ a: ['x', 1, { b: null }] })).toBe('{"a":["x",1,{"b":null}]}')
   expect(() => writeJson({ first: storedObject('{"a":1}'), then: 1n })).toThrow(TypeError)
   expect(JSON.stringify(storedObject('{"a":1}'))).toBe('{"a":1}')

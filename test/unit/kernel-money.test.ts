@@ -4,7 +4,7 @@ import { formatUsd, parseUsd, unitsPerUsd } from '../../server/kernel/money.ts'
 
 const units = fc.maxSafeInteger()
 
-test('money is written with exactly four fraction digits', () => {
+test('formats money with exactly four fraction digits', () => {
   expect([0, 1, 100, 9999, 10_000, 12_345_678].map(formatUsd)).toEqual([
     '0.0000',
     '0.0001',
@@ -18,17 +18,17 @@ test('money is written with exactly four fraction digits', () => {
   fc.assert(fc.property(units, (value) => /^-?(0|[1-9]\d*)\.\d{4}$/.test(formatUsd(value))))
 })
 
-test('nothing is written as minus nothing', () => {
+test('formats and parses negative zero as zero', () => {
   expect(formatUsd(-0)).toBe('0.0000')
   expect(Object.is(parseUsd('-0.0000'), 0)).toBe(true)
 })
 
-test('what was written is read back as the same amount', () => {
+test('formatted amounts parse back unchanged', () => {
   const readable = fc.integer({ min: -(99_999_999_999 * unitsPerUsd), max: 99_999_999_999 * unitsPerUsd + 9999 })
   fc.assert(fc.property(readable, (value) => parseUsd(formatUsd(value)) === value))
 })
 
-test('writing agrees with exact arithmetic at any size', () => {
+test('formatting matches exact arithmetic at any size', () => {
   fc.assert(
     fc.property(units, (value) => {
       const text = formatUsd(value)
@@ -38,7 +38,7 @@ test('writing agrees with exact arithmetic at any size', () => {
   )
 })
 
-test('fewer than four digits are read as if zeros followed', () => {
+test('parses fewer than four fraction digits as if padded with zeros', () => {
   expect(['25', '25.0', '25.00', '25.000', '25.0000'].map(parseUsd)).toEqual(Array(5).fill(250_000))
   expect(['0.1', '.1', '1.', '0.01', '-1.25', '007'].map(parseUsd)).toEqual([
     1000,
@@ -50,7 +50,7 @@ test('fewer than four digits are read as if zeros followed', () => {
   ])
 })
 
-test('what is no decimal of at most four digits is not read', () => {
+test('rejects anything but a decimal with at most four fraction digits', () => {
   const wrong = [
     '',
     ' ',
@@ -79,7 +79,7 @@ test('what is no decimal of at most four digits is not read', () => {
   )
 })
 
-test('every amount that is read is a safe integer, and more digits than that allows are not read', () => {
+test('parses only amounts that are safe integers', () => {
   expect(parseUsd('99999999999.9999')).toBe(999_999_999_999_999)
   expect(parseUsd('100000000000')).toBeUndefined()
   const decimals = fc.stringMatching(/^-?[0-9]{1,14}(\.[0-9]{1,6})?$/)
@@ -91,7 +91,7 @@ test('every amount that is read is a safe integer, and more digits than that all
   )
 })
 
-test('an amount that is no safe integer is a defect, not a text', () => {
+test('throws instead of formatting an amount that is not a safe integer', () => {
   for (const value of [0.5, Number.NaN, Infinity, -Infinity, Number.MAX_SAFE_INTEGER + 1]) {
     expect(() => formatUsd(value)).toThrow('safe integer')
   }

@@ -4,7 +4,7 @@ import { createTask, type CreateTaskParts } from '../../server/tasks/create-task
 test.each([
   { chars: 1000, ticks: 0 },
   { chars: 100_000, ticks: 1 },
-])('params of $chars characters are hashed after $ticks waits for a tick', async ({ chars, ticks }) => {
+])('hashes params of $chars characters after waiting for $ticks ticks', async ({ chars, ticks }) => {
   const earlier = { bodyHash: 'of another body', resourceId: 'task_1' }
   const parts = {
     runner: { assertAccepting: () => {} },

@@ -24,7 +24,7 @@ function recordedUses({ fails = false } = {}) {
   return { uses: new LastUses({ what: 'logins', write, log }), written, warnings }
 }
 
-test('uses are written every ten seconds in one batch, the newest of each login', async () => {
+test('writes the latest use of each login every ten seconds in one batch', async () => {
   const { uses, written } = recordedUses()
   uses.used('login_a', 1)
   uses.used('login_b', 2)
@@ -44,7 +44,7 @@ test('uses are written every ten seconds in one batch, the newest of each login'
   await uses.close()
 })
 
-test('nothing is written while nothing is used, nor after the end, which writes what is left', async () => {
+test('writes nothing without uses or after close, which writes the rest', async () => {
   const { uses, written } = recordedUses()
   await vi.advanceTimersByTimeAsync(60_000)
   expect(written).toEqual([])
@@ -56,7 +56,7 @@ test('nothing is written while nothing is used, nor after the end, which writes 
   expect(written).toHaveLength(1)
 })
 
-test('a write that fails is logged and does not end the process', async () => {
+test('logs a failed write without ending the process', async () => {
   const { uses, warnings, written } = recordedUses({ fails: true })
   uses.used('login_a', 1)
   await vi.advanceTimersByTimeAsync(10_000)
@@ -68,7 +68,7 @@ const cookieOf = (baseUrl: string) => new ServiceCookie('errand', new OwnOrigins
 const read = (cookie: ServiceCookie, header?: string) =>
   cookie.read({ headers: header === undefined ? {} : { cookie: header } } as IncomingMessage)
 
-test('a cookie is read by its whole name, among others, and is empty when it is given twice', () => {
+test('reads a cookie by its exact name, and as empty if it appears twice', () => {
   const cookie = cookieOf('http://127.0.0.1:3000')
   const table: [string | undefined, string | undefined][] = [
     [undefined, undefined],
@@ -89,13 +89,13 @@ test('a cookie is read by its whole name, among others, and is empty when it is 
   for (const [header, value] of table) expect(read(cookie, header), header).toBe(value)
 })
 
-test('under https the plain name, which a page of http could have set, is not read', () => {
+test('ignores a cookie without the __Host- prefix under https', () => {
   const cookie = cookieOf('https://errand.example.com')
   expect(read(cookie, 'errand=a')).toBe(undefined)
   expect(read(cookie, 'errand=a; __Host-errand=b')).toBe('b')
 })
 
-test('a token is 256 random bits, and no text of another form has a hash to look for', () => {
+test('a token is 256 random bits, and malformed tokens have no hash', () => {
   const tokens = Array.from({ length: 200 }, newSecretToken)
   expect(new Set(tokens.map(({ token }) => token)).size).toBe(200)
   for (const { token, tokenHash } of tokens) {
@@ -110,7 +110,7 @@ test('a token is 256 random bits, and no text of another form has a hash to look
   }
 })
 
-test('a password fits its own hash alone, which differs each time; nobody has one', async () => {
+test('a password matches only its own salted hash, and nothing matches a missing hash', async () => {
   const [one, two] = [await hashPassword('correct horse'), await hashPassword('correct horse')]
   expect(one).toMatch(/^\$argon2id\$v=19\$m=19456,t=2,p=1\$/)
   expect(one).not.toBe(two)
@@ -120,7 +120,7 @@ test('a password fits its own hash alone, which differs each time; nobody has on
   for (const guess of ['correct horse', '', 'null']) expect(await isPassword(guess, null)).toBe(false)
 })
 
-test('a new password is not the address, its name or a few characters again and again, in any case', () => {
+test('rejects a new password that resembles the email or repeats a few characters', () => {
   const email = 'ada.lovelace@example.com'
   const isRefused = (password: string): boolean => {
     try {
@@ -155,7 +155,7 @@ test('a new password is not the address, its name or a few characters again and 
   }
 })
 
-test('logins with one address leave room for those with others', async () => {
+test('logins with one email leave room for logins with others', async () => {
   const { promise: end, resolve } = Promise.withResolvers<void>()
   const hold = (email: string) => withHashRoom(email, () => end)
   const held = Array.from({ length: 51 }, () => hold('one@example.com'))

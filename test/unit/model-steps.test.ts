@@ -24,7 +24,7 @@ function beginSteps() {
   return { opened, steps, told }
 }
 
-test('a call of a model that is tried again is held once', async () => {
+test('holds money for a retried model call only once', async () => {
   const { opened, steps } = beginSteps()
   expect(await steps.begin(sent)).toBe(200)
   expect(await steps.begin(sent)).toBe(200)
@@ -34,7 +34,7 @@ test('a call of a model that is tried again is held once', async () => {
   expect(opened).toHaveLength(2)
 })
 
-test('a file without a bound of its own takes what the rest of the prompt leaves of the context', async () => {
+test('counts a file without its own limit as all the context the prompt leaves', async () => {
   const fileOf = (tokensMax: number | null) => ({
     type: 'file' as const,
     data: { type: 'data' as const, data: new Uint8Array(8) },
@@ -54,7 +54,7 @@ test('a file without a bound of its own takes what the rest of the prompt leaves
   expect(await maxOf([null], 'x'.repeat(8000))).toBe((await maxOf([0], 'x'.repeat(8000))) + 2)
 })
 
-test('what was thought about a request may be part of the next one, though it is only referred to', async () => {
+test('counts earlier reasoning toward the next prompt, even if it is only referenced', async () => {
   const { opened, steps } = beginSteps()
   await steps.begin(sent)
   steps.answered()
@@ -64,7 +64,7 @@ test('what was thought about a request may be part of the next one, though it is
   expect(opened[1]!.promptTokensMax).toBe(Math.min(10 + 70, opened[0]!.promptTokensMax + 70))
 })
 
-test('the end of a call is told of it, though the next one has begun', async () => {
+test('reports the usage of a call even after the next one has started', async () => {
   const { steps, told } = beginSteps()
   await steps.begin(sent)
   steps.answered()
@@ -78,7 +78,7 @@ test('the end of a call is told of it, though the next one has begun', async () 
   expect(told).toMatchObject([{ completionTokens: 5 }, { completionTokens: 5 }])
 })
 
-test('calls of a model are under way until each is reported', () => {
+test('model calls stay open until each is reported', () => {
   const around = { tokens: 0, tokensMax: 0 }
   const use = new ReplyUse({ message: '', around, isPromptKnown: true, isHistoryCached: false, rates, room: 1_000_000 })
   for (const tokens of [10, 200]) {
@@ -94,7 +94,7 @@ test('calls of a model are under way until each is reported', () => {
   expect(use.bound).toMatchObject({ promptTokens: 105, completionTokens: 3, toolCalls: 1 })
 })
 
-test('while nobody has counted, the estimate of a call prices what was sent before as cached', () => {
+test('before usage is reported, prices already sent history as cached', () => {
   const of = {
     message: 'x'.repeat(400),
     around: { tokens: 0, tokensMax: 0 },

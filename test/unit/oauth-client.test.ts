@@ -15,7 +15,7 @@ function answering(...answers: object[]): OAuthClient {
   return new OAuthClient({ send } as unknown as OAuthRequests)
 }
 
-test('a server that gives no refresh token with new tokens lets the one before be used again', async () => {
+test('keeps the previous refresh token if the server returns none', async () => {
   const given = { access_token: 'new', token_type: 'Bearer', expires_in: 60 }
   const oauth = answering(given, { ...given, refresh_token: 'next' })
   const kept = { accessToken: 'new', lifeMs: 60_000 }

@@ -20,7 +20,7 @@ function passes(baseUrl: string, headers: Headers): boolean {
 const own = 'https://errand.example.com'
 const site = (value: string) => ({ 'sec-fetch-site': value })
 
-test('a request passes by its own Origin, by Sec-Fetch-Site same-origin, or by both, and by nothing else', () => {
+test('accepts only its own Origin, Sec-Fetch-Site same-origin, or both', () => {
   const table: [boolean, Headers][] = [
     [true, { origin: own }],
     [true, site('same-origin')],
@@ -52,13 +52,13 @@ test('a request passes by its own Origin, by Sec-Fetch-Site same-origin, or by b
   for (const [expected, headers] of table) expect(passes(own, headers), JSON.stringify(headers)).toBe(expected)
 })
 
-test('the Host header is never taken for an own origin', () => {
+test('does not trust the Host header as its own origin', () => {
   const headers = { host: 'evil.example', origin: 'https://evil.example' }
   expect(passes(own, headers)).toBe(false)
   expect(passes('http://127.0.0.1:3000', { ...headers, origin: 'http://evil.example' })).toBe(false)
 })
 
-test('on a loopback base URL the three names of this machine are one origin, with that port and protocol alone', () => {
+test('a loopback base URL accepts all three loopback names with its port and protocol', () => {
   for (const host of ['localhost', '127.0.0.1', '[::1]']) {
     const baseUrl = `http://${host}:3000`
     for (const other of ['localhost', '127.0.0.1', '[::1]']) {
@@ -73,19 +73,19 @@ test('on a loopback base URL the three names of this machine are one origin, wit
   }
 })
 
-test('the port of the protocol may be left out of the base URL, as browsers leave it out of the origin', () => {
+test('the default port in the base URL is optional', () => {
   expect(passes('http://localhost:80', { origin: 'http://127.0.0.1' })).toBe(true)
   expect(passes('http://localhost', { origin: 'http://127.0.0.1:80' })).toBe(false)
   expect(passes('https://errand.example.com:443/errand/', { origin: own })).toBe(true)
 })
 
-test('any other base URL has that one origin', () => {
+test('any other base URL accepts only its own origin', () => {
   for (const origin of ['http://localhost', 'https://localhost', 'https://127.0.0.1', 'http://127.0.0.1:3000']) {
     expect(passes(own, { origin }), origin).toBe(false)
   }
 })
 
-test('a browser may log in over https, or over http without leaving the machine', () => {
+test('allows browser logins over https, or over http on loopback only', () => {
   const table: [boolean, string][] = [
     [true, own],
     [true, 'https://127.0.0.1:3000'],
@@ -103,7 +103,7 @@ test('a browser may log in over https, or over http without leaving the machine'
   for (const [expected, baseUrl] of table) expect(new OwnOrigins(() => baseUrl).mayLogIn, baseUrl).toBe(expected)
 })
 
-test('the base URL is known to a browser by the name under which it opened the service, if that is one of ours', () => {
+test('the base URL keeps the loopback name that the browser used', () => {
   const origins = new OwnOrigins(() => 'http://127.0.0.1:3000/errand')
   const table: [string, string][] = [
     ['localhost:3000', 'http://localhost:3000/errand'],
@@ -116,7 +116,7 @@ test('the base URL is known to a browser by the name under which it opened the s
   expect(origins.baseUrlFor(requestWith({}))).toBe('http://127.0.0.1:3000/errand')
 })
 
-test('the origins follow the base URL, which is known only when the service listens', () => {
+test('follows a base URL that changes when the service starts listening', () => {
   let baseUrl = 'http://127.0.0.1:3000'
   const origins = new OwnOrigins(() => baseUrl)
   expect(origins.isSecure).toBe(false)

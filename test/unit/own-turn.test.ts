@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest'
 import { ownTurn } from '../../server/kernel/own-turn.ts'
 
-test('owners get turns of the event loop by turns, however much one of them waits for', async () => {
+test('owners get event-loop ticks in rotation, however many one of them waits for', async () => {
   const given: string[] = []
   let turn = 0
   const ended = Promise.withResolvers<void>()

@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest'
 import { PartQueue } from '../../server/agents/run/part-queue.ts'
 
-test('parts come in order, and then the end', async () => {
+test('yields parts in order, then ends', async () => {
   const queue = new PartQueue<number>(() => {})
   queue.push(1)
   const later = Promise.resolve().then(() => {
@@ -15,7 +15,7 @@ test('parts come in order, and then the end', async () => {
   expect(read).toEqual([1, 2, 3])
 })
 
-test('a failure is thrown after what came before it, as it is', async () => {
+test('throws a failure unchanged after the parts before it', async () => {
   const queue = new PartQueue<number>(() => {})
   const failure = { no: 'error' }
   queue.push(1)
@@ -24,7 +24,7 @@ test('a failure is thrown after what came before it, as it is', async () => {
   await expect(queue.next()).rejects.toBe(failure)
 })
 
-test('everybody who waits for room goes on when all is read, and when the reader leaves', async () => {
+test('all writers waiting for room continue once all is read or the reader leaves', async () => {
   let left = 0
   const queue = new PartQueue<number>(() => (left += 1))
   const fill = () => {

@@ -3,7 +3,7 @@ import { resolvePayments } from '../../server/app/config.ts'
 
 const both = { ERRAND_STRIPE_SECRET_KEY: 'sk_test_abc', ERRAND_STRIPE_WEBHOOK_SECRET: 'whsec_abc' }
 
-test('without both secrets nobody can pay, and an empty variable is none', () => {
+test('payments are off without secrets, and an empty variable counts as unset', () => {
   expect(resolvePayments({})).toBeUndefined()
   expect(resolvePayments({ ERRAND_STRIPE_SECRET_KEY: '', ERRAND_STRIPE_WEBHOOK_SECRET: '' })).toBeUndefined()
   expect(resolvePayments(both)).toEqual({ secretKey: 'sk_test_abc', webhookSecret: 'whsec_abc', returnOrigins: [] })
@@ -25,7 +25,7 @@ test.each([
   ['ERRAND_STRIPE_API_URL', { ...both, ERRAND_STRIPE_API_URL: 'https://api.example.com/v1' }],
   ['ERRAND_PAYMENT_RETURN_ORIGINS', { ...both, ERRAND_PAYMENT_RETURN_ORIGINS: 'https://app.example.com/path' }],
   ['ERRAND_PAYMENT_RETURN_ORIGINS', { ...both, ERRAND_PAYMENT_RETURN_ORIGINS: 'javascript:alert(1)' }],
-])('%s is refused by its name when it cannot be one, without its value', (name, env) => {
+])('rejects an invalid %s by name without quoting its value', (name, env) => {
   expect(() => resolvePayments(env)).toThrow(new RegExp(`^${name}: `))
   for (const secret of ['abc', 'pk_test_public']) expect(() => resolvePayments(env)).not.toThrow(secret)
 })

@@ -16,19 +16,19 @@ const plans = plansOf({
 })
 const free = { executionsPerMinute: 2, tasksAtWork: 1, tasksWaiting: 5, spendPerDay: 5000, agents: ['echo'] }
 
-test('an account has the limits of its plan, and without one those of the default plan', () => {
+test('an account has the limits of its plan, or else of the default plan', () => {
   expect(limitsOf({ plan: null, limits: null }, plans)).toEqual(free)
   expect(limitsOf({ plan: 'free', limits: null }, plans)).toEqual(free)
   expect(limitsOf({ plan: 'paid', limits: null }, plans)).toEqual({ ...nothing, tasksAtWork: 8 })
 })
 
-test('a plan that the configuration no longer has counts as the default plan, whatever its name', () => {
+test('a plan missing from the configuration counts as the default plan', () => {
   for (const plan of ['gone', '', 'constructor', '__proto__'])
     expect(limitsOf({ plan, limits: null }, plans)).toEqual(free)
   expect(limitsOf({ plan: 'gone', limits: null }, plansOf({ plans: { paid: { tasksAtWork: 8 } } }))).toEqual(nothing)
 })
 
-test('limits of a user hold in the place of those of the plan, and are parsed once', () => {
+test("a user's own limits override those of the plan and are parsed once", () => {
   const limits = JSON.stringify({ tasksAtWork: 3, spendPerDay: 70_000 })
   const ofFree = limitsOf({ plan: null, limits }, plans)
   expect(ofFree).toEqual({ ...free, tasksAtWork: 3, spendPerDay: 70_000 })
@@ -36,7 +36,7 @@ test('limits of a user hold in the place of those of the plan, and are parsed on
   expect(limitsOf({ plan: 'paid', limits }, plans)).toEqual({ ...nothing, tasksAtWork: 3, spendPerDay: 70_000 })
 })
 
-test('without plans nothing is limited but by the settings', () => {
+test('without plans an account has no plan limits', () => {
   expect(limitsOf({ plan: null, limits: null }, plansOf({}))).toEqual(nothing)
 })
 
@@ -51,6 +51,6 @@ test.each([
   [{ plans: { 'a b': {} } }, 'plans'],
   [{ plans: { free: {} }, defaultPlan: 'paid' }, 'defaultPlan: "paid" is not the name of a plan in plans'],
   [{ defaultPlan: 'constructor' }, 'defaultPlan: "constructor" is not the name of a plan in plans'],
-])('%j is refused with its field', (config, message) => {
+])('rejects %j and names the field', (config, message) => {
   expect(() => plansOf(config as unknown as Omit<ErrandConfig, 'agents'>)).toThrow(message)
 })

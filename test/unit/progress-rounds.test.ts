@@ -21,7 +21,7 @@ function startFollowers(ends: TaskEnds, count: number) {
   return { woken, all: () => woken.reduce((sum, one) => sum + one, 0) }
 }
 
-test('ten thousand reports in ten seconds wake each follower ten times a second, and after the last one', async () => {
+test('frequent reports wake followers ten times a second, and again after the last', async () => {
   vi.useFakeTimers()
   const ends = new TaskEnds()
   const { woken } = startFollowers(ends, 20)
@@ -39,7 +39,7 @@ test('ten thousand reports in ten seconds wake each follower ten times a second,
   ends.close()
 })
 
-test('a report wakes nobody itself, and a round wakes a bounded number of followers in a tick', async () => {
+test('a report wakes no follower synchronously, and each tick wakes a bounded number', async () => {
   vi.useFakeTimers()
   const ends = new TaskEnds()
   const followers = 10 * wakesAtOnce
@@ -59,7 +59,7 @@ test('a report wakes nobody itself, and a round wakes a bounded number of follow
   ends.close()
 })
 
-test('another state is told immediately, also between two rounds', async () => {
+test('a state change wakes followers immediately, even between rounds', async () => {
   vi.useFakeTimers()
   const ends = new TaskEnds()
   const { woken } = startFollowers(ends, 3)

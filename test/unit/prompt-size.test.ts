@@ -6,7 +6,7 @@ type Sent = Parameters<NonNullable<LanguageModelMiddleware['transformParams']>>[
 
 const sizeOf = (prompt: Sent['prompt']) => promptSize(promptTexts({ prompt })).bytes
 
-test('what a provider gave with a thought or a text is sent back with it, and counts', () => {
+test('counts provider options of reasoning and text parts toward the prompt', () => {
   const signature = 's'.repeat(10_000)
   const providerOptions = { provider: { signature } }
   for (const type of ['reasoning', 'text'] as const) {
@@ -17,7 +17,7 @@ test('what a provider gave with a thought or a text is sent back with it, and co
   }
 })
 
-test('before a conversation is begun its size is known: texts, and what is around each message', () => {
+test('computes the size of a conversation in advance, including per-message overhead', () => {
   const texts = ['You are terse.', ...Array.from({ length: 40 }, (_, n) => `Message ${n}, grüße`)]
   const [instructions = '', ...said] = texts
   const { around, bytes } = promptSize(

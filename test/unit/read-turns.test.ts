@@ -59,7 +59,7 @@ function start({ ends = false } = {}) {
 
 const notFound = { code: 'NOT_FOUND' }
 
-test('a token that is bound to another session neither reads nor stops a turn, here or elsewhere', async () => {
+test('a token bound to another session cannot read or stop a turn on any node', async () => {
   const { kept, stopped, turns } = start()
   for (const [turnId, own, other] of [
     ['turn_1', 'ses_1', 'ses_2'],
@@ -81,7 +81,7 @@ test('a token that is bound to another session neither reads nor stops a turn, h
   await kept.close()
 })
 
-test('a user has so many readers and no more; each place is free again when its reader has left, once', async () => {
+test('limits readers per user, and frees each slot once when its reader leaves', async () => {
   const { kept, turns } = start()
   const open = (caller: typeof owner = owner) => turns.open({ caller, turnId: 'turn_1', after: 0 })
   const readers = await Promise.all(Array.from({ length: readersMax }, () => open()))
@@ -95,7 +95,7 @@ test('a user has so many readers and no more; each place is free again when its 
   await kept.close()
 })
 
-test('what cannot be read, and what was read to its end, takes no place of a reader', async () => {
+test('failed and finished reads occupy no reader slot', async () => {
   const { kept, turns } = start({ ends: true })
   for (let n = 0; n <= readersMax; n++) {
     await expect(turns.open({ caller: owner, turnId: 'turn_3', after: 0 })).rejects.toMatchObject(notFound)

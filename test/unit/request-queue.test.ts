@@ -35,7 +35,7 @@ function newQueue(requestMs: number, hasBacklog = () => false) {
   return { know, served, take, ticks, turnedAway }
 }
 
-test('requests that arrive together are begun over several ticks, each user’s in turn', async () => {
+test('spreads simultaneous requests over several ticks, rotating between users', async () => {
   const { served, take, ticks, turnedAway } = newQueue(3)
   for (let n = 0; n < 30; n++) take('many')
   take('one')
@@ -46,7 +46,7 @@ test('requests that arrive together are begun over several ticks, each user’s 
   expect(ticks.flat().indexOf('one')).toBeLessThanOrEqual(8)
 })
 
-test('nothing is begun while commands wait for the database, and then each user is served in turn', async () => {
+test('starts no request while commands wait for the database, then rotates between users', async () => {
   let waiting = 1
   const { served, take, ticks } = newQueue(0, () => waiting > 0)
   for (let n = 0; n < 20; n++) take('many')
@@ -58,7 +58,7 @@ test('nothing is begun while commands wait for the database, and then each user 
   expect(ticks.flat().indexOf('one')).toBeLessThanOrEqual(1)
 })
 
-test('one whose client has left before its turn is not served', async () => {
+test('does not serve a request whose client has disconnected', async () => {
   const { served, take, ticks } = newQueue(3)
   for (let n = 0; n < 10; n++) take('many')
   take('gone', { destroyed: true })
@@ -67,7 +67,7 @@ test('one whose client has left before its turn is not served', async () => {
   expect(ticks.flat()).not.toContain('gone')
 })
 
-test('a user who has a thousand requests waiting is turned away, and nobody else is', async () => {
+test('turns away only the user with a thousand waiting requests', async () => {
   const { served, take, ticks, turnedAway } = newQueue(0.4)
   for (let n = 0; n < 1100; n++) take('many')
   take('one')
@@ -77,7 +77,7 @@ test('a user who has a thousand requests waiting is turned away, and nobody else
   expect(ticks.flat().indexOf('one')).toBeLessThanOrEqual(60)
 })
 
-test('once half of the queue is taken, a user has an eighth of it', async () => {
+test('once half of the queue is taken, a user may use an eighth of it', async () => {
   const { know, served, take, ticks, turnedAway } = newQueue(0)
   const users = ['first', 'second', 'third', 'fourth', 'fifth', 'sixth']
   for (const user of users) know(user, user)
@@ -90,7 +90,7 @@ test('once half of the queue is taken, a user has an eighth of it', async () => 
   await served(begun + 4000)
 })
 
-test('strangers take one turn together, whatever they say who they are, and leave room for users', async () => {
+test('unknown callers are queued as one user and leave room for known users', async () => {
   const { served, take, ticks, turnedAway } = newQueue(0.4)
   for (let n = 0; n < 5000; n++) take(`made up ${n}`)
   take('one')
@@ -100,7 +100,7 @@ test('strangers take one turn together, whatever they say who they are, and leav
   expect(ticks.flat().indexOf('one')).toBeLessThanOrEqual(60)
 })
 
-test('a user with several credentials has the turns of one', async () => {
+test('a user with several credentials is queued as one user', async () => {
   const { served, take, ticks } = newQueue(3)
   for (let n = 0; n < 10; n++) for (const credentials of ['many', 'many again']) take(credentials)
   take('one')
@@ -111,7 +111,7 @@ test('a user with several credentials has the turns of one', async () => {
   expect(before.length).toBeLessThanOrEqual(2)
 })
 
-test('a user with many credentials has nobody forgotten, and one key is one, however it is written', async () => {
+test('many credentials of one user evict no other user, and key spelling does not matter', async () => {
   const { know, served, take, ticks } = newQueue(3)
   know('Bearer key', 'one')
   for (let n = 0; n < 20_000; n++) know(`many ${n}`, 'many')

@@ -6,7 +6,7 @@ import { must } from '../../server/kernel/assert.ts'
 
 const keyOf = (secret: string) => must(parseWebhookSecret(secret), 'a secret')
 
-test('the published vector of Standard Webhooks is reproduced', () => {
+test('reproduces the published test vector of Standard Webhooks', () => {
   const key = keyOf('whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw')
   const at = new Date(1_614_265_330_000)
   expect(signRequest([key], { id: 'msg_p5jXN8AQM9LWM0D4loKWxJek', body: '{"test": 2432232314}', at })).toEqual({
@@ -17,7 +17,7 @@ test('the published vector of Standard Webhooks is reproduced', () => {
 })
 
 // printf '%s' 'task_1.1700000000.{"text":"Grüße ☃ 🚀"}' | openssl dgst -sha256 -mac HMAC -macopt hexkey:000102…3f -binary | base64
-test('a body beyond ASCII is signed as the UTF-8 that is sent, under a key of 64 bytes', () => {
+test('signs a non-ASCII body as UTF-8 with a 64-byte key', () => {
   const key = Buffer.from(Array.from({ length: 64 }, (_, at) => at))
   const at = new Date(1_700_000_000_999)
   const signed = signRequest([keyOf(`whsec_${key.toString('base64')}`)], {
@@ -29,7 +29,7 @@ test('a body beyond ASCII is signed as the UTF-8 that is sent, under a key of 64
   expect(signed['webhook-signature']).toBe('v1,bOZiCYngeam0lZPhoeIEWqnqHwJu+om2rVhc4YdbGy8=')
 })
 
-test('a secret is whsec_ and base64 of 24 to 64 bytes, with or without padding', () => {
+test('accepts whsec_ secrets of 24 to 64 base64 bytes, with or without padding', () => {
   const secretOf = (bytes: number) => `whsec_${randomBytes(bytes).toString('base64')}`
   for (const bytes of [24, 25, 26, 32, 63, 64]) {
     expect(parseWebhookSecret(secretOf(bytes))?.length).toBe(bytes)
@@ -47,6 +47,6 @@ test.each([
   'whsec_MfKQ9r8GKYqrTwj-PD8ILPZIo2LaLa_w',
   'whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSwA',
   'whsec_MfKQ9r8GKYqr=wjUPD8ILPZIo2LaLaSw',
-])('%j is no secret', (text) => {
+])('rejects the secret %j', (text) => {
   expect(parseWebhookSecret(text)).toBeUndefined()
 })

@@ -3,7 +3,7 @@ import { createServiceLog } from '../../server/cli/service-log.ts'
 
 afterEach(() => void vi.useRealTimers())
 
-test('a full disk logs one line a minute, with how many were skipped; other errors log each', () => {
+test('logs full-disk errors once a minute with the skipped count, and other errors always', () => {
   vi.useFakeTimers({ toFake: ['performance'] })
   const lines: Record<string, unknown>[] = []
   const log = createServiceLog('info', {

@@ -65,13 +65,13 @@ const installed = () => {
 const installs = () => readFileSync(join(checkout, 'npm.log'), 'utf8')
 const lock = () => join(checkout, '.setup-lock')
 
-test('of set-ups that start together one installs, and the others go on when it has', async () => {
+test('one of several simultaneous setups installs, and the others continue afterwards', async () => {
   expect(await Promise.all([runSetup(), runSetup(), runSetup(), runSetup()])).toEqual([0, 0, 0, 0])
   expect(installs()).toBe('begin\nend\n')
   expect(existsSync(lock())).toBe(false)
 })
 
-test('the lock of a set-up that was killed is taken over', async () => {
+test('takes over the lock of a killed setup', async () => {
   const killed = spawn(process.execPath, ['-e', ''], { stdio: 'ignore' })
   await new Promise((resolve) => killed.on('exit', resolve))
   writeFileSync(lock(), String(killed.pid))
@@ -80,13 +80,13 @@ test('the lock of a set-up that was killed is taken over', async () => {
   expect(existsSync(lock())).toBe(false)
 })
 
-test('a set-up that fails leaves no lock behind', async () => {
+test('a failed setup leaves no lock behind', async () => {
   writeFileSync(join(checkout, 'npm.mjs'), 'process.exit(1)')
   expect(await runSetup()).toBe(1)
   expect(existsSync(lock())).toBe(false)
 })
 
-test('the server needs no packages for development; they are added once, and then stay', async () => {
+test('installs development packages only if needed, once, and then keeps them', async () => {
   const [served, ...others] = Object.keys(packages).filter((path) => path !== '')
   expect(await runSetup('--server')).toBe(0)
   expect(await runSetup('--server')).toBe(0)
@@ -102,7 +102,7 @@ test('the server needs no packages for development; they are added once, and the
   expect([installs(), installed()]).toEqual(['begin\nend\n'.repeat(3), [served, ...others]])
 })
 
-test.each([[['--server']], [[]]])('an installation that was killed is repaired by the next set-up', async (args) => {
+test.each([[['--server']], [[]]])('the next setup repairs a killed installation', async (args) => {
   expect(await runSetup('--server')).toBe(0)
   rmSync(join(checkout, 'npm.log'))
   lockPackages({ ...packages, 'node_modules/served': { version: '1.0.1' } })
@@ -115,7 +115,7 @@ test.each([[['--server']], [[]]])('an installation that was killed is repaired b
   expect(installed()).toContain('node_modules/served')
 })
 
-test('a copy is as installed as what it was copied from, with the packages for development or without', async () => {
+test('a copied checkout counts as installed, with or without development packages', async () => {
   const note = join(checkout, 'node_modules/.package-lock.json')
   const installAs = (found: object) => {
     mkdirSync(dirname(note), { recursive: true })

@@ -15,7 +15,7 @@ const values = [
 ]
 const baseUrl = 'https://errand.example.com'
 
-test('a shell gives curl exactly the values, and only the key comes from the environment', () => {
+test('the shell passes exactly the given values to curl and expands only the key', () => {
   const body = { params: { values, nested: { list: [1, null, true] } } }
   const command = toCurl(
     { method: 'POST', path: "/api/tasks?a=it's", body, headers: { 'Idempotency-Key': 'a b' } },
@@ -36,7 +36,7 @@ test('a shell gives curl exactly the values, and only the key comes from the env
   expect(JSON.parse(args.at(-1)!)).toEqual(body)
 })
 
-test('the TypeScript code calls the client with exactly the values', async () => {
+test('the TypeScript code calls the client with exactly the given values', async () => {
   const input = { params: { values, 'odd-key': { ["it's"]: [] }, empty: {}, number: -1.5, long: 'x'.repeat(200) } }
   const code = toTypeScript({ method: 'tasks.create', input, result: 'task' }, baseUrl)
   const body = stripTypeScriptTypes(code.replace(/^import .*$/m, ''))
@@ -50,7 +50,7 @@ test('the TypeScript code calls the client with exactly the values', async () =>
   expect(printed).toEqual(['its answer'])
 })
 
-test('a read has neither a method nor a body', () => {
+test('a curl read has no method or body', () => {
   expect(toCurl({ method: 'GET', path: '/api/tasks' }, baseUrl)).toBe(
     `curl 'https://errand.example.com/api/tasks' \\\n  -H "Authorization: Bearer $ERRAND_API_KEY"`,
   )

@@ -42,13 +42,13 @@ async function all(reader: StoredEvents | undefined): Promise<string> {
   return text
 }
 
-test('what is kept is read behind each event, and behind the last there is nothing', async () => {
+test('reads stored events after any event, and nothing after the last', async () => {
   const kept = [piece(1, 3), piece(4, 7, true)]
   for (let after = 0; after < 7; after++) expect(await all(await open(kept, { after }))).toBe(lines(after + 1, 7, true))
   expect(await open(kept, { after: 7 })).toBeUndefined()
 })
 
-test('a reply with a gap is not told as a whole one: events that are missing are gone, at its beginning or within', async () => {
+test('missing events at the start or within a reply are reported as expired', async () => {
   await expect(open([piece(4, 7, true)])).rejects.toMatchObject(gone)
   await expect(open([piece(4, 7, true)], { after: 2 })).rejects.toMatchObject(gone)
   expect(await all(await open([piece(4, 7, true)], { after: 3 }))).toBe(lines(4, 7, true))
@@ -57,14 +57,14 @@ test('a reply with a gap is not told as a whole one: events that are missing are
   await expect(reader!.next()).rejects.toMatchObject(gone)
 })
 
-test('events are read as long after their end as is said, and no longer', async () => {
+test('events expire a fixed time after their turn ends', async () => {
   const kept = [piece(1, 2, true)]
   const endedFor = (ms: number) => open(kept, { turn: { ...settled, settledAt: now - ms } })
   expect(await all(await endedFor(eventsKeptMs))).toBe(lines(1, 2, true))
   await expect(endedFor(eventsKeptMs + 1)).rejects.toMatchObject(gone)
 })
 
-test('a reply that was charged is not told to have ended where its last events are missing', async () => {
+test('a charged reply without its last events is reported as expired, not as ended', async () => {
   const reader = await open([piece(1, 3)])
   expect(await reader!.next()).toBe(lines(1, 3))
   await expect(reader!.next()).rejects.toMatchObject(gone)
@@ -78,7 +78,7 @@ test('a reply that was charged is not told to have ended where its last events a
   ).toMatchObject([{ type: 'error', seq: 4, costUsd: '0.0000', error: { code: 'AGENT_INTERRUPTED' } }])
 })
 
-test('of a reply that was charged and of which nothing is kept nothing is told, and of one that failed that it did', async () => {
+test('without stored events, a charged reply is expired and a failed one reported', async () => {
   await expect(open([])).rejects.toMatchObject(gone)
   const text = await all(await open([], { turn: { ...settled, outcome: 'failed', cost: 0 } }))
   expect(JSON.parse(text)).toMatchObject({

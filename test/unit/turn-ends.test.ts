@@ -13,7 +13,7 @@ const summaryOf = (used: Partial<ChatUsed>) => ({
   replyTokens: 1,
 })
 
-test('what was counted is charged as far as it is held', () => {
+test('charges counted usage up to the held amount', () => {
   const left = summaryOf({ promptTokens: 20, completionTokens: 5000, reasoningTokens: 40, toolCalls: 1 })
   const { isEstimated, used } = withinHold(left, { held: 1000, rates })
   // Besides prompt and call, 880 are left, at 9 per reasoning token.
@@ -22,7 +22,7 @@ test('what was counted is charged as far as it is held', () => {
   expect(isEstimated).toBe(true)
 })
 
-test('what was reported is charged, also where it is more than is held; what is only estimated is not', () => {
+test('charges reported usage even beyond the hold, but estimated usage only up to it', () => {
   for (const use of [{ completionTokens: 500 }, { promptTokens: 40_000 }]) {
     const reported = chatUse(use)
     expect(withinHold({ ...summaryOf(use), reported }, { held: 1000, rates }).used).toEqual(reported)
@@ -31,14 +31,14 @@ test('what was reported is charged, also where it is more than is held; what is 
   expect(estimated).toMatchObject({ used: { completionTokens: 111 }, isEstimated: true })
 })
 
-test('what was used is charged where that is held', () => {
+test('charges usage in full if the hold covers it', () => {
   const left = summaryOf({ completionTokens: 500 })
   expect(withinHold(left, { held: 3000, rates })).toEqual(left)
   const reported = { ...left, reported: left.used }
   expect(withinHold(reported, { held: 3000, rates })).toEqual(reported)
 })
 
-test('a cap that ends a reply names its code, though the agent throws as well', () => {
+test('a reply ended by a limit reports its code even if the agent throws too', () => {
   const failed = { kind: 'failed', error: { code: 'AGENT_ERROR', message: 'It broke.', details: '' } } as const
   const codeOf = (cause: StopCause | undefined) => describeEnd(cause, failed).code
   expect(codeOf('budget')).toBe('BUDGET_REACHED')
@@ -47,7 +47,7 @@ test('a cap that ends a reply names its code, though the agent throws as well', 
   expect(codeOf(undefined)).toBe('AGENT_ERROR')
 })
 
-test('hidden reasoning is read to the end of its call for up to a minute, within the time of the turn; nothing else is read for long', () => {
+test('reads hidden reasoning on for up to a minute, and anything else only briefly', () => {
   const leftMs = 200_000
   const hidden = { hidesReasoning: true, leftMs }
   const causes = ['stopped', 'disconnect', 'deleted', 'timeout', 'drain'] as const
@@ -56,7 +56,7 @@ test('hidden reasoning is read to the end of its call for up to a minute, within
   expect(readOnMsOf('stopped', { hidesReasoning: true, leftMs: 5000 })).toBe(5000)
 })
 
-test('calls that were not held were not made', () => {
+test('does not count tool calls beyond the allowed number', () => {
   const cut = withCallsMade(summaryOf({ promptTokens: 1, toolCalls: 100 }), 3)
   expect(cut).toMatchObject({ used: { promptTokens: 1, toolCalls: 3 } })
   expect(withCallsMade(summaryOf({ toolCalls: 2 }), 3).used.toolCalls).toBe(2)

@@ -41,7 +41,7 @@ function beginTurn({ away = [], cap = Infinity, free, heldOf }: Begin) {
   return { faults, hold, othersNeed, topUp, users, growths: () => asked }
 }
 
-test('a turn that took a part of what it wanted waits no longer', async () => {
+test('a turn that reserved part of what it wanted stops waiting', async () => {
   const { faults, hold, othersNeed } = beginTurn({ free: 50 })
   expect(await hold.coverSome(chatUse({ completionTokens: 500 }), chatUse({ completionTokens: 120 }))).toBe(true)
   expect(hold.held).toBe(150)
@@ -49,7 +49,7 @@ test('a turn that took a part of what it wanted waits no longer', async () => {
   expect(faults).toEqual([])
 })
 
-test('a hold that a cap keeps from growing says so, and waits for no other turn', async () => {
+test('a hold limited by a cap reports it and does not wait for other turns', async () => {
   const { growths, hold, users } = beginTurn({ free: 500, cap: 130 })
   // Another turn runs. With a short balance this one would wait for its end.
   users.join('user_1', { held: 10, most: 1000 })
@@ -63,7 +63,7 @@ test('a hold that a cap keeps from growing says so, and waits for no other turn'
   expect([hold.limit, hold.held]).toEqual(['budget', 130])
 })
 
-test('where cap and balance are short, a turn waits for as much as its cap leaves', async () => {
+test('with a short cap and balance, a turn waits for what its cap leaves', async () => {
   const { hold, topUp, users } = beginTurn({ free: 10, cap: 150 })
   const other = users.join('user_1', { held: 10, most: 1000 })
   const some = hold.coverSome(chatUse({ completionTokens: 500 }), chatUse({ completionTokens: 101 }))
@@ -74,13 +74,13 @@ test('where cap and balance are short, a turn waits for as much as its cap leave
   expect([hold.limit, hold.held]).toEqual(['balance', 150])
 })
 
-test('a turn that neither its cap nor the balance lets write as much as it may is cut by the shorter of them', async () => {
+test('a turn short of both cap and balance is limited by the tighter one', async () => {
   const { hold } = beginTurn({ free: 20, cap: 150 })
   expect(await hold.coverSome(chatUse({ completionTokens: 500 }), chatUse({ completionTokens: 101 }))).toBe(true)
   expect([hold.limit, hold.held]).toEqual(['balance', 120])
 })
 
-test('a hold whose wait fails is a fault of its turn, and can still grow', async () => {
+test('reports a failed wait as a fault, and the hold can still grow', async () => {
   const lost = new Error('the connection was lost')
   const { faults, hold, othersNeed } = beginTurn({ free: 50, heldOf: () => Promise.reject(lost) })
   expect(await hold.cover(chatUse({ completionTokens: 500 }))).toBe(false)
@@ -89,7 +89,7 @@ test('a hold whose wait fails is a fault of its turn, and can still grow', async
   expect(await hold.cover(chatUse({ completionTokens: 140 }))).toBe(true)
 })
 
-test('a hold waits for a database that is away, and what fails for another reason is a fault of its turn', async () => {
+test('a hold waits out an unavailable database and reports other failures as faults', async () => {
   const unavailable = () => new ErrandError('SERVICE_UNAVAILABLE', 'The database cannot be reached.')
   const lost = new Error('a defect')
   const { faults, hold } = beginTurn({ free: 500, away: [unavailable(), unavailable()] })
@@ -100,7 +100,7 @@ test('a hold waits for a database that is away, and what fails for another reaso
   expect(other.faults).toEqual([lost])
 })
 
-test('of turns that all wait for each other the last one to have come gives up, in whatever order they ask again', async () => {
+test('if all turns wait for each other, the last to arrive gives up', async () => {
   const users = new UserTurns()
   // Checks take time and run one after another.
   let line: Promise<unknown> = Promise.resolve()
@@ -125,7 +125,7 @@ test('of turns that all wait for each other the last one to have come gives up, 
   expect(asked).toBeLessThan(20)
 })
 
-test('a hold grows in proportion, so that a long reply takes few commits, by at most an eighth of what is free', async () => {
+test('a hold grows proportionally, by at most an eighth of the free balance', async () => {
   const rich = beginTurn({ free: 1_000_000 })
   for (let tokens = 100; tokens <= 20_000; tokens += 50)
     expect(await rich.hold.cover(chatUse({ completionTokens: tokens }))).toBe(true)

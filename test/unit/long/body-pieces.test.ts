@@ -12,7 +12,7 @@ const bytesMax = 1_000_000
 
 // Counting objects takes seconds in a worker with a large heap.
 test.each(ofTier([1], [1, 3, 1000]))(
-  'a body that comes in pieces of %i bytes is kept as its bytes, not as an object each',
+  'keeps a body in chunks of %i bytes without one object per chunk',
   async (size) => {
     const json = JSON.stringify({ text: 'abcdefghij'.repeat(20_000) })
     const pieces = json.match(new RegExp(`.{1,${size}}`, 'g'))!

@@ -47,7 +47,7 @@ class Reached {
   }
 }
 
-test('a node that starts leaves alone for a lease what others have', async () => {
+test('a starting node leaves the work of others alone for one lease', async () => {
   const reached = new Reached()
   const startedAt = performance.now()
   reached.keeper.start()
@@ -99,7 +99,7 @@ const breaks: [string, (reached: Reached) => Promise<number>][] = [
   ],
 ]
 
-test.for(breaks)('after %s a node leaves alone for a lease what others have', async ([, happen]) => {
+test.for(breaks)('after %s a node leaves the work of others alone for one lease', async ([, happen]) => {
   const reached = new Reached()
   reached.keeper.start()
   await reached.settles()
@@ -109,7 +109,7 @@ test.for(breaks)('after %s a node leaves alone for a lease what others have', as
   await reached.keeper.stop()
 })
 
-test('a node renews its leases however long it takes to settle what another left, and stops at a break', async () => {
+test('renews leases while settling abandoned work, and stops settling after an outage', async () => {
   const reached = new Reached()
   const { promise, resolve } = Promise.withResolvers<void>()
   reached.settling = promise

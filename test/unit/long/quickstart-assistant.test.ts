@@ -42,7 +42,7 @@ async function ask(asked: { before?: readonly string[]; message: string }) {
   return { calls, outputs, deltas, text: deltas.join('') }
 }
 
-test('a pasted table is described by its profile, a pasted text by its summary', async () => {
+test('answers a pasted table with a profile and a pasted text with a summary', async () => {
   const table = await ask({ message: sales })
   expect(table.calls).toEqual([{ name: 'data.profile' }])
   expect(table.outputs).toMatchObject([{ rows: 6, columnCount: 6 }])
@@ -52,7 +52,7 @@ test('a pasted table is described by its profile, a pasted text by its summary',
   expect(freedoms.replace(/\s+/g, ' ')).toContain(text.text.split(/(?<=\.) (?=[A-Z])/)[0])
 })
 
-test('a total is computed by data.query, with what was left out, and streamed word by word', async () => {
+test('computes a total with data.query, reports skipped cells, and streams word by word', async () => {
   const { calls, outputs, text, deltas } = await ask({ before: [sales], message: 'What is the total amount?' })
   expect(calls).toEqual([{ name: 'data.query', operation: 'total', column: 'amount' }])
   expect(outputs).toEqual([{ tableRows: 6, rows: 6, value: 94.8, skipped: 2 }])
@@ -86,7 +86,7 @@ test.each([
   expect((await ask({ before: [sales], message })).text).toContain(answer)
 })
 
-test('the weather in Seattle is answered as an independent computation has it', async () => {
+test('answers about the weather in Seattle match an independent computation', async () => {
   // Computed with Python's csv, decimal and statistics modules.
   for (const [message, answer] of [
     ['total precipitation', 'is 4426, over all 1461 rows'],
@@ -103,11 +103,11 @@ test.each([
   ['Can you summarise this in 1 sentence, please?', { name: 'text.summarize', sentences: '1' }],
   ['What are the top 5 keywords?', { name: 'text.keywords', limit: '5' }],
   ['How many words are there?', { name: 'text.count' }],
-])('"%s" is asked of the text: %j', async (message, call) => {
+])('the request "%s" about a text calls %j', async (message, call) => {
   expect((await ask({ before: [freedoms, sales], message })).calls).toEqual([call])
 })
 
-test('a request may stand before or after what is pasted, with an empty line between them', async () => {
+test('accepts a request before or after the pasted data, separated by an empty line', async () => {
   for (const message of [
     `What is the total amount?\n\n${sales}`,
     `${sales}\n\nWhat is the total amount?`,
@@ -117,12 +117,12 @@ test('a request may stand before or after what is pasted, with an empty line bet
   }
 })
 
-test('of several tables the newest counts; a text in between does not', async () => {
+test('uses the newest of several tables, even if a text follows it', async () => {
   const before = [sales, 'amount,fee\n1,2\n3,5', freedoms]
   expect((await ask({ before, message: 'total amount' })).text).toContain('is 4, over all 2 rows')
 })
 
-test('prose with commas is a text, not a table', async () => {
+test('treats prose with commas as text, not as a table', async () => {
   for (const message of [
     'We met Anna, Bob, and Carl, who came late.\nThen we left, ate, and slept, as usual there.',
     'In 1,000 cases it rained.\nIn 2,000 cases it snowed.\nIn 3,000 it did not.',
@@ -131,13 +131,13 @@ test('prose with commas is a text, not a table', async () => {
   }
 })
 
-test('broken quotes are reported with their line, and the call has its result', async () => {
+test('reports broken quotes with their line, and the call still has a result', async () => {
   const { outputs, text } = await ask({ message: 'a,b\n1,2\n3,"x" y\n4,5' })
   expect(outputs).toEqual([{ error: text }])
   expect(text).toContain('at line 3')
 })
 
-test('what is not understood is answered with all that can be asked', async () => {
+test('answers an unknown question with the list of supported questions', async () => {
   for (const asked of [
     { message: 'Hello!' },
     { before: [freedoms], message: 'Who wrote it?' },
@@ -152,7 +152,7 @@ test('what is not understood is answered with all that can be asked', async () =
   expect(text).toMatch(/6 columns.*I did not understand the question/s)
 })
 
-test('messages of all kinds end in a reply', async () => {
+test('replies to any kind of message', async () => {
   const commas = `${'a,'.repeat(5000)}\n`.repeat(20)
   for (const message of [
     '',
@@ -171,7 +171,7 @@ test('messages of all kinds end in a reply', async () => {
   }
 })
 
-test('a signal that fires ends the reply with its reason', async () => {
+test('an abort signal ends the reply with its reason', async () => {
   const stop = new AbortController()
   const reason = new Error('The client disconnected.')
   const read = async () => {

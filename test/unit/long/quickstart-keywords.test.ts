@@ -14,7 +14,7 @@ async function findPhrases(text: string, limit = 20): Promise<string[]> {
   return (await findKeywords(text, { limit })).keywords.map(({ phrase }) => phrase.toLowerCase())
 }
 
-test("Roosevelt's address is about nations, war, defense, freedom and the national policy of the United States", async () => {
+test("finds the main topics of Roosevelt's speech, such as nations, war and freedom", async () => {
   const phrases = await findPhrases(fourFreedoms)
   for (const phrase of ['world', 'war', 'united states', 'defense', 'freedom', 'national policy', 'congress']) {
     expect(phrases).toContain(phrase)
@@ -22,14 +22,14 @@ test("Roosevelt's address is about nations, war, defense, freedom and the nation
   expect(phrases[0]).toMatch(/^nations?$/)
 })
 
-test("Melville's chapter is about whales and their kinds", async () => {
+test("finds whales and their kinds as topics of Melville's chapter", async () => {
   const phrases = await findPhrases(cetology)
   for (const phrase of ['whale', 'sperm whale', 'greenland whale', 'right-whale', 'fish', 'porpoise', 'fin-back']) {
     expect(phrases).toContain(phrase)
   }
 })
 
-test('counts are those of a search through the text, whatever the case', async () => {
+test('counts match a case-insensitive search of the text', async () => {
   const { keywords } = await findKeywords(fourFreedoms, { limit: 50 })
   const countOf = (name: string) => keywords.find(({ phrase }) => phrase === name)?.count
   expect(countOf('United States')).toBe(fourFreedoms.match(/\bUnited\s+States\b/gi)?.length)
@@ -60,7 +60,7 @@ test('an abstract yields the phrases that human indexers chose', async () => {
   for (const phrase of chosen) expect(phrases).toContain(phrase)
 })
 
-test('stop words, contractions, figures and single letters are no keywords', async () => {
+test('stop words, contractions, numbers and single letters are not keywords', async () => {
   const { keywords } = await findKeywords("The and of. It's what they don't, x 1914 2,000 — we'll see the reactor.", {
     limit: 50,
   })
@@ -68,17 +68,17 @@ test('stop words, contractions, figures and single letters are no keywords', asy
   for (const { phrase } of keywords) expect(phrase).not.toMatch(/\d|don|ll|^it|^the|^x$/i)
 })
 
-test('a phrase stands as it was written first, across line breaks and hyphens', async () => {
+test('reports a phrase as first written, across line breaks and hyphens', async () => {
   const text = 'The white\nwhale swims. WHITE WHALE! A white whale dives. White-whale!'
   const { keywords } = await findKeywords(text, { limit: 1 })
   expect(keywords).toEqual([{ phrase: 'white whale', score: 1, count: 4 }])
 })
 
-test('a phrase does not reach across punctuation', async () => {
+test('a phrase does not span punctuation', async () => {
   expect(await findPhrases('Solar power; wind turbines. Solar power, wind turbines.', 50)).not.toContain('power wind')
 })
 
-test('Chinese phrases are joined words', async () => {
+test('joins Chinese words into phrases without spaces', async () => {
   const text =
     '人工智能正在改变世界。研究人员认为人工智能技术很重要。机器学习是人工智能的一个分支，机器学习使用大量数据。'
   const { keywords, language } = await findKeywords(text, { limit: 2 })
@@ -89,13 +89,13 @@ test('Chinese phrases are joined words', async () => {
   ])
 })
 
-test('a text of stop words alone has no keywords', async () => {
+test('finds no keywords in a text without real words', async () => {
   for (const text of ['the and of the', 'a'.repeat(100_000), '', '?!', '😀', '\0']) {
     expect((await findKeywords(text, { limit: 5 })).keywords).toEqual([])
   }
 })
 
-test('in a text of very many phrases the frequent ones are found, and a note says so', async () => {
+test('finds the frequent phrases among very many, and adds a note', async () => {
   const noise = Array.from({ length: 110_000 }, (_, i) => `w${i.toString(36)}x`)
   const text = noise.map((word, i) => `${word}${i % 100 === 0 ? ' about dark matter.' : ''}`).join(' ')
   const { keywords, notes } = await findKeywords(text, { limit: 1 })
@@ -103,14 +103,14 @@ test('in a text of very many phrases the frequent ones are found, and a note say
   expect(notes).toEqual(['The text has very many phrases; counts may be too low.'])
 })
 
-test('a stopped run ends with the reason of its signal, and other work runs meanwhile', async () => {
+test('an aborted run rejects with the abort reason without blocking other work', async () => {
   const controller = new AbortController()
   const stopped = findKeywords(fourFreedoms.repeat(20), { limit: 1, signal: controller.signal })
   setImmediate(() => controller.abort(new Error('stopped by the test')))
   await expect(stopped).rejects.toThrow('stopped by the test')
 })
 
-test('any text has at most as many keywords as asked for, of its own words, best first, the same each time', async () => {
+test('any text yields at most the requested keywords, best first and the same each time', async () => {
   const words = [
     'whale',
     'Whales',

@@ -11,7 +11,7 @@ async function profileColumn(values: readonly (string | number)[]) {
   return columns[0]
 }
 
-test('the figures of the weather in Seattle are those of an independent computation', async () => {
+test('statistics of the weather in Seattle match an independent computation', async () => {
   const { columns, ...table } = await profileCsv(weather)
   expect(table).toEqual({ rows: 1461, delimiter: ',', header: true, warnings: [] })
   const base = { count: 1461, missing: 0 }
@@ -109,11 +109,11 @@ test.each([
   ['2024-01-31T23:59:59.123+02:00', 'date'],
   ['2024-01-31 25:00', 'string'],
   ['01/02/2024', 'string'],
-])('the value %s is of type %s', async (value, type) => {
+])('the value %s has type %s', async (value, type) => {
   expect(await profileColumn([value])).toMatchObject({ type })
 })
 
-test('a column has the narrowest type of all its values; integers and numbers are numbers, other mixtures text', async () => {
+test('a column has the narrowest type that fits all its values', async () => {
   expect(await profileColumn([1, 2])).toMatchObject({ type: 'integer' })
   expect(await profileColumn([1, '2.0'])).toMatchObject({ type: 'number', min: 1, max: 2 })
   expect(await profileColumn(['true', 'FALSE'])).toMatchObject({ type: 'boolean', distinct: 2 })
@@ -128,7 +128,7 @@ test('a column has the narrowest type of all its values; integers and numbers ar
   })
 })
 
-test('dates are ordered in time, whatever their offsets, and shown as they are written', async () => {
+test('orders dates by time across offsets and shows them as written', async () => {
   const dates = ['2024-01-01T00:30+02:00', '2023-12-31T22:45Z', '2023-12-31 22:15', '2024-01-01']
   expect(await profileColumn(dates)).toMatchObject({ type: 'date', min: '2023-12-31 22:15', max: '2024-01-01' })
 })
@@ -141,7 +141,7 @@ test.each([
   ['the largest figures', ['1e99', '1e99'], { mean: 1e99, median: 1e99, standardDeviation: 0 }],
   ['the smallest figures', ['2e-99', '4e-99'], { mean: 3e-99, standardDeviation: Math.SQRT2 * 1e-99 }],
   ['a large offset', [1e9 + 4, 1e9 + 7, 1e9 + 13, 1e9 + 16], { mean: 1e9 + 10, standardDeviation: Math.sqrt(30) }],
-])('the figures of %s are exact', async (_name, values, figures) => {
+])('computes exact statistics of %s', async (_name, values, figures) => {
   const column: Record<string, unknown> = { ...(await profileColumn(values)) }
   for (const [name, expected] of Object.entries(figures)) {
     const actual = column[name]
@@ -158,21 +158,21 @@ test.each([
   ['nothing', 'a\n1\n2', ','],
   ['commas, beside quoted semicolons', '"x;y",1\n"z;w",2', ','],
   ['commas in quoted values only', '"a,b"|c\n"d,e"|f', '|'],
-])('the delimiter is detected: %s', async (_name, csv, delimiter) => {
+])('detects the delimiter: %s', async (_name, csv, delimiter) => {
   expect((await profileCsv(csv)).delimiter).toBe(delimiter)
 })
 
-test('of two delimiters that divide the first row as often, the comma is the one inside of values', async () => {
+test('prefers a semicolon if a comma splits the first row equally often', async () => {
   expect((await profileCsv('1,5;2\n2,5;3', { header: false })).delimiter).toBe(';')
 })
 
-test('a given delimiter is used as it is', async () => {
+test('uses a given delimiter', async () => {
   const { columns, delimiter } = await profileCsv('a;b,c^d\n1;2,3^4', { delimiter: '^' })
   expect(delimiter).toBe('^')
   expect(columns.map(({ name }) => name)).toEqual(['a;b,c', 'd'])
 })
 
-test('empty cells of a table separated by tabs are kept in their columns', async () => {
+test('keeps empty cells of a tab-separated table in their columns', async () => {
   const { columns } = await profileCsv('a\tb\tc\n\t\t1\n 2 \t\t\n')
   expect(columns.map(({ count, missing, type }) => [count, missing, type])).toEqual([
     [1, 1, 'integer'],
@@ -181,7 +181,7 @@ test('empty cells of a table separated by tabs are kept in their columns', async
   ])
 })
 
-test('byte order mark, CRLF, CR, empty lines and spaces around values do not count', async () => {
+test('ignores a byte order mark, the line ending style, empty lines and surrounding spaces', async () => {
   const { rows, columns } = await profileCsv('\ufeffname, value\r\n\r\n x ,1\r"y, z", 2\n\n')
   expect(rows).toBe(2)
   expect(columns).toMatchObject([
@@ -190,13 +190,13 @@ test('byte order mark, CRLF, CR, empty lines and spaces around values do not cou
   ])
 })
 
-test('quoted values hold delimiters, quotes and line breaks', async () => {
+test('quoted values may contain delimiters, quotes and line breaks', async () => {
   const { rows, columns } = await profileCsv('a,b\n"1\r\n2","say ""hi"", ok"\n')
   expect(rows).toBe(1)
   expect(columns).toMatchObject([{ top: [{ value: '1\r\n2' }] }, { top: [{ value: 'say "hi", ok' }] }])
 })
 
-test('ragged rows are counted; the values that they lack are missing', async () => {
+test('counts ragged rows and treats absent values as missing', async () => {
   const { rows, columns, warnings } = await profileCsv(`a,b\n"x\ny",1\n2\n${'1,2,3\n'.repeat(7)}`)
   expect(rows).toBe(9)
   expect(columns[1]).toMatchObject({ count: 8, missing: 1 })
@@ -206,7 +206,7 @@ test('ragged rows are counted; the values that they lack are missing', async () 
   ])
 })
 
-test('a nameless column is called by its number', async () => {
+test('names a nameless column by its number', async () => {
   const { columns } = await profileCsv('id,,id,__proto__\n1,2,3,4')
   expect(columns.map(({ name }) => name)).toEqual(['id', 'column 2', 'id', '__proto__'])
   expect(columns.map((column) => 'max' in column && column.max)).toEqual([1, 2, 3, 4])
@@ -218,7 +218,7 @@ test('without a header every row is data and columns are numbered', async () => 
   expect(columns).toMatchObject([{ name: 'column 1', type: 'integer', max: 2 }, { name: 'column 2' }])
 })
 
-test('a header alone is a table without rows, and a warning says so', async () => {
+test('a header alone yields a table without rows, with a warning', async () => {
   const { rows, columns, warnings } = await profileCsv('a,b\n')
   expect(rows).toBe(0)
   expect(columns.map(({ type }) => type)).toEqual(['empty', 'empty'])
@@ -232,11 +232,11 @@ test.each([
   ['a,b\n"1\n2",2\n3,5" pipe', 'a quote is found on field 1 at line 4'],
   ['a,b\n1,"x" y\n', 'Invalid Closing Quote: found non trimable byte after quote at line 2'],
   [','.repeat(20_000), 'The CSV has 20001 columns; at most 20000 are read.'],
-])('broken CSV is refused, naming the line (%#)', async (csv, message) => {
+])('rejects broken CSV with the reason (%#)', async (csv, message) => {
   await expect(profileCsv(csv)).rejects.toThrow(message)
 })
 
-test('a table of thousands of columns has a profile of each', async () => {
+test('profiles each of thousands of columns', async () => {
   const row = Array.from({ length: 5000 }, (_, i) => i).join()
   const { columns, rows } = await profileCsv(`${row}\n${row}\n${row}`)
   expect(rows).toBe(2)
@@ -244,7 +244,7 @@ test('a table of thousands of columns has a profile of each', async () => {
   expect(columns[4999]).toMatchObject({ name: '4999', min: 4999, mean: 4999, standardDeviation: 0, distinct: 1 })
 })
 
-test('long values are shortened where they are shown', async () => {
+test('shortens long values in the output', async () => {
   const { columns } = await profileCsv(`s\n${'x'.repeat(101)}\ny`)
   expect(columns[0]).toMatchObject({
     minLength: 1,
@@ -253,12 +253,12 @@ test('long values are shortened where they are shown', async () => {
   })
 })
 
-test('characters beyond the basic plane survive wherever the text is read in parts', async () => {
+test('characters beyond the basic plane survive chunk boundaries', async () => {
   const { columns } = await profileCsv(`s\n${'x'.repeat(65_532)}😀${'y'.repeat(65_535)}😀`)
   expect(columns[0]).toMatchObject({ maxLength: 65_532 + 2 + 65_535 + 2 })
 })
 
-test('a stopped run ends with the reason of its signal, and other work runs meanwhile', async () => {
+test('an aborted run rejects with the abort reason without blocking other work', async () => {
   const controller = new AbortController()
   const csv = weather.repeat(40)
   const stopped = profileCsv(csv, { header: true, signal: controller.signal })
@@ -266,7 +266,7 @@ test('a stopped run ends with the reason of its signal, and other work runs mean
   await expect(stopped).rejects.toThrow('stopped by the test')
 })
 
-test('any integers have the figures of exact arithmetic', async () => {
+test('statistics of any integers match exact arithmetic', async () => {
   await fc.assert(
     fc.asyncProperty(fc.array(fc.integer(), { minLength: 1, maxLength: 200 }), async (values) => {
       const column = await profileColumn(values)
@@ -286,7 +286,7 @@ test('any integers have the figures of exact arithmetic', async () => {
   )
 })
 
-test('any table that is written as CSV comes back with its names, rows and counts', async () => {
+test('any table written as CSV is read back with its rows and counts', async () => {
   const cell = fc.oneof(
     fc.string({ unit: 'grapheme' }),
     fc.constantFrom('', '"', 'a,b', '\n', '\r\n', '__proto__', '1', '\0'),

@@ -19,7 +19,7 @@ function squeeze(text: string): string {
 test.each([
   ['four-freedoms.txt', fourFreedoms],
   ['cetology.txt', cetology],
-])("the summary of %s is sentences of the text, word for word and in the text's order", async (_name, text) => {
+])('the summary of %s quotes sentences of the text verbatim and in order', async (_name, text) => {
   const result = await summarizeText(text, { sentences: 8 })
   expect(result.sentences).toHaveLength(8)
   expect(result.summary).toBe(result.sentences.map((sentence) => sentence.text).join(' '))
@@ -35,7 +35,7 @@ test.each([
   expect(result.notes).toEqual([])
 })
 
-test("Roosevelt's address is summarized by its subject: democracy in a world at war, and the freedoms", async () => {
+test("summarizes Roosevelt's speech by its subject: democracy, war and the freedoms", async () => {
   const { summary, language } = await summarizeText(fourFreedoms, { sentences: 6 })
   expect(language).toBe('en')
   expect(summary).toContain('the democratic way of life is at this moment being directly assailed')
@@ -43,7 +43,7 @@ test("Roosevelt's address is summarized by its subject: democracy in a world at 
   expect(summary).toContain('Even when the World War broke out in 1914')
 })
 
-test("Melville's chapter is summarized by the kinds of whales, not by its farewell", async () => {
+test("summarizes Melville's chapter by the kinds of whales, not by its farewell", async () => {
   const { summary } = await summarizeText(cetology, { sentences: 6 })
   expect(summary).toContain('As the type of the FOLIO I present the Sperm Whale')
   expect(summary).toContain('Whalebone Whales, that is, whales with baleen')
@@ -59,7 +59,7 @@ test('totals count every word and every sentence of the text', async () => {
   expect((await summarizeText(fourFreedoms, { sentences: 1 })).totals.words).toBe(words?.length)
 })
 
-test('scores equal the sums of the whole similarity matrix', async () => {
+test('scores equal the row sums of the full similarity matrix', async () => {
   const sentences = [['apple', 'bear'], ['apple', 'bear', 'cedar'], ['cedar', 'donkey'], ['eagle']]
   const text = sentences.map((words) => `${words.join(' ')}.\n\n`).join('')
   const frequency = (word: string) => sentences.filter((sentence) => sentence.includes(word)).length
@@ -72,7 +72,7 @@ test('scores equal the sums of the whole similarity matrix', async () => {
   for (const [at, { score }] of ranked.entries()) expect(score).toBeCloseTo(sums[at]! / Math.max(...sums), 5)
 })
 
-test('titles, initials, figures and quotations do not end a sentence; the last may end with any of them', () => {
+test('titles, initials, numbers and quotations do not end a sentence', () => {
   const sentences = [
     'Dr. Smith of the U.S. Army met Mr. J. R. Jones, e.g. in St. Louis.',
     'Version 3.5 by A. A. Milne left.',
@@ -83,7 +83,7 @@ test('titles, initials, figures and quotations do not end a sentence; the last m
   expect([...readSentences(sentences.join(' '))]).toEqual(sentences)
 })
 
-test('wrapped lines are joined; headings, list items and paragraphs are not', () => {
+test('joins wrapped lines, but not headings, list items or paragraphs', () => {
   const text =
     '# The report\r\nThis paragraph was wrapped by an editor at some column and\r\nMust be read as one sentence. ' +
     'Then another\r\none.\r\n=====\r\n1. First item\r\n2. Second item\r\n\r\nOne\0two.'
@@ -97,7 +97,7 @@ test('wrapped lines are joined; headings, list items and paragraphs are not', ()
   ])
 })
 
-test('a text of one sentence is its own summary, and a note says so', async () => {
+test('a single sentence is its own summary, with a note', async () => {
   const result = await summarizeText('  Only this\none. ', { sentences: 3 })
   expect(result.summary).toBe('Only this one.')
   expect(result.sentences).toEqual([{ text: 'Only this one.', index: 0, score: 1 }])
@@ -111,12 +111,12 @@ test('identical sentences are chosen once and counted each time', async () => {
   expect(result.notes).toEqual(['Different sentences of the text: only 1.'])
 })
 
-test('of sentences with equal scores the earlier wins', async () => {
+test('the earlier of two sentences with equal scores wins', async () => {
   const { sentences } = await summarizeText('Red apples grow. Blue rivers flow. Green hills rest.', { sentences: 2 })
   expect(sentences.map((sentence) => sentence.index)).toEqual([0, 1])
 })
 
-test('Chinese is split and ranked by its own words', async () => {
+test('splits and ranks Chinese by its own words', async () => {
   const text =
     '人工智能正在改变世界。今天天气很好。研究人员认为人工智能技术很重要！世界需要人工智能技术。他吃了\n一个苹果。'
   const result = await summarizeText(text, { sentences: 2 })
@@ -126,7 +126,7 @@ test('Chinese is split and ranked by its own words', async () => {
   expect(result.summary).not.toMatch(/天气|苹果/)
 })
 
-test('Arabic is split at its own question mark and ranked', async () => {
+test('splits Arabic at its own question mark and ranks it', async () => {
   const text =
     'هل تعرف تاريخ مدينة القاهرة؟ القاهرة مدينة كبيرة ولها تاريخ طويل. أكل الولد تفاحة. زار السياح مدينة القاهرة.'
   const result = await summarizeText(text, { sentences: 1 })
@@ -147,7 +147,7 @@ test.each([
   ['ja', '東京都知事選挙の結果発表を速報'],
   ['und', 'I love pizza'],
   ['und', '🙂 12'],
-])('the language of a text is recognized by its script and stop words: %s', (language, text) => {
+])('detects the language by script and stop words: %s', (language, text) => {
   expect(detectLanguage(text)).toBe(language)
 })
 
@@ -155,7 +155,7 @@ test.each([
   ['one long word', 'a'.repeat(50_000)],
   ['words without punctuation', 'word '.repeat(10_000)],
   ['pairs of surrogates', `a${'𠀀'.repeat(20_000)}`],
-])('%s is cut into parts of bounded length', async (_name, text) => {
+])('splits %s into parts of bounded length', async (_name, text) => {
   const result = await summarizeText(text, { sentences: 2 })
   for (const sentence of result.sentences) {
     expect([...sentence.text].length).toBeLessThanOrEqual(2000)
@@ -164,7 +164,7 @@ test.each([
   }
 })
 
-test('a text of 10 MB is ranked to its last sentence', { timeout: 60_000 }, async () => {
+test('ranks a 10 MB text to its last sentence', { timeout: 60_000 }, async () => {
   const filler = Array.from(
     { length: 90_000 },
     (_, i) => `The ${i} ${'of these and those of those '.repeat(4)}is s${i % 9000}.`,
@@ -178,7 +178,7 @@ test('a text of 10 MB is ranked to its last sentence', { timeout: 60_000 }, asyn
   expect(notes).toEqual([])
 })
 
-test('a stopped run ends with the reason of its signal, and other work runs meanwhile', async () => {
+test('an aborted run rejects with the abort reason without blocking other work', async () => {
   const text = fourFreedoms.repeat(20)
   const controller = new AbortController()
   let turns = 0
@@ -191,7 +191,7 @@ test('a stopped run ends with the reason of its signal, and other work runs mean
   expect(turns).toBe(1)
 })
 
-test('any text with a word has a summary of its own sentences, the same each time', async () => {
+test('any text with a word yields a repeatable summary of its own sentences', async () => {
   const pieces = [
     'Dr. ',
     'whale',

@@ -52,13 +52,13 @@ function draftOf(...contents: Buffer[]): MessageDraft {
 
 const of = (draft: MessageDraft) => ({ draft, earlier: [], required: 100, userId: 'user_1' })
 
-test('no file is written for a message that the balance would not do for', async () => {
+test('writes no file for a message that the balance does not cover', async () => {
   const { asked, files } = startFiles({ balance: 99 })
   await expect(files.keep(of(draftOf(Buffer.from('text'))))).rejects.toMatchObject({ code: 'INSUFFICIENT_BALANCE' })
   expect(asked).toEqual([])
 })
 
-test('files take 512 MB of memory at most: 128 MB of one user, and 64 MB each once half is taken', () => {
+test('limits file memory to 512 MB in total and 128 or 64 MB per user', () => {
   const { files } = startFiles()
   const megabyte = 1024 * 1024
   /** Reserves memory for 16 MB files until rejected, and returns the reservations. */
@@ -76,7 +76,7 @@ test('files take 512 MB of memory at most: 128 MB of one user, and 64 MB each on
   expect(fill('user_7').length * 16).toBe(64)
 })
 
-test('when a turn ends, a file that no row names is discarded, and one that a row names is not', async () => {
+test('discards files without a row when a turn ends, and keeps the others', async () => {
   const { asked, files, rows } = startFiles()
   const stored = await files.keep(of(draftOf(Buffer.from('one'), Buffer.from('other'))))
   rows.set('pay_1', {})
@@ -84,7 +84,7 @@ test('when a turn ends, a file that no row names is discarded, and one that a ro
   expect(asked.slice(2)).toEqual(['release pay_1 false', 'release pay_2 true'])
 })
 
-test('of a history the newest files come with it, as many as a message may have beside its own', async () => {
+test('sends the newest files of the history, up to the message limit', async () => {
   const { asked, files, keep } = startFiles()
   const messages = [1, 2, 3, 4].map((n) => {
     keep(`pay_old${n}`, Buffer.alloc(900, n))
@@ -100,7 +100,7 @@ test('of a history the newest files come with it, as many as a message may have 
   expect(asked.filter((what) => what.startsWith('read'))).toEqual(['read pay_old4', 'read pay_old3'])
 })
 
-test('a file that is named is of the caller, within what the credential reaches, and what the agent takes', async () => {
+test('accepts only files that the caller may use and the agent accepts', async () => {
   const { asked, files, keep, payloads, store } = startFiles()
   keep('pay_small', Buffer.from('A text.'))
   keep('pay_large', Buffer.alloc(1001, 'x'))
