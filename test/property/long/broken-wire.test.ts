@@ -262,7 +262,7 @@ const operations = [
   ['/responses', response, Object.keys(ResponseInput.shape), 'max_output_tokens'],
 ] as const
 
-test.each(operations)('POST %s takes what is well-formed', async (path, bodies) => {
+test.each(operations)('POST %s accepts well-formed requests', async (path, bodies) => {
   await always(40, bodies, async (body) => {
     const answer = await shared.wire.mine.post(path, body)
     // Requests that include earlier messages cannot be stored.
@@ -273,7 +273,7 @@ test.each(operations)('POST %s takes what is well-formed', async (path, bodies) 
 })
 
 test.each(operations)(
-  'POST %s refuses what is broken by the name of a field, or replies; a refusal leaves everything as it was',
+  'POST %s replies to a broken request, or names its field and changes nothing',
   async (path, bodies, known, limitName) => {
     const { mine } = shared.wire
     const seen = { refused: 0, replied: 0 }
@@ -295,7 +295,7 @@ test.each(operations)(
   },
 )
 
-test('what names a response or a conversation that is none is refused by its name', async () => {
+test('rejects unknown response and conversation ids and names the parameter', async () => {
   const { mine, service } = shared.wire
   const { person } = mine
   shared.state = await settled()
@@ -320,6 +320,6 @@ test('what names a response or a conversation that is none is refused by its nam
   })
 })
 
-test('afterwards the ledger adds up', async () => {
+test('the ledger balances afterwards', async () => {
   await shared.wire.mine.expectSound()
 })

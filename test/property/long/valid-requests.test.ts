@@ -191,7 +191,7 @@ async function settle({ id }: Operation, { taskId }: { taskId: string }): Promis
 
 const served = operations.filter(({ id }) => id !== 'getPayload')
 
-test.each(named(served))('%s answers every good request with what its schema promises', async (_id, operation) => {
+test.each(named(served))('%s answers every valid request as its schema promises', async (_id, operation) => {
   const { world } = shared
   const senders = fc.constantFrom(...world.sendersOf(operation))
   const values = fc.tuple(senders, validDraft(world, operation), unknownFields(operation), forms)
@@ -225,7 +225,7 @@ const called = served.filter(({ id }) => !streams.has(id))
 const answered = new Set<string>()
 
 test.each(named(called))(
-  'the procedure of %s answers every good input with what its schema promises',
+  'the procedure of %s answers every valid input as its schema promises',
   async (_id, operation) => {
     const { world } = shared
     const senders = fc.constantFrom(...world.sendersOf(operation))
@@ -244,7 +244,7 @@ test.each(named(called))(
   },
 )
 
-test.each(named(operations.filter(isRead)))('%s heeds no body', async (id, operation) => {
+test.each(named(operations.filter(isRead)))('%s ignores a request body', async (id, operation) => {
   const { world } = shared
   const bodies = fc.oneof(fc.constantFrom('{}', '{', '[]', 'GET / HTTP/1.1\r\n\r\n'), fc.string({ minLength: 1 }))
   const senders = fc.constantFrom(...world.sendersOf(operation))
@@ -256,7 +256,7 @@ test.each(named(operations.filter(isRead)))('%s heeds no body', async (id, opera
   })
 })
 
-test('whatever JSON a task or a session is given comes back as it was', async () => {
+test('tasks and sessions return any JSON unchanged', async () => {
   const { person, service } = shared.world
   const headers = { 'Content-Type': 'application/json' }
   await always(runs * 3, jsonObject, async (params) => {
@@ -272,7 +272,7 @@ test('whatever JSON a task or a session is given comes back as it was', async ()
   })
 })
 
-test('a link with one character changed opens no payload', async () => {
+test('rejects a payload link with one changed character', async () => {
   const { world } = shared
   const link = new URL(must(world.ids['requestUri'], 'a stored payload'))
   const whole = link.pathname + link.search
@@ -293,7 +293,7 @@ test('a link with one character changed opens no payload', async () => {
   })
 })
 
-test('every operation of the document was asked for and answered', () => {
+test('every operation of the document was called and answered', () => {
   const all = operations.map(({ id }) => id)
   const { seen } = shared.world.checker
   expect(all.length).toBeGreaterThan(40)
@@ -302,7 +302,7 @@ test('every operation of the document was asked for and answered', () => {
   expect(all.filter((id) => !answered.has(id))).toEqual([...streams, 'getPayload'])
 })
 
-test('after all of these the ledger still adds up', async () => {
+test('the ledger still balances after all of these', async () => {
   const { service } = shared.world
   const { transactions } = (await service.get('/api/transactions?limit=100', shared.world.person.key)).body
   expect(transactions.length).toBeGreaterThan(10)

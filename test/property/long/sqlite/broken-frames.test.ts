@@ -53,7 +53,7 @@ function methodsAt(path: string): string[] {
   return fitting.flatMap((one) => (one.method === 'GET' && !isStream(one) ? ['GET', 'HEAD'] : [one.method]))
 }
 
-test.each(paths)('%s refuses every other method with 405 and names those that it has', async (path, known) => {
+test.each(paths)('%s rejects every other method with 405 and an Allow header', async (path, known) => {
   const own = methodsAt(path)
   const others = ['HEAD', ...methods].filter((method) => !own.includes(method))
   const senders = fc.constantFrom(...Object.values(shared.world.senders))
@@ -117,31 +117,28 @@ const bytesMaxOf = ({ spec }: Operation): number =>
 
 const statusOf = (operation: Operation, body: Buffer): number => (body.length > bytesMaxOf(operation) ? 413 : 400)
 
-test.each(named(withBody))(
-  '%s refuses a body that is no JSON object, and nothing is written',
-  async (_id, operation) => {
-    const procedure = procedureOf(operation)!
-    for (const [how, spoil] of Object.entries(spoiled)) {
-      await always(
-        how.startsWith('nested') ? 1 : 3,
-        fc.tuple(good(operation), fc.nat()),
-        async ([{ draft, sender }, at]) => {
-          const lines = [...sender.lines, jsonType]
-          const rest = spoil(JSON.stringify(draft.body ?? {}), at)
-          const sent = { bytes: rawRequest(`${operation.method} ${targetOf(operation, draft)}`, lines, rest) }
-          await expectPromisedRefusal(shared.world, { operation, sent }, { status: statusOf(operation, rest) })
-          const envelope = JSON.stringify({ json: { ...draft.path, ...(draft.body as object) } })
-          if (how === 'of another type') return
-          const wrapped = spoil(envelope, at)
-          const rpc = rawRequest(`POST /trpc/${procedure.path}`, lines, wrapped)
-          await expectRpcRefusal(shared.world, rpc, { status: statusOf(operation, wrapped) })
-        },
-      )
-    }
-  },
-)
+test.each(named(withBody))('%s rejects a body that is not a JSON object and writes nothing', async (_id, operation) => {
+  const procedure = procedureOf(operation)!
+  for (const [how, spoil] of Object.entries(spoiled)) {
+    await always(
+      how.startsWith('nested') ? 1 : 3,
+      fc.tuple(good(operation), fc.nat()),
+      async ([{ draft, sender }, at]) => {
+        const lines = [...sender.lines, jsonType]
+        const rest = spoil(JSON.stringify(draft.body ?? {}), at)
+        const sent = { bytes: rawRequest(`${operation.method} ${targetOf(operation, draft)}`, lines, rest) }
+        await expectPromisedRefusal(shared.world, { operation, sent }, { status: statusOf(operation, rest) })
+        const envelope = JSON.stringify({ json: { ...draft.path, ...(draft.body as object) } })
+        if (how === 'of another type') return
+        const wrapped = spoil(envelope, at)
+        const rpc = rawRequest(`POST /trpc/${procedure.path}`, lines, wrapped)
+        await expectRpcRefusal(shared.world, rpc, { status: statusOf(operation, wrapped) })
+      },
+    )
+  }
+})
 
-test.each(named(withBody))('%s writes nothing when its body does not arrive whole', async (_id, operation) => {
+test.each(named(withBody))('%s writes nothing if its body is incomplete', async (_id, operation) => {
   const values = fc.tuple(good(operation), fc.nat(), fc.boolean())
   await always(runs, values, async ([{ draft, sender }, at, isChunked]) => {
     const json = Buffer.from(JSON.stringify(draft.body ?? {}))
@@ -161,7 +158,7 @@ test.each(named(withBody))('%s writes nothing when its body does not arrive whol
   })
 })
 
-test.each(named(withBody))('%s refuses a body that is too large before it has come', async (_id, operation) => {
+test.each(named(withBody))('%s rejects an oversized body before it arrives', async (_id, operation) => {
   const over = fc.oneof(fc.constant(bytesMaxOf(operation) + 1), fc.constantFrom(2 ** 31, 2 ** 53 - 1))
   await always(2, fc.tuple(good(operation), over), async ([{ draft, sender }, bytes]) => {
     const lines = [...sender.lines, jsonType, `Content-Length: ${bytes}`]
@@ -202,7 +199,7 @@ const otherTypes = [
 ]
 
 test.each(named(withBody))(
-  '%s refuses a body of another media type with 415, and nothing is written',
+  '%s rejects a body of another media type with 415 and writes nothing',
   async (_id, operation) => {
     const types = otherTypes.filter(([type]) => type !== 'Content-Type: application/json\t')
     await always(runs, fc.tuple(good(operation), fc.constantFrom(...types)), async ([{ draft, sender }, type]) => {
@@ -235,7 +232,7 @@ const oddHeads: readonly [number, ...string[]][] = [
   [431, `X-Odd: ${'x'.repeat(20_000)}`],
 ]
 
-test.each(named(operations))('%s refuses a head that is broken, and nothing is written', async (_id, operation) => {
+test.each(named(operations))('%s rejects malformed request headers and writes nothing', async (_id, operation) => {
   await always(
     runs,
     fc.tuple(good(operation), fc.constantFrom(...oddHeads)),
@@ -249,59 +246,53 @@ test.each(named(operations))('%s refuses a head that is broken, and nothing is w
 const oddKeys = ['', ' ', 'a b', 'a\tb', '\u00e9', '€', 'x'.repeat(256)]
 const keyed = operations.filter((operation) => parametersOf(operation, 'header').length > 0)
 
-test.each(named(keyed))(
-  '%s refuses an Idempotency-Key that is none, and nothing is written',
-  async (_id, operation) => {
-    const headers = fc.oneof(
-      fc.constantFrom(...oddKeys).map((key) => [`Idempotency-Key: ${key}`]),
-      fc.constant(['Idempotency-Key: a', 'Idempotency-Key: b']),
-    )
-    await always(runs, fc.tuple(good(operation), headers), async ([{ draft, sender }, odd]) => {
-      const lines = [...sender.lines, ...odd]
-      const expected = { status: 400, field: 'Idempotency-Key' }
-      const sent = { bytes: restRequest(operation, draft, lines) }
-      await expectPromisedRefusal(shared.world, { operation, sent }, expected)
-      const input = { ...draft.path, ...(draft.body as object) }
-      await expectRpcRefusal(shared.world, rpcRequest(procedureOf(operation)!, input, lines), expected)
-    })
-  },
-)
+test.each(named(keyed))('%s rejects an invalid Idempotency-Key and writes nothing', async (_id, operation) => {
+  const headers = fc.oneof(
+    fc.constantFrom(...oddKeys).map((key) => [`Idempotency-Key: ${key}`]),
+    fc.constant(['Idempotency-Key: a', 'Idempotency-Key: b']),
+  )
+  await always(runs, fc.tuple(good(operation), headers), async ([{ draft, sender }, odd]) => {
+    const lines = [...sender.lines, ...odd]
+    const expected = { status: 400, field: 'Idempotency-Key' }
+    const sent = { bytes: restRequest(operation, draft, lines) }
+    await expectPromisedRefusal(shared.world, { operation, sent }, expected)
+    const input = { ...draft.path, ...(draft.body as object) }
+    await expectRpcRefusal(shared.world, rpcRequest(procedureOf(operation)!, input, lines), expected)
+  })
+})
 
 const withPath = operations.filter((operation) => parametersOf(operation, 'path').length > 0)
 const brokenEncodings = ['%', '%z', '%zz', 'a%f', '%e9', '%ff', '%c0%80', '%ed%a0%80', '%u0041', '%%41']
 
-test.each(named(withPath))(
-  '%s refuses a path that names nothing, whatever characters it has',
-  async (id, operation) => {
-    const { name } = parametersOf(operation, 'path')[0]!
-    const isPayload = id === 'getPayload'
-    const others = text.filter((own) => own !== '' && own !== 'talk' && own !== 'test')
-    // Any well-formed external id creates a user; other ids have their own tests.
-    const isExternal = name === 'externalId'
-    await always(isExternal ? 0 : runs, fc.tuple(good(operation), others), async ([{ draft, sender }, value]) => {
-      const sent = { bytes: restRequest(operation, { ...draft, path: { ...draft.path, [name]: value } }, sender.lines) }
-      await expectPromisedRefusal(shared.world, { operation, sent }, { status: isPayload ? 403 : 404 })
-      const procedure = procedureOf(operation)
-      if (!procedure) return
-      const input = { ...draft.path, ...draft.query, ...(draft.body as object), [name]: value }
-      if (Object.keys(draft.query).length === 0) {
-        await expectRpcRefusal(shared.world, rpcRequest(procedure, input, sender.lines), { status: 404 })
-      }
-    })
-    await always(
-      4,
-      fc.tuple(good(operation), fc.constantFrom(...brokenEncodings)),
-      async ([{ draft, sender }, value]) => {
-        const path = operation.path.replace(`{${name}}`, value)
-        const sent = { operation, sent: { bytes: restRequest({ ...operation, path }, draft, sender.lines) } }
-        if (isPayload) await expectPromisedRefusal(shared.world, sent, { status: 403 })
-        else await expectPromisedRefusal(shared.world, sent, { status: 400, field: name })
-      },
-    )
-  },
-)
+test.each(named(withPath))('%s rejects a path with an unknown or malformed id', async (id, operation) => {
+  const { name } = parametersOf(operation, 'path')[0]!
+  const isPayload = id === 'getPayload'
+  const others = text.filter((own) => own !== '' && own !== 'talk' && own !== 'test')
+  // Any well-formed external id creates a user; other ids have their own tests.
+  const isExternal = name === 'externalId'
+  await always(isExternal ? 0 : runs, fc.tuple(good(operation), others), async ([{ draft, sender }, value]) => {
+    const sent = { bytes: restRequest(operation, { ...draft, path: { ...draft.path, [name]: value } }, sender.lines) }
+    await expectPromisedRefusal(shared.world, { operation, sent }, { status: isPayload ? 403 : 404 })
+    const procedure = procedureOf(operation)
+    if (!procedure) return
+    const input = { ...draft.path, ...draft.query, ...(draft.body as object), [name]: value }
+    if (Object.keys(draft.query).length === 0) {
+      await expectRpcRefusal(shared.world, rpcRequest(procedure, input, sender.lines), { status: 404 })
+    }
+  })
+  await always(
+    4,
+    fc.tuple(good(operation), fc.constantFrom(...brokenEncodings)),
+    async ([{ draft, sender }, value]) => {
+      const path = operation.path.replace(`{${name}}`, value)
+      const sent = { operation, sent: { bytes: restRequest({ ...operation, path }, draft, sender.lines) } }
+      if (isPayload) await expectPromisedRefusal(shared.world, sent, { status: 403 })
+      else await expectPromisedRefusal(shared.world, sent, { status: 400, field: name })
+    },
+  )
+})
 
-test('a path that is nearly that of an operation is 404', async () => {
+test('responds with 404 to a path that almost matches an operation', async () => {
   const changes: ((path: string) => string)[] = [
     (path) => `${path}/`,
     (path) => `/${path}`,
@@ -328,7 +319,7 @@ test('a path that is nearly that of an operation is 404', async () => {
   })
 })
 
-test('a procedure that is none is 404, and one that is called by the wrong method 405', async () => {
+test('responds with 404 to unknown procedures and 405 to the wrong method', async () => {
   const { world } = shared
   const called = operations.flatMap((operation) => procedureOf(operation) ?? [])
   const changes = ['/', 's', '.x', '%00', '.__proto__', '.constructor']

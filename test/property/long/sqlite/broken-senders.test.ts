@@ -118,7 +118,7 @@ function badCredentials(): fc.Arbitrary<readonly string[]> {
   )
 }
 
-test.each(named)('%s takes no credential that is wrong, ended or missing', async (_id, operation) => {
+test.each(named)('%s rejects wrong, ended and missing credentials', async (_id, operation) => {
   const values = fc.tuple(validDraft(shared.world, operation), badCredentials())
   await always(runs * 2, values, async ([draft, lines]) => {
     const { world } = shared
@@ -131,7 +131,7 @@ test.each(named)('%s takes no credential that is wrong, ended or missing', async
   })
 })
 
-test.each(named)('%s refuses a suspended user, and a browser on another page', async (_id, operation) => {
+test.each(named)('%s rejects a suspended user and a browser on another page', async (_id, operation) => {
   const { service } = shared.world
   const [sender] = shared.world.sendersOf(operation).filter(({ lines }) => lines[0]!.startsWith('Cookie')) as [Sender]
   const [cookie] = sender.lines as [string]
@@ -157,7 +157,7 @@ test.each(named)('%s refuses a suspended user, and a browser on another page', a
 
 const forBrowsers = named.filter(([, { spec }]) => spec['security'].every((one: object) => !('apiKey' in one)))
 
-test.each(forBrowsers)('%s refuses every key, and a user where it is for admins', async (_id, operation) => {
+test.each(forBrowsers)('%s rejects every key, and users if it is only for admins', async (_id, operation) => {
   const { cookie, key } = shared.world.senders
   const isForAdmins = !shared.world.sendersOf(operation).includes(cookie)
   const lines = [key.lines, [bearer(ended.adminKey)], ...(isForAdmins ? [cookie.lines] : [])]
@@ -180,7 +180,7 @@ const scopeOf: Record<Scope, RegExp> = {
     /^(?:(?:create|update|delete|signIn|signOut)Connector|(?:create|update|delete|rotate|test)Webhook|redeliverEvent|updateAccount|createTopup|removePaymentMethod|.*Keys?$|.*Logins?$)/,
 }
 
-test.each(forKeys)('%s refuses a key that lacks its scope', async (id, operation) => {
+test.each(forKeys)('%s rejects a key without its scope', async (id, operation) => {
   const needed = scopes.filter((scope) => scopeOf[scope].test(id))
   expect(needed, 'one scope').toHaveLength(1)
   const [scope] = needed as [Scope]

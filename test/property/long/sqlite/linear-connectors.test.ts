@@ -106,7 +106,7 @@ const inner: Record<string, Limits> = {
   'tools/call': { ...limits, chars: 1_900_000 },
 }
 
-test.each(Object.keys(places))('values in the answer to %s', async (method) => {
+test.each(Object.keys(places))('processes hostile values in a %s response in linear time', async (method) => {
   for (const [place, fill] of Object.entries(places[method]!)) {
     for (const [what, of] of Object.entries(hostile)) {
       await expectLinearAnswer(`${place} of ${what}`, { method, handle: asJson(fill) }, (share) =>
@@ -126,7 +126,7 @@ test.each(Object.keys(places))('values in the answer to %s', async (method) => {
 
 const many = (part: string, chars: number) => (share: number) => part.repeat(times(chars / part.length, share))
 
-test('tools that are many, or that have one name', async () => {
+test('processes many tools, or many with the same name, in linear time', async () => {
   const tools = (name: (n: number) => string) => (share: number) =>
     JSON.stringify(
       Array.from({ length: times(8000, share) }, (_, n) => ({ name: name(n), inputSchema: { type: 'object' } })),
@@ -159,7 +159,7 @@ const pieces: Record<string, string> = {
   'one long line of data': 'data: ',
 }
 
-test.each(Object.entries(pieces))('a stream of events with %s', async (what, piece) => {
+test.each(Object.entries(pieces))('processes an event stream with %s in linear time', async (what, piece) => {
   const handle: Bad['handle'] = (response, id, made) => {
     response.writeHead(200, { 'Content-Type': 'text/event-stream' })
     response.end(`${made}\n\ndata: ${head(id)}"result":{"content":[]}}\n\n`)
@@ -171,17 +171,20 @@ test.each(Object.entries(pieces))('a stream of events with %s', async (what, pie
   )
 })
 
-test.each(['application/json', 'text/event-stream'])('an answer of %s in pieces of a byte', async (type) => {
-  const handle: Bad['handle'] = (response, id, made) => {
-    const text = `data: ${head(id)}"result":{"content":[{"type":"text","text":"${made}"}]}}\n\n`
-    response.writeHead(200, { 'Content-Type': type })
-    const socket = response.socket!
-    response.flushHeaders()
-    const body = type.startsWith('text') ? text : text.slice('data: '.length)
-    socket.write(`${[...body].map((char) => `1\r\n${char}\r\n`).join('')}0\r\n\r\n`)
-  }
-  await expectLinearAnswer('pieces', { method: 'tools/call', handle }, many('a', 300_000))
-})
+test.each(['application/json', 'text/event-stream'])(
+  'processes a %s response in one-byte chunks in linear time',
+  async (type) => {
+    const handle: Bad['handle'] = (response, id, made) => {
+      const text = `data: ${head(id)}"result":{"content":[{"type":"text","text":"${made}"}]}}\n\n`
+      response.writeHead(200, { 'Content-Type': type })
+      const socket = response.socket!
+      response.flushHeaders()
+      const body = type.startsWith('text') ? text : text.slice('data: '.length)
+      socket.write(`${[...body].map((char) => `1\r\n${char}\r\n`).join('')}0\r\n\r\n`)
+    }
+    await expectLinearAnswer('pieces', { method: 'tools/call', handle }, many('a', 300_000))
+  },
+)
 
 const headers = [
   'Content-Type',
@@ -193,7 +196,7 @@ const headers = [
   'X-Any',
 ]
 
-test.each(headers)('the header %s, with each status', async (header) => {
+test.each(headers)('processes a long %s response header in linear time for every status', async (header) => {
   for (const part of ['a', ';', 'a=1; ', '../', '"']) {
     for (const status of [200, 307, 401, 500]) {
       const handle: Bad['handle'] = (response, id, made) =>
@@ -203,7 +206,7 @@ test.each(headers)('the header %s, with each status', async (header) => {
   }
 })
 
-test('bodies of statuses that are no answer', async () => {
+test('processes large error response bodies in linear time', async () => {
   for (const status of [400, 401, 404, 500]) {
     for (const type of ['application/json', 'text/event-stream', 'text/html']) {
       const handle: Bad['handle'] = (response, _id, made) =>

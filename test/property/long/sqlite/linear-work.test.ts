@@ -30,7 +30,7 @@ const withBody = operations.filter((operation) => bodySchemaOf(operation))
 /** Unknown fields are not examined, so their content needs only one test. */
 const unknownTo = (operation: Operation) => (operation === withBody[0] ? { type: 'object' } : {})
 
-test.each(named(withBody))('%s: fields of the body', async (_id, operation) => {
+test.each(named(withBody))('%s processes hostile body fields in linear time', async (_id, operation) => {
   const limits = operation.spec['security'].length === 0 ? ofStrangers : ofUsers
   const schemas: Json = bodySchemaOf(operation)!['properties'] ?? {}
   const properties = Object.keys(schemas)
@@ -53,21 +53,24 @@ test.each(named(withBody))('%s: fields of the body', async (_id, operation) => {
   }
 })
 
-test.each(['tasks.create', 'login.create'])('inputs of %s over typed RPC, alone and in a batch', async (path) => {
-  const { senders, service } = shared.world
-  const isPublic = path === 'login.create'
-  const { lines } = isPublic ? senders.page : senders.key
-  for (const [what, of] of Object.entries(hostile)) {
-    for (const query of ['', '?batch=1']) {
-      const make = (share: number) => {
-        const json = `{"json":{"endpointId":"test.free","params":${of(isPublic ? ofStrangers : ofUsers, share)}}}`
-        const sent = query === '' ? json : `{"0":${json}}`
-        return rawRequest(`POST /trpc/${path}${query}`, [...lines, jsonType], sent)
+test.each(['tasks.create', 'login.create'])(
+  'processes hostile inputs of %s over typed RPC in linear time, also in a batch',
+  async (path) => {
+    const { senders, service } = shared.world
+    const isPublic = path === 'login.create'
+    const { lines } = isPublic ? senders.page : senders.key
+    for (const [what, of] of Object.entries(hostile)) {
+      for (const query of ['', '?batch=1']) {
+        const make = (share: number) => {
+          const json = `{"json":{"endpointId":"test.free","params":${of(isPublic ? ofStrangers : ofUsers, share)}}}`
+          const sent = query === '' ? json : `{"0":${json}}`
+          return rawRequest(`POST /trpc/${path}${query}`, [...lines, jsonType], sent)
+        }
+        await expectLinearWork({ what: what + query, url: service.url, make })
       }
-      await expectLinearWork({ what: what + query, url: service.url, make })
     }
-  }
-})
+  },
+)
 
 /** Places for a value in an MCP message. */
 const messages: Record<string, (value: string) => string> = {
@@ -76,7 +79,7 @@ const messages: Record<string, (value: string) => string> = {
   'a canceled id': (value) => `"method":"notifications/cancelled","params":{"requestId":${value}}`,
 }
 
-test.each(Object.entries(messages))('messages of MCP: %s', async (place, message) => {
+test.each(Object.entries(messages))('processes hostile MCP messages in linear time: %s', async (place, message) => {
   const { senders, service } = shared.world
   for (const [what, of] of Object.entries(hostile)) {
     const make = (share: number) =>
@@ -109,7 +112,7 @@ const notes: Record<string, (chars: number) => string> = {
   },
 }
 
-test.each(Object.entries(notes))('an RPC envelope with %s', async (_what, of) => {
+test.each(Object.entries(notes))('processes an RPC envelope with %s in linear time', async (_what, of) => {
   const { senders, service } = shared.world
   const { url } = service
   const json = '{"endpointId":"test.free","params":{},"email":"x","password":"x"}'
@@ -139,7 +142,7 @@ test.each(Object.entries(notes))('an RPC envelope with %s', async (_what, of) =>
 /** Fragments that may make expressions and parsers backtrack. */
 const parts = ['a', '%20', '+', '%', '&', 'a=1&', ',', ';', ';q=', 'a,', '/', '.', '-', '"', '(', ':', 'a@', '[]', '0']
 
-test('each parameter of a path or a query, and each input of typed RPC', async () => {
+test('processes long query parameters and typed RPC inputs in linear time', async () => {
   const { url } = shared.world.service
   for (const operation of operations) {
     const { lines } = senderOf(operation)
@@ -162,7 +165,7 @@ test('each parameter of a path or a query, and each input of typed RPC', async (
   }
 })
 
-test('each path', async () => {
+test('processes long paths in linear time', async () => {
   const { url } = shared.world.service
   for (const start of ['/', '/api/', '/api/tasks/', '/api/payloads/', '/trpc/', '/docs/', '/assets/', '/login/oidc/']) {
     for (const part of [...parts, 'tasks.list,', 'errand_sk_', '../', 'a-']) {
@@ -178,7 +181,7 @@ const headers = `
   .trim()
   .split(/\s+/)
 
-test.each(headers)('the header %s', async (header) => {
+test.each(headers)('processes a long %s header in linear time', async (header) => {
   const { senders, service } = shared.world
   const valid: Record<string, string> = {
     Authorization: 'Bearer ',
@@ -203,7 +206,7 @@ test.each(headers)('the header %s', async (header) => {
   }
 })
 
-test('the tests above see the operations', () => {
+test('the tests above cover the operations', () => {
   expect(withBody.length).toBeGreaterThan(10)
   expect(operations.length).toBeGreaterThan(30)
 })
