@@ -10,7 +10,7 @@ const own = 'ERRAND_PAYLOADS_S3_'
 const of = (settings: Record<string, string>) =>
   resolvePayloadBucket(Object.fromEntries(Object.entries(settings).map(([name, value]) => [own + name, value])))
 
-test('a bucket needs a name only, and what else is set is taken as it is meant', () => {
+test('a bucket needs only a name, and accepts the other settings', () => {
   expect(resolvePayloadBucket({})).toBeUndefined()
   expect(of({ BUCKET: '', ENDPOINT: '', PREFIX: '' })).toBeUndefined()
   expect(of({ BUCKET: 'payloads' })).toEqual({ bucket: 'payloads', prefix: '', hasPathStyle: false })
@@ -34,7 +34,7 @@ test('a bucket needs a name only, and what else is set is taken as it is meant',
   expect(of({ BUCKET: 'payloads', ENDPOINT: 'https://s3.example.com', PATH_STYLE: 'false' })?.hasPathStyle).toBe(false)
 })
 
-test('a setting that cannot be meant is refused by its name, and no secret is quoted', () => {
+test('rejects an invalid setting by name without quoting secrets', () => {
   const secret = 'not to be seen'
   const refusals: [Record<string, string>, string][] = [
     [{ ENDPOINT: 'https://s3.example.com' }, 'BUCKET: is required with ERRAND_PAYLOADS_S3_ENDPOINT'],
@@ -55,7 +55,7 @@ test('a setting that cannot be meant is refused by its name, and no secret is qu
   }
 })
 
-test('agents see neither the key of the bucket nor the address of the database, which holds a password', () => {
+test('agents do not see the bucket key or the database URL', () => {
   const secrets = {
     ERRAND_DATABASE_URL: 'postgres://errand:secret@127.0.0.1/errand',
     ERRAND_PAYLOADS_S3_ACCESS_KEY_ID: 'id',
@@ -64,7 +64,7 @@ test('agents see neither the key of the bucket nor the address of the database, 
   expect(agentEnvironment({ ...secrets, HOME: '/root' })).toEqual({ HOME: '/root' })
 })
 
-test('a backup of an installation with a bucket says that it does not copy that', async () => {
+test('a backup reports that it does not copy the payload bucket', async () => {
   const dataDir = newDataDir()
   const service = await startService({ dataDir })
   const { key } = await service.createPerson()
@@ -79,7 +79,7 @@ test('a backup of an installation with a bucket says that it does not copy that'
   rmSync(dataDir, { recursive: true })
 })
 
-test('a service without a bucket loads no client of one', () => {
+test('a service without a bucket does not load the S3 client', () => {
   const root = fileURLToPath(new URL('../../server/', import.meta.url))
   const files = readdirSync(root, { recursive: true, encoding: 'utf8' }).filter((name) => name.endsWith('.ts'))
   const importers = (what: RegExp) => files.filter((name) => what.test(readFileSync(join(root, name), 'utf8')))

@@ -5,7 +5,7 @@ import { startService } from '../support/test-service.ts'
 
 const roundMs = 15 * 60_000
 
-test('after the database was away the first round collects nothing, for what waited to be named', async () => {
+test('the first cleanup after a database outage deletes no payloads', async () => {
   const service = await startService()
   const { payloads, store } = service.app.services.tasks
   const stored = storedPayloads(service.dataDir)

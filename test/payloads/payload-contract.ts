@@ -59,7 +59,7 @@ export function testPayloadStore({ name, open }: PayloadEngine): void {
       timeoutMs,
     )
 
-  promises('bytes that are no text are read and streamed as they were, whatever their number', async (place) => {
+  promises('reads and streams binary content unchanged, whatever its size', async (place) => {
     const { other, store } = place
     for (const length of [1, 20_000, mebibyte - 1, mebibyte, 2 * mebibyte + 1]) {
       const content = Buffer.alloc(length, Uint8Array.from([0xff, 0xd8, 0x00, 0x80, 0xc3]))
@@ -76,7 +76,7 @@ export function testPayloadStore({ name, open }: PayloadEngine): void {
     }
   })
 
-  promises('what was written is read and streamed as it was, on every node, whatever its size', async (place) => {
+  promises('reads and streams strings unchanged on every node, whatever their size', async (place) => {
     const { other, store } = place
     const texts = [
       '{}',
@@ -101,7 +101,7 @@ export function testPayloadStore({ name, open }: PayloadEngine): void {
     expect(await store.read(id, null)).toBe(texts[1])
   })
 
-  promises('many are written at once, and each has its own content', async ({ other, store }) => {
+  promises('simultaneous writes each keep their own content', async ({ other, store }) => {
     const texts = Array.from({ length: 40 }, (_, n) => JSON.stringify({ n, text: 'x'.repeat(n * 10_000) }))
     const written = await Promise.all(texts.map((text) => store.write(text)))
     expect(new Set(written.map(({ id }) => id)).size).toBe(40)
@@ -109,7 +109,7 @@ export function testPayloadStore({ name, open }: PayloadEngine): void {
     expect(read.every((text, n) => text === texts[n])).toBe(true)
   })
 
-  promises('content is put under an id that is known, and again after a first try', async ({ other, store }) => {
+  promises('writes content under a given id, and again on a retry', async ({ other, store }) => {
     const id = newId('pay', Date.now())
     const text = JSON.stringify('x'.repeat(2 * mebibyte))
     expect(await store.writeAs(id, text)).toEqual(digestOf(text))
@@ -117,7 +117,7 @@ export function testPayloadStore({ name, open }: PayloadEngine): void {
     expect((await store.read(id, digestOf(text))) === text).toBe(true)
   })
 
-  promises('what was changed in its place is given to nobody', async ({ change, store }) => {
+  promises('rejects reads of content that was changed in storage', async ({ change, store }) => {
     const changes: ((content: Buffer) => Buffer)[] = [
       (content) => Buffer.from(content.map((byte, at) => (at === 0 ? byte ^ 1 : byte))),
       (content) => Buffer.from(content.map((byte, at) => (at === content.length - 1 ? byte ^ 1 : byte))),
@@ -134,7 +134,7 @@ export function testPayloadStore({ name, open }: PayloadEngine): void {
     }
   })
 
-  promises('what is not there is not found, and no id leads elsewhere', async ({ remove, store }) => {
+  promises('does not find missing content, and no id leads outside the storage', async ({ remove, store }) => {
     const { digest, id } = await store.write('x'.repeat(20_000))
     await remove(id)
     await expect(store.read(id, digest)).rejects.toThrow()
@@ -142,7 +142,7 @@ export function testPayloadStore({ name, open }: PayloadEngine): void {
     for (const other of unknown) expect(await store.openStream(other)).toBeUndefined()
   })
 
-  promises('what is discarded is gone at once, and what is released stays', async ({ store, stored }) => {
+  promises('discarded content is gone immediately, released content stays', async ({ store, stored }) => {
     const [kept, small, large] = await Promise.all(
       [20_000, 20_000, 3_000_000].map((length) => store.write('x'.repeat(length))),
     )
@@ -153,37 +153,34 @@ export function testPayloadStore({ name, open }: PayloadEngine): void {
     await expect(store.read(large!.id, large!.digest)).rejects.toThrow()
   })
 
-  promises(
-    'orphans are collected by their age, and neither what a row names nor what is being named',
-    async (place) => {
-      const { other, store, stored } = place
-      const named = new Set<string>()
-      const hasRow = (id: string) => Promise.resolve(named.has(id))
-      const texts = Array.from({ length: 12 }, (_, n) => 'x'.repeat(20_000 + n))
-      const [unsettled, ofOther, ...rest] = await Promise.all(
-        texts.map((text, n) => (n === 1 ? other : store).write(text)),
-      )
-      for (const { id } of rest) await store.release(id)
-      for (const { id } of rest.slice(0, 5)) named.add(id)
-      const kept = [unsettled!, ...rest.slice(0, 5)].map(({ id }) => id)
-      // Nothing is an hour old, whichever node wrote it.
-      expect(await store.collectOrphans(hourMs, hasRow)).toBe(0)
-      expect(await stored()).toHaveLength(12)
-      named.add(ofOther!.id)
-      expect(await store.collectOrphans(anyAge, hasRow)).toBe(5)
-      expect(await store.collectOrphans(anyAge, hasRow)).toBe(0)
-      expect(new Set(await stored())).toEqual(new Set([...kept, ofOther!.id]))
-      expect(await store.read(unsettled!.id, unsettled!.digest)).toBe(texts[0])
-      // A payload spared because it was being referenced is not forgotten.
-      await store.release(unsettled!.id)
-      const { id: later } = await store.write('y'.repeat(20_000))
-      await store.release(later)
-      expect(await store.collectOrphans(anyAge, hasRow)).toBe(2)
-      expect(await stored()).toHaveLength(6)
-    },
-  )
+  promises('collects old orphans, but no payload that is or is being referenced', async (place) => {
+    const { other, store, stored } = place
+    const named = new Set<string>()
+    const hasRow = (id: string) => Promise.resolve(named.has(id))
+    const texts = Array.from({ length: 12 }, (_, n) => 'x'.repeat(20_000 + n))
+    const [unsettled, ofOther, ...rest] = await Promise.all(
+      texts.map((text, n) => (n === 1 ? other : store).write(text)),
+    )
+    for (const { id } of rest) await store.release(id)
+    for (const { id } of rest.slice(0, 5)) named.add(id)
+    const kept = [unsettled!, ...rest.slice(0, 5)].map(({ id }) => id)
+    // Nothing is an hour old, whichever node wrote it.
+    expect(await store.collectOrphans(hourMs, hasRow)).toBe(0)
+    expect(await stored()).toHaveLength(12)
+    named.add(ofOther!.id)
+    expect(await store.collectOrphans(anyAge, hasRow)).toBe(5)
+    expect(await store.collectOrphans(anyAge, hasRow)).toBe(0)
+    expect(new Set(await stored())).toEqual(new Set([...kept, ofOther!.id]))
+    expect(await store.read(unsettled!.id, unsettled!.digest)).toBe(texts[0])
+    // A payload spared because it was being referenced is not forgotten.
+    await store.release(unsettled!.id)
+    const { id: later } = await store.write('y'.repeat(20_000))
+    await store.release(later)
+    expect(await store.collectOrphans(anyAge, hasRow)).toBe(2)
+    expect(await stored()).toHaveLength(6)
+  })
 
-  promises('while the place is away a write is refused whole, and afterwards all is as before', async (place) => {
+  promises('rejects writes completely during a storage outage and works again afterwards', async (place) => {
     const { store, stored } = place
     const text = 'x'.repeat(3_000_000)
     const { digest, id } = await store.write(text)
@@ -204,7 +201,7 @@ export function testPayloadStore({ name, open }: PayloadEngine): void {
     expect(await store.read(again.id, again.digest)).toBe(text)
   })
 
-  promises('50 MB are written and streamed, and nobody reads further ahead than a few of them', async (place) => {
+  promises('writes and streams 50 MB without reading far ahead', async (place) => {
     const { relay, store } = place
     const text = 'z'.repeat(50_000_000)
     const { digest, id } = await store.write(text)
@@ -227,7 +224,7 @@ export function testPayloadStore({ name, open }: PayloadEngine): void {
     expect(sha256.digest('base64url')).toBe(digest.sha256)
   })
 
-  promises('a reader that leaves leaves nothing behind', async ({ store }) => {
+  promises('a reader that stops early does not affect later reads', async ({ store }) => {
     const { digest, id } = await store.write('z'.repeat(12_000_000))
     for (let n = 0; n < 8; n++) {
       const chunks = checkedChunks((await store.openStream(id))!.stream(), { payloadId: id, digest })
@@ -242,7 +239,7 @@ export function testPayloadStore({ name, open }: PayloadEngine): void {
 
 /** Additional contract of stores on a network. */
 export function testFarPayloads({ name, open }: PayloadEngine): void {
-  test(`${name}: what was written stays when the answer is lost on its way`, async () => {
+  test(`${name}: reads and writes survive a lost response`, async () => {
     const place = await open()
     const { other, store, stored } = place
     const relay = place.relay!

@@ -23,7 +23,7 @@ import {
 await describeS3('the service', describeService)
 
 function describeService(server: S3Server): void {
-  test('S3: a megabyte each way goes through the bucket, and no file is written', async () => {
+  test('S3: large params and results go through the bucket, and no file is written', async () => {
     const payloadBucket = await server.newBucket()
     const service = await startService({ payloadBucket })
     const { ids } = await expectLargeTask(service)
@@ -35,7 +35,7 @@ function describeService(server: S3Server): void {
     await service.stop()
   })
 
-  test('S3: while the bucket is away large tasks are refused without a charge, small ones run, and downloads say so', async () => {
+  test('S3: an unreachable bucket rejects large tasks without a charge, but small tasks run', async () => {
     const bucket = await server.newBucket()
     const relay = await LinkRelay.to(server.port)
     const errors: unknown[] = []
@@ -68,7 +68,7 @@ function describeService(server: S3Server): void {
     await relay.close()
   })
 
-  test('S3: a bucket that cannot be used is refused at the start in one line that says why', async () => {
+  test('S3: rejects an unusable bucket at startup in one line that says why', async () => {
     const bucket = await server.newBucket()
     const refused = async (changes: Record<string, string>) => {
       const dataDir = newDataDir()
@@ -98,7 +98,7 @@ function describeService(server: S3Server): void {
     expect(await keysOf(bucket)).toEqual([])
   })
 
-  test('S3: two installations never share a bucket and a prefix, and one keeps it through a change of its secret', async () => {
+  test('S3: rejects the prefix of another installation, but survives a secret rotation', async () => {
     const payloadBucket = await server.newBucket()
     const start = (current: string, previous: string[], prefix = payloadBucket.prefix) =>
       startService({ payloadBucket: { ...payloadBucket, prefix }, secrets: () => ({ current, previous }) })
@@ -112,7 +112,7 @@ function describeService(server: S3Server): void {
     await expect(start('the secret of one of them', [])).rejects.toThrow(/another secret/)
   })
 
-  test('S3: a bucket that does not hold what the database names is refused', async () => {
+  test('S3: rejects a bucket without the payloads that the database references', async () => {
     const dataDir = newDataDir()
     const first = await startService({ dataDir })
     await expectLargeTask(first)
@@ -126,7 +126,7 @@ function describeService(server: S3Server): void {
     rmSync(dataDir, { recursive: true })
   })
 
-  test('S3: what was changed on its way to the bucket is refused by it', async () => {
+  test('S3: the bucket rejects content that was corrupted in transit', async () => {
     const bucket = await server.newBucket()
     const relay = await LinkRelay.to(server.port)
     const store = new S3PayloadStore(bucketAt(bucket, relay.port), new SystemClock())
@@ -143,7 +143,7 @@ function describeService(server: S3Server): void {
     await relay.close()
   })
 
-  test('S3: orphans are found on every page of a listing, and what is not a payload stays', async () => {
+  test('S3: finds orphans on every listing page and keeps other objects', async () => {
     const bucket = await server.newBucket()
     const store = new S3PayloadStore(bucket, new SystemClock(), 2)
     const ids = Array.from({ length: 9 }, (_, n) => newId('pay', n * 1000).replace(/.$/, n < 8 ? '0' : 'z'))
