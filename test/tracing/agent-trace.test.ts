@@ -32,7 +32,7 @@ async function askedOnce(): Promise<(string | string[] | undefined)[]> {
   return remote.requests.map((request) => request.headers['traceparent'])
 }
 
-test("the service of an http agent is sent the trace context of the run, so that its spans are the run's children", async () => {
+test('an HTTP agent receives the trace context of its run', async () => {
   const spans = KeptSpans.register()
   const sent = await askedOnce()
   spans.unregister()
@@ -43,6 +43,6 @@ test("the service of an http agent is sent the trace context of the run, so that
   expect([turn.traceId, run.traceId === turn.traceId]).toEqual(['a'.repeat(32), false])
 })
 
-test('without tracing it is sent none, whatever the client has sent', async () => {
+test('without tracing, an HTTP agent receives no trace context', async () => {
   expect(await askedOnce()).toEqual([undefined, undefined])
 })

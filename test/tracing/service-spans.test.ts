@@ -23,7 +23,7 @@ async function openSession({ service, key }: { service: TestService; key: string
   return (await service.post('/api/sessions', { agentId: 'talk' }, { key })).body.sessionId as string
 }
 
-test('a request is a span of its operation, whose parent is the span that its client sent', async () => {
+test("a request has a span for its operation, with the client's span as parent", async () => {
   const service = await startService()
   const { key, userId } = await service.createPerson()
   const headers = { traceparent: `00-${traceId}-${spanId}-01`, tracestate: 'vendor=value' }
@@ -58,7 +58,7 @@ test.each([
   `00-${'0'.repeat(32)}-${spanId}-01`,
   `ff-${traceId}-${spanId}-01`,
   `00-${traceId}-${spanId}`,
-])('a traceparent that is none, %s, makes the request a trace of its own', async (traceparent) => {
+])('a request with the invalid traceparent "%s" starts its own trace', async (traceparent) => {
   const service = await startService()
   await service.request('GET', '/api/account', { headers: { traceparent } })
   const span = await spans.one('getAccount')
@@ -70,7 +70,7 @@ test.each([
   await service.stop()
 })
 
-test('typed RPC is traced by its operation, a fault of the service as an error, and probes not at all', async () => {
+test('traces typed RPC by operation and server faults as errors, but not probes', async () => {
   const service = await startService()
   const { key } = await service.createPerson()
   await service.get('/trpc/account.get', key)
@@ -89,7 +89,7 @@ test('typed RPC is traced by its operation, a fault of the service as an error, 
   expect(spans.all.map(({ attributes }) => attributes['url.path'])).not.toContain('/healthz')
 })
 
-test('the run of a task is a trace of its own, linked to its request, and tells how it ended', async () => {
+test('a task run has its own trace, linked to its request, with its outcome', async () => {
   const service = await startService()
   const { key, userId } = await service.createPerson()
   const completed = await service.runTask(key, 'test.echo')
@@ -125,7 +125,7 @@ test('the run of a task is a trace of its own, linked to its request, and tells 
   await service.stop()
 })
 
-test('a chat is a child of its request, with its tokens and what it cost', async () => {
+test('a chat span is a child of its request, with its tokens and cost', async () => {
   const service = await startService()
   const { key, userId } = await service.createPerson()
   const sessionId = await openSession({ service, key })
@@ -152,7 +152,7 @@ test('a chat is a child of its request, with its tokens and what it cost', async
   await service.stop()
 })
 
-test('each commit is a span with how many commands it has, and one that failed is an error', async () => {
+test('each commit has a span with its number of commands', async () => {
   const service = await startService()
   const { key } = await service.createPerson()
   const before = spans.named('commit').length
@@ -165,7 +165,7 @@ test('each commit is a span with how many commands it has, and one that failed i
   await service.stop()
 })
 
-test('no attribute, name, status or event of a span holds what a user wrote, or a secret', async () => {
+test('no span contains user content or a secret', async () => {
   const lines: string[] = []
   const log = createServiceLog('debug', { write: (text) => void lines.push(text) })
   const service = await startService({ log, limits: { executionsPerMinute: 0 } })
@@ -195,7 +195,7 @@ test('no attribute, name, status or event of a span holds what a user wrote, or 
   expect(line.traceId).toBe(request.spanContext().traceId)
 })
 
-test('what an SDK keeps is sent when the service stops, also when it came with a copy of the interface of its own', async () => {
+test('stopping the service flushes spans, even with another copy of the API package', async () => {
   spans.unregister()
   const sent: string[] = []
   const exporter = {
@@ -223,7 +223,7 @@ test('what an SDK keeps is sent when the service stops, also when it came with a
   expect(sent).toContain('getAccount')
 })
 
-test('without an SDK there is nothing that traces', async () => {
+test('does not trace without an SDK', async () => {
   spans.unregister()
   expect(ServiceTracing.open()).toBeUndefined()
   const service = await startService()
@@ -234,7 +234,7 @@ test('without an SDK there is nothing that traces', async () => {
   expect(trace.getActiveSpan()).toBeUndefined()
 })
 
-test('an SDK that throws at every step stops neither requests nor runs', async () => {
+test('an SDK that always throws does not break requests or runs', async () => {
   spans.unregister()
   const broken = () => {
     throw new Error('The SDK is broken.')
