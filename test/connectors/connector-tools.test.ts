@@ -10,7 +10,7 @@ async function read(output: object): Promise<unknown> {
   return await tool!.toModelOutput!({ toolCallId: 'a', input: {}, output })
 }
 
-test('a model reads texts as text, and the bytes of pictures and files by their length alone', async () => {
+test('a model receives text as text, and images and files only by their size', async () => {
   const text = { type: 'text', text: 'A cat.' }
   expect(await read({ content: [text, text], isError: false })).toEqual({ type: 'text', value: 'A cat.\nA cat.' })
   const image = { type: 'image', data: 'aGVsbG8=', mimeType: 'image/png' }
@@ -25,7 +25,7 @@ test('a model reads texts as text, and the bytes of pictures and files by their 
   })
 })
 
-test('a model is told that a tool failed, and reads a structure where there is no other content', async () => {
+test('a model sees tool errors, and structured content if there is no other content', async () => {
   const content = [{ type: 'text', text: 'No such file.' }]
   expect(await read({ content, isError: true })).toEqual({ type: 'error-text', value: 'No such file.' })
   expect(await read({ content: [], structuredContent: { data: 1 }, isError: false })).toEqual({

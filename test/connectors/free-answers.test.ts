@@ -49,7 +49,7 @@ const places = [{ inThreads: false }, { inThreads: true }]
 const ofPlace = ({ inThreads }: { inThreads: boolean }) => (inThreads ? { configFile: agentsFile } : {})
 
 test.for(places)(
-  'a task whose connector has received the answer cannot be canceled any more, and is charged, in threads: $inThreads',
+  "a task whose connector received the answer can't be canceled and is charged, in threads: $inThreads",
   async (place) => {
     const answers: unknown[] = []
     let taskId = ''
@@ -76,7 +76,7 @@ test.for(places)(
   },
 )
 
-test('when a cancel and the first call meet, either the call leaves or the task is refunded, never both', async () => {
+test('a cancel racing the first call either stops the call and refunds, or neither', async () => {
   const world = await start({ limits: unlimited })
   const { connectorIds } = world
   const last = 23
@@ -100,7 +100,7 @@ test('when a cancel and the first call meet, either the call leaves or the task 
   await world.stop()
 })
 
-test('a run that was canceled while it asked for its first call makes none', async () => {
+test('a run canceled while it requests its first call makes no call', async () => {
   const world = await start()
   const { store } = world.service.app
   const forbid = store.forbidCancel
@@ -124,7 +124,7 @@ test('a run that was canceled while it asked for its first call makes none', asy
   await world.stop()
 })
 
-test("the caller's own time limit no longer stops a run that has called a connector", async () => {
+test("the caller's timeout no longer stops a run that has called a connector", async () => {
   const world = await start({ onCall: (response, message) => pause(2500).then(() => say(response, message, 'late')) })
   const { taskId } = (await create(world, { connectorIds: world.connectorIds, timeoutSeconds: 2 })).body
   expect(await endOf(world, taskId)).toMatchObject({ status: 'completed', timeoutSeconds: 2 })
@@ -135,7 +135,7 @@ test("the caller's own time limit no longer stops a run that has called a connec
 })
 
 test.for(places)(
-  'a connector that keeps a call beyond the time of the endpoint costs its run nothing of its own time, in threads: $inThreads',
+  "a connector that never responds does not use up the run's own time, in threads: $inThreads",
   async (place) => {
     const world = await start({ ...ofPlace(place), onCall: () => {} })
     const { taskId } = (await create(world, { endpointId: 'free.brief', connectorIds: world.connectorIds })).body
@@ -153,37 +153,31 @@ const failures: { what: string; onCall: Handle }[] = [
   { what: 'answers 500', onCall: (response) => void response.writeHead(500).end('no') },
 ]
 
-test.for(failures)(
-  'a connector that $what after it has received the answer does not get the charge back',
-  async ({ onCall }) => {
-    const world = await start({ onCall })
-    const { taskId } = (await create(world, { connectorIds: world.connectorIds })).body
-    expect(await endOf(world, taskId)).toMatchObject({ status: 'completed', response: { isError: true } })
-    expect(await money(world, taskId)).toEqual(charged)
-    await world.stop()
-  },
-)
+test.for(failures)('a connector that $what after receiving the answer gets no refund', async ({ onCall }) => {
+  const world = await start({ onCall })
+  const { taskId } = (await create(world, { connectorIds: world.connectorIds })).body
+  expect(await endOf(world, taskId)).toMatchObject({ status: 'completed', response: { isError: true } })
+  expect(await money(world, taskId)).toEqual(charged)
+  await world.stop()
+})
 
-test.for(['PATCH', 'DELETE'])(
-  'a connector that is changed by %s in a run does not get the charge back',
-  async (method) => {
-    const world = await start({
-      onCall: async (response) => {
-        const { connectorIds, person, service } = world
-        const body = method === 'PATCH' ? { body: { allowedTools: [] } } : {}
-        await service.request(method, `/api/connectors/${connectorIds[0]}`, { key: person.key, ...body })
-        response.writeHead(403).end()
-      },
-    })
-    const { taskId } = (await create(world, { connectorIds: world.connectorIds })).body
-    expect(await endOf(world, taskId)).toMatchObject({ status: 'completed' })
-    expect(await money(world, taskId)).toEqual(charged)
-    await world.stop()
-  },
-)
+test.for(['PATCH', 'DELETE'])('a connector changed by %s during a run gets no refund', async (method) => {
+  const world = await start({
+    onCall: async (response) => {
+      const { connectorIds, person, service } = world
+      const body = method === 'PATCH' ? { body: { allowedTools: [] } } : {}
+      await service.request(method, `/api/connectors/${connectorIds[0]}`, { key: person.key, ...body })
+      response.writeHead(403).end()
+    },
+  })
+  const { taskId } = (await create(world, { connectorIds: world.connectorIds })).body
+  expect(await endOf(world, taskId)).toMatchObject({ status: 'completed' })
+  expect(await money(world, taskId)).toEqual(charged)
+  await world.stop()
+})
 
 test.for(places)(
-  'a metered task shows progress of a charged event when it can no longer be canceled, in threads: $inThreads',
+  "shows progress of a charged event once the task can't be canceled, in threads: $inThreads",
   async (place) => {
     const world = await start(ofPlace(place))
     const { taskId } = (await create(world, { endpointId: 'free.metered' })).body
@@ -203,7 +197,7 @@ test.for(places)(
   },
 )
 
-test('of fifty tasks at once one answer is gained, and then tasks with connectors are blocked for a day', async () => {
+test('fifty simultaneous tasks leak one free answer, then connector tasks are blocked for a day', async () => {
   const clock = new FakeClock()
   const world = await start({ clock, limits: { executionsPerMinute: 0, abuseFailures: 0 } })
   const { connectorIds, person, service } = world
@@ -232,7 +226,7 @@ test('of fifty tasks at once one answer is gained, and then tasks with connector
   await world.stop()
 })
 
-test('a tool that answers with an error, a failure before the first call and one without connectors block nothing', async () => {
+test('tool errors, failures before the first call and tasks without connectors block nothing', async () => {
   const world = await start({
     onCall: (response, { id }) =>
       void response

@@ -33,7 +33,7 @@ const places = ofTier([{ inThreads: true }], [{ inThreads: false }, { inThreads:
 const readWords = (file: string) => (existsSync(file) ? readFileSync(file, 'utf8').trim().split('\n') : [])
 
 test.for(places)(
-  'a server that is killed in a call fails its own run, in threads: $inThreads',
+  'a server killed during a call fails only its own run, in threads: $inThreads',
   async ({ inThreads }) => {
     const world = await startWorld({ inThreads })
     for (const agentId of agents) {
@@ -63,7 +63,7 @@ test.for(places)(
   },
 )
 
-test('a server over HTTP that is killed in a call ends the chats that wait for it, and is told to the task', async () => {
+test('killing an HTTP server during a call ends chats and is reported to the task', async () => {
   const http = await startEverything()
   const world = await startWorld({ privateHosts: [http.host] })
   const person = await world.service.createPerson()
@@ -89,7 +89,7 @@ test('a server over HTTP that is killed in a call ends the chats that wait for i
 })
 
 test.for(places)(
-  'a chat whose client leaves in a call is charged once, in threads: $inThreads',
+  'a chat whose client leaves during a call is charged once, in threads: $inThreads',
   async ({ inThreads }) => {
     const world = await startWorld({ inThreads })
     const leaving = agents.map(async (agentId) => {
@@ -108,26 +108,23 @@ test.for(places)(
   },
 )
 
-test.for(places)(
-  'a chat whose client leaves while a server starts costs nothing, in threads: $inThreads',
-  async (place) => {
-    const world = await startWorld(place)
-    const person = await world.service.createPerson()
-    const connectorIds = [await connect(world, person, { server: 'no-answer' })]
-    const talker = await talkWith(world, { agentId: 'model', connectorIds, person })
-    const before = await talker.state()
-    const reader = await talker.open('[]')
-    await untilServers(1)
-    reader.leave()
-    await talker.settled()
-    expect(await talker.state()).toEqual(before)
-    await expectSound(world)
-    await world.stop()
-  },
-)
+test.for(places)('a chat whose client leaves while a server starts is free, in threads: $inThreads', async (place) => {
+  const world = await startWorld(place)
+  const person = await world.service.createPerson()
+  const connectorIds = [await connect(world, person, { server: 'no-answer' })]
+  const talker = await talkWith(world, { agentId: 'model', connectorIds, person })
+  const before = await talker.state()
+  const reader = await talker.open('[]')
+  await untilServers(1)
+  reader.leave()
+  await talker.settled()
+  expect(await talker.state()).toEqual(before)
+  await expectSound(world)
+  await world.stop()
+})
 
 test.for(places)(
-  'a task waits for its connectors for the time of its endpoint, and not for one that does not open, in threads: $inThreads',
+  "connector calls may take the endpoint's time; a silent connector times out, in threads: $inThreads",
   async ({ inThreads }) => {
     const world = await startWorld({ inThreads })
     const person = await world.service.createPerson()
@@ -156,7 +153,7 @@ test.for(places)(
   },
 )
 
-test('a thread that is blocked is ended, and with it the servers of its runs and what those have started', async () => {
+test("ending a blocked thread also ends its runs' servers and their children", async () => {
   const world = await startWorld({ inThreads: true, limits: { agentThreads: 2 } })
   const person = await world.service.createPerson()
   const connectorIds = [await connect(world, person, { server: 'serve' })]
@@ -174,7 +171,7 @@ test('a thread that is blocked is ended, and with it the servers of its runs and
 })
 
 test.for(ofTier([true], [false, true]))(
-  'a service that stops leaves no server behind, in threads: %s',
+  'a stopping service leaves no server process behind, in threads: %s',
   async (inThreads) => {
     const dataDir = newDataDir()
     const first = await startWorld({ inThreads, dataDir, limits: { drainSeconds: 0 } })
@@ -224,7 +221,7 @@ test('a task whose connector is deleted before it runs fails and is refunded', a
   await world.stop()
 })
 
-test('runs whose secrets cannot be decrypted any more fail and say so', async () => {
+test('runs whose secrets cannot be decrypted fail and say so', async () => {
   const dataDir = newDataDir()
   const first = await startWorld({ dataDir, limits: { taskConcurrency: 1, drainSeconds: 0 } })
   const { person, taskId, waitedFor } = await queue(first, { type: 'bearer', token: 'users-token-8a7b6c5d' })

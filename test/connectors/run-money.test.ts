@@ -34,7 +34,7 @@ const describing =
   }
 
 test.for([{ inThreads: false }, { inThreads: true }])(
-  "a reply whose last call the caller's own server drops is charged what its model reported, as often as it is done (threads: $inThreads)",
+  "charges the reported usage each time the caller's server drops the call (threads: $inThreads)",
   async ({ inThreads }) => {
     const bad = await startMcpServer({ 'tools/call': (response) => void response.destroy() })
     const world = await startWorld({ inThreads, privateHosts: [bad.host] })
@@ -58,7 +58,7 @@ test.for([{ inThreads: false }, { inThreads: true }])(
   },
 )
 
-test("answers of the caller's own server that are more than a reply may hold end it at the caller's cost", async () => {
+test("oversized results from the caller's own server end the reply at the caller's cost", async () => {
   const large = await startMcpServer({
     'tools/call': (response, message) => say(response, message, 'x'.repeat(90_000)),
   })
@@ -73,7 +73,7 @@ test("answers of the caller's own server that are more than a reply may hold end
   await world.stop()
 })
 
-test('descriptions of tools are held before the provider is sent them', async () => {
+test('reserves money for tool descriptions before sending them to the provider', async () => {
   const server = await startMcpServer({ 'tools/list': describing(250_000) })
   const world = await startWorld({ privateHosts: [server.host] })
   const person = await world.service.createPerson({ balanceUsd: '10.0000' })
@@ -102,7 +102,7 @@ test('descriptions of tools are held before the provider is sent them', async ()
   await world.stop()
 })
 
-test('descriptions of more than an agent takes fail the run before its provider is called, in words', async () => {
+test('oversized tool descriptions fail the run with a clear error before any provider call', async () => {
   const server = await startMcpServer({ 'tools/list': describing(600_000) })
   const world = await startWorld({ privateHosts: [server.host] })
   const person = await world.service.createPerson()
@@ -120,7 +120,7 @@ test('descriptions of more than an agent takes fail the run before its provider 
   await world.stop()
 })
 
-test('answers of more than a run may add are told as too long, in tasks of a fixed price as in chats', async () => {
+test('reports too large tool results to the model, in tasks as in chats', async () => {
   const server = await startMcpServer({
     'tools/call': (response, message) => say(response, message, '7'.repeat(1_900_000)),
   })
@@ -139,7 +139,7 @@ test('answers of more than a run may add are told as too long, in tasks of a fix
   await world.stop()
 })
 
-test("what a task's model is sent of connectors again and again is bounded over all its calls", async () => {
+test("limits connector data sent to a task's model over all its calls", async () => {
   const server = await startMcpServer({ 'tools/list': describing(45_000) })
   const world = await startWorld({ privateHosts: [server.host] })
   const person = await world.service.createPerson()
@@ -159,7 +159,7 @@ test("what a task's model is sent of connectors again and again is bounded over 
 })
 
 test.for([{ inThreads: false }, { inThreads: true }])(
-  "calls of the caller's servers are paid for before they are made, many at once too (threads: $inThreads)",
+  "pays for calls to the caller's servers in advance, concurrent ones too (threads: $inThreads)",
   async ({ inThreads }) => {
     let used = 0
     const use: Handle = (response, message) => {
@@ -188,7 +188,7 @@ test.for([{ inThreads: false }, { inThreads: true }])(
 )
 
 test.for([{ inThreads: false }, { inThreads: true }])(
-  "calls of the agent's own tools are paid for before they are made, and those that are not made are not charged (threads: $inThreads)",
+  "pays for the agent's own tool calls in advance, charging only those made (threads: $inThreads)",
   async ({ inThreads }) => {
     const world = await startWorld({ inThreads })
     const person = await world.service.createPerson({ balanceUsd: '0.6500' })
@@ -224,7 +224,7 @@ test.for([{ inThreads: false }, { inThreads: true }])(
 )
 
 test.for([{ inThreads: false }, { inThreads: true }])(
-  'a call that the balance does not cover is neither made nor charged (threads: $inThreads)',
+  'a call the balance does not cover is neither made nor charged (threads: $inThreads)',
   async ({ inThreads }) => {
     let used = 0
     const server = await startMcpServer({
@@ -251,7 +251,7 @@ test.for([{ inThreads: false }, { inThreads: true }])(
   },
 )
 
-test('a provider that never answers costs what it was sent, and nothing that it may have written', async () => {
+test('an unresponsive provider costs the prompt but no output', async () => {
   const server = await startMcpServer()
   const world = await startWorld({ privateHosts: [server.host], limits: { turnTimeoutSeconds: 3 } })
   const person = await world.service.createPerson()
@@ -268,7 +268,7 @@ test('a provider that never answers costs what it was sent, and nothing that it 
   await world.stop()
 })
 
-test('a server that is slow to connect to leaves its caller the prompt of the call that its time ends in', async () => {
+test('a slow connector makes the caller pay the prompt of the timed-out call', async () => {
   const slow: Handle = (response, message) => void setTimeout(() => result(response, message, { tools: [] }), 1500)
   const server = await startMcpServer({ 'tools/list': slow })
   const world = await startWorld({ privateHosts: [server.host], limits: { turnTimeoutSeconds: 3 } })
@@ -285,7 +285,7 @@ test('a server that is slow to connect to leaves its caller the prompt of the ca
 })
 
 test.for([403, 451])(
-  "a provider's %i to what the caller's own server answered leaves the steps before at the caller's cost",
+  "a provider's %i after the caller's server answered leaves earlier steps charged",
   async (status) => {
     const server = await startMcpServer({ 'tools/call': (response, message) => say(response, message, 'flagged') })
     const world = await startWorld({ privateHosts: [server.host] })

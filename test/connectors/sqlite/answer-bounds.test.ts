@@ -18,7 +18,7 @@ afterEach(stopAll)
 const tooMuch = (megabytes: number) =>
   `Your connectors can have at most ${megabytes} MB of incomplete answers, and less while the service is busy. Call fewer tools at the same time.`
 
-test('for room that another user needs the slowest answer of whoever holds most is given up', () => {
+test('drops the slowest response of the largest user when another needs memory', () => {
   let now = 0
   const places = new FairPlaces({ perUser: 6 * megabyte, total: 8 * megabyte, now: () => now })
   const given: string[] = []
@@ -38,7 +38,7 @@ test('for room that another user needs the slowest answer of whoever holds most 
   expect(() => open('large', 'large').hold(3 * megabyte)).toThrow(full)
 })
 
-test('answers that stop before their end are held by their user up to the bound, and by nobody once they are left', async () => {
+test("incomplete responses count against their user's limit until they are released", async () => {
   const server = await startServer((response) => {
     response.writeHead(200, { 'Content-Type': 'application/json' })
     response.write(`"${'x'.repeat(900_000)}`)
@@ -57,7 +57,7 @@ test('answers that stop before their end are held by their user up to the bound,
 const lines = fc.array(fc.constantFrom('data: {"a":[1,"x,[{\\"\\n"]}', ':"', '', 'event: message', 'data: ☃'))
 const ends = fc.constantFrom('\n', '\r', '\r\n')
 
-test('events come out as they went in, with a line feed for each end of a line, however they are cut', () => {
+test('passes events through unchanged except for normalized line ends, however they are split', () => {
   fc.assert(
     fc.property(fc.array(fc.tuple(lines, ends)), fc.array(fc.integer({ min: 1, max: 9 })), (parts, cuts) => {
       const text = parts.flatMap(([of, end]) => of.map((line) => line + end)).join('')
@@ -80,7 +80,7 @@ test('events come out as they went in, with a line feed for each end of a line, 
   )
 })
 
-test('the values of an answer, or of one event, are counted before they are parsed; texts may hold what looks like them', () => {
+test('counts the values of a response or event before parsing, ignoring those inside strings', () => {
   const many = `[${'[],'.repeat(130_000)}[]]`
   expect(() => new AnswerMeter({ isEvents: false }).take(Buffer.from(many))).toThrow('more than 50000 values')
   expect(heavinessOf(Buffer.from(many), valuesMax)).toBeDefined()
@@ -95,7 +95,7 @@ test('the values of an answer, or of one event, are counted before they are pars
   expect(() => new AnswerMeter({ isEvents: true }).take(hidden)).toThrow('more than 50000 values')
 })
 
-test('a name of an answer is no longer than what V8 hashes whole, and texts may be', () => {
+test('rejects property names longer than V8 hashes whole, but not long strings', () => {
   const long = 'x'.repeat(jsonNameBytesMax)
   const take = (text: string, isEvents = false) => new AnswerMeter({ isEvents }).take(Buffer.from(text))
   const bad = `{"${long}x":1}`
@@ -108,7 +108,7 @@ test('a name of an answer is no longer than what V8 hashes whole, and texts may 
   expect(heavinessOf(Buffer.from(good), valuesMax)).toBeUndefined()
 })
 
-test('a stream of events has so many lines, whatever they are and however many events they make', () => {
+test('limits the lines of an event stream, whatever they contain', () => {
   for (const line of ['a\n', '\n', '\r', ':\r\n', 'data: {}\n\n']) {
     const meter = new AnswerMeter({ isEvents: true })
     const lines = line.match(/\r\n|\r|\n/g)!.length
@@ -119,7 +119,7 @@ test('a stream of events has so many lines, whatever they are and however many e
   expect(() => new AnswerMeter({ isEvents: false }).take(text)).not.toThrow()
 })
 
-test('a server that asks thousands of times has few answers on their way to it, and its own answer is read', async () => {
+test('sends few replies to a server that floods requests, and still reads its response', async () => {
   const replies: ServerResponse[] = []
   const server = await startMcpServer({
     // A message without a method is a response, which this server leaves waiting.
@@ -145,7 +145,7 @@ test('a server that asks thousands of times has few answers on their way to it, 
 })
 
 test.for([false, true])(
-  'a user whose servers stop before the end of what they answer is refused in words, in threads: %s',
+  "limits a user's incomplete responses with a clear error, in threads: %s",
   async (inThreads) => {
     const held: (() => void)[] = []
     let refused = 0

@@ -43,7 +43,7 @@ async function refusalOf(guard: GuardedFetch, url: string | URL | Request, init?
   return (error as ConnectorError).message
 }
 
-test('a request goes out as it was given, and its answer is a Response', async () => {
+test('sends a request as given and returns a Response', async () => {
   const server = await startServer((response) =>
     response.writeHead(201, { 'Content-Type': 'application/json', 'Mcp-Session-Id': 's1' }).end('{"ok":"☃"}'),
   )
@@ -72,7 +72,7 @@ test('a request goes out as it was given, and its answer is a Response', async (
   ])
 })
 
-test('a URL, a Request and a body of bytes are taken as fetch takes them', async () => {
+test('accepts a URL, a Request and a byte body like fetch', async () => {
   const server = await startServer(echo)
   const guard = openGuardFor([server])
   await guard.fetch(new URL('/url', server.origin), { method: 'DELETE' })
@@ -86,7 +86,7 @@ test('a URL, a Request and a body of bytes are taken as fetch takes them', async
   expect(server.requests[1]!.headers['x-own']).toBe('1')
 })
 
-test('headers that frame a message are not the caller’s to set', async () => {
+test('callers cannot override message framing headers', async () => {
   const server = await startServer(echo)
   const headers = { Host: 'elsewhere.example', 'Transfer-Encoding': 'chunked', 'Content-Length': '1', Expect: 'x' }
   await openGuardFor([server]).fetch(server.origin, post('{}', { ...headers, 'Accept-Encoding': 'gzip' }))
@@ -101,17 +101,14 @@ test('headers that frame a message are not the caller’s to set', async () => {
   expect(seen).not.toHaveProperty('expect')
 })
 
-test.each(['a\nb', 'a\u0001b', '☃'])(
-  'a header value that HTTP cannot hold is refused without repeating it',
-  async (value) => {
-    const server = await startServer(echo)
-    const init = post('{}', { Authorization: `secret${value}` })
-    expect(await refusalOf(openGuardFor([server]), server.origin, init)).toBe(
-      'A header of this connector has an invalid name or value.',
-    )
-    expect(server.connections).toEqual([])
-  },
-)
+test.each(['a\nb', 'a\u0001b', '☃'])('rejects a header value invalid in HTTP without repeating it', async (value) => {
+  const server = await startServer(echo)
+  const init = post('{}', { Authorization: `secret${value}` })
+  expect(await refusalOf(openGuardFor([server]), server.origin, init)).toBe(
+    'A header of this connector has an invalid name or value.',
+  )
+  expect(server.connections).toEqual([])
+})
 
 test.each([
   '127.0.0.1',
@@ -134,7 +131,7 @@ test.each([
   '169.254.169.254',
   '[fe80::1]',
   '１２７.0.0.1',
-])('the private address %s is refused in any spelling, over http and https', async (host) => {
+])('rejects the private address %s in any spelling, over http and https', async (host) => {
   const server = await startServer(echo)
   const lookup = answering('127.0.0.1')
   const guard = openGuard({ lookup })
@@ -155,7 +152,7 @@ test.each([
   ['mcp.example', answering('::ffff:127.0.0.1')],
   ['mcp.example', answering('127.0.0.1', '::ffff:7f00:1')],
 ] as [string, typeof lookUpHost | undefined][])(
-  'a name that has private addresses only is refused and not connected: %s',
+  'rejects a name with only private addresses without connecting: %s',
   async (host, lookup) => {
     const server = await startServer(echo)
     const guard = openGuard(lookup ? { lookup } : {})
@@ -164,7 +161,7 @@ test.each([
   },
 )
 
-test('of a name with public and private addresses the private ones are never tried', async () => {
+test('never tries the private addresses of a name that also has public ones', async () => {
   const server = await startServer(echo)
   for (const addresses of [
     ['127.0.0.1', unrouted],
@@ -176,7 +173,7 @@ test('of a name with public and private addresses the private ones are never tri
   expect(server.connections).toEqual([])
 })
 
-test('the private addresses are left out for a connection that wants a single address too', async () => {
+test('skips private addresses for single-address connections too', async () => {
   const server = await startServer(echo)
   const before = getDefaultAutoSelectFamily()
   setDefaultAutoSelectFamily(false)
@@ -189,7 +186,7 @@ test('the private addresses are left out for a connection that wants a single ad
   expect(server.connections).toEqual([])
 })
 
-test('a name is looked up once a connection, so that a second answer cannot differ from the one that was checked', async () => {
+test('looks up a name once per connection, so a second lookup cannot bypass the check', async () => {
   const server = await startServer(echo)
   const names: string[] = []
   const lookup: typeof lookUpHost = (name, options) => {
@@ -203,7 +200,7 @@ test('a name is looked up once a connection, so that a second answer cannot diff
   expect(server.connections).toEqual([])
 })
 
-test('an address that changes after its check is seen on the connection, and gets not a byte', async () => {
+test('detects an address that changes after its check and sends no byte', async () => {
   const received: Buffer[] = []
   const server = await startTcpServer((socket) => socket.on('data', (chunk) => received.push(chunk)))
   let reads = 0
@@ -220,7 +217,7 @@ test('an address that changes after its check is seen on the connection, and get
   expect(received).toEqual([])
 })
 
-test('a host that the operator names may be private, at its port only', async () => {
+test('allows a private host named by the operator only at its port', async () => {
   const [allowed, other] = [await startServer(echo), await startServer(echo)]
   const lookup = answering('127.0.0.1')
   const guard = openGuard({ lookup, privateHosts: [`MCP.internal:${allowed.port}`, `127.0.0.1:${allowed.port}`] })
@@ -240,7 +237,7 @@ function missingIpv6(): Promise<string | undefined> {
   })
 }
 
-testNeeding('ipv6', await missingIpv6())('an IPv6 host is allowed with brackets or without', async () => {
+testNeeding('ipv6', await missingIpv6())('allows an IPv6 host with or without brackets', async () => {
   const server = await startServer(echo, { host: '::1' })
   for (const host of ['::1', '[::1]', `[::1]:${server.port}`]) {
     const response = await openGuard({ privateHosts: [host] }).fetch(server.origin, post('"text"'))
@@ -262,26 +259,26 @@ test.each([
   ['mcp.example', 'The URL of this connector is not a valid URL.'],
   ['/mcp', 'The URL of this connector is not a valid URL.'],
   ['https://[fe80::1%25eth0]/', 'The URL of this connector is not a valid URL.'],
-])('%s is refused before any look-up', async (url, message) => {
+])('rejects %s before any lookup', async (url, message) => {
   const lookup = answering(unrouted)
   expect(await refusalOf(openGuard({ lookup }), url)).toBe(message)
   expect(lookup.names).toEqual([])
 })
 
-test('credentials in the address are refused of an allowed host too', async () => {
+test('rejects credentials in the URL of an allowed host too', async () => {
   const server = await startServer(echo)
   const url = server.origin.replace('//', '//user:secret@')
   expect(await refusalOf(openGuardFor([server]), url)).toMatch('must not contain a user name or password')
 })
 
-test('a name that does not exist, or has no address, is called not found', async () => {
+test('reports an unknown name, or one without addresses, as not found', async () => {
   const lookups = [answering(), () => Promise.reject(new HostNotFoundError())]
   for (const lookup of lookups) {
     expect(await refusalOf(openGuard({ lookup }), 'https://nowhere.example/')).toBe(isPrivate)
   }
 })
 
-test('a refused connection is named without its address', async () => {
+test('reports a refused connection without its address', async () => {
   const server = await startServer(echo)
   const guard = openGuard({ lookup: answering('127.0.0.1'), privateHosts: ['mcp.internal'] })
   await stopAll()
@@ -292,7 +289,7 @@ test('a refused connection is named without its address', async () => {
   )
 })
 
-test('the time for a connection covers the look-up and the greeting of TLS', async () => {
+test('the connect timeout covers the DNS lookup and the TLS handshake', async () => {
   const silent = await startTcpServer(() => {})
   const late = 'Could not connect to the connector within 0.05 seconds.'
   const guard = openGuardFor([silent], { connectMs: 50 })
@@ -307,7 +304,7 @@ test('the time for a connection covers the look-up and the greeting of TLS', asy
 
 const opensslTest = testNeeding('openssl', missingCommand('openssl', 'version'))
 
-opensslTest(`a certificate that is not trusted, or of another name, gets no request`, async () => {
+opensslTest(`sends nothing to an untrusted certificate or one of another name`, async () => {
   const tls = makeCertificate('DNS:elsewhere.example')
   const server = await startServer(echo, { tls })
   const before = getCACertificates('default')
@@ -325,7 +322,7 @@ opensslTest(`a certificate that is not trusted, or of another name, gets no requ
   expect(server.requests).toEqual([])
 })
 
-opensslTest(`the environment cannot turn the check of certificates off`, async () => {
+opensslTest(`environment variables cannot disable certificate checks`, async () => {
   const server = await startServer(echo, { tls: makeCertificate('IP:127.0.0.1') })
   process.env.NODE_TLS_REJECT_UNAUTHORIZED = '0'
   try {
@@ -335,7 +332,7 @@ opensslTest(`the environment cannot turn the check of certificates off`, async (
   }
 })
 
-opensslTest(`a trusted certificate is asked over one connection of TLS`, async () => {
+opensslTest(`sends requests to a trusted server over one TLS connection`, async () => {
   const tls = makeCertificate('DNS:mcp.internal,IP:127.0.0.1')
   const server = await startServer(echo, { tls })
   const before = getCACertificates('default')
@@ -354,7 +351,7 @@ opensslTest(`a trusted certificate is asked over one connection of TLS`, async (
   expect(server.connections).toHaveLength(2)
 })
 
-test('neither the proxy of the environment nor Node’s own agent is used', async () => {
+test('ignores proxies from the environment and Node’s global agent', async () => {
   const [proxy, server] = [await startServer(echo), await startServer(echo)]
   const before = [http.globalAgent, https.globalAgent] as const
   const proxyEnv = { HTTP_PROXY: proxy.origin, HTTPS_PROXY: proxy.origin }

@@ -54,7 +54,7 @@ const forbidden = (server: TestServer) => [
 ]
 
 test.each([307, 308, 301, 302, 303])(
-  'a redirect with %s to a private address is refused and not connected',
+  'rejects a redirect with %s to a private address without connecting',
   async (status) => {
     const inner = await startServer(echo)
     for (const location of forbidden(inner)) {
@@ -67,7 +67,7 @@ test.each([307, 308, 301, 302, 303])(
   },
 )
 
-test('a redirect to a name is checked at the port it leads to', async () => {
+test("checks the port of a redirect's target host", async () => {
   const inner = await startServer(echo)
   const outer = await startServer(redirectTo(`https://mcp.internal:${inner.port}/`))
   const lookup = answering('127.0.0.1')
@@ -76,7 +76,7 @@ test('a redirect to a name is checked at the port it leads to', async () => {
   expect(inner.connections).toEqual([])
 })
 
-test('a redirect is checked on every hop, not on the first only', async () => {
+test('checks every redirect hop, not only the first', async () => {
   const inner = await startServer(echo)
   const second = await startServer(redirectTo(`https://127.0.0.1:${inner.port}/`))
   const first = await startServer(redirectTo(second.origin))
@@ -93,14 +93,14 @@ test.each([
   ['data:text/plain,hello', 'The URL that this connector redirects to must start with https://.'],
   ['https://u:p@mcp.example/', 'The URL that this connector redirects to must not contain a user name or password.'],
   ['http://[', 'The URL that this connector redirects to is not a valid URL.'],
-])('a redirect to %s is refused', async (location, message) => {
+])('rejects a redirect to %s', async (location, message) => {
   const server = await startServer(redirectTo(location))
   const lookup = answering('127.0.0.1')
   expect(await failureOf(openGuardFor([server], { lookup }).fetch(server.origin, post()))).toBe(message)
   expect(lookup.names).toEqual([])
 })
 
-test.each([307, 308])('%s repeats a POST as it was, with all of its headers at the same origin', async (status) => {
+test.each([307, 308])('%s repeats a POST unchanged, with all its headers at the same origin', async (status) => {
   const server = await startServer((response, request) =>
     request.url === '/mcp' ? redirectTo('/v2/mcp?a=1', status)(response, request) : echo(response, request),
   )
@@ -121,7 +121,7 @@ test.each([307, 308])('%s repeats a POST as it was, with all of its headers at t
 test.each([
   ['another port', (outer: TestServer, inner: TestServer) => [outer, inner.origin] as const],
   ['another host', (outer: TestServer) => [outer, `http://mcp.internal:${outer.port}`] as const],
-])('a redirect to %s takes along none of the headers that may hold a secret', async (_, arrange) => {
+])('a redirect to %s drops all headers that may hold a secret', async (_, arrange) => {
   const inner = await startServer(echo)
   const outer: TestServer = await startServer((response, request) =>
     request.url === '/' ? redirectTo(`${arrange(outer, inner)[1]}/mcp`)(response, request) : echo(response, request),
@@ -139,7 +139,7 @@ test.each([
   })
 })
 
-test('headers that were left behind do not come back with a redirect to the first origin', async () => {
+test('dropped headers stay dropped after a redirect back to the first origin', async () => {
   const second: TestServer = await startServer((response, request) =>
     redirectTo(`${first.origin}/end`)(response, request),
   )
@@ -150,7 +150,7 @@ test('headers that were left behind do not come back with a redirect to the firs
   expect(first.requests.map(({ headers }) => headers.authorization)).toEqual(['Bearer t', undefined])
 })
 
-test.each([301, 302, 303])('%s of a POST or a DELETE is refused, of a GET followed', async (status) => {
+test.each([301, 302, 303])('rejects %s for a POST or DELETE but follows it for a GET', async (status) => {
   const server = await startServer((response, request) =>
     request.url === '/' ? redirectTo('/next', status)(response, request) : echo(response, request),
   )
@@ -162,7 +162,7 @@ test.each([301, 302, 303])('%s of a POST or a DELETE is refused, of a GET follow
   expect(await (await guard.fetch(server.origin)).text()).toBe('GET /next ')
 })
 
-test('three redirects are followed and not a fourth, nor a loop', async () => {
+test('follows three redirects but not a fourth or a loop', async () => {
   const server = await startServer((response, request) => {
     const left = Number(request.url.slice(1))
     return left === 0 ? echo(response, request) : redirectTo(left === 9 ? '/9' : `/${left - 1}`)(response, request)
@@ -178,7 +178,7 @@ test('three redirects are followed and not a fourth, nor a loop', async () => {
   expect(server.requests.length - asked).toBe(8)
 })
 
-test('a redirect without a location, and other statuses of their kind, are answers', async () => {
+test('returns redirects without a location, and other 3xx statuses, as responses', async () => {
   const server = await startServer((response, { url }) => response.writeHead(Number(url.slice(1))).end('body'))
   const guard = openGuardFor([server])
   for (const status of [300, 302, 307]) {
@@ -187,7 +187,7 @@ test('a redirect without a location, and other statuses of their kind, are answe
   }
 })
 
-test('the body of a redirect is not read, and its connection closed', async () => {
+test('does not read the body of a redirect and closes its connection', async () => {
   const server = await startServer((response, request) => {
     if (request.url === '/next') return echo(response, request)
     response.writeHead(307, { Location: '/next' })

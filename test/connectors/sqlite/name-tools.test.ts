@@ -6,7 +6,7 @@ import { threadMs } from '../../support/thread-time.ts'
 const tool = (connectorName: string, toolName: string) => ({ connectorName, toolName })
 const letters = (count: number, letter = 'x') => letter.repeat(count)
 
-test('a tool has its own name where no other has it', () => {
+test('a tool with a unique name keeps it', () => {
   expect(nameTools([tool('Docs', 'search'), tool('Mail', 'send_mail'), tool('Mail', 'list-mails')], ['keep'])).toEqual([
     'search',
     'send_mail',
@@ -15,28 +15,28 @@ test('a tool has its own name where no other has it', () => {
   expect(nameTools([], ['keep'])).toEqual([])
 })
 
-test('tools of one name have the name of their connector before it', () => {
+test("prefixes tools of the same name with the connector's name", () => {
   const tools = [tool('Docs', 'search'), tool('Web', 'search'), tool('Web', 'open')]
   expect(nameTools(tools, [])).toEqual(['Docs_search', 'Web_search', 'open'])
 })
 
-test("a name of the agent's own tools is not taken", () => {
+test("avoids names of the agent's own tools", () => {
   expect(nameTools([tool('Docs', 'search')], ['search'])).toEqual(['Docs_search'])
   expect(nameTools([tool('Docs', 'search')], ['search', 'Docs_search'])).toEqual(['Docs_search-2'])
 })
 
-test('a longer name is no name that another tool has of its own', () => {
+test("a prefixed name avoids another tool's own name", () => {
   const tools = [tool('Docs', 'search'), tool('Web', 'search'), tool('Web', 'Docs_search')]
   expect(nameTools(tools, [])).toEqual(['Docs_search-2', 'Web_search', 'Docs_search'])
 })
 
-test('tools that differ only in what is no part of a name are told apart, also of one connector', () => {
+test('numbers tools whose names differ only in invalid characters', () => {
   const tools = [tool('A b', 'get.it'), tool('A b', 'get it'), tool('A_b', 'get/it')]
   expect(nameTools(tools, [])).toEqual(['A_b_get_it', 'A_b_get_it-2', 'A_b_get_it-3'])
   expect(nameTools([tool('Docs', 'suche ☃'), tool('Docs', '')], [])).toEqual(['suche__', '_'])
 })
 
-test('names of 64 characters are told apart within 64', () => {
+test('keeps names of 64 characters unique within 64 characters', () => {
   const tools = Array.from({ length: 12 }, () => tool('Docs', letters(80)))
   const names = nameTools(tools, [])
   expect(names[0]).toBe(`Docs_${letters(59)}`)
@@ -46,7 +46,7 @@ test('names of 64 characters are told apart within 64', () => {
   expect(nameTools(alike, [])).toEqual([`Docs_${letters(59)}`, `Docs_${letters(57)}-2`, letters(64, 'y')])
 })
 
-test('whatever tools are called, each has one name that providers accept and nobody else has', () => {
+test('gives every tool a unique name that providers accept', () => {
   const part = fc.oneof(
     fc.constantFrom('a', 'b', 'a_b', 'a-2', 'a_a', 'a_a-2', '', '_', '__proto__', 'constructor', letters(70)),
     fc.string({ maxLength: 80, unit: 'grapheme' }),
@@ -65,7 +65,7 @@ test('whatever tools are called, each has one name that providers accept and nob
 })
 
 // A search from the first number each time took ten seconds.
-test('ten thousand tools whose names come down to one are each given a name of their own, soon', () => {
+test('gives ten thousand colliding tools unique names quickly', () => {
   const tools = Array.from({ length: 10_000 }, (_, n) => tool(`${letters(60, 'é')}${n % 20}`, 'x'))
   const before = threadMs()
   expect(new Set(nameTools(tools, [])).size).toBe(10_000)

@@ -24,7 +24,7 @@ test.each([
   ['2002::', '2002:ffff:ffff:ffff:ffff:ffff:ffff:ffff', '2001:ffff:ffff:ffff:ffff:ffff:ffff:ffff', '2003::'],
   ['3fff::', '3fff:fff:ffff:ffff:ffff:ffff:ffff:ffff', '3ffe:ffff:ffff:ffff:ffff:ffff:ffff:ffff', '3fff:1000::'],
   ['4000::', 'ffff:ffff:ffff:ffff:ffff:ffff:ffff:ffff', '3fff:ffff:ffff:ffff:ffff:ffff:ffff:ffff', null],
-])('%s to %s is not public, and what lies beside it is', (first, last, before, after) => {
+])('treats %s to %s as not public and its neighbors as public', (first, last, before, after) => {
   expect([first, last].filter(isPublicAddress)).toEqual([])
   const beside = [before, after].filter((address) => address !== null)
   expect(beside.filter((address) => !isPublicAddress(address))).toEqual([])
@@ -65,7 +65,7 @@ test.each([
   ['Teredo', '2001:0:4136:e378:8000:63bf:3fff:fdd2'],
   ['discard only', '100::1'],
   ['segment routing', '5f00::1'],
-])('no IPv6 address that is special is public: %s, %s', (_, address) => {
+])('special IPv6 addresses are not public: %s, %s', (_, address) => {
   expect(isPublicAddress(address)).toBe(false)
 })
 
@@ -80,7 +80,7 @@ test.each([
   '134744072',
   '0x8.8.8.8',
   '[2606::1]',
-])('what is no IP address in the strict spelling is not public: "%s"', (text) => {
+])('anything but a strict IP address is not public: "%s"', (text) => {
   expect(isPublicAddress(text)).toBe(false)
 })
 
@@ -105,7 +105,7 @@ const ipv4 = fc.tuple(
   byte,
 )
 
-test('any IPv4 address is public as the ranges say, and never when it is mapped into IPv6', () => {
+test('IPv4 addresses follow the block list, and their IPv6-mapped forms are never public', () => {
   const property = fc.property(ipv4, (bytes) => {
     expect(isPublicAddress(bytes.join('.'))).toBe(isSpelledOutPublic(bytes))
     const [a, b, c, d] = bytes
@@ -116,7 +116,7 @@ test('any IPv4 address is public as the ranges say, and never when it is mapped 
   fc.assert(property, { numRuns: 3000 })
 })
 
-test('any IPv6 address is public as its first groups say', () => {
+test('IPv6 addresses are public according to their first groups', () => {
   const group = fc.integer({ min: 0, max: 0xffff })
   const first = fc.oneof(fc.constantFrom(0x2000, 0x2001, 0x2002, 0x2003, 0x3fff, 0x4000, 0x1fff, 0xfe80, 0), group)
   const second = fc.oneof(fc.constantFrom(0, 0x1ff, 0x200, 0xdb7, 0xdb8, 0xdb9, 0xfff, 0x1000), group)
@@ -156,6 +156,6 @@ test.each([
   ['localhost/path', 'http://localhost/', false],
   ['user@localhost', 'http://localhost/', false],
   ['*', 'http://localhost/', false],
-])('the operator naming %s allows %s: %s', (entry, url, isAllowed) => {
+])('an operator entry %s allows %s: %s', (entry, url, isAllowed) => {
   expect(isPrivateHost(new URL(url), ['other', entry])).toBe(isAllowed)
 })

@@ -20,7 +20,7 @@ afterEach(stopAll)
 
 // 1. Belongs to run-bad-stdio.test.ts / run-secrets.test.ts (server/connectors/thread/mcp-connection.ts, listTools)
 test.for(['code', 'model'])(
-  'an error to the request for the tools fails the run of a %s agent, and tells no secret',
+  "an error when listing tools fails a %s agent's run without leaking secrets",
   async (agentId) => {
     const world = await startWorld()
     const person = await world.service.createPerson()
@@ -53,26 +53,23 @@ const oddSecrets = [
   { what: 'that is a number', token: '12345678', server: 'leaky', name: 'count', left: /12345678|Unexpected token/ },
 ]
 
-test.for(oddSecrets)(
-  'a secret $what is told to nobody, and the answer stays whole',
-  async ({ left, name, server, token }) => {
-    const world = await startWorld()
-    const person = await world.service.createPerson()
-    const connectorIds = [await connect(world, person, { server, auth: { type: 'bearer', token } })]
-    const { answers } = await completeTask(world, person, {
-      endpointId: 'code.call',
-      params: { calls: [{ name }] },
-      connectorIds,
-    })
-    expect(answers[0].isError).toBe(false)
-    expect(JSON.stringify(answers)).not.toMatch(left)
-    expect(JSON.stringify(answers)).toContain('…')
-    await expectSound(world)
-    await world.stop()
-  },
-)
+test.for(oddSecrets)('hides a secret $what without breaking the result', async ({ left, name, server, token }) => {
+  const world = await startWorld()
+  const person = await world.service.createPerson()
+  const connectorIds = [await connect(world, person, { server, auth: { type: 'bearer', token } })]
+  const { answers } = await completeTask(world, person, {
+    endpointId: 'code.call',
+    params: { calls: [{ name }] },
+    connectorIds,
+  })
+  expect(answers[0].isError).toBe(false)
+  expect(JSON.stringify(answers)).not.toMatch(left)
+  expect(JSON.stringify(answers)).toContain('…')
+  await expectSound(world)
+  await world.stop()
+})
 
-test('of two secrets that begin alike nothing is left', async () => {
+test('replaces both of two secrets with the same prefix', async () => {
   const server = await startMcpServer({
     'tools/call': (response, { headers, id }) =>
       json(response, { jsonrpc: '2.0', id, result: { content: [{ type: 'text', text: String(headers['x-b']) }] } }),
@@ -96,7 +93,7 @@ const largeAnswers = [
   { name: 'nest', args: { levels: 501 }, text: /nested deeper than \d+ levels\.$/ },
 ]
 
-test.for(largeAnswers)('what $name answers with is bounded, and an answer', async ({ args, name, text }) => {
+test.for(largeAnswers)('limits the size of a result of $name and still passes it on', async ({ args, name, text }) => {
   const world = await startWorld()
   const person = await world.service.createPerson()
   const connectorIds = [await connect(world, person, { server: 'serve' })]
@@ -118,23 +115,20 @@ const refusals = [
   { method: 'tools/call', code: 500, says: 'The server answered HTTP 500\\.' },
 ]
 
-test.for(refusals)(
-  'a status of $code to $method is no answer, also with an error of the protocol in its body',
-  async (refusal) => {
-    const { code, method, says } = refusal
-    const server = await startMcpServer({
-      [method]: (response, { id }) =>
-        json(response, { jsonrpc: '2.0', id, error: { code: -32001, message: 'Session not found' } }, code),
-    })
-    const world = await startWorld({ privateHosts: [server.host] })
-    const person = await world.service.createPerson()
-    const connectorIds = [await connect(world, person, { name: 'Bad', url: server.origin })]
-    const task = { endpointId: 'code.call', params: { calls: [{ name: 'use' }] }, connectorIds }
-    const taskId = await createTask(world, person, task)
-    const expectTask = method === 'tools/call' ? expectToldOnly : expectTaskFailed
-    await expectTask(world, person, { taskId, message: new RegExp(`^Connector "Bad": ${says}$`) })
-    await expectSound(world)
-    await world.stop()
-  },
-)
+test.for(refusals)('status $code to $method is an error, even with a protocol error in the body', async (refusal) => {
+  const { code, method, says } = refusal
+  const server = await startMcpServer({
+    [method]: (response, { id }) =>
+      json(response, { jsonrpc: '2.0', id, error: { code: -32001, message: 'Session not found' } }, code),
+  })
+  const world = await startWorld({ privateHosts: [server.host] })
+  const person = await world.service.createPerson()
+  const connectorIds = [await connect(world, person, { name: 'Bad', url: server.origin })]
+  const task = { endpointId: 'code.call', params: { calls: [{ name: 'use' }] }, connectorIds }
+  const taskId = await createTask(world, person, task)
+  const expectTask = method === 'tools/call' ? expectToldOnly : expectTaskFailed
+  await expectTask(world, person, { taskId, message: new RegExp(`^Connector "Bad": ${says}$`) })
+  await expectSound(world)
+  await world.stop()
+})
 void endOf

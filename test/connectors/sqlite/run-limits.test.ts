@@ -27,12 +27,12 @@ const connectTo = (mode: string, limits: { openMs?: number; callMs?: number }): 
 
 const late = (seconds: number) => `Connector "Silent": The server did not answer within ${seconds} seconds.`
 
-test('a server that does not answer to initialize is given up, and is gone', async () => {
+test('gives up on a server that does not answer initialize, and ends it', async () => {
   await expect(connectTo('no-answer', { openMs: 100 })).rejects.toThrow(late(0.1))
   await expectNoServers()
 })
 
-test('a server that does not list its tools, or answer a call, in time fails that with a sentence', async () => {
+test('slow tool listing and slow calls fail with a clear error', async () => {
   const silent = await connectTo('no-tools', { openMs: 3000 })
   await expect(silent.listTools()).rejects.toThrow(late(3))
   await silent.close()

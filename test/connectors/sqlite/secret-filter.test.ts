@@ -7,7 +7,7 @@ import { threadMs } from '../../support/thread-time.ts'
 /** Few characters, so that secrets overlap, contain each other and nearly match. */
 const letters = fc.string({ unit: fc.constantFrom('a', 'b', 'c', '"', '\\', 'é'), minLength: 6, maxLength: 12 })
 
-test('no secret is left in a text, and nothing else is taken from it', () => {
+test('removes all secrets from a string and nothing else', () => {
   fc.assert(
     fc.property(fc.array(letters, { minLength: 1, maxLength: 6 }), fc.array(letters), (secrets, parts) => {
       const text = parts.join('')
@@ -28,7 +28,7 @@ test('no secret is left in a text, and nothing else is taken from it', () => {
   )
 })
 
-test('a text that is cut shows no beginning of a secret, also where earlier ones have made room for it', () => {
+test('a shortened string shows no partial secret, even after earlier replacements', () => {
   fc.assert(
     fc.property(fc.array(letters, { minLength: 1, maxLength: 6 }), fc.nat(40), (secrets, charsMax) => {
       const text = secrets.join('-')
@@ -40,7 +40,7 @@ test('a text that is cut shows no beginning of a secret, also where earlier ones
 })
 
 // Ten headers of 8 KB had 11,000 words, each formerly searched for separately in each string of a response.
-test('thousands of secrets, or long ones that nearly match everywhere, cost one pass', () => {
+test('thousands of secrets, or long near matches, cost one pass', () => {
   const words = Array.from({ length: 11_000 }, (_, n) => `word${n}`)
   const nearly = ['a', 'ba', 'ab'].map((around) => `${'a'.repeat(4000)}${around}${'a'.repeat(4000)}b`)
   const texts = [['a'.repeat(1_900_000)], Array.from({ length: 70_000 }, () => 'a')]
@@ -54,7 +54,7 @@ test('thousands of secrets, or long ones that nearly match everywhere, cost one 
   }
 })
 
-test('what is too large is refused before anything looks for secrets in it', () => {
+test('rejects oversized input before searching it for secrets', () => {
   const touched: string[] = []
   const secrets = new Proxy(['a-secret'], {
     get: (of, key) => {
@@ -68,7 +68,7 @@ test('what is too large is refused before anything looks for secrets in it', () 
   expect(answerError(text, ['a-secret']).text).toBe('…'.repeat(500))
 })
 
-test('an answer that is nested as deep as its bytes allow is an answer in words', () => {
+test('turns an extremely nested result into an error message', () => {
   let deep: unknown[] = []
   for (let level = 0; level < 1_000_000; level++) deep = [deep]
   expect(toToolAnswer({ content: [], structuredContent: deep }, ['a-secret']).text).toMatch(/nested deeper than/)

@@ -6,7 +6,7 @@ import { answerError, toToolAnswer } from '../../../server/connectors/thread/too
 const secret = 'hunter2-"quoted"\\and-slashed'
 const text = (of: string) => ({ type: 'text', text: of })
 
-test('an answer keeps its content and structure; its text is that of its text parts, line by line', () => {
+test('keeps content and structure; `text` joins the text parts with line feeds', () => {
   const content = [
     text('one'),
     { type: 'image', data: 'AAAA', mimeType: 'image/png' },
@@ -22,19 +22,19 @@ test('an answer keeps its content and structure; its text is that of its text pa
   })
 })
 
-test('a tool that failed says so, and only `true` does', () => {
+test('treats a result as an error only if isError is `true`', () => {
   const isError = (given: unknown) => toToolAnswer({ content: [], isError: given }, []).isError
   expect([true, false, undefined, 'true', 1].map(isError)).toEqual([true, false, false, false, false])
 })
 
-test('an answer without a structure has none, and one of the first protocol is its value as text', () => {
+test("handles results without a structure, and the first protocol's values as JSON", () => {
   expect(toToolAnswer({ content: [] }, [])).toEqual({ content: [], isError: false, text: '' })
   expect(toToolAnswer({ toolResult: { a: 1 } }, []).text).toBe('{"a":1}')
   expect(toToolAnswer({ toolResult: null }, []).text).toBe('null')
   expect(toToolAnswer({}, [])).toEqual({ content: [text('')], isError: false, text: '' })
 })
 
-test('an answer of more than two million characters is an error in place of it, whichever part is large', () => {
+test('replaces a result of over two million characters with an error', () => {
   const large = 'x'.repeat(2 * 1024 * 1024)
   for (const result of [{ content: [text(large)] }, { content: [], structuredContent: { large } }]) {
     const { content, isError, text: said } = toToolAnswer(result, [])
@@ -45,7 +45,7 @@ test('an answer of more than two million characters is an error in place of it, 
   expect(toToolAnswer({ content: [text(large.slice(100))] }, []).isError).toBe(false)
 })
 
-test('secrets are replaced wherever a server repeats them: in texts, data, keys and structure', () => {
+test('replaces secrets in text, data, keys and structured content', () => {
   const answer = toToolAnswer(
     {
       content: [text(`it is ${secret}, ${secret}`), { type: 'image', data: secret, [secret]: 1 }],
@@ -61,7 +61,7 @@ test('secrets are replaced wherever a server repeats them: in texts, data, keys 
   })
 })
 
-test('an error of the server is an answer without secrets', () => {
+test('turns a server error into a result without secrets', () => {
   expect(answerError(`Bad token ${secret}`, [secret])).toEqual({
     content: [text('Bad token …')],
     isError: true,
@@ -69,23 +69,23 @@ test('an error of the server is an answer without secrets', () => {
   })
 })
 
-test('what is shorter than six characters is no secret: it is part of ordinary words', () => {
+test('ignores secrets under six characters, which occur in ordinary words', () => {
   expect(new SecretFilter(['abcde']).clean({ a: 'abcde abcdef' })).toEqual({ a: 'abcde abcdef' })
   expect(new SecretFilter(['abcdef']).clean({ a: 'abcde abcdef' })).toEqual({ a: 'abcde …' })
 })
 
-test('secrets that are numbers, parts of JSON or beginnings of each other leave the rest as it was', () => {
+test('secrets that are numbers, JSON fragments or prefixes leave other values intact', () => {
   const value = { n: 1234567, list: [[[[[['x']]]]]], type: 'object', both: 'abcdefghij abcdef' }
   const secrets = ['123456', '"]]]]]]', 'abcdef', 'abcdefghij']
   expect(new SecretFilter(secrets).clean(value)).toEqual({ ...value, both: '… …' })
 })
 
-test('a value without a secret is handed on as it is', () => {
+test('leaves a value without secrets unchanged', () => {
   const value = { a: [1, 'b'] }
   expect(new SecretFilter([secret]).clean(value)).toEqual(value)
 })
 
-test('no string of an answer holds a secret, whatever is around it', () => {
+test('no string of a result contains a secret, whatever surrounds it', () => {
   const visible = fc.stringMatching(/^[A-Za-z][!-~]{5,30}$/)
   fc.assert(
     fc.property(visible, fc.array(fc.string({ unit: 'binary' }), { minLength: 1 }), (given, around) => {

@@ -20,7 +20,7 @@ function expectRefused(vault: SecretVault, sealed: string, of = owner): void {
   expect(() => vault.open(sealed, of), sealed).toThrow(SealedSecretsError)
 }
 
-test('whatever is sealed is opened by its owner, also by another vault of the same secret', () => {
+test('the owner can open sealed secrets, also with another vault of the same secret', () => {
   const record = fc.dictionary(fc.string({ unit: 'binary' }), fc.string({ unit: 'binary' }))
   const owners = fc.record({ userId: fc.string(), connectorId: fc.string() })
   const secrets = fc.string({ minLength: 16, unit: 'grapheme' })
@@ -34,7 +34,7 @@ test('whatever is sealed is opened by its owner, also by another vault of the sa
   )
 })
 
-test('nothing of the secrets, their names or the key shows, and the same is never sealed alike', () => {
+test('sealing hides secrets, names and key, and never repeats itself', () => {
   const vault = only(first)
   const secrets = { 'X-Api-Key': 'hunter2-hunter2-hunter2' }
   const texts = Array.from({ length: 50 }, () => vault.seal(secrets, owner))
@@ -46,7 +46,7 @@ test('nothing of the secrets, their names or the key shows, and the same is neve
   }
 })
 
-test('secrets are refused to another user, for another connector, and where the border between the ids moved', () => {
+test('rejects secrets for another user, another connector or shifted id boundaries', () => {
   const vault = only(first)
   const sealed = vault.seal({ token: 'x' }, owner)
   expectRefused(vault, sealed, { ...owner, userId: 'user_2' })
@@ -57,7 +57,7 @@ test('secrets are refused to another user, for another connector, and where the 
   expect(vault.open(sealed, { ...owner })).toEqual({ token: 'x' })
 })
 
-test('secrets with any one bit flipped are refused, and so are those cut short or with more behind', () => {
+test('rejects sealed secrets with any flipped bit, truncation or extra bytes', () => {
   const vault = only(first)
   const sealed = vault.seal({ token: 'a token' }, owner)
   const length = Buffer.from(sealed.split('.')[2]!, 'base64url').length
@@ -87,7 +87,7 @@ test('secrets with any one bit flipped are refused, and so are those cut short o
   }
 })
 
-test('secrets under an unknown key, under the id of another key, or of another version are refused', () => {
+test("rejects sealed secrets of an unknown key, another key's id or another version", () => {
   const vault = only(first, second)
   const sealed = vault.seal({ token: 'x' }, owner)
   expectRefused(only(second), sealed)
@@ -100,7 +100,7 @@ test('secrets under an unknown key, under the id of another key, or of another v
   expectRefused(vault, sealed.replace('v1.', ''))
 })
 
-test('a refusal says nothing of what was sealed', () => {
+test('a vault error reveals nothing of the sealed secrets', () => {
   const sealed = only(first).seal({ token: 'hunter2-hunter2' }, owner)
   for (const [vault, of] of [
     [only(second), owner],
@@ -116,7 +116,7 @@ test('a refusal says nothing of what was sealed', () => {
   }
 })
 
-test('after a change of the secret, what is under the previous ones opens, and the new one seals', () => {
+test('after rotation, previous secrets still open and the new one seals', () => {
   const old = only(first).seal({ token: 'x' }, owner)
   const middle = only(second, first).seal({ token: 'y' }, owner)
   const vault = only(third, second, first)
@@ -129,7 +129,7 @@ test('after a change of the secret, what is under the previous ones opens, and t
   expectRefused(only(second, first), anew)
 })
 
-test('a vault that runs on reads what a new secret sealed, and seals under it, without being told', () => {
+test('a running vault picks up a rotated secret by itself', () => {
   let secrets: Secrets = { current: first, previous: [] }
   let reads = 0
   const vault = new SecretVault(() => {
@@ -150,6 +150,6 @@ test('a vault that runs on reads what a new secret sealed, and seals under it, w
   expectRefused(vault, old)
 })
 
-test('a secret that is too short is not used', () => {
+test('rejects a secret that is too short', () => {
   expect(() => only('fifteen chars..').seal({ token: 'x' }, owner)).toThrow(/at least 16 characters/)
 })

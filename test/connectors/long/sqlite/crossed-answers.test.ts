@@ -33,7 +33,7 @@ async function connectAll(world: World, target: { url: string } | { server: stri
   return await Promise.all(connected)
 }
 
-test('answers of one MCP server over HTTP, given out of order, never cross between runs or users', async () => {
+test('out-of-order responses of one HTTP server never cross between runs or users', async () => {
   // Echoes the request ids, and responds to the later call first.
   const mcp = await startMcpServer({
     'tools/call': async (response, message) => {
@@ -53,7 +53,7 @@ test('answers of one MCP server over HTTP, given out of order, never cross betwe
   await world.stop()
 })
 
-test('answers of a server that speaks all of the protocol never cross, with a session for each run', async () => {
+test('responses of a full MCP server with one session per run never cross', async () => {
   const http = await startEverything()
   const world = await startWorld({ inThreads: true, privateHosts: [http.host] })
   await expectOwnAnswers(world, await connectAll(world, { url: http.url }))

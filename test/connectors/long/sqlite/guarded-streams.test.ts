@@ -45,7 +45,7 @@ async function connection(server: TestServer): Promise<Socket> {
   return server.connections[0]!
 }
 
-test('an event stream comes chunk by chunk', async () => {
+test('an event stream arrives chunk by chunk', async () => {
   const { answered, server } = await startHeldServer()
   const asked = openGuardFor([server]).fetch(server.origin, { headers: { accept: 'text/event-stream' } })
   const outgoing = await answered
@@ -60,7 +60,7 @@ test('an event stream comes chunk by chunk', async () => {
   expect(await reader.read()).toEqual({ done: true, value: undefined })
 })
 
-test('a body is read from the connection only as it is taken', async () => {
+test('reads a body from the connection only as it is consumed', async () => {
   const { answered, server } = await startHeldServer()
   const asked = openGuardFor([server], { bytesMax: 64 * megabyte }).fetch(server.origin)
   const outgoing = await answered
@@ -77,18 +77,18 @@ async function settle(): Promise<void> {
   for (let turn = 0; turn < 200; turn++) await new Promise((resolve) => setImmediate(resolve))
 }
 
-test.each([204, 205, 304])('an answer of %s has no body', async (status) => {
+test.each([204, 205, 304])('a response with status %s has no body', async (status) => {
   const server = await startServer((response) => response.writeHead(status).end())
   const response = await openGuardFor([server]).fetch(server.origin, post())
   expect([response.status, response.body]).toEqual([status, null])
 })
 
-test('an answer to HEAD has no body, whatever its headers say', async () => {
+test('a response to HEAD has no body, whatever its headers say', async () => {
   const server = await startServer((response) => response.writeHead(200, { 'Content-Length': megabyte * 2 }).end())
   expect(await (await openGuardFor([server]).fetch(server.origin, { method: 'HEAD' })).text()).toBe('')
 })
 
-test('consecutive requests use one connection, also when bodies are left unread or a request is aborted later', async () => {
+test('reuses one connection, even after unread bodies and late aborts', async () => {
   const server = await startServer((response, { url }) => response.writeHead(Number(url.slice(1))).end('unread'))
   const guard = openGuardFor([server])
   const controllers: AbortController[] = []
@@ -104,7 +104,7 @@ test('consecutive requests use one connection, also when bodies are left unread 
   expect(server.connections).toHaveLength(1)
 })
 
-test('requests at the same time do not wait for one another', async () => {
+test('concurrent requests do not wait for each other', async () => {
   const held: ServerResponse[] = []
   const server = await startServer((response) => held.push(response))
   const guard = openGuardFor([server])
@@ -118,7 +118,7 @@ test('requests at the same time do not wait for one another', async () => {
   ])
 })
 
-test('a request whose kept connection is closed under way fails and is not repeated', async () => {
+test('a request whose reused connection closes in flight fails without a retry', async () => {
   const requests: string[] = []
   const server = await startTcpServer((socket) => {
     socket.on('data', (chunk) => {
@@ -137,7 +137,7 @@ test('a request whose kept connection is closed under way fails and is not repea
   expect(requests).toEqual(['POST /1 HTTP/1.1', 'POST /2 HTTP/1.1', 'POST /3 HTTP/1.1'])
 })
 
-test('a connection that its server closed while it idled is replaced', async () => {
+test('replaces a connection the server closed while idle', async () => {
   const server = await startServer(echo)
   const guard = openGuardFor([server])
   for (const body of ['1', '2']) {
@@ -149,7 +149,7 @@ test('a connection that its server closed while it idled is replaced', async () 
   expect(server.connections).toHaveLength(2)
 })
 
-test('a connection that idles is closed after a few seconds, before its server would', async () => {
+test('closes an idle connection after a few seconds, before its server would', async () => {
   const server = await startTcpServer((socket) => {
     socket.on('data', () => socket.write('HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok'))
   })
@@ -157,21 +157,21 @@ test('a connection that idles is closed after a few seconds, before its server w
   await gone(server.connections[0]!)
 })
 
-test('a signal that is aborted already makes no connection', async () => {
+test('an already aborted signal opens no connection', async () => {
   const server = await startServer(echo)
   const signal = AbortSignal.abort(new Error('Not today.'))
   await expect(openGuardFor([server]).fetch(server.origin, { ...post(), signal })).rejects.toBe(signal.reason)
   expect(server.connections).toEqual([])
 })
 
-test.each(['a text', 0])('a signal rejects with its reason, whatever that is: %s', async (reason) => {
+test.each(['a text', 0])("rejects with the signal's reason, whatever its type: %s", async (reason) => {
   const server = await startTcpServer(() => controller.abort(reason))
   const controller = new AbortController()
   const url = server.origin.replace('http', 'https')
   expect(await failureOf(openGuardFor([server]).fetch(url, { signal: controller.signal }))).toBe(reason)
 })
 
-test('an abort while the name is looked up rejects at once, and nothing is connected later', async () => {
+test('an abort during the DNS lookup rejects immediately and prevents the connection', async () => {
   const server = await startServer(echo)
   const { promise: asked, resolve } = Promise.withResolvers<void>()
   const lookup: typeof lookUpHost = async (_name, { signal }) => {
@@ -189,7 +189,7 @@ test('an abort while the name is looked up rejects at once, and nothing is conne
   expect(server.connections).toEqual([])
 })
 
-test('an abort during the greeting of TLS closes the connection', async () => {
+test('an abort during the TLS handshake closes the connection', async () => {
   const server = await startTcpServer((socket) => void socket.once('data', () => controller.abort()))
   const controller = new AbortController()
   const url = server.origin.replace('http', 'https')
@@ -198,7 +198,7 @@ test('an abort during the greeting of TLS closes the connection', async () => {
   await gone(server.connections[0]!)
 })
 
-test('an abort while the answer is waited for closes the connection', async () => {
+test('an abort before the response closes the connection', async () => {
   const { answered, server } = await startHeldServer()
   const controller = new AbortController()
   const request = openGuardFor([server]).fetch(server.origin, { ...post(), signal: controller.signal })
@@ -209,7 +209,7 @@ test('an abort while the answer is waited for closes the connection', async () =
 })
 
 test.each(['unread', 'being read'])(
-  'an abort while the body streams, %s, closes the connection and fails it',
+  'an abort while the body streams, %s, fails the body and closes the connection',
   async (state) => {
     const { answered, server } = await startHeldServer()
     const controller = new AbortController()
@@ -225,7 +225,7 @@ test.each(['unread', 'being read'])(
   },
 )
 
-test('a body that its reader leaves closes the connection', async () => {
+test("canceling the body's reader closes the connection", async () => {
   const { answered, server } = await startHeldServer()
   const asked = openGuardFor([server]).fetch(server.origin)
   ;(await answered).write('first')
@@ -235,7 +235,7 @@ test('a body that its reader leaves closes the connection', async () => {
   await gone(server.connections[0]!)
 })
 
-test('a body of as many bytes as allowed is whole, and one of more fails and closes the connection', async () => {
+test('accepts a body of exactly the maximum size; one byte more fails and disconnects', async () => {
   const server = await startServer((response, { url }) => {
     // In chunks, so that no length is announced.
     response.write(Buffer.alloc(megabyte))
@@ -249,7 +249,7 @@ test('a body of as many bytes as allowed is whole, and one of more fails and clo
   for (const socket of server.connections) await gone(socket)
 })
 
-test('a body that is announced too large is refused before it comes', async () => {
+test('rejects a body whose Content-Length is too large before reading it', async () => {
   const server = await startServer((response) => {
     response.writeHead(200, { 'Content-Length': megabyte + 1 }).flushHeaders()
   })
@@ -259,7 +259,7 @@ test('a body that is announced too large is refused before it comes', async () =
   await gone(server.connections[0]!)
 })
 
-test.each(['gzip', 'br', 'x, identity', 'GZIP'])('an answer that is encoded as %s is refused', async (encoding) => {
+test.each(['gzip', 'br', 'x, identity', 'GZIP'])('rejects a response with content encoding %s', async (encoding) => {
   const server = await startServer((response) => {
     response.writeHead(200, { 'Content-Encoding': encoding }).write('x')
   })
@@ -269,7 +269,7 @@ test.each(['gzip', 'br', 'x, identity', 'GZIP'])('an answer that is encoded as %
   await gone(server.connections[0]!)
 })
 
-test('an answer that says it is not encoded is read', async () => {
+test('accepts a response with content encoding identity', async () => {
   const server = await startServer((response) => response.writeHead(200, { 'Content-Encoding': 'Identity' }).end('x'))
   expect(await (await openGuardFor([server]).fetch(server.origin, post())).text()).toBe('x')
 })
@@ -289,13 +289,13 @@ test.each([
     'HTTP/1.1 999 No\r\nContent-Length: 0\r\n\r\n',
     'The connector answered with the status 999.',
   ],
-])('%s instead of an answer is refused and the connection closed', async (_, bytes, message) => {
+])('rejects %s instead of a response and closes the connection', async (_, bytes, message) => {
   const server = await startTcpServer((socket) => void socket.once('data', () => socket.end(bytes)))
   expect(await messageOf(openGuardFor([server]).fetch(server.origin, post()))).toBe(message)
   await gone(server.connections[0]!)
 })
 
-test('a server that closes at once gives no answer', async () => {
+test('a server that disconnects immediately gives no response', async () => {
   const server = await startTcpServer((socket) => socket.destroy())
   expect(await messageOf(openGuardFor([server]).fetch(server.origin, post()))).toBe(unanswered)
 })
@@ -313,7 +313,7 @@ test.each([
 /** Shorter than the idle timeout of connections, so that `close` ends it. */
 const timeout = 3000
 
-test('close fails what is under way and what comes later, and leaves no connection', { timeout }, async () => {
+test('close fails pending and later requests and leaves no connection open', { timeout }, async () => {
   const held: ServerResponse[] = []
   const server = await startServer((response, { url }) => {
     if (url === '/idle') return response.end()
@@ -335,7 +335,7 @@ test('close fails what is under way and what comes later, and leaves no connecti
   for (const socket of server.connections) await gone(socket)
 })
 
-test('close ends a connection that is being made', async () => {
+test('close ends a connection during its handshake', async () => {
   const server = await startTcpServer((socket) => socket.resume())
   const guard = openGuardFor([server])
   const { signal } = new AbortController()

@@ -27,7 +27,7 @@ async function serve(zone: Parameters<typeof startNameServer>[0]): Promise<NameS
 const find = (host: string, server: NameServer, isOperators = false) =>
   lookUpHost(host, { signal: new AbortController().signal, isOperators, nameServers: [server.address] })
 
-test('the addresses of both families are found, also where a server tells of one of them only', async () => {
+test('finds addresses of both families, even if the name server returns only one', async () => {
   const both = await serve(() => ['1.1.1.1', v6])
   expect((await find('both.example.', both)).map(({ family }) => family)).toEqual([4, 6])
   const one = await serve(() => [v6])
@@ -35,7 +35,7 @@ test('the addresses of both families are found, also where a server tells of one
   expect([...one.names]).toEqual(['one.example'])
 })
 
-test('a name that is not there, is refused, or of which nobody tells, is not found', async () => {
+test('reports unknown, refused and unanswered names as not found', async () => {
   const server = await serve((name) =>
     name.startsWith('unknown') ? 'unknown' : name.startsWith('silent') ? 'silent' : 'refused',
   )
@@ -44,7 +44,7 @@ test('a name that is not there, is refused, or of which nobody tells, is not fou
   }
 })
 
-test('names of this machine are found without a name server', async () => {
+test('resolves local host names without a name server', async () => {
   const server = await serve(() => ['1.1.1.1'])
   for (const host of ['localhost', 'LOCALHOST.', 'mcp.localhost']) {
     const [first] = await find(host, server, true)
@@ -57,7 +57,7 @@ test('names of this machine are found without a name server', async () => {
   expect([...server.names]).toEqual([])
 })
 
-test('a look-up ends with its signal, whatever the name servers do', async () => {
+test('a lookup ends when its signal aborts, whatever the name servers do', async () => {
   const server = await serve(() => 'silent')
   const controller = new AbortController()
   const looking = lookUpHost('dead.example', {
@@ -77,7 +77,7 @@ function lookupsAt(server: NameServer, { places = new FairPlaces({ perUser: 8 })
   return { userId, places, lookUp }
 }
 
-test('a user has eight look-ups at a time, and neither another user nor the process waits for them', async () => {
+test('limits a user to eight concurrent lookups without delaying other users or the process', async () => {
   const server = await serve((name) => (name.startsWith('dead') ? 'silent' : 'unknown'))
   const places = new FairPlaces({ perUser: 8 })
   const guards = Array.from({ length: 30 }, () =>
@@ -96,7 +96,7 @@ test('a user has eight look-ups at a time, and neither another user nor the proc
   expect(new Set(await Promise.all(failures))).toEqual(new Set(['The connection to this connector was closed.']))
 })
 
-test('nobody can tell a name that is there inside from one that is not', async () => {
+test('internal host names and missing ones give the same error', async () => {
   const server = await serve((name) => {
     if (name.startsWith('private')) return ['10.0.0.1']
     if (name.startsWith('own')) return ['127.0.0.1', 'fe80:0:0:0:0:0:0:1']
@@ -114,7 +114,7 @@ test('nobody can tell a name that is there inside from one that is not', async (
   )
 })
 
-test('a host that the operator allows is found by its name, and the connection is made there', async () => {
+test('connects to an allowed private host by name', async () => {
   const names = await serve((name) => (name === 'mcp.internal' ? ['127.0.0.1'] : 'unknown'))
   const server = await startServer((response) => response.end('{}'))
   const guard = openGuard({ privateHosts: ['mcp.internal', 'localhost', 'gone.internal'], lookups: lookupsAt(names) })
@@ -124,7 +124,7 @@ test('a host that the operator allows is found by its name, and the connection i
   await expect(guard.fetch('http://gone.internal/', post())).rejects.toThrow('The host gone.internal was not found.')
 })
 
-test('an http agent is found by its name; a dead name server costs it its own time, and a stop none', async () => {
+test('connects to an http agent by name; timeout and abort end a slow lookup', async () => {
   const names = await serve((name) => (name === 'agent.internal' ? ['127.0.0.1'] : 'silent'))
   const server = await startServer(() => {})
   const of = (host: string) => ({

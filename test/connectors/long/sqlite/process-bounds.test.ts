@@ -27,34 +27,37 @@ const tokens = (world: World, person: Owner, count: number) =>
     ),
   )
 
-test.for([false, true])('connectors of a run to one server share its process, in threads: %s', async (inThreads) => {
-  const world = await startWorld({ inThreads })
-  const person = await world.service.createPerson()
-  const connectorIds: string[] = []
-  for (let n = 0; n < 20; n++) {
-    const allowedTools = n === 0 ? ['fail'] : ['count', 'hang']
-    connectorIds.push(await connect(world, person, { name: `C${n}`, server: 'serve', allowedTools }))
-  }
-  const file = filesIn(world.service)('go')
-  const taskId = await createTask(world, person, { endpointId: 'code.wait', params: { file }, connectorIds })
-  await untilServers(1)
-  writeFileSync(file, '')
-  expect((await endOf(world, person, taskId)).status).toBe('completed')
-  const { answers, tools } = await completeTask(world, person, {
-    endpointId: 'code.call',
-    params: { calls: [{ name: 'fail' }, { name: 'C19_count' }] },
-    connectorIds,
-  })
-  expect(answers.map(({ text }: { text: string }) => text)).toEqual(['The file is not there.', 'A number.'])
-  const names = [...tools].map(({ connectorName, name }: any) => `${connectorName} ${name}`)
-  expect(names.slice(0, 3)).toEqual(['C0 fail', 'C1 C1_hang', 'C1 C1_count'])
-  expect(names).toHaveLength(1 + 2 * 19)
-  await expectSound(world)
-  await world.stop()
-})
+test.for([false, true])(
+  'connectors of a run to the same server share one process, in threads: %s',
+  async (inThreads) => {
+    const world = await startWorld({ inThreads })
+    const person = await world.service.createPerson()
+    const connectorIds: string[] = []
+    for (let n = 0; n < 20; n++) {
+      const allowedTools = n === 0 ? ['fail'] : ['count', 'hang']
+      connectorIds.push(await connect(world, person, { name: `C${n}`, server: 'serve', allowedTools }))
+    }
+    const file = filesIn(world.service)('go')
+    const taskId = await createTask(world, person, { endpointId: 'code.wait', params: { file }, connectorIds })
+    await untilServers(1)
+    writeFileSync(file, '')
+    expect((await endOf(world, person, taskId)).status).toBe('completed')
+    const { answers, tools } = await completeTask(world, person, {
+      endpointId: 'code.call',
+      params: { calls: [{ name: 'fail' }, { name: 'C19_count' }] },
+      connectorIds,
+    })
+    expect(answers.map(({ text }: { text: string }) => text)).toEqual(['The file is not there.', 'A number.'])
+    const names = [...tools].map(({ connectorName, name }: any) => `${connectorName} ${name}`)
+    expect(names.slice(0, 3)).toEqual(['C0 fail', 'C1 C1_hang', 'C1 C1_count'])
+    expect(names).toHaveLength(1 + 2 * 19)
+    await expectSound(world)
+    await world.stop()
+  },
+)
 
 test.for([false, true])(
-  'a user has so many processes at a time, over all runs; more are refused in words, in threads: %s',
+  'limits processes per run and per user with a clear error, in threads: %s',
   async (inThreads) => {
     const limits = { maxConnectorProcesses: 5, maxConnectorProcessesPerUser: 3 }
     const world = await startWorld({ inThreads, limits })
@@ -106,7 +109,7 @@ test.for([false, true])(
   },
 )
 
-test('ten tasks of a user fill half, others have an eighth each, and those who find no room are not counted as failures', async () => {
+test('one user fills half the slots, others an eighth; missing slots count as no failure', async () => {
   const world = await startWorld({ limits: { maxConnectorProcesses: 20, abuseFailures: 1 } })
   const [person, other] = [await world.service.createPerson(), await world.service.createPerson()]
   const [id] = await tokens(world, person, 1)

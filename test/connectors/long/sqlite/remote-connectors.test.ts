@@ -51,7 +51,7 @@ function start(processesMax = 8) {
   return { connect, ends, open }
 }
 
-test('when the thread of connectors is gone, its calls fail by no fault of the connector, and the next run has another', async () => {
+test('losing the connector thread fails calls without blaming the connector; the next run recovers', async () => {
   const { ends, open } = start()
   const run = await open()
   const calls = [run.call('hang'), run.call('hang')].map((call) => call.catch((error: unknown) => error))
@@ -72,7 +72,7 @@ test('when the thread of connectors is gone, its calls fail by no fault of the c
   ends[1]!.close()
 })
 
-test('a server that dies fails its calls by a ConnectorError, a tool that is not there does too, and a stop ends both', async () => {
+test('a dying server, an unknown tool and a stop each fail calls with their own error', async () => {
   const { ends, open } = start()
   const run = await open()
   await expect(run.call('no-such-tool')).rejects.toBeInstanceOf(ConnectorError)
@@ -90,7 +90,7 @@ test('a server that dies fails its calls by a ConnectorError, a tool that is not
   ends[0]!.close()
 })
 
-test('a task whose connectors were lost is interrupted, whatever its agent makes of it', async () => {
+test('a task whose connectors were lost is interrupted, whatever its agent throws', async () => {
   const { connect, ends } = start()
   const catalogue = new Catalogue({
     agents: [
@@ -179,7 +179,7 @@ function chatWith(reply: Reply, signal: AbortSignal, connect?: Connect) {
   return { called, outcome }
 }
 
-test('a call of a tool that is not there is no use of the connectors, so that what fails by it is free', async () => {
+test('calling an unknown tool does not count as connector use, so the failure is free', async () => {
   const { signal } = new AbortController()
   const wrong = chatWith(async function* ({ connectors }) {
     yield { type: 'text', delta: 'Said.' }
@@ -196,7 +196,7 @@ test('a call of a tool that is not there is no use of the connectors, so that wh
   expect(await own.outcome).toMatchObject({ kind: 'failed', owed: { cause: 'caller' } })
 })
 
-test('a chat whose servers find no room is free, and its agent is not begun', async () => {
+test('a chat without free server slots is free and does not start its agent', async () => {
   const { connect, ends } = start(1)
   const { signal } = new AbortController()
   const first = await connect([spec], { reservedNames: [], signal, waitMs: 5000 })
@@ -216,7 +216,7 @@ test('a chat whose servers find no room is free, and its agent is not begun', as
   ends[0]!.close()
 })
 
-test('a chat whose connectors were lost is free where its reader stayed, though a call was made', async () => {
+test('does not blame the caller for lost connectors of a chat, even after a call', async () => {
   const { connect, ends } = start()
   const { signal } = new AbortController()
   const reply: Reply = async function* ({ connectors }) {
@@ -230,7 +230,7 @@ test('a chat whose connectors were lost is free where its reader stayed, though 
   await expectNoServers()
 })
 
-test('a reply that was stopped calls no tool any more, also where calls cost nothing', async () => {
+test('a stopped reply calls no more tools, even if calls are free', async () => {
   const stop = new AbortController()
   const { called, outcome } = chatWith(async function* ({ connectors }) {
     yield { type: 'text', delta: 'Said.' }
@@ -243,29 +243,25 @@ test('a reply that was stopped calls no tool any more, also where calls cost not
   expect(called).toEqual(['known'])
 })
 
-test(
-  'a thread of connectors that blocks is replaced, and all its connections are lost',
-  { timeout: 120_000 },
-  async () => {
-    const warnings: string[] = []
-    const limits = { processesMax: 8, processesPerUserMax: 8 }
-    const renew = async () => ({ failure: 'Nobody signed in.' })
-    const host = new ConnectorHost({ limits, env: {}, renew, onWarning: (message) => warnings.push(message) })
-    const { signal } = new AbortController()
-    const missing = { ...spec, target: { ...spec.target, command: '/no/such/command' } } as ConnectorSpec
-    expect(await host.probe(missing, signal)).toMatchObject({ kind: 'failed' })
-    const port = host.connect()
-    const closed = new Promise((resolve) => port.once('close', resolve))
-    // It searches one server's tools, which takes far too long.
-    const specs = Array.from({ length: 300_000 }, () => missing)
-    const begunAt = performance.now()
-    port.postMessage({ type: 'open', run: 1, specs, reservedNames: [], waitMs: 1000 } satisfies ToConnectors)
-    const beside = host.probe(missing, signal)
-    await closed
-    expect(await beside).toMatchObject({ kind: 'interrupted' })
-    expect(performance.now() - begunAt).toBeGreaterThan(4000)
-    expect(await host.probe(missing, signal)).toMatchObject({ kind: 'failed' })
-    expect(warnings).toEqual(['The connector thread ended and is being replaced: it did not respond'])
-    await host.close()
-  },
-)
+test('replaces a blocked connector thread; all its connections are lost', { timeout: 120_000 }, async () => {
+  const warnings: string[] = []
+  const limits = { processesMax: 8, processesPerUserMax: 8 }
+  const renew = async () => ({ failure: 'Nobody signed in.' })
+  const host = new ConnectorHost({ limits, env: {}, renew, onWarning: (message) => warnings.push(message) })
+  const { signal } = new AbortController()
+  const missing = { ...spec, target: { ...spec.target, command: '/no/such/command' } } as ConnectorSpec
+  expect(await host.probe(missing, signal)).toMatchObject({ kind: 'failed' })
+  const port = host.connect()
+  const closed = new Promise((resolve) => port.once('close', resolve))
+  // It searches one server's tools, which takes far too long.
+  const specs = Array.from({ length: 300_000 }, () => missing)
+  const begunAt = performance.now()
+  port.postMessage({ type: 'open', run: 1, specs, reservedNames: [], waitMs: 1000 } satisfies ToConnectors)
+  const beside = host.probe(missing, signal)
+  await closed
+  expect(await beside).toMatchObject({ kind: 'interrupted' })
+  expect(performance.now() - begunAt).toBeGreaterThan(4000)
+  expect(await host.probe(missing, signal)).toMatchObject({ kind: 'failed' })
+  expect(warnings).toEqual(['The connector thread ended and is being replaced: it did not respond'])
+  await host.close()
+})

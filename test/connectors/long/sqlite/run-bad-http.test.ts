@@ -90,7 +90,7 @@ const faults: { what: string; method: string; handle: Handle; says: string }[] =
 ]
 
 test.for(faults)(
-  'a server that answers $method with $what fails its own runs only',
+  'a server that answers $method with $what fails only its own runs',
   async ({ handle, method, says }) => {
     const [good, bad] = await Promise.all([startMcpServer(), startMcpServer({ [method]: handle })])
     const world = await startWorld({ privateHosts: [good.host, bad.host] })
@@ -107,7 +107,7 @@ test.for(faults)(
   },
 )
 
-test('a private address is reached neither by its number, nor by a name, nor by a redirect', async () => {
+test('cannot reach a private address by IP, by name or by redirect', async () => {
   const inside = await startServer((response) => void response.end())
   const good = await startMcpServer()
   const leads = await startMcpServer({
@@ -130,7 +130,7 @@ test('a private address is reached neither by its number, nor by a name, nor by 
   await world.stop()
 })
 
-test('an answer of 3 MB becomes an error that the tool answered', async () => {
+test('a 3 MB response becomes a tool error', async () => {
   const large = await startMcpServer({
     'tools/call': (response, message) => say(response, message, 'x'.repeat(3_000_000)),
   })
@@ -144,7 +144,7 @@ test('an answer of 3 MB becomes an error that the tool answered', async () => {
   await world.stop()
 })
 
-test('a chat whose client leaves cancels the call, closes the session of the server and is charged once', async () => {
+test('leaving a chat cancels the call, closes the MCP session and charges once', async () => {
   const ended = Promise.withResolvers<void>()
   const slow = await startMcpServer({ 'tools/call': (response) => void response.on('close', () => ended.resolve()) })
   const world = await startWorld({ privateHosts: [slow.host], inThreads: true })

@@ -47,7 +47,7 @@ const faults: Fault[] = [
   },
 ]
 
-test.for(faults)('a server that cannot be used ($server) fails its own runs only', async (fault) => {
+test.for(faults)('an unusable server ($server) fails only its own runs', async (fault) => {
   const world = await startWorld()
   await expectAllFailed(world, fault)
   await world.stop()
@@ -67,11 +67,14 @@ const callFaults = [
   },
 ]
 
-test.for(callFaults)('a server that fails at a call ($name) fails its own runs only', async ({ message, ...use }) => {
-  const world = await startWorld({ inThreads: use.name === 'exit' })
-  await expectAllFailed(world, { server: 'serve', calls: [use], message })
-  await world.stop()
-})
+test.for(callFaults)(
+  'a server that fails during a call ($name) fails only its own runs',
+  async ({ message, ...use }) => {
+    const world = await startWorld({ inThreads: use.name === 'exit' })
+    await expectAllFailed(world, { server: 'serve', calls: [use], message })
+    await world.stop()
+  },
+)
 
 const answered = [
   { use: { name: 'fail' }, text: 'The file is not there.' },
@@ -79,24 +82,27 @@ const answered = [
   { use: { name: 'fill', args: { chars: 3_000_000 } }, text: 'The tool answered with more than 2097152 characters.' },
 ]
 
-test.for(answered)('an error that a server answers with ($use.name) is an answer', async ({ text, use }) => {
-  const world = await startWorld()
-  const person = await world.service.createPerson()
-  const connectorIds = [await connect(world, person, { server: 'serve' })]
-  const calls = [use, { name: 'fail' }]
-  const { answers } = await completeTask(world, person, { endpointId: 'code.call', params: { calls }, connectorIds })
-  expect(answers[0]).toMatchObject({ isError: true, text })
-  expect(answers).toHaveLength(2)
-  const talker = await talkWith(world, { agentId: 'model', connectorIds, person })
-  const events = await talker.chat(JSON.stringify([use]))
-  expect(events.find(({ type }) => type === 'tool_result').toolResult.output).toMatchObject({ isError: true })
-  expect(world.provider.bodies.at(-1).messages.at(-1)).toMatchObject({ role: 'tool', content: text })
-  expect(events.at(-1)).toMatchObject({ type: 'done', usage: { toolCalls: 1 } })
-  await expectSound(world)
-  await world.stop()
-})
+test.for(answered)(
+  "passes a server's error result ($use.name) to the agent as a tool result",
+  async ({ text, use }) => {
+    const world = await startWorld()
+    const person = await world.service.createPerson()
+    const connectorIds = [await connect(world, person, { server: 'serve' })]
+    const calls = [use, { name: 'fail' }]
+    const { answers } = await completeTask(world, person, { endpointId: 'code.call', params: { calls }, connectorIds })
+    expect(answers[0]).toMatchObject({ isError: true, text })
+    expect(answers).toHaveLength(2)
+    const talker = await talkWith(world, { agentId: 'model', connectorIds, person })
+    const events = await talker.chat(JSON.stringify([use]))
+    expect(events.find(({ type }) => type === 'tool_result').toolResult.output).toMatchObject({ isError: true })
+    expect(world.provider.bodies.at(-1).messages.at(-1)).toMatchObject({ role: 'tool', content: text })
+    expect(events.at(-1)).toMatchObject({ type: 'done', usage: { toolCalls: 1 } })
+    await expectSound(world)
+    await world.stop()
+  },
+)
 
-test("what a server asks of the client is refused, and the call's answer comes all the same", async () => {
+test("rejects a server's requests to the client and still receives the call's result", async () => {
   const world = await startWorld()
   const person = await world.service.createPerson()
   const connectorIds = [await connect(world, person, { server: 'serve' })]
@@ -109,7 +115,7 @@ test("what a server asks of the client is refused, and the call's answer comes a
   await world.stop()
 })
 
-test('what a server has started goes with it', async () => {
+test('child processes of a server end with it', async () => {
   const world = await startWorld()
   const person = await world.service.createPerson()
   const connectorIds = [await connect(world, person, { server: 'serve' })]

@@ -12,7 +12,7 @@ const each = [
 ]
 const places = ofTier(each, [...each, { transport: 'stdio', inThreads: false }, { transport: 'http', inThreads: true }])
 
-test.for(places)('tools over $transport, in threads: $inThreads', async ({ inThreads, transport }) => {
+test.for(places)('runs tools over $transport, in threads: $inThreads', async ({ inThreads, transport }) => {
   const http = transport === 'http' ? await startEverything() : undefined
   const world = await startWorld({ inThreads, ...(http && { privateHosts: [http.host] }) })
   const person = await world.service.createPerson()

@@ -46,7 +46,7 @@ const uses = [
   { server: 'leaky', name: 'hush', says: 'Knows … and …' },
 ]
 
-test.for(uses)("secrets that the server $server repeats in '$name' are told to nobody", async (use) => {
+test.for(uses)("hides secrets that the server $server repeats in '$name'", async (use) => {
   const { name, says, server } = use
   const world = await startWorld()
   const person = await world.service.createPerson()
@@ -102,7 +102,7 @@ const leaks: { method: string; what: string; says: string; handle: Handle }[] = 
   },
 ]
 
-test.for(leaks)('secrets that $method repeats over HTTP in $what are told to nobody', async (leak) => {
+test.for(leaks)('hides secrets that $method repeats over HTTP in $what', async (leak) => {
   const { handle, method, says } = leak
   const server = await startMcpServer({ [method]: handle })
   const world = await startWorld({ privateHosts: [server.host] })
@@ -118,7 +118,7 @@ test.for(leaks)('secrets that $method repeats over HTTP in $what are told to nob
   await world.stop()
 })
 
-test('a server process writes no secrets to its log', async () => {
+test('a server process logs no secrets', async () => {
   const dataDir = newDataDir()
   const config = fileURLToPath(new URL('../../run-agents.ts', import.meta.url))
   const server = await startProcess({ dataDir, config })

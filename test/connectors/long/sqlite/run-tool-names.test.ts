@@ -17,7 +17,7 @@ async function startWithStub(privateHosts: string[] = []) {
   return { stub, world, person, named, toolsOf }
 }
 
-test('the provider is sent the tools with their schemas, and what they answered as text', async () => {
+test('sends the provider tools with their schemas, and tool results as text', async () => {
   const world = await startWorld()
   const person = await world.service.createPerson()
   const allowedTools = ['get-sum', 'get-structured-content', 'get-tiny-image']
@@ -52,7 +52,7 @@ test('the provider is sent the tools with their schemas, and what they answered 
   await world.stop()
 })
 
-test('tools of the same name in several connectors have the names of their connectors before their own', async () => {
+test("prefixes tools of the same name with their connector's name", async () => {
   const other = await startMcpServer({
     'tools/call': (response, message) => say(response, message, `other ${message.params.name}`),
   })
@@ -73,7 +73,7 @@ test('tools of the same name in several connectors have the names of their conne
   await world.stop()
 })
 
-test("an agent's own tool keeps its name, and the connector's of that name is called by both", async () => {
+test("an agent's own tool keeps its name; the connector's namesake gets a prefix", async () => {
   const { named, person, stub, toolsOf, world } = await startWithStub()
   const connectorIds = [await named('Sums')]
   const calls = [{ name: 'get-sum', args: { a: 1, b: 2 } }, { name: 'Sums_get-sum' }, { name: 'use' }]
@@ -95,7 +95,7 @@ test("an agent's own tool keeps its name, and the connector's of that name is ca
   await world.stop()
 })
 
-test('names that providers would refuse are made ones that they take, each different, and call the right tool', async () => {
+test('turns invalid tool names into unique valid ones that call the right tool', async () => {
   const world = await startWorld()
   const person = await world.service.createPerson()
   const connectorIds = [await connect(world, person, { name: 'Ödd', server: 'odd-names' })]
@@ -114,30 +114,27 @@ test('names that providers would refuse are made ones that they take, each diffe
   await world.stop()
 })
 
-test.for(['code', 'model'])(
-  'a tool that is not allowed is neither offered to a %s agent nor called',
-  async (agentId) => {
-    const { named, person, stub, toolsOf, world } = await startWithStub()
-    const connectorIds = [await named('Restricted', { allowedTools: ['use', 'gone'] })]
-    const task = { endpointId: `${agentId}.call`, params: { calls: [{ name: 'get-sum' }] }, connectorIds }
-    const ended = await endOf(world, person, await createTask(world, person, task))
-    if (agentId === 'code') {
-      const message = 'No connector of this run has a tool named "get-sum".'
-      expect(ended).toMatchObject({ status: 'failed', error: { code: 'AGENT_ERROR', message } })
-    } else {
-      expect(toolsOf()).toEqual(['use'])
-      expect(ended).toMatchObject({ status: 'completed', response: { text: expect.stringContaining('get-sum') } })
-    }
-    const talker = await talkWith(world, { agentId, connectorIds, person })
-    const events = await talker.chat('[{"name":"get-sum"}]')
-    expectOneEnd(events, agentId === 'code' ? 'error' : 'done')
-    expect(stub.requests.filter(({ body }) => body.includes('tools/call'))).toEqual([])
-    await expectSound(world)
-    await world.stop()
-  },
-)
+test.for(['code', 'model'])('a disallowed tool is neither offered to a %s agent nor called', async (agentId) => {
+  const { named, person, stub, toolsOf, world } = await startWithStub()
+  const connectorIds = [await named('Restricted', { allowedTools: ['use', 'gone'] })]
+  const task = { endpointId: `${agentId}.call`, params: { calls: [{ name: 'get-sum' }] }, connectorIds }
+  const ended = await endOf(world, person, await createTask(world, person, task))
+  if (agentId === 'code') {
+    const message = 'No connector of this run has a tool named "get-sum".'
+    expect(ended).toMatchObject({ status: 'failed', error: { code: 'AGENT_ERROR', message } })
+  } else {
+    expect(toolsOf()).toEqual(['use'])
+    expect(ended).toMatchObject({ status: 'completed', response: { text: expect.stringContaining('get-sum') } })
+  }
+  const talker = await talkWith(world, { agentId, connectorIds, person })
+  const events = await talker.chat('[{"name":"get-sum"}]')
+  expectOneEnd(events, agentId === 'code' ? 'error' : 'done')
+  expect(stub.requests.filter(({ body }) => body.includes('tools/call'))).toEqual([])
+  await expectSound(world)
+  await world.stop()
+})
 
-test('arguments that do not fit are answered by the server, and the model may try again', async () => {
+test('the server reports invalid arguments and the model can try again', async () => {
   const world = await startWorld()
   const person = await world.service.createPerson()
   const connectorIds = [await connect(world, person, { server: 'everything' })]

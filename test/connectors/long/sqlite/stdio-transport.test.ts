@@ -62,7 +62,7 @@ async function expectGone(pid: number): Promise<void> {
   while (isAlive(pid)) await delay(5)
 }
 
-test("a server's tools are listed and called, and it is gone when the client is closed", async () => {
+test("lists and calls a server's tools, and closing the client ends the server", async () => {
   const { pids, transport } = transportFor({ args: [everything, 'stdio'] })
   const client = await connect(transport)
   const names: string[] = []
@@ -81,7 +81,7 @@ test("a server's tools are listed and called, and it is gone when the client is 
   expect(transport.failure).toBeUndefined()
 })
 
-test('a server sees what it was given as its environment, and nothing else', async () => {
+test('a server sees only its configured environment variables', async () => {
   vi.stubEnv('ERRAND_SECRET', 'must not be seen')
   onTestFinished(() => void vi.unstubAllEnvs())
   const { transport } = transportFor({ args: [everything, 'stdio'], env: { TOKEN: 'given' } })
@@ -90,7 +90,7 @@ test('a server sees what it was given as its environment, and nothing else', asy
   await client.close()
 })
 
-test('a command is looked up on PATH, and runs in its folder or else in the temporary one', async () => {
+test('finds a command on PATH and runs it in its folder or the temporary one', async () => {
   const folder = mkdtempSync(join(tmpdir(), 'errand-stdio-'))
   onTestFinished(() => rmSync(folder, { recursive: true }))
   for (const cwd of [folder, null]) {
@@ -108,7 +108,7 @@ test.each<[string, (folder: string) => Partial<StdioTarget>, string]>([
   ['no such folder', (folder) => ({ cwd: join(folder, 'missing') }), 'its folder does not exist'],
   ['a file for a folder', (folder) => ({ cwd: join(folder, 'text') }), 'the system returned ENOTDIR'],
   ['a zero byte', () => ({ args: ['\0'] }), 'the system returned ERR_INVALID_ARG_VALUE'],
-])('a server that cannot be started for %s is refused with the reason', async (_, target, reason) => {
+])('reports why a server cannot start: %s', async (_, target, reason) => {
   const folder = mkdtempSync(join(tmpdir(), 'errand-stdio-'))
   onTestFinished(() => rmSync(folder, { recursive: true }))
   writeFileSync(join(folder, 'text'), 'text')
@@ -126,7 +126,7 @@ test.each([
   ['kill', 'was ended by SIGKILL before it answered.'],
   ['garbage', 'wrote something other than MCP messages to its standard output.'],
   ['endless-line', 'sent a message that is larger than allowed.'],
-])('a server in the mode "%s" fails before it is initialized, and is gone', async (mode, ending) => {
+])('a server in mode "%s" fails before it is initialized and is gone', async (mode, ending) => {
   const { pids, transport } = rogueTransport(mode)
   await expect(connect(transport)).rejects.toThrow()
   expect(transport.failure).toEqual(new ConnectorError(`The connector's server ${ending}`))
@@ -134,7 +134,7 @@ test.each([
   await expectGone(pids[0]!)
 })
 
-test('a server that never answers is given up after the time for it, and is gone once closed', async () => {
+test('a server that never responds times out and is gone after close', async () => {
   const { pids, transport } = rogueTransport('silent')
   await expect(connect(transport, 300)).rejects.toThrow('timed out after 300ms')
   await transport.close()
@@ -142,21 +142,21 @@ test('a server that never answers is given up after the time for it, and is gone
   expect(transport.failure).toBeUndefined()
 })
 
-test('a server that ignores the end of its input and SIGTERM is killed', async () => {
+test('kills a server that ignores the end of its input and SIGTERM', async () => {
   const { pids, transport } = rogueTransport('stubborn', { graceMs: 50 })
   const client = await connect(transport)
   await client.close()
   await expectGone(pids[0]!)
 })
 
-test('a server that ends with its input is left the time to do so', async () => {
+test('gives a server time to exit after its input ends', async () => {
   const { pids, transport } = rogueTransport('serve', { graceMs: 600_000 })
   const client = await connect(transport)
   await client.close()
   await expectGone(pids[0]!)
 })
 
-test('a server may greet on its output: blank lines do not count, nor do twenty others', async () => {
+test('ignores blank lines and up to twenty other lines before the first message', async () => {
   const { transport } = rogueTransport('banner')
   const client = await connect(transport)
   expect(await call(client, 'huge', { bytes: 3 })).toBe('xxx')
@@ -168,7 +168,7 @@ test.each([
   ['exit', 'exited with code 3 before it answered.'],
   ['kill', 'was ended by SIGKILL before it answered.'],
   ['close-output', 'closed its output.'],
-])('a call during which the server does "%s" fails at once, and so do the next ones', async (tool, ending) => {
+])('a call fails immediately if the server does "%s", and so do later calls', async (tool, ending) => {
   const { pids, transport } = rogueTransport('serve')
   const client = await connect(transport)
   const calls = [call(client, 'hang'), call(client, tool), call(client, 'hang')]
@@ -181,7 +181,7 @@ test.each([
   await transport.close()
 })
 
-test('an answer that was printed right before the exit is still read', async () => {
+test('reads a response printed right before the exit', async () => {
   const { transport } = rogueTransport('serve')
   const client = await connect(transport)
   expect(await call(client, 'answer-and-exit')).toHaveLength(1_000_000)
@@ -189,7 +189,7 @@ test('an answer that was printed right before the exit is still read', async () 
   await client.close()
 })
 
-test('a server that closes its input fails what is sent to it, without an unhandled error', async () => {
+test('sending to a server that closed its input fails without an unhandled error', async () => {
   const { pids, transport } = rogueTransport('serve', { graceMs: 50 })
   const client = await connect(transport)
   expect(await call(client, 'close-input')).toBe('closed')
@@ -201,7 +201,7 @@ test('a server that closes its input fails what is sent to it, without an unhand
   await expectGone(pids[0]!)
 })
 
-test('what is sent waits for a server that does not read, and fails when the connection is closed', async () => {
+test('sending waits for a server that does not read, and fails on close', async () => {
   const { transport } = rogueTransport('unread', { graceMs: 50 })
   await transport.start()
   const settled: string[] = []
@@ -219,7 +219,7 @@ test('what is sent waits for a server that does not read, and fails when the con
   expect(settled).toEqual(['1 sent', '2 true', '3 true'])
 })
 
-test('a line may be as long as the limit allows, and not longer', async () => {
+test('accepts a line up to the size limit but no longer', async () => {
   const { pids, transport } = rogueTransport('serve', { lineBytesMax: 16 * megabyte })
   const client = await connect(transport)
   expect(await call(client, 'huge', { bytes: 15 * megabyte })).toHaveLength(15 * megabyte)
@@ -230,21 +230,21 @@ test('a line may be as long as the limit allows, and not longer', async () => {
   await expectGone(pids[0]!)
 })
 
-test('a character that is split across chunks stays whole', async () => {
+test('keeps a character split across chunks intact', async () => {
   const { transport } = rogueTransport('serve')
   const client = await connect(transport)
   expect(await call(client, 'split')).toBe('Ahoi ☃ 🧭')
   await client.close()
 })
 
-test('an answer that nobody asked for disturbs nothing', async () => {
+test('ignores a response to no request', async () => {
   const { transport } = rogueTransport('serve')
   const client = await connect(transport)
   expect(await call(client, 'unasked')).toBe('answered')
   await client.close()
 })
 
-test('standard error is read, and kept to its last 2 KB', async () => {
+test('keeps the last 2 KB of standard error', async () => {
   const { transport } = rogueTransport('talks-on-stderr')
   const client = await connect(transport)
   await expect.poll(() => transport.stderrTail).toMatch(/secret the end$/)
@@ -252,7 +252,7 @@ test('standard error is read, and kept to its last 2 KB', async () => {
   await client.close()
 })
 
-test('what a server has started is gone with it, though it ignores SIGTERM and holds the output open', async () => {
+test('close kills child processes that ignore SIGTERM and hold the output open', async () => {
   const { pids, transport } = rogueTransport('serve')
   const client = await connect(transport)
   const grandchild = Number(await call(client, 'spawn'))
@@ -262,7 +262,7 @@ test('what a server has started is gone with it, though it ignores SIGTERM and h
   await expectGone(grandchild)
 })
 
-test('what a server has started is gone after its own exit, without a close', async () => {
+test('kills child processes when the server exits without a close', async () => {
   const { pids, transport } = rogueTransport('serve')
   const client = await connect(transport)
   const grandchild = Number(await call(client, 'spawn'))
@@ -272,7 +272,7 @@ test('what a server has started is gone after its own exit, without a close', as
   await expectGone(grandchild)
 })
 
-test('a process that has left the group and holds the output open delays neither a failure nor a close', async () => {
+test('a process outside the group holding the output delays neither failure nor close', async () => {
   const openPipes = () => process.getActiveResourcesInfo().filter((kind) => kind === 'PipeWrap').length
   const openBefore = openPipes()
   const { pids, transport } = rogueTransport('serve')
@@ -288,7 +288,7 @@ test('a process that has left the group and holds the output open delays neither
 })
 
 // Both ignore the end of their input, and SIGTERM.
-test('a server and what it has started end with the process that began it when that is killed', async () => {
+test('killing the owner process ends the server and its children', async () => {
   const owner = spawn(process.execPath, [ownerFile, rogue, 'stubborn'], { stdio: ['ignore', 'pipe', 'inherit'] })
   const [line] = (await once(owner.stdout, 'data')) as [Buffer]
   const pids = JSON.parse(String(line)) as number[]
@@ -297,7 +297,7 @@ test('a server and what it has started end with the process that began it when t
   for (const pid of pids) await expectGone(pid)
 })
 
-test('a server and what it has started end with the thread that began it', async () => {
+test('terminating the owner thread ends the server and its children', async () => {
   const owner = new Worker(ownerFile, { workerData: [rogue, 'stubborn'] })
   const [pids] = (await once(owner, 'message')) as [number[]]
   expect(pids.map(isAlive)).toEqual([true, true])
@@ -308,7 +308,7 @@ test('a server and what it has started end with the thread that began it', async
 const parentOf = (pid: number) => Number(/\) \w (\d+)/.exec(readFileSync(`/proc/${pid}/stat`, 'utf8'))![1])
 
 test.runIf(process.platform === 'linux')(
-  'a small process starts the servers, the next one with a lower priority',
+  'a small launcher starts servers and lowers the priority of the next one',
   async () => {
     const { pids, transport } = rogueTransport('serve')
     const client = await connect(transport)
@@ -324,7 +324,7 @@ test.runIf(process.platform === 'linux')(
 )
 
 test.runIf(process.platform === 'linux')(
-  'servers end with the process that started them, and the next one has another',
+  'servers end with their launcher, and the next server gets a new launcher',
   async () => {
     const first = rogueTransport('stubborn')
     const client = await connect(first.transport)
@@ -340,7 +340,7 @@ test.runIf(process.platform === 'linux')(
   },
 )
 
-test('closing fails waiting calls at once, is done once, and ends what comes after', async () => {
+test('close fails pending calls immediately, runs once and prevents a restart', async () => {
   const { pids, transport } = rogueTransport('stubborn', { graceMs: 50 })
   const client = await connect(transport)
   const pending = expect(call(client, 'hang')).rejects.toThrow('Connection closed')
@@ -352,7 +352,7 @@ test('closing fails waiting calls at once, is done once, and ends what comes aft
   await expect(transport.start()).rejects.toThrow(ConnectorError)
 })
 
-test('a transport that is closed before it has started starts nothing', async () => {
+test('a transport closed before it has started starts no process', async () => {
   const { pids, transport } = rogueTransport('serve')
   const starting = transport.start()
   await transport.close()
@@ -360,7 +360,7 @@ test('a transport that is closed before it has started starts nothing', async ()
   expect(pids).toEqual([])
 })
 
-test('a start that is aborted leaves no process behind, whenever that is', async () => {
+test('an aborted start leaves no process behind, whatever the timing', async () => {
   for (const afterMs of [0, 1, 20, 100]) {
     const { pids, transport } = rogueTransport('silent')
     const initializationOptions = { signal: AbortSignal.timeout(afterMs) }
