@@ -27,7 +27,7 @@ function openPage(service: TestService, browser = new Browser(service)): Page {
   return { client: createClient({ baseUrl: service.url, apiKey: null, fetch: send }), browser, authorizations }
 }
 
-test('without a key no Authorization header is sent, and the cookie of the browser alone says who calls', async () => {
+test("without a key, sends no Authorization header and relies on the browser's cookie", async () => {
   const service = await startService()
   const { browser, email, userId } = await signUp(service)
   await service.app.store.credit({ userId, amount: 10_000, description: 'Test balance', idempotencyKey: null })
@@ -43,7 +43,7 @@ test('without a key no Authorization header is sent, and the cookie of the brows
   await service.stop()
 })
 
-test('a person is invited, accepts, logs in and out, and changes the password', async () => {
+test('a user is invited, accepts, logs in and out, and changes the password', async () => {
   const service = await startService()
   const admin = openPage(service, (await signUpAdmin(service)).browser)
   const email = 'ada@example.com'
@@ -97,7 +97,7 @@ test('a person is invited, accepts, logs in and out, and changes the password', 
   await service.stop()
 })
 
-test('too many tries to log in are LOGIN_THROTTLED, with how long to wait', async () => {
+test('too many login attempts give LOGIN_THROTTLED with a Retry-After', async () => {
   const service = await startService()
   for (let tries = 0; tries < 10; tries++) {
     await service.app.store.admitLogin({ email: 'ada@example.com', client: null })
@@ -108,7 +108,7 @@ test('too many tries to log in are LOGIN_THROTTLED, with how long to wait', asyn
   await service.stop()
 })
 
-test('every method of an admin answers what REST answers', async () => {
+test('every admin method returns the same as REST', async () => {
   const service = await startService()
   const { browser } = await signUpAdmin(service)
   const { client } = openPage(service, browser)
@@ -146,7 +146,7 @@ test('every method of an admin answers what REST answers', async () => {
   await service.stop()
 })
 
-test('INVALID_ARGUMENT for an idempotency key of a credit that cannot be sent, and nothing is', async () => {
+test('rejects an invalid idempotency key of a credit with INVALID_ARGUMENT before sending', async () => {
   let requests = 0
   const fetch = () => (requests++, Promise.reject(new Error('offline')))
   const client = createClient({ baseUrl: 'http://127.0.0.1:1', apiKey: null, fetch })

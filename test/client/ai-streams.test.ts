@@ -74,7 +74,7 @@ const chunks = [
   { type: 'text-end', id: '3' },
 ]
 
-test('a reply becomes parts one after the other, and ends with what it used and cost', async () => {
+test('converts a reply to UI parts, ending with usage and cost', async () => {
   const { client, stub } = await startChatStub(reply(...events, done))
   const end = { type: 'finish', finishReason: 'stop', messageMetadata: { turnId, usage, costUsd: '0.0123' } }
   expect(await listOf(toUIMessageStream(client.chat.stream(hello)))).toEqual([...chunks, end])
@@ -91,7 +91,7 @@ test('a reply becomes parts one after the other, and ends with what it used and 
   await stub.stop()
 })
 
-test("one that failed says what it was charged, and its text is the page's to choose", async () => {
+test('a failed reply reports its cost, and onError chooses the error text', async () => {
   const { client, stub } = await startChatStub(reply(...events, failed))
   const metadata = {
     type: 'message-metadata',
@@ -106,7 +106,7 @@ test("one that failed says what it was charged, and its text is the page's to ch
   await stub.stop()
 })
 
-test('a refusal keeps its status and its text in the answer of a route, and is the one chunk of a stream', async () => {
+test("a rejection keeps its status and message in a route, and is a stream's only chunk", async () => {
   const { client, stub } = await startChatStub(streamRefusal(429, 'RATE_LIMIT_EXCEEDED', { 'Retry-After': '7' }))
   const response = await toUIMessageStreamResponse(client.chat.stream(hello))
   expect([response.status, response.headers.get('retry-after'), await response.text()]).toEqual([429, '7', 'No.'])
@@ -120,7 +120,7 @@ test('a refusal keeps its status and its text in the answer of a route, and is t
   expect((await toUIMessageStreamResponse(away.chat.stream(hello))).status).toBe(502)
 })
 
-test('a session without a reply at work is answered 204, and has no chunks', async () => {
+test('a session without a reply in progress gives 204 and no chunks', async () => {
   const { client, stub } = await startChatStub(answer(204, ''))
   const response = await toUIMessageStreamResponse(client.chat.resumeSession(hello))
   expect([response.status, await response.text()]).toEqual([204, ''])
@@ -128,7 +128,7 @@ test('a session without a reply at work is answered 204, and has no chunks', asy
   await stub.stop()
 })
 
-test('the answer of a route begins before the first event; a reader that goes away ends the request of the reply', async () => {
+test("a route responds before the first event; a leaving reader cancels the reply's request", async () => {
   const left = Promise.withResolvers<void>()
   const stub = await startStub((response) => {
     response.once('close', () => left.resolve())
@@ -143,7 +143,7 @@ test('the answer of a route begins before the first event; a reader that goes aw
   await stub.stop()
 })
 
-test('files of a message are sent as they were read by the page', async () => {
+test('sends the files of a message as the page read them', async () => {
   const { client, stub } = await startChatStub(reply(done))
   const transport = new ErrandChatTransport({ client, onDisconnect: 'stop' })
   const file = {
@@ -166,7 +166,7 @@ test('files of a message are sent as they were read by the page', async () => {
   await stub.stop()
 })
 
-test('files of the history are parts of their messages', () => {
+test('files in the history become parts of their messages', () => {
   const text = { type: 'text', text: 'Read this.' } as const
   const file = { type: 'file', mediaType: 'text/plain', filename: 'a.txt', url: 'https://errand/a' } as const
   const createdAt = '2026-01-01T00:00:00.000Z'
@@ -176,7 +176,7 @@ test('files of the history are parts of their messages', () => {
   ])
 })
 
-test('after a stop a stream has no chunk more, though the reply is written on; the turn is stopped, and what it cost is told', async () => {
+test('a stop ends the stream immediately, stops the turn and reports its cost', async () => {
   const stopped = Promise.withResolvers<void>()
   const stub = await startStub(
     async (response) => {

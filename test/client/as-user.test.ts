@@ -4,7 +4,7 @@ import { PlatformCalls } from '../api/platform-calls.ts'
 import { sessionAgents } from '../api/session-calls.ts'
 import { startService } from '../support/test-service.ts'
 
-test('a platform makes users, credits them, acts for them, and hands a browser a token', async () => {
+test('a platform creates and credits users, acts for them and issues client tokens', async () => {
   const service = await startService({ config: sessionAgents })
   const { key } = await PlatformCalls.open(service)
   const errand = createClient({ baseUrl: service.url, apiKey: key })
@@ -41,7 +41,7 @@ test('a platform makes users, credits them, acts for them, and hands a browser a
   await service.stop()
 })
 
-test.each(['', '\ud800', { userId: 'a b' }, {}, null, 7])('a client cannot be as %j', (user) => {
+test.each(['', '\ud800', { userId: 'a b' }, {}, null, 7])('asUser rejects %j', (user) => {
   const errand = createClient({ baseUrl: 'http://127.0.0.1:1', apiKey: 'key' })
   try {
     errand.asUser(user as string)

@@ -7,7 +7,7 @@ import { rejection } from './rejection.ts'
 import { rpcRefusal, scriptedFetch } from './scripted-fetch.ts'
 import { answer, completedTask, cut, pendingTask, refusal, result, startStub } from './stub-server.ts'
 
-test('wait sits out 503, 429, a proxy page, a cut connection and an answer that comes too soon', async () => {
+test('wait retries after 503, 429, a proxy page, a cut connection and an early response', async () => {
   const stub = await startStub(
     refusal('SERVICE_UNAVAILABLE', 503),
     refusal('RATE_LIMIT_EXCEEDED', 429),
@@ -22,7 +22,7 @@ test('wait sits out 503, 429, a proxy page, a cut connection and an answer that 
   await stub.stop()
 })
 
-test('wait sits out a request that nobody answers', async () => {
+test('wait retries after a request that times out', async () => {
   const failures: ErrandClientError[] = []
   const noAnswer = new ErrandClientError('TIMEOUT', 'The service did not answer.')
   const reads = [() => Promise.reject(noAnswer), () => Promise.resolve(completedTask as unknown as Task)]
@@ -39,7 +39,7 @@ test('wait sits out a request that nobody answers', async () => {
   expect(failures).toEqual([noAnswer])
 })
 
-test('wait gives up at its deadline, and tells the last failure', async () => {
+test('wait gives up at its deadline and reports the last failure', async () => {
   const { fetch, sent } = scriptedFetch(rpcRefusal('SERVICE_UNAVAILABLE', 503, 3600))
   const client = createClient({ baseUrl: 'http://127.0.0.1', apiKey: 'key', fetch })
   const error = await rejection(client.tasks.wait('task_1', { timeoutMs: 500 }))
@@ -49,7 +49,7 @@ test('wait gives up at its deadline, and tells the last failure', async () => {
   expect(sent).toHaveLength(1)
 })
 
-test('an abort ends a pause at once', async () => {
+test('an abort ends a pause immediately', async () => {
   const stub = await startStub((response, request) => {
     void refusal('SERVICE_UNAVAILABLE', 503, 3600)(response, request)
     response.once('close', () => controller.abort('enough'))
@@ -60,7 +60,7 @@ test('an abort ends a pause at once', async () => {
   await stub.stop()
 })
 
-test('wait asks for a long poll, and pauses only between answers that came too soon', async () => {
+test('wait long-polls and pauses only after responses that came too early', async () => {
   let now = 0
   const pauses: number[] = []
   const waits: number[] = []
@@ -88,7 +88,7 @@ test('wait asks for a long poll, and pauses only between answers that came too s
   }
 })
 
-test('each failure in a row is followed by a longer pause, at least the Retry-After, and a success starts anew', async () => {
+test('pauses grow with each failure, respect Retry-After and reset after a success', async () => {
   const pauses: number[] = []
   const fail = (retryAfterSeconds?: number) => () =>
     Promise.reject(new ErrandClientError('RATE_LIMIT_EXCEEDED', 'x', { status: 429, retryAfterSeconds }))
@@ -113,7 +113,7 @@ test('each failure in a row is followed by a longer pause, at least the Retry-Af
   }
 })
 
-test('pauses are random within their upper half, and never longer than 10 s of our own', () => {
+test('pauses are random within their upper half and at most 10 s without Retry-After', () => {
   expect([backoffMs(1, 0), backoffMs(1, 1), backoffMs(4, 0), backoffMs(4, 1)]).toEqual([125, 250, 1000, 2000])
   expect([backoffMs(1000, 0), backoffMs(1000, 1)]).toEqual([5000, 10_000])
   const asked = new ErrandClientError('SERVICE_UNAVAILABLE', 'x', { status: 503, retryAfterSeconds: 5 })
@@ -122,7 +122,7 @@ test('pauses are random within their upper half, and never longer than 10 s of o
   expect(retryDelayMs(now, 1, 0)).toBe(125)
 })
 
-test('only what passes by itself is repeated', () => {
+test('retries only transient failures', () => {
   const of = (status: number) => isTransient(new ErrandClientError('BAD_RESPONSE', 'x', { status }))
   expect([429, 502, 503, 504].map(of)).toEqual([true, true, true, true])
   expect([200, 400, 401, 403, 404, 409, 413, 500].filter(of)).toEqual([])
@@ -132,7 +132,7 @@ test('only what passes by itself is repeated', () => {
   expect(isTransient(new TypeError('fetch failed'))).toBe(false)
 })
 
-test('no timer outlives a pause or a deadline that was given up, so the process can end', async () => {
+test('no timer outlives an aborted pause or deadline, so the process can exit', async () => {
   const timers = () => process.getActiveResourcesInfo().filter((name) => name === 'Timeout').length
   const before = timers()
   const controller = new AbortController()

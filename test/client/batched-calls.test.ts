@@ -4,7 +4,7 @@ import { startService } from '../support/test-service.ts'
 import { recordedFetch } from './recorded-fetch.ts'
 import { rejection, rejections } from './rejection.ts'
 
-test('45 reads of one tick go in three requests, each with its own answer', async () => {
+test('sends 45 reads of one tick in three requests, each with its own response', async () => {
   const service = await startService()
   const { key } = await service.createPerson()
   const { fetch, sent } = recordedFetch()
@@ -17,7 +17,7 @@ test('45 reads of one tick go in three requests, each with its own answer', asyn
   await service.stop()
 })
 
-test('a call that fails leaves the others of its batch alone', async () => {
+test('a failing call does not affect others in its batch', async () => {
   const service = await startService()
   const { key, userId } = await service.createPerson()
   const { fetch, sent } = recordedFetch()
@@ -29,7 +29,7 @@ test('a call that fails leaves the others of its batch alone', async () => {
   await service.stop()
 })
 
-test('a call that is aborted leaves the others of its batch alone', async () => {
+test('an aborted call does not affect others in its batch', async () => {
   const service = await startService()
   const { key, userId } = await service.createPerson()
   const { fetch, sent } = recordedFetch()
@@ -52,7 +52,7 @@ test('a call that is aborted leaves the others of its batch alone', async () => 
   await service.stop()
 })
 
-test('batches are split before their URL grows long, and a single long input is answered by the service', async () => {
+test('splits batches before their URL gets too long; the service rejects a single long input', async () => {
   const service = await startService()
   const { key } = await service.createPerson()
   const { fetch, sent } = recordedFetch()
@@ -66,7 +66,7 @@ test('batches are split before their URL grows long, and a single long input is 
   await service.stop()
 })
 
-test('calls that change something go alone, each with its own Idempotency-Key', async () => {
+test('sends mutations separately, each with its own Idempotency-Key', async () => {
   const service = await startService()
   const { key } = await service.createPerson()
   const { fetch, sent } = recordedFetch()
@@ -89,7 +89,7 @@ test('calls that change something go alone, each with its own Idempotency-Key', 
   await service.stop()
 })
 
-test('a long poll holds up no other read', async () => {
+test('a long poll does not delay other reads', async () => {
   const service = await startService()
   const { key } = await service.createPerson()
   const client = createClient({ baseUrl: service.url, apiKey: key })

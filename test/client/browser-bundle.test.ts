@@ -28,7 +28,7 @@ async function loadBundle(fetch: unknown): Promise<typeof ClientModule> {
   return context['Errand'] as typeof ClientModule
 }
 
-test('the bundle needs nothing of Node, holds nothing of the server, and is small', async () => {
+test('the bundle is small and contains no Node or server code', async () => {
   const { code, modules } = await bundleClient()
   expect(code).not.toMatch(/["'`]node:|\brequire\(|\bprocess\b|\bBuffer\b|\b__dirname\b|\bimport\.meta\b/)
   expect(modules.some((path) => path.endsWith('/client/wait-for-task.ts'))).toBe(true)
@@ -63,7 +63,7 @@ test('the bundle works in a page of another origin', async () => {
   await service.stop()
 })
 
-test('a chat streams in the bundle, of a body that can only be read by a reader, as in Safari', async () => {
+test('the bundle streams a chat even if the body is not async iterable, as in Safari', async () => {
   const received = Promise.withResolvers<void>()
   const stub = await startStub(async (response) => {
     startStream(response).write(toLine(delta('Grüße 👋')))

@@ -6,7 +6,7 @@ import { startService } from '../support/test-service.ts'
 
 const auth = { type: 'bearer', token: 'a-token-of-the-user' } as const
 
-test('every procedure of connectors answers what REST answers', async () => {
+test('every connector method returns the same as REST', async () => {
   const service = await startService({ config: connectorConfig, privateHosts: ['127.0.0.1'] })
   const server = await startStubMcpServer({ tools: [{ name: 'look', inputSchema: { type: 'object' } }] })
   const { key } = await service.createPerson()
@@ -35,7 +35,7 @@ test('every procedure of connectors answers what REST answers', async () => {
   await server.stop()
 })
 
-test('a task is read with the connectors that it was created with', async () => {
+test('a task shows the connectors it was created with', async () => {
   const service = await startService({ config: connectorConfig })
   const { key } = await service.createPerson()
   const client = createClient({ baseUrl: service.url, apiKey: key })
@@ -47,7 +47,7 @@ test('a task is read with the connectors that it was created with', async () => 
   await service.stop()
 })
 
-test('CONNECTOR_FAILED where the server cannot be used, and CONNECTOR_NOT_FOUND where there is none', async () => {
+test('CONNECTOR_FAILED for an unreachable server, CONNECTOR_NOT_FOUND for a deleted connector', async () => {
   const service = await startService({ config: connectorConfig, privateHosts: ['127.0.0.1'] })
   const { key } = await service.createPerson()
   const client = createClient({ baseUrl: service.url, apiKey: key })

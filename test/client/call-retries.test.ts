@@ -6,7 +6,7 @@ import { answer, completedTask, cut, refusal, result, startStub } from './stub-s
 
 const input = { endpointId: 'test.echo', params: {} }
 
-test('reads are repeated after a cut connection, a proxy page, 429, 502, 503 and 504, and hooks say why and how long', async () => {
+test('retries reads after cut connections, proxy pages, 429, 502, 503 and 504, and calls onRetry', async () => {
   const stub = await startStub(
     cut,
     answer(502, '<h1>Bad gateway</h1>'),
@@ -34,7 +34,7 @@ test('reads are repeated after a cut connection, a proxy page, 429, 502, 503 and
   await stub.stop()
 })
 
-test('two repetitions when nothing is said, none with maxRetries 0, of the client or of a call', async () => {
+test('retries twice by default and never with maxRetries 0', async () => {
   const stub = await startStub(cut)
   const client = createClient({ baseUrl: stub.url, apiKey: 'key' })
   await rejection(client.account.get())
@@ -46,7 +46,7 @@ test('two repetitions when nothing is said, none with maxRetries 0, of the clien
   await stub.stop()
 })
 
-test('a task, a session and a credit are created once, by the key that the client makes for all attempts', async () => {
+test('creates a task and a session only once, reusing one key for all attempts', async () => {
   const service = await startService()
   const { key } = await service.createPerson()
   let isCut = true
@@ -80,7 +80,7 @@ test('a task, a session and a credit are created once, by the key that the clien
   await service.stop()
 })
 
-test('what is not idempotent is sent once: keys, updates, deletions, messages', async () => {
+test('does not retry non-idempotent calls: keys, updates, deletions, messages', async () => {
   const stub = await startStub(cut)
   const client = createClient({ baseUrl: stub.url, apiKey: 'key' })
   const calls = [
@@ -96,7 +96,7 @@ test('what is not idempotent is sent once: keys, updates, deletions, messages', 
   await stub.stop()
 })
 
-test('a refusal that does not pass is thrown at once, and so is a Retry-After of more than a minute', async () => {
+test('throws permanent errors, and a Retry-After above one minute, immediately', async () => {
   const stub = await startStub(refusal('INSUFFICIENT_BALANCE', 403), refusal('SERVICE_UNAVAILABLE', 503, 61))
   const client = createClient({ baseUrl: stub.url, apiKey: 'key' })
   expect(await rejection(client.tasks.create(input))).toMatchObject({ code: 'INSUFFICIENT_BALANCE' })
@@ -105,7 +105,7 @@ test('a refusal that does not pass is thrown at once, and so is a Retry-After of
   await stub.stop()
 })
 
-test('an abort ends the pause before a repetition at once', async () => {
+test('an abort ends the pause before a retry immediately', async () => {
   const stub = await startStub(refusal('SERVICE_UNAVAILABLE', 503, 60))
   const controller = new AbortController()
   const client = createClient({ baseUrl: stub.url, apiKey: 'key', onRetry: () => controller.abort('enough') })
@@ -113,7 +113,7 @@ test('an abort ends the pause before a repetition at once', async () => {
   await stub.stop()
 })
 
-test('run says at the rate limit why it waits, and how long', async () => {
+test('run reports why and how long it waits at the rate limit', async () => {
   const created = result({ taskId: 'task_1', status: 'pending', message: 'Task created' })
   const stub = await startStub(refusal('RATE_LIMIT_EXCEEDED', 429, 59))
   const controller = new AbortController()
@@ -140,7 +140,7 @@ test('run says at the rate limit why it waits, and how long', async () => {
   await waited.stop()
 })
 
-test('hooks see every request and answer, of chats too, and never the key', async () => {
+test('hooks see every request and response, of chats too, but never the key', async () => {
   const service = await startService()
   const { key } = await service.createPerson()
   const requests: RequestEvent[] = []
@@ -170,7 +170,7 @@ test('hooks see every request and answer, of chats too, and never the key', asyn
   await service.stop()
 })
 
-test('withResponse gives the headers and the request id beside the answer, and fails as the call does', async () => {
+test('withResponse adds headers and request id, and fails like the call', async () => {
   const service = await startService()
   const { key, userId } = await service.createPerson()
   const client = createClient({ baseUrl: service.url, apiKey: key })

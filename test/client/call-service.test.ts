@@ -2,7 +2,7 @@ import { expect, test } from 'vitest'
 import { createClient } from '../../client/client.ts'
 import { startService } from '../support/test-service.ts'
 
-test('every procedure answers what REST answers', async () => {
+test('every method returns the same as REST', async () => {
   const service = await startService()
   const { key, userId } = await service.createPerson()
   const client = createClient({ baseUrl: service.url, apiKey: key })
@@ -33,7 +33,7 @@ test('every procedure answers what REST answers', async () => {
   await service.stop()
 })
 
-test('a key is created, rotated, listed and revoked', async () => {
+test('creates, rotates, lists and revokes a key', async () => {
   const service = await startService()
   const { key } = await service.createPerson()
   const client = createClient({ baseUrl: service.url, apiKey: key })
@@ -51,7 +51,7 @@ test('a key is created, rotated, listed and revoked', async () => {
   await service.stop()
 })
 
-test('params mean the same as over REST: what JSON makes of them, whatever their keys are called', async () => {
+test('params are serialized as over REST, whatever their keys are named', async () => {
   const service = await startService()
   const { key } = await service.createPerson()
   const client = createClient({ baseUrl: service.url, apiKey: key })
@@ -64,7 +64,7 @@ test('params mean the same as over REST: what JSON makes of them, whatever their
   await service.stop()
 })
 
-test('a path in front of the service is kept', async () => {
+test('keeps a path prefix in baseUrl', async () => {
   const service = await startService()
   const { key } = await service.createPerson()
   const asked: string[] = []
@@ -81,7 +81,7 @@ test('a path in front of the service is kept', async () => {
   await service.stop()
 })
 
-test('an aborted call rejects with the reason of its signal, and leaves nothing behind on it', async () => {
+test("an aborted call rejects with its signal's reason", async () => {
   const service = await startService()
   const { key } = await service.createPerson()
   const client = createClient({ baseUrl: service.url, apiKey: key })

@@ -42,7 +42,7 @@ const priced = defineConfig({
   ],
 })
 
-test('every procedure of sessions answers what REST answers', async () => {
+test('every session method returns the same as REST', async () => {
   const service = await startService({ config })
   const { key, userId } = await service.createPerson()
   const client = createClient({ baseUrl: service.url, apiKey: key })
@@ -75,7 +75,7 @@ test('every procedure of sessions answers what REST answers', async () => {
   await service.stop()
 })
 
-test('caps and quotes are given and read by the client', async () => {
+test('the client sets and reads caps and quotes', async () => {
   const service = await startService({ config: priced })
   const { key } = await service.createPerson()
   const client = createClient({ baseUrl: service.url, apiKey: key })
@@ -106,7 +106,7 @@ test('caps and quotes are given and read by the client', async () => {
   await service.stop()
 })
 
-test('a create that is repeated with its key answers the same session, and another input is refused', async () => {
+test('a retried create with the same key returns the same session; other input is rejected', async () => {
   const service = await startService({ config })
   const { key } = await service.createPerson()
   const client = createClient({ baseUrl: service.url, apiKey: key })

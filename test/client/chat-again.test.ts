@@ -7,7 +7,7 @@ import { startStub } from './stub-server.ts'
 
 // A component that is mounted, unmounted and mounted again: an effect, its abort, the effect.
 
-test('a chat that is left and begun again at once goes through, with two messages and no SESSION_BUSY', async () => {
+test('a chat restarted right after leaving succeeds without SESSION_BUSY', async () => {
   const service = await startService()
   const { key } = await service.createPerson()
   const client = createClient({ baseUrl: service.url, apiKey: key })
@@ -25,7 +25,7 @@ test('a chat that is left and begun again at once goes through, with two message
   await service.stop()
 })
 
-test('SESSION_BUSY is sat out after an own abort, with growing pauses, also by another client of the program', async () => {
+test('retries SESSION_BUSY after its own abort with growing pauses, even from another client', async () => {
   const stub = await startStub(
     (response) => void startStream(response).write(toLine(delta('…'))),
     streamRefusal(409, 'SESSION_BUSY'),
@@ -44,7 +44,7 @@ test('SESSION_BUSY is sat out after an own abort, with growing pauses, also by a
   await stub.stop()
 })
 
-test('SESSION_BUSY is thrown at once when the session is busy with a chat of another', async () => {
+test("throws SESSION_BUSY immediately if another client's chat occupies the session", async () => {
   const stub = await startStub(streamRefusal(409, 'SESSION_BUSY'))
   const client = createClient({ baseUrl: stub.url, apiKey: 'key' })
   const chat = () => client.chat.text({ sessionId: 'ses_other', message: 'Hello' })
@@ -54,7 +54,7 @@ test('SESSION_BUSY is thrown at once when the session is busy with a chat of ano
   await stub.stop()
 })
 
-test('an abort ends the waiting for a busy session', async () => {
+test('an abort ends the wait for a busy session', async () => {
   const stub = await startStub(
     (response) => void startStream(response).write(toLine(delta('…'))),
     streamRefusal(409, 'SESSION_BUSY'),

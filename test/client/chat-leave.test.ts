@@ -27,7 +27,7 @@ test('an early break ends the request', async () => {
   await stub.stop()
 })
 
-test('a throw inside the loop ends the request and is what the caller gets', async () => {
+test('a throw inside the loop ends the request and reaches the caller', async () => {
   const { ended, given } = endless(1)
   const { client, stub } = await startChatStub(given)
   const own = new Error('own')
@@ -39,7 +39,7 @@ test('a throw inside the loop ends the request and is what the caller gets', asy
   await stub.stop()
 })
 
-test('return ends the request while an event is waited for, and that wait', async () => {
+test('return ends the request and a pending wait for an event', async () => {
   const { ended, given } = endless(1)
   const { client, stub } = await startChatStub(given)
   const stream = client.chat.stream(hello)
@@ -51,7 +51,7 @@ test('return ends the request while an event is waited for, and that wait', asyn
   await stub.stop()
 })
 
-test("return with onDisconnect 'stop' ends the request before an answer has come", async () => {
+test("return with onDisconnect 'stop' ends the request before a response has arrived", async () => {
   const asked = Promise.withResolvers<void>()
   const ended = Promise.withResolvers<void>()
   const { client, stub } = await startChatStub((response) => {
@@ -67,7 +67,7 @@ test("return with onDisconnect 'stop' ends the request before an answer has come
   await stub.stop()
 })
 
-test('an abort rejects with the reason of the signal at once and ends the request, before and inside the stream', async () => {
+test('an abort rejects immediately with its reason and ends the request', async () => {
   const reason = { why: 'the user left' }
   const { client, stub } = await startChatStub(endless(0).given)
   await expect(client.chat.stream(hello, { signal: AbortSignal.abort(reason) }).next()).rejects.toBe(reason)
@@ -90,7 +90,7 @@ test('an abort rejects with the reason of the signal at once and ends the reques
   }
 })
 
-test('an abort while the caller is busy with an event ends the request then, and events left over are not given', async () => {
+test('an abort while the caller handles an event ends the request and drops later events', async () => {
   const { ended, given } = endless(3)
   const { client, stub } = await startChatStub(given)
   const controller = new AbortController()
@@ -112,7 +112,7 @@ test('an abort after the last event changes nothing', async () => {
   await stub.stop()
 })
 
-test('an abort is not held up by a fetch that ignores its signal', async () => {
+test('an abort does not wait for a fetch that ignores its signal', async () => {
   const opened = Promise.withResolvers<void>()
   const cancelled = Promise.withResolvers<unknown>()
   const body = new ReadableStream<Uint8Array>({ start: () => opened.resolve(), cancel: cancelled.resolve })
@@ -132,7 +132,7 @@ test('an abort is not held up by a fetch that ignores its signal', async () => {
   expect(await cancelled.promise).toBe('enough')
 })
 
-test('an answer that comes after the abort is cancelled, though the fetch ignores its signal', async () => {
+test('cancels a response that arrives after the abort if fetch ignores its signal', async () => {
   const cancelled = Promise.withResolvers<unknown>()
   const response = Promise.withResolvers<Response>()
   const client = createClient({ baseUrl: 'http://127.0.0.1', apiKey: 'key', fetch: () => response.promise })
@@ -145,7 +145,7 @@ test('an answer that comes after the abort is cancelled, though the fetch ignore
   await cancelled.promise
 })
 
-test('no more is read than is asked for', async () => {
+test('reads no further than the caller requests', async () => {
   let pulled = 0
   const body = new ReadableStream<Uint8Array>(
     {
@@ -168,7 +168,7 @@ test('no more is read than is asked for', async () => {
   expect((await stream.next()).value).toEqual(done)
 })
 
-test('a caller that does not read holds up the service instead of filling its own memory', async () => {
+test('a slow caller slows down the service instead of filling its own memory', async () => {
   const lineBytes = 1_000_000
   const lines = 64
   let written = 0

@@ -21,7 +21,7 @@ const refusals: [status: number, code: string][] = [
 ]
 
 for (const [status, code] of refusals) {
-  test(`${status} with one line of a stream is thrown as ${code}, after one request`, async () => {
+  test(`${status} with a single stream line is thrown as ${code}, after one request`, async () => {
     const { client, stub } = await startChatStub(streamRefusal(status, code, { 'Retry-After': '7' }))
     for (const call of [collect(client.chat.stream(hello)), client.chat.text(hello)]) {
       expect(await rejection(call)).toMatchObject({
@@ -46,7 +46,7 @@ function codeFromBody(code: ErrorCode): ErrorCode {
   return code === 'SESSION_BUSY' || code === 'SESSION_COMPLETED' ? 'CONFLICT' : code
 }
 
-test('the body of a REST error is thrown with its code, or of an older service with what its status and text mean', async () => {
+test("throws REST errors with their code, or one derived from an older service's body", async () => {
   for (const code of Object.keys(errorCatalogue) as ErrorCode[]) {
     const details = [{ path: 'message', message: 'Is missing' }]
     const body = errorBody(new ErrandError(code, 'Why.', { details }))
@@ -90,7 +90,7 @@ const odd: [name: string, answer: StubAnswer, status: number, message: RegExp][]
 ]
 
 for (const [name, given, status, message] of odd) {
-  test(`BAD_RESPONSE with the status for ${name}`, async () => {
+  test(`throws BAD_RESPONSE with the status for ${name}`, async () => {
     const { client, stub } = await startChatStub(given)
     const error = await rejection(client.chat.stream(hello).next())
     expect(error).toMatchObject({ code: 'BAD_RESPONSE', status, details: [] })
@@ -100,14 +100,14 @@ for (const [name, given, status, message] of odd) {
   })
 }
 
-test('BAD_RESPONSE carries the Retry-After and the request id of whoever answered', async () => {
+test('BAD_RESPONSE carries the Retry-After and request id of the response', async () => {
   const headers = { 'Retry-After': '7', 'X-Request-Id': 'edge-1' }
   const { client, stub } = await startChatStub(answer(502, 'busy', headers))
   expect(await rejection(client.chat.text(hello))).toMatchObject({ retryAfterSeconds: 7, requestId: 'edge-1' })
   await stub.stop()
 })
 
-test('INVALID_ARGUMENT for what cannot be sent, and nothing is', async () => {
+test('rejects unserializable input with INVALID_ARGUMENT before sending', async () => {
   let requests = 0
   const fetch = () => (requests++, Promise.reject(new Error('offline')))
   const client = createClient({ baseUrl: 'http://127.0.0.1:1', apiKey: 'key', fetch })

@@ -44,7 +44,7 @@ const startTalk = async (options: Parameters<typeof startService>[0] = {}) => {
 const cost = '0.3300'
 const usage = { promptTokens: 100, completionTokens: 60, totalTokens: 160, reasoningTokens: 10, toolCalls: 1 }
 
-test('a streamed reply has the events of the service, and is charged what it says', async () => {
+test("a streamed reply has the service's events and is charged its reported cost", async () => {
   const { client, service, sessionId } = await startTalk()
   const stream = client.chat.stream({ sessionId, message: 'Hello' })
   const events = await collect(stream)
@@ -63,7 +63,7 @@ test('a streamed reply has the events of the service, and is charged what it say
   await service.stop()
 })
 
-test('text is the reply that the session keeps, and the next message sees it', async () => {
+test('text returns the reply stored in the session, and the next message sees it', async () => {
   const { client, service, sessionId } = await startTalk()
   const reply = await client.chat.text({ sessionId, message: 'Hello', params: { temperature: 0, maxTokens: 100 } })
   const toolCalls = [{ id: 'call-1', name: 'count', arguments: { of: 'Hello' }, output: { messages: 0 } }]
@@ -78,7 +78,7 @@ test('text is the reply that the session keeps, and the next message sees it', a
   await service.stop()
 })
 
-test('a reply that fails costs nothing: the stream ends with its error, and text throws it', async () => {
+test('a failed reply is free; the stream ends with its error and text throws it', async () => {
   const { client, service, sessionId } = await startTalk()
   const input = { sessionId, message: 'fail' }
   expect((await collect(client.chat.stream(input))).at(-1)).toMatchObject({
@@ -91,7 +91,7 @@ test('a reply that fails costs nothing: the stream ends with its error, and text
   await service.stop()
 })
 
-test('leaving early ends the reply at the service, which keeps what was used', async () => {
+test('leaving early ends the reply, and the service keeps and charges the part produced', async () => {
   const { client, service, sessionId } = await startTalk()
   for await (const event of client.chat.stream({ sessionId, message: 'hang' })) {
     if (event.type === 'assistant_delta') break
@@ -108,7 +108,7 @@ test('leaving early ends the reply at the service, which keeps what was used', a
   await service.stop()
 })
 
-test('refusals of the service come with their codes and statuses', async () => {
+test('errors of the service keep their codes and statuses', async () => {
   const { client, service, sessionId } = await startTalk({ limits: { executionsPerMinute: 1 } })
   const refused = (input: { sessionId: string; message: string }) => rejection(client.chat.text(input))
   expect(await refused({ sessionId: 'sess_none', message: 'x' })).toMatchObject({
@@ -150,7 +150,7 @@ test('refusals of the service come with their codes and statuses', async () => {
   await service.stop()
 })
 
-test('a page of another origin may chat, and sees all of a refusal', async () => {
+test('a page of another origin can chat and sees full error details', async () => {
   const { key, service, sessionId } = await startTalk({ limits: { executionsPerMinute: 1 } })
   const { fetch, preflights } = createBrowserFetch('https://app.example.com')
   const client = createClient({ baseUrl: service.url, apiKey: key, fetch })
@@ -176,7 +176,7 @@ function merge(events: readonly ChatEvent[]): ChatEvent[] {
   return merged
 }
 
-test('a message with an idempotencyKey runs once, and a malformed key is refused before it is sent', async () => {
+test('a message with an idempotencyKey runs once; rejects a malformed key before sending', async () => {
   const { client, service, sessionId } = await startTalk()
   const idempotencyKey = 'key-of-a-message'
   const reply = await client.chat.text({ sessionId, message: 'Hello' }, { idempotencyKey })

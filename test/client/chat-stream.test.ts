@@ -20,7 +20,7 @@ import { answer, cut, startStub, type StubAnswer } from './stub-server.ts'
 
 const whole = [delta('Grüß '), toolCall('1', { q: 'x' }), toolResult('1', { hits: 2 }), delta('dich 👋'), done]
 
-test('the message is posted as JSON with the key, and the events come in order, each once', async () => {
+test('posts the message as JSON with the key and yields each event once, in order', async () => {
   const { client, stub } = await startChatStub(streamOf(...whole))
   const input = { ...hello, params: { temperature: 0.5, maxTokens: 100 } }
   const stream = client.chat.stream(input)
@@ -40,7 +40,7 @@ test('the message is posted as JSON with the key, and the events come in order, 
   await stub.stop()
 })
 
-test('nothing is sent before the first event is asked for, nor ever for a stream that is left before', async () => {
+test('sends nothing before the first event is requested, or if left before that', async () => {
   const { client, stub } = await startChatStub(streamOf(done))
   const left = client.chat.stream(hello)
   expect(await left.return()).toEqual({ done: true, value: undefined })
@@ -50,7 +50,7 @@ test('nothing is sent before the first event is asked for, nor ever for a stream
   await stub.stop()
 })
 
-test('each event is there before the next is sent, however its bytes are cut and its line ended', async () => {
+test('yields each event before the next is sent, however bytes and lines are split', async () => {
   const { client, stub } = await startChatStub(async (response) => {
     startStream(response)
     for (const [index, event] of whole.entries()) {
@@ -68,7 +68,7 @@ test('each event is there before the next is sent, however its bytes are cut and
   await stub.stop()
 })
 
-test('a reply may last longer than a request', async () => {
+test('a reply may last longer than the request timeout', async () => {
   const stub = await startStub((response) => {
     startStream(response).write(toLine(delta('slow')))
     setTimeout(() => response.end(toLine(done)), 2500)
@@ -78,7 +78,7 @@ test('a reply may last longer than a request', async () => {
   await stub.stop()
 })
 
-test('TIMEOUT when no reply starts in the time of a request, which is ended; a refusal has to be whole in it', async () => {
+test('throws TIMEOUT and ends the request if no reply or complete error arrives in time', async () => {
   for (const answers of [[], [unfinished(404, '{"error":')]]) {
     const { ended, fetch, sent } = scriptedFetch(...answers)
     const client = createClient({ baseUrl: 'http://127.0.0.1', apiKey: 'key', requestTimeoutMs: 200, fetch })
@@ -96,13 +96,13 @@ test('an error after the start is the last event and is not thrown', async () =>
   await stub.stop()
 })
 
-test('kinds of events that this client does not know are handed on', async () => {
+test('passes on events of unknown types', async () => {
   const { client, stub } = await startChatStub(streamOf({ type: 'image', url: 'x' }, done))
   expect(await collect(client.chat.stream(hello))).toEqual([{ type: 'image', url: 'x' }, done])
   await stub.stop()
 })
 
-test('the terminal event ends it, though the connection stays open or more is sent; that request is ended', async () => {
+test('the terminal event ends the stream and its request, whatever follows', async () => {
   const endsBefore = async (rest: string) => {
     const ended = Promise.withResolvers<void>()
     const { client, stub } = await startChatStub((response) => {
@@ -116,7 +116,7 @@ test('the terminal event ends it, though the connection stays open or more is se
   await Promise.all(['', toLine(delta('more')), '<html>'].map(endsBefore))
 })
 
-test('the connection of a reply that ended serves the next message, though the caller left at its last event', async () => {
+test('a connection is reused after a reply, even if the caller left at its last event', async () => {
   const ports: (number | undefined)[] = []
   let leave = () => {}
   const { client, stub } = await startChatStub(async (response, { url }) => {
@@ -147,7 +147,7 @@ const broken: [name: string, text: string, end: StubAnswer][] = [
 ]
 
 for (const [name, text, end] of broken) {
-  test(`NETWORK_ERROR that says to look up what was charged when ${name}`, async () => {
+  test(`throws NETWORK_ERROR that says to look up the charge if ${name}`, async () => {
     const received = Promise.withResolvers<void>()
     const { client, stub } = await startChatStub(async (response, request) => {
       startStream(response).write(text)
@@ -166,13 +166,13 @@ for (const [name, text, end] of broken) {
   })
 }
 
-test('NETWORK_ERROR for an empty stream', async () => {
+test('throws NETWORK_ERROR for an empty stream', async () => {
   const { client, stub } = await startChatStub(streamOf())
   expect(await rejection(collect(client.chat.stream(hello)))).toMatchObject({ code: 'NETWORK_ERROR' })
   await stub.stop()
 })
 
-test('NETWORK_ERROR when nothing listens or the connection is cut before an answer, without a second attempt', async () => {
+test('throws NETWORK_ERROR without a retry if the connection is refused or cut', async () => {
   const { client, stub } = await startChatStub(cut)
   expect(await rejection(collect(client.chat.stream(hello)))).toMatchObject({ code: 'NETWORK_ERROR' })
   expect(stub.requests).toHaveLength(1)
@@ -182,7 +182,7 @@ test('NETWORK_ERROR when nothing listens or the connection is cut before an answ
   expect(error.message).toContain('ECONNREFUSED')
 })
 
-test('BAD_RESPONSE for a line that is no event, after the events before it, and the request is ended', async () => {
+test('throws BAD_RESPONSE for an invalid line after earlier events, and ends the request', async () => {
   const ended = Promise.withResolvers<void>()
   const { client, stub } = await startChatStub((response) => {
     response.once('close', () => ended.resolve())
@@ -195,7 +195,7 @@ test('BAD_RESPONSE for a line that is no event, after the events before it, and 
   await stub.stop()
 })
 
-test('a signal that is used for many chats collects no listeners, however they end', async () => {
+test('a signal used for many chats accumulates no listeners', async () => {
   const { client, stub } = await startChatStub(
     streamOf(done),
     streamOf(delta('a')),

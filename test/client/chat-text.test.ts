@@ -15,7 +15,7 @@ import {
 } from './chat-answers.ts'
 import { rejection } from './rejection.ts'
 
-test('the reply is collected: text, reasoning, tool calls with their outputs, usage and cost', async () => {
+test('text collects text, reasoning, tool calls with outputs, usage and cost', async () => {
   const { client, stub } = await startChatStub(
     streamOf(
       reasoning('First '),
@@ -43,7 +43,7 @@ test('the reply is collected: text, reasoning, tool calls with their outputs, us
   await stub.stop()
 })
 
-test('a reply of nothing has an empty text, no tool calls and no reasoning', async () => {
+test('an empty reply has an empty text, no tool calls and no reasoning', async () => {
   const { client, stub } = await startChatStub(streamOf(done))
   expect(Object.entries(await client.chat.text(hello))).toEqual([
     ['text', ''],
@@ -54,7 +54,7 @@ test('a reply of nothing has an empty text, no tool calls and no reasoning', asy
   await stub.stop()
 })
 
-test('a reply that failed is thrown with its code, its message and what it cost', async () => {
+test('a failed reply is thrown with its code, message and cost', async () => {
   const { client, stub } = await startChatStub(streamOf(delta('Well'), failed), streamOf(delta('Well')))
   expect(await rejection(client.chat.text(hello))).toMatchObject({
     code: 'AGENT_ERROR',
@@ -68,7 +68,7 @@ test('a reply that failed is thrown with its code, its message and what it cost'
   await stub.stop()
 })
 
-test('an abort rejects with the reason of the signal and ends the request', async () => {
+test("an abort rejects with its signal's reason and ends the request", async () => {
   const ended = Promise.withResolvers<void>()
   const started = Promise.withResolvers<void>()
   const { client, stub } = await startChatStub((response) => {

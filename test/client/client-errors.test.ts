@@ -4,7 +4,7 @@ import { FakeClock } from '../support/fake-clock.ts'
 import { startService } from '../support/test-service.ts'
 import { rejection, rejections } from './rejection.ts'
 
-test('400 names the code, the wrong fields and the request', async () => {
+test('a 400 error names the code, the invalid fields and the request', async () => {
   const service = await startService()
   const { key } = await service.createPerson()
   let requestId: string | null = null
@@ -31,7 +31,7 @@ test('400 names the code, the wrong fields and the request', async () => {
   await service.stop()
 })
 
-test('401 for a key that is not one', async () => {
+test('an invalid key gives 401', async () => {
   const service = await startService()
   const client = createClient({ baseUrl: service.url, apiKey: 'wrong' })
   const calls = [client.account.get(), client.tasks.create({ endpointId: 'test.echo', params: {} })]
@@ -46,7 +46,7 @@ test('401 for a key that is not one', async () => {
   await service.stop()
 })
 
-test('403 tells a balance that is too low from a permission that is missing', async () => {
+test('a 403 error distinguishes a low balance from a missing permission', async () => {
   const service = await startService()
   const poor = await service.createPerson({ balanceUsd: '0.0050' })
   const reader = await service.createPerson({ scopes: ['read'] })
@@ -61,7 +61,7 @@ test('403 tells a balance that is too low from a permission that is missing', as
   await service.stop()
 })
 
-test('403 of a blocked account says when to come back', async () => {
+test('a 403 error of a blocked account has a Retry-After', async () => {
   const service = await startService({ limits: { abuseFailures: 1, abuseBlockSeconds: 600 }, clock: new FakeClock() })
   const { key } = await service.createPerson()
   const client = createClient({ baseUrl: service.url, apiKey: key })
@@ -74,7 +74,7 @@ test('403 of a blocked account says when to come back', async () => {
   await service.stop()
 })
 
-test('404 for an endpoint, a task and an agent that do not exist', async () => {
+test('an unknown endpoint, task or agent gives 404', async () => {
   const service = await startService()
   const { key } = await service.createPerson()
   const client = createClient({ baseUrl: service.url, apiKey: key })
@@ -93,7 +93,7 @@ test('404 for an endpoint, a task and an agent that do not exist', async () => {
   await service.stop()
 })
 
-test('409 for an idempotency key that was used with another input; with the same input one task and one charge', async () => {
+test('reusing an idempotency key gives 409 for other input, else the same task', async () => {
   const service = await startService()
   const { key } = await service.createPerson()
   const client = createClient({ baseUrl: service.url, apiKey: key })
@@ -106,7 +106,7 @@ test('409 for an idempotency key that was used with another input; with the same
   await service.stop()
 })
 
-test('413 for params that are too large', async () => {
+test('too large params give 413', async () => {
   const service = await startService({ limits: { maxBodyBytes: 1000 } })
   const { key } = await service.createPerson()
   const client = createClient({ baseUrl: service.url, apiKey: key })
@@ -115,7 +115,7 @@ test('413 for params that are too large', async () => {
   await service.stop()
 })
 
-test('429 says how long to wait', async () => {
+test('a 429 error says how long to wait', async () => {
   const service = await startService({ limits: { executionsPerMinute: 1 }, clock: new FakeClock() })
   const { key } = await service.createPerson()
   const client = createClient({ baseUrl: service.url, apiKey: key, maxRetries: 0 })
@@ -129,7 +129,7 @@ test('429 says how long to wait', async () => {
   await service.stop()
 })
 
-test('503 while the service stops, and reading goes on', async () => {
+test('a stopping service gives 503 for new tasks but still serves reads', async () => {
   const service = await startService()
   const { key } = await service.createPerson()
   const client = createClient({ baseUrl: service.url, apiKey: key, maxRetries: 0 })
@@ -146,7 +146,7 @@ test('503 while the service stops, and reading goes on', async () => {
   await stopping
 })
 
-test('isErrandError knows an error of another copy of the package, and nothing else', async () => {
+test('isErrandError recognizes errors of another copy of the package and nothing else', async () => {
   const path = new URL('../../client/client-error.ts?copy', import.meta.url).href
   const copy = (await import(path)) as { ErrandClientError: typeof ErrandClientError }
   const foreign = new copy.ErrandClientError('NOT_FOUND', 'x')

@@ -14,7 +14,7 @@ function refusedOptions(options: Record<string, unknown>): ErrandClientError {
   throw new Error('the options were accepted')
 }
 
-test('INVALID_ARGUMENT names the option that cannot work', () => {
+test('INVALID_ARGUMENT names the invalid option', () => {
   const baseUrls = [
     '',
     'errand.example.com',
@@ -47,7 +47,7 @@ test('INVALID_ARGUMENT names the option that cannot work', () => {
   }
 })
 
-test('a wrong key is refused without being quoted', () => {
+test('rejects an invalid key without quoting it', () => {
   for (const apiKey of ['', 'with space', 'line\nbreak', 'schlüssel', ' errand_sk_secret', undefined, 12345]) {
     const { code, message } = refusedOptions({ ...good, apiKey })
     expect(code).toBe('INVALID_ARGUMENT')
@@ -55,7 +55,7 @@ test('a wrong key is refused without being quoted', () => {
   }
 })
 
-test('the key is sent as a bearer token, and null sends none', async () => {
+test('sends the key as a bearer token, and nothing if it is null', async () => {
   for (const [apiKey, expected] of [
     ['errand_sk_secret', 'Bearer errand_sk_secret'],
     [null, null],
@@ -74,7 +74,7 @@ test('the key is sent as a bearer token, and null sends none', async () => {
   }
 })
 
-test('a URL object, a path and slashes at the end are accepted', async () => {
+test('accepts a URL object, a path and trailing slashes', async () => {
   for (const baseUrl of [new URL('http://x.example/a/'), 'http://x.example/a', 'http://x.example/a//']) {
     const asked: string[] = []
     const fetch = (url: string) => (asked.push(url), Promise.reject(new Error('offline')))
@@ -83,7 +83,7 @@ test('a URL object, a path and slashes at the end are accepted', async () => {
   }
 })
 
-test('INVALID_ARGUMENT for what cannot be sent, and nothing is', async () => {
+test('rejects invalid input with INVALID_ARGUMENT before sending', async () => {
   let requests = 0
   const client = createClient({ ...good, fetch: () => (requests++, Promise.reject(new Error('offline'))) })
   const circle: Record<string, unknown> = {}
@@ -104,7 +104,7 @@ test('INVALID_ARGUMENT for what cannot be sent, and nothing is', async () => {
   expect(requests).toBe(0)
 })
 
-test('neither the client nor an error shows the key', async () => {
+test('neither the client nor an error reveals the key', async () => {
   const { inspect } = await import('node:util')
   const client = createClient({ ...good, fetch: () => Promise.reject(new Error('offline')) })
   const error = await rejection(client.account.get())

@@ -42,7 +42,7 @@ test('the client has a method for every procedure', () => {
   expectTypeOf<Missing[keyof Missing]>().toEqualTypeOf<never>()
 })
 
-test('inputs are those of the operations', () => {
+test('input types match the operations', () => {
   expectTypeOf(client.tasks.create)
     .parameter(0)
     .toExtend<{ endpointId: string; params: Record<string, unknown>; connectorIds?: string[] | undefined }>()
@@ -73,7 +73,7 @@ test('inputs are those of the operations', () => {
   expectTypeOf(never).toBeFunction()
 })
 
-test('outputs are those of the operations', () => {
+test('output types match the operations', () => {
   expectTypeOf(client.tasks.create).returns.resolves.toEqualTypeOf<{
     taskId: string
     status: 'pending'
@@ -129,7 +129,7 @@ test('outputs are those of the operations', () => {
   expectTypeOf<Key>().not.toHaveProperty('key')
 })
 
-test('events and replies of a chat are typed by the server', () => {
+test('chat events and replies are typed by the server', () => {
   expectTypeOf(client.chat.stream).parameter(0).toEqualTypeOf<{
     sessionId: string
     message: string | ChatMessagePart[]
@@ -160,7 +160,7 @@ test('events and replies of a chat are typed by the server', () => {
   expectTypeOf(never).toBeFunction()
 })
 
-test('a code is one of the catalogue, of chats or of the client', () => {
+test('an error code is from the catalogue, chats or the client', () => {
   expectTypeOf<ErrandClientError['code']>().toEqualTypeOf<
     | ErrorCode
     | 'SESSION_NOT_FOUND'

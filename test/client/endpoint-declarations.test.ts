@@ -28,7 +28,7 @@ const types: [schema: unknown, type: string][] = [
   [{ anyOf: [{ type: 'string' }, {}] }, 'unknown'],
 ]
 
-test.each(types)('%j is %s', (schema, type) => expect(schemaType(schema)).toBe(type))
+test.each(types)('%j becomes %s', (schema, type) => expect(schemaType(schema)).toBe(type))
 
 function agentWith(params: Record<string, unknown>, description = 'Summarizes.'): Agent {
   const endpoint = {
@@ -43,7 +43,7 @@ function agentWith(params: Record<string, unknown>, description = 'Summarizes.')
   return { id: 'text', kind: 'code', name: 'Text', description: '', endpoints: [endpoint], chat: null, inPlan: true }
 }
 
-test('the endpoints of a service become declarations, with descriptions and prices', () => {
+test("turns a service's endpoints into declarations with descriptions and prices", () => {
   const params = {
     type: 'object',
     properties: { text: { type: 'string', description: 'What to read' } },
@@ -69,7 +69,7 @@ declare module 'errand-client' {
 `)
 })
 
-test('references are written out, and one that names itself is unknown', () => {
+test('inlines references; a recursive or missing one becomes unknown', () => {
   const tree = { type: 'object', properties: { name: { type: 'string' }, child: { $ref: '#/$defs/Tree' } } }
   const params = {
     type: 'object',

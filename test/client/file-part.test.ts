@@ -2,7 +2,7 @@ import { expect, test } from 'vitest'
 import { filePart } from '../../client/client.ts'
 import { png } from '../support/sample-files.ts'
 
-test('a File is a part with its name, type and bytes, whatever its size', async () => {
+test('turns a File of any size into a part with name, type and bytes', async () => {
   for (const content of [png(), Buffer.alloc(100_001, 0xf3)]) {
     const file = new File([new Uint8Array(content)], 'a.png', { type: 'image/png' })
     expect(await filePart(file)).toEqual({
@@ -14,7 +14,7 @@ test('a File is a part with its name, type and bytes, whatever its size', async 
   }
 })
 
-test('a Blob has no name, and needs a type', async () => {
+test('a Blob has no name and needs a media type', async () => {
   const blob = new Blob(['Hello'])
   await expect(filePart(blob)).rejects.toThrow(/media type/)
   const given = { mediaType: 'text/plain', filename: 'hello.txt' }

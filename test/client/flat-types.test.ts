@@ -48,21 +48,21 @@ type WrongOutputs = {
   [Path in keyof Flat]: Same<Flat[Path]['output'], At<Out, Path>> extends true ? never : Path
 }[keyof Flat]
 
-test('every operation has its types, and no other', () => {
+test('exactly the operations have flat types', () => {
   expectTypeOf<
     keyof Flat | 'chat.stream' | 'chat.resume' | 'chat.resumeSession' | 'tasks.events'
   >().toEqualTypeOf<Paths>()
   expectTypeOf<keyof Queries & keyof Mutations>().toEqualTypeOf<never>()
 })
 
-test('flat inputs and outputs are assignable to the inferred ones and the other way round', () => {
+test('flat and inferred inputs and outputs are mutually assignable', () => {
   expectTypeOf<Flat['tasks.create']['input']>().toEqualTypeOf<In['tasks']['create']>()
   expectTypeOf<Flat['tasks.get']['output']>().toEqualTypeOf<Out['tasks']['get']>()
   expectTypeOf<WrongInputs>().toEqualTypeOf<never>()
   expectTypeOf<WrongOutputs>().toEqualTypeOf<never>()
 })
 
-test('events, errors and their codes are those of the server', () => {
+test('events, errors and error codes match the server', () => {
   expectTypeOf<ChatEvent>().toEqualTypeOf<ServerChatEvent>()
   expectTypeOf<TaskEvent>().toEqualTypeOf<ServerTaskEvent>()
   expectTypeOf<ChatInput>().toEqualTypeOf<In['chat']['stream']>()

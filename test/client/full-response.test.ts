@@ -7,7 +7,7 @@ import { answer, cut, startStub } from './stub-server.ts'
 
 const text = 'Ü'.repeat(20_000)
 
-test('a response of more than 16 KB is a string, and fetchResponse and fullResponse give the whole', async () => {
+test('shortens a response above 16 KB; fetchResponse and fullResponse return all of it', async () => {
   const service = await startService()
   const { key } = await service.createPerson()
   const { fetch, sent } = recordedFetch()
@@ -27,7 +27,7 @@ test('a response of more than 16 KB is a string, and fetchResponse and fullRespo
   await service.stop()
 })
 
-test('an address that has expired says so, and a connection that broke is tried again', async () => {
+test('reports an expired link and retries after a broken connection', async () => {
   const refused = answer(403, '{"error":"Forbidden","message":"The link has expired.","statusCode":403}')
   const stub = await startStub(cut, answer(200, '{"a":1}'), refused, answer(200, 'no JSON'))
   const client = createClient({ baseUrl: stub.url, apiKey: 'key' })

@@ -34,7 +34,7 @@ async function idsOf(list: AsyncIterable<Item>): Promise<string[]> {
 
 const names = (count: number, prefix = 'item') => Array.from({ length: count }, (_, n) => `${prefix}-${n}`)
 
-test('all pages, each item once; the first page is the one that was read for await', async () => {
+test('iterates over all pages, each item once', async () => {
   const { asked, list } = listOf(names(45))
   expect(await idsOf(list({ limit: 20 }))).toEqual(names(45))
   expect(asked.map(({ offset = 0 }) => offset)).toEqual([0, 19, 38])
@@ -43,7 +43,7 @@ test('all pages, each item once; the first page is the one that was read for awa
   expect(await idsOf(listOf(names(3)).list({ limit: 1 }))).toEqual(names(3))
 })
 
-test('items that arrive in front while it pages bring neither doubles nor gaps', async () => {
+test('items added at the front during paging cause no duplicates or gaps', async () => {
   for (const arriving of [1, 3, 19, 20, 60]) {
     const change = (page: number, items: string[]) =>
       void (page > 0 && page < 4 && items.unshift(...names(arriving, `new${page}`)))
@@ -51,7 +51,7 @@ test('items that arrive in front while it pages bring neither doubles nor gaps',
   }
 })
 
-test('items that go while it pages leave no gap in what stays', async () => {
+test('items removed during paging cause no gaps among the rest', async () => {
   for (const going of [1, 3, 9, 10, 25]) {
     const change = (page: number, items: string[]) => void (page === 2 && items.splice(0, going))
     const seen = await idsOf(listOf(names(60), change).list({ limit: 10 }))
@@ -61,12 +61,12 @@ test('items that go while it pages leave no gap in what stays', async () => {
   }
 })
 
-test('pages that are bounded in bytes, down to one item, are all read', async () => {
+test('reads all pages if their size is limited in bytes, even to one item', async () => {
   expect(await idsOf(listOf(names(12), undefined, 1).list({ limit: 10 }))).toEqual(names(12))
   expect(await idsOf(listOf(names(12), undefined, 3).list({ limit: 10 }))).toEqual(names(12))
 })
 
-test('tasks that are created while they are listed: thirty of thirty, and await still gives a page', async () => {
+test('lists all thirty tasks while more are created; await still returns one page', async () => {
   const service = await startService({ limits: { executionsPerMinute: 0 } })
   const { key } = await service.createPerson()
   const { fetch, sent } = recordedFetch()
@@ -86,7 +86,7 @@ test('tasks that are created while they are listed: thirty of thirty, and await 
   await service.stop()
 })
 
-test('break ends the reading, a failure is thrown where it is iterated, and a signal ends it', async () => {
+test('break stops reading, errors are thrown while iterating, and an abort ends it', async () => {
   const service = await startService()
   const { key } = await service.createPerson()
   const { fetch, sent } = recordedFetch()

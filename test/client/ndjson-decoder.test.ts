@@ -38,7 +38,7 @@ const tricky = [
 const [first, second, third, last] = tricky.map((event) => JSON.stringify(event)) as [string, string, string, string]
 const transcript = bytesOf(`\n${first}\r\n\r\n \t\n${second}\n${third}\r\n\n${last}`)
 
-test('events come out the same wherever two cuts fall, inside characters, escapes and line ends too', () => {
+test('decodes the same events wherever two cuts fall, even inside characters and escapes', () => {
   expect(decode([transcript])).toEqual(tricky)
   for (let one = 0; one <= transcript.length; one++) {
     for (const two of [one, one + 1, one + 2, transcript.length - 1]) {
@@ -48,12 +48,12 @@ test('events come out the same wherever two cuts fall, inside characters, escape
   }
 })
 
-test('events come out the same from single bytes and from empty chunks', () => {
+test('decodes the same events from single bytes and with empty chunks', () => {
   expect(decode(Array.from(transcript, (byte) => Uint8Array.of(byte)))).toEqual(tricky)
   expect(decode(Array.from(transcript, (byte) => [new Uint8Array(0), Uint8Array.of(byte)]).flat())).toEqual(tricky)
 })
 
-test('any bytes give the same in any chunks: the events before what is bad, and then its error', () => {
+test('decodes any bytes the same in any chunks: valid events first, then the error', () => {
   const line = fc.oneof(
     { weight: 4, arbitrary: fc.record({ type: fc.string({ unit: 'binary' }), value: fc.jsonValue() }).map(toLine) },
     { weight: 2, arbitrary: fc.constantFrom('', '\r', '  \t', ' {"type":"x"} ').map(bytesOf) },
@@ -75,7 +75,7 @@ test('any bytes give the same in any chunks: the events before what is bad, and 
   )
 })
 
-test('what JSON writes comes back, in any chunks', () => {
+test('decodes serialized JSON in any chunks', () => {
   const event = fc.record({ type: fc.string(), value: fc.jsonValue() })
   fc.assert(
     fc.property(fc.array(event, { maxLength: 5 }), fc.array(fc.nat(), { maxLength: 8 }), (events, cuts) => {
@@ -102,7 +102,7 @@ const bad: [name: string, line: Uint8Array][] = [
 ]
 
 for (const [name, line] of bad) {
-  test(`BAD_RESPONSE for ${name}, after the events before it, and nothing of it in the message`, () => {
+  test(`throws BAD_RESPONSE for ${name} after earlier events, without quoting it`, () => {
     const bytes = join([bytesOf('{"type":"before"}'), line, bytesOf('{"type":"after"}')], true)
     expect(decode([bytes])).toEqual([{ type: 'before' }, 'BAD_RESPONSE'])
     const decoder = new NdjsonDecoder()
@@ -112,7 +112,7 @@ for (const [name, line] of bad) {
   })
 }
 
-test('a last line needs no line feed; of one that is cut short nothing comes out', () => {
+test('accepts a last line without line feed and ignores a truncated one', () => {
   expect(decode([bytesOf('{"type":"a"}\n{"type":"b"}')])).toEqual([{ type: 'a' }, { type: 'b' }])
   expect(decode([bytesOf('{"type":"a"}\n{"type":"b"}\r')])).toEqual([{ type: 'a' }, { type: 'b' }])
   for (const rest of ['', ' ', '\r', '{', '{"type":"b"', '{"type":"b', 'tru']) {
@@ -122,7 +122,7 @@ test('a last line needs no line feed; of one that is cut short nothing comes out
   expect(decode([bytesOf('{"type":"a"}\n7')])).toEqual([{ type: 'a' }, 'BAD_RESPONSE'])
 })
 
-test('BAD_RESPONSE for a line beyond the bound as soon as it is, and not for one of exactly that length', () => {
+test('throws BAD_RESPONSE as soon as a line exceeds the limit, not at exactly the limit', () => {
   const line = '{"type":"exactly so"}'
   expect(decode([bytesOf(`${line}\n${line}`)], line.length)).toEqual([{ type: 'exactly so' }, { type: 'exactly so' }])
   expect(decode([bytesOf(`${line}\n${line} \n`)], line.length)).toEqual([{ type: 'exactly so' }, 'BAD_RESPONSE'])
@@ -132,7 +132,7 @@ test('BAD_RESPONSE for a line beyond the bound as soon as it is, and not for one
   expect(() => push(' ')).toThrow('a line of more than 10 bytes')
 })
 
-test('the bound is 64 MiB, and lines of many megabytes in small chunks are read', () => {
+test('the line limit is 64 MiB, and long lines in small chunks are decoded', () => {
   const delta = 'x'.repeat(8_000_000)
   const bytes = bytesOf(`${JSON.stringify({ type: 'a', delta })}\n`)
   const chunks = Array.from({ length: Math.ceil(bytes.length / 1000) }, (_, index) =>

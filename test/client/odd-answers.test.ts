@@ -27,7 +27,7 @@ const odd: [name: string, answer: StubAnswer, status: number, message: RegExp][]
 ]
 
 for (const [name, given, status, message] of odd) {
-  test(`BAD_RESPONSE with the status for ${name}`, async () => {
+  test(`throws BAD_RESPONSE with the status for ${name}`, async () => {
     const stub = await startStub(given)
     const client = createClient({ baseUrl: stub.url, apiKey: 'key', maxRetries: 0 })
     // One call in a batch, one alone.
@@ -40,7 +40,7 @@ for (const [name, given, status, message] of odd) {
   })
 }
 
-test('BAD_RESPONSE carries the Retry-After and the request id of whoever answered', async () => {
+test('BAD_RESPONSE carries the Retry-After and request id of the response', async () => {
   const at = new Date(Date.now() + 90_000).toUTCString()
   const stub = await startStub(
     answer(503, 'busy', { 'Retry-After': '7', 'X-Request-Id': 'edge-1' }),
@@ -56,7 +56,7 @@ test('BAD_RESPONSE carries the Retry-After and the request id of whoever answere
   await stub.stop()
 })
 
-test('BAD_RESPONSE for an answer to fewer calls than were asked; those that were answered succeed', async () => {
+test('throws BAD_RESPONSE only for calls missing from a batch response', async () => {
   const stub = await startStub(answer(200, '[{"result":{"data":{"json":{"userId":"u"}}}}]'))
   const client = createClient({ baseUrl: stub.url, apiKey: 'key', maxRetries: 0 })
   const [first, second] = await Promise.allSettled([client.account.get(), client.account.get()])
@@ -66,7 +66,7 @@ test('BAD_RESPONSE for an answer to fewer calls than were asked; those that were
   await stub.stop()
 })
 
-test('NETWORK_ERROR with the reason when nothing listens', async () => {
+test('throws NETWORK_ERROR with the reason if the connection is refused', async () => {
   const stub = await startStub(silence)
   await stub.stop()
   const client = createClient({ baseUrl: stub.url, apiKey: 'key', maxRetries: 0 })
@@ -75,7 +75,7 @@ test('NETWORK_ERROR with the reason when nothing listens', async () => {
   expect(error.message).toContain('ECONNREFUSED')
 })
 
-test('NETWORK_ERROR when the connection breaks before the answer or inside it', async () => {
+test('throws NETWORK_ERROR if the connection breaks before or during the response', async () => {
   const halfThenCut: StubAnswer = (response) => {
     response.writeHead(200, { 'Content-Type': 'application/json', 'Content-Length': '1000' })
     response.write('[{"result":', () => response.socket?.destroy())
@@ -87,7 +87,7 @@ test('NETWORK_ERROR when the connection breaks before the answer or inside it', 
   await stub.stop()
 })
 
-test('NETWORK_ERROR for whatever a fetch of the caller throws', async () => {
+test("throws NETWORK_ERROR for anything the caller's fetch throws", async () => {
   const client = createClient({
     baseUrl: 'http://127.0.0.1',
     apiKey: 'key',
@@ -97,7 +97,7 @@ test('NETWORK_ERROR for whatever a fetch of the caller throws', async () => {
   expect(await rejection(client.account.get())).toMatchObject({ code: 'NETWORK_ERROR', cause: 'offline' })
 })
 
-test('TIMEOUT when no answer comes, and the request is ended', async () => {
+test('throws TIMEOUT and ends the request if no response arrives', async () => {
   const { ended, fetch } = scriptedFetch()
   const client = createClient({
     baseUrl: 'http://127.0.0.1',
@@ -112,7 +112,7 @@ test('TIMEOUT when no answer comes, and the request is ended', async () => {
   await ended
 })
 
-test('a code that this client does not know yet is handed on', async () => {
+test('passes on an unknown error code', async () => {
   const data = { code: 'BAD_REQUEST', httpStatus: 418, errorCode: 'TEAPOT' }
   const stub = await startStub(
     answer(418, JSON.stringify([{ error: { json: { code: -32600, message: 'Tea only.', data } } }])),

@@ -43,7 +43,7 @@ async function collect(stream: AsyncIterable<ChatEvent>): Promise<ChatEvent[]> {
   return events
 }
 
-test('a reply whose connection breaks again and again is read on from where it was, each event once, and charged once', async () => {
+test('a reply resumes after every broken connection, yields each event once and is charged once', async () => {
   const service = await startTalk()
   const { key } = await service.createPerson()
   const { fetch, paths } = cutting(600)
@@ -66,7 +66,7 @@ test('a reply whose connection breaks again and again is read on from where it w
 })
 
 test.each(['break', 'abort', 'return'])(
-  'a %s stops the reply at the service, which charges what was used',
+  'a %s stops the reply at the service, which charges the usage so far',
   async (how) => {
     const service = await startTalk()
     const { key } = await service.createPerson()
@@ -90,7 +90,7 @@ test.each(['break', 'abort', 'return'])(
   },
 )
 
-test('a reply that is left before its answer begins is stopped', async () => {
+test('a reply left before its response arrives is stopped', async () => {
   const service = await startTalk()
   const { key } = await service.createPerson()
   const admitted = Promise.withResolvers<void>()
@@ -116,7 +116,7 @@ test('a reply that is left before its answer begins is stopped', async () => {
   await service.stop()
 })
 
-test('a reply that is stopped by its turn ends for whoever reads it, and one that broke off by itself tells what it cost', async () => {
+test('stopping a turn ends it for every reader; a disconnected reply reports its cost', async () => {
   const service = await startTalk()
   const { key } = await service.createPerson()
   const client = createClient({ baseUrl: service.url, apiKey: key })

@@ -9,7 +9,7 @@ const input = { endpointId: 'test.echo', params: { hello: 'world' } }
 const newTask = { taskId: 'task_1', status: 'pending', message: 'Task created' }
 const createdTask = result(newTask)
 
-test('creates the task and resolves with its end', async () => {
+test('creates the task and resolves with its final state', async () => {
   const service = await startService()
   const { key } = await service.createPerson()
   const client = createClient({ baseUrl: service.url, apiKey: key })
@@ -19,7 +19,7 @@ test('creates the task and resolves with its end', async () => {
   await service.stop()
 })
 
-test('a create whose connection broke after the service had taken it is repeated with one task and one charge', async () => {
+test('retries a create whose connection broke, with one task and one charge', async () => {
   const service = await startService()
   const { key } = await service.createPerson()
   const forward: StubAnswer = async (response, { method, url, headers, body }) => {
@@ -64,7 +64,7 @@ test('a create whose connection broke after the service had taken it is repeated
   await service.stop()
 })
 
-test('every run has a key of its own, and a key of the caller goes on with the same task', async () => {
+test("each run has its own key; reusing the caller's key returns the same task", async () => {
   const service = await startService()
   const { key } = await service.createPerson()
   const client = createClient({ baseUrl: service.url, apiKey: key })
@@ -76,7 +76,7 @@ test('every run has a key of its own, and a key of the caller goes on with the s
   await service.stop()
 })
 
-test('503 and 429 are sat out, with the same key', async () => {
+test('retries after 503 and 429 with the same key', async () => {
   const stub = await startStub(
     refusal('SERVICE_UNAVAILABLE', 503),
     refusal('RATE_LIMIT_EXCEEDED', 429),
@@ -90,7 +90,7 @@ test('503 and 429 are sat out, with the same key', async () => {
   await stub.stop()
 })
 
-test('a create is tried five times, and its last failure is thrown', async () => {
+test('tries a create five times and throws the last failure', async () => {
   const stub = await startStub(cut)
   const client = createClient({ baseUrl: stub.url, apiKey: 'key' })
   expect(await rejection(client.tasks.run(input))).toMatchObject({ code: 'NETWORK_ERROR', taskId: undefined })
@@ -98,7 +98,7 @@ test('a create is tried five times, and its last failure is thrown', async () =>
   await stub.stop()
 })
 
-test('a refusal is thrown at once', async () => {
+test('throws a rejection immediately', async () => {
   const stub = await startStub(refusal('INSUFFICIENT_BALANCE', 403))
   const client = createClient({ baseUrl: stub.url, apiKey: 'key' })
   expect(await rejection(client.tasks.run(input))).toMatchObject({ code: 'INSUFFICIENT_BALANCE', status: 403 })
@@ -106,7 +106,7 @@ test('a refusal is thrown at once', async () => {
   await stub.stop()
 })
 
-test('TIMEOUT names the task, or the key when it is not known whether there is a task', async () => {
+test('TIMEOUT names the task, or the key if it is unknown whether a task exists', async () => {
   const run = (fetch: ClientFetch) =>
     rejection(createClient({ baseUrl: 'http://127.0.0.1', apiKey: 'key', fetch }).tasks.run(input, { timeoutMs: 100 }))
   const silent = scriptedFetch()
@@ -118,7 +118,7 @@ test('TIMEOUT names the task, or the key when it is not known whether there is a
   expect(known.message).toContain('task_1')
 })
 
-test('an abort ends it at once with its reason', async () => {
+test('an abort ends it immediately with its reason', async () => {
   const stub = await startStub(() => controller.abort('enough'))
   const controller = new AbortController()
   const client = createClient({ baseUrl: stub.url, apiKey: 'key' })

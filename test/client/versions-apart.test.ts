@@ -9,7 +9,7 @@ import { answer, completedTask, cut, result, startStub } from './stub-server.ts'
 
 // A service older or newer than the client, restarts, and proxies that cut responses.
 
-test('fields, states, events and codes of a newer service are passed through', async () => {
+test('passes through fields, states, events and codes of a newer service', async () => {
   const task = {
     ...completedTask,
     status: 'completed',
@@ -31,7 +31,7 @@ test('fields, states, events and codes of a newer service are passed through', a
   await stub.stop()
 })
 
-test('an operation that an older service does not have is a clear error, and no other call suffers', async () => {
+test('an operation missing in an older service gives a clear error without affecting other calls', async () => {
   const service = await startService()
   const { key, userId } = await service.createPerson()
   const client = createClient({
@@ -53,7 +53,7 @@ test('an operation that an older service does not have is a clear error, and no 
   await service.stop()
 })
 
-test('the answers of a service of today are what the client of yesterday read: plain JSON in the same envelope', async () => {
+test('reads a response envelope with unknown extra fields', async () => {
   const stub = await startStub(
     answer(200, JSON.stringify({ result: { data: { json: { userId: 'u' }, meta: { values: {} } }, extra: 1 } })),
   )
@@ -61,7 +61,7 @@ test('the answers of a service of today are what the client of yesterday read: p
   await stub.stop()
 })
 
-test('a proxy that cuts a stream: NETWORK_ERROR with what to do, after the events that came, and the message is not sent again', async () => {
+test('a stream cut by a proxy throws NETWORK_ERROR after its events, without resending', async () => {
   const stub = await startStub((response) => {
     startStream(response).write(toLine(delta('Half')) + '{"type":"assist', () => response.socket?.destroy())
   })
@@ -84,7 +84,7 @@ function clientOf(key: string, url: () => string): ErrandClient {
   return createClient({ baseUrl: base, apiKey: key, fetch: (asked, init) => fetch(asked.replace(base, url()), init) })
 }
 
-test('a service that restarts while a task is waited for: the wait goes on, with one task and one charge', async () => {
+test('a wait survives a restart of the service, without duplicate tasks or charges', async () => {
   const dataDir = newDataDir()
   let service = await startService({ dataDir })
   const { key } = await service.createPerson()
@@ -102,7 +102,7 @@ test('a service that restarts while a task is waited for: the wait goes on, with
   rmSync(dataDir, { recursive: true, force: true })
 })
 
-test('a service that restarts in the midst of a stream says so in it, nothing is charged, and the session goes on', async () => {
+test('a restart during a stream is reported in it, charges nothing and keeps the session', async () => {
   const dataDir = newDataDir()
   const limits = { drainSeconds: 0 }
   let service = await startService({ dataDir, limits })
@@ -122,7 +122,7 @@ test('a service that restarts in the midst of a stream says so in it, nothing is
   rmSync(dataDir, { recursive: true, force: true })
 })
 
-test('nobody listens for a while: reads and creates are sat out by their repetitions', async () => {
+test('retries reads and creates while the service is unreachable', async () => {
   const stub = await startStub(
     cut,
     result({ taskId: 'task_1', status: 'pending', message: 'x' }),

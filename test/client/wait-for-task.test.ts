@@ -5,7 +5,7 @@ import { startService } from '../support/test-service.ts'
 import { recordedFetch } from './recorded-fetch.ts'
 import { rejection } from './rejection.ts'
 
-test('resolves with the task as soon as it has completed, after one request', async () => {
+test('resolves as soon as the task has completed, after one request', async () => {
   const service = await startService()
   const { key } = await service.createPerson()
   const { fetch, sent } = recordedFetch()
@@ -30,7 +30,7 @@ test('resolves with a failed task too', async () => {
   await service.stop()
 })
 
-test('an abort ends it at once with its reason, ends the request, and leaves no listener on the signal', async () => {
+test('an abort ends the wait and its request immediately and leaves no listener', async () => {
   const service = await startService()
   const { key } = await service.createPerson()
   const { fetch, sent } = recordedFetch()
@@ -57,7 +57,7 @@ test('an abort ends it at once with its reason, ends the request, and leaves no 
   await service.stop()
 })
 
-test('a signal that outlives many calls collects no listeners', async () => {
+test('a signal that outlives many calls accumulates no listeners', async () => {
   const service = await startService()
   const { key } = await service.createPerson()
   const client = createClient({ baseUrl: service.url, apiKey: key })
@@ -70,7 +70,7 @@ test('a signal that outlives many calls collects no listeners', async () => {
   await service.stop()
 })
 
-test('TIMEOUT says that the task goes on, which can then be waited for again', async () => {
+test('TIMEOUT says that the task continues, and it can be awaited again', async () => {
   const service = await startService()
   const { key } = await service.createPerson()
   const client = createClient({ baseUrl: service.url, apiKey: key })
@@ -84,7 +84,7 @@ test('TIMEOUT says that the task goes on, which can then be waited for again', a
   await service.stop()
 })
 
-test('a refusal is thrown at once, naming the task', async () => {
+test('throws a rejection immediately, naming the task', async () => {
   const service = await startService()
   const { key, userId } = await service.createPerson()
   const blind = await service.createKey(userId, ['execute'])

@@ -22,7 +22,7 @@ function sign(text: string, { at = sentAt, key = secret } = {}): string {
   return `v1,${createHmac('sha256', bytes).update(`${id}.${at}.${text}`).digest('base64')}`
 }
 
-test('the vector of Standard Webhooks is accepted, in every form that a body and headers have', async () => {
+test('accepts the Standard Webhooks test vector in every form of body and headers', async () => {
   expect(sign(body)).toBe(signature)
   const bytes = new TextEncoder().encode(body)
   for (const given of [body, bytes, bytes.buffer, Buffer.from(body)]) {
@@ -33,7 +33,7 @@ test('the vector of Standard Webhooks is accepted, in every form that a body and
   expect(await webhooks.unwrap(body, headers, secret.slice('whsec_'.length))).toEqual(event)
 })
 
-test('of several signatures one must fit, and those of other versions do not count', async () => {
+test('one of several signatures must match; other versions do not count', async () => {
   const other = sign(body, { key: `whsec_${Buffer.alloc(24, 7).toString('base64')}` })
   const given = (text: string) => ({ ...headers, 'webhook-signature': text })
   for (const text of [`${other} ${signature}`, `${signature} ${other}`, `v1a,xxxx v1,%%% ${signature}`]) {
@@ -53,7 +53,7 @@ test('of several signatures one must fit, and those of other versions do not cou
   }
 })
 
-test('a body, an id, a time or a secret other than the signed one is refused', async () => {
+test('rejects a body, id, timestamp or secret other than the signed one', async () => {
   const otherSecret = `whsec_${Buffer.alloc(24, 7).toString('base64')}`
   const others: Parameters<typeof unwrap>[] = [
     [`${body} `, headers, secret],
@@ -68,7 +68,7 @@ test('a body, an id, a time or a secret other than the signed one is refused', a
   }
 })
 
-test('a request is accepted for five minutes, to the second, and not from the future', async () => {
+test('accepts a timestamp up to five minutes in the past or future', async () => {
   for (const [seconds, isAccepted] of [
     [-301, false],
     [-300, true],
@@ -83,7 +83,7 @@ test('a request is accepted for five minutes, to the second, and not from the fu
   }
 })
 
-test('a header that is missing or malformed is named', async () => {
+test('names a missing or malformed header', async () => {
   for (const name of Object.keys(headers)) {
     for (const value of [undefined, '', ['a', 'b']]) {
       const error = await rejection(unwrap(body, { ...headers, [name]: value }, secret))
@@ -95,7 +95,7 @@ test('a header that is missing or malformed is named', async () => {
   expect(soon.message).toContain('webhook-timestamp')
 })
 
-test('what is no secret is INVALID_ARGUMENT and not quoted; what is signed and no JSON is BAD_RESPONSE', async () => {
+test('an invalid secret gives INVALID_ARGUMENT unquoted; signed non-JSON gives BAD_RESPONSE', async () => {
   for (const wrong of ['', 'whsec_', 'whsec_§§§', undefined as never]) {
     const error = await rejection(unwrap(body, headers, wrong))
     expect(error).toMatchObject({ code: 'INVALID_ARGUMENT', details: [{ path: 'secret' }] })

@@ -83,7 +83,7 @@ async function open({ balanceUsd = '10' }: { balanceUsd?: string } = {}) {
   return { service, talker, client, ends, openPage, close }
 }
 
-test('a message is sent by itself, and its reply has text, reasoning, tool calls, and what it cost', async () => {
+test('sends only the new message; the reply has text, reasoning, tool calls and cost', async () => {
   const { client, close, ends, openPage, talker } = await open()
   const chat = openPage()
   await chat.sendMessage({ text: 'Hello' })
@@ -129,7 +129,7 @@ test('a message is sent by itself, and its reply has text, reasoning, tool calls
   await close()
 })
 
-test('a stop ends the reply at the service, nothing is written after it, and the next message finds the session free', async () => {
+test('a stop ends the reply, writes nothing more and frees the session', async () => {
   const { close, ends, openPage, talker } = await open()
   for (const onDisconnect of ['continue', 'stop'] as const) {
     const page = openPage({ onDisconnect })
@@ -157,7 +157,7 @@ test('a stop ends the reply at the service, nothing is written after it, and the
   await close()
 })
 
-test('a stop from another tab ends the reply as a stop, which is no error of the page', async () => {
+test('a stop from another tab ends the reply without an error on the page', async () => {
   const { close, ends, openPage, talker } = await open()
   const page = openPage()
   const sent = page.sendMessage({ text: say({ do: 'text', delta: 'Some text. ' }, { do: 'await-abort' }) })
@@ -174,7 +174,7 @@ test('a stop from another tab ends the reply as a stop, which is no error of the
   await close()
 })
 
-test('a stop before the answer has come, or before its first event, ends the reply too', async () => {
+test('a stop before the response or its first event ends the reply too', async () => {
   const { close, ends, openPage, talker } = await open()
   const answered = Promise.withResolvers<void>()
   const handedOn = Promise.withResolvers<void>()
@@ -208,7 +208,7 @@ test('a stop before the answer has come, or before its first event, ends the rep
   await close()
 })
 
-test('after a reload, and in a second tab, the reply goes on from its beginning, and is charged once', async () => {
+test('a reload or second tab replays the reply from the start, charged once', async () => {
   const { client, close, openPage, service, talker } = await open()
   const file = filesIn(service)('go')
   const first = openPage()
@@ -237,7 +237,7 @@ test('after a reload, and in a second tab, the reply goes on from its beginning,
   await close()
 })
 
-test('a page that resumes while it is being mounted again stops nothing, and a stop of a resumed reply does', async () => {
+test('remounting while resuming stops nothing, but stopping a resumed reply does', async () => {
   const { close, ends, openPage, talker } = await open()
   const first = openPage({ onEnd: undefined })
   const sent = first.say({ do: 'text', delta: 'Some text. ' }, { do: 'await-abort' })
@@ -258,7 +258,7 @@ test('a page that resumes while it is being mounted again stops nothing, and a s
   await close()
 })
 
-test('with onDisconnect stop a page that goes away ends its reply', async () => {
+test('with onDisconnect stop, a leaving page ends its reply', async () => {
   const { close, openPage, talker } = await open()
   let connections = new AbortController()
   const transport = new ErrandChatTransport({
@@ -279,7 +279,7 @@ test('with onDisconnect stop a page that goes away ends its reply', async () => 
   await close()
 })
 
-test('errors: a refusal is thrown with its code, a failed reply says what it cost, and neither keeps the chat from going on', async () => {
+test("throws errors with their code and reports a failed reply's cost; the chat continues", async () => {
   const { close, ends, openPage, service, talker } = await open()
   const chat = openPage({ onError: ({ code, costUsd }) => `${code} for ${costUsd}` })
   await chat.say({ do: 'text', delta: 'Some text. ' }, { do: 'throw', message: 'secret' })
@@ -303,7 +303,7 @@ test('errors: a refusal is thrown with its code, a failed reply says what it cos
   await close()
 })
 
-test('what the service has no way to do is refused before anything is sent', async () => {
+test('rejects unsupported requests before sending anything', async () => {
   const { close, openPage, talker } = await open()
   const chat = openPage()
   await chat.sendMessage({ text: 'Hello' })
