@@ -51,7 +51,7 @@ async function countOpen(store: Store, userId: string): Promise<number> {
 /** Each task takes several statements, ten times slower on a server than on a file. */
 const [many, some] = engine().name === 'SQLite' ? [2000, 500] : [400, 100]
 
-test('many tasks that are pending at the start run in the order of their admission, with no more in memory than run', async () => {
+test('tasks pending at the start run in order, with only the running ones in memory', async () => {
   const dataDir = newDataDir()
   const { userId } = await openAccount(dataDir)
   const idle = await startService({ config: numbered(() => {}), dataDir, limits: { ...unlimited, taskConcurrency: 0 } })
@@ -84,7 +84,7 @@ test('many tasks that are pending at the start run in the order of their admissi
   rmSync(dataDir, { recursive: true })
 })
 
-test('while the store refuses to hand out tasks, a backlog is tried again at a pace, and runs once it is well again', async () => {
+test('retries a backlog at a slow pace while the store fails, and runs it afterwards', async () => {
   const dataDir = newDataDir()
   const { userId } = await openAccount(dataDir)
   const ran: number[] = []

@@ -18,7 +18,7 @@ async function created(service: TestService, key: string, endpointId: string, bo
   return answer.body.taskId
 }
 
-test('a task at work is canceled: its agent is stopped, all who wait are told once, and the refund is in the ledger', async () => {
+test('canceling a running task stops its agent, answers all waiters and refunds once', async () => {
   const { config, watched } = cancelAgents()
   const service = await startService({ config })
   const { key } = await service.createPerson()
@@ -36,7 +36,7 @@ test('a task at work is canceled: its agent is stopped, all who wait are told on
   await service.stop()
 })
 
-test('a task that waits is canceled before it begins, and what ignores its signal changes nothing any more', async () => {
+test('a queued task can be canceled; a canceled agent that ignores its signal changes nothing', async () => {
   const { config, watched } = cancelAgents()
   const service = await startService({ config, limits: { ...unlimited, taskConcurrency: 1 } })
   const { key } = await service.createPerson()
@@ -58,7 +58,7 @@ test('a task that waits is canceled before it begins, and what ignores its signa
   await service.stop()
 })
 
-test('an endpoint may let tasks be canceled only before they are begun', async () => {
+test('an endpoint can allow cancellation only before the task starts', async () => {
   const { config, watched } = cancelAgents()
   const service = await startService({ config, limits: { ...unlimited, taskConcurrency: 1 } })
   const { key } = await service.createPerson()
@@ -75,7 +75,7 @@ test('an endpoint may let tasks be canceled only before they are begun', async (
   await service.stop()
 })
 
-test("another user's task, an unknown and a malformed id are not found alike, and a key must be allowed to execute", async () => {
+test("another user's, an unknown and a malformed id all give 404; canceling needs execute", async () => {
   const { config } = cancelAgents()
   const service = await startService({ config, limits: { taskConcurrency: 0 } })
   const [owner, other] = [await service.createPerson(), await service.createPerson()]
@@ -92,7 +92,7 @@ test("another user's task, an unknown and a malformed id are not found alike, an
   await service.stop()
 })
 
-test('tasks that are canceled at any instant leave no agent at work, no second refund and no changed end', async () => {
+test('canceling tasks at any moment leaves no running agent, double refund or changed result', async () => {
   const { config, watched } = cancelAgents()
   const service = await startService({ config, limits: { ...unlimited, taskConcurrency: 8 } })
   const { key, userId } = await service.createPerson()
@@ -118,7 +118,7 @@ test('tasks that are canceled at any instant leave no agent at work, no second r
   await service.stop()
 })
 
-test('a task that is canceled while the runner still takes it up is not begun', async () => {
+test('a task canceled while the runner claims it does not start', async () => {
   const { config, watched } = cancelAgents()
   const service = await startService({ config })
   const { key } = await service.createPerson()
@@ -140,7 +140,7 @@ test('a task that is canceled while the runner still takes it up is not begun', 
   await service.stop()
 })
 
-test('from its claim on a task can be stopped at each step of the runner', async () => {
+test('a claimed task can be stopped at each step of the runner', async () => {
   const { config, watched } = cancelAgents()
   const service = await startService({ config, limits: unlimited })
   const { key } = await service.createPerson()
@@ -163,7 +163,7 @@ test('from its claim on a task can be stopped at each step of the runner', async
   await service.stop()
 })
 
-test('a drain ends as soon as the task that it waits for is canceled', async () => {
+test('a drain ends as soon as the task it waits for is canceled', async () => {
   const { config, watched } = cancelAgents()
   const service = await startService({ config })
   const { key } = await service.createPerson()
@@ -175,7 +175,7 @@ test('a drain ends as soon as the task that it waits for is canceled', async () 
   expect(watched.stopped.has(taskId)).toBe(true)
 })
 
-test('a request may shorten the time of its run, and not lengthen it', async () => {
+test("a request may shorten its run's timeout but not extend it", async () => {
   const { config, watched } = cancelAgents()
   const service = await startService({ config })
   const { key } = await service.createPerson()
@@ -211,7 +211,7 @@ test('a request may shorten the time of its run, and not lengthen it', async () 
   await service.stop()
 })
 
-test('a task that no agent has begun in time fails, is refunded, and whoever waits for it is told', async () => {
+test('a task that does not start in time fails, is refunded and answers its waiters', async () => {
   const { config } = cancelAgents()
   const clock = new FakeClock()
   const service = await startService({ config, clock, limits: { taskConcurrency: 0 } })
@@ -233,7 +233,7 @@ test('a task that no agent has begun in time fails, is refunded, and whoever wai
   await service.stop()
 })
 
-test('a thread that an agent blocks is replaced some seconds after the cancel, and the task ends at once', async () => {
+test('canceling a blocking task ends it immediately; its thread is replaced later', async () => {
   const service = await startService({
     config: rogueAgents,
     configFile: rogueFile,
@@ -250,7 +250,7 @@ test('a thread that an agent blocks is replaced some seconds after the cancel, a
   await service.stop()
 })
 
-test('a cancel, or a short time, of a run in a blocked thread does not end the runs of others in it', async () => {
+test("canceling a run in a blocked thread does not end other users' runs in it", async () => {
   const service = await startService({
     config: rogueAgents,
     configFile: rogueFile,

@@ -11,7 +11,7 @@ function commandsOn(dataDir: string) {
   return async (...args: string[]) => JSON.parse(await runErrand([...args, '--data', dataDir, '--json']))
 }
 
-test('a suspension acts on the next request of the running server, and so does its end', async () => {
+test("suspending and resuming a user take effect on the running server's next request", async () => {
   const dataDir = newDataDir()
   const { key } = await openAccount(dataDir)
   const server = await startProcess({ dataDir, config: rogueFile })
@@ -35,7 +35,7 @@ test('the last active admin cannot be suspended', async () => {
   rmSync(dataDir, { recursive: true })
 })
 
-test('a user is named by id, email address or external id, unless that names two', async () => {
+test('finds a user by id, email or external id unless that matches two users', async () => {
   const dataDir = newDataDir()
   const { userId } = await openAccount(dataDir)
   const open = (externalId: string) =>
@@ -64,7 +64,7 @@ test('a user is named by id, email address or external id, unless that names two
   rmSync(dataDir, { recursive: true })
 })
 
-test("a user's tasks and transactions are listed page by page, as the API lists them", async () => {
+test("lists a user's tasks and transactions page by page, like the API", async () => {
   const dataDir = newDataDir()
   const { key } = await openAccount(dataDir)
   const server = await startProcess({ dataDir, config: rogueFile })
@@ -91,7 +91,7 @@ test("a user's tasks and transactions are listed page by page, as the API lists 
   rmSync(dataDir, { recursive: true })
 })
 
-test('a rotated key works beside the new one during the overlap, and not after it', async () => {
+test('a rotated key works during the overlap and not after it', async () => {
   const dataDir = newDataDir()
   const { key } = await openAccount(dataDir)
   const server = await startProcess({ dataDir, config: rogueFile })

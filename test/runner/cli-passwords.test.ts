@@ -44,7 +44,7 @@ async function type(dataDir: string, args: string[], lines: string[]): Promise<s
   return shown
 }
 
-test('a password comes from standard input, and is checked', async () => {
+test('reads a password from standard input and checks it', async () => {
   const dataDir = newDataDir()
   await pipe(dataDir, ['users', 'create', '--email', email, '--password-stdin'], 'correct horse 1\n')
   expect(await fits(dataDir, 'correct horse 1')).toBe(true)
@@ -59,7 +59,7 @@ test('a password comes from standard input, and is checked', async () => {
   rmSync(dataDir, { recursive: true })
 })
 
-test('a password on the command line is set with a warning, and without a terminal none is asked for', async () => {
+test('warns about a password on the command line; needs a terminal to prompt for one', async () => {
   const dataDir = newDataDir()
   await runErrand(['users', 'create', '--email', email, '--data', dataDir])
   const set = ['users', 'set-password', '--user', email, '--data', dataDir]
@@ -77,7 +77,7 @@ test('a password on the command line is set with a warning, and without a termin
 })
 
 testNeeding('script', missingCommand('script', '--version'))(
-  'a terminal asks twice for a password and does not show it',
+  'a terminal prompts twice for a password and does not show it',
   async () => {
     const dataDir = newDataDir()
     const create = ['users', 'create', '--email', email, '--password']

@@ -33,7 +33,7 @@ function watchWaits(service: TestService): { open: () => number; begun: () => nu
   }
 }
 
-test('a wait is answered when the task ends, by success or by failure, and leaves nothing behind', async () => {
+test('a long poll returns when the task succeeds or fails and leaves nothing behind', async () => {
   const service = await startService(options)
   const { key } = await service.createPerson()
   const waits = watchWaits(service)
@@ -57,7 +57,7 @@ test('a wait is answered when the task ends, by success or by failure, and leave
   await service.stop()
 })
 
-test('a wait is answered with the present state when its time is up', async () => {
+test('a long poll returns the current state when it times out', async () => {
   const service = await startService(options)
   const { key } = await service.createPerson()
   const waits = watchWaits(service)
@@ -77,7 +77,7 @@ test('a wait is answered with the present state when its time is up', async () =
   await service.stop()
 })
 
-test('a client that goes away ends its wait', async () => {
+test('a disconnecting client ends its long poll', async () => {
   const service = await startService(options)
   const { key } = await service.createPerson()
   const waits = watchWaits(service)
@@ -100,7 +100,7 @@ test('a client that goes away ends its wait', async () => {
   await service.stop()
 })
 
-test('a stop answers every wait at once, while the task still runs, and no later one waits', async () => {
+test('a stop answers every long poll immediately, and later ones do not wait', async () => {
   const service = await startService(options)
   const { key } = await service.createPerson()
   const waits = watchWaits(service)
@@ -117,7 +117,7 @@ test('a stop answers every wait at once, while the task still runs, and no later
   await stopped
 })
 
-test('waits on one task are cancelled one by one, and a wait on an aborted signal is over at once', async () => {
+test('waits on one task are canceled individually; one on an aborted signal ends immediately', async () => {
   const ends = new TaskEnds()
   const of = { taskId: 'task', userId: 'user' }
   const { signal } = new AbortController()

@@ -21,7 +21,7 @@ const balanceOf = async ({ key, service }: World) => (await service.get('/api/ac
 test.each([
   { where: 'inline', options: {} },
   { where: 'in a thread', options: { configFile } },
-])('a metered task costs what it charged, and the rest of its maximum is given back ($where)', async ({ options }) => {
+])('a metered task costs its charges, and the rest of its maximum is returned ($where)', async ({ options }) => {
   const world = await startWorld(options)
   const { key, service } = world
   const files = signalFiles(service.dataDir)
@@ -58,7 +58,7 @@ test.each([
   await service.stop()
 })
 
-test('a charge beyond the maximum is cut at it, and the run learns how many were within it', async () => {
+test('limits charges to the maximum and tells the run how many events counted', async () => {
   const world = await startWorld()
   const charges = [
     ['figure', 3],
@@ -77,7 +77,7 @@ test('a charge beyond the maximum is cut at it, and the run learns how many were
   await world.service.stop()
 })
 
-test('what is no charge throws and charges nothing: an unknown event, a negative or broken count, a fixed price', async () => {
+test('an unknown event, an invalid count or a fixed price makes charge throw', async () => {
   const { key, service } = await startWorld()
   const charges = [
     ['toString', 1],
@@ -99,7 +99,7 @@ test('what is no charge throws and charges nothing: an unknown event, a negative
   await service.stop()
 })
 
-test('a run that has ended charges nothing more, and tells nothing', async () => {
+test('an ended run charges and reports nothing more', async () => {
   const { key, service } = await startWorld()
   const first = await service.runTask(key, 'tell.late')
   const second = await service.runTask(key, 'tell.late')
@@ -114,7 +114,7 @@ test('a run that has ended charges nothing more, and tells nothing', async () =>
   await service.stop()
 })
 
-test('a metered task that fails, or that its user cancels before it charges an event, gets its whole charge back', async () => {
+test('refunds a metered task in full if it fails or is canceled before any charge', async () => {
   const world = await startWorld()
   const { key, service } = world
   const charges = [['page', 10]]
@@ -137,7 +137,7 @@ test('a metered task that fails, or that its user cancels before it charges an e
   await service.stop()
 })
 
-test('an attempt that was interrupted charges nothing: the next one counts from zero', async () => {
+test('an interrupted attempt charges nothing; the next one starts from zero', async () => {
   const dataDir = newDataDir()
   const options = { dataDir, limits: { drainSeconds: 0 } }
   const { key, service } = await startWorld(options)
@@ -160,7 +160,7 @@ test('an attempt that was interrupted charges nothing: the next one counts from 
   rmSync(dataDir, { recursive: true })
 })
 
-test('a cap lowers the most that a metered task may come to, and one that pays for no event is refused', async () => {
+test("a cap lowers a metered task's maximum; rejects a cap below one event", async () => {
   const { key, service } = await startWorld()
   const charges = [['page', 40]]
   const create = (body: object) =>
@@ -178,7 +178,7 @@ test('a cap lowers the most that a metered task may come to, and one that pays f
   await service.stop()
 })
 
-test('a quote holds the prices of events, whatever the configuration says by then', async () => {
+test('a quote keeps its event prices if the configuration changes', async () => {
   const { key, service } = await startWorld()
   const params = { charges: [['page', 3]] }
   const quote = (await service.post('/api/quotes', { task: { endpointId: 'tell.pages', params } }, { key })).body
@@ -193,7 +193,7 @@ test('a quote holds the prices of events, whatever the configuration says by the
   await service.stop()
 })
 
-test('a balance below the maximum is refused, with both in the message', async () => {
+test('rejects a balance below the maximum and names both amounts', async () => {
   const service = await startService({ config, limits: unlimited })
   const { key } = await service.createPerson({ balanceUsd: '0.0999' })
   const { body, status } = await service.createTask(key, 'tell.pages', { charges: [] })
@@ -202,7 +202,7 @@ test('a balance below the maximum is refused, with both in the message', async (
   await service.stop()
 })
 
-test('clients see the prices of a metered endpoint, and the most that a task costs as its price', async () => {
+test('a metered endpoint shows its event prices, and its maximum as the price', async () => {
   const { key, service } = await startWorld()
   const { endpoints } = (await service.get('/api/agents/tell', key)).body
   const priced = Object.fromEntries(endpoints.map(({ name, priceUsd, pricing }: any) => [name, { priceUsd, pricing }]))

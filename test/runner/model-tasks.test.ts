@@ -6,7 +6,7 @@ import { taskRun } from './agent-service.ts'
 import { instructions, maxOutputTokens, modelAgents } from '../models/model-agents.ts'
 import { expectFailedTask, startModels } from '../models/model-checks.ts'
 
-test("the prompt of the params is the model's message, and its text the response", async () => {
+test("the params' prompt is the model's message, and its text is the response", async () => {
   const { provider, service, stop } = await startModels()
   const { key } = await service.createPerson()
   provider.play(reply({ reasoning: ['Hm.'], text: ['Tea is ', 'a drink.'] }))
@@ -22,7 +22,7 @@ test("the prompt of the params is the model's message, and its text the response
   await stop()
 })
 
-test('a task uses tools, and its text is what the model says last', async () => {
+test("a task uses tools, and its response is the model's last text", async () => {
   const { provider, service, stop } = await startModels()
   const { key } = await service.createPerson()
   provider.play(
@@ -34,7 +34,7 @@ test('a task uses tools, and its text is what the model says last', async () => 
   await stop()
 })
 
-test('the steps of a task and the tools that it calls are its progress', async () => {
+test("reports a task's steps and tool calls as progress", async () => {
   const { provider, service, stop } = await startModels()
   provider.play(
     reply({
@@ -67,7 +67,7 @@ test.for([
   { endpointId: 'model.book', answer: { title: 'Tea', pages: 10 } },
   { endpointId: 'model.list', answer: { names: ['Ada', 'Max'] } },
 ])(
-  '$endpointId answers what fits its output schema, of which the model is told in words',
+  '$endpointId returns output that matches its schema, described to the model in the prompt',
   async ({ answer, endpointId }) => {
     const { provider, service, stop } = await startModels()
     const { key } = await service.createPerson()
@@ -83,7 +83,7 @@ test.for([
   },
 )
 
-test('a provider that takes schemas is sent the one of the output', async () => {
+test('sends the output schema to a provider that supports schemas', async () => {
   const { provider, service, stop } = await startModels()
   const { key } = await service.createPerson()
   provider.play(reply({ text: ['{"title":"Tea","pages":10}'] }))
@@ -103,7 +103,7 @@ test.for([
   { what: 'half an object', text: '{"title":"Tea","pa', finish: 'length' },
   { what: 'nothing', text: '' },
   { what: 'tool calls to the end', text: '', calls: [{ id: 'a', name: 'weather', args: '{"city":"Bern"}' }] },
-])('output that does not fit its schema fails the task and refunds it: $what', async ({ calls, finish, text }) => {
+])('output that does not match its schema fails and refunds the task: $what', async ({ calls, finish, text }) => {
   const { provider, service, stop } = await startModels()
   const person = await service.createPerson()
   provider.play(reply({ text: text ? [text] : [], ...(finish && { finish }), ...(calls && { calls }) }))
@@ -111,7 +111,7 @@ test.for([
   await stop()
 })
 
-test('JSON that fits no JSON Schema fails the task too', async () => {
+test('output that does not match a plain JSON Schema fails the task too', async () => {
   const { provider, service, stop } = await startModels()
   const person = await service.createPerson()
   provider.play(reply({ text: ['{"names":["Ada",7]}'] }))
@@ -123,7 +123,7 @@ test.for([
   { endpointId: 'model.number', message: /returned no prompt/ },
   { endpointId: 'model.promise', message: /returned no prompt/ },
   { endpointId: 'model.thrown', message: /^There is no prompt today\.$/ },
-])('$endpointId, whose prompt is no text, fails without a call of the model', async ({ endpointId, message }) => {
+])('$endpointId, whose prompt is not a string, fails without a model call', async ({ endpointId, message }) => {
   const { provider, service, stop } = await startModels()
   const person = await service.createPerson()
   provider.play(reply({ text: ['Never.'] }))
@@ -133,7 +133,7 @@ test.for([
 })
 
 test.for([{ inThreads: false }, { inThreads: true }])(
-  'a model that never answers is AGENT_TIMEOUT, refunded, and its request is aborted (threads: $inThreads)',
+  'an unresponsive model gives AGENT_TIMEOUT, a refund and an aborted request (threads: $inThreads)',
   async ({ inThreads }) => {
     const { provider, service, stop } = await startModels({ inThreads })
     const { key } = await service.createPerson()
@@ -146,7 +146,7 @@ test.for([{ inThreads: false }, { inThreads: true }])(
   },
 )
 
-test('a prompt longer than contextTokens fails before the provider hears of it: a fixed price pays for no prompt of any length', async () => {
+test('a prompt longer than contextTokens fails before the provider is called', async () => {
   const { provider, service, stop } = await startModels()
   const { key } = await service.createPerson()
   provider.play(reply({ text: ['Read.'] }))

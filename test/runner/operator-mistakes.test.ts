@@ -6,7 +6,7 @@ import { queryRows } from '../support/test-engine.ts'
 import { runErrand } from '../support/test-process.ts'
 import { newDataDir } from '../support/test-service.ts'
 
-test('a plan that the configuration does not have is set only when forced', async () => {
+test('sets a plan missing from the configuration only with --force', async () => {
   const dataDir = newDataDir()
   const config = join(dataDir, 'errand.config.ts')
   writeFileSync(config, "export default { agents: [], plans: { free: {}, paid: {} }, defaultPlan: 'free' }")
@@ -29,7 +29,7 @@ test('a plan that the configuration does not have is set only when forced', asyn
   expect(JSON.parse(removed)).toMatchObject({ plan: null, limits: {} })
 })
 
-test('unknown ERRAND_ variables are reported with the nearest setting', async () => {
+test('reports unknown ERRAND_ variables with the nearest setting', async () => {
   expect(unknownVariables({ ERRAND_PROT: '1', ERRAND_PORT: '2', ERRAND_MAX_CONECTIONS: '3', PORT: '4' })).toEqual([
     { name: 'ERRAND_PROT', nearest: 'ERRAND_PORT' },
     { name: 'ERRAND_MAX_CONECTIONS', nearest: 'ERRAND_MAX_CONNECTIONS' },

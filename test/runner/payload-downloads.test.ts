@@ -20,7 +20,7 @@ function download(service: TestService, link: string, method = 'GET', headers: R
   return service.request(method, link.slice(service.url.length), { headers })
 }
 
-test('a request and a response of 16,384 bytes are inline, and of 16,385 bytes previews with links to the whole', async () => {
+test('payloads up to 16,384 bytes are inline; larger ones get a preview and a link', async () => {
   const service = await startService({ limits: unlimited })
   const { key } = await service.createPerson()
   const fits = await service.runTask(key, 'test.echo', paramsOf(16_384))
@@ -65,7 +65,7 @@ test('a preview never ends with half a character', async () => {
   await service.stop()
 })
 
-test('a download is an attachment that is never sniffed, has a tag, and answers HEAD and 304 with GET’s signature', async () => {
+test('a download is an attachment with nosniff and an ETag, and supports HEAD and 304', async () => {
   const service = await startService({ limits: unlimited })
   const { key } = await service.createPerson()
   const { requestUri } = await service.runTask(key, 'test.echo', paramsOf(20_000))
@@ -94,7 +94,7 @@ test('a download is an attachment that is never sniffed, has a tag, and answers 
   await service.stop()
 })
 
-test('403 when a link has expired or was changed; reading the task again gives one that works', async () => {
+test('an expired or altered link gives 403; reading the task again gives a valid one', async () => {
   const clock = new FakeClock()
   const service = await startService({ limits: unlimited, clock })
   const { key } = await service.createPerson()

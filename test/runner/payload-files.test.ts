@@ -10,7 +10,7 @@ import { expectSound, moneyOf, refundedOnce, signalFiles, unlimited, untilBegun 
 const large = { text: 'x'.repeat(20_000) }
 const hourMs = 3_600_000
 
-test('a refused request and a repeated one leave no payload behind', async () => {
+test('a rejected or repeated request leaves no payload behind', async () => {
   const service = await startService({ limits: { executionsPerMinute: 3 } })
   const { payloads } = service.app.services.tasks
   const stored = storedPayloads(service.dataDir)
@@ -42,7 +42,7 @@ test('a refused request and a repeated one leave no payload behind', async () =>
   await service.stop()
 })
 
-test('of parallel large requests only those that were accepted keep their payloads', async () => {
+test('parallel large requests keep their payloads only if accepted', async () => {
   const service = await startService({ limits: unlimited })
   const { key } = await service.createPerson({ balanceUsd: '2.5000' })
   const created = await Promise.all(Array.from({ length: 12 }, () => service.createTask(key, 'test.dear', large)))
@@ -53,7 +53,7 @@ test('of parallel large requests only those that were accepted keep their payloa
   await service.stop()
 })
 
-test('a result whose storing was not answered is stored once, and kept', async () => {
+test('a result whose save was not confirmed is stored once and kept', async () => {
   const service = await startService({ limits: unlimited })
   const { key } = await service.createPerson()
   const { store } = service.app.services
@@ -72,7 +72,7 @@ test('a result whose storing was not answered is stored once, and kept', async (
   await service.stop()
 })
 
-test('the collection of orphans removes what is old and nothing names, and spares the young, the new and the named', async () => {
+test('orphan collection removes only old unreferenced payloads', async () => {
   const service = await startService({ limits: unlimited })
   const { key } = await service.createPerson()
   const { payloads, store } = service.app.services.tasks
@@ -112,7 +112,7 @@ test('the collection of orphans removes what is old and nothing names, and spare
   await service.stop()
 })
 
-test('a stored request that is missing or damaged fails its own task with a refund and does not count as a failure', async () => {
+test('a missing or damaged stored request fails only its task, with a refund', async () => {
   const limits = { executionsPerMinute: 0, abuseFailures: 1, taskConcurrency: 1 }
   const service = await startService({ config: rogueAgents, limits })
   const { key } = await service.createPerson()

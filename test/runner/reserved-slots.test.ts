@@ -5,7 +5,7 @@ import { soon, unlimited } from './task-checks.ts'
 
 const taskConcurrency = 16
 
-test('long tasks of one user leave an eighth of the slots to users with fewer', async () => {
+test("one user's long tasks leave an eighth of the slots to others", async () => {
   const { config, endOne, running } = heldRuns()
   const end = (whose: string, many = 1) => {
     for (let n = 0; n < many; n++) endOne(whose)

@@ -7,7 +7,7 @@ import { rogueFile, signalFiles, soon, untilBegun } from './task-checks.ts'
 
 const env = { ERRAND_EXECUTIONS_PER_MINUTE: '0', ERRAND_TASK_CONCURRENCY: '1' }
 
-test('SIGTERM, also when it comes twice, lets what runs finish and exits 0; what is pending runs at the next start', async () => {
+test('repeated SIGTERM lets running tasks finish and exits 0; pending ones run later', async () => {
   const dataDir = newDataDir()
   const { key } = await openAccount(dataDir)
   const server = await startProcess({ dataDir, config: rogueFile, env })
@@ -39,7 +39,7 @@ test('SIGTERM, also when it comes twice, lets what runs finish and exits 0; what
   rmSync(dataDir, { recursive: true })
 })
 
-test('SIGTERM exits 0 after drainSeconds whatever an agent does to its thread, with a refund', async () => {
+test('SIGTERM exits 0 after drainSeconds with a refund, even if an agent blocks its thread', async () => {
   const dataDir = newDataDir()
   const { key, userId } = await openAccount(dataDir)
   const server = await startProcess({ dataDir, config: rogueFile, env: { ...env, ERRAND_DRAIN_SECONDS: '1' } })

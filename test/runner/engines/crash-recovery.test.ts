@@ -52,7 +52,7 @@ async function load(server: ServerProcess, key: string, killAfter: number): Prom
   return accepted
 }
 
-test('after kill -9 under load every accepted task is completed and charged once, or failed and refunded once', async () => {
+test('after kill -9 under load, every accepted task is completed or refunded, exactly once', async () => {
   const dataDir = newDataDir()
   const { key, userId } = await openAccount(dataDir)
   const accepted: Created[] = []
@@ -97,7 +97,7 @@ test('after kill -9 under load every accepted task is completed and charged once
   rmSync(dataDir, { recursive: true })
 }, 120_000)
 
-test('after kill -9 what was processing is interrupted, what may be retried runs again, what was pending runs', async () => {
+test('after kill -9, running tasks are interrupted or retried, and pending ones run', async () => {
   const dataDir = newDataDir()
   const { key } = await openAccount(dataDir)
   const few = { ...env, ERRAND_TASK_CONCURRENCY: '2' }

@@ -13,7 +13,7 @@ import {
   untilBegun,
 } from '../task-checks.ts'
 
-test('a stop takes no new work and answers reads while what runs finishes; pending tasks run after the restart', async () => {
+test('a stopping service rejects new tasks but serves reads; pending tasks run after restart', async () => {
   const dataDir = newDataDir()
   const options = { config: rogueAgents, dataDir, limits: { ...unlimited, taskConcurrency: 1 } }
   const service = await startService(options)
@@ -53,7 +53,7 @@ test('a stop takes no new work and answers reads while what runs finishes; pendi
   rmSync(dataDir, { recursive: true })
 })
 
-test('what still runs after drainSeconds is interrupted: refunded, or run again after the restart where retries allow it', async () => {
+test('runs that exceed drainSeconds are refunded, or run again after the restart if retryable', async () => {
   const dataDir = newDataDir()
   const options = {
     config: rogueAgents,
@@ -86,7 +86,7 @@ test('what still runs after drainSeconds is interrupted: refunded, or run again 
   rmSync(dataDir, { recursive: true })
 })
 
-test('a task that is being taken up when the stop begins has its time to finish', async () => {
+test('a task being claimed when the stop begins gets its drain time', async () => {
   const dataDir = newDataDir()
   const options = { config: rogueAgents, configFile: rogueFile, dataDir, limits: { ...unlimited, agentThreads: 1 } }
   const service = await startService(options)
@@ -112,7 +112,7 @@ test('a task that is being taken up when the stop begins has its time to finish'
   rmSync(dataDir, { recursive: true })
 })
 
-test('an agent that runs inline and never ends does not hold up a stop, whenever the stop comes', async () => {
+test('an endless inline agent never delays a stop, whenever the stop comes', async () => {
   const dataDir = newDataDir()
   const options = { config: rogueAgents, dataDir, limits: { ...unlimited, drainSeconds: 0 } }
   const service = await startService(options)

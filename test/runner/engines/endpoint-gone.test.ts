@@ -4,7 +4,7 @@ import { newDataDir, startService } from '../../support/test-service.ts'
 import rogueAgents from '../rogue-agents.ts'
 import { expectSound, moneyOf, refundedOnce, signalFiles, unlimited, untilBegun } from '../task-checks.ts'
 
-test('AGENT_UNAVAILABLE and a refund when the endpoint of a pending task is gone from the configuration', async () => {
+test('a pending task whose endpoint was removed fails with AGENT_UNAVAILABLE and is refunded', async () => {
   const dataDir = newDataDir()
   const limits = { ...unlimited, taskConcurrency: 1 }
   const service = await startService({ config: rogueAgents, dataDir, limits })

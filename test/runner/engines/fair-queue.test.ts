@@ -56,7 +56,7 @@ async function flooded(taskConcurrency: number) {
   return { service, submit, nextSlot }
 }
 
-test('a task is begun in one of the next two slots, though another user has 10,000 that wait', async () => {
+test("a task starts in one of the next two slots despite another user's 10,000 queued tasks", async () => {
   const { nextSlot, service, submit } = await flooded(3)
   const { key } = await service.createPerson()
   for (let round = 0; round < 3; round++) {
@@ -72,7 +72,7 @@ test('a task is begun in one of the next two slots, though another user has 10,0
   await service.stop()
 })
 
-test('behind a flood, each of ten users waits for at most one task of each other one', async () => {
+test('behind a flood, each of ten users waits for at most one task per other user', async () => {
   const { nextSlot, service, submit } = await flooded(2)
   const people = await Promise.all(Array.from({ length: 10 }, () => service.createPerson()))
   for (const [n, { key }] of people.entries()) for (let task = 0; task < 3; task++) await submit(key, `user ${n}`)

@@ -8,7 +8,7 @@ import { rogueFile } from '../task-checks.ts'
 
 const email = 'cli@example.com'
 
-test('users, credits and keys act at once on the running server, with the promised JSON shapes', async () => {
+test('users, credits and keys take effect immediately, with the documented JSON', async () => {
   const dataDir = newDataDir()
   const server = await startProcess({ dataDir, config: rogueFile })
   const run = async (...args: string[]) => {
@@ -77,7 +77,7 @@ test('users, credits and keys act at once on the running server, with the promis
   rmSync(dataDir, { recursive: true })
 })
 
-test('unblocking a user lets the next task in at once', async () => {
+test('unblocking a user admits the next task immediately', async () => {
   const dataDir = newDataDir()
   const server = await startProcess({ dataDir, config: rogueFile, env: { ERRAND_ABUSE_FAILURES: '2' } })
   await runErrand(['users', 'create', '--email', email, '--data', dataDir])
@@ -96,7 +96,7 @@ test('unblocking a user lets the next task in at once', async () => {
   rmSync(dataDir, { recursive: true })
 })
 
-test('ledger verify exits 1 and names the difference when a balance was changed by hand', async () => {
+test('ledger verify exits 1 and names the difference after a manual balance change', async () => {
   const dataDir = newDataDir()
   await runErrand(['users', 'create', '--email', email, '--data', dataDir])
   await runErrand(['users', 'credit', '--user', email, '--amount-usd', '5.00', '--data', dataDir])

@@ -15,7 +15,7 @@ function linesOf(file: string): string[] {
   return lines.map((line) => line.split(' ').slice(0, 2).join(' '))
 }
 
-test('a run that is longer than every period of the service runs once, beside a backlog', async () => {
+test('a run longer than every period of the service runs once beside a backlog', async () => {
   const service = await startService({
     config: notedAgents,
     configFile: noted,
@@ -35,7 +35,7 @@ test('a run that is longer than every period of the service runs once, beside a 
   await service.stop()
 })
 
-test('a run without retries that was under way at kill -9 is never made again; it is refunded', async () => {
+test('a non-retryable run interrupted by kill -9 is refunded and never runs again', async () => {
   const dataDir = newDataDir()
   const file = join(dataDir, 'runs')
   const { key } = await openAccount(dataDir)
@@ -58,7 +58,7 @@ test('a run without retries that was under way at kill -9 is never made again; i
   rmSync(dataDir, { recursive: true })
 })
 
-test('however many clients poll a task while it fails or is completed, it is refunded once or not at all', async () => {
+test('concurrent polls of an ending task never cause a second refund', async () => {
   const service = await startService({ limits: unlimited })
   const { key } = await service.createPerson()
   const ends = [

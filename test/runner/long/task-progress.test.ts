@@ -24,39 +24,36 @@ const read = async (service: TestService, key: string, taskId: string) =>
 test.each([
   { where: 'inline', options: {} },
   { where: 'in a thread', options: { configFile } },
-])(
-  'a task has the progress that its run told last, while it runs and when it has ended ($where)',
-  async ({ options }) => {
-    const { key, service, userId } = await startWorld(options)
-    const files = signalFiles(service.dataDir)
-    const { taskId } = (await service.createTask(key, 'tell.steps', files)).body
-    await untilBegun(files)
-    const second = { fraction: 0.2, message: 'Step 2', data: { step: 2 }, at: time }
-    await expect.poll(async () => (await read(service, key, taskId)).progress, soon).toEqual(second)
-    // The state that a restart or another node would find.
-    const kept = async () => (await service.app.store.getTask({ userId, taskId }))?.progress
-    await expect.poll(async () => JSON.parse((await kept()) ?? 'null'), soon).toEqual(second)
-    writeFileSync(files.release, '')
-    const ended = (await service.get(`/api/tasks/${taskId}?wait=20`, key)).body
-    expect(ended).toMatchObject({
-      status: 'completed',
-      attempt: 1,
-      progress: { fraction: 1, message: 'Done', at: time },
-    })
-    expect(JSON.parse((await kept())!)).toEqual(ended.progress)
-    await expectSound(service, key, 'tell.echo')
-    await service.stop()
-  },
-)
+])('a task shows its latest progress while it runs and after it ends ($where)', async ({ options }) => {
+  const { key, service, userId } = await startWorld(options)
+  const files = signalFiles(service.dataDir)
+  const { taskId } = (await service.createTask(key, 'tell.steps', files)).body
+  await untilBegun(files)
+  const second = { fraction: 0.2, message: 'Step 2', data: { step: 2 }, at: time }
+  await expect.poll(async () => (await read(service, key, taskId)).progress, soon).toEqual(second)
+  // The state that a restart or another node would find.
+  const kept = async () => (await service.app.store.getTask({ userId, taskId }))?.progress
+  await expect.poll(async () => JSON.parse((await kept()) ?? 'null'), soon).toEqual(second)
+  writeFileSync(files.release, '')
+  const ended = (await service.get(`/api/tasks/${taskId}?wait=20`, key)).body
+  expect(ended).toMatchObject({
+    status: 'completed',
+    attempt: 1,
+    progress: { fraction: 1, message: 'Done', at: time },
+  })
+  expect(JSON.parse((await kept())!)).toEqual(ended.progress)
+  await expectSound(service, key, 'tell.echo')
+  await service.stop()
+})
 
-test('a task that fails keeps how far it had come', async () => {
+test('a failed task keeps its last progress', async () => {
   const { key, service } = await startWorld()
   const task = await service.runTask(key, 'tell.steps', { steps: 1, fails: true })
   expect(task).toMatchObject({ status: 'failed', progress: { fraction: 1, message: 'Done' } })
   await service.stop()
 })
 
-test('progress a million times in a loop that blocks its thread becomes a few messages, and the service goes on', async () => {
+test('a million progress reports in a blocking loop become a few messages', async () => {
   const { key, service } = await startWorld({ configFile, limits: { agentThreads: 2 } })
   const { store } = service.app
   let writes = 0
@@ -86,7 +83,7 @@ test('progress a million times in a loop that blocks its thread becomes a few me
   await service.stop()
 }, 120_000)
 
-test('what is no progress throws and says what it must be, and the run goes on with the one before', async () => {
+test('invalid progress throws an explanation and the run keeps the previous progress', async () => {
   const { key, service } = await startWorld()
   const { progress, response, status } = await service.runTask(key, 'tell.odd')
   expect(status).toBe('completed')
@@ -106,7 +103,7 @@ test('what is no progress throws and says what it must be, and the run goes on w
   await service.stop()
 })
 
-test('progress is kept once a second, again after the store has failed, and by a run of less than a second at its end', async () => {
+test('saves progress once a second, after a store failure too, and at the end', async () => {
   const { key, service, userId } = await startWorld()
   const { store } = service.app
   let writes = 0
@@ -128,7 +125,7 @@ test('progress is kept once a second, again after the store has failed, and by a
   await service.stop()
 })
 
-test('the latest of many is told, the first at once and then ten a second', async () => {
+test('reports the first progress immediately, then the latest at most ten times a second', async () => {
   const told: string[] = []
   const paced = new PacedProgress((json) => told.push(json))
   for (let at = 0; at < 1000; at++) paced.note(String(at))
@@ -141,7 +138,7 @@ test('the latest of many is told, the first at once and then ten a second', asyn
   expect(told).toEqual(['0', '999'])
 })
 
-test('a run that was stopped tells nothing more and charges nothing', async () => {
+test('a stopped run reports and charges nothing more', async () => {
   const stop = new AbortController()
   const told: string[] = []
   let charged: unknown

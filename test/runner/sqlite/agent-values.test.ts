@@ -22,7 +22,7 @@ const inThreads = {
 /** Stack frames, or paths and URLs of the service's files. */
 const internals = /\n\s+at |file:\/\/|node:internal|node_modules|odd-values|\.ts\b/
 
-test('whatever an agent throws fails that run only, with an error of three strings and one refund', async () => {
+test('anything an agent throws fails only that run, with a complete error and one refund', async () => {
   const service = await startService(inThreads)
   const { key } = await service.createPerson()
   const files = signalFiles(service.dataDir)
@@ -61,7 +61,7 @@ test('whatever an agent throws fails that run only, with an error of three strin
   await service.stop()
 })
 
-test('whatever an agent returns is an object or a string in the response, or fails that run only with one refund', async () => {
+test('any agent return value becomes an object or string, or fails with one refund', async () => {
   const service = await startService(inThreads)
   const { key } = await service.createPerson()
   const files = signalFiles(service.dataDir)

@@ -23,7 +23,7 @@ function admitMany(dataDir: string, userId: string): Promise<string[]> {
   })
 }
 
-test('a backup under load ends, holds what was there when it began, and its ledger adds up', async () => {
+test('a backup under load completes with the existing data and a sound ledger', async () => {
   const dataDir = newDataDir()
   const { key, userId } = await openAccount(dataDir)
   const before = await admitMany(dataDir, userId)
@@ -65,7 +65,7 @@ test('a backup under load ends, holds what was there when it began, and its ledg
   rmSync(dataDir, { recursive: true })
 })
 
-test('a backup ends even when the database changes between any two of its steps', async () => {
+test('a backup completes even if the database changes between its steps', async () => {
   const dataDir = newDataDir()
   const { userId } = await openAccount(dataDir)
   await admitMany(dataDir, userId)

@@ -29,7 +29,7 @@ async function scriptOf(shell: string): Promise<string> {
 
 const run = async (command: string, args: string[]) => (await promisify(execFile)(command, args)).stdout
 
-test('bash completes commands, options and values, and leaves files to itself', async () => {
+test('bash completes commands, options and values, but leaves files to the shell', async () => {
   const file = await scriptOf('bash')
   const complete = async (words: string[]) => {
     const script = 'source "$0"; COMP_WORDS=(errand "$@") COMP_CWORD=$#; _errand; printf "%s\\n" "${COMPREPLY[@]}"'
@@ -50,7 +50,7 @@ testNeeding('fish', missingCommand('fish', '--version'))('fish completes with de
   expect(lines).toContain("suspend\tblock every request of a user and end the user's browser logins\n")
 })
 
-testNeeding('zsh', missingCommand('zsh', '--version'))('zsh reads its script', async () => {
+testNeeding('zsh', missingCommand('zsh', '--version'))('zsh loads its completion script', async () => {
   const file = await scriptOf('zsh')
   const script = `compdef() { print "$1 for $2" }; _describe() { print -l "\${found[@]}" }; source ${file}
     words=(errand users '') CURRENT=3 PREFIX=; _errand`

@@ -5,7 +5,7 @@ import { newDataDir } from '../../support/test-service.ts'
 import { openAccount, ProcessClient } from '../process-client.ts'
 import { rogueFile } from '../task-checks.ts'
 
-test('a second server on one data directory exits 1 at once and says why; the first one goes on', async () => {
+test('a second server on a data directory exits 1 immediately and says why', async () => {
   const dataDir = newDataDir()
   const { key } = await openAccount(dataDir)
   const first = await startProcess({ dataDir, config: rogueFile })
@@ -27,7 +27,7 @@ test('a second server on one data directory exits 1 at once and says why; the fi
   rmSync(dataDir, { recursive: true })
 })
 
-test('a data directory is free at once after its server was killed', async () => {
+test('a data directory is available immediately after its server was killed', async () => {
   const dataDir = newDataDir()
   const { key } = await openAccount(dataDir)
   for (let round = 0; round < 3; round++) {

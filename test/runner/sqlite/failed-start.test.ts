@@ -6,7 +6,7 @@ import { newDataDir } from '../../support/test-service.ts'
 import { openAccount, ProcessClient } from '../process-client.ts'
 import { rogueFile, signalFiles, untilBegun } from '../task-checks.ts'
 
-test('a start that cannot settle what a crash left behind waits until it can, and is not ready before', async () => {
+test('a start waits until it can settle interrupted tasks, and is not ready before', async () => {
   const dataDir = newDataDir()
   const { key } = await openAccount(dataDir)
   const server = await startProcess({ dataDir, config: rogueFile })
@@ -39,7 +39,7 @@ test('a start that cannot settle what a crash left behind waits until it can, an
 })
 
 test.each(['', 'fifteen chars..'])(
-  'a start with the signing secret "%s" is refused, and says what it needs',
+  'rejects the signing secret "%s" at the start and states the minimum',
   async (secret) => {
     const dataDir = newDataDir()
     const failure = await startProcess({ dataDir, env: { ERRAND_SECRET: secret } }).catch(

@@ -25,7 +25,7 @@ const outcomeOfAnswer = async (answer: ServiceAnswer) => outcomeOf(await startAg
 const hello = '{"type":"text","delta":"Grüße ☃"}'
 const helloPart = { type: 'text', delta: 'Grüße ☃' }
 
-test('a chat is posted with all that a reply is told, and each line of the answer is a part', async () => {
+test('posts a chat with all its data, and each response line is a part', async () => {
   const parts = [
     { type: 'reasoning', delta: 'Hm.' },
     { type: 'tool-call', id: 'c1', name: 'look', arguments: { at: '☃' } },
@@ -61,11 +61,11 @@ test.each<[string, (string | Buffer)[]]>([
   ['with CRLF', [`${hello}\r\n${hello}\r\n`]],
   ['with no newline at its end', [`${hello}\n`, hello]],
   ['with blank lines', [`\n\n${hello}\n`, '\n', `\r\n${hello}\n\n`]],
-])('a reply %s is read whole', async (_, pieces) => {
+])('reads a reply %s completely', async (_, pieces) => {
   expect(await outcomeOfAnswer(replyWith(...pieces))).toEqual({ parts: [helloPart, helloPart], failure: '' })
 })
 
-test('a reply without a line has no parts, and one of a known length needs no chunks', async () => {
+test('accepts an empty reply, and one with a Content-Length', async () => {
   expect(await outcomeOfAnswer(replyWith())).toEqual({ parts: [], failure: '' })
   const fixed = answerWith(200, hello, { 'Content-Type': 'application/x-ndjson; charset=utf-8' })
   expect(await outcomeOfAnswer(fixed)).toEqual({ parts: [helloPart], failure: '' })
@@ -84,16 +84,13 @@ test.each<[string, string, string]>([
     '{"type":"error","message":5}',
     "The agent's service reported an error without a message.",
   ],
-])(
-  'a line that %s fails the turn after the parts before it, and nothing after it is read',
-  async (_, line, failure) => {
-    expect(await outcomeOfAnswer(replyWith(`${hello}\n`, `${line}\n`, `${hello}\n`))).toEqual({
-      parts: [helloPart],
-      failure,
-    })
-    expect(await outcomeOfAnswer(replyWith(`${hello}\n${line}`))).toEqual({ parts: [helloPart], failure })
-  },
-)
+])('a line that %s fails the turn after the earlier parts, ignoring the rest', async (_, line, failure) => {
+  expect(await outcomeOfAnswer(replyWith(`${hello}\n`, `${line}\n`, `${hello}\n`))).toEqual({
+    parts: [helloPart],
+    failure,
+  })
+  expect(await outcomeOfAnswer(replyWith(`${hello}\n${line}`))).toEqual({ parts: [helloPart], failure })
+})
 
 const streaming = { 'Content-Type': 'application/x-ndjson' }
 
@@ -146,7 +143,7 @@ test.each<[string, ServiceAnswer, string, number]>([
   })
 })
 
-test('a reply that ends with its connection is refused, as a cut one would look the same', async () => {
+test('rejects a reply delimited by connection close, which could be truncated', async () => {
   const service = await startTcpService((socket) => {
     socket.once('data', () => socket.end(`HTTP/1.0 200 OK\r\nContent-Type: application/x-ndjson\r\n\r\n${hello}\n`))
   })
@@ -159,7 +156,7 @@ test('a reply that ends with its connection is refused, as a cut one would look 
 test.each([
   ['line', `{"type":"text","delta":"`, 'x'.repeat(65_536), 'a line of more than 10 MB'],
   ['row of blank lines', '', '\n'.repeat(65_536), 'more than 10 MB of blank lines'],
-])('an endless %s fails the turn, and its connection is closed', async (_, start, more, what) => {
+])('an endless %s fails the turn and closes the connection', async (_, start, more, what) => {
   const left = Promise.withResolvers<void>()
   const service = await startAgentService(async (response) => {
     response.once('close', left.resolve)
@@ -174,7 +171,7 @@ test.each([
   await service.stop()
 })
 
-test('a service that does not begin to answer in time fails the turn; one that has begun may take longer', async () => {
+test('a late first response fails the turn; a started reply may take longer', async () => {
   const left = Promise.withResolvers<void>()
   const slow = await startAgentService((response) => void response.once('close', left.resolve))
   const chat = { run: chatRun(), limits: { ...httpLimits, chatHeadMs: 100 } }
@@ -192,7 +189,7 @@ test('a service that does not begin to answer in time fails the turn; one that h
   await pensive.stop()
 })
 
-test('a part reaches the reader when it was sent, not when the reply ends', async () => {
+test('a part reaches the reader when sent, not when the reply ends', async () => {
   const taken = Promise.withResolvers<void>()
   const service = await startAgentService(async (response) => {
     response.writeHead(200, streaming)
@@ -208,7 +205,7 @@ test('a part reaches the reader when it was sent, not when the reply ends', asyn
   await service.stop()
 })
 
-test('a service is read no faster than its parts are taken', async () => {
+test('reads a service no faster than its parts are consumed', async () => {
   const line = `${JSON.stringify({ type: 'text', delta: 'x'.repeat(10_000) })}\n`
   const total = 64 * 1024 * 1024
   let written = 0
@@ -238,7 +235,7 @@ test('a service is read no faster than its parts are taken', async () => {
   await service.stop()
 })
 
-test('a reader that leaves closes the connection', async () => {
+test('a leaving reader closes the connection', async () => {
   const left = Promise.withResolvers<void>()
   const service = await startAgentService((response) => {
     response.once('close', left.resolve)

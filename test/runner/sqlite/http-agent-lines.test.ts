@@ -41,7 +41,7 @@ async function outcomeOf(answer: ServiceAnswer) {
 
 const lines = (...events: unknown[]) => replyWith(...events.map((event) => `${JSON.stringify(event)}\n`))
 
-test('lines tell progress and charge events, and the result among them is the value of the task', async () => {
+test("lines report progress and charges, and the result line is the task's value", async () => {
   const outcome = await outcomeOf(
     lines(
       { type: 'progress', fraction: 0.5, message: 'half', data: [1] },
@@ -81,13 +81,13 @@ test.each([
   ['no result', [{ type: 'progress' }], `${sent} ended its response without a result line.`],
   ['nothing', [], `${sent} ended its response without a result line.`],
   ['a line that is no object', [7], `${sent} sent a line that is not a JSON object.`],
-])('%s fails the task and says why', async (_, events, failure) => {
+])('%s fails the task with a reason', async (_, events, failure) => {
   expect((await outcomeOf(lines(...events))) as { failure: string }).toMatchObject({
     failure: expect.stringContaining(failure),
   })
 })
 
-test('a line that is too long, or has too many values, fails the task before it is parsed', async () => {
+test('a line that is too long or has too many values fails before parsing', async () => {
   const service = toHttpService(agentAt('http://127.0.0.1'))
   const outcome = async (answer: ServiceAnswer, limits: Partial<typeof httpLimits>) => {
     const asked = await startAgentService(answer)
@@ -121,7 +121,7 @@ async function startEndless(): Promise<AgentService & { left: () => number }> {
   return Object.assign(service, { left: () => left })
 }
 
-test('a run that is aborted amid its lines closes its connection', async () => {
+test('aborting a run between lines closes its connection', async () => {
   const service = await startEndless()
   const stop = new AbortController()
   let steps = 0
@@ -136,7 +136,7 @@ test('a run that is aborted amid its lines closes its connection', async () => {
   await service.stop()
 })
 
-test('the progress of a service is that of its task, and a task that is canceled closes its connection', async () => {
+test('remote progress appears on the task, and canceling it closes the connection', async () => {
   const remote = await startEndless()
   const endpoint = { description: 'Counts.', pricing: { events: { page: '0.0010' }, maxUsd: '0.0500' }, params: {} }
   const agent = {

@@ -33,7 +33,7 @@ const outcomeOfBytes = async (bytes: string) =>
     }),
   )
 
-test('a task is posted with all that a run is told, and what the service answers is its value', async () => {
+test('posts a task with all its data, and the response is its value', async () => {
   const service = await startAgentService(answerWith(200, '{"words":2}'))
   const params = { text: 'Ahoi ☃', at: new Date(0) }
   expect(await httpRun(agentAt(`${service.url}run?v=1`), 'count')(taskRun({ params }))).toEqual({ words: 2 })
@@ -60,7 +60,7 @@ test('a task is posted with all that a run is told, and what the service answers
 })
 
 test.each(['{"a":[1,{"b":null}]}', '"a text"', '42', 'null', 'true', '[1,2]', ' {"☃":"Grüße"}\r\n'])(
-  'the value of a task is the JSON %s as it is',
+  "the JSON %s becomes the task's value unchanged",
   async (json) => {
     expect(await outcomeOfAnswer(answerWith(200, json))).toEqual({ value: JSON.parse(json) })
     const typed = { 'Content-Type': 'Application/JSON; charset=utf-8' }
@@ -68,7 +68,7 @@ test.each(['{"a":[1,{"b":null}]}', '"a text"', '42', 'null', 'true', '[1,2]', ' 
   },
 )
 
-test('a character that is split across chunks stays whole', async () => {
+test('keeps a character split across chunks intact', async () => {
   const bytes = Buffer.from('{"text":"☃"}')
   const outcome = await outcomeOfAnswer(async (response) => {
     response.writeHead(200, { 'Content-Type': 'application/json' })
@@ -142,7 +142,7 @@ test.each<[string, ServiceAnswer, string]>([
     'closed the connection before its answer was complete.',
   ],
   ['nothing at all', (response) => void response.socket!.destroy(), 'closed the connection without an answer.'],
-])('a service that answers %s fails the task', async (_, answer, ending) => {
+])('a response of %s fails the task', async (_, answer, ending) => {
   expect(await outcomeOfAnswer(answer)).toEqual({ failure: `The agent's service ${ending}` })
 })
 
@@ -160,25 +160,28 @@ test.each<[string, string, string]>([
     'answered with something other than HTTP.',
   ],
   ['an upgrade', 'HTTP/1.1 101 Switching Protocols\r\nConnection: Upgrade\r\nUpgrade: h2c\r\n\r\n', 'answered 101.'],
-])('a service whose connection carries %s fails the task', async (_, bytes, ending) => {
+])('a connection that carries %s fails the task', async (_, bytes, ending) => {
   expect(await outcomeOfBytes(bytes)).toEqual({ failure: `The agent's service ${ending}` })
 })
 
-test('an answer that ends with its connection, as HTTP/1.0 has it, is taken, and so is one after a 103', async () => {
+test('accepts an HTTP/1.0 response ended by connection close, also after a 103', async () => {
   const head = 'HTTP/1.0 200 OK\r\nContent-Type: application/json\r\n\r\n'
   expect(await outcomeOfBytes(`${head}{"a":1}`)).toEqual({ value: { a: 1 } })
   expect(await outcomeOfBytes(`HTTP/1.1 103 Early Hints\r\n\r\n${head}{"a":1}`)).toEqual({ value: { a: 1 } })
 })
 
-test.each([301, 302, 303, 307, 308])('a redirect by %i fails the task, and nobody is asked there', async (status) => {
-  const target = await startAgentService(answerWith(200, '{}'))
-  const outcome = await outcomeOfAnswer(answerWith(status, '', { Location: target.url }))
-  expect(outcome.failure).toBe(`The agent's service answered ${status}, and redirects are not followed.`)
-  expect(target.connections).toHaveLength(0)
-  await target.stop()
-})
+test.each([301, 302, 303, 307, 308])(
+  'a redirect with %i fails the task without contacting the target',
+  async (status) => {
+    const target = await startAgentService(answerWith(200, '{}'))
+    const outcome = await outcomeOfAnswer(answerWith(status, '', { Location: target.url }))
+    expect(outcome.failure).toBe(`The agent's service answered ${status}, and redirects are not followed.`)
+    expect(target.connections).toHaveLength(0)
+    await target.stop()
+  },
+)
 
-test('an endless body is given up when it is too large, and its connection is closed', async () => {
+test('aborts an endless body at the size limit and closes the connection', async () => {
   const left = Promise.withResolvers<void>()
   const service = await startAgentService(async (response) => {
     response.once('close', left.resolve)
@@ -194,7 +197,7 @@ test('an endless body is given up when it is too large, and its connection is cl
   await service.stop()
 })
 
-test('an answer of more values than a thread has memory for is refused before it is parsed; texts may be long', async () => {
+test('rejects responses with too many values before parsing, but accepts long strings', async () => {
   const failure = "The agent's service answered with more than 3000000 values."
   const numbers = `[${'0,'.repeat(3_000_000)}0]`
   const lists = `{"a":[${'[],'.repeat(1_500_000)}0]}`
@@ -204,7 +207,7 @@ test('an answer of more values than a thread has memory for is refused before it
   expect(await outcomeOfAnswer(answerWith(200, JSON.stringify({ text })))).toEqual({ value: { text } })
 })
 
-test('a refusal whose body never ends is not waited for', async () => {
+test('does not wait for an error response whose body never ends', async () => {
   const service = await startAgentService((response) => {
     response.writeHead(503, { 'Content-Type': 'application/json' })
     response.write('{"message":"')
@@ -215,7 +218,7 @@ test('a refusal whose body never ends is not waited for', async () => {
   await service.stop()
 })
 
-test('each task has a connection of its own, which is closed when it has its answer', async () => {
+test('each task has its own connection, closed after the response', async () => {
   const service = await startAgentService(answerWith(200, '{}'))
   const run = httpRun(agentAt(service.url), 'count')
   for (let n = 0; n < 3; n++) await run(taskRun())

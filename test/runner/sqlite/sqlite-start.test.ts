@@ -11,7 +11,7 @@ import { FakeClock } from '../../support/fake-clock.ts'
 
 afterEach(() => void vi.useRealTimers())
 
-test('the doctor finds the damage for which a server does not start, with the same words', async () => {
+test('the doctor reports database damage with the same message as a failing start', async () => {
   const dataDir = await makeDatabase()
   const whole = await examine(dataDir)
   expect([findingOf(whole.report, 'database'), findingOf(whole.report, 'ledger')]).toMatchObject([
@@ -40,7 +40,7 @@ test('the doctor finds the damage for which a server does not start, with the sa
   expect(readFileSync(file)).toEqual(bytes)
 })
 
-test('a clock behind the database is logged at the start', async () => {
+test('logs at the start if the clock is behind the database', async () => {
   const dataDir = await makeDatabase()
   const lines: [object, string][] = []
   const warn = (fields: object, message: string) => void lines.push([fields, message])

@@ -40,39 +40,36 @@ async function startTraced(dataDir: string, trace: string) {
   }
 }
 
-testNeeding('strace', missing)(
-  'every 200 of POST /api/tasks is written after a sync of the log that holds the task',
-  async () => {
-    const dataDir = newDataDir()
-    const trace = join(dataDir, 'trace')
-    const { key } = await openAccount(dataDir)
-    const server = await startTraced(dataDir, trace)
-    const client = new ProcessClient(server.url, key)
-    // One run occupies the only slot, so that only the requests below are written.
-    const files = signalFiles(dataDir)
-    await client.createTask('rogue.hold', files)
-    await untilBegun(files)
-    for (let n = 0; n < created; n++) {
-      const params = n % 2 === 0 ? { n } : { n, text: 'x'.repeat(20_000) }
-      expect((await client.createTask('rogue.echo', params)).status).toBe(200)
-    }
-    writeFileSync(files.release, '')
-    await server.stop()
+testNeeding('strace', missing)('syncs the log before every 200 response to POST /api/tasks', async () => {
+  const dataDir = newDataDir()
+  const trace = join(dataDir, 'trace')
+  const { key } = await openAccount(dataDir)
+  const server = await startTraced(dataDir, trace)
+  const client = new ProcessClient(server.url, key)
+  // One run occupies the only slot, so that only the requests below are written.
+  const files = signalFiles(dataDir)
+  await client.createTask('rogue.hold', files)
+  await untilBegun(files)
+  for (let n = 0; n < created; n++) {
+    const params = n % 2 === 0 ? { n } : { n, text: 'x'.repeat(20_000) }
+    expect((await client.createTask('rogue.echo', params)).status).toBe(200)
+  }
+  writeFileSync(files.release, '')
+  await server.stop()
 
-    let synced = false
-    let isOpen = false
-    const answers: boolean[] = []
-    for (const line of readFileSync(trace, 'utf8').split('\n')) {
-      if (/^read\(.*"POST \/api\/tasks /.test(line)) {
-        isOpen = true
-        synced = false
-      } else if (/^(?:fsync|fdatasync)\(\d+<[^>]*\/errand\.db-wal>\)\s+= 0/.test(line)) synced = true
-      else if (isOpen && /^writev?\(.*HTTP\/1\.1 200 /.test(line)) {
-        answers.push(synced)
-        isOpen = false
-      }
+  let synced = false
+  let isOpen = false
+  const answers: boolean[] = []
+  for (const line of readFileSync(trace, 'utf8').split('\n')) {
+    if (/^read\(.*"POST \/api\/tasks /.test(line)) {
+      isOpen = true
+      synced = false
+    } else if (/^(?:fsync|fdatasync)\(\d+<[^>]*\/errand\.db-wal>\)\s+= 0/.test(line)) synced = true
+    else if (isOpen && /^writev?\(.*HTTP\/1\.1 200 /.test(line)) {
+      answers.push(synced)
+      isOpen = false
     }
-    expect(answers).toEqual(Array.from({ length: created + 1 }, () => true))
-    rmSync(dataDir, { recursive: true })
-  },
-)
+  }
+  expect(answers).toEqual(Array.from({ length: created + 1 }, () => true))
+  rmSync(dataDir, { recursive: true })
+})

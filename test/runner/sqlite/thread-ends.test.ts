@@ -13,7 +13,7 @@ const inThreads = {
   limits: { ...unlimited, agentThreads: 2, agentThreadMemoryMb: 64 },
 }
 
-test('an agent that exits, aborts the process or ends its thread fails its own run, and the service goes on', async () => {
+test('an agent that exits, aborts or ends its thread fails only its own run', async () => {
   const service = await startService(inThreads)
   const { key } = await service.createPerson()
   for (const endpointId of ['rogue.exit', 'rogue.exitByName', 'rogue.abort']) {
@@ -28,7 +28,7 @@ test('an agent that exits, aborts the process or ends its thread fails its own r
   await service.stop()
 })
 
-test('AGENT_ERROR and a refund for an agent that takes more memory than its thread has; the next run finds a new thread', async () => {
+test('exceeding thread memory gives AGENT_ERROR and a refund; the next run gets a new thread', async () => {
   const service = await startService(inThreads)
   const { key } = await service.createPerson()
   for (let round = 0; round < 2; round++) {
@@ -43,7 +43,7 @@ test('AGENT_ERROR and a refund for an agent that takes more memory than its thre
   await service.stop()
 })
 
-test('a flood of the log, of standard output or of rejections from a run leaves the service and its own output in bounds', async () => {
+test('floods of logs, output or rejections from a run stay bounded', async () => {
   const dataDir = newDataDir()
   const { key } = await openAccount(dataDir)
   const server = await startProcess({ dataDir, config: rogueFile, env: { ERRAND_EXECUTIONS_PER_MINUTE: '0' } })

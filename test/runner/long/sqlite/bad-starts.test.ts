@@ -20,7 +20,7 @@ const failureOf = (options: Parameters<typeof startProcess>[0]) =>
     (error: Error) => error.message,
   )
 
-test('a data directory that this user may not write is refused, with whose it is or what forbids it', async () => {
+test('rejects an unwritable data directory, naming its owner or the permissions', async () => {
   const dataDir = newDataDir()
   const mine = join(dataDir, 'mine')
   mkdirSync(mine)
@@ -35,7 +35,7 @@ test('a data directory that this user may not write is refused, with whose it is
   rmSync(dataDir, { recursive: true })
 })
 
-test('a port that is taken is named, with how to choose another', async () => {
+test('names an occupied port and how to choose another', async () => {
   const dataDir = newDataDir()
   const other = createServer().listen(0, '127.0.0.1')
   await once(other, 'listening')
@@ -46,7 +46,7 @@ test('a port that is taken is named, with how to choose another', async () => {
   rmSync(dataDir, { recursive: true })
 })
 
-test('a configuration that does not type-check runs; one that throws or exports nothing is refused', async () => {
+test('runs a configuration with type errors; rejects one that throws or exports nothing', async () => {
   const dataDir = newDataDir()
   const config = (name: string, text: string) => {
     const file = join(dataDir, name)
@@ -67,7 +67,7 @@ test('a configuration that does not type-check runs; one that throws or exports 
   rmSync(dataDir, { recursive: true })
 })
 
-test('a start without the secret of its database is refused, until it is back or given up', async () => {
+test("refuses to start without the database's secret until it is restored or given up", async () => {
   const dataDir = newDataDir()
   expect(await failureOf({ dataDir, env: { ERRAND_SECRET: 'the secret of this database' } })).toBe('it started; exit 0')
   for (const env of [{}, { ERRAND_SECRET: 'the secret of another one' }]) {
@@ -80,7 +80,7 @@ test('a start without the secret of its database is refused, until it is back or
   rmSync(dataDir, { recursive: true })
 })
 
-test('a low limit of open files is warned of', async () => {
+test('warns about a low limit of open files', async () => {
   const dataDir = newDataDir()
   const server = await startProcess({ dataDir, under: ['sh', '-c', 'ulimit -n 1024 && exec "$@"', 'sh'] })
   await until('the log has it', waitMsMax, () =>
@@ -90,7 +90,7 @@ test('a low limit of open files is warned of', async () => {
   rmSync(dataDir, { recursive: true })
 })
 
-test('SIGHUP lets what runs finish, as SIGTERM does', async () => {
+test('SIGHUP lets running tasks finish, like SIGTERM', async () => {
   const dataDir = newDataDir()
   const server = await startProcess({ dataDir })
   expect(await server.end('SIGHUP')).toBe(0)
@@ -98,7 +98,7 @@ test('SIGHUP lets what runs finish, as SIGTERM does', async () => {
   rmSync(dataDir, { recursive: true })
 })
 
-test('a service whose shell of npx was ended ends too', async () => {
+test('a service ends when its npx shell is killed', async () => {
   const dataDir = newDataDir()
   let shell: ChildProcess | undefined
   const server = await startProcess({
@@ -114,7 +114,7 @@ test('a service whose shell of npx was ended ends too', async () => {
   rmSync(dataDir, { recursive: true })
 })
 
-test('a Node that is too old says so before anything is loaded', async () => {
+test('an outdated Node is reported before anything is loaded', async () => {
   const entry = new URL('../../../../server/errand.cjs', import.meta.url)
   // The entry checks only this value, so faking it simulates an old Node.
   const script = `Object.defineProperty(process.versions, 'node', { value: '16.20.2' }); require(${JSON.stringify(entry.pathname)})`

@@ -19,7 +19,7 @@ const inThreads = (agentThreads: number) => ({
   limits: { ...unlimited, agentThreads },
 })
 
-test('a blocked thread changes neither the answers of requests nor the runs of other threads', async () => {
+test('a blocked thread affects neither responses nor runs of other threads', async () => {
   const service = await startService(inThreads(2))
   const { key } = await service.createPerson()
   const files = signalFiles(service.dataDir)
@@ -38,7 +38,7 @@ test('a blocked thread changes neither the answers of requests nor the runs of o
   await service.stop()
 })
 
-test('a thread that does not answer when a run is out of time is replaced; runs beside it end as their endpoints say', async () => {
+test('replaces an unresponsive thread; its other runs are refunded or retried', async () => {
   const service = await startService(inThreads(1))
   const { key, userId } = await service.createPerson()
   const beside = signalFiles(service.dataDir)
@@ -70,7 +70,7 @@ test('a thread that does not answer when a run is out of time is replaced; runs 
   await service.stop()
 })
 
-test('a run with little time that blocks its thread for ever does not take the runs beside it into their timeouts', async () => {
+test('a short run that blocks its thread forever does not time out the others', async () => {
   const service = await startService(inThreads(1))
   const { key } = await service.createPerson()
   const beside = signalFiles(service.dataDir)
@@ -89,7 +89,7 @@ test('a run with little time that blocks its thread for ever does not take the r
   await service.stop()
 })
 
-test('runs that a blocked thread has not begun go to another thread and are not counted as attempts', async () => {
+test('runs a blocked thread has not started move to another thread without extra attempts', async () => {
   const service = await startService(inThreads(2))
   const { key, userId } = await service.createPerson()
   const block = signalFiles(service.dataDir)

@@ -56,7 +56,7 @@ async function keep(dataDir: string, secret: string, { count = 1, from = 0 } = {
   return ids
 }
 
-test('a rotation replaces the secret that the data directory keeps, leaves it behind, and can be repeated', async () => {
+test("rotation replaces the data directory's secret, keeps the old one and can be repeated", async () => {
   const dataDir = newDataDir()
   const first = 'the-secret-of-the-directory'
   writeFileSync(fileOf(dataDir), first)
@@ -79,7 +79,7 @@ test('a rotation replaces the secret that the data directory keeps, leaves it be
   rmSync(dataDir, { recursive: true })
 })
 
-test('all connectors of all users are encrypted anew, however many there are', async () => {
+test('re-encrypts all connectors of all users, however many', async () => {
   const dataDir = newDataDir()
   const first = 'the-secret-of-the-directory'
   writeFileSync(fileOf(dataDir), first)
@@ -90,7 +90,7 @@ test('all connectors of all users are encrypted anew, however many there are', a
   rmSync(dataDir, { recursive: true })
 })
 
-test('what sign-ins gave is encrypted anew, for the same connector, owner and issuer', async () => {
+test('re-encrypts sign-in tokens for the same connector, owner and issuer', async () => {
   const dataDir = newDataDir()
   const first = 'the-secret-of-the-directory'
   writeFileSync(fileOf(dataDir), first)
@@ -136,7 +136,7 @@ async function startConnecting(service: ServerProcess, key: string) {
   }
 }
 
-test('a server that runs goes on reading and encrypting through rotations, without a restart', async () => {
+test('a running server keeps decrypting and encrypting through rotations without a restart', async () => {
   const dataDir = newDataDir()
   const { key } = await openAccount(dataDir)
   const service = await startProcess({ dataDir, env })
@@ -157,7 +157,7 @@ test('a server that runs goes on reading and encrypting through rotations, witho
   rmSync(dataDir, { recursive: true })
 })
 
-test('what the environment gives is taken: from the previous secret to the current one, and no file is made', async () => {
+test('rotates between secrets from the environment without creating a file', async () => {
   const dataDir = newDataDir()
   await keep(dataDir, given.first, { count: 2 })
   const change = { ERRAND_SECRET: given.second, ERRAND_SECRET_PREVIOUS: given.first }
@@ -169,7 +169,7 @@ test('what the environment gives is taken: from the previous secret to the curre
   rmSync(dataDir, { recursive: true })
 })
 
-test('from the secret of the directory to one that the environment gives', async () => {
+test("rotates from the directory's secret to one from the environment", async () => {
   const dataDir = newDataDir()
   const kept = 'the-secret-of-the-directory'
   writeFileSync(fileOf(dataDir), kept)
@@ -180,7 +180,7 @@ test('from the secret of the directory to one that the environment gives', async
   rmSync(dataDir, { recursive: true })
 })
 
-test('connectors whose secrets cannot be read are named, exit 1, are left as they are, and hold up no other', async () => {
+test('reports unreadable connectors with exit 1, leaves them unchanged and rotates the rest', async () => {
   const dataDir = newDataDir()
   const lost = await keep(dataDir, given.third, { count: 2 })
   await keep(dataDir, given.first, { count: 2, from: 10 })
@@ -199,7 +199,7 @@ test('connectors whose secrets cannot be read are named, exit 1, are left as the
   rmSync(dataDir, { recursive: true })
 })
 
-test('a secret that is too short is refused, and nothing is changed', async () => {
+test('rejects a secret that is too short and changes nothing', async () => {
   const dataDir = newDataDir()
   await keep(dataDir, given.first)
   const before = await sealedOf(dataDir)
@@ -214,7 +214,7 @@ test('a secret that is too short is refused, and nothing is changed', async () =
   rmSync(dataDir, { recursive: true })
 })
 
-test('a rotation after one that was cut off before it encrypted anything loses nothing', async () => {
+test('rotating after an interrupted rotation loses nothing', async () => {
   const dataDir = newDataDir()
   const [first, second] = ['the-secret-of-the-directory', 'the-one-that-was-to-follow']
   await keep(dataDir, first, { count: 2 })
@@ -225,7 +225,7 @@ test('a rotation after one that was cut off before it encrypted anything loses n
   rmSync(dataDir, { recursive: true })
 })
 
-test('a rotation encrypts the secrets of webhooks anew, which go on to sign', async () => {
+test('rotation re-encrypts webhook secrets, which stay the same', async () => {
   const dataDir = newDataDir()
   const [first, second] = [given.first, given.second]
   const { userId } = await openAccount(dataDir, 'told@example.com')

@@ -25,7 +25,7 @@ async function failuresOf(commands: string[][]): Promise<Map<string[], Failure>>
   return failures
 }
 
-test('wrong usage exits 2 with one line on standard error, and touches no data directory', async () => {
+test('wrong usage exits 2 with one line on standard error and creates no data directory', async () => {
   const dataDir = join(newDataDir(), 'never-made')
   const failures = await failuresOf([
     ['unknown'],
@@ -101,7 +101,7 @@ test('every other error exits 1 with one line on standard error', async () => {
   rmSync(dataDir, { recursive: true })
 })
 
-test('commands work on a fresh data directory without a server, also several at once, and keep it to its owner', async () => {
+test('commands work without a server on a fresh data directory, even concurrently', async () => {
   const dataDir = join(newDataDir(), 'fresh')
   const emails = ['a@example.com', 'b@example.com', 'c@example.com']
   await Promise.all(emails.map((email) => runErrand(['users', 'create', '--email', email, '--data', dataDir])))
@@ -120,7 +120,7 @@ test('commands work on a fresh data directory without a server, also several at 
   rmSync(dataDir, { recursive: true })
 })
 
-test('help lists every command, and marks what a command requires', async () => {
+test('help lists every command and marks required options', async () => {
   const all = await runErrand(['help'])
   for (const name of ['serve', 'users', 'platform-keys', 'backup', 'completion']) expect(all).toContain(`\n  ${name} `)
   expect(await runErrand(['help', 'users'])).toMatch(/\n {2}suspend \[options\] +block every request/)
@@ -130,7 +130,7 @@ test('help lists every command, and marks what a command requires', async () => 
   expect(await runErrand(['keys', 'create', '--help'])).toBe(create)
 })
 
-test('wrong usage names the option and the help to read', async () => {
+test('a usage error names the option and the relevant help command', async () => {
   const errors = await failuresOf([
     ['keys', 'create', '--name', 'n'],
     ['keys', 'create', '--user'],
@@ -151,7 +151,7 @@ test('wrong usage names the option and the help to read', async () => {
   ])
 })
 
-test('with --json an error is the body of an API error, on standard error', async () => {
+test('with --json, an error is an API error body on standard error', async () => {
   const dataDir = newDataDir()
   await runErrand(['users', 'create', '--email', 'a@example.com', '--data', dataDir])
   const of = ['--user', 'a@example.com', '--data', dataDir, '--json']

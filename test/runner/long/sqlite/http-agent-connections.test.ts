@@ -33,7 +33,7 @@ function verify(request: { headers: NodeJS.Dict<string | string[]>; text: string
   return Number(headers['webhook-timestamp'])
 }
 
-test('tasks and chats are signed over their id, their time and the bytes of their body', async () => {
+test('signs tasks and chats over their id, timestamp and body', async () => {
   const before = Math.floor(Date.now() / 1000)
   const service = await startAgentService((response, request) =>
     (request.body.type === 'task' ? answerWith(200, '{}') : replyWith(hello))(response, request),
@@ -55,7 +55,7 @@ async function refusingUrl(): Promise<string> {
   return service.url
 }
 
-test('a refused connection is tried three times, and the failure names neither address nor secret', async () => {
+test('tries a refused connection three times and reveals neither URL nor secret', async () => {
   const url = (await refusingUrl()).replace('http://', 'http://somebody:password@')
   const lines: string[] = []
   const log = (message: string, fields?: object) => void lines.push(message + JSON.stringify(fields))
@@ -67,7 +67,7 @@ test('a refused connection is tried three times, and the failure names neither a
   expect(lines.join('\n')).not.toMatch(/password|whsec|127\.0\.0\.1/)
 })
 
-test('a service that comes up while it is tried gets the request once', async () => {
+test('a service that starts during the retries gets the request once', async () => {
   const url = await refusingUrl()
   const started: ReturnType<typeof startAgentService>[] = []
   const log = (message: string) => {
@@ -82,7 +82,7 @@ test('a service that comes up while it is tried gets the request once', async ()
   await service.stop()
 })
 
-test('once a connection stands nothing is tried again, though not a byte was answered', async () => {
+test('does not retry once connected, even without any response', async () => {
   const atOnce = await startTcpService((socket) => socket.destroy())
   const reset = await startTcpService((socket) => void socket.once('data', () => socket.resetAndDestroy()))
   const refusing = await startAgentService(answerWith(503, ''))
@@ -94,7 +94,7 @@ test('once a connection stands nothing is tried again, though not a byte was ans
   }
 })
 
-test('credentials in the address are sent as such, and never as a part of it', async () => {
+test('sends credentials in the URL as Basic auth, not in the Host header', async () => {
   const service = await startAgentService(answerWith(200, '{}'))
   const url = service.url.replace('http://', 'http://some%20body:p%40ss@')
   await httpRun(agentAt(url), 'count')(taskRun())
@@ -112,7 +112,7 @@ const askTwice = `
   get(JSON.parse(agent).url, (response) => console.log(JSON.stringify({ value, ordinary: response.statusCode })))
 `
 
-test('the proxy of the environment is not asked, though an ordinary request goes there', async () => {
+test('ignores the proxy from the environment', async () => {
   const proxy = await startTcpService((socket) => {
     socket.once('data', () => socket.end('HTTP/1.1 502 Proxy\r\nContent-Length: 0\r\n\r\n'))
   })
@@ -138,13 +138,13 @@ test.each([
     'whsec_c2hvcnQ=',
     'The secret of the agent "remote" must be whsec_ followed by base64 of 24 to 64 bytes',
   ],
-])('the address %s with the secret %s cannot be used, which is told before any run', (url, key, message) => {
+])('rejects the URL %s with the secret %s before any run', (url, key, message) => {
   const agent = { ...agentAt(url), secret: key }
   expect(() => httpRun(agent, 'count')).toThrow(message)
   expect(() => httpReply(agent)).toThrow(message)
 })
 
-test('a task that is stopped ends at once, and its request is closed', async () => {
+test('a stopped task ends immediately and closes its request', async () => {
   for (const head of [false, true]) {
     const asked = Promise.withResolvers<void>()
     const left = Promise.withResolvers<void>()
@@ -163,7 +163,7 @@ test('a task that is stopped ends at once, and its request is closed', async () 
   }
 })
 
-test('a chat that is stopped ends without a failure, and its request is closed', async () => {
+test('a stopped chat ends without a failure and closes its request', async () => {
   for (const head of [false, true]) {
     const asked = Promise.withResolvers<void>()
     const left = Promise.withResolvers<void>()
@@ -182,7 +182,7 @@ test('a chat that is stopped ends without a failure, and its request is closed',
   }
 })
 
-test('an answer that is no use is not waited for: its connection is closed though it goes on', async () => {
+test('closes the connection of a useless response without waiting for its end', async () => {
   for (const status of [200, 307, 500]) {
     const left: Promise<void>[] = []
     const service = await startAgentService((response) => {
@@ -199,7 +199,7 @@ test('an answer that is no use is not waited for: its connection is closed thoug
   }
 })
 
-test('a run that was stopped before it began makes no connection, and one that waits for an attempt makes no more', async () => {
+test('a stopped run makes no connection and no further attempts', async () => {
   const service = await startAgentService(answerWith(200, '{}'))
   const run = httpRun(agentAt(service.url), 'count')
   await expect(run(taskRun({ signal: AbortSignal.abort() }))).rejects.toThrow('The run was stopped.')
@@ -217,7 +217,7 @@ test('a run that was stopped before it began makes no connection, and one that w
   expect(lines).toHaveLength(2)
 })
 
-test('a service that takes connections and does not shake hands is tried three times, and never asked', async () => {
+test('tries three times to connect if TLS handshakes hang, and sends no request', async () => {
   let bytes = ''
   const service = await startTcpService(
     (socket) => void socket.on('data', (chunk) => (bytes += chunk.toString('latin1'))),
@@ -246,7 +246,7 @@ function makeCertificate(name: string): { key: string; cert: string } {
   return made
 }
 
-opensslTest(`a certificate that is not trusted, or of another name, gets no request`, async () => {
+opensslTest(`sends nothing to an untrusted certificate or one of another name`, async () => {
   const other = makeCertificate('DNS:elsewhere.example')
   const before = getCACertificates('default')
   for (const isTrusted of [false, true]) {
@@ -265,7 +265,7 @@ opensslTest(`a certificate that is not trusted, or of another name, gets no requ
   }
 })
 
-opensslTest(`a service with a trusted certificate is asked over TLS`, async () => {
+opensslTest(`sends requests over TLS to a service with a trusted certificate`, async () => {
   const own = makeCertificate('IP:127.0.0.1,DNS:localhost')
   const before = getCACertificates('default')
   const service = await startAgentService(

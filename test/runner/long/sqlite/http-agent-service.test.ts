@@ -37,7 +37,7 @@ async function balance({ person, service }: World): Promise<{ balanceUsd: string
   return { balanceUsd, heldUsd }
 }
 
-test('a task is run by the service under its own id; what is no object is a result', async () => {
+test("the remote service receives the task's id; results except objects and strings are wrapped", async () => {
   const world = await startWorld((response, request) =>
     answerWith(200, JSON.stringify(request.body.params.value))(response, request),
   )
@@ -63,7 +63,7 @@ test('a task is run by the service under its own id; what is no object is a resu
   await stop()
 })
 
-test('a task that the service refuses fails with what it said, and is refunded', async () => {
+test('a task that the remote service rejects fails with its message and is refunded', async () => {
   const world = await startWorld(answerWith(422, '{"message":"That is no text."}'))
   expect(await world.service.runTask(world.person.key, 'remote.run')).toMatchObject({
     status: 'failed',
@@ -86,7 +86,7 @@ const floods: [what: string, answer: ServiceAnswer, message: string][] = [
   ['too many values', answerWith(200, `[${'0,'.repeat(3_000_000)}0]`), 'more than 3000000 values.'],
 ]
 
-test.each(floods)('a service that floods a task with %s fails it as any agent that returns too much', async (...of) => {
+test.each(floods)('a remote service sending %s fails its task with AGENT_OUTPUT_TOO_LARGE', async (...of) => {
   const [, answer, more] = of
   const world = await startWorld(answer)
   const message = `The agent's service answered with ${more}`
@@ -101,7 +101,7 @@ test.each(floods)('a service that floods a task with %s fails it as any agent th
 test.each([
   ['its chunks', {}],
   ['its announced length', { 'Content-Length': 100 }],
-])('a task whose answer is cut within %s fails as an error of the agent, and is refunded', async (_, headers) => {
+])('a task whose response is cut within %s fails with AGENT_ERROR and is refunded', async (_, headers) => {
   const world = await startWorld((response) => {
     response.writeHead(200, { 'Content-Type': 'application/json', ...headers })
     response.write('{"words":', () => response.socket!.destroy())
@@ -115,7 +115,7 @@ test.each([
   await stop()
 })
 
-test('a task whose time is up fails, is refunded, and its request is closed', async () => {
+test('a timed-out task fails, is refunded and closes its request', async () => {
   const left = Promise.withResolvers<void>()
   const world = await startWorld((response) => void response.once('close', left.resolve))
   expect(await world.service.runTask(world.person.key, 'remote.brief')).toMatchObject({
@@ -127,7 +127,7 @@ test('a task whose time is up fails, is refunded, and its request is closed', as
   await world.stop()
 })
 
-test('a reply of the service is streamed to the client, charged, and told to the service in the next turn', async () => {
+test("a remote reply is streamed, charged and part of the next turn's history", async () => {
   const parts = [
     { type: 'tool-call', id: 'c1', name: 'look', arguments: {} },
     { type: 'tool-result', id: 'c1', output: 7 },
@@ -173,7 +173,7 @@ test.each<[string, ServiceAnswer, string]>([
     replyWith('{"type":"text","delta":"Half a"}\n', '{"type":"image"}\n'),
     'The agent yielded a part of unknown type "image".',
   ],
-])('a reply that %s fails the turn, which leaves the session as it was', async (_, answer, message) => {
+])('a reply that %s fails the turn and leaves the session unchanged', async (_, answer, message) => {
   const world = await startWorld(answer)
   const sessionId = await openSession(world)
   const events = await (await openChat(world, sessionId)).all()
@@ -184,7 +184,7 @@ test.each<[string, ServiceAnswer, string]>([
   await world.stop()
 })
 
-test('a client that leaves has the request to the service closed, and pays for what it got', async () => {
+test('a leaving client closes the remote request and pays for the received part', async () => {
   const left = Promise.withResolvers<void>()
   const world = await startWorld((response) => {
     response.once('close', left.resolve)

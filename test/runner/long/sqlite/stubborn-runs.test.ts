@@ -13,7 +13,7 @@ import { expectSound, moneyOf, refundedOnce, rogueFile, signalFiles, unlimited, 
 const chatFile = fileURLToPath(new URL('../../../support/chat-agents.ts', import.meta.url))
 const limits = { ...unlimited, agentThreads: 1 }
 
-test('AGENT_TIMEOUT and a refund for an agent that ignores its signal; its thread is replaced once the others on it end', async () => {
+test('an agent ignoring its signal gets AGENT_TIMEOUT, a refund and later a new thread', async () => {
   const service = await startService({ config: rogueAgents, configFile: rogueFile, limits })
   const { key } = await service.createPerson()
   const files = signalFiles(service.dataDir)
@@ -40,7 +40,7 @@ test('AGENT_TIMEOUT and a refund for an agent that ignores its signal; its threa
   await service.stop()
 })
 
-test('an agent that rejects after its run is over, or throws in a listener or a timer, changes nothing', async () => {
+test('late rejections and errors in listeners or timers of an agent change nothing', async () => {
   const service = await startService({ config: rogueAgents, configFile: rogueFile, limits })
   const { key } = await service.createPerson()
   const files = signalFiles(service.dataDir)
@@ -62,7 +62,7 @@ test('an agent that rejects after its run is over, or throws in a listener or a 
   await service.stop()
 })
 
-test('a chat for which the service fails while its agent waits is interrupted, and its thread goes on', async () => {
+test('a chat interrupted by an internal error of the service leaves its thread usable', async () => {
   const host = await startHost(chatFile)
   const chat = (message: string, onStep: () => Promise<number>) =>
     host.runChat(
@@ -109,7 +109,7 @@ async function startHost(configFile: string): Promise<ThreadHost> {
   return host
 }
 
-test('a healthy thread is not ended because the thread that serves was itself late', async () => {
+test('a delay in the serving thread does not end a healthy agent thread', async () => {
   const dataDir = newDataDir()
   const host = await startHost(rogueFile)
   const run = (endpointId: string, params: object, signal: AbortSignal) =>

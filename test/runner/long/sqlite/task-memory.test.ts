@@ -31,7 +31,7 @@ function heapBytes(): number {
   return process.memoryUsage().heapUsed
 }
 
-test('a task that has ended leaves nothing in memory', async () => {
+test('an ended task leaves nothing in memory', async () => {
   const service = await startService({ limits: unlimited })
   const { userId } = await service.createPerson()
   await runMany(service, userId, 2000)
