@@ -13,7 +13,7 @@ async function countUsers({ service }: SignOn): Promise<number> {
   return (await service.app.store.listUsers({ limit: 1, offset: 0 })).total
 }
 
-test('the first login links the account of the verified address; later ones go by issuer and subject alone', async () => {
+test('first login links the account by verified email; later ones use issuer and subject', async () => {
   const on = await startSignOn()
   const { provider, service } = on
   const ada = await service.createPerson({ email: 'ada@example.com' })
@@ -37,7 +37,7 @@ test('the first login links the account of the verified address; later ones go b
   await on.stop()
 })
 
-test('an address that the provider has not verified, or gives none of, links and makes nothing', async () => {
+test('an unverified or missing email links and creates nothing', async () => {
   const on = await startSignOn({ login: { createAccounts: true } })
   const { provider, service } = on
   await service.createPerson({ email: 'kim@example.com' })
@@ -58,7 +58,7 @@ test('an address that the provider has not verified, or gives none of, links and
   await on.stop()
 })
 
-test('what only resembles an address, or turns into another one in lower case, links and makes nothing', async () => {
+test('a malformed email, or one whose lowercase form differs, links and creates nothing', async () => {
   const on = await startSignOn({ login: { createAccounts: true } })
   const { provider, service } = on
   await service.createPerson({ email: 'kim@example.com' })
@@ -80,7 +80,7 @@ test('what only resembles an address, or turns into another one in lower case, l
   await on.stop()
 })
 
-test('a person without an account is refused when sign-up is closed, as it is by default', async () => {
+test('rejects a person without an account if sign-up is closed, the default', async () => {
   const on = await startSignOn()
   on.provider.people.set('subject-eve', verified('eve@example.com'))
   await expectRefusal(on, 'subject-eve', 'sign-up-closed')
@@ -89,7 +89,7 @@ test('a person without an account is refused when sign-up is closed, as it is by
   await on.stop()
 })
 
-test('where accounts are made, a new person gets one with nothing in it, and finds it again', async () => {
+test('with createAccounts, a new person gets an empty account and keeps it', async () => {
   const on = await startSignOn({ login: { createAccounts: true } })
   on.provider.people.set('subject-eve', verified('Eve@Example.com'))
   const made = await signOnAs(on, 'subject-eve')
@@ -106,7 +106,7 @@ test('where accounts are made, a new person gets one with nothing in it, and fin
   await on.stop()
 })
 
-test('two first logins at once make one account and one identity', async () => {
+test('simultaneous first logins create one account and one identity', async () => {
   const on = await startSignOn({ login: { createAccounts: true } })
   on.provider.people.set('subject-eve', verified('eve@example.com'))
   const browsers = [1, 2, 3, 4].map(() => new TestBrowser({ person: 'subject-eve' }))
@@ -119,7 +119,7 @@ test('two first logins at once make one account and one identity', async () => {
   await on.stop()
 })
 
-test('a subject means nothing without its issuer', async () => {
+test('treats the same subject at different issuers as different identities', async () => {
   const on = await startSignOn({ login: { createAccounts: true } })
   on.provider.people.set('subject-1', verified('ada@example.com'))
   on.other.people.set('subject-1', verified('eve@example.com'))
@@ -134,7 +134,7 @@ test('a subject means nothing without its issuer', async () => {
   await on.stop()
 })
 
-test('whom the provider gives the address of somebody else to does not get the account of that person', async () => {
+test("a new subject with a linked account's email does not get that account", async () => {
   const on = await startSignOn({ login: { createAccounts: true } })
   const { provider } = on
   provider.people.set('subject-before', verified('ada@example.com'))
@@ -146,7 +146,7 @@ test('whom the provider gives the address of somebody else to does not get the a
   await on.stop()
 })
 
-test('only verified addresses of the domains that are allowed come in, at every login', async () => {
+test('checks the email against the allowed domains at every login', async () => {
   const on = await startSignOn({ login: { createAccounts: true, emailDomains: ['Example.com', 'example.org'] } })
   const { provider } = on
   const outside = ['eve@evil-example.com', 'eve@sub.example.com', 'eve@example.com.evil.example', 'eve@example.co']
@@ -166,7 +166,7 @@ test('only verified addresses of the domains that are allowed come in, at every 
   await on.stop()
 })
 
-test('a suspended person is refused, at the first login as at a later one, and nothing is linked', async () => {
+test('rejects a suspended user at first and later logins and links nothing', async () => {
   const on = await startSignOn()
   const { provider, service } = on
   const { store } = service.app

@@ -5,7 +5,7 @@ import { comeBack, expectRefusal, expectRefused, signOn, signOnAs, startSignOn, 
 
 const ada = { email: 'ada@example.com', email_verified: true }
 
-test('a single sign-on ends where the person wanted to go, with a login that works and says how it came about', async () => {
+test('single sign-on logs in, returns to the requested page and records its method', async () => {
   const on = await startSignOn()
   const { provider, service } = on
   provider.people.set('subject-ada', ada)
@@ -23,7 +23,7 @@ test('a single sign-on ends where the person wanted to go, with a login that wor
   await on.stop()
 })
 
-test('the login page is told of the providers, and of nothing secret', async () => {
+test('the login page receives the providers without any secrets', async () => {
   const on = await startSignOn()
   const { body } = await on.service.get('/api/login')
   expect(body).toEqual({
@@ -35,7 +35,7 @@ test('the login page is told of the providers, and of nothing secret', async () 
   await on.stop()
 })
 
-test('the authorization request asks for a code, with PKCE by S256, and a state and nonce of its own each time', async () => {
+test('the authorization request uses PKCE with S256 and a fresh state and nonce', async () => {
   const on = await startSignOn({ login: { scopes: ['openid', 'email'] } })
   const seen = new Set<string | null>()
   for (const _ of [1, 2]) {
@@ -59,7 +59,7 @@ test('the authorization request asks for a code, with PKCE by S256, and a state 
   await on.stop()
 })
 
-test('the client says who it is by Basic where the provider takes that', async () => {
+test('authenticates the client with HTTP Basic if the provider supports it', async () => {
   const on = await startSignOn({ provider: { authMethods: ['client_secret_post', 'client_secret_basic'] } })
   on.provider.people.set('subject-ada', ada)
   const { userId } = await on.service.createPerson({ email: 'ada@example.com' })
@@ -69,7 +69,7 @@ test('the client says who it is by Basic where the provider takes that', async (
   await on.stop()
 })
 
-test('the client says who it is in the body where the provider takes only that', async () => {
+test('authenticates the client in the body if the provider supports nothing else', async () => {
   const authMethods = ['client_secret_post'] as const
   const client = { token_endpoint_auth_method: 'client_secret_post' } as const
   const on = await startSignOn({ provider: { authMethods, client } })
@@ -81,7 +81,7 @@ test('the client says who it is in the body where the provider takes only that',
   await on.stop()
 })
 
-test('a public client has no secret, and PKCE alone protects its code', async () => {
+test('a public client sends no secret and relies on PKCE', async () => {
   const on = await startSignOn({
     login: { clientSecret: undefined as never },
     provider: { client: { token_endpoint_auth_method: 'none', client_secret: undefined } },
@@ -95,7 +95,7 @@ test('a public client has no secret, and PKCE alone protects its code', async ()
   await on.stop()
 })
 
-test('with a wrong secret nobody gets in', async () => {
+test('rejects the login if the client secret is wrong', async () => {
   const on = await startSignOn({ login: { clientSecret: 'a secret of another client' } })
   on.provider.people.set('subject-ada', ada)
   await on.service.createPerson({ email: 'ada@example.com' })
@@ -103,7 +103,7 @@ test('with a wrong secret nobody gets in', async () => {
   await on.stop()
 })
 
-test('an address that the ID token leaves out is asked of the userinfo endpoint, and otherwise that is not asked', async () => {
+test('queries the userinfo endpoint only if the ID token has no email', async () => {
   const on = await startSignOn({ provider: { tellsInIdToken: false } })
   on.provider.people.set('subject-ada', ada)
   const { userId } = await on.service.createPerson({ email: 'ada@example.com' })
@@ -124,7 +124,7 @@ test('an address that the ID token leaves out is asked of the userinfo endpoint,
   await telling.stop()
 })
 
-test('a provider that is down fails the login, and the next one works when it is up again', async () => {
+test('login fails while the provider is down and works after it recovers', async () => {
   const on = await startSignOn()
   const { provider, service } = on
   provider.people.set('subject-ada', ada)
@@ -142,7 +142,7 @@ test('a provider that is down fails the login, and the next one works when it is
   await on.stop()
 })
 
-test('a person who is denied access at the provider is told so; another error of it is a failure, and logged', async () => {
+test('reports denied access to the user; logs other provider errors as failures', async () => {
   const lines: object[] = []
   const log = { debug() {}, info() {}, error() {}, warn: (fields: object) => void lines.push(fields) }
   const on = await startSignOn({ service: { log } })
@@ -155,7 +155,7 @@ test('a person who is denied access at the provider is told so; another error of
   await on.stop()
 })
 
-test('the login that the browser had before ends with the one that takes its place', async () => {
+test("a new login ends the browser's previous login", async () => {
   const on = await startSignOn()
   const { provider, service } = on
   provider.people.set('subject-ada', ada)

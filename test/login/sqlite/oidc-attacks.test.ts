@@ -24,7 +24,7 @@ async function expectNotAsked(on: SignOn, browser: TestBrowser): Promise<void> {
   expect([...on.provider.asked, ...on.other.asked]).not.toContain('/token')
 }
 
-test('an answer with another state, without one, or with two, is refused before its code is used', async () => {
+test('rejects callbacks with altered parameters before using the code', async () => {
   const on = await startWithAda()
   const changes: ((answer: URLSearchParams) => void)[] = [
     (answer) => answer.set('state', 'A'.repeat(43)),
@@ -48,7 +48,7 @@ test('an answer with another state, without one, or with two, is refused before 
   await on.stop()
 })
 
-test('an error that nobody asked the provider for is not told as its own', async () => {
+test("does not report a forged provider error as the provider's own", async () => {
   const on = await startWithAda()
   const browser = new TestBrowser({ person: 'subject-ada' })
   const { origin, pathname } = await comeBack(on, browser)
@@ -56,7 +56,7 @@ test('an error that nobody asked the provider for is not told as its own', async
   await on.stop()
 })
 
-test('an answer that is sent to another browser logs nobody in there', async () => {
+test('a callback opened in another browser does not log in there', async () => {
   const on = await startWithAda()
   const eve = new TestBrowser({ person: 'subject-eve' })
   const answer = await comeBack(on, eve)
@@ -70,7 +70,7 @@ test('an answer that is sent to another browser logs nobody in there', async () 
   await on.stop()
 })
 
-test("a code of another browser's flow is worth nothing beside this flow's state: the provider wants its verifier", async () => {
+test('rejects a stolen code in another flow because the PKCE verifier differs', async () => {
   const on = await startWithAda()
   const stolen = (await comeBack(on, new TestBrowser({ person: 'subject-ada' }))).searchParams.get('code')!
   const eve = new TestBrowser({ person: 'subject-eve' })
@@ -82,7 +82,7 @@ test("a code of another browser's flow is worth nothing beside this flow's state
   await on.stop()
 })
 
-test('an answer works once: neither the browser nor whoever kept its cookie can use it again', async () => {
+test('a callback works only once, even with a copied cookie', async () => {
   const on = await startWithAda()
   const browser = new TestBrowser({ person: 'subject-ada' })
   const answer = await comeBack(on, browser)
@@ -97,7 +97,7 @@ test('an answer works once: neither the browser nor whoever kept its cookie can 
   await on.stop()
 })
 
-test('a later login in the same browser takes the place of an earlier one that has not come back', async () => {
+test('a second login in the same browser replaces the pending first one', async () => {
   const on = await startWithAda()
   const browser = new TestBrowser({ person: 'subject-ada' })
   const earlier = await comeBack(on, browser)
@@ -108,7 +108,7 @@ test('a later login in the same browser takes the place of an earlier one that h
   await on.stop()
 })
 
-test('the cookie of the flow is refused when it is missing, changed, given twice, or of another service', async () => {
+test('rejects a flow cookie that is missing, altered, duplicated or from another service', async () => {
   const on = await startWithAda()
   const sealed = (secret: string, owner: { userId: string; connectorId: string }) =>
     new SecretVault(() => ({ current: secret, previous: [] })).seal({ state: 'x', until: '9999999999999' }, owner)
@@ -142,7 +142,7 @@ test('the cookie of the flow is refused when it is missing, changed, given twice
   await on.stop()
 })
 
-test('a flow may take ten minutes, whatever the browser thinks of its cookie', async () => {
+test('a flow expires after ten minutes, even if the browser keeps its cookie', async () => {
   const clock = new FakeClock()
   const on = await startWithAda({ service: { clock } })
   const late = new TestBrowser({ person: 'subject-ada' })
@@ -158,7 +158,7 @@ test('a flow may take ten minutes, whatever the browser thinks of its cookie', a
   await on.stop()
 })
 
-test('what was begun with one provider cannot be finished with another', async () => {
+test('a flow started with one provider cannot be finished with another', async () => {
   const on = await startWithAda()
   const browser = new TestBrowser({ person: 'subject-ada' })
   const answer = await comeBack(on, browser)

@@ -7,14 +7,14 @@ const corp = { id: 'corp', name: 'Corp', issuer: 'https://corp.example', clientI
 const parse = (login: LoginConfig) => new Catalogue({ agents: [], login }).loginProviders
 const parseOne = (changes: object) => parse({ providers: [{ ...corp, ...changes }] })
 
-test('a provider needs an id, a name, an issuer and a client id; the rest has safe defaults', () => {
+test('a provider needs id, name, issuer and client id; other fields have safe defaults', () => {
   expect(parse({})).toEqual([])
   expect(parse({ providers: [corp] })).toEqual([
     { ...corp, scopes: ['openid', 'email', 'profile'], createAccounts: false },
   ])
 })
 
-test('what is wrong with a provider is said of its field', () => {
+test('a provider error names the invalid field', () => {
   const wrong: [changes: object, field: string][] = [
     [{ issuer: 'corp.example' }, 'issuer'],
     [{ issuer: '' }, 'issuer'],
@@ -56,7 +56,7 @@ function messageOf(run: () => unknown): string {
   return ''
 }
 
-test('http is for a provider on this machine', () => {
+test('allows an http issuer only on the local machine', () => {
   for (const issuer of [
     'http://localhost:9000',
     'http://127.0.0.1:9000',
@@ -67,13 +67,13 @@ test('http is for a provider on this machine', () => {
   }
 })
 
-test('two providers cannot have one id', () => {
+test('rejects two providers with the same id', () => {
   expect(() => parse({ providers: [corp, { ...corp, issuer: 'https://other.example' }] })).toThrow(
     'login.providers: the id "corp" is used twice',
   )
 })
 
-test('the environment adds a provider to those of the file', () => {
+test('the environment adds a provider to those in the config file', () => {
   expect(resolveLogin({ providers: [corp] }, {})).toEqual({ providers: [corp] })
   expect(resolveLogin({ providers: [corp] }, { ERRAND_OIDC_ISSUER: '' })).toEqual({ providers: [corp] })
   const env = { ERRAND_OIDC_ISSUER: 'https://idp.example/realm', ERRAND_OIDC_CLIENT_ID: 'errand' }
@@ -107,7 +107,7 @@ test('the environment adds a provider to those of the file', () => {
   expect(parse(resolved)).toMatchObject([{ emailDomains: ['example.com', 'example.org'] }])
 })
 
-test('what is wrong in the environment is said of its variable', () => {
+test('an environment error names the invalid variable', () => {
   const env = { ERRAND_OIDC_ISSUER: 'https://idp.example', ERRAND_OIDC_CLIENT_ID: 'errand' }
   const wrong: [changes: NodeJS.ProcessEnv, text: string][] = [
     [{ ERRAND_OIDC_CLIENT_ID: undefined }, 'ERRAND_OIDC_CLIENT_ID: is required with ERRAND_OIDC_ISSUER'],
@@ -118,12 +118,12 @@ test('what is wrong in the environment is said of its variable', () => {
   for (const [changes, text] of wrong) expect(() => resolveLogin({}, { ...env, ...changes })).toThrow(text)
 })
 
-test('the id of the provider of the environment is taken: the file cannot have it too', () => {
+test('rejects a config provider with the id of the environment provider', () => {
   const env = { ERRAND_OIDC_ISSUER: 'https://idp.example', ERRAND_OIDC_CLIENT_ID: 'errand' }
   expect(() => parse(resolveLogin({ providers: [{ ...corp, id: 'sso' }] }, env))).toThrow('the id "sso" is used twice')
 })
 
-test('agents do not see the secret of the client', () => {
+test('agents do not see the client secret', () => {
   const env = { ERRAND_OIDC_CLIENT_SECRET: 'a secret', PATH: '/bin' }
   expect(agentEnvironment(env)).toEqual({ PATH: '/bin' })
 })

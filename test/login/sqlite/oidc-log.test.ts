@@ -13,7 +13,7 @@ function createLog(): { log: pino.Logger; lines: string[]; warnings: () => strin
   return { lines, log: pino({ level: 'trace' }, { write: (line: string) => void lines.push(line) }), warnings }
 }
 
-test('the log says why a login failed, and holds no code, token, verifier, state, nonce, cookie or secret', async () => {
+test('logs why a login failed, without any secrets of the flow', async () => {
   const { lines, log, warnings } = createLog()
   const on = await startSignOn({ service: { log }, provider: { tellsInIdToken: false } })
   const { provider, service } = on
@@ -58,7 +58,7 @@ test('the log says why a login failed, and holds no code, token, verifier, state
   await on.stop()
 })
 
-test('what a provider sent and was not taken is not logged either', async () => {
+test('does not log rejected provider responses', async () => {
   const rogue = await RogueProvider.listen()
   const { lines, log, warnings } = createLog()
   const providers = [{ id: 'corp', name: 'Corp', issuer: rogue.issuer, clientId, clientSecret }]

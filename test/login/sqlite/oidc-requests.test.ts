@@ -4,7 +4,7 @@ import { comeBack, expectRefused, signOn, startSignOn, whoIs } from '../sign-on.
 
 const ada = { email: 'ada@example.com', email_verified: true }
 
-test('both addresses take GET alone, and a provider that is not configured is not there', async () => {
+test('login URLs accept only GET; an unknown provider returns 404', async () => {
   const on = await startSignOn()
   for (const path of ['/login/oidc/corp', '/login/oidc/corp/callback']) {
     for (const method of ['HEAD', 'POST', 'PUT', 'PATCH', 'DELETE']) {
@@ -22,7 +22,7 @@ test('both addresses take GET alone, and a provider that is not configured is no
   await on.stop()
 })
 
-test('a person comes back to a path of the service only, wherever a link tries to lead', async () => {
+test('returns only to a path of the service, whatever returnTo contains', async () => {
   const on = await startSignOn()
   on.provider.people.set('subject-ada', ada)
   await on.service.createPerson({ email: ada.email })
@@ -65,7 +65,7 @@ test('a person comes back to a path of the service only, wherever a link tries t
   await on.stop()
 })
 
-test('where to come back to is what the flow began with, and nothing that the answer adds', async () => {
+test('ignores returnTo and redirect_uri added to the callback', async () => {
   const on = await startSignOn()
   on.provider.people.set('subject-ada', ada)
   await on.service.createPerson({ email: ada.email })
@@ -77,7 +77,7 @@ test('where to come back to is what the flow began with, and nothing that the an
   await on.stop()
 })
 
-test('the cookie of the flow is for this host and its requests alone, for ten minutes, and tells nothing', async () => {
+test('the flow cookie is HttpOnly, lasts ten minutes and reveals nothing', async () => {
   const on = await startSignOn()
   on.provider.people.set('subject-ada', ada)
   await on.service.createPerson({ email: ada.email })
@@ -107,7 +107,7 @@ test('the cookie of the flow is for this host and its requests alone, for ten mi
   await on.stop()
 })
 
-test('the cookie of the flow is removed too when the login is refused', async () => {
+test('clears the flow cookie after a rejected login too', async () => {
   const on = await startSignOn()
   on.provider.people.set('subject-eve', { email: 'eve@example.com', email_verified: true })
   const { browser, page } = await signOn(on, 'subject-eve')
@@ -117,7 +117,7 @@ test('the cookie of the flow is removed too when the login is refused', async ()
   await on.stop()
 })
 
-test('a person who opened the service as localhost comes back there', async () => {
+test('a person who opened the service as localhost returns there', async () => {
   const on = await startSignOn()
   on.provider.people.set('subject-ada', ada)
   await on.service.createPerson({ email: ada.email })
@@ -132,7 +132,7 @@ test('a person who opened the service as localhost comes back there', async () =
   await on.stop()
 })
 
-test('under an https base URL all addresses begin with it, and both cookies have the prefix that binds them to the host', async () => {
+test('with an https base URL, redirects use it and cookies have the __Host- prefix', async () => {
   const baseUrl = 'https://errand.example'
   const on = await startSignOn({ service: { baseUrl } })
   on.provider.people.set('subject-ada', ada)
@@ -157,7 +157,7 @@ test('under an https base URL all addresses begin with it, and both cookies have
   await on.stop()
 })
 
-test('a Host header or a forwarding header of a stranger is never part of an address', async () => {
+test('never uses Host or forwarding headers in redirect URLs', async () => {
   for (const baseUrl of [undefined, 'https://errand.example']) {
     const on = await startSignOn({ service: { ...(baseUrl !== undefined && { baseUrl }) } })
     const base = baseUrl ?? on.service.url
@@ -173,7 +173,7 @@ test('a Host header or a forwarding header of a stranger is never part of an add
   }
 })
 
-test('where cookies would travel in the clear, nobody logs in', async () => {
+test('rejects logins if the base URL would send cookies unencrypted', async () => {
   const on = await startSignOn({ service: { baseUrl: 'http://errand.example' } })
   for (const path of ['/login/oidc/corp', '/login/oidc/corp/callback?code=x&state=y']) {
     const { body, headers, status } = await on.service.get(path)
@@ -184,7 +184,7 @@ test('where cookies would travel in the clear, nobody logs in', async () => {
   await on.stop()
 })
 
-test('a login cookie of before is no way around the provider', async () => {
+test('an existing login cookie does not bypass the provider', async () => {
   const on = await startSignOn()
   on.provider.people.set('subject-ada', ada)
   await on.service.createPerson({ email: ada.email })

@@ -43,7 +43,7 @@ async function expectOut({ failures, service }: Parts, reason: RegExp): Promise<
 
 const now = () => Math.floor(Date.now() / 1000)
 
-test('an ID token is taken only from the issuer, for this client, in time, and with the nonce of this flow', async () => {
+test('accepts an ID token only with valid issuer, audience, expiry, nonce and subject', async () => {
   await withRogue(async (parts) => {
     const { rogue } = parts
     const wrong: [changes: Record<string, unknown>, reason: RegExp][] = [
@@ -74,7 +74,7 @@ test('an ID token is taken only from the issuer, for this client, in time, and w
   })
 })
 
-test('an ID token is taken only with a signature by a key that the issuer publishes', async () => {
+test('accepts an ID token only if signed by a key the issuer publishes', async () => {
   await withRogue(async (parts) => {
     const { rogue } = parts
     const wrong: [idToken: (claims: Record<string, unknown>) => unknown, reason: RegExp][] = [
@@ -103,7 +103,7 @@ function withClaims(token: string, claims: object): string {
   return [header, Buffer.from(JSON.stringify(claims)).toString('base64url'), signature].join('.')
 }
 
-test('what the userinfo endpoint says counts only for the subject of the ID token', async () => {
+test('uses userinfo claims only for the subject of the ID token', async () => {
   await withRogue(async (parts) => {
     const { rogue } = parts
     rogue.userinfo = { sub: 'subject-of-another', email: 'ada@example.com', email_verified: true }
@@ -115,7 +115,7 @@ test('what the userinfo endpoint says counts only for the subject of the ID toke
   })
 })
 
-test('an address of one place is never taken for verified because of what the other says', async () => {
+test('does not combine an email and email_verified from different responses', async () => {
   await withRogue(async (parts) => {
     const { rogue, service } = parts
     rogue.userinfo = { sub: 'subject-ada', email: 'ben@example.com', email_verified: true }
@@ -128,7 +128,7 @@ test('an address of one place is never taken for verified because of what the ot
   })
 })
 
-test('an answer of the token endpoint without an access token of type Bearer is refused', async () => {
+test('rejects a token response without a Bearer access token', async () => {
   await withRogue(async (parts) => {
     const { rogue } = parts
     rogue.tokens = (tokens) => ({ ...tokens, access_token: undefined })
@@ -140,7 +140,7 @@ test('an answer of the token endpoint without an access token of type Bearer is 
   })
 })
 
-test('a discovery document of another issuer is refused, and asked for again by the next login', async () => {
+test("rejects another issuer's discovery document and refetches it at the next login", async () => {
   await withRogue(async (parts) => {
     const { rogue } = parts
     rogue.document = (document) => ({ ...document, issuer: 'https://another.example' })
@@ -150,7 +150,7 @@ test('a discovery document of another issuer is refused, and asked for again by 
   })
 })
 
-test('an answer that names another issuer, or none where the provider promised it, is refused', async () => {
+test('rejects a callback with a wrong issuer, or without a promised one', async () => {
   await withRogue(async (parts) => {
     const { rogue } = parts
     rogue.answer = (parameters) => parameters.set('iss', 'https://another.example')
