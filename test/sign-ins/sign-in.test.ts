@@ -19,7 +19,7 @@ import {
 const use = { params: { calls: [{ name: 'use' }] } }
 
 test.for(ofTier([true], [true, false]))(
-  'somebody signs in, and runs use the tools, in threads: %s',
+  "a user signs in and runs use the connector's tools, in threads: %s",
   async (inThreads) => {
     const world = await startSignInWorld({ world: { inThreads } })
     const { mcp, oauth, service } = world
@@ -49,7 +49,7 @@ test.for(ofTier([true], [true, false]))(
   },
 )
 
-test('a run that names a connector without a sign-in is refused before anything is charged, and says what to do', async () => {
+test('rejects runs of a connector that needs a sign-in, without charging, and explains how', async () => {
   const world = await startSignInWorld()
   const { provider, service } = world
   const owner = await createOwner(service)
@@ -72,7 +72,7 @@ test('a run that names a connector without a sign-in is refused before anything 
   await world.stop()
 })
 
-test('a callback is taken once, from the browser that began, and another login is refused', async () => {
+test('accepts a callback once and only from the login that started it', async () => {
   const world = await startSignInWorld()
   const { oauth, service } = world
   const owner = await createOwner(service)
@@ -96,7 +96,7 @@ test('a callback is taken once, from the browser that began, and another login i
   await world.stop()
 })
 
-test('one who begins with a key finishes in a browser with a login of the same user', async () => {
+test("a sign-in started with a key can be finished in the same user's browser", async () => {
   const world = await startSignInWorld()
   const { service } = world
   const owner = await createOwner(service)
@@ -111,7 +111,7 @@ test('one who begins with a key finishes in a browser with a login of the same u
   await world.stop()
 })
 
-test('what a sign-in gave goes when its owner signs out, and when the connector is deleted or leads elsewhere', async () => {
+test('signing out, deleting or changing a connector revokes its tokens and pending sign-ins', async () => {
   const world = await startSignInWorld()
   const { mcp, oauth, service } = world
   const ends: Record<string, (path: string, key: string) => Promise<unknown>> = {
@@ -138,7 +138,7 @@ test('what a sign-in gave goes when its owner signs out, and when the connector 
   await world.stop()
 })
 
-test('a client is registered once, and again where the server has forgotten it', async () => {
+test('registers a client once, and again if the server has forgotten it', async () => {
   const world = await startSignInWorld()
   const { oauth, service } = world
   const { connectorId, owner } = await signedIn(world)
@@ -157,7 +157,7 @@ test('a client is registered once, and again where the server has forgotten it',
 })
 
 test.for(['client_secret_basic', 'client_secret_post', 'none'] as const)(
-  'a client that its owner registered is used as it is: %s',
+  "uses a client registered by the connector's owner: %s",
   async (method) => {
     const redirects: string[] = []
     const client = {
@@ -190,7 +190,7 @@ test.for(['client_secret_basic', 'client_secret_post', 'none'] as const)(
   },
 )
 
-test('a server that asks for more has the next sign-in ask for that too, and a second time for nothing', async () => {
+test('asks for missing scopes in the next sign-in, but only once', async () => {
   const world = await startSignInWorld()
   const { mcp, oauth, service } = world
   const { connectorId, owner } = await signedIn(world)

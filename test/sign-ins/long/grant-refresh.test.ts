@@ -21,7 +21,7 @@ const task = (connectorId: string) => ({
   connectorIds: [connectorId],
 })
 
-test('a connector survives the end of its token, which runs at one moment refresh once', async () => {
+test('refreshes an expired access token once for concurrent runs', async () => {
   const world = await startSignInWorld({ oauth: { tokenSeconds: 2 } })
   const { mcp, oauth, service } = world
   const { connectorId, owner } = await signedIn(world)
@@ -39,34 +39,31 @@ test('a connector survives the end of its token, which runs at one moment refres
   await world.stop()
 })
 
-test.for([false, true])(
-  'a token refused in the middle of a run is refreshed once, in threads: %s',
-  async (inThreads) => {
-    const world = await startSignInWorld({ world: { inThreads } })
-    const { mcp, oauth } = world
-    const { connectorId, owner } = await signedIn(world)
-    const isGood = mcp.check
-    let calls = 0
-    const refused = new Set<string>()
-    mcp.check = async (token) => {
-      // The service had no warning: the token was accepted at first.
-      if (++calls === 5) refused.add(token)
-      return !refused.has(token) && (await isGood(token))
-    }
-    const done = await completeTask(world, owner, task(connectorId))
-    expect(done.answers.map(({ text }: { text: string }) => text)).toEqual(['used use', 'used use'])
-    expect(oauth.grants).toEqual(['authorization_code 200', 'refresh_token 200'])
-    expect(mcp.shown.filter((shown) => shown.endsWith('401'))).toHaveLength(1)
-    // A server that rejects every token gets two tries, then the run fails.
-    mcp.check = () => false
-    const taskId = await createTask(world, owner, task(connectorId))
-    await expectTaskFailed(world, owner, { message: /rejected the credentials \(HTTP 401\)/, taskId })
-    expect(oauth.grants).toHaveLength(3)
-    await world.stop()
-  },
-)
+test.for([false, true])('refreshes a token rejected mid-run once, in threads: %s', async (inThreads) => {
+  const world = await startSignInWorld({ world: { inThreads } })
+  const { mcp, oauth } = world
+  const { connectorId, owner } = await signedIn(world)
+  const isGood = mcp.check
+  let calls = 0
+  const refused = new Set<string>()
+  mcp.check = async (token) => {
+    // The service had no warning: the token was accepted at first.
+    if (++calls === 5) refused.add(token)
+    return !refused.has(token) && (await isGood(token))
+  }
+  const done = await completeTask(world, owner, task(connectorId))
+  expect(done.answers.map(({ text }: { text: string }) => text)).toEqual(['used use', 'used use'])
+  expect(oauth.grants).toEqual(['authorization_code 200', 'refresh_token 200'])
+  expect(mcp.shown.filter((shown) => shown.endsWith('401'))).toHaveLength(1)
+  // A server that rejects every token gets two tries, then the run fails.
+  mcp.check = () => false
+  const taskId = await createTask(world, owner, task(connectorId))
+  await expectTaskFailed(world, owner, { message: /rejected the credentials \(HTTP 401\)/, taskId })
+  expect(oauth.grants).toHaveLength(3)
+  await world.stop()
+})
 
-test('a refresh that is denied ends the sign-in: what waits fails and is refunded, and the rest is refused', async () => {
+test('a denied refresh ends the sign-in, refunds the running task and rejects new ones', async () => {
   const world = await startSignInWorld()
   const { mcp, oauth, service } = world
   const { connectorId, owner } = await signedIn(world)
@@ -102,7 +99,7 @@ test('a refresh that is denied ends the sign-in: what waits fails and is refunde
   await world.stop()
 })
 
-test('a server that forgot the client ends the sign-in, and the next one registers another', async () => {
+test('a server that forgot the client ends the sign-in; the next registers a new client', async () => {
   const world = await startSignInWorld({ oauth: { tokenSeconds: 1 } })
   const { oauth, service } = world
   const { connectorId, owner } = await signedIn(world)
@@ -117,7 +114,7 @@ test('a server that forgot the client ends the sign-in, and the next one registe
   await world.stop()
 })
 
-test('a refresh that cannot be asked for fails the run, and keeps the sign-in', async () => {
+test('a failed refresh request fails the run but keeps the sign-in', async () => {
   const world = await startSignInWorld()
   const { mcp, oauth, service } = world
   const { connectorId, owner } = await signedIn(world)
@@ -133,7 +130,7 @@ test('a refresh that cannot be asked for fails the run, and keeps the sign-in', 
   await world.stop()
 })
 
-test('tokens that come when the connector has gone elsewhere are given back, and not kept', async () => {
+test('revokes refreshed tokens if the connector was deleted or given another URL meanwhile', async () => {
   const world = await startSignInWorld()
   const { mcp, oauth, service } = world
   const owner = await createOwner(service)
@@ -170,7 +167,7 @@ test('tokens that come when the connector has gone elsewhere are given back, and
   await world.stop()
 })
 
-test('tokens of a sign-in whose connector has gone elsewhere meanwhile are given back, and not kept', async () => {
+test('revokes tokens of a sign-in whose connector changed its URL meanwhile', async () => {
   const world = await startSignInWorld()
   const { mcp, oauth, service } = world
   const owner = await createOwner(service)

@@ -24,7 +24,7 @@ function alter(
   oauth.change = (text) => change(JSON.parse(text) as Record<string, unknown>)
 }
 
-test('tokens are taken from answers that are forms, also of a refresh', async () => {
+test('accepts form-encoded token responses, for refreshes too', async () => {
   const world = await startSignInWorld({ oauth: { tokenSeconds: 1 } })
   const { oauth, service } = world
   const form = 'application/x-www-form-urlencoded'
@@ -61,7 +61,7 @@ const noSignIn: Record<string, { answer: [string, string, number?]; message: Reg
 }
 
 test.for(Object.entries(noSignIn))(
-  'a token endpoint that answers %s gives no sign-in',
+  'a token endpoint that answers with %s does not complete the sign-in',
   async ([, { answer, message }]) => {
     const world = await startSignInWorld()
     const { service } = world
@@ -78,7 +78,7 @@ test.for(Object.entries(noSignIn))(
   },
 )
 
-test.for([302, 307, 308])('a token endpoint that redirects (%s) is followed nowhere', async (status) => {
+test.for([302, 307, 308])('does not follow a redirect (%s) from the token endpoint', async (status) => {
   const world = await startSignInWorld()
   const { oauth, service } = world
   const inside = await startServer((response) => void response.end('{}'))
@@ -94,7 +94,7 @@ test.for([302, 307, 308])('a token endpoint that redirects (%s) is followed nowh
   await world.stop()
 })
 
-test('what a token endpoint answers of the secrets it was shown is told to nobody', async () => {
+test('hides secrets that the token endpoint echoes in its error', async () => {
   const clientSecret = 'a-secret-of-the-client'
   const redirects: string[] = []
   const client = { client_id: 'given', client_secret: clientSecret, redirect_uris: redirects }
@@ -125,7 +125,7 @@ test('what a token endpoint answers of the secrets it was shown is told to nobod
   await world.stop()
 })
 
-test('the answer of another issuer is refused, and the code is shown to nobody', async () => {
+test('rejects a response from another issuer without sending the code anywhere', async () => {
   const world = await startSignInWorld()
   const { oauth, service } = world
   const owner = await createOwner(service)
@@ -190,26 +190,29 @@ const bad: Record<
   },
 }
 
-test.for(Object.entries(bad))('a server that names %s begins no sign-in', async ([, { message, resource, server }]) => {
-  const world = await startSignInWorld({ ...(resource && { mcp: { metadata: resource } }) })
-  const { oauth, service } = world
-  if (server) {
-    const own = (await (await fetch(`${oauth.issuer}/.well-known/openid-configuration`)).json()) as Metadata
-    const said = JSON.stringify(server(own))
-    oauth.rogue.set('/.well-known/', (_request, response) =>
-      response.writeHead(200, { 'content-type': 'application/json' }).end(said),
-    )
-  }
-  const owner = await createOwner(service)
-  const connectorId = await createConnector(world, owner)
-  const path = `/api/connectors/${connectorId}/sign-in`
-  const refused = await expectStatus(424, owner.browser.post(path, {}))
-  expect(refused).toMatchObject({ code: 'CONNECTOR_FAILED', message: expect.stringMatching(message) })
-  expect(oauth.asked).not.toContain('POST /reg')
-  await world.stop()
-})
+test.for(Object.entries(bad))(
+  'starts no sign-in at a server whose metadata has %s',
+  async ([, { message, resource, server }]) => {
+    const world = await startSignInWorld({ ...(resource && { mcp: { metadata: resource } }) })
+    const { oauth, service } = world
+    if (server) {
+      const own = (await (await fetch(`${oauth.issuer}/.well-known/openid-configuration`)).json()) as Metadata
+      const said = JSON.stringify(server(own))
+      oauth.rogue.set('/.well-known/', (_request, response) =>
+        response.writeHead(200, { 'content-type': 'application/json' }).end(said),
+      )
+    }
+    const owner = await createOwner(service)
+    const connectorId = await createConnector(world, owner)
+    const path = `/api/connectors/${connectorId}/sign-in`
+    const refused = await expectStatus(424, owner.browser.post(path, {}))
+    expect(refused).toMatchObject({ code: 'CONNECTOR_FAILED', message: expect.stringMatching(message) })
+    expect(oauth.asked).not.toContain('POST /reg')
+    await world.stop()
+  },
+)
 
-test('a server that describes nothing is its own authorization server', async () => {
+test('a server without metadata is treated as its own authorization server', async () => {
   const world = await startSignInWorld({ mcp: { metadata: () => null, challenges: false } })
   const { mcp, service } = world
   const owner = await createOwner(service)
