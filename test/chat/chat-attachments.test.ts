@@ -45,7 +45,7 @@ async function refused(talker: Talker, message: unknown, path: string): Promise<
   return details[0].message
 }
 
-test('an image arrives at the provider as it was sent, between the texts, and is charged by what the provider counts', async () => {
+test('sends an image unchanged between its text parts, charged as the provider counts it', async () => {
   const { provider, service, stop } = await start()
   provider.play(reply({ text: ['A grey field.'], usage: { prompt_tokens: 1234, completion_tokens: 5 } }))
   const talker = await Talker.create(service, { agentId: 'sees' })
@@ -70,7 +70,7 @@ test('an image arrives at the provider as it was sent, between the texts, and is
   await stop()
 })
 
-test('what the image may cost is held before the provider is called, and with a balance below that nothing is written or stored', async () => {
+test("reserves an image's maximum cost up front, and rejects a lower balance without writing anything", async () => {
   const { provider, service, stop } = await start()
   let held = 0
   provider.play(async (response, request) => {
@@ -96,7 +96,7 @@ test('what the image may cost is held before the provider is called, and with a 
   await stop()
 })
 
-test('a document holds the rest of the context, however few bytes it has; with a balance below that no provider is called', async () => {
+test('a document reserves the rest of the context, and a lower balance reaches no provider', async () => {
   const { provider, service, stop } = await start()
   const document = filePartOf(pdf, { mediaType: 'application/pdf' })
   const rest = unitsOf('0.1000') * (smallContext / 1000)
@@ -128,7 +128,7 @@ test('a document holds the rest of the context, however few bytes it has; with a
   await stop()
 })
 
-test('a document of an earlier message holds the rest of the context again', async () => {
+test('a document in an earlier message reserves the rest of the context again', async () => {
   const { provider, service, stop } = await start()
   const talker = await Talker.create(service, { agentId: 'sees', balanceUsd: '2.0000' })
   provider.play(reply({ text: ['Read.'], usage: { prompt_tokens: 200, completion_tokens: 5 } }))
@@ -144,7 +144,7 @@ test('a document of an earlier message holds the rest of the context again', asy
   await stop()
 })
 
-test('messages show their parts with links, which download what was sent; the same file twice is stored once', async () => {
+test('messages link their file parts for download, and a repeated file is stored once', async () => {
   const { service, stop } = await start()
   const talker = await Talker.create(service, { agentId: 'tells' })
   const image = jpeg()
@@ -184,7 +184,7 @@ test('messages show their parts with links, which download what was sent; the sa
   await stop()
 })
 
-test('a file of an earlier message is sent again by its id, from any session of its user, and by nobody else', async () => {
+test('an earlier file can be resent by id from any session of its user only', async () => {
   const { service, stop } = await start()
   const talker = await Talker.create(service, { agentId: 'tells' })
   await talker.chat([filePartOf(png(), { filename: 'a.png' })])
@@ -212,7 +212,7 @@ test('a file of an earlier message is sent again by its id, from any session of 
   await stop()
 })
 
-test('files go with their session, and with a message that is not kept', async () => {
+test('deletes files with their session, and with a message that is not stored', async () => {
   const { service, stop } = await start()
   const talker = await Talker.create(service, { agentId: 'tells' })
   await talker.chat([filePartOf(png())])
@@ -227,7 +227,7 @@ test('files go with their session, and with a message that is not kept', async (
   await stop()
 })
 
-test('what the agent does not take, what is not what it says and what is too large is refused with its field', async () => {
+test('rejects unsupported types, mismatched content and oversized files, and names the field', async () => {
   const limits = { maxFileBytes: 5000, maxMessageFileBytes: 6000 }
   const { provider, service, stop } = await start(limits)
   const talker = await Talker.create(service, { agentId: 'sees' })
@@ -275,7 +275,7 @@ test('what the agent does not take, what is not what it says and what is too lar
   await stop()
 })
 
-test('a file may have every byte that one is allowed, and not one more', async () => {
+test('accepts a file of exactly the maximum size and rejects one byte more', async () => {
   const { provider, service, stop } = await start()
   provider.play(reply({ text: ['Large.'] }))
   const talker = await Talker.create(service, { agentId: 'sees' })
@@ -294,7 +294,7 @@ test('a file may have every byte that one is allowed, and not one more', async (
   await stop()
 })
 
-test('an http agent is given links in the order of the message, and the history with its own', async () => {
+test('an http agent gets file links in message order, and history entries with theirs', async () => {
   const given: any[] = []
   const remote = await startAgentService(async (response, { body }) => {
     const part = body.parts?.find(({ type }: any) => type === 'file')
@@ -322,7 +322,7 @@ test('an http agent is given links in the order of the message, and the history 
   await remote.stop()
 })
 
-test('a quote for a message with a file holds for that file only', async () => {
+test('a quote for a message with a file is valid for that file only', async () => {
   const { provider, service, stop } = await start()
   provider.play(reply({ text: ['So.'] }))
   const talker = await Talker.create(service, { agentId: 'sees' })

@@ -61,7 +61,7 @@ function pageOf(talker: Talker, offset: number, limit = 100): Promise<any> {
 
 const bytesOf = (value: unknown) => Buffer.byteLength(JSON.stringify(value))
 
-test('a large answer of a tool goes out whole, and what the message keeps of it is a preview', async () => {
+test('streams a large tool output whole, but stores only a preview in the message', async () => {
   const service = await startBounded()
   const talker = await Talker.create(service, { agentId: 'large' })
   const events = await talker.chat('look')
@@ -81,7 +81,7 @@ test('a large answer of a tool goes out whole, and what the message keeps of it 
   await service.stop()
 })
 
-test('a page of messages ends where it is large enough, and the next ones go on to the last', async () => {
+test('limits a page of messages by bytes, and following pages reach the last message', async () => {
   const service = await startBounded()
   const talker = await Talker.create(service)
   for (let n = 0; n < 5; n++) await store(talker, { message: `${n}`, reply: `${n}${'x'.repeat(400_000)}` })
@@ -100,7 +100,7 @@ test('a page of messages ends where it is large enough, and the next ones go on 
   await service.stop()
 })
 
-test('a reply that is too long is kept to its first megabyte of JSON, and says so', async () => {
+test('truncates a long reply to its first megabyte of JSON and marks it truncated', async () => {
   const service = await startBounded()
   const talker = await Talker.create(service)
   for (const [index, reply] of ['x'.repeat(3_000_000), '\u0001'.repeat(300_000), '👩'.repeat(300_000)].entries()) {
@@ -116,7 +116,7 @@ test('a reply that is too long is kept to its first megabyte of JSON, and says s
   await service.stop()
 })
 
-test('of thousands of tool calls those are kept that fit, and the message can be read', async () => {
+test('stores as many of thousands of tool calls as fit, and the message stays readable', async () => {
   const service = await startBounded()
   const talker = await Talker.create(service)
   const toolCalls = Array.from({ length: 5000 }, (_, n) => ({
@@ -134,7 +134,7 @@ test('of thousands of tool calls those are kept that fit, and the message can be
   await service.stop()
 })
 
-test('a message that was stored before there was a bound is read within it', async () => {
+test('bounds a message on reading if it was stored before the bound existed', async () => {
   const service = await startBounded()
   const talker = await Talker.create(service)
   for (let n = 0; n < 2; n++) await store(talker, { message: 'look', reply: 'I did.' })
@@ -158,7 +158,7 @@ test('a message that was stored before there was a bound is read within it', asy
   await service.stop()
 })
 
-test('a batch of pages shares the bytes of one, and what goes beyond its own bound is refused in words', async () => {
+test('a batch of pages shares one byte bound, and calls beyond it get an explanation', async () => {
   const service = await startBounded()
   const talker = await Talker.create(service)
   for (let n = 0; n < 8; n++) await store(talker, { message: `${n}`, reply: 'x'.repeat(10_000) })
@@ -188,7 +188,7 @@ function askFor({ sessionId }: Talker) {
   return { json: { sessionId, limit: 100 } }
 }
 
-test('a message that is longer than may be stored is refused, and names the field', async () => {
+test('rejects a message too long to be stored, and names the field', async () => {
   const service = await startBounded()
   const talker = await Talker.create(service, { agentId: 'vast' })
   for (const message of ['x'.repeat(messageTextBytesMax), '\u0001'.repeat(180_000)]) {

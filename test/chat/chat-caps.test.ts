@@ -32,7 +32,7 @@ async function chargeOf(talker: Talker, end: any): Promise<any> {
 }
 
 test.for([{ isInline: true }, { isInline: false }])(
-  'a chat ends where it would cost more than its cap: charged what was given, and kept (inline: $isInline)',
+  'ends a chat before it exceeds its cap; what was sent is charged and stored (inline: $isInline)',
   async ({ isInline }) => {
     const service = await startTalk({ isInline })
     const talker = await Talker.create(service)
@@ -51,7 +51,7 @@ test.for([{ isInline: true }, { isInline: false }])(
   },
 )
 
-test('a cap of zero, or one that does not pay for the first words, is refused with 403, and nothing is written', async () => {
+test('rejects a cap of zero or below the first words with 403, and writes nothing', async () => {
   const service = await startTalk()
   const talker = await Talker.create(service)
   const before = await talker.state()
@@ -84,7 +84,7 @@ test('a cap of zero, or one that does not pay for the first words, is refused wi
   await service.stop()
 })
 
-test('a cap that is no amount is refused with 400, which names the field', async () => {
+test('rejects an invalid cap with 400 and names the field', async () => {
   const service = await startTalk()
   const talker = await Talker.create(service)
   const wrong = ['', '-1', '1.00001', '1e3', ' 1', '1,5', 'NaN', '9'.repeat(12), '0x1', 1, null, {}]
@@ -105,7 +105,7 @@ test('a cap that is no amount is refused with 400, which names the field', async
   await service.stop()
 })
 
-test('all chats of a session together cost no more than its cap, to the ten-thousandth where it is reported beyond', async () => {
+test('chats of a session cost at most its cap, even if usage is reported beyond it', async () => {
   const service = await startTalk({ limits: { maxWrittenOffUsdPerDay: 0 } })
   const talker = await Talker.create(service, { balanceUsd: '10.0000' })
   expect((await patch(talker, '1.0000')).body).toMatchObject({ maxCostUsd: '1.0000', spentUsd: '0.0000' })
@@ -128,7 +128,7 @@ test('all chats of a session together cost no more than its cap, to the ten-thou
   await service.stop()
 })
 
-test('a report beyond a cap at the very end of a reply is charged up to the cap, and the rest written off', async () => {
+test('usage reported past the cap is charged up to it, and the rest written off', async () => {
   const service = await startTalk()
   const talker = await Talker.create(service)
   const steps: Step[] = [
@@ -148,7 +148,7 @@ test.for([
   ['the cap of its session', '0.3000', '0.2000', '0.4000', 'BUDGET_REACHED', 2000],
   ['its own cap', '0.3000', '0.4000', '0.2000', 'BUDGET_REACHED', 2000],
 ] as const)(
-  'of balance, session and chat the least counts: %s',
+  'the lowest of balance, session cap and chat cap applies: %s',
   async ([, balanceUsd, ofSession, maxCostUsd, code, most]) => {
     const service = await startTalk()
     const talker = await Talker.create(service, { balanceUsd })
@@ -164,7 +164,7 @@ test.for([
   },
 )
 
-test('a chat that a cap ends waits for no other chat of its user', async () => {
+test('a chat ended by its cap does not wait for other chats of its user', async () => {
   const service = await startTalk()
   const other = await Talker.create(service, { balanceUsd: '1.5000' })
   const waiting = await other.do({ do: 'text', delta: 'x' }, { do: 'await-abort' })
@@ -179,7 +179,7 @@ test('a chat that a cap ends waits for no other chat of its user', async () => {
   await service.stop()
 })
 
-test('a cap that is raised during a chat counts from its next words, and one below what it holds is refused', async () => {
+test('a cap raised during a chat applies to it, and one below its hold is rejected', async () => {
   const service = await startTalk()
   const talker = await Talker.create(service)
   await patch(talker, '3.0000')
@@ -200,7 +200,7 @@ test('a cap that is raised during a chat counts from its next words, and one bel
   await service.stop()
 }, 60_000)
 
-test('200 chats at one moment in sessions with a cap each: none passes its own, and the ledger adds up', async () => {
+test("200 concurrent chats each stay within their session's cap, and the ledger adds up", async () => {
   const service = await startTalk({ limits: { maxWrittenOffUsdPerDay: 0 } })
   const first = await Talker.create(service, { balanceUsd: '100.0000' })
   const talkers = [first, ...(await Promise.all(Array.from({ length: 199 }, () => first.another())))]

@@ -18,7 +18,7 @@ const text: Step = { do: 'text', delta: 'Some text. ' }
 const modes = [{ isInline: false }, { isInline: true }]
 
 test.for(modes)(
-  "a client that leaves in the middle fires the agent's signal within a second; the use is charged once (inline: $isInline)",
+  "a client that leaves midway fires the agent's signal within a second and is charged once (inline: $isInline)",
   async ({ isInline }) => {
     const service = await startTalk({ isInline })
     const talker = await Talker.create(service)
@@ -52,7 +52,7 @@ test.for(modes)(
   },
 )
 
-test('whoever leaves before the first event is charged for the prompt at most, once, and can send the next message', async () => {
+test('a client that leaves before the first event pays at most for the prompt, once', async () => {
   const service = await startTalk()
   const talker = await Talker.create(service)
   const files = filesIn(service)
@@ -72,7 +72,7 @@ test('whoever leaves before the first event is charged for the prompt at most, o
   await service.stop()
 })
 
-test('a client may leave after each line: every turn settles once, at what was used by then', async () => {
+test('settles each turn once for its usage so far, after whichever line the client leaves', async () => {
   const service = await startTalk()
   for (let lines = 1; lines <= 6; lines++) {
     const talker = await Talker.create(service)
@@ -90,7 +90,7 @@ test('a client may leave after each line: every turn settles once, at what was u
   await service.stop()
 })
 
-test('an agent that ignores its signal does not hold up the settlement', async () => {
+test('an agent that ignores its signal does not delay settlement', async () => {
   const service = await startTalk()
   const talker = await Talker.create(service)
   const reader = await talker.do(text, { do: 'sleep', ms: 40_000 }, { do: 'text', delta: 'Too late.' })
@@ -102,7 +102,7 @@ test('an agent that ignores its signal does not hold up the settlement', async (
   await service.stop()
 })
 
-test('what was used after the last report of usage is charged too when the client leaves, and marked as estimated', async () => {
+test('charges usage after the last report if the client leaves, and marks it as estimated', async () => {
   const service = await startTalk()
   const talker = await Talker.create(service)
   const reader = await talker.do(
@@ -120,7 +120,7 @@ test('what was used after the last report of usage is charged too when the clien
   await service.stop()
 })
 
-test('a reply that was reported whole before its client left is charged as reported', async () => {
+test('charges a fully reported reply as reported if its client leaves', async () => {
   const service = await startTalk()
   const talker = await Talker.create(service)
   const reader = await talker.do(
@@ -137,7 +137,7 @@ test('a reply that was reported whole before its client left is charged as repor
   await service.stop()
 })
 
-test('a reader that has stopped for writeStallSeconds has left: its turn is settled and its connection closed', async () => {
+test('a reader stalled for writeStallSeconds counts as gone: its turn settles, its connection closes', async () => {
   const service = await startTalk({ limits: { writeStallSeconds: 1 } })
   const talker = await Talker.create(service, { balanceUsd: '10000' })
   const file = filesIn(service)('aborted')
@@ -160,7 +160,7 @@ test('a reader that has stopped for writeStallSeconds has left: its turn is sett
   await service.stop()
 })
 
-test('a flood is held back while its reader has stopped, and comes whole and in order when it reads on', async () => {
+test('holds a flood back while its reader pauses, then delivers it whole and in order', async () => {
   const service = await startTalk()
   const talker = await Talker.create(service, { balanceUsd: '10000' })
   const file = filesIn(service)('count')
@@ -195,7 +195,7 @@ test('a flood is held back while its reader has stopped, and comes whole and in 
   await service.stop()
 })
 
-test('DELETE of a session whose chat is under way stops and settles it first, and leaves nothing of the session', async () => {
+test('DELETE of a session stops and settles its running chat, and leaves nothing of the session', async () => {
   const service = await startTalk()
   const talker = await Talker.create(service)
   const file = filesIn(service)('aborted')
@@ -219,7 +219,7 @@ test('DELETE of a session whose chat is under way stops and settles it first, an
   await service.stop()
 })
 
-test('PATCH to completed while a chat runs lets it finish; then nothing more is taken', async () => {
+test('PATCH to completed lets a running chat finish, then rejects further messages', async () => {
   const service = await startTalk()
   const talker = await Talker.create(service)
   const release = filesIn(service)('release')

@@ -5,7 +5,7 @@ import { expectOneEnd, startTalk, Talker, textOf } from './chat-checks.ts'
 const tellHistory = say({ do: 'tell', what: 'history' })
 const historyIn = async (talker: Talker) => JSON.parse(textOf(await talker.chat(tellHistory)))
 
-test('a message is answered with the whole exchanges before it, oldest first', async () => {
+test('passes the complete earlier exchanges to the agent, oldest first', async () => {
   const service = await startTalk()
   const talker = await Talker.create(service)
   expect(await historyIn(talker)).toEqual([])
@@ -25,7 +25,7 @@ test('a message is answered with the whole exchanges before it, oldest first', a
   await service.stop()
 })
 
-test('a reply that was cut off is part of the context; a failed one is not, nor is its message', async () => {
+test('a cut-off reply is part of the history; a failed one and its message are not', async () => {
   const service = await startTalk()
   const talker = await Talker.create(service)
   const cut = say({ do: 'text', delta: 'Half a' }, { do: 'await-abort' })
@@ -42,7 +42,7 @@ test('a reply that was cut off is part of the context; a failed one is not, nor 
   await service.stop()
 })
 
-test('history is trimmed to contextTokens from the oldest exchange on, whole exchanges only', async () => {
+test('trims history to contextTokens by dropping the oldest whole exchanges', async () => {
   const service = await startTalk()
   const talker = await Talker.create(service, { agentId: 'forgetful' })
   // An exchange has about 10 + 13 tokens. Message and history together may have 100.
@@ -58,7 +58,7 @@ test('history is trimmed to contextTokens from the oldest exchange on, whole exc
   await service.stop()
 })
 
-test('a message that fills contextTokens comes without history; a longer one is 400 and names the field', async () => {
+test('a message that fills contextTokens gets no history; a longer one is rejected by field', async () => {
   const service = await startTalk()
   const talker = await Talker.create(service, { agentId: 'forgetful' })
   await talker.chat('One')
@@ -73,7 +73,7 @@ test('a message that fills contextTokens comes without history; a longer one is 
   await service.stop()
 })
 
-test('what the history takes is part of the prompt that is charged, and trimmed history is not', async () => {
+test('charges history as part of the prompt, but not trimmed history', async () => {
   const service = await startTalk()
   const talker = await Talker.create(service, { agentId: 'forgetful' })
   const prompts: number[] = []
@@ -85,7 +85,7 @@ test('what the history takes is part of the prompt that is charged, and trimmed 
   await service.stop()
 })
 
-test('reasoning is no part of the history, and later messages are not charged for it', async () => {
+test('reasoning is not part of the history, and later messages are not charged for it', async () => {
   const service = await startTalk()
   const [thinker, plain] = [await Talker.create(service), await Talker.create(service)]
   const usage = { do: 'usage', promptTokens: 1, completionTokens: 1 } as const
@@ -99,7 +99,7 @@ test('reasoning is no part of the history, and later messages are not charged fo
   await service.stop()
 })
 
-test('tool calls of a reply are stored with it; one without its result has no output', async () => {
+test('stores tool calls with their reply; a call without a result has no output', async () => {
   const service = await startTalk()
   const talker = await Talker.create(service)
   const reader = await talker.do(

@@ -22,7 +22,7 @@ async function post(talker: Talker, path: string, body: object = {}) {
 
 const turnOf = (reader: ChatReader) => reader.headers['errand-turn-id']
 
-test('from each of its events a reply is read again as it was, in lines and as server-sent events, and charged once', async () => {
+test('replays a reply identically from any event, as lines and server-sent events, for one charge', async () => {
   const service = await startTalk()
   const talker = await Talker.create(service, { balanceUsd: '1000' })
   const steps: Step[] = [
@@ -57,7 +57,7 @@ test('from each of its events a reply is read again as it was, in lines and as s
   await service.stop()
 })
 
-test('a chat whose client asks for server-sent events has them, with their numbers', async () => {
+test('streams server-sent events with ids if the client asks for them', async () => {
   const service = await startTalk()
   const talker = await Talker.create(service)
   const reader = await talker.open('Hello', { headers: sse })
@@ -71,7 +71,7 @@ test('a chat whose client asks for server-sent events has them, with their numbe
   await service.stop()
 })
 
-test('with onDisconnect continue a reply goes on without its reader; it is found by its session, and read to its end', async () => {
+test('with onDisconnect continue, a reply outlives its reader and is readable through its session', async () => {
   const service = await startTalk()
   const talker = await Talker.create(service)
   const file = filesIn(service)('go')
@@ -100,7 +100,7 @@ test('with onDisconnect continue a reply goes on without its reader; it is found
   await service.stop()
 })
 
-test('without it a reply ends with its last reader, not with its first, and whoever asks later is told how', async () => {
+test('without onDisconnect continue, a reply ends with its last reader, and later readers see why', async () => {
   const service = await startTalk()
   const talker = await Talker.create(service)
   const reader = await talker.do({ do: 'text', delta: 'Some text. ' }, { do: 'await-abort' })
@@ -122,7 +122,7 @@ test('without it a reply ends with its last reader, not with its first, and whoe
   await service.stop()
 })
 
-test('a reply is stopped by its turn, and charged for what it used; one that is over is left as it was', async () => {
+test('stops a reply by its turn and charges its usage; a finished reply stays unchanged', async () => {
   const service = await startTalk()
   const talker = await Talker.create(service)
   const stranger = await Talker.create(service, { email: 'other@example.com' })
@@ -147,7 +147,7 @@ test('a reply is stopped by its turn, and charged for what it used; one that is 
   await service.stop()
 })
 
-test("a number ahead is 400, a turn of others or of nobody 404, and so is a session's stream of others", async () => {
+test("an event number ahead is 400; unknown or other users' turns and streams are 404", async () => {
   const service = await startTalk()
   const talker = await Talker.create(service)
   const stranger = await Talker.create(service, { email: 'other@example.com' })
@@ -180,7 +180,7 @@ test("a number ahead is 400, a turn of others or of nobody 404, and so is a sess
   await service.stop()
 })
 
-test('a reply whose admission is not over is read from its first event, and stopped, by who finds it in the store', async () => {
+test('a reply found in the store can be read and stopped before its admission completes', async () => {
   const service = await startTalk()
   const talker = await Talker.create(service)
   const { store } = service.app

@@ -17,7 +17,7 @@ function open(talker: Talker, steps: Step[], maxCostUsd: string): Promise<ChatRe
 }
 
 test.for(modes)(
-  'a reply whose agent reports more than is held is shown as far as it is charged and stored (inline: $isInline)',
+  'a reply reported beyond its hold shows exactly what is charged and stored (inline: $isInline)',
   async ({ isInline }) => {
     const service = await startTalk({ isInline })
     const talker = await Talker.create(service, { balanceUsd: '2.0000' })
@@ -42,7 +42,7 @@ test.for(modes)(
 )
 
 test.for(modes)(
-  'a reply that a cap ends while its agent throws ends with the code of the cap, and is charged what was shown (inline: $isInline)',
+  'a reply ended by a cap reports that even if its agent throws (inline: $isInline)',
   async ({ isInline }) => {
     const service = await startTalk({ isInline })
     const talker = await Talker.create(service)
@@ -58,7 +58,7 @@ test.for(modes)(
 )
 
 test.for(modes)(
-  'a cap that does not pay for the first letter is refused with 403, and nothing is written; one that does shows it (inline: $isInline)',
+  'rejects a cap below the first letter and shows it under one that covers it (inline: $isInline)',
   async ({ isInline }) => {
     const service = await startTalk({ isInline })
     const talker = await Talker.create(service)
@@ -80,7 +80,7 @@ test.for(modes)(
   },
 )
 
-test('first words that are more than a cap pays for are free, and nothing is kept', async () => {
+test('first words beyond the cap are free, and nothing is stored', async () => {
   const service = await startTalk()
   const talker = await Talker.create(service)
   const before = await talker.state()
@@ -91,7 +91,7 @@ test('first words that are more than a cap pays for are free, and nothing is kep
 })
 
 test.for(modes)(
-  'chats of an agent that reports no use spend the cap of their session to less than one chat, and never more (inline: $isInline)',
+  "chats without reported usage use up their session's cap and never exceed it (inline: $isInline)",
   async ({ isInline }) => {
     const service = await startTalk({ isInline })
     const talker = await Talker.create(service, { balanceUsd: '10.0000' })
@@ -116,7 +116,7 @@ test.for(modes)(
   },
 )
 
-test('a report that the balance pays for is charged, and its text shown, though the text alone was more than could be held', async () => {
+test('shows and charges a reported reply the balance covers, even if its text exceeded the hold', async () => {
   const service = await startTalk({ isInline: false })
   const talker = await Talker.create(service, { balanceUsd: '0.1000' })
   const text = 'x'.repeat(2000)

@@ -2,7 +2,7 @@ import { expect, test } from 'vitest'
 import { say } from '../support/chat-agents.ts'
 import { expectOneEnd, startTalk, Talker } from './chat-checks.ts'
 
-test('a user whose chats were written off by more than the bound gets 403 until the next day, and nothing is written', async () => {
+test('a user whose chat write-offs exceed the bound gets 403 until the next day', async () => {
   const service = await startTalk({ limits: { maxWrittenOffUsdPerDay: 5 } })
   const talker = await Talker.create(service, { balanceUsd: '0.5000' })
   // Two reports cost 6 USD; the balance is 0.5.

@@ -59,7 +59,7 @@ const onClock = async (limits: Record<string, number> = {}) => {
   return { clock, service, talker: await Talker.create(service) }
 }
 
-test("an unknown, a deleted and another's session are 404 SESSION_NOT_FOUND, each in the same words", async () => {
+test("unknown, deleted and other users' sessions get the same 404 SESSION_NOT_FOUND", async () => {
   const { service, talker } = await onClock()
   const [deleted, others] = [await talker.another(), await Talker.create(service)]
   await service.request('DELETE', `/api/sessions/${deleted.sessionId}`, { key: talker.key })
@@ -70,7 +70,7 @@ test("an unknown, a deleted and another's session are 404 SESSION_NOT_FOUND, eac
   await service.stop()
 })
 
-test('an expired session is 410 with the stream code SESSION_NOT_FOUND, from 24 hours without activity on', async () => {
+test('a session idle for 24 hours is 410 with the stream code SESSION_NOT_FOUND', async () => {
   const { clock, service, talker } = await onClock()
   expectOneEnd(await talker.chat('Hello'), 'done')
   clock.advance(86_400_000 - 1)
@@ -95,7 +95,7 @@ async function stop({ key, service }: Talker, { headers }: ChatReader): Promise<
   expect(status).toBe(200)
 }
 
-test('a second message beside one that is answered is 409 SESSION_BUSY, and free again after the terminal event', async () => {
+test("a second concurrent message is 409 SESSION_BUSY until the first one's terminal event", async () => {
   const { service, talker } = await onClock()
   const reader = await talker.do({ do: 'text', delta: 'x' }, { do: 'await-abort' })
   await reader.until('assistant_delta')
@@ -106,7 +106,7 @@ test('a second message beside one that is answered is 409 SESSION_BUSY, and free
   await service.stop()
 })
 
-test('of twenty messages at one moment to a session exactly one is answered, and one slot used', async () => {
+test('exactly one of twenty concurrent messages to a session is answered and uses a slot', async () => {
   const { service, talker } = await onClock({ executionsPerMinute: 100 })
   const readers = await Promise.all(
     Array.from({ length: 20 }, () => talker.do({ do: 'text', delta: 'x' }, { do: 'await-abort' })),
@@ -122,7 +122,7 @@ test('of twenty messages at one moment to a session exactly one is answered, and
   await service.stop()
 })
 
-test('chats and tasks share one window of ten a minute; past it 429 with Retry-After, until the oldest leaves it', async () => {
+test('chats and tasks share ten executions a minute, then get 429 with Retry-After', async () => {
   const { clock, service, talker } = await onClock()
   for (let n = 0; n < 5; n++) {
     const reader = await talker.open(`Message ${n}`)
@@ -141,14 +141,14 @@ test('chats and tasks share one window of ten a minute; past it 429 with Retry-A
   await service.stop()
 })
 
-test('a failed chat keeps its slot of the window', async () => {
+test('a failed chat keeps its slot in the rate window', async () => {
   const { service, talker } = await onClock({ executionsPerMinute: 2 })
   for (let n = 0; n < 2; n++) expectOneEnd(await talker.chat(say({ do: 'throw', message: 'No.' })), 'error')
   expect((await talker.open('Hello')).status).toBe(429)
   await service.stop()
 })
 
-test('a balance that is too low is 403 INSUFFICIENT_BALANCE, and states balance and required cost', async () => {
+test('a low balance is 403 INSUFFICIENT_BALANCE and states balance and required cost', async () => {
   const service = await startTalk({ limits: { executionsPerMinute: 10 } })
   const talker = await Talker.create(service, { balanceUsd: '0.0001' })
   // Two prompt tokens and one output token, 0.00030001 + 0.0006, rounded up.
@@ -161,7 +161,7 @@ test('a balance that is too low is 403 INSUFFICIENT_BALANCE, and states balance 
   await service.stop()
 })
 
-test('the refusal of a balance that another chat holds a part of names what is held', async () => {
+test('an insufficient balance error names the amount that another chat holds', async () => {
   const service = await startTalk({ limits: { executionsPerMinute: 10 } })
   const talker = await Talker.create(service, { balanceUsd: '1.0000' })
   const reader = await talker.do({ do: 'text', delta: 'x' }, { do: 'await-abort' })
@@ -182,7 +182,7 @@ test('the refusal of a balance that another chat holds a part of names what is h
   await service.stop()
 })
 
-test('a key without the scope execute is a plain 403, whatever the session', async () => {
+test('a key without the scope execute gets a plain 403, whatever the session', async () => {
   const { service, talker } = await onClock()
   const key = await service.createKey(talker.person.userId, ['read', 'manage'])
   const before = await talker.state()
@@ -194,7 +194,7 @@ test('a key without the scope execute is a plain 403, whatever the session', asy
   await service.stop()
 })
 
-test('an agent that was hidden from the user since answers like one that is no longer there', async () => {
+test('an agent hidden from the user after the session began answers as if removed', async () => {
   const { service } = await onClock()
   const friend = await Talker.create(service, { agentId: 'secret', email: 'friend@example.com' })
   expectOneEnd(await friend.chat('Hello'), 'done')
@@ -216,7 +216,7 @@ test('an agent that was hidden from the user since answers like one that is no l
   await service.stop()
 })
 
-test('an agent that is no longer in the configuration is 404 in the words of the stream', async () => {
+test('an agent removed from the configuration is 404 as a stream error', async () => {
   const { service, talker } = await onClock()
   const { userId } = talker.person
   for (const [sessionId, agentId] of [
@@ -238,7 +238,7 @@ async function expectPlain(service: TestService, status: number, send: () => Pro
   return answer
 }
 
-test('what is refused before the session is looked for is a plain error of its status', async () => {
+test('rejections before the session lookup are plain errors with their own status', async () => {
   const { service, talker } = await onClock({ maxBodyBytes: 10_000 })
   const { key, sessionId } = talker
   const body = { sessionId, message: 'Hello' }
@@ -264,7 +264,7 @@ test('what is refused before the session is looked for is a plain error of its s
   await service.stop()
 })
 
-test('a field that is missing or wrong is 400 and named, and nothing is written', async () => {
+test('rejects missing or invalid fields with 400, names them and writes nothing', async () => {
   const { service, talker } = await onClock()
   const { key, sessionId } = talker
   const before = await talker.state()
@@ -302,7 +302,7 @@ test('a field that is missing or wrong is 400 and named, and nothing is written'
   await service.stop()
 })
 
-test('a message is stored and handed on exactly, with line ends, control characters and all of Unicode', async () => {
+test('stores and forwards messages exactly, with line ends, control characters and all of Unicode', async () => {
   const { service, talker } = await onClock({ executionsPerMinute: 0 })
   const messages = [
     '\n',

@@ -8,7 +8,7 @@ import { expectOneEnd, expectSound, startTalk, Talker } from '../chat-checks.ts'
 
 const once = { 'idempotency-key': 'chat-1' }
 
-test('a used Idempotency-Key never runs twice: the same message has the same reply, another one, or another session, 409', async () => {
+test('a used Idempotency-Key replays the same message, and is 409 for another message or session', async () => {
   const service = await startTalk({ limits: { executionsPerMinute: 10 } })
   const talker = await Talker.create(service)
   const other = await talker.another()
@@ -39,7 +39,7 @@ test('a used Idempotency-Key never runs twice: the same message has the same rep
   await service.stop()
 })
 
-test('of twenty chats at one moment with one key, each in a session of its own, exactly one runs', async () => {
+test('exactly one of twenty concurrent chats with one key in different sessions runs', async () => {
   const service = await startTalk()
   const talker = await Talker.create(service, { balanceUsd: '1000' })
   const talkers = [talker, ...(await Promise.all(Array.from({ length: 19 }, () => talker.another())))]
@@ -51,7 +51,7 @@ test('of twenty chats at one moment with one key, each in a session of its own, 
   await service.stop()
 })
 
-test('of twenty chats at one moment with one key in one session one runs, and the others read its reply', async () => {
+test('twenty concurrent chats with one key in one session run once and share the reply', async () => {
   const service = await startTalk()
   const talker = await Talker.create(service)
   const readers = await Promise.all(Array.from({ length: 20 }, () => talker.open('Hello', { headers: once })))
@@ -78,7 +78,7 @@ test('of twenty chats at one moment with one key in one session one runs, and th
   await service.stop()
 })
 
-test('of chats at one moment with one key, all of which are refused, none waits for another for ever', async () => {
+test('concurrent chats with one key do not deadlock if all of them are rejected', async () => {
   const service = await startTalk()
   const poor = await Talker.create(service, { balanceUsd: '0' })
   const readers = await Promise.all(Array.from({ length: 8 }, () => poor.open('Hello', { headers: once })))
@@ -86,7 +86,7 @@ test('of chats at one moment with one key, all of which are refused, none waits 
   await service.stop()
 })
 
-test("a refused chat leaves its key unused; keys are each user's own, and are forgotten after 24 hours", async () => {
+test('a rejected chat leaves its key unused; keys are per user and expire after 24 hours', async () => {
   const clock = new FakeClock()
   const service = await startTalk({ clock, limits: { sessionIdleSeconds: 1_000_000 } })
   const poor = await Talker.create(service, { balanceUsd: '0' })
@@ -104,7 +104,7 @@ test("a refused chat leaves its key unused; keys are each user's own, and are fo
   await service.stop()
 })
 
-test('a malformed Idempotency-Key is 400, and nothing is written', async () => {
+test('rejects a malformed Idempotency-Key with 400 and writes nothing', async () => {
   const service = await startTalk()
   const talker = await Talker.create(service)
   const before = await talker.state()

@@ -27,7 +27,7 @@ async function startLine() {
   return { service, first, holder, waiting }
 }
 
-test('chats that wait for what their own user holds keep nobody else from writing, and are counted', async () => {
+test("chats waiting for their own user's holds block no other user's writes, and are counted", async () => {
   const { first, holder, service, waiting } = await startLine()
   const other = await service.createPerson()
   for (let write = 0; write < 2 * writesMax; write++) {
@@ -45,7 +45,7 @@ test('chats that wait for what their own user holds keep nobody else from writin
   await service.stop()
 })
 
-test('beyond the line a chat is refused at once, in words and without a trace', async () => {
+test('rejects a chat beyond the queue limit immediately, with a reason and without a trace', async () => {
   const { first, holder, service, waiting } = await startLine()
   const late = await first.another()
   const before = await late.state()
@@ -63,7 +63,7 @@ test('beyond the line a chat is refused at once, in words and without a trace', 
   await service.stop()
 })
 
-test('a client that leaves gives up its place in the line, wherever it stands', async () => {
+test('a client that leaves gives up its slot in the queue, at any position', async () => {
   const service = await startTalk()
   const first = await Talker.create(service, { balanceUsd: '0.5000' })
   const { chats } = service.app.services
@@ -95,7 +95,7 @@ async function openLeaving(first: Talker) {
   return { answer, leave: () => controller.abort() }
 }
 
-test('a chat waits for others of its user that hold all they need, too', async () => {
+test('waits for other chats of the user even if those already hold their maximum', async () => {
   const world = await startModels()
   // The first of several model calls, of at most 0.6 each, holds more than half.
   const first = await Talker.create(world.service, { agentId: 'model', balanceUsd: '0.6500' })
@@ -113,7 +113,7 @@ test('a chat waits for others of its user that hold all they need, too', async (
   await world.stop()
 })
 
-test('a model call holds its whole prompt and longest text at most; one that is left costs less than its whole reply', async () => {
+test('a model call holds at most its prompt and longest output; an aborted call costs less', async () => {
   const world = await startModels()
   const talker = await Talker.create(world.service, { agentId: 'model' })
   world.provider.play(hang)

@@ -58,7 +58,7 @@ async function crowd(balanceUsd: string, steps: Step[]): Promise<Crowd> {
 
 const finished = ({ ends }: Crowd) => ends.filter(({ type }) => type === 'done').length
 
-test(`${sessions} chats at one moment, each far cheaper than the hold: what a balance covers 20 of finishes, and no more is charged`, async () => {
+test(`${sessions} concurrent chats, far below their holds: the 20 that the balance covers finish`, async () => {
   // 10 × 0.150005 + 50 × 0.6 per thousand: 0.0315 each.
   const steps: Step[] = [
     { do: 'text', delta: 'A short reply.' },
@@ -71,7 +71,7 @@ test(`${sessions} chats at one moment, each far cheaper than the hold: what a ba
   await result.service.stop()
 }, 120_000)
 
-test(`${sessions} chats of 1,000 tokens in small deltas: what a balance covers 20 of finishes, and no more is charged`, async () => {
+test(`${sessions} concurrent chats of 1,000 tokens in small deltas: the 20 that the balance covers finish`, async () => {
   const steps: Step[] = [
     { do: 'flood', times: 250, delta: 'few ', everyMs: 1 },
     { do: 'usage', promptTokens: 10, completionTokens: 1000 },
@@ -82,7 +82,7 @@ test(`${sessions} chats of 1,000 tokens in small deltas: what a balance covers 2
   await result.service.stop()
 }, 180_000)
 
-test('a chat that outgrows the balance ends with INSUFFICIENT_BALANCE, is charged at most the balance, and is kept as truncated', async () => {
+test('a chat that outgrows the balance ends with INSUFFICIENT_BALANCE, charged at most that, stored truncated', async () => {
   const service = await startTalk()
   const talker = await Talker.create(service, { balanceUsd: '0.5000' })
   const reader = await talker.do({ do: 'flood', times: 100_000, delta: 'sixteen letters ', everyMs: 1 })
@@ -113,7 +113,7 @@ test('a chat that outgrows the balance ends with INSUFFICIENT_BALANCE, is charge
 
 const report: Step = { do: 'usage', promptTokens: 0, completionTokens: 10_000 }
 
-test('what an agent reports past the balance ends its reply and is written off: the balance ends at zero, and receipt, metrics, log and account say by how much', async () => {
+test('usage reported past the balance ends the reply, and the excess is written off and reported', async () => {
   const lines: string[] = []
   const log = createServiceLog('warn', { write: (line: string) => void lines.push(line) })
   const service = await startTalk({ log })
@@ -144,7 +144,7 @@ test('what an agent reports past the balance ends its reply and is written off: 
   await service.stop()
 })
 
-test('a reply that is settled late is reported when it is: what of it is written off stands in the log, the metrics and the account', async () => {
+test('a reply settled late reports its write-off in log, metrics and account on settlement', async () => {
   const lines: string[] = []
   const log = createServiceLog('warn', { write: (line: string) => void lines.push(line) })
   const service = await startTalk({ log })
@@ -177,7 +177,7 @@ test('a reply that is settled late is reported when it is: what of it is written
   await service.stop()
 })
 
-test('a reply that cannot be settled as it ended is free, and is not told as done', async () => {
+test('a reply whose settlement fails is free and does not end with done', async () => {
   const service = await startTalk()
   const talker = await Talker.create(service)
   const before = await talker.state()
@@ -193,7 +193,7 @@ test('a reply that cannot be settled as it ended is free, and is not told as don
 })
 
 test.for([{ isInline: true }, { isInline: false }])(
-  'an agent goes on to call a tool when the call is held: those that the balance does not cover are not made, and nothing is written off (inline: $isInline)',
+  'an agent makes only tool calls that can be held, without a write-off (inline: $isInline)',
   async ({ isInline }) => {
     const service = await startTalk({ isInline })
     const talker = await Talker.create(service, { agentId: 'tools', balanceUsd: '0.3500' })
@@ -214,7 +214,7 @@ test.for([{ isInline: true }, { isInline: false }])(
   },
 )
 
-test('tasks cannot spend what a chat holds', async () => {
+test('tasks cannot spend the amount that a chat holds', async () => {
   const service = await startTalk()
   const talker = await Talker.create(service, { balanceUsd: '0.3100' })
   const reader = await talker.do({ do: 'text', delta: 'x' }, { do: 'await-abort' })
@@ -232,7 +232,7 @@ test('tasks cannot spend what a chat holds', async () => {
   await service.stop()
 })
 
-test('a report past the balance that comes together with text is charged as far as the balance goes', async () => {
+test('a report past the balance that arrives with text is charged up to the balance', async () => {
   const service = await startTalk()
   const talker = await Talker.create(service, { balanceUsd: '0.5000' })
   const message = say({ do: 'text', delta: 'x' }, { do: 'usage', promptTokens: 0, completionTokens: 10_000 })
@@ -243,7 +243,7 @@ test('a report past the balance that comes together with text is charged as far 
   await service.stop()
 })
 
-test('a turn that waits for room on the balance is charged for no text that it neither gave nor kept when its client leaves', async () => {
+test('a client that leaves a turn waiting for balance pays for no unsent, unstored text', async () => {
   const service = await startTalk()
   const idle = await Talker.create(service, { balanceUsd: '1.6000' })
   const holding = await idle.do({ do: 'text', delta: 'x' }, { do: 'await-abort' })
@@ -268,7 +268,7 @@ test('a turn that waits for room on the balance is charged for no text that it n
   await service.stop()
 })
 
-test('a chat whose client leaves while it waits in line for the balance is not begun, and uses no slot', async () => {
+test('a chat whose client leaves while it waits for balance never starts or uses a slot', async () => {
   const service = await startTalk({ limits: { executionsPerMinute: 10 } })
   const idle = await Talker.create(service, { balanceUsd: '0.8000' })
   const holding = await idle.do({ do: 'text', delta: 'x' }, { do: 'await-abort' })

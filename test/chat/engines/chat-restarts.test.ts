@@ -11,7 +11,7 @@ import { expectOneEnd, expectSound, filesIn, soon, startTalk, Talker, textOf } f
 
 const config = fileURLToPath(new URL('../../support/chat-agents.ts', import.meta.url))
 
-test('after kill -9 in the middle of chats their turns are closed without a charge, and their sessions go on', async () => {
+test('after kill -9 mid-chat, turns are closed without a charge and sessions stay usable', async () => {
   const dataDir = newDataDir()
   const { key, userId } = await openAccount(dataDir)
   const server = await startProcess({ dataDir, config })
@@ -51,7 +51,7 @@ test('after kill -9 in the middle of chats their turns are closed without a char
   rmSync(dataDir, { recursive: true })
 })
 
-test('a stop lets a chat finish that ends within the drain time, and refuses new ones with 503', async () => {
+test('a shutdown lets chats finish within the drain time and rejects new ones with 503', async () => {
   const service = await startTalk({ isInline: false })
   const talker = await Talker.create(service)
   const other = await talker.another()
@@ -74,7 +74,7 @@ test('a stop lets a chat finish that ends within the drain time, and refuses new
   await stopped
 })
 
-test('a stop without drain time ends a chat as AGENT_INTERRUPTED, free of charge, and its session goes on after the restart', async () => {
+test('a shutdown without drain time interrupts a chat for free; its session continues after restart', async () => {
   const dataDir = newDataDir()
   const service = await startTalk({ isInline: false, dataDir, limits: { drainSeconds: 0 } })
   const talker = await Talker.create(service)
@@ -104,7 +104,7 @@ test('a stop without drain time ends a chat as AGENT_INTERRUPTED, free of charge
   rmSync(dataDir, { recursive: true })
 })
 
-test('a chat that was being admitted when the service stopped is refused or interrupted, and does not hold up the stop', async () => {
+test('a chat being admitted at shutdown is rejected or interrupted, and does not delay it', async () => {
   const service = await startTalk({ isInline: false, limits: { drainSeconds: 0 } })
   const talker = await Talker.create(service, { balanceUsd: '1000' })
   const talkers = [talker, ...(await Promise.all(Array.from({ length: 40 }, () => talker.another())))]
@@ -120,7 +120,7 @@ test('a chat that was being admitted when the service stopped is refused or inte
   }
 })
 
-test('a thread that is ended because one chat blocks it interrupts those beside it, and all their sessions go on', async () => {
+test('ending a thread that one chat blocks interrupts its other chats; all sessions stay usable', async () => {
   const service = await startTalk({ isInline: false, limits: { agentThreads: 1, turnTimeoutSeconds: 6 } })
   const [talker, beside] = [await Talker.create(service), await Talker.create(service)]
   const before = await talker.state()
@@ -138,7 +138,7 @@ test('a thread that is ended because one chat blocks it interrupts those beside 
   await service.stop()
 })
 
-test('a chat that waits in line for the balance is not begun once the service stops', async () => {
+test('a chat waiting for balance never starts once the service stops', async () => {
   const service = await startTalk({ isInline: false, limits: { drainSeconds: 0 } })
   const idle = await Talker.create(service, { balanceUsd: '0.8000' })
   const holding = await idle.do({ do: 'text', delta: 'x' }, { do: 'wait', ms: 600_000 })

@@ -11,7 +11,7 @@ const step = (promptTokens: number, outputTokensMax?: number): Step => ({
 })
 
 test.for([{ isInline: true }, { isInline: false }])(
-  'a call of a model that the balance does not cover is not made, and what was used before is charged (inline: $isInline)',
+  'skips a model call that the balance does not cover, and charges earlier usage (inline: $isInline)',
   async ({ isInline }) => {
     const service = await startTalk({ isInline })
     const talker = await Talker.create(service, { balanceUsd: '1.0000' })
@@ -33,33 +33,30 @@ test.for([
   ['of its own', 200, undefined],
   ["of the client's", undefined, { maxTokens: 300 }],
   ["of the agent's", undefined, undefined],
-] as const)(
-  'a client that leaves during a call is charged the prompt of the step and what was written since, not its bound %s',
-  async (of) => {
-    const [, own, params] = of
-    const service = await startTalk()
-    const talker = await Talker.create(service)
-    const steps: Step[] = [
-      step(50, own),
-      { do: 'reasoning', delta: 'I think.' },
-      { do: 'call', id: 'a', arguments: { city: 'Bern' } },
-      { do: 'text', delta: 'A short reply' },
-      { do: 'await-abort' },
-    ]
-    const reader = await talker.open(JSON.stringify(steps), { params })
-    await reader.until('assistant_delta')
-    reader.leave()
-    await talker.settled()
-    const [{ amountUsd, breakdown }] = await talker.charges()
-    // Three reasoning tokens, five for arguments and three for text.
-    expect(breakdown).toMatchObject({ promptTokens: 50, completionTokens: 11, reasoningTokens: 3, isEstimated: true })
-    expect(-unitsOf(amountUsd)).toBe(priceOf(breakdown))
-    await expectSound(talker)
-    await service.stop()
-  },
-)
+] as const)('a client that leaves during a model call pays prompt and output so far, not the bound %s', async (of) => {
+  const [, own, params] = of
+  const service = await startTalk()
+  const talker = await Talker.create(service)
+  const steps: Step[] = [
+    step(50, own),
+    { do: 'reasoning', delta: 'I think.' },
+    { do: 'call', id: 'a', arguments: { city: 'Bern' } },
+    { do: 'text', delta: 'A short reply' },
+    { do: 'await-abort' },
+  ]
+  const reader = await talker.open(JSON.stringify(steps), { params })
+  await reader.until('assistant_delta')
+  reader.leave()
+  await talker.settled()
+  const [{ amountUsd, breakdown }] = await talker.charges()
+  // Three reasoning tokens, five for arguments and three for text.
+  expect(breakdown).toMatchObject({ promptTokens: 50, completionTokens: 11, reasoningTokens: 3, isEstimated: true })
+  expect(-unitsOf(amountUsd)).toBe(priceOf(breakdown))
+  await expectSound(talker)
+  await service.stop()
+})
 
-test('a reply whose first call of a model is refused is free', async () => {
+test('a reply whose first model call is rejected is free', async () => {
   const service = await startTalk()
   const talker = await Talker.create(service, { balanceUsd: '1.0000' })
   const end = expectOneEnd(await (await talker.do(step(7000))).all(), 'error')
@@ -69,7 +66,7 @@ test('a reply whose first call of a model is refused is free', async () => {
   await service.stop()
 })
 
-test('a text that is longer than its model was allowed is charged as far as is held, and nothing of it written off', async () => {
+test('output longer than its model was allowed is charged up to the hold, without a write-off', async () => {
   const service = await startTalk()
   const talker = await Talker.create(service, { balanceUsd: '1.5000' })
   // At 16 bytes per token it has at least 6,250 tokens, which cost 3.75 USD, or 5.63 USD as reasoning.
@@ -89,7 +86,7 @@ test('a text that is longer than its model was allowed is charged as far as is h
   await service.stop()
 })
 
-test('what an agent sends its model in one session is not held for others, of the same user too', async () => {
+test('the size of a model prompt in one session does not raise holds of others', async () => {
   const service = await startTalk()
   const [first, other] = [await Talker.create(service), await Talker.create(service)]
   const second = await first.another()
@@ -111,7 +108,7 @@ test('what an agent sends its model in one session is not held for others, of th
   await service.stop()
 })
 
-test('a step that is none fails the reply, free of charge', async () => {
+test('an invalid step fails the reply, free of charge', async () => {
   const service = await startTalk()
   const talker = await Talker.create(service)
   for (const promptTokens of [-1, 0.5, Infinity]) {

@@ -19,7 +19,7 @@ const events = 12_000
 const patient = { ...soon, timeout: 50_000 }
 const megabyte = 1_048_576
 
-test('a long reply that nobody reads takes no more memory than what is stored of it and its newest events', async () => {
+test('a long unread reply takes no more memory than its stored text and newest events', async () => {
   const service = await startTalk({ isInline: false })
   const first = await Talker.create(service, { agentId: 'free' })
   const before = heapBytes()
@@ -46,7 +46,7 @@ const balanceUsd = '10000.0000'
 /** Slow enough for its thread to send it in small pieces. */
 const long = (kilobytes: number) => ({ do: 'flood', times: kilobytes, delta: 'x'.repeat(1000), everyMs: 1 }) as const
 
-test('a reply beyond the memory of all replies is cut off, charged and stored as far as it was shown', async () => {
+test('a reply beyond the shared reply memory is cut off, charged and stored as shown', async () => {
   const service = await startTalk({ isInline: false, limits: { maxOpenReplyBytes: 800_000 } })
   const talker = await Talker.create(service, { balanceUsd })
   const events = await talker.chat(say(long(900)))

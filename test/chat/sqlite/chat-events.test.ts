@@ -5,7 +5,7 @@ import { expectOneEnd, expectSound, isoMs, priceOf, startTalk, Talker, textOf, u
 
 const timestamp = expect.stringMatching(isoMs)
 
-test('a chat is 200 and one JSON object a line, each kind with its exact fields, and done last with the receipt', async () => {
+test('streams one JSON object per line with exact fields, and done last with the receipt', async () => {
   const service = await startTalk({ isInline: false })
   const talker = await Talker.create(service)
   const message = say(
@@ -113,7 +113,7 @@ test.each([
   ['content_filter', 'content_filter'],
   ['stop', 'stop'],
   [undefined, 'stop'],
-])('the finishReason %s of an agent is that of its reply', async (finishReason, told) => {
+])("maps the agent's finishReason %s to that of its reply", async (finishReason, told) => {
   const service = await startTalk()
   const talker = await Talker.create(service)
   const part = { type: 'usage', promptTokens: 1, completionTokens: 1, finishReason }
@@ -122,7 +122,7 @@ test.each([
   await service.stop()
 })
 
-test('a finishReason that is none of the known ones fails the reply', async () => {
+test('an unknown finishReason fails the reply', async () => {
   const service = await startTalk()
   const talker = await Talker.create(service)
   const part = { type: 'usage', promptTokens: 1, completionTokens: 1, finishReason: 'tired' }
@@ -134,7 +134,7 @@ test('a finishReason that is none of the known ones fails the reply', async () =
   await service.stop()
 })
 
-test('usage that comes in several reports adds up, and the receipt is one rounding of its sum', async () => {
+test('adds up several usage reports, and rounds their sum once', async () => {
   const service = await startTalk()
   const talker = await Talker.create(service)
   const events = await talker.chat(
@@ -160,7 +160,7 @@ test('usage that comes in several reports adds up, and the receipt is one roundi
   await service.stop()
 })
 
-test('cached prompt tokens add up, are named in the receipt and are charged at their own rate', async () => {
+test('cached prompt tokens add up, appear in the receipt and have their own rate', async () => {
   const service = await startTalk()
   const talker = await Talker.create(service)
   const message = say(
@@ -179,7 +179,7 @@ test('cached prompt tokens add up, are named in the receipt and are charged at t
   await service.stop()
 })
 
-test('without a report tokens are counted from the texts with o200k, and the receipt says that they were', async () => {
+test('without a usage report, counts tokens with o200k and says so in the receipt', async () => {
   const service = await startTalk()
   const talker = await Talker.create(service)
   const delta = 'Der schnelle braune Fuchs springt über den faulen Hund. 迅速な茶色の狐 👩‍👩‍👧 <|endoftext|> '
@@ -200,7 +200,7 @@ test('without a report tokens are counted from the texts with o200k, and the rec
   await service.stop()
 })
 
-test('reasoning that is counted from its text is charged as reasoning, not as output', async () => {
+test('counts estimated reasoning tokens as reasoning, not as plain output', async () => {
   const service = await startTalk()
   const talker = await Talker.create(service)
   const thought = 'I should think about this for a while before I answer. '
@@ -211,7 +211,7 @@ test('reasoning that is counted from its text is charged as reasoning, not as ou
   await service.stop()
 })
 
-test('reasoning of an agent that does not have it enabled is neither sent nor stored, and costs what it costs', async () => {
+test('reasoning of an agent without it enabled is neither sent nor stored, but charged', async () => {
   const service = await startTalk()
   const talker = await Talker.create(service, { agentId: 'quiet' })
   const events = await talker.chat(
@@ -226,7 +226,7 @@ test('reasoning of an agent that does not have it enabled is neither sent nor st
   await service.stop()
 })
 
-test('reasoning that is enabled is sent but is no part of the stored reply', async () => {
+test('enabled reasoning is sent but is not part of the stored reply', async () => {
   const service = await startTalk()
   const talker = await Talker.create(service)
   const events = await talker.chat(say({ do: 'reasoning', delta: 'Secret. ' }, { do: 'text', delta: 'Yes.' }))
@@ -235,7 +235,7 @@ test('reasoning that is enabled is sent but is no part of the stored reply', asy
   await service.stop()
 })
 
-test('events come as they are made, and not when the reply has ended', async () => {
+test('sends events as they are produced, not when the reply has ended', async () => {
   const service = await startTalk()
   const talker = await Talker.create(service)
   const reader = await talker.do({ do: 'text', delta: 'First' }, { do: 'await-abort' })
@@ -245,7 +245,7 @@ test('events come as they are made, and not when the reply has ended', async () 
   await service.stop()
 })
 
-test('an output that is no object is wrapped, and empty deltas are left out', async () => {
+test('wraps tool outputs that are not objects, and omits empty deltas', async () => {
   const service = await startTalk()
   const talker = await Talker.create(service)
   const events = await talker.chat(
@@ -269,7 +269,7 @@ test('an output that is no object is wrapped, and empty deltas are left out', as
   await service.stop()
 })
 
-test('an agent that is free of charge replies to who has nothing, and the receipt says nothing', async () => {
+test('a free agent replies to a user without balance and charges nothing', async () => {
   const service = await startTalk()
   const talker = await Talker.create(service, { agentId: 'free', balanceUsd: '0' })
   expect(expectOneEnd(await talker.chat('Hello'), 'done').costUsd).toBe('0.0000')
@@ -278,7 +278,7 @@ test('an agent that is free of charge replies to who has nothing, and the receip
   await service.stop()
 })
 
-test('temperature and maxTokens reach the agent, and other params do not', async () => {
+test('passes temperature and maxTokens to the agent, but no other params', async () => {
   const service = await startTalk()
   const talker = await Talker.create(service)
   const told = async (params?: unknown) =>

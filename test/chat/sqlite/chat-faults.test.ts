@@ -116,7 +116,7 @@ const faults: Fault[] = [
   { what: 'returns no async iterable', agentId: 'nothing', steps: [text], message: /async iterable/ },
 ]
 
-test('each fault of an agent is one error event, free of charge, and the session is as it was before', async () => {
+test('each agent fault is one error event, free of charge, and leaves the session unchanged', async () => {
   const service = await startTalk({ isInline: false })
   for (const { agentId = 'talk', given = '', message, steps, what } of faults) {
     const talker = await Talker.create(service, { agentId })
@@ -139,7 +139,7 @@ test('each fault of an agent is one error event, free of charge, and the session
   await service.stop()
 })
 
-test('an agent that leaves an error behind harms neither its own reply nor those beside it', async () => {
+test('an uncaught error of an agent harms neither its own reply nor concurrent ones', async () => {
   const service = await startTalk({ isInline: false, limits: { agentThreads: 1 } })
   const [one, other] = [await Talker.create(service), await Talker.create(service)]
   const beside = await other.do(text, { do: 'wait', ms: 300 }, { do: 'text', delta: 'Done.' })
@@ -155,7 +155,7 @@ test('an agent that leaves an error behind harms neither its own reply nor those
 const depths = ofTier([400, 100_000], [400, 1500, 3000, 10_000, 100_000])
 
 test.for(depths.flatMap((levels) => [false, true].map((isInline) => ({ isInline, levels }))))(
-  'an output that is nested $levels levels deep is given whole or fails its reply, and those beside it lose nothing (inline: $isInline)',
+  'output nested $levels levels deep is sent whole or fails only its own reply (inline: $isInline)',
   async ({ isInline, levels }) => {
     const service = await startTalk({ isInline, limits: { agentThreads: 1, turnTimeoutSeconds: 30 } })
     const [one, other] = [await Talker.create(service), await Talker.create(service)]
@@ -174,7 +174,7 @@ test.for(depths.flatMap((levels) => [false, true].map((isInline) => ({ isInline,
   },
 )
 
-test('a reply that never ends is AGENT_TIMEOUT after turnTimeoutSeconds: its use is charged, its text is kept as truncated', async () => {
+test('an endless reply is AGENT_TIMEOUT after turnTimeoutSeconds: charged, and stored as truncated', async () => {
   const service = await startTalk({ isInline: false, limits: { turnTimeoutSeconds: 4 } })
   const talker = await Talker.create(service)
   const message = say(usage, text, { do: 'wait', ms: 600_000 })
@@ -193,7 +193,7 @@ test('a reply that never ends is AGENT_TIMEOUT after turnTimeoutSeconds: its use
   await service.stop()
 })
 
-test('a reply that ignores its signal is ended all the same, whatever it yields afterwards', async () => {
+test('ends a reply that ignores its signal, and drops what it yields afterwards', async () => {
   const service = await startTalk({ isInline: false, limits: { turnTimeoutSeconds: 4 } })
   const talker = await Talker.create(service)
   const events = await talker.chat(
@@ -206,7 +206,7 @@ test('a reply that ignores its signal is ended all the same, whatever it yields 
   await service.stop()
 })
 
-test('a reply that blocks its thread is AGENT_TIMEOUT, and chats of other threads and requests are not held up', async () => {
+test("a reply that blocks its thread is AGENT_TIMEOUT, and does not delay other threads' chats", async () => {
   const service = await startTalk({ isInline: false, limits: { turnTimeoutSeconds: 8, agentThreads: 2 } })
   const [talker, other] = [await Talker.create(service), await Talker.create(service)]
   const before = await talker.account()
@@ -220,7 +220,7 @@ test('a reply that blocks its thread is AGENT_TIMEOUT, and chats of other thread
   await service.stop()
 })
 
-test('a reply that blocks its thread for ever in the middle is charged for what it had sent, once', async () => {
+test('a reply that blocks its thread forever midway is charged once for what it sent', async () => {
   const service = await startTalk({ isInline: false, limits: { turnTimeoutSeconds: 4, agentThreads: 1 } })
   const talker = await Talker.create(service)
   const events = await talker.chat(say(text, { do: 'sleep', ms: 50 }, { do: 'block', ms: 600_000 }))
@@ -234,7 +234,7 @@ test('a reply that blocks its thread for ever in the middle is charged for what 
   await service.stop()
 })
 
-test('a reply of more than the allowed bytes fails and is not charged', async () => {
+test('a reply beyond maxReplyBytes fails and is not charged', async () => {
   const service = await startTalk({ isInline: false, limits: { maxReplyBytes: 100_000 } })
   // Each byte may be a token and is held.
   const talker = await Talker.create(service, { balanceUsd: '100.0000' })
@@ -246,7 +246,7 @@ test('a reply of more than the allowed bytes fails and is not charged', async ()
   await service.stop()
 })
 
-test('chats that fail do not count toward the abuse block, and a blocked account can chat', async () => {
+test('failed chats do not count toward the abuse block, and a blocked account can chat', async () => {
   const service = await startTalk({ isInline: false, limits: { abuseFailures: 2 } })
   const talker = await Talker.create(service)
   for (let n = 0; n < 3; n++) expectOneEnd(await talker.chat(say({ do: 'throw', message: 'No.' })), 'error')
@@ -260,7 +260,7 @@ test('chats that fail do not count toward the abuse block, and a blocked account
   await service.stop()
 })
 
-test('what an agent says just before it blocks its thread is given out, kept and charged', async () => {
+test('text sent just before an agent blocks its thread is delivered, stored and charged', async () => {
   const service = await startTalk({ isInline: false, limits: { turnTimeoutSeconds: 2, agentThreads: 1 } })
   const talker = await Talker.create(service)
   const reader = await talker.do({ do: 'text', delta: 'Last words. ' }, { do: 'block', ms: 20_000 })

@@ -24,7 +24,7 @@ function only(chat: Partial<NonNullable<CodeAgentConfig['chat']>>) {
   return { isInline: true, config: defineConfig({ agents: [{ ...talk, chat: { ...talk.chat!, ...chat } }] }) }
 }
 
-test('a client that leaves during its admission while the store fails leaves no hold and a session that can go on', async () => {
+test('a client that leaves during admission while the store fails leaves no hold behind', async () => {
   const service = await startTalk({ isInline: false })
   const talker = await Talker.create(service)
   const { chats, store } = service.app.services
@@ -77,7 +77,7 @@ const doors = [
   },
 ]
 
-test.for(doors)('a client that leaves while its request is read has no chat ($path)', async (door) => {
+test.for(doors)('starts no chat if the client leaves while its request is read ($path)', async (door) => {
   const service = await startTalk()
   const talker = await Talker.create(service)
   const before = await talker.state()
@@ -114,28 +114,25 @@ const half = 500_000_000
 test.for([
   { what: 'prompt', report: { promptTokens: half + 1, completionTokens: 0 } },
   { what: 'completion', report: { promptTokens: 0, completionTokens: half + 1 } },
-])(
-  'reports that add up to more than a billion tokens fail the reply free of charge, and DELETE works ($what)',
-  async ({ report }) => {
-    const service = await startTalk({ isInline: false })
-    for (const agentId of ['talk', 'free']) {
-      // Each report is held before the agent continues.
-      const talker = await Talker.create(service, { agentId, balanceUsd: '1000000.0000' })
-      const before = await talker.state()
-      const usage: Step = { do: 'usage', ...report }
-      const end = expectOneEnd(await talker.chat(say(text, usage, usage, text)), 'error')
-      expect(end).toMatchObject({ error: { code: 'AGENT_ERROR' }, costUsd: '0.0000' })
-      expect(end.error.message).toContain('1000000000')
-      expect(await talker.state()).toEqual(before)
-      await expectSound(talker)
-      const deleted = await service.request('DELETE', `/api/sessions/${talker.sessionId}`, { key: talker.key })
-      expect(deleted.status).toBe(200)
-    }
-    await service.stop()
-  },
-)
+])('usage reports above a billion tokens fail the reply for free, and DELETE works ($what)', async ({ report }) => {
+  const service = await startTalk({ isInline: false })
+  for (const agentId of ['talk', 'free']) {
+    // Each report is held before the agent continues.
+    const talker = await Talker.create(service, { agentId, balanceUsd: '1000000.0000' })
+    const before = await talker.state()
+    const usage: Step = { do: 'usage', ...report }
+    const end = expectOneEnd(await talker.chat(say(text, usage, usage, text)), 'error')
+    expect(end).toMatchObject({ error: { code: 'AGENT_ERROR' }, costUsd: '0.0000' })
+    expect(end.error.message).toContain('1000000000')
+    expect(await talker.state()).toEqual(before)
+    await expectSound(talker)
+    const deleted = await service.request('DELETE', `/api/sessions/${talker.sessionId}`, { key: talker.key })
+    expect(deleted.status).toBe(200)
+  }
+  await service.stop()
+})
 
-test('reports that add up to just a billion tokens are taken', async () => {
+test('accepts usage reports that add up to exactly a billion tokens', async () => {
   const service = await startTalk({ isInline: false })
   const talker = await Talker.create(service, { agentId: 'free' })
   const usage: Step = { do: 'usage', promptTokens: half, completionTokens: half }
@@ -145,7 +142,7 @@ test('reports that add up to just a billion tokens are taken', async () => {
   await service.stop()
 })
 
-test("a chat that its client leaves does not end its thread while another user's task computes there", async () => {
+test("a chat left by its client does not end a thread that runs another user's task", async () => {
   const service = await startTalk({
     config: testAgents,
     configFile: fileURLToPath(new URL('../../support/test-agents.ts', import.meta.url)),
@@ -180,7 +177,7 @@ test("a chat that its client leaves does not end its thread while another user's
   await service.stop()
 })
 
-test('three clients that chat side by side are never refused for the balance while it covers them', async () => {
+test('three clients chatting concurrently are never rejected while the balance covers them', async () => {
   const service = await startTalk({ isInline: false })
   // A reply costs at most 0.6 USD, so the free balance does not cover two. Each actually costs 0.000750005.
   const first = await Talker.create(service, { agentId: 'forgetful', balanceUsd: '0.9000' })
@@ -200,7 +197,7 @@ test('three clients that chat side by side are never refused for the balance whi
   await service.stop()
 }, 120_000)
 
-test('a chat that too little was free for is admitted when the other one is settled before its refusal is known', async () => {
+test('admits a chat short of free balance if another settles before its rejection is known', async () => {
   const service = await startTalk({ isInline: false })
   const first = await Talker.create(service, { balanceUsd: '0.9000' })
   const second = await first.another()
@@ -227,7 +224,7 @@ test('a chat that too little was free for is admitted when the other one is sett
   await service.stop()
 })
 
-test('chats that are streaming no longer count as large requests under way', async () => {
+test('streaming chats no longer count as large requests in progress', async () => {
   const service = await startTalk({ isInline: false })
   const readers: ChatReader[] = []
   for (let n = 0; n < 7; n++) {
@@ -265,7 +262,7 @@ async function store({ person, service, sessionId }: Talker, { message, reply }:
   })
 }
 
-test('of a long session a reply is given, and charged for, only the newest exchanges that fit contextTokens', async () => {
+test('a reply in a long session gets, and pays for, only exchanges that fit contextTokens', async () => {
   const service = await startTalk(only({ contextTokens: 110_000 }))
   const talker = await Talker.create(service, { balanceUsd: '1000' })
   const exchanges = Array.from({ length: 200 }, (_, n) => ({ message: `${n} `.padEnd(100_000, 'x'), reply: 'Yes.' }))
@@ -283,7 +280,7 @@ test('of a long session a reply is given, and charged for, only the newest excha
   await service.stop()
 })
 
-test('an exchange whose reply was cut off before its first word is stored, and is not in the history', async () => {
+test('stores an exchange cut off before its first word, but omits it from the history', async () => {
   const service = await startTalk({ isInline: false })
   const talker = await Talker.create(service)
   await talker.chat('One')
@@ -302,7 +299,7 @@ test('an exchange whose reply was cut off before its first word is stored, and i
   await service.stop()
 })
 
-test('a long message whose reply was cut off before its first word takes no room of the exchanges before it', async () => {
+test("a long message cut off before its reply's first word takes no room in the history", async () => {
   const service = await startTalk(only({ contextTokens: 1000 }))
   const talker = await Talker.create(service)
   await talker.chat('One')
@@ -314,7 +311,7 @@ test('a long message whose reply was cut off before its first word takes no room
   await service.stop()
 })
 
-test('an agent that yields a bad part and then hangs in its finally fails at once, free of charge', async () => {
+test('an agent that yields a bad part and hangs in its finally fails immediately, for free', async () => {
   let hasBegunToHang = false
   const service = await startTalk(
     only({
@@ -342,7 +339,7 @@ test('an agent that yields a bad part and then hangs in its finally fails at onc
 })
 
 test.for([{ isRead: true }, { isRead: false }])(
-  'a session is deleted while its chat streams, long before the reply would end, at one charge (read to the end: $isRead)',
+  'deletes a session promptly while its chat streams, for one charge (read to the end: $isRead)',
   async ({ isRead }) => {
     const service = await startTalk({ isInline: false })
     const talker = await Talker.create(service, { balanceUsd: '1000' })

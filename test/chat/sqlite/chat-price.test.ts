@@ -94,7 +94,7 @@ test('a cost is the exact sum of its components in rational numbers, to the bill
   )
 })
 
-test('a hold covers the cost with whatever is carried to it, and is less than a unit more', () => {
+test('a hold is the cost rounded up, and covers any carried amount', () => {
   fc.assert(
     fc.property(used, rates, fc.integer({ min: 0, max: 99_999 }), (usage, written, carried) => {
       const hold = chatHold(usage, parsed(written))
@@ -115,11 +115,11 @@ test.for([
   ['0.000049', 0, 49_000],
   ['0.0001', 1, 0],
   ['0.000149', 1, 49_000],
-])('a cost of %s USD is %i units and %i billionths: nothing is rounded', ([toolCall, cost, remainder]) => {
+])('a cost of %s USD is exactly %i units and %i billionths, without rounding', ([toolCall, cost, remainder]) => {
   expect(chatCost(chatUse({ toolCalls: 1 }), only({ toolCall: toolCall as string }))).toEqual({ cost, remainder })
 })
 
-test('components are not rounded one by one: five that would each come to nothing are two units together', () => {
+test('components are not rounded one by one: five below a unit are two units together', () => {
   const usage = chatUse({
     promptTokens: 2,
     cachedPromptTokens: 1,
@@ -141,14 +141,14 @@ test('cached prompt tokens are part of the prompt and are charged at their own r
   expect(chatCost(usage, only({ input: '10', cachedInput: '1' }))).toEqual({ cost: 60_000 + 4000, remainder: 0 })
 })
 
-test('a billion tokens at the dearest rate are still a safe integer of units', () => {
+test('a billion tokens at the highest rate still fit into a safe integer of units', () => {
   const usage = chatUse({ promptTokens: 1_000_000_000, completionTokens: 1_000_000_000 })
   const { cost: units } = chatCost(usage, only({ input: '9999.999999', output: '9999.999999' }))
   expect(units).toBe(199_999_999_980_000)
   expect(Number.isSafeInteger(units)).toBe(true)
 })
 
-test('a rate that is written and read again is the same', () => {
+test('a rate stays the same if it is written and parsed again', () => {
   fc.assert(
     fc.property(rate, (text) => {
       const millionths = parseRate(text)!
@@ -161,7 +161,7 @@ test('a rate that is written and read again is the same', () => {
 })
 
 test.for(['', '.5', '1.', '-1', '+1', '1e3', '1.0000001', '10000', ' 1', '1 ', '1,5', '0x1', 'NaN', '1.2.3'])(
-  '%j is no rate',
+  '%j is not a rate',
   (text) => {
     expect(parseRate(text)).toBeUndefined()
   },

@@ -27,7 +27,7 @@ const thrownBy = (promise: Promise<unknown>): Promise<any> =>
     (error: unknown) => error,
   )
 
-test('typed RPC gives the same events as REST, typed, and the same charge', async () => {
+test('typed RPC yields the same events, typed, and the same charge as REST', async () => {
   const service = await startTalk()
   const talker = await Talker.create(service)
   const message = say(
@@ -49,7 +49,7 @@ test('typed RPC gives the same events as REST, typed, and the same charge', asyn
   await service.stop()
 })
 
-test('events come over typed RPC as they are made', async () => {
+test('typed RPC delivers events as they are produced', async () => {
   const service = await startTalk()
   const talker = await Talker.create(service)
   const message = say({ do: 'text', delta: 'First' }, { do: 'await-abort' })
@@ -61,7 +61,7 @@ test('events come over typed RPC as they are made', async () => {
   await service.stop()
 })
 
-test("breaking out of the loop fires the agent's signal, charges once and keeps the part as truncated", async () => {
+test("breaking out of the loop fires the agent's signal, charges once and stores a truncated reply", async () => {
   const service = await startTalk()
   const talker = await Talker.create(service)
   const file = filesIn(service)('aborted')
@@ -76,7 +76,7 @@ test("breaking out of the loop fires the agent's signal, charges once and keeps 
   await service.stop()
 })
 
-test('aborting the call does the same', async () => {
+test("aborting the call fires the agent's signal and charges once", async () => {
   const service = await startTalk()
   const talker = await Talker.create(service)
   const file = filesIn(service)('aborted')
@@ -93,7 +93,7 @@ test('aborting the call does the same', async () => {
   await service.stop()
 })
 
-test('two chats of one batch stream side by side', async () => {
+test('two chats in one batch stream concurrently', async () => {
   const service = await startTalk()
   const talker = await Talker.create(service)
   const other = await talker.another()
@@ -107,7 +107,7 @@ test('two chats of one batch stream side by side', async () => {
   await service.stop()
 })
 
-test('a plain call is refused before anything is written, by httpLink and by hand', async () => {
+test('rejects a plain call before anything is written, by httpLink and by hand', async () => {
   const service = await startTalk()
   const talker = await Talker.create(service)
   const before = await talker.state()
@@ -128,7 +128,7 @@ test('a plain call is refused before anything is written, by httpLink and by han
   await service.stop()
 })
 
-test('refusals are errors of the call, with their code and status, and nothing is written', async () => {
+test('rejections are errors of the call with their code and status, and write nothing', async () => {
   const service = await startTalk({ limits: { executionsPerMinute: 1 } })
   const talker = await Talker.create(service)
   const client = streaming(talker)
@@ -158,7 +158,7 @@ test('refusals are errors of the call, with their code and status, and nothing i
   await service.stop()
 })
 
-test('a fault of the agent is the last event over typed RPC too, free of charge', async () => {
+test('an agent fault is the last event over typed RPC too, free of charge', async () => {
   const service = await startTalk()
   const talker = await Talker.create(service)
   const before = await talker.state()
@@ -173,7 +173,7 @@ test('a fault of the agent is the last event over typed RPC too, free of charge'
   await service.stop()
 })
 
-test('a reader over typed RPC that has stopped for writeStallSeconds has left too', async () => {
+test('a typed RPC reader stalled for writeStallSeconds counts as gone too', async () => {
   const service = await startTalk({ limits: { writeStallSeconds: 1 } })
   const talker = await Talker.create(service, { balanceUsd: '10000' })
   const file = filesIn(service)('aborted')

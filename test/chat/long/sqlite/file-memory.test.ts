@@ -60,7 +60,7 @@ function heldReads() {
   return { bytes: () => bytes, go }
 }
 
-test('a file as large as a file may be arrives, and base64 that is none is told from it', async () => {
+test('accepts a file of the maximum size, and rejects malformed base64 of that size', async () => {
   const service = await startService({ config, limits: { executionsPerMinute: 0 } })
   const talker = await Talker.create(service, { agentId: 'reads', balanceUsd: '1000.0000' })
   await storedFile(talker)
@@ -76,7 +76,7 @@ test('a file as large as a file may be arrives, and base64 that is none is told 
   await service.stop()
 })
 
-test('a message that balance, rate or limits refuse whatever its files are has none of them read', async () => {
+test('reads no files of a message that balance or rate limit rejects anyway', async () => {
   const service = await startService({ config, limits: { executionsPerMinute: 2 } })
   const talker = await Talker.create(service, { agentId: 'reads', balanceUsd: '1000.0000' })
   const file = await storedFile(talker)
@@ -99,7 +99,7 @@ test('a message that balance, rate or limits refuse whatever its files are has n
   await service.stop()
 })
 
-test('files of many chats of one user take a bounded part of the memory, and leave room for others', async () => {
+test("files of one user's many chats take bounded memory and leave room for others", async () => {
   const service = await startService({ config, limits: { executionsPerMinute: 0 } })
   const talker = await Talker.create(service, { agentId: 'reads', balanceUsd: '1000.0000' })
   const other = await Talker.create(service, { agentId: 'reads', balanceUsd: '1000.0000' })
@@ -132,7 +132,7 @@ test('files of many chats of one user take a bounded part of the memory, and lea
   await service.stop()
 })
 
-test('a quote opens no stored file, and comes to what the same file costs when it is sent', async () => {
+test('a quote opens no stored file, and equals the cost of sending that file', async () => {
   const any = { ...chat, accepts: ['*/*'] }
   const bounded = { ...agent, id: 'bounds', chat: { ...any, imageTokensMax: 5000, documentTokensMax: 3000 } }
   const service = await startService({
@@ -174,7 +174,7 @@ test('a quote opens no stored file, and comes to what the same file costs when i
   await service.stop()
 })
 
-test('quotes beyond the rate of changes are 429, and no stored file is opened for them', async () => {
+test('quotes beyond the write rate are 429 and open no stored file', async () => {
   const clock = new FakeClock()
   const service = await startService({ config, clock, limits: { executionsPerMinute: 0, writesPerMinute: 10 } })
   const talker = await Talker.create(service, { agentId: 'reads', balanceUsd: '1000.0000' })
@@ -195,7 +195,7 @@ test('quotes beyond the rate of changes are 429, and no stored file is opened fo
   await service.stop()
 })
 
-test('two accounts whose chats hang with files leave room for others, and the files leave the memory of the serving thread', async () => {
+test("two accounts with hanging chats leave room for others and free the server thread's memory", async () => {
   const configFile = fileURLToPath(new URL('../../../support/hanging-agents.ts', import.meta.url))
   const service = await startService({ config: hangingAgents, configFile, limits: { executionsPerMinute: 0 } })
   const create = () => Talker.create(service, { agentId: 'hangs', balanceUsd: '0.0000' })
