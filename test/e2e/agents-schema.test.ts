@@ -47,7 +47,7 @@ test.each(kinds)('%j becomes the input %s', (schema, kind) => {
   expect(fieldOf(schema).kind).toBe(kind)
 })
 
-test('a schema that refers to itself ends in JSON', () => {
+test('a self-referencing schema ends in a JSON input', () => {
   const node = {
     type: 'object',
     properties: { name: { type: 'string' }, kids: { type: 'array', items: { $ref: '#' } } },
@@ -64,7 +64,7 @@ test('a schema that refers to itself ends in JSON', () => {
   expect(count(readSchema({ $ref: '#/$defs/l0', $defs: wide }))).toBeLessThan(2000)
 })
 
-test('defaults are filled in, what may be left out is left out, and what may be null is sent as null', () => {
+test('fills in defaults, omits optional fields and sends nullable ones as null', () => {
   const schema = z.object({
     text: z.string(),
     count: z.int().default(3),
@@ -84,7 +84,7 @@ test('defaults are filled in, what may be left out is left out, and what may be 
   expect(schema.safeParse({ ...(json as object), text: '' }).success).toBe(true)
 })
 
-test('keys are sent in the order of the schema, those it does not know last, and __proto__ as any other', () => {
+test('sends keys in schema order, unknown keys last, and __proto__ like any other', () => {
   const form = readSchema({ properties: { b: {}, a: { type: 'string' }, ['__proto__']: { type: 'string' } } })
   const value = Object.fromEntries([
     ['z', 1],
@@ -126,12 +126,12 @@ const mistakes: readonly [unknown, unknown, string | undefined][] = [
   ],
 ]
 
-test.each(mistakes)('of %j, %j is told: %s', (schema, it, message) => {
+test.each(mistakes)('for the schema %j and the value %j, reports %s', (schema, it, message) => {
   const form = readSchema({ type: 'object', properties: { it: schema } })
   expect(checkValue(form, { it })).toEqual(message === undefined ? [] : [{ path: 'it', message }])
 })
 
-test('problems stand at their own field, or at the nearest one around it that is shown', () => {
+test('shows problems at their own field, or at the nearest visible one around it', () => {
   const form = readSchema({
     properties: {
       items: { type: 'array', items: { type: 'object', properties: { name: { type: 'string' } } } },
@@ -164,12 +164,12 @@ test('problems stand at their own field, or at the nearest one around it that is
   ])
 })
 
-test('a text of several lines is never put into an input of one line', () => {
+test('never puts a multi-line string into a single-line input', () => {
   expect(fits(fieldOf({ type: 'string', maxLength: 20 }), 'a\nb')).toBe(false)
   expect(fits(fieldOf({ type: 'string' }), 'a\nb')).toBe(true)
 })
 
-test('the variant of a value is found by its constants and types', () => {
+test('finds the variant of a value by its constants and types', () => {
   const field = fieldOf({
     oneOf: ['x', 'y'].map((type) => ({
       properties: { type: { const: type }, n: { type: 'number' } },
@@ -182,7 +182,7 @@ test('the variant of a value is found by its constants and types', () => {
   expect(variants.map((variant) => matches(variant, { type: 'y', n: 'one' }))).toEqual([false, false])
 })
 
-test('names, lengths of time and examples are short', () => {
+test('names, durations and examples are short', () => {
   expect(['maxItems', 'max_items', 'URL', 'aPDFFile', '_'].map(toWords)).toEqual([
     'Max items',
     'Max items',

@@ -30,7 +30,7 @@ function billionths(usd: string): bigint {
   return BigInt(whole! + fraction.padEnd(9, '0'))
 }
 
-test('a receipt adds up to the charge of the service, to the last digit', () => {
+test("a receipt adds up to the service's charge, to the last digit", () => {
   fc.assert(
     fc.property(used, rates, fc.nat(3), fc.nat(99_999), (use, priced, share, carried) => {
       const cost = chatCost(use, priced)
@@ -75,7 +75,7 @@ function oneToken(inputPer1kUsd: string, amountUsd: string) {
   })
 }
 
-test('a receipt of before amounts were carried was rounded by itself, half up', () => {
+test('a receipt from before carried amounts is rounded by itself, half up', () => {
   const half = oneToken('0.05', '-0.0001')
   expect(half).toMatchObject({ exactUsd: '0.00005', costUsd: '0.0001', addsUp: true })
   expect(half.adjustments).toMatchObject([{ amountUsd: '0.00005' }])
@@ -84,18 +84,18 @@ test('a receipt of before amounts were carried was rounded by itself, half up', 
   expect(below.adjustments).toMatchObject([{ amountUsd: '-0.000049999' }])
 })
 
-test('a charge that its components do not lead to is told apart', () => {
+test('detects a charge that its components do not add up to', () => {
   expect(oneToken('0.1', '-0.0001').addsUp).toBe(true)
   expect(oneToken('0.1', '-0.0002').addsUp).toBe(false)
 })
 
-test('cells are quoted as RFC 4180 has it, and numbers stay numbers', () => {
+test('quotes cells according to RFC 4180 and keeps numbers as numbers', () => {
   expect(csvRow(['plain', 'a,b', 'say "hi"', 'two\r\nlines', undefined, -0.5, '-12.5000', true])).toBe(
     'plain,"a,b","say ""hi""","two\r\nlines",,-0.5,-12.5000,true\r\n',
   )
 })
 
-test('no cell is a formula, wherever a spreadsheet ends the cell before it', () => {
+test('no cell is a formula, whatever separator a spreadsheet assumes', () => {
   const formulas = ['=1+1', '+1+1', '-1+1', '@SUM(A1)', '\t=1+1', '\r=1+1', ' =1+1', '\uFF1D1+1', '-1.5e3', '+1']
   for (const text of formulas) {
     for (const before of ['', 'a;', 'a\t', 'a|', 'a\n', 'a\r\n', 'a; ']) {
@@ -106,7 +106,7 @@ test('no cell is a formula, wherever a spreadsheet ends the cell before it', () 
   }
 })
 
-test('an export has every transaction that was there when it began, once, while others arrive', async () => {
+test('an export has each transaction from before its start once, even while others arrive', async () => {
   const service = await startService()
   const { key, userId } = await service.createPerson({ balanceUsd: '0.0000' })
   const { store } = service.app
@@ -134,7 +134,7 @@ test('an export has every transaction that was there when it began, once, while 
   await service.stop()
 })
 
-test('an export that broke goes on where it was, and one that is cancelled ends', async () => {
+test('a failed export resumes where it stopped, and a canceled one ends', async () => {
   const transaction = (n: number): Transaction => ({
     id: `txn_${n}`,
     userId: 'user_1',

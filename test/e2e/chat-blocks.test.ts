@@ -24,7 +24,7 @@ const long = [
   'not ended',
 ].join('\n')
 
-test('while a text grows, only its last two blocks change', () => {
+test('only the last two blocks change while the Markdown grows', () => {
   let before = splitBlocks('')
   for (let end = 1; end <= long.length; end++) {
     const blocks = splitBlocks(long.slice(0, end))
@@ -35,7 +35,7 @@ test('while a text grows, only its last two blocks change', () => {
   expect(before.length).toBeGreaterThanOrEqual(5)
 })
 
-test('code stands by itself with its language, also before it ends', () => {
+test('code is a block of its own with its language, even before it ends', () => {
   const code = splitBlocks(long).filter(({ kind }) => kind === 'code')
   expect(code).toEqual([
     { kind: 'code', text: 'const a = 1\n\nconst b = 2', language: 'ts' },
@@ -43,7 +43,7 @@ test('code stands by itself with its language, also before it ends', () => {
   ])
 })
 
-test('a list is not torn apart, and no text is lost', () => {
+test('keeps a list in one block and loses no lines', () => {
   const blocks = splitBlocks(long)
   const list = blocks.find(({ text }) => text.includes('1. First'))
   expect(list?.text).toContain('2. Second')
@@ -51,7 +51,7 @@ test('a list is not torn apart, and no text is lost', () => {
   expect(blocks.flatMap(({ text }) => lines(text))).toEqual(lines(long))
 })
 
-test('a text with definitions stays whole, and what is too long to parse is plain', () => {
+test('keeps Markdown with definitions whole, and falls back to plain if too long', () => {
   const defined = `${paragraph}\n\nSee [the site].\n\n${paragraph}\n\n[the site]: https://example.com`
   expect(splitBlocks(defined)).toEqual([{ kind: 'markdown', text: defined }])
   expect(splitBlocks('*a_ '.repeat(10_000)).map(({ kind }) => kind)).toEqual(['plain'])

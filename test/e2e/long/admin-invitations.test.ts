@@ -53,7 +53,7 @@ testConsole(
 )
 
 testConsole(
-  'with the keyboard alone an admin invites a person and revokes the invitation, whose link then does not work',
+  'an admin can invite a person and revoke the invitation by keyboard alone',
   async (opened) => {
     opened.allow(/status of 404/)
     const page = await opened.open('/admin/invitations?dialog=invite')

@@ -2,7 +2,7 @@ import { expect } from 'vitest'
 import { testConsole } from '../open-console.ts'
 
 testConsole(
-  'an admin makes a platform key, which works from its addresses, and revokes it',
+  'an admin can create a platform key bound to IP addresses, and revoke it',
   async (opened) => {
     opened.allow(/status of 40[0134]/)
     const page = await opened.open('/admin/platform-keys')

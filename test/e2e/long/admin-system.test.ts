@@ -13,7 +13,7 @@ const checkout = fileURLToPath(new URL('../../../', import.meta.url))
 const [text, ...others] = quickstart.agents
 
 testConsole(
-  'the system page tells the state of the service, and a problem with what to do as soon as there is one',
+  'the system page shows the state of the service, and each problem with its fix',
   async (opened) => {
     const { key } = await opened.service.createPerson()
     const page = await opened.open('/admin/system')
@@ -44,7 +44,7 @@ testConsole(
 )
 
 testConsole(
-  'the agents of the service stand with their prices and rates, whom they are for, and how to change that',
+  'the agents page shows prices, rates, visibility and how to change it',
   async (opened) => {
     const page = await opened.open('/admin/agents')
     await page.getByRole('row', { name: /text\.summarize .*\$0\.0100/ }).waitFor()
@@ -64,7 +64,7 @@ testConsole(
 )
 
 testConsole(
-  'what the pages show as code does the same from a command line and from a program',
+  'code examples do the same from the command line and from a program',
   async (opened) => {
     const { userId } = await opened.service.createPerson({ email: 'grace@example.com', balanceUsd: '1.0000' })
     const page = await opened.open(`/admin/users/${userId}`)

@@ -4,7 +4,7 @@ import { grace, logInGrace } from '../admin-second-person.ts'
 import { testConsole } from '../open-console.ts'
 
 testConsole(
-  'a suspended user is led to the login by the open page and cannot log in, until the suspension ends',
+  'a suspended user is sent to the login and cannot log in until unsuspended',
   async (opened) => {
     opened.allow(/status of 40[139]/)
     const { key, page: theirs, userId } = await logInGrace(opened)
@@ -38,7 +38,7 @@ testConsole(
 )
 
 testConsole(
-  'the last admin cannot step down, is warned before trying, and can once there is another',
+  'the last admin is warned and cannot step down until there is another',
   async (opened) => {
     opened.allow(/status of 40[39]/)
     const { page: theirs, userId } = await logInGrace(opened)
@@ -70,7 +70,7 @@ testConsole(
 )
 
 testConsole(
-  'a block says until when and what lifting it does, and lifting it lets the user run tasks again',
+  'a block shows its end, and lifting it lets the user run tasks again',
   async (opened) => {
     const { key, userId } = await opened.service.createPerson(grace)
     await opened.service.runTask(key, 'demo.fail')
@@ -100,7 +100,7 @@ testConsole(
 )
 
 testConsole(
-  'a password link is shown once, and the user sets a new password by it',
+  'a password link is shown once, and lets the user set a new password',
   async (opened) => {
     const { userId } = await opened.service.createPerson(grace)
     const page = await opened.open(`/admin/users/${userId}`)

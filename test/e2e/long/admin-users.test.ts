@@ -24,7 +24,7 @@ async function tabTo(page: Page, name: string): Promise<void> {
 }
 
 testConsole(
-  'an admin finds a user by email and credits the balance, which the user sees with the reason',
+  'an admin finds a user by email and adds credit, which the user sees',
   async (opened) => {
     const { page: theirs } = await logInGrace(opened)
     const page = await opened.open('/admin/users')
@@ -77,7 +77,7 @@ testConsole(
 )
 
 testConsole(
-  'what chats used beyond the balance of a user, and nobody was charged, stands on the pages of users',
+  "users' pages show chat usage beyond the balance as written off",
   async (opened) => {
     const { service } = opened
     const { key, userId } = await service.createPerson({ ...grace, balanceUsd: '10.0000' })
@@ -108,7 +108,7 @@ async function writeOff(service: TestService, { key, userId }: Pick<Person, 'key
 }
 
 testConsole(
-  'with the keyboard alone an admin takes from a balance; what the service refuses stands at its field, and is booked once',
+  'an admin deducts by keyboard alone; errors appear at the field, and it is booked once',
   async (opened) => {
     opened.allow(/status of 400|Failed to fetch|ERR_FAILED/)
     const { store } = opened.service.app
@@ -167,7 +167,7 @@ testConsole(
 )
 
 testConsole(
-  'what cannot be taken or added is refused with the most that can be, and nothing is asked or sent',
+  'rejects an impossible deduction or credit with the maximum, and sends nothing',
   async (opened) => {
     const { service } = opened
     const { userId } = await service.createPerson({ ...grace, balanceUsd: '1007.5000' })

@@ -28,35 +28,32 @@ async function openForm(opened: OpenConsole) {
   return { page, box, choose, drop, sent }
 }
 
-testConsole(
-  'a file that is no text or too large is refused at once by its name, and nothing is sent',
-  async (opened) => {
-    const { box, choose, page, sent } = await openForm(opened)
-    await box.fill('What was there before.')
-    const binary = Buffer.from(Array.from({ length: 300_000 }, (_, index) => (index * 7919) % 256))
-    for (const [name, content, said] of [
-      ['photo.png', binary, 'photo.png is not UTF-8 text'],
-      ['latin.csv', Buffer.from('Grüße', 'latin1'), 'latin.csv is not UTF-8 text'],
-      ['wide.txt', Buffer.from('Hello', 'utf16le'), 'wide.txt is not UTF-8 text'],
-      ['large.txt', 'a word '.repeat(1_800_000), 'large.txt is 12.0 MB. The maximum per run is 10.0 MB.'],
-      ['quotes.txt', '"'.repeat(6_000_000), 'quotes.txt is 5.7 MB (11.4 MB when sent). The maximum per run'],
-      ['blank.txt', ' \n', 'blank.txt is empty.'],
-    ] as const) {
-      await choose(file(name, content))
-      await page.getByRole('alert').getByText(said).waitFor()
-      expect(await box.inputValue(), name).toBe('What was there before.')
-    }
-    await opened.check('agent-file-refused')
-    // The same file again, and then another text.
-    await choose(file('blank.txt', words))
-    await page.getByText(`Filled from blank.txt, ${Buffer.byteLength(words)} bytes.`).waitFor()
-    await box.fill('Another text.')
-    await page.getByText('or drop one here').waitFor()
-    expect(sent).toEqual([])
-  },
-)
+testConsole('rejects a binary or oversized file immediately by its name, and sends nothing', async (opened) => {
+  const { box, choose, page, sent } = await openForm(opened)
+  await box.fill('What was there before.')
+  const binary = Buffer.from(Array.from({ length: 300_000 }, (_, index) => (index * 7919) % 256))
+  for (const [name, content, said] of [
+    ['photo.png', binary, 'photo.png is not UTF-8 text'],
+    ['latin.csv', Buffer.from('Grüße', 'latin1'), 'latin.csv is not UTF-8 text'],
+    ['wide.txt', Buffer.from('Hello', 'utf16le'), 'wide.txt is not UTF-8 text'],
+    ['large.txt', 'a word '.repeat(1_800_000), 'large.txt is 12.0 MB. The maximum per run is 10.0 MB.'],
+    ['quotes.txt', '"'.repeat(6_000_000), 'quotes.txt is 5.7 MB (11.4 MB when sent). The maximum per run'],
+    ['blank.txt', ' \n', 'blank.txt is empty.'],
+  ] as const) {
+    await choose(file(name, content))
+    await page.getByRole('alert').getByText(said).waitFor()
+    expect(await box.inputValue(), name).toBe('What was there before.')
+  }
+  await opened.check('agent-file-refused')
+  // The same file again, and then another text.
+  await choose(file('blank.txt', words))
+  await page.getByText(`Filled from blank.txt, ${Buffer.byteLength(words)} bytes.`).waitFor()
+  await box.fill('Another text.')
+  await page.getByText('or drop one here').waitFor()
+  expect(sent).toEqual([])
+})
 
-testConsole('a file is taken by the button or by dropping it, and runs', async (opened) => {
+testConsole('accepts a file by button or by drop, and runs with it', async (opened) => {
   const { box, choose, drop, page } = await openForm(opened)
   await choose(file('greetings.md', `\uFEFF${words}`))
   await page.getByText(`Filled from greetings.md, ${Buffer.byteLength(words) + 3} bytes.`).waitFor()
@@ -77,7 +74,7 @@ testConsole('a file is taken by the button or by dropping it, and runs', async (
 })
 
 testConsole(
-  'a text that was written and is too large to be sent is refused before it is',
+  'rejects typed input that is too large before it is sent',
   async (opened) => {
     const { box, page, sent } = await openForm(opened)
     await box.fill('a word '.repeat(4000))

@@ -73,7 +73,7 @@ const field = (page: Page, name: string) => page.getByRole('textbox', { name, ex
 const runButton = (page: Page) => page.getByRole('button', { name: /^Run / })
 
 testConsole(
-  'params of every kind are filled in by mouse and reach the agent as they were meant',
+  'params of every kind can be filled in by mouse and reach the agent correctly',
   async (opened) => {
     const page = await opened.open('/agents/form?endpoint=form.everything')
     await field(page, 'Title').fill('No')
@@ -160,7 +160,7 @@ testConsole(
 )
 
 testConsole(
-  'form and JSON hold the same params, also those that a form does not know',
+  'form and JSON share the same params, including some that the form does not know',
   async (opened) => {
     const page = await opened.open('/agents/form?endpoint=form.everything')
     await field(page, 'Title').fill('Nova')
@@ -187,7 +187,7 @@ testConsole(
 )
 
 testConsole(
-  'what only the service can tell is shown at the very field, by keyboard too',
+  'errors that only the service can find appear at their field, by keyboard too',
   async (opened) => {
     opened.allow(/status of 400/)
     const page = await opened.open('/agents/form?endpoint=form.picky')
@@ -222,7 +222,7 @@ testConsole(
 )
 
 testConsole(
-  'what was written is there again until it was run or cleared, but for secrets',
+  'input is restored until it is run or cleared, except secrets',
   async (opened) => {
     const page = await opened.open('/agents/form?endpoint=form.secret')
     expect(await page.getByRole('button', { name: 'Clear' }).count()).toBe(0)

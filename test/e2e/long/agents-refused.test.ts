@@ -11,7 +11,7 @@ async function balanceOf({ service, visitor }: OpenConsole): Promise<number | un
 }
 
 testConsole(
-  'a balance that is too low is said before, and when the service refuses',
+  'shows a low balance in advance, and when the service rejects the run',
   async (opened) => {
     opened.allow(/status of 403/)
     const page = await opened.open('/agents/text?endpoint=text.summarize')
@@ -28,7 +28,7 @@ testConsole(
 )
 
 testConsole(
-  'a rate limit says when it goes on, and nothing is charged',
+  'a rate limit shows when it ends, and the rejected run is not charged',
   async (opened) => {
     opened.allow(/status of 429/)
     const page = await opened.open('/agents/demo?endpoint=demo.wait')
@@ -49,7 +49,7 @@ testConsole(
 )
 
 testConsole(
-  'a failed task shows its error and its refund, and a block says how long it lasts',
+  'a failed task shows its error and its refund, and a block shows its duration',
   async (opened) => {
     opened.allow(/status of 403/)
     const page = await opened.open('/agents/demo?endpoint=demo.fail')
@@ -85,7 +85,7 @@ testConsole(
   { limits: { abuseFailures: 1 } },
 )
 
-testConsole('a run whose answer was lost is charged once when it is tried again', async (opened) => {
+testConsole('a run whose response was lost is charged once if it is retried', async (opened) => {
   opened.allow(/ERR_FAILED/)
   const page = await opened.open('/agents/demo?endpoint=demo.wait')
   await page.getByLabel('Seconds').fill('0')

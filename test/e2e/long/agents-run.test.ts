@@ -10,7 +10,7 @@ async function balanceOf({ service, visitor }: OpenConsole): Promise<number | un
   return (await service.app.store.getAccount(visitor.userId))?.balance
 }
 
-testConsole('by mouse, from the catalogue to a task with its result, at the price that was shown', async (opened) => {
+testConsole('leads by mouse from the catalog to a task result at the price shown', async (opened) => {
   const page = await opened.open('/')
   await page.getByRole('link', { name: 'Agents' }).click()
   await page.getByRole('heading', { name: 'Text tools' }).waitFor()
@@ -56,31 +56,34 @@ testConsole('by mouse, from the catalogue to a task with its result, at the pric
   expect(await page.getByLabel('Sentences').inputValue()).toBe('3')
 })
 
-testConsole('by keyboard alone, with the focus on the first mistake and Enter spending nothing', async (opened) => {
-  const page = await opened.open('/agents/demo?endpoint=demo.wait')
-  await page.keyboard.press('Tab')
-  await page.keyboard.press('Enter')
-  await tabTo(page, 'Seconds')
-  await page.keyboard.press('ControlOrMeta+a')
-  await page.keyboard.type('99')
-  await tabTo(page, 'Run for $0.0010')
-  await page.keyboard.press('Enter')
-  await page.getByText('Must be at most 60').waitFor()
-  await page.waitForFunction(() => document.activeElement?.getAttribute('aria-invalid') === 'true')
-  await page.keyboard.press('ControlOrMeta+a')
-  await page.keyboard.type('0.1')
-  await page.keyboard.press('Enter')
-  // A number input resets its caret after the last key, which would clear the selection.
-  await page.evaluate(() => new Promise((resolve) => setTimeout(resolve)))
-  await page.keyboard.press('ControlOrMeta+a')
-  await page.keyboard.type('0.2')
-  await page.keyboard.press('Control+Enter')
-  await page.waitForURL('**/tasks/task_*')
-  await page.waitForFunction(() => document.activeElement?.tagName === 'H1')
-  await page.getByRole('heading', { name: 'Result' }).waitFor()
-  expect(await balanceOf(opened), 'Enter in an input has run nothing').toBe(249_990)
-  expect(await page.getByText('0.2', { exact: true }).count(), 'in the params and in the result').toBe(2)
-})
+testConsole(
+  'works by keyboard alone: focus goes to the first mistake, Enter in an input runs nothing',
+  async (opened) => {
+    const page = await opened.open('/agents/demo?endpoint=demo.wait')
+    await page.keyboard.press('Tab')
+    await page.keyboard.press('Enter')
+    await tabTo(page, 'Seconds')
+    await page.keyboard.press('ControlOrMeta+a')
+    await page.keyboard.type('99')
+    await tabTo(page, 'Run for $0.0010')
+    await page.keyboard.press('Enter')
+    await page.getByText('Must be at most 60').waitFor()
+    await page.waitForFunction(() => document.activeElement?.getAttribute('aria-invalid') === 'true')
+    await page.keyboard.press('ControlOrMeta+a')
+    await page.keyboard.type('0.1')
+    await page.keyboard.press('Enter')
+    // A number input resets its caret after the last key, which would clear the selection.
+    await page.evaluate(() => new Promise((resolve) => setTimeout(resolve)))
+    await page.keyboard.press('ControlOrMeta+a')
+    await page.keyboard.type('0.2')
+    await page.keyboard.press('Control+Enter')
+    await page.waitForURL('**/tasks/task_*')
+    await page.waitForFunction(() => document.activeElement?.tagName === 'H1')
+    await page.getByRole('heading', { name: 'Result' }).waitFor()
+    expect(await balanceOf(opened), 'Enter in an input has run nothing').toBe(249_990)
+    expect(await page.getByText('0.2', { exact: true }).count(), 'in the params and in the result').toBe(2)
+  },
+)
 
 testConsole('Start chat creates a session with the agent and goes to its page', async (opened) => {
   const page = await opened.open('/agents')
@@ -93,7 +96,7 @@ testConsole('Start chat creates a session with the agent and goes to its page', 
 })
 
 testConsole(
-  'connectors can be chosen by those who have any, and go with the task',
+  'connectors can be selected if there are any, and are sent with the task',
   async (opened) => {
     const page = await opened.open('/agents/services?endpoint=services.tools')
     await page.getByText('This endpoint takes no params.').waitFor()
@@ -135,7 +138,7 @@ testConsole(
   { privateHosts: ['127.0.0.1'] },
 )
 
-testConsole('an agent or an endpoint that does not exist is told, with a way on', async (opened) => {
+testConsole('an unknown agent or endpoint is reported, with a way to continue', async (opened) => {
   opened.allow(/status of 404/)
   const page = await opened.open('/agents/nobody')
   await page.getByText('You do not have access to this agent').waitFor()

@@ -99,7 +99,7 @@ for (const [name, by] of [
   ['by routes of a server', '?by=route'],
 ] as const) {
   test(
-    `${name}: sent, stopped, reloaded in mid-reply, read in a second tab, and each reply shows what it cost`,
+    `${name}: replies are sent, stopped, resumed after a reload and shown in a second tab with costs`,
     { timeout: timeoutMs },
     () =>
       withApp({ by, balanceUsd: '10' }, async ({ context, talker, url }) => {
@@ -153,7 +153,7 @@ for (const [name, by] of [
       }),
   )
 
-  test(`${name}: without money the page says so, and goes on when there is some`, { timeout: timeoutMs }, () =>
+  test(`${name}: reports a missing balance, and continues after a credit`, { timeout: timeoutMs }, () =>
     withApp({ by, balanceUsd: '0' }, async ({ context, talker, url }) => {
       const tab = await ChatTab.open(context, url)
       await tab.say('Hello')

@@ -3,7 +3,7 @@ import { operations } from '../../pins/documented-answers.ts'
 import { testConsole } from '../open-console.ts'
 
 testConsole(
-  'the reference at /docs shows every operation, with the bodies, answers and examples of those that are opened',
+  'the reference at /docs shows every operation, with bodies, responses and examples if opened',
   async (opened) => {
     const { page, service } = opened
     await page.goto(`${service.url}/docs`)

@@ -25,7 +25,7 @@ const gated = {
 const config = { ...quickstart, agents: [...quickstart.agents, talk, gated] }
 
 testConsole(
-  'the receipt of a chat adds up to its charge, is printed without the console around it, and is saved as JSON',
+  'a chat receipt adds up to its charge, prints without the console and saves as JSON',
   async (opened) => {
     const { service, visitor } = opened
     const key = await service.createKey(visitor.userId)
@@ -89,7 +89,7 @@ testConsole(
 )
 
 testConsole(
-  'the receipt of a task that failed has its refund, which comes by itself',
+  'the receipt of a failed task shows its refund without a reload',
   async (opened) => {
     const { page, service, visitor } = opened
     const key = await service.createKey(visitor.userId)

@@ -8,7 +8,7 @@ afterAll(() => stub.stop())
 const options = { payments: stub.settings, balanceUsd: '0', isAdmin: true }
 
 testConsole(
-  'credit is added through the payment page and spent; a refund and a lost dispute appear, also to the admin',
+  'credit can be paid and spent; refunds and lost disputes appear, also to the admin',
   async (opened) => {
     stub.endpoint = opened.service.url + eventsPath
     const { store } = opened.service.app

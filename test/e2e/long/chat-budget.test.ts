@@ -3,7 +3,7 @@ import { callApi, chatConfig, createChat } from '../chat-console.ts'
 import { testConsole } from '../open-console.ts'
 
 testConsole(
-  'a session gets a cap, its next message is refused there, and goes through once the cap is raised',
+  'a session at its cap rejects the next message until the cap is raised',
   async (opened) => {
     const { page } = opened
     // An invalid cap, one below the amount spent, and a message beyond it.

@@ -12,7 +12,7 @@ const folder = mkdtempSync(join(tmpdir(), 'errand-chat-errors-'))
 afterAll(() => rmSync(folder, { recursive: true, force: true }))
 
 testConsole(
-  'a reply that the balance cuts off is kept and priced, and the next message is refused with what it needs',
+  'stores and prices a reply cut off by the balance, and rejects the next message',
   async (opened) => {
     const { page } = opened
     const sessionId = await createChat(page, 'writer')
@@ -37,7 +37,7 @@ testConsole(
 )
 
 testConsole(
-  'a message over the rate limit stays in the box, also after a reload, with the time to send it again',
+  'a rate-limited message stays in the box across reloads and shows when to resend',
   async (opened) => {
     const { page } = opened
     const sessionId = await createChat(page, 'writer')
@@ -61,7 +61,7 @@ testConsole(
 )
 
 testConsole(
-  'a failed reply costs nothing and gives the message back; a busy session is explained in the other tab',
+  'a failed reply is free and returns the message; another tab explains a busy session',
   async (opened) => {
     const { page } = opened
     const sessionId = await createChat(page, 'writer')
@@ -104,7 +104,7 @@ testConsole(
 )
 
 testConsole(
-  'a reply whose connection breaks goes on over another, and nothing of it is lost',
+  'a reply whose connection breaks continues over another, without loss',
   async (opened) => {
     const { page } = opened
     const sessionId = await createChat(page, 'writer')
@@ -137,7 +137,7 @@ testConsole(
 )
 
 testConsole(
-  'an expired session is shown as such, with its input closed',
+  'an expired session is shown as expired, with its input closed',
   async (opened) => {
     const { page } = opened
     const sessionId = await createChat(page, 'writer', ['Hello'])
@@ -158,7 +158,7 @@ testConsole(
 )
 
 testConsole(
-  'a service that is away is told once, and the page recovers by itself; a session that has ended elsewhere keeps the text',
+  'an outage is reported once and recovers; a session ended elsewhere keeps the message',
   async (opened) => {
     const { page } = opened
     opened.allow(/ERR_FAILED|Failed to fetch|status of 4(?:09|10)/)

@@ -41,7 +41,7 @@ const picture = png(120, 80)
 const upload = (name: string, mimeType: string, buffer: Buffer) => ({ name, mimeType, buffer })
 
 testConsole(
-  'files are attached by button, paste and drop, shown with the message, stored, and seen again by a later turn',
+  'files can be attached by button, paste and drop, and later turns see them again',
   async (opened) => {
     const page = await opened.open('/chat')
     const sessionId = await createChat(page, 'viewer')
@@ -104,7 +104,7 @@ testConsole(
 )
 
 testConsole(
-  'a file whose bytes are something else is refused, and is in the box again with its text; an agent that takes none shows no button',
+  'a file with other content is rejected and restored; agents without files show no button',
   async (opened) => {
     const page = await opened.open('/chat')
     const sessionId = await createChat(page, 'viewer')

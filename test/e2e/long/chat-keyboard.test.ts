@@ -3,7 +3,7 @@ import { announced, callApi, chatConfig, createChat, messageBox, scriptReply } f
 import { testConsole } from '../open-console.ts'
 
 testConsole(
-  'the keyboard alone starts a chat, writes, opens what is folded, sets options and stops a reply',
+  'a chat can be started, written, expanded, configured and stopped by keyboard alone',
   async (opened) => {
     const page = await opened.open('/chat')
     const { keyboard } = page
@@ -76,33 +76,30 @@ testConsole(
   { config: chatConfig },
 )
 
-testConsole(
-  'on a phone the list and a conversation, here with the assistant, are screens of their own',
-  async (opened) => {
-    const { page } = opened
-    await page.setViewportSize({ width: 360, height: 740 })
-    const sessionId = await createChat(page, 'assistant')
-    await opened.open('/chat?status=active')
-    await page.getByRole('link', { name: 'No messages yet' }).click()
-    await page.waitForURL(`**/chat/${sessionId}?status=active`)
-    await messageBox(page).fill('region,amount\nwest,3\neast,4\nwest,5\n\nWhat is the total amount by region?')
-    await page.getByRole('button', { name: 'Send', exact: true }).click()
-    await announced(page, /The reply is complete and cost \$.*west.*8/s)
-    await page.getByRole('button', { name: /^Tool/ }).first().click()
-    await page.getByRole('group', { name: /^output of/ }).waitFor()
-    await opened.check('chat-assistant')
+testConsole('the list and a conversation are separate screens on a phone', async (opened) => {
+  const { page } = opened
+  await page.setViewportSize({ width: 360, height: 740 })
+  const sessionId = await createChat(page, 'assistant')
+  await opened.open('/chat?status=active')
+  await page.getByRole('link', { name: 'No messages yet' }).click()
+  await page.waitForURL(`**/chat/${sessionId}?status=active`)
+  await messageBox(page).fill('region,amount\nwest,3\neast,4\nwest,5\n\nWhat is the total amount by region?')
+  await page.getByRole('button', { name: 'Send', exact: true }).click()
+  await announced(page, /The reply is complete and cost \$.*west.*8/s)
+  await page.getByRole('button', { name: /^Tool/ }).first().click()
+  await page.getByRole('group', { name: /^output of/ }).waitFor()
+  await opened.check('chat-assistant')
 
-    await page.setViewportSize({ width: 360, height: 740 })
-    expect(await page.getByRole('navigation', { name: 'Chats' }).isVisible()).toBe(false)
-    const { height } = (await page.getByRole('region', { name: 'Messages' }).boundingBox())!
-    expect(height).toBeGreaterThan(300)
-    expect(await page.evaluate(() => document.documentElement.scrollHeight <= innerHeight)).toBe(true)
-    await page.getByRole('link', { name: 'All chats' }).click()
-    await page.waitForURL('**/chat?status=active')
-    await page.getByRole('link', { name: 'region,amount' }).waitFor()
-    expect((await callApi(page, 'GET', '/api/sessions')).total).toBe(1)
-  },
-)
+  await page.setViewportSize({ width: 360, height: 740 })
+  expect(await page.getByRole('navigation', { name: 'Chats' }).isVisible()).toBe(false)
+  const { height } = (await page.getByRole('region', { name: 'Messages' }).boundingBox())!
+  expect(height).toBeGreaterThan(300)
+  expect(await page.evaluate(() => document.documentElement.scrollHeight <= innerHeight)).toBe(true)
+  await page.getByRole('link', { name: 'All chats' }).click()
+  await page.waitForURL('**/chat?status=active')
+  await page.getByRole('link', { name: 'region,amount' }).waitFor()
+  expect((await callApi(page, 'GET', '/api/sessions')).total).toBe(1)
+})
 
 testConsole(
   'a message sent before the transcript has loaded is sent once it has',

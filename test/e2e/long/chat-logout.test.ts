@@ -3,7 +3,7 @@ import { chatConfig, createChat, messageBox, send } from '../chat-console.ts'
 import { testConsole } from '../open-console.ts'
 
 testConsole(
-  'logging out ends the reply that is being written, and leaves neither message nor draft in the tab',
+  'logging out ends the running reply and leaves neither message nor draft in the tab',
   async (opened) => {
     const { page, service, visitor } = opened
     const sessionId = await createChat(page, 'writer')
@@ -33,7 +33,7 @@ testConsole(
 )
 
 testConsole(
-  'logging out while the agent is slow to stop asks for nothing without a login',
+  'logging out while the agent is slow to stop sends no unauthenticated requests',
   async (opened) => {
     const { page, service, visitor } = opened
     const sessionId = await createChat(page, 'writer')

@@ -26,7 +26,7 @@ async function openChat(opened: OpenConsole) {
 }
 
 testConsole(
-  'a reply whose connection is lost with the service is read on when it is back',
+  'a reply that loses the service resumes once the service is back',
   async (opened) => {
     const { messages, page } = await openChat(opened)
     const sockets: Socket[] = []
@@ -54,7 +54,7 @@ testConsole(
 )
 
 testConsole(
-  'a message that was lost with the service is said not to be stored, and is the same one when it is sent again',
+  'a message lost in an outage is reported as not stored, and resent with its key',
   async (opened) => {
     const { keys, messages, page } = await openChat(opened)
     for (const path of ['**/trpc/**', '**/api/chat']) await page.route(path, (route) => route.abort())
@@ -81,7 +81,7 @@ testConsole(
 )
 
 testConsole(
-  'a message that the service had, and of which nothing came, is sent anew when it is sent again',
+  'a message whose failed reply never arrived is resent as a new one',
   async (opened) => {
     opened.allow(/status of 409/)
     const { keys, messages, page } = await openChat(opened)

@@ -4,7 +4,7 @@ import { callApi, chatConfig, createChat, messageBox } from '../chat-console.ts'
 import { testConsole } from '../open-console.ts'
 
 testConsole(
-  'a session is ended, started anew with its agent, deleted, and filtered in the list',
+  'a session can be ended, restarted with its agent, deleted, and filtered in the list',
   async (opened) => {
     const { page } = opened
     const first = await createChat(page, 'writer', ['Which region grew most?\nAnd why?'])
@@ -59,7 +59,7 @@ testConsole(
 )
 
 testConsole(
-  'a chat is started with a connector, and the list is paged by the server',
+  'a chat can be started with a connector, and the server pages the list',
   async (opened) => {
     const { page } = opened
     const connector = await callApi(page, 'POST', '/api/connectors', {

@@ -13,7 +13,7 @@ const lines = (from: number, count: number) =>
   Array.from({ length: count }, (_, index) => `Line ${from + index}\n\n`).join('')
 
 testConsole(
-  'a reply is followed at its end only, can be stopped, is charged in part, and is then marked as cut off',
+  'scrolls with a reply only at its end; a stopped reply is charged and marked',
   async (opened) => {
     const { page } = opened
     const sessionId = await createChat(page, 'writer')
@@ -70,7 +70,7 @@ function isAtEnd(): boolean {
 }
 
 testConsole(
-  'five megabytes in many deltas leave the page in use, and the stop button works among them',
+  'the page and its stop button work during five megabytes in many deltas',
   async (opened) => {
     const { page } = opened
     const sessionId = await createChat(page, 'free')
@@ -104,7 +104,7 @@ testConsole(
 )
 
 testConsole(
-  'earlier messages are shown on demand, above what is being read',
+  'earlier messages are shown on demand, above the one being read',
   async (opened) => {
     const { page } = opened
     const messages = Array.from({ length: 14 }, (_, index) => `Message ${index + 1}`)

@@ -31,7 +31,7 @@ async function expectSameMoney(page: Page, other: Page): Promise<void> {
 }
 
 testConsole(
-  'two tabs on one session show the same messages and the same money, and the busy notice ends with the reply',
+  'two tabs on one session agree on messages, amounts and whether it is busy',
   async (opened) => {
     const { page } = opened
     const sessionId = await createChat(page, 'writer', ['Hello'])

@@ -8,7 +8,7 @@ const stub = await StripeStub.start()
 afterAll(() => stub.stop())
 
 testConsole(
-  'without money the way to pay is a click away, and no page names an administrator',
+  'payment is one click away without a balance, and no page mentions an admin',
   async (opened) => {
     const page = await opened.open('/')
     const link = page.getByRole('main').getByRole('link', { name: 'Add credit' })
@@ -36,7 +36,7 @@ testConsole(
 const plans = { free: { agents: ['assistant'] } }
 
 testConsole(
-  'agents that the plan excludes are shown as such, without a form',
+  'agents that the plan excludes are marked and have no form',
   async (opened) => {
     const page = await opened.open('/agents')
     const card = page.getByRole('listitem').filter({ has: page.getByRole('heading', { level: 2 }) })
@@ -78,7 +78,7 @@ const waiting = defineConfig({
 })
 
 testConsole(
-  'a canceled task is not shown as a failed one',
+  'a canceled task is not shown as failed',
   async (opened) => {
     const { service, visitor } = opened
     const key = await service.createKey(visitor.userId, ['read', 'execute'])
@@ -108,7 +108,7 @@ testConsole(
   { config: waiting },
 )
 
-testConsole('no cell of the keys lies over another, and no button is cut off', async (opened) => {
+testConsole('cells of the keys table do not overlap, and no button is cut off', async (opened) => {
   const { service, visitor } = opened
   const key = await service.createKey(visitor.userId, ['read', 'execute', 'manage'])
   const draft = {

@@ -1,7 +1,7 @@
 import { expect } from 'vitest'
 import { testConsole } from '../open-console.ts'
 
-testConsole('whoever is not logged in is asked to, and comes back to the page', async (opened) => {
+testConsole('a visitor who is not logged in is sent to the login, and back to the page', async (opened) => {
   opened.allow(/status of 401/)
   const page = await opened.newVisit()
   await page.goto('/tasks?status=failed')
@@ -20,7 +20,7 @@ testConsole('whoever is not logged in is asked to, and comes back to the page', 
   await page.getByRole('link', { name: /25\.0000/ }).waitFor()
 })
 
-testConsole('the login leads to pages of this console only', async (opened) => {
+testConsole('the login redirects only to pages of this console', async (opened) => {
   opened.allow(/status of 401/)
   const targets = ['https://example.com/', '//example.com', String.raw`/\example.com`, 'javascript:alert(1)', '/\t//[']
   for (const target of targets) {
@@ -34,7 +34,7 @@ testConsole('the login leads to pages of this console only', async (opened) => {
   }
 })
 
-testConsole('an empty login is refused beside its fields, and an error of a provider is told', async (opened) => {
+testConsole("an empty login is rejected at its fields, and a provider's error is shown", async (opened) => {
   const page = await opened.newVisit()
   await opened.open('/login?error=suspended', page)
   expect(await page.getByRole('alert').textContent()).toContain('suspended')
@@ -43,7 +43,7 @@ testConsole('an empty login is refused beside its fields, and an error of a prov
   expect(await page.evaluate(() => document.activeElement?.getAttribute('name'))).toBe('email')
 })
 
-testConsole('logging out ends at the login, and the pages are closed', async (opened) => {
+testConsole('logging out leads to the login, and pages require a login again', async (opened) => {
   opened.allow(/status of 401/)
   const page = await opened.open('/')
   await page.getByRole('button', { name: 'Account' }).click()
@@ -53,7 +53,7 @@ testConsole('logging out ends at the login, and the pages are closed', async (op
   await page.waitForURL('**/login?returnTo=%2Fbilling')
 })
 
-testConsole('a link of an invitation that does not work says so', async (opened) => {
+testConsole('an invalid invitation link says so', async (opened) => {
   opened.allow(/status of 40[04]/)
   const page = await opened.newVisit()
   await opened.open('/invitation#nothing', page)
@@ -62,7 +62,7 @@ testConsole('a link of an invitation that does not work says so', async (opened)
 })
 
 testConsole(
-  'an invitation makes an account with the password that is chosen, and logs it in',
+  'an invitation creates an account with the chosen password, and logs it in',
   async (opened) => {
     opened.allow(/status of 400/)
     const { url } = await opened.page.evaluate(
@@ -95,7 +95,7 @@ testConsole(
   { isAdmin: true },
 )
 
-testConsole('too many wrong passwords say how long to wait, and hold the button until then', async (opened) => {
+testConsole('too many wrong passwords show the wait, and disable the button until then', async (opened) => {
   opened.allow(/status of 4(?:01|29)/)
   const page = await opened.newVisit()
   await opened.open('/login', page)

@@ -19,7 +19,7 @@ const config = { ...quickstart, agents: [...quickstart.agents, talk, gated] }
 const tile = (page: Page, label: string) => page.locator('dl > div', { hasText: label })
 
 testConsole(
-  'a new account is told what to do; what runs appears by itself, and the rest when it has ended',
+  'a new account gets first steps, and tasks appear and complete without a reload',
   async (opened) => {
     const page = await opened.open('/')
     const started = page.getByRole('region', { name: 'Getting started' })
@@ -55,7 +55,7 @@ testConsole(
 )
 
 testConsole(
-  'a block, and what running chats hold, are told',
+  'shows a block, and the amount that running chats hold',
   async (opened) => {
     const { service, visitor } = opened
     const key = await service.createKey(visitor.userId)
@@ -84,7 +84,7 @@ testConsole(
   { config, limits: { abuseFailures: 2 } },
 )
 
-testConsole('nothing is asked for while the tab is hidden, and everything when it is seen again', async (opened) => {
+testConsole('polls nothing while the tab is hidden, and refreshes once it is visible again', async (opened) => {
   const { page } = opened
   await page.clock.install()
   await opened.open('/')

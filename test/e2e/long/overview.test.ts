@@ -23,7 +23,7 @@ async function tabTo(page: Page, name: string | RegExp): Promise<void> {
 
 const tile = (page: Page, label: string) => page.locator('dl > div', { hasText: label })
 
-testConsole('the days are drawn and written down, for the period that is chosen', async (opened) => {
+testConsole('shows the days of the selected period as a chart and as a table', async (opened) => {
   const key = await opened.service.createKey(opened.visitor.userId)
   for (const endpointId of ['text.summarize', 'text.keywords', 'demo.fail']) await runTask(opened, key, endpointId)
   const page = await opened.open('/')
@@ -56,7 +56,7 @@ testConsole('the days are drawn and written down, for the period that is chosen'
   await page.waitForURL('**/billing/receipt?taskId=*')
 })
 
-testConsole('the keyboard alone chooses the period and the table, and opens a task', async (opened) => {
+testConsole('period and table can be selected, and a task opened, by keyboard alone', async (opened) => {
   const key = await opened.service.createKey(opened.visitor.userId)
   const taskId = await runTask(opened, key, 'text.keywords')
   const page = await opened.open('/')
@@ -75,7 +75,7 @@ testConsole('the keyboard alone chooses the period and the table, and opens a ta
   await page.waitForURL(`**/tasks/${taskId}`)
 })
 
-testConsole('a service that cannot be reached is told once, with a way to try again', async (opened) => {
+testConsole('an unreachable service is reported once, with a way to retry', async (opened) => {
   opened.allow(/Failed to load resource/)
   const { page } = opened
   await page.route('**/trpc/**', (route) => route.abort())

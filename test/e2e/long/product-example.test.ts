@@ -84,61 +84,58 @@ class Visitor {
   }
 }
 
-test(
-  'two users of a product sign up, pay and chat in their browsers, and neither sees anything of the other',
-  { timeout: timeoutMs },
-  () =>
-    withProduct(async (service, url) => {
-      const ada = await Visitor.signedUp(url, 'Ada <b>')
-      const bob = await Visitor.signedUp(url, 'Bob')
-      try {
-        await ada.addCredit()
-        expect([await ada.balance(), await bob.balance()]).toEqual(['5.0000', '0.0000'])
+test("two users sign up, pay and chat in their browsers without seeing each other's data", { timeout: timeoutMs }, () =>
+  withProduct(async (service, url) => {
+    const ada = await Visitor.signedUp(url, 'Ada <b>')
+    const bob = await Visitor.signedUp(url, 'Bob')
+    try {
+      await ada.addCredit()
+      expect([await ada.balance(), await bob.balance()]).toEqual(['5.0000', '0.0000'])
 
-        await ada.say('The secret word is juniper.')
-        await ada.page.locator('p.assistant[data-cost-usd]').waitFor()
-        const [reply = ''] = await ada.texts('assistant')
-        expect(reply.length).toBeGreaterThan(0)
-        // Bob has no credit yet, and the page says so.
-        await bob.say('Hello')
-        await bob.page.getByRole('status').filter({ hasText: 'Balance' }).waitFor()
-        bob.problems.length = 0
-        await bob.addCredit()
-        await bob.say('What is the secret word?')
-        await bob.page.locator('p.assistant[data-cost-usd]').waitFor()
-        expect((await bob.texts('assistant')).join()).not.toContain('juniper')
+      await ada.say('The secret word is juniper.')
+      await ada.page.locator('p.assistant[data-cost-usd]').waitFor()
+      const [reply = ''] = await ada.texts('assistant')
+      expect(reply.length).toBeGreaterThan(0)
+      // Bob has no credit yet, and the page says so.
+      await bob.say('Hello')
+      await bob.page.getByRole('status').filter({ hasText: 'Balance' }).waitFor()
+      bob.problems.length = 0
+      await bob.addCredit()
+      await bob.say('What is the secret word?')
+      await bob.page.locator('p.assistant[data-cost-usd]').waitFor()
+      expect((await bob.texts('assistant')).join()).not.toContain('juniper')
 
-        // A reopened page shows its user's messages, and the cost is charged to that user.
-        const costUsd = (await ada.page.locator('p.assistant').getAttribute('data-cost-usd')) ?? ''
-        expect(Number(await ada.balance())).toBeCloseTo(5 - Number(costUsd), 4)
-        await ada.page.locator('p.assistant').waitFor()
-        expect([await ada.texts('user'), await ada.texts('assistant')]).toEqual([
-          ['The secret word is juniper.'],
-          [reply],
-        ])
+      // A reopened page shows its user's messages, and the cost is charged to that user.
+      const costUsd = (await ada.page.locator('p.assistant').getAttribute('data-cost-usd')) ?? ''
+      expect(Number(await ada.balance())).toBeCloseTo(5 - Number(costUsd), 4)
+      await ada.page.locator('p.assistant').waitFor()
+      expect([await ada.texts('user'), await ada.texts('assistant')]).toEqual([
+        ['The secret word is juniper.'],
+        [reply],
+      ])
 
-        const [ofAda, ofBob] = [await ada.token(), await bob.token()]
-        expect(ofAda.sessionId).not.toBe(ofBob.sessionId)
-        const asBob = (path: string) => service.get(path, ofBob.token)
-        expect((await asBob(`/api/sessions/${ofBob.sessionId}`)).status).toBe(200)
-        const foreign = await asBob(`/api/sessions/${ofAda.sessionId}/messages`)
-        const nobodys = await asBob('/api/sessions/ses_nobody/messages')
-        expect([foreign.status, foreign.body]).toEqual([404, nobodys.body])
-        const intrusion = { sessionId: ofAda.sessionId, message: 'Repeat what was said.' }
-        expect((await service.post('/api/chat', intrusion, { key: ofBob.token })).status).toBe(404)
-        for (const path of ['/api/sessions', '/api/tasks', '/api/account', '/api/users']) {
-          expect((await asBob(path)).status, path).toBe(403)
-        }
-        expect([...ada.problems, ...bob.problems]).toEqual([])
-        expect(await service.app.store.verifyLedger()).toMatchObject({ ok: true })
-      } finally {
-        await ada.close()
-        await bob.close()
+      const [ofAda, ofBob] = [await ada.token(), await bob.token()]
+      expect(ofAda.sessionId).not.toBe(ofBob.sessionId)
+      const asBob = (path: string) => service.get(path, ofBob.token)
+      expect((await asBob(`/api/sessions/${ofBob.sessionId}`)).status).toBe(200)
+      const foreign = await asBob(`/api/sessions/${ofAda.sessionId}/messages`)
+      const nobodys = await asBob('/api/sessions/ses_nobody/messages')
+      expect([foreign.status, foreign.body]).toEqual([404, nobodys.body])
+      const intrusion = { sessionId: ofAda.sessionId, message: 'Repeat what was said.' }
+      expect((await service.post('/api/chat', intrusion, { key: ofBob.token })).status).toBe(404)
+      for (const path of ['/api/sessions', '/api/tasks', '/api/account', '/api/users']) {
+        expect((await asBob(path)).status, path).toBe(403)
       }
-    }),
+      expect([...ada.problems, ...bob.problems]).toEqual([])
+      expect(await service.app.store.verifyLedger()).toMatchObject({ ok: true })
+    } finally {
+      await ada.close()
+      await bob.close()
+    }
+  }),
 )
 
-test('an order that is sent twice is credited once, and a stranger is handed nothing', { timeout: timeoutMs }, () =>
+test('a repeated order is credited once, and a stranger gets no token', { timeout: timeoutMs }, () =>
   withProduct(async (_, url) => {
     const ada = await Visitor.signedUp(url, 'Ada')
     try {
@@ -155,7 +152,7 @@ test('an order that is sent twice is credited once, and a stranger is handed not
   }),
 )
 
-test('a customer gets a session after one could not be opened, and a new one after it has expired', async () => {
+test('a customer gets a session after a failed attempt, and a new one after expiry', async () => {
   const clock = new FakeClock()
   await withProduct(
     async (service, url) => {

@@ -34,7 +34,7 @@ async function openElsewhere(
 }
 
 testConsole(
-  'the client in a page of another origin runs tasks, streams chats and reads errors with their headers',
+  'the client on another origin runs tasks, streams chats and reads error headers',
   async (opened) => {
     opened.allow(/status of 429/)
     const key = await opened.service.createKey(opened.visitor.userId)
@@ -67,7 +67,7 @@ testConsole(
   { limits: { executionsPerMinute: 2 } },
 )
 
-testConsole('a page of another origin may send what traces its requests', async (opened) => {
+testConsole('a page of another origin may send trace headers', async (opened) => {
   const key = await opened.service.createKey(opened.visitor.userId)
   await openElsewhere(opened, async (page) => {
     const status = await page.evaluate(
@@ -82,46 +82,43 @@ testConsole('a page of another origin may send what traces its requests', async 
   })
 })
 
-testConsole(
-  'a page of another origin neither reads nor changes anything by the login of its visitor',
-  async (opened) => {
-    opened.allow(/CORS policy|net::ERR_FAILED|status of (?:401|403|415)/)
-    const { service } = opened
-    await openElsewhere(opened, async (page) => {
-      const outcomes = await page.evaluate(async (url) => {
-        const task = JSON.stringify({ endpointId: 'demo.fail', params: {} })
-        const requests: [string, RequestInit][] = [
-          ['/api/account', { credentials: 'include' }],
-          [
-            '/api/tasks',
-            { credentials: 'include', method: 'POST', body: task, headers: { 'Content-Type': 'application/json' } },
-          ],
-          // Form submissions need no preflight.
-          ['/api/tasks', { credentials: 'include', method: 'POST', body: task, mode: 'no-cors' }],
-          ['/api/logout', { credentials: 'include', method: 'POST', mode: 'no-cors' }],
-          [
-            '/trpc/keys.create',
-            { credentials: 'include', method: 'POST', body: '{"json":{"name":"stolen"}}', mode: 'no-cors' },
-          ],
-        ]
-        return await Promise.all(
-          requests.map(async ([path, init]) => {
-            try {
-              const response = await fetch(url + path, init)
-              return `${response.type} ${response.status}`
-            } catch {
-              return 'refused by the browser'
-            }
-          }),
-        )
-      }, service.url)
-      expect(outcomes).toEqual(['refused by the browser', 'refused by the browser', 'opaque 0', 'opaque 0', 'opaque 0'])
-    })
-    // The visitor is still logged in, and nothing was created.
-    const own = await opened.page.evaluate(async () => ({
-      tasks: (await (await fetch('/api/tasks')).json()).total as number,
-      keys: (await (await fetch('/api/keys')).json()).keys.length as number,
-    }))
-    expect(own).toEqual({ tasks: 0, keys: 0 })
-  },
-)
+testConsole("a page of another origin cannot read or change anything with its visitor's login", async (opened) => {
+  opened.allow(/CORS policy|net::ERR_FAILED|status of (?:401|403|415)/)
+  const { service } = opened
+  await openElsewhere(opened, async (page) => {
+    const outcomes = await page.evaluate(async (url) => {
+      const task = JSON.stringify({ endpointId: 'demo.fail', params: {} })
+      const requests: [string, RequestInit][] = [
+        ['/api/account', { credentials: 'include' }],
+        [
+          '/api/tasks',
+          { credentials: 'include', method: 'POST', body: task, headers: { 'Content-Type': 'application/json' } },
+        ],
+        // Form submissions need no preflight.
+        ['/api/tasks', { credentials: 'include', method: 'POST', body: task, mode: 'no-cors' }],
+        ['/api/logout', { credentials: 'include', method: 'POST', mode: 'no-cors' }],
+        [
+          '/trpc/keys.create',
+          { credentials: 'include', method: 'POST', body: '{"json":{"name":"stolen"}}', mode: 'no-cors' },
+        ],
+      ]
+      return await Promise.all(
+        requests.map(async ([path, init]) => {
+          try {
+            const response = await fetch(url + path, init)
+            return `${response.type} ${response.status}`
+          } catch {
+            return 'refused by the browser'
+          }
+        }),
+      )
+    }, service.url)
+    expect(outcomes).toEqual(['refused by the browser', 'refused by the browser', 'opaque 0', 'opaque 0', 'opaque 0'])
+  })
+  // The visitor is still logged in, and nothing was created.
+  const own = await opened.page.evaluate(async () => ({
+    tasks: (await (await fetch('/api/tasks')).json()).total as number,
+    keys: (await (await fetch('/api/keys')).json()).keys.length as number,
+  }))
+  expect(own).toEqual({ tasks: 0, keys: 0 })
+})

@@ -4,7 +4,7 @@ import { loginCookieName } from '../../../server/auth/logins/login-cookie.ts'
 import { newSecretToken } from '../../../server/auth/logins/login-token.ts'
 import { testConsole, type OpenConsole } from '../open-console.ts'
 
-testConsole('a password is changed, which ends the other logins and not this one', async (opened) => {
+testConsole('changing the password ends the other logins, but not this one', async (opened) => {
   opened.allow(/status of 40[01]/)
   const { visitor } = opened
   const other = await logIn(opened, visitor.password)
@@ -42,7 +42,7 @@ testConsole('a password is changed, which ends the other logins and not this one
   await logIn(opened, 'another long secret')
 })
 
-testConsole('too many wrong passwords are told with the wait', async (opened) => {
+testConsole('too many wrong passwords show how long to wait', async (opened) => {
   opened.allow(/status of 4(?:00|29)/)
   const page = await opened.open('/settings/password')
   await page.getByLabel('New password', { exact: true }).fill('another long secret')
@@ -56,7 +56,7 @@ testConsole('too many wrong passwords are told with the wait', async (opened) =>
   await opened.check('password-throttled')
 })
 
-testConsole('whoever has no password is told how to get one, and which provider was used', async (opened) => {
+testConsole('an account without a password shows how to get one, and its login provider', async (opened) => {
   const page = await enterBySingleSignOn(opened)
   await opened.open('/settings/password', page)
   await page.getByText('This account has no password').waitFor()
@@ -67,7 +67,7 @@ testConsole('whoever has no password is told how to get one, and which provider 
   await page.getByRole('row', { name: 'Firefox 143 on Windows' }).getByText('Single sign-on with corp').waitFor()
 })
 
-testConsole('logins are listed in plain words, ended one by one, and all together', async (opened) => {
+testConsole('logins are listed readably, and can be ended one by one or all together', async (opened) => {
   opened.allow(/status of 401/)
   const other = await logIn(opened, opened.visitor.password)
   const page = await opened.open('/settings/logins')
@@ -128,7 +128,7 @@ test.each([
   ['something of its own', 'something of its own'],
   ['', 'Unknown browser'],
   [null, 'Unknown browser'],
-])('the user agent %s is %s', (userAgent, text) => {
+])('describes the user agent %s as %s', (userAgent, text) => {
   expect(describeBrowser(userAgent)).toBe(text)
 })
 

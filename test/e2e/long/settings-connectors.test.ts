@@ -30,7 +30,7 @@ const tools = [
 ]
 
 testConsole(
-  'a server is added by its address with headers, tested, restricted, changed and deleted',
+  'a server can be added by URL with headers, tested, restricted, changed and deleted',
   async (opened) => {
     const mcp = await startStubMcpServer({ tools })
     const page = await opened.open('/settings/connectors')
@@ -108,7 +108,7 @@ testConsole(
 )
 
 testConsole(
-  "a server of the operator's is added by the keyboard alone, with its real tools and with its token",
+  "an operator's server can be added by keyboard alone, with its tools and a token",
   async (opened) => {
     const page = await opened.open('/settings/connectors')
     await page.getByRole('button', { name: 'Add connector' }).first().focus()
@@ -146,7 +146,7 @@ testConsole(
 )
 
 testConsole(
-  'what is wrong is told at its field: addresses, names, secrets for another host, and what a server says',
+  'errors appear at their field: URLs, names, secrets for another host, server responses',
   async (opened) => {
     opened.allow(/status of 4(?:00|09|24|04)/)
     const page = await opened.open('/settings/connectors')
@@ -198,7 +198,7 @@ async function kept({ service, visitor }: OpenConsole) {
 }
 
 testConsole(
-  'somebody signs in at the server of a connector, comes back to its page, and signs out',
+  "a user can sign in at a connector's server, return to its page and sign out",
   async (opened) => {
     const oauth = await OAuthServer.start()
     const mcp = await startProtectedServer({ issuer: () => oauth.issuer })

@@ -7,7 +7,7 @@ import { testConsole, type OpenConsole } from '../open-console.ts'
 
 const tokenPattern = /^errand_sk_[0-9A-Za-z]{36}$/
 
-testConsole('a key is created, works, is revoked in the browser, and works no more', async (opened) => {
+testConsole('a key can be created, works, and stops working once revoked', async (opened) => {
   const page = await opened.open('/settings/keys')
   await page.getByText('No API keys yet').waitFor()
   await opened.check('keys-empty')
@@ -72,7 +72,7 @@ testConsole('a key is created, works, is revoked in the browser, and works no mo
   await page.waitForFunction(() => document.activeElement?.tagName === 'H1')
 })
 
-testConsole('a key is rotated by the keyboard alone, and the old one works for the overlap', async (opened) => {
+testConsole('a key can be rotated by keyboard alone, and the old one works during the overlap', async (opened) => {
   const { service, visitor } = opened
   const old = await service.createKey(visitor.userId)
   const page = await opened.open('/settings/keys')
@@ -127,7 +127,7 @@ testConsole('a key is rotated by the keyboard alone, and the old one works for t
   expect((await service.get('/api/account', token)).status).toBe(401)
 })
 
-testConsole('scopes and expiry are those that were chosen, and wrong days are told at their field', async (opened) => {
+testConsole('scopes and expiry are stored as chosen, and an invalid day count is reported there', async (opened) => {
   const page = await opened.open('/settings/keys')
   const dialog = page.getByRole('dialog')
   await page.getByRole('button', { name: 'Create API key' }).first().click()
@@ -157,7 +157,7 @@ testConsole('scopes and expiry are those that were chosen, and wrong days are to
   expect(Math.round((keys[0]!.expiresAt! - keys[0]!.createdAt) / 86_400_000)).toBe(45)
 })
 
-testConsole('old keys ask to be rotated, ended ones stand apart, and the list has pages', async (opened) => {
+testConsole('old keys show that rotation is due, ended ones are separate, the list has pages', async (opened) => {
   const { service, visitor } = opened
   const { store } = service.app
   for (let n = 0; n < 55; n++) await add(opened, `key ${n}`, n === 3 ? Date.now() + 86_400_000 : null)
@@ -179,7 +179,7 @@ testConsole('old keys ask to be rotated, ended ones stand apart, and the list ha
   await page.getByText('1–50 of 54').waitFor()
 })
 
-testConsole('what the service refuses is said in the dialog', async (opened) => {
+testConsole('the dialog shows the reason if the service rejects a request', async (opened) => {
   opened.allow(/status of 409/)
   const { service, visitor } = opened
   await add(opened, 'replaced', null)

@@ -6,7 +6,7 @@ import { testConsole } from '../open-console.ts'
 const plans = { free: { tasksWaiting: 5, spendPerDayUsd: '1.0000' }, paid: { executionsPerMinute: 100 } }
 const config = { ...quickstart, plans, defaultPlan: 'free' }
 
-testConsole('a key is made with limits, shows what is spent of them, and is limited anew', async (opened) => {
+testConsole('a key can be created with limits, shows its spending, and can get new limits', async (opened) => {
   opened.allow(/400 \(Bad Request\).*keys\.create/)
   const page = await opened.open('/settings/keys')
   const dialog = page.getByRole('dialog')
@@ -53,7 +53,7 @@ testConsole('a key is made with limits, shows what is spent of them, and is limi
 })
 
 testConsole(
-  'an admin gives a user a plan and limits, and the user sees them and what is used',
+  'an admin sets a plan and limits, and the user sees them with their usage',
   async (opened) => {
     opened.allow(/400 \(Bad Request\).*users\.update/)
     const { key, page: theirs, userId } = await logInGrace(opened)

@@ -5,7 +5,7 @@ import { testConsole } from '../open-console.ts'
 const options = { privateHosts: ['127.0.0.1'] }
 
 testConsole(
-  'a webhook is added by keyboard with a secret that is shown once, tested, and tells of a task',
+  'a webhook can be added by keyboard, shows its secret once, and receives events',
   async (opened) => {
     const receiver = await startReceiver()
     const page = await opened.open('/settings/keys')
@@ -67,7 +67,7 @@ testConsole(
 )
 
 testConsole(
-  'a webhook that fails says so; it is changed, gets a new secret, is switched off and on, and deleted',
+  'a failing webhook says so, and can be changed, disabled and deleted',
   async (opened) => {
     const receiver = await startReceiver()
     receiver.answers.set('/broken', 500)

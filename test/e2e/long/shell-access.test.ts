@@ -1,7 +1,7 @@
 import { expect } from 'vitest'
 import { testConsole } from '../open-console.ts'
 
-testConsole('the shell is accessible in light, dark and on a phone, and leads to every area', async (opened) => {
+testConsole('the shell is accessible in light, dark and on a phone, and links to every area', async (opened) => {
   const page = await opened.open('/settings/keys')
   await opened.check('shell')
   for (const area of ['Overview', 'Agents', 'Tasks', 'Chat', 'Billing', 'Settings']) {
@@ -13,7 +13,7 @@ testConsole('the shell is accessible in light, dark and on a phone, and leads to
   expect(await page.getByRole('link', { name: /Balance/ }).textContent()).toContain('$25.0000')
 })
 
-testConsole('the keyboard alone reaches the page past the navigation, and the colours', async (opened) => {
+testConsole('the keyboard alone can skip the navigation and change the color scheme', async (opened) => {
   const page = await opened.open('/tasks')
   await page.keyboard.press('Tab')
   expect(await page.evaluate(() => document.activeElement?.textContent)).toBe('Skip to content')
@@ -37,7 +37,7 @@ testConsole('the keyboard alone reaches the page past the navigation, and the co
   await page.waitForSelector('html[data-mantine-color-scheme="dark"]')
 })
 
-testConsole('on a phone the navigation opens by its button and closes with a choice', async (opened) => {
+testConsole('the navigation on a phone opens by its button and closes after a choice', async (opened) => {
   await opened.page.setViewportSize({ width: 360, height: 740 })
   const page = await opened.open('/')
   await page.getByRole('button', { name: 'Navigation' }).click()

@@ -24,7 +24,7 @@ async function oddAmounts(page: Page): Promise<string[]> {
 }
 
 testConsole(
-  'money has one notation on every page, and counts have their thousands apart',
+  'amounts have one notation on every page, and counts have thousands separators',
   async (opened) => {
     const { page, service, visitor } = opened
     const key = await service.createKey(visitor.userId)
@@ -81,7 +81,7 @@ testConsole(
 )
 
 testConsole(
-  'what the service says of a balance that is too low is in the same notation',
+  "the service's message about a low balance uses the same notation",
   async (opened) => {
     opened.allow(/status of 403/)
     const page = await opened.open('/agents/text?endpoint=text.summarize')

@@ -1,49 +1,43 @@
 import { expect } from 'vitest'
 import { testConsole } from '../open-console.ts'
 
-testConsole(
-  'without a connection a page that was never loaded says so, and appears when it is back',
-  async (opened) => {
-    opened.allow(/ERR_INTERNET_DISCONNECTED|ERR_FAILED/)
-    const { page } = opened
-    const nav = page.getByRole('navigation', { name: 'Main' })
-    // Prevents preloading of the other pages' code.
-    await page.addInitScript(() => {
-      Object.defineProperty(navigator, 'connection', { value: { saveData: true } })
-    })
-    await opened.open('/agents')
-    await page.waitForLoadState('networkidle')
-    await page.context().setOffline(true)
-    await nav.getByRole('link', { name: 'Billing' }).click()
-    await page.getByRole('alert').getByText('No connection').waitFor()
-    await opened.check('no-connection')
-    await nav.getByRole('link', { name: 'Settings' }).click()
-    await page.getByRole('alert').getByText('No connection').waitFor()
-    expect(await page.getByText('may have been updated').count()).toBe(0)
-    await page.context().setOffline(false)
-    await page.getByRole('heading', { name: 'API keys', level: 1 }).waitFor()
-    await nav.getByRole('link', { name: 'Billing' }).click()
-    await page.getByRole('heading', { name: 'Billing', level: 1 }).waitFor()
-    await page.getByText('Available').first().waitFor()
-  },
-)
+testConsole('a page not yet loaded reports that it is offline, and appears once online', async (opened) => {
+  opened.allow(/ERR_INTERNET_DISCONNECTED|ERR_FAILED/)
+  const { page } = opened
+  const nav = page.getByRole('navigation', { name: 'Main' })
+  // Prevents preloading of the other pages' code.
+  await page.addInitScript(() => {
+    Object.defineProperty(navigator, 'connection', { value: { saveData: true } })
+  })
+  await opened.open('/agents')
+  await page.waitForLoadState('networkidle')
+  await page.context().setOffline(true)
+  await nav.getByRole('link', { name: 'Billing' }).click()
+  await page.getByRole('alert').getByText('No connection').waitFor()
+  await opened.check('no-connection')
+  await nav.getByRole('link', { name: 'Settings' }).click()
+  await page.getByRole('alert').getByText('No connection').waitFor()
+  expect(await page.getByText('may have been updated').count()).toBe(0)
+  await page.context().setOffline(false)
+  await page.getByRole('heading', { name: 'API keys', level: 1 }).waitFor()
+  await nav.getByRole('link', { name: 'Billing' }).click()
+  await page.getByRole('heading', { name: 'Billing', level: 1 }).waitFor()
+  await page.getByText('Available').first().waitFor()
+})
 
-testConsole(
-  "the other pages' code comes while nothing else is to be done, so that they open offline",
-  async (opened) => {
-    opened.allow(/ERR_INTERNET_DISCONNECTED|ERR_FAILED/)
-    const { page } = opened
-    const loaded: string[] = []
-    page.on('requestfinished', (request) => loaded.push(new URL(request.url()).pathname))
-    await opened.open('/agents')
-    const pages = ['billing', 'tasks', 'task', 'chat', 'receipt', 'keys', 'connectors', 'logins', 'system']
-    const missing = () => pages.filter((name) => !loaded.some((path) => path.startsWith(`/assets/${name}-page-`)))
-    await expect.poll(missing, { timeout: 30_000 }).toEqual([])
-    await page.waitForLoadState('networkidle')
-    await page.context().setOffline(true)
-    await page.getByRole('navigation', { name: 'Main' }).getByRole('link', { name: 'Billing' }).click()
-    await page.getByRole('heading', { name: 'Billing', level: 1 }).waitFor()
-    await page.getByText('Could not reach the service').first().waitFor()
-    expect(await page.getByText('No connection').count()).toBe(0)
-  },
-)
+testConsole("other pages' code is preloaded while idle, so they open offline", async (opened) => {
+  opened.allow(/ERR_INTERNET_DISCONNECTED|ERR_FAILED/)
+  const { page } = opened
+  const loaded: string[] = []
+  page.on('requestfinished', (request) => loaded.push(new URL(request.url()).pathname))
+  await opened.open('/agents')
+  const pages = ['billing', 'tasks', 'task', 'chat', 'receipt', 'keys', 'connectors', 'logins', 'system']
+  const missing = () => pages.filter((name) => !loaded.some((path) => path.startsWith(`/assets/${name}-page-`)))
+  await expect.poll(missing, { timeout: 30_000 }).toEqual([])
+  await page.waitForLoadState('networkidle')
+  await page.context().setOffline(true)
+  await page.getByRole('navigation', { name: 'Main' }).getByRole('link', { name: 'Billing' }).click()
+  await page.getByRole('heading', { name: 'Billing', level: 1 }).waitFor()
+  await page.getByText('Could not reach the service').first().waitFor()
+  expect(await page.getByText('No connection').count()).toBe(0)
+})

@@ -1,7 +1,7 @@
 import { expect } from 'vitest'
 import { testConsole } from '../open-console.ts'
 
-testConsole('Admin is there for an admin only', async (opened) => {
+testConsole('the admin pages are for admins only', async (opened) => {
   const page = await opened.open('/admin/users')
   expect(await page.locator('h1').textContent()).toBe('Admins only')
   await opened.check('admins-only')
@@ -18,7 +18,7 @@ testConsole(
   { isAdmin: true },
 )
 
-testConsole('a tab shows nothing of its account once another tab has logged in as somebody else', async (opened) => {
+testConsole("a tab drops its account's data once another tab logs in as somebody else", async (opened) => {
   const { service } = opened
   const grace = { email: 'grace@example.com', password: 'a long password of grace' }
   await service.createPerson({ ...grace, balanceUsd: '7.0000' })

@@ -53,7 +53,7 @@ async function create({ service, visitor }: OpenConsole, body: Record<string, un
 }
 
 testConsole(
-  'a task at work is canceled by keyboard, once it was said what that gives back, and its times and amounts stay',
+  'a running task can be canceled by keyboard, after the dialog states the refund',
   async (opened) => {
     const { page } = opened
     wasStopped = false
@@ -98,7 +98,7 @@ testConsole(
 )
 
 testConsole(
-  'a task that waits may be canceled where one at work may not, and says when it is given up',
+  'a queued task shows its expiry and can be canceled even if a running one cannot',
   async (opened) => {
     const { page } = opened
     const atWork = await create(opened, { endpointId: 'long.once' })
@@ -122,7 +122,7 @@ testConsole(
 )
 
 testConsole(
-  'a task that has charged an event cannot be canceled, and says so also to a page that was opened before',
+  'a task that has charged an event cannot be canceled, even from an older page',
   async (opened) => {
     const { page, service, visitor } = opened
     const key = await service.createKey(visitor.userId)
@@ -154,7 +154,7 @@ testConsole(
 )
 
 testConsole(
-  'tasks are found by tags and time, which the address keeps, and a mistyped tag is explained',
+  'tasks are filtered by tags and time in the URL, and an invalid tag is explained',
   async (opened) => {
     const { page } = opened
     const ids: string[] = []
@@ -195,7 +195,7 @@ testConsole(
 )
 
 testConsole(
-  'a run is given a cap, a deadline and tags, and what is wrong with them is said where it stands',
+  'a run can have a cap, a deadline and tags, with errors at their fields',
   async (opened) => {
     const page = await opened.open('/agents/long?endpoint=long.wait')
     opened.allow(/status of (400|403)/)
@@ -230,7 +230,7 @@ testConsole(
 )
 
 testConsole(
-  'a metered task shows its prices before, its progress as it comes, and what was used and given back',
+  'a metered task shows its prices in advance, its progress, its usage and its refund',
   async (opened) => {
     const page = await opened.open('/agents')
     await page.getByText('up to $0.0100').waitFor()

@@ -69,7 +69,7 @@ async function flaws(page: Page): Promise<string[]> {
 }
 
 testConsole(
-  'nothing lies over the text of a result, and no number breaks, on any width',
+  'nothing covers the text of a result, and no number wraps, at any width',
   async (opened) => {
     const { service, visitor } = opened
     const key = await service.createKey(visitor.userId)

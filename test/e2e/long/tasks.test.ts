@@ -70,7 +70,7 @@ async function createTask({ service, visitor }: OpenConsole, endpointId: string,
   return { taskId, ended: async () => (await service.get(`/api/tasks/${taskId}?wait=20`, key)).body }
 }
 
-testConsole('without tasks the page says what to do', async (opened) => {
+testConsole('an empty task list says what to do', async (opened) => {
   const page = await opened.open('/tasks')
   await page.getByText('No tasks yet').waitFor()
   await opened.check('tasks-empty')
@@ -78,42 +78,39 @@ testConsole('without tasks the page says what to do', async (opened) => {
   await page.waitForURL('**/agents')
 })
 
-testConsole(
-  'ten thousand tasks are paged and filtered by the service, with the state in the address',
-  async (opened) => {
-    const { page, service, visitor } = opened
-    insertTasks(service.dataDir, { users: [{ userId: visitor.userId, key: '' }], count: 10_000, status: 'completed' })
-    await opened.open('/tasks')
-    const range = page.getByRole('navigation', { name: 'Pages of tasks' })
-    await range.getByText('1–25 of 10,000').waitFor()
-    // A header and the maximum rows of a page.
-    expect(await page.getByRole('row').count()).toBe(26)
-    await opened.check('tasks')
-    await page.getByRole('button', { name: 'Next' }).click()
-    await range.getByText('26–50 of 10,000').waitFor()
-    expect(new URL(page.url()).search).toBe('?offset=25')
-    await opened.open('/tasks?offset=9975')
-    await range.getByText('9,976–10,000 of 10,000').waitFor()
-    expect(await page.getByRole('button', { name: 'Next' }).isDisabled()).toBe(true)
+testConsole('the service pages and filters ten thousand tasks, with the state in the URL', async (opened) => {
+  const { page, service, visitor } = opened
+  insertTasks(service.dataDir, { users: [{ userId: visitor.userId, key: '' }], count: 10_000, status: 'completed' })
+  await opened.open('/tasks')
+  const range = page.getByRole('navigation', { name: 'Pages of tasks' })
+  await range.getByText('1–25 of 10,000').waitFor()
+  // A header and the maximum rows of a page.
+  expect(await page.getByRole('row').count()).toBe(26)
+  await opened.check('tasks')
+  await page.getByRole('button', { name: 'Next' }).click()
+  await range.getByText('26–50 of 10,000').waitFor()
+  expect(new URL(page.url()).search).toBe('?offset=25')
+  await opened.open('/tasks?offset=9975')
+  await range.getByText('9,976–10,000 of 10,000').waitFor()
+  expect(await page.getByRole('button', { name: 'Next' }).isDisabled()).toBe(true)
 
-    await page.getByRole('textbox', { name: 'Status' }).click()
-    await page.getByRole('option', { name: 'Failed' }).click()
-    await page.getByText('No tasks match these filters').waitFor()
-    expect(new URL(page.url()).search).toBe('?status=failed')
-    await opened.check('tasks-filtered')
-    await page.getByRole('button', { name: 'Clear filters' }).first().click()
-    await range.getByText('1–25 of 10,000').waitFor()
-    // Includes agents that are no longer configured.
-    await opened.open('/tasks?agent=bench&status=completed')
-    await range.getByText('1–25 of 10,000').waitFor()
-    expect(await page.getByRole('group', { name: 'curl command' }).textContent()).toContain(
-      'status=completed&agentId=bench',
-    )
-  },
-)
+  await page.getByRole('textbox', { name: 'Status' }).click()
+  await page.getByRole('option', { name: 'Failed' }).click()
+  await page.getByText('No tasks match these filters').waitFor()
+  expect(new URL(page.url()).search).toBe('?status=failed')
+  await opened.check('tasks-filtered')
+  await page.getByRole('button', { name: 'Clear filters' }).first().click()
+  await range.getByText('1–25 of 10,000').waitFor()
+  // Includes agents that are no longer configured.
+  await opened.open('/tasks?agent=bench&status=completed')
+  await range.getByText('1–25 of 10,000').waitFor()
+  expect(await page.getByRole('group', { name: 'curl command' }).textContent()).toContain(
+    'status=completed&agentId=bench',
+  )
+})
 
 testConsole(
-  'an open task is followed in the list and on its page, until its result is there',
+  'an open task updates in the list and on its page until it has its result',
   async (opened) => {
     const { page } = opened
     await createTask(opened, 'gate.wait')
@@ -154,7 +151,7 @@ testConsole(
 )
 
 testConsole(
-  'large params and results are shown by their beginning, loaded, downloaded, and run again whole',
+  'large params and results are shown in part, loaded, downloaded, and run again whole',
   async (opened) => {
     const { page } = opened
     const text = `${'A line of text.\n'.repeat(1500)}The end.`
@@ -185,7 +182,7 @@ testConsole(
 )
 
 testConsole(
-  'a result is read as tables, lists and texts; what is empty is said, and JSON has it all',
+  'a result is shown as tables, lists and strings, marks empty values, and as JSON',
   async (opened) => {
     const { page } = opened
     const { taskId, ended } = await createTask(opened, 'gate.report')
@@ -218,7 +215,7 @@ testConsole(
 )
 
 testConsole(
-  'what could not be read while the service was away comes by itself, in the middle of a task too',
+  'data that failed to load in an outage appears by itself, even mid-task',
   async (opened) => {
     opened.allow(/ERR_FAILED/)
     const { page } = opened
@@ -255,7 +252,7 @@ testConsole(
 )
 
 testConsole(
-  'by keyboard alone from the list to a task, its JSON and its snippets',
+  'a task, its JSON and its snippets can be reached from the list by keyboard alone',
   async (opened) => {
     const { page } = opened
     const { taskId, ended } = await createTask(opened, 'gate.repeat', { text: 'ho ' })
@@ -281,7 +278,7 @@ testConsole(
   { config },
 )
 
-testConsole('a task of nobody or of somebody else, and a service that does not answer, are told', async (opened) => {
+testConsole("unknown tasks, other users' tasks and an unreachable service are reported", async (opened) => {
   opened.allow(/status of 404|ERR_FAILED/)
   const { page, service } = opened
   const other = await service.createPerson()
