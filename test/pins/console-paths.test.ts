@@ -7,7 +7,7 @@ import { createRoutes, type RouteParts } from '../../server/edge/service-routes.
 
 const routes = fileURLToPath(new URL('../../console/app/page-routes.tsx', import.meta.url))
 
-test('the server answers every route of the console with its page, and nothing beside them', () => {
+test('the server answers every console route with its page, and no other paths', () => {
   const paths = Array.from(readFileSync(routes, 'utf8').matchAll(/path: '([^']+)'/g), ([, path]) => path!)
   expect(paths.length).toBeGreaterThan(15)
   const console = openConsoleFiles()

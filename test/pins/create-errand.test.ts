@@ -5,7 +5,7 @@ const read = (name: string) => readFileSync(new URL(`../../${name}`, import.meta
 type Manifest = { version: string; license: string; engines: object; dependencies: Record<string, string> }
 const manifest = (name: string) => JSON.parse(read(name)) as Manifest
 
-test('create-errand has the version, the Node and the licence of errand, and requires that version', () => {
+test('create-errand has the version, engines and license of errand, and requires that version', () => {
   const { engines, license, version } = manifest('package.json')
   expect(manifest('create-errand/package.json')).toMatchObject({
     version,
@@ -16,7 +16,7 @@ test('create-errand has the version, the Node and the licence of errand, and req
   expect(read('create-errand/LICENSE')).toBe(read('LICENSE'))
 })
 
-test("the starter's provider is of the version that the server is tested with", () => {
+test('the starter uses the provider version that the server is tested with', () => {
   const name = '@ai-sdk/openai'
   const { dependencies } = manifest('examples/starter/manifest.json')
   expect(dependencies[name]).toBe(`^${manifest('package.json').dependencies[name]}`)

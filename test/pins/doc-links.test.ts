@@ -22,7 +22,7 @@ const has = (path: string) => existsSync(join(root, path))
 const read = (file: string) => readFileSync(join(root, file), 'utf8')
 const files = globSync('**/*.md', { cwd: root, exclude })
 
-test('every relative link of a page leads to a file, and to a heading of it', () => {
+test('every relative link of a page leads to an existing file and heading', () => {
   // A package's README is checked where it will be.
   const pages = new Map(files.filter((file) => file !== packageReadmes.errand).map((file) => [file, read(file)]))
   expect(pages.size).toBeGreaterThan(35)
@@ -30,7 +30,7 @@ test('every relative link of a page leads to a file, and to a heading of it', ()
   expect(brokenLinks({ pages, has })).toEqual([])
 })
 
-test('so does every link inside the two packages, and none leads out of them', () => {
+test('every link inside the two packages resolves, and none leads out of them', () => {
   const docs = files.filter(isPackaged)
   expect(docs.length).toBeGreaterThan(20)
   const server = new Map(docs.map((file) => [file, packagedPage(file, read(file))]))
@@ -40,7 +40,7 @@ test('so does every link inside the two packages, and none leads out of them', (
   expect(brokenLinks({ pages: client, has: (path) => path === 'LICENSE' })).toEqual([])
 })
 
-test('a link that a package does not contain is its text there, code is left alone, and other links stay', () => {
+test('replaces links to files outside a package with text, and keeps code and other links', () => {
   const page = (link: string) => `See [the guide](${link}).\n\n\`\`\`ts\nreaders[0](../x)\n\`\`\`\n`
   const text = (link: string) => packagedPage('docs/guides/agents.md', page(link))
   expect(text('../../examples/product/README.md#run')).toBe(page('X').replace('[the guide](X)', 'the guide'))
@@ -57,7 +57,7 @@ test('every page of docs/ is in its index', () => {
   expect(pages.filter((page) => !index.has(page))).toEqual([])
 })
 
-test('every page that code names is there', () => {
+test('every docs page named in code exists', () => {
   const code = globSync('{server,client,openapi,console,bench,examples,test,scripts,site}/**/*.{ts,tsx,mjs}', {
     cwd: root,
     exclude,

@@ -60,7 +60,7 @@ test('every UPPER_CASE name is an error code or a setting', () => {
   expectAll(names, 300, ({ whole }) => isKnown(whole) || foreignVariable.test(whole))
 })
 
-test('an error code beside a status has that status', () => {
+test('an error code next to a status has that status', () => {
   const before = find(/\b([45]\d\d)[,:]? \(?`([A-Z_]+)`/g)
   const after = find(/`([A-Z_]+)`(?: \(| \| )([45]\d\d)\b/g).map(swapped)
   const statusOf = new Map(Object.entries(errorCatalogue).map(([code, { status }]) => [`${code} ${status}`, code]))
@@ -70,13 +70,13 @@ test('an error code beside a status has that status', () => {
   expectAll([...before, ...after], 35, ({ first, second }) => statusOf.has(`${second} ${first}`))
 })
 
-test('a status that the service answers is in the error catalogue', () => {
+test('every response status that the docs name is in the error catalog', () => {
   const statuses = new Set(Object.values(errorCatalogue).map(({ status }) => String(status)))
   const answered = find(/(?:\((?:an? )?|\b(?:gets?|is|are|returns?|with|answers?) )([45]\d\d)(?=[ ,.;:)]|$)/g)
   expectAll(answered, 60, ({ first }) => statuses.has(first))
 })
 
-test('a number beside a setting is its default', () => {
+test('a number next to a setting is its default', () => {
   const setting = String.raw`\`(?:limits\.)?(\w+)\``
   const after = find(new RegExp(String.raw`${setting} \((?:default )?(${quantity})(?: by default| USD)?\)`, 'g'))
   const before = find(new RegExp(String.raw`(${quantity})[^.;|()\d]{0,50} \(${setting}\)`, 'g')).map(swapped)
@@ -84,13 +84,13 @@ test('a number beside a setting is its default', () => {
   expectAll(stated, 15, ({ first, second }) => means(second, { name: first, value: defaults.get(first)! }))
 })
 
-test('a default of a configuration field is that of the schema', () => {
+test('the stated default of a configuration field matches the schema', () => {
   const fields = new Set(fieldSections().flatMap(({ rows }) => rows.map((row) => `${row.name} ${row.default}`)))
   const stated = find(/`(\w+)`(?: \| | \()default (?!none)([\w,]+)/g)
   expectAll(stated, 5, ({ first, second }) => fields.has(`\`${first}\` ${second}`))
 })
 
-test('every metric is exported', () => {
+test('every metric that the docs name is exported', () => {
   const known = new Set(
     globSync('server/metrics/*.ts', { cwd: root }).flatMap((file) => read(file).match(/errand_\w+/g)),
   )
@@ -149,7 +149,7 @@ test('every /api path is in the OpenAPI document', () => {
   expectAll(used, 100, ({ first }) => otherPaths.has(first) || operations.some(({ path }) => path === general(first)))
 })
 
-test('query parameters and body fields beside an operation are its own', () => {
+test('query parameters and body fields next to an operation belong to it', () => {
   const withFields = named.flatMap((one) => {
     const query = /\?(.*)$/.exec(one.second)?.[1]?.split('&') ?? []
     const body = one.third?.split(', ') ?? []
@@ -169,7 +169,7 @@ test('query parameters and body fields beside an operation are its own', () => {
 const foreignName =
   /^(?:beforeAll|onToolCall|addToolOutput|previousResponseId|maxDuration|resetTimeoutOnProgress|responseType|parseAs|runAsUser|fsGroup|readOnlyRootFilesystem|terminationGracePeriodSeconds)$/
 
-test('every camelCase name in back-quotes is a name in the code', () => {
+test('every camelCase name in backticks exists in the code', () => {
   const files = globSync(['{server,client,openapi}/**/*.{ts,json}', 'examples/**/*.ts'], {
     cwd: root,
     exclude: ['**/node_modules/**'],

@@ -28,7 +28,7 @@ function circleIn(of: readonly Pick<Import, 'from' | 'to'>[]): string | undefine
   return undefined
 }
 
-test('a circle is told by the names of its files', () => {
+test('names an import cycle by its files', () => {
   const line = [
     { from: 'a', to: 'b' },
     { from: 'b', to: 'c' },
@@ -38,7 +38,7 @@ test('a circle is told by the names of its files', () => {
   expect(circleIn([...line, { from: 'd', to: 'b' }])).toBe('b → d → b')
 })
 
-test('no files of the server import each other in a circle', () => {
+test('no server files import each other in a cycle', () => {
   const ofServer = imports.filter(({ from }) => /^(?:server|openapi)\//.test(from))
   expect(ofServer.length).toBeGreaterThan(300)
   expect(circleIn(ofServer)).toBeUndefined()

@@ -30,7 +30,7 @@ test('the checks below see the files and their imports', () => {
   expect(imports.map(describe)).toContain('server/store/sqlite/schema.ts → drizzle-orm')
 })
 
-test('the kernel imports nothing of ours', () => {
+test('the kernel imports no other code of ours', () => {
   const bad = imports.filter(({ from, to }) => from.startsWith('server/kernel/') && !to.startsWith('server/kernel/'))
   expect(bad.filter(({ to }) => !to.startsWith('node:') && to !== 'zod').map(describe)).toEqual([])
 })
@@ -60,7 +60,7 @@ function folderOf(file: string): string | undefined {
   return /^server\/(.+?)\//.exec(file)?.[1]
 }
 
-test('every folder imports only from floors below its own', () => {
+test('every folder imports only from layers below its own', () => {
   const floorOf = (folder: string) => floors.findIndex((floor) => floor.includes(folder))
   const bad = imports.filter(({ from, to }) => {
     const [own, other] = [folderOf(from), folderOf(to)]
@@ -71,7 +71,7 @@ test('every folder imports only from floors below its own', () => {
   expect([...folders].toSorted()).toEqual(floors.flat().toSorted())
 })
 
-test('what calls out knows of the kernel only, and nothing else looks names up or connects', () => {
+test('outbound code imports only the kernel, and nothing else resolves names or connects', () => {
   const outbound = imports.filter(({ from }) => from.startsWith('server/outbound/'))
   expect(outbound.map(describe)).toContain('server/outbound/dial.ts → server/outbound/host-lookup.ts')
   expect(outbound.filter(({ to }) => !/^(?:node:|server\/(?:kernel|outbound)\/)/.test(to)).map(describe)).toEqual([])
@@ -79,7 +79,7 @@ test('what calls out knows of the kernel only, and nothing else looks names up o
   expect(bad.filter(({ from }) => !from.startsWith('server/outbound/')).map(describe)).toEqual([])
 })
 
-test("what users' servers answer is read where no agent runs", () => {
+test("responses of users' servers are read outside of agent threads", () => {
   const reached = new Set(['server/agents/threads/agent-thread.ts'])
   for (const file of reached) {
     for (const { from, isTypeOnly, to } of imports) if (from === file && !isTypeOnly) reached.add(to)
@@ -91,7 +91,7 @@ test("what users' servers answer is read where no agent runs", () => {
   expect(paths.filter((path) => reached.has(path))).toEqual([])
 })
 
-test('the published package contains the entry of every thread', () => {
+test('the published package contains the entry module of every thread', () => {
   const entries = files.flatMap((file) => {
     const source = file.startsWith('server/') ? readFileSync(join(root, file), 'utf8') : ''
     return [...source.matchAll(/siblingModule\(import\.meta\.url, '([\w-]+)'\)/g)].map(
@@ -105,7 +105,7 @@ test('the published package contains the entry of every thread', () => {
   expect(compiled).toEqual(expect.arrayContaining(entries))
 })
 
-test('slices know neither HTTP nor REST nor the engine of the store', () => {
+test('slices import neither HTTP nor REST nor a store engine', () => {
   const bad = imports.filter(
     ({ from, to }) =>
       inSlice(from) &&
@@ -114,7 +114,7 @@ test('slices know neither HTTP nor REST nor the engine of the store', () => {
   expect(bad.map(describe)).toEqual([])
 })
 
-test('drizzle and the database drivers live under store/ only', () => {
+test('drizzle and the database drivers are imported under store/ only', () => {
   const bad = imports.filter(
     ({ from, to }) => /^(?:drizzle-orm|better-sqlite3|pg$)/.test(to) && /^(?:server|openapi|client)\//.test(from),
   )
@@ -136,7 +136,7 @@ test('only the composition root, the command line and tests open a store', () =>
   ])
 })
 
-test('neither engine of the store knows the other', () => {
+test('neither store engine imports the other', () => {
   const bad = imports.filter(
     ({ from, to }) =>
       (from.startsWith('server/store/sqlite/') &&
@@ -147,7 +147,7 @@ test('neither engine of the store knows the other', () => {
   expect(imports.map(describe)).toContain('server/store/postgres/connection/schema-hold.ts → drizzle-orm/node-postgres')
 })
 
-test("the store's commands know no engine", () => {
+test("the store's commands import no engine", () => {
   const bad = imports.filter(
     ({ from, to }) =>
       from.startsWith('server/store/commands/') &&
@@ -165,7 +165,7 @@ test('only the configuration reads the environment', () => {
   expect(readers).toEqual(['server/app/config.ts', 'client/bin/errand-client.ts'])
 })
 
-test("the client imports the server's types only", () => {
+test('the client imports only types from the server', () => {
   const bad = imports.filter(
     ({ from, isTypeOnly, to }) => from.startsWith('client/') && /^(?:server|openapi)\//.test(to) && !isTypeOnly,
   )
@@ -175,7 +175,7 @@ test("the client imports the server's types only", () => {
   expect(ofNode.map(describe)).toEqual(['client/bin/errand-client.ts → node:process'])
 })
 
-test('the console knows the client, and of the server only how money is written', () => {
+test('the console imports the client, and only the money format from the server', () => {
   const ofConsole = imports.filter(({ from }) => from.startsWith('console/'))
   expect(ofConsole.map(describe)).toContain('console/app/api-client.ts → client/client.ts')
   const bad = ofConsole.filter(({ from, isTypeOnly, to }) => {
@@ -187,12 +187,12 @@ test('the console knows the client, and of the server only how money is written'
   expect(bad.map(describe)).toEqual([])
 })
 
-test('nothing but the console imports the console', () => {
+test('only the console and tests import the console', () => {
   const bad = imports.filter(({ from, to }) => to.startsWith('console/') && !/^(?:console|test)\//.test(from))
   expect(bad.map(describe)).toEqual([])
 })
 
-test('nothing that is served imports tests, benchmarks, examples or development tools', () => {
+test('served code imports no tests, benchmarks, examples or development tools', () => {
   const manifests = ['package.json', 'console/package.json'].map(
     (file) => JSON.parse(readFileSync(join(root, file), 'utf8')) as { devDependencies: Record<string, string> },
   )

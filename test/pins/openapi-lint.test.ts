@@ -37,11 +37,11 @@ async function lint(text: string): Promise<string[]> {
   return meant.map(({ location, message, ruleId }) => `${ruleId} at ${location[0]?.pointer}: ${message}`)
 }
 
-test('the committed document is what the procedures say', () => {
+test('the committed document matches the procedures', () => {
   expect(document).toEqual(JSON.parse(JSON.stringify(createOpenApiDocument())))
 })
 
-test('the strict rules of the linter find nothing in it, and do find what is wrong in a broken copy', async () => {
+test('the strict linter finds nothing in it, and finds the mistakes in a broken copy', async () => {
   expect(await lint(source)).toEqual([])
   const broken = structuredClone(document)
   broken['paths']['/api/tasks'].post.operationId = 'listTasks'
@@ -53,7 +53,7 @@ test('the strict rules of the linter find nothing in it, and do find what is wro
   expect(problems).toMatch(/security-defined/)
 })
 
-test('the validation by schema sees a missing field, an unknown one and a wrong form', () => {
+test('schema validation detects a missing field, an unknown field and a wrong format', () => {
   const validator = answerValidatorOf(operationAt('GET', '/api/account').spec['responses'][200].content)
   const account = operationExamples['getAccount']!.response as Json
   expect(validator.safeParse(account).success).toBe(true)
@@ -310,7 +310,7 @@ async function checkAccess(checker: Checker, userId: string): Promise<void> {
   }
 }
 
-test('a running service gives each documented answer of each operation, and each fits its schema', async () => {
+test('a running service gives each documented response of each operation, matching its schema', async () => {
   const { config, open } = gated()
   const clock = new FakeClock()
   const limits = { executionsPerMinute: 6, connectorChecksPerMinute: 10, maxBodyBytes: 20_000 }

@@ -4,7 +4,7 @@ import { document, operations } from './documented-answers.ts'
 
 // Promises of the document about each operation. The linter's test proves that a running service keeps them.
 
-test('it is OpenAPI 3.1 and says of each operation which credentials it takes', () => {
+test('it is OpenAPI 3.1 and names the credentials that each operation accepts', () => {
   expect(document['openapi']).toMatch(/^3\.1\./)
   expect(document['components'].securitySchemes).toMatchObject({
     apiKey: { type: 'http', scheme: 'bearer' },
@@ -46,7 +46,7 @@ test('every tag of an operation is described, and every described tag has an ope
   expect([...new Set(used)].toSorted()).toEqual(described.toSorted())
 })
 
-test('no two names of what is generated differ in case only, and none hides a global of JavaScript', () => {
+test('no generated names differ only in case, and none hides a JavaScript global', () => {
   const schemas = Object.keys(document['components'].schemas)
   const names = [...schemas, ...operations.map(({ id }) => id[0]!.toUpperCase() + id.slice(1))]
   const byName = Map.groupBy(names, (name) => name.toLowerCase())
@@ -55,7 +55,7 @@ test('no two names of what is generated differ in case only, and none hides a gl
   expect(schemas.length).toBeGreaterThan(70)
 })
 
-test('every body and every answer of more than one field is a schema with a name', () => {
+test('every request and response body with several fields is a named schema', () => {
   const inline = Object.values<any>(document['paths']).flatMap((methods) =>
     Object.values<any>(methods).flatMap(({ operationId, requestBody, responses }) =>
       [requestBody?.content, ...Object.values<any>(responses).map(({ content }) => content)]
@@ -67,7 +67,7 @@ test('every body and every answer of more than one field is a schema with a name
   expect(inline).toEqual([])
 })
 
-test('the reply of a chat is lines of text, each an event that its type tells apart', () => {
+test('a chat reply is lines of JSON, each an event discriminated by its type', () => {
   const { schemas } = document['components']
   const { schema } = document['paths']['/api/chat'].post.responses[200].content['application/x-ndjson']
   expect(schema).toMatchObject({ type: 'string', contentSchema: { $ref: '#/components/schemas/ChatEvent' } })
@@ -80,7 +80,7 @@ test('the reply of a chat is lines of text, each an event that its type tells ap
   expect(named.map(({ properties }) => properties.type.const)).toEqual(types)
 })
 
-test('the operations that are called first have examples, and the version is that of the package', () => {
+test('the first operations to call have examples, and the version matches the package', () => {
   const manifest = JSON.parse(readFileSync(new URL('../../package.json', import.meta.url), 'utf8'))
   expect(document['info'].version).toBe(manifest.version)
   for (const id of ['createTask', 'getTask', 'listTasks', 'createSession', 'chat', 'getAccount', 'listTransactions']) {
@@ -91,7 +91,7 @@ test('the operations that are called first have examples, and the version is tha
   }
 })
 
-test('the operations that take an Idempotency-Key say how long it is kept', () => {
+test('operations that accept an Idempotency-Key say how long it is stored', () => {
   const taking = operations.flatMap(({ id, spec }) => {
     const found = (spec['parameters'] ?? []).find(({ name }: { name: string }) => name === 'Idempotency-Key')
     return found ? [[id, found.description]] : []
@@ -105,14 +105,14 @@ test('the operations that take an Idempotency-Key say how long it is kept', () =
   })
 })
 
-test('too many tries to log in have an error of their own', () => {
+test('too many login attempts have an error of their own', () => {
   const errorOf = (id: string) =>
     operations.find((operation) => operation.id === id)!.spec['responses'][429].content['application/json'].example
   for (const id of ['logIn', 'changePassword']) expect(errorOf(id)).toMatchObject({ error: 'Too many login attempts' })
   for (const id of ['createTask', 'chat']) expect(errorOf(id)).toMatchObject({ error: 'Rate limit exceeded' })
 })
 
-test('every operation documents each status that it answers', () => {
+test('every operation documents each status that it returns', () => {
   // Excluded: responses sent before the operation is known (405, 408, 417, 431).
   const shared = [200, 401, 403, 500, 503]
   const body = [400, 413, 415]
@@ -208,7 +208,7 @@ test('every operation documents each status that it answers', () => {
   )
 })
 
-test('each refusal is described in the words of its own operation', () => {
+test('each error response is described in the terms of its operation', () => {
   const words = (id: string, status: number) =>
     operations.find((operation) => operation.id === id)!.spec['responses'][status].description
   expect(words('createTask', 404)).toBe('The agent endpoint or a connector was not found.')

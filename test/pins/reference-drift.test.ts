@@ -5,7 +5,7 @@ import { referencePages } from '../../scripts/reference-pages.ts'
 import { variables } from '../../server/kernel/settings.ts'
 
 test.each(referencePages.map((page) => ({ ...page, name: basename(page.file.pathname) })))(
-  '$name is what the code says; npm run reference writes it anew',
+  '$name matches the code; npm run reference regenerates it',
   ({ file, write }) => {
     expect(readFileSync(file, 'utf8')).toBe(write())
   },
@@ -14,7 +14,7 @@ test.each(referencePages.map((page) => ({ ...page, name: basename(page.file.path
 const server = new URL('../../server/', import.meta.url)
 const read = (name: string) => readFileSync(new URL(name, server), 'utf8')
 
-test('every variable of the table is read', () => {
+test('every variable in the table is read', () => {
   const config = read('app/config.ts')
   const isRead = (name: string) =>
     new RegExp(String.raw`\b${name}\b`).test(config) || config.includes(`given('${name.replace(/^.*_S3_/, '')}')`)

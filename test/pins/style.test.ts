@@ -22,7 +22,7 @@ test('file names are kebab-case', () => {
   expect(bad).toEqual([])
 })
 
-test('a file name says which file is meant: none stands twice', () => {
+test('file names are unique', () => {
   const byName = Map.groupBy(
     files.filter((file) => !file.startsWith('examples/')),
     (file) => basename(file),
@@ -44,7 +44,7 @@ test('no file is longer than 400 lines, and half are at most 100', () => {
   expect(served.toSorted((a, b) => a - b)[Math.floor(served.length / 2)]).toBeLessThanOrEqual(100)
 })
 
-test('no folder has more files than a reader takes in', () => {
+test('no folder has more than 25 files', () => {
   const served = files.filter((file) => /^(?:server|client|openapi|console)\//.test(file))
   const byFolder = Map.groupBy(served, dirname)
   expect([...byFolder].filter(([, inside]) => inside.length > 25).map(([folder]) => folder)).toEqual([])
@@ -55,7 +55,7 @@ test('no folder is called utils or helpers, and no file is a barrel', () => {
   expect(files.filter((file) => basename(file) === 'index.ts')).toEqual([])
 })
 
-test('no test is focused, and each skipped one has its reason beside it', () => {
+test('no test is focused, skipped or left as a todo', () => {
   const own = fileURLToPath(import.meta.url)
   const marked = files
     .filter((file) => file.endsWith('.test.ts') && join(root, file) !== own)

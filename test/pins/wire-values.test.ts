@@ -15,7 +15,7 @@ import { formatUsd, parseUsd } from '../../server/kernel/money.ts'
 
 const server = fileURLToPath(new URL('../../server', import.meta.url))
 
-test('the error catalogue: code, status and text', () => {
+test('each error code has its fixed status and name', () => {
   expect(Object.entries(errorCatalogue).map(([code, { error, status }]) => [code, status, error])).toEqual([
     ['BAD_REQUEST', 400, 'Bad request'],
     ['UNAUTHORIZED', 401, 'Unauthorized'],
@@ -45,7 +45,7 @@ test('the error catalogue: code, status and text', () => {
   ])
 })
 
-test('an error body is error, message, statusCode and code, and details only where there are some', () => {
+test('an error body is error, message, statusCode and code, with details only if any', () => {
   for (const [code, { error, status }] of Object.entries(errorCatalogue)) {
     expect(errorBody(new ErrandError(code as ErrorCode, 'Why.'))).toEqual({
       error,
@@ -64,7 +64,7 @@ test('an error body is error, message, statusCode and code, and details only whe
   })
 })
 
-test('the body of an unforeseen error says nothing of what was thrown', () => {
+test('the body of an unexpected error reveals nothing about what was thrown', () => {
   for (const thrown of [new Error('password=hunter2'), 'hunter2', null, undefined, { hunter2: 1 }]) {
     expect(errorBody(toErrandError(thrown))).toEqual({
       error: 'Internal error',
@@ -75,7 +75,7 @@ test('the body of an unforeseen error says nothing of what was thrown', () => {
   }
 })
 
-test('task statuses, transaction types, scopes, and the kinds of logins and links', () => {
+test('task statuses, transaction types, scopes, login methods and link kinds have fixed values', () => {
   expect(taskStatuses).toEqual(['pending', 'processing', 'completed', 'failed'])
   expect(transactionTypes).toEqual([
     'credit',
@@ -90,7 +90,7 @@ test('task statuses, transaction types, scopes, and the kinds of logins and link
   expect(invitationKinds).toEqual(['invitation', 'password'])
 })
 
-test('the codes of a failed task, wherever the server writes one', () => {
+test('the failure codes of tasks are exactly those that the server writes', () => {
   const files = readdirSync(server, { recursive: true, encoding: 'utf8' }).filter((name) => name.endsWith('.ts'))
   expect(files.length).toBeGreaterThan(50)
   const codes = files.flatMap(
@@ -113,7 +113,7 @@ test('the codes of a failed task, wherever the server writes one', () => {
   expect(taskFailureCodes.toSorted()).toEqual([...new Set(codes)].toSorted())
 })
 
-test('an API key is errand_sk_, a platform key errand_pk_ and a client token errand_ct_, each with 30 characters of base62 and a checksum of 6', () => {
+test('API keys, platform keys and client tokens have a prefix, 30 base62 characters and a checksum', () => {
   const known = 'errand_sk_0123456789ABCDEFGHIJabcdefghij4Us3aw'
   expect(known).toHaveLength(46)
   expect(kindOfToken(known)).toBe('key')
@@ -139,7 +139,7 @@ test('an API key is errand_sk_, a platform key errand_pk_ and a client token err
   }
 })
 
-test('an identifier is its prefix, ten characters of time and sixteen random ones, and sorts by time', () => {
+test('an id is its prefix, ten time characters and sixteen random ones, and sorts by time', () => {
   const now = Date.UTC(2026, 0, 15, 12)
   const id = newId('task', now)
   expect(id).toMatch(/^task_01kf0rdqg0[0-9abcdefghjkmnpqrstvwxyz]{16}$/)

@@ -149,12 +149,12 @@ const largest: Record<string, (world: World) => Promise<{ body: unknown }>> = {
 
 const streams = new Set(['chat.stream', 'chat.resume', 'chat.resumeSession', 'tasks.events'])
 
-test('every operation but the streams has a bound on its answer here', () => {
+test('every operation except the streams has a response size bound here', () => {
   const operations = Object.keys(proceduresOf(describedRouter)).filter((name) => !streams.has(name))
   expect(Object.keys(bounds).toSorted()).toEqual(operations.toSorted())
 })
 
-test('the largest answer of each list and of each kind of thing is within its bound', async () => {
+test('the largest response of each list and object kind is within its bound', async () => {
   const stub = await startStubMcpServer({
     tools: Array.from({ length: 200 }, (_, n) => ({
       name: `${n}`,
