@@ -29,7 +29,7 @@ async function stopped(talker: Talker, message: string): Promise<any> {
 }
 
 test.for([{ inThreads: false }, { inThreads: true }])(
-  'stopping a reply whose prompt is cached costs no more than the whole reply, again and again (threads: $inThreads)',
+  'stopping replies with a cached prompt never costs more than the whole reply (threads: $inThreads)',
   async ({ inThreads }) => {
     const world = await startModels({ inThreads })
     const talker = await Talker.create(world.service, { agentId: 'model', balanceUsd: '100.0000' })
@@ -47,7 +47,7 @@ test.for([{ inThreads: false }, { inThreads: true }])(
   },
 )
 
-test('a stopped reply pays the full rate for a prompt that nobody reported as cached', async () => {
+test('a stopped reply pays the full rate for a prompt not reported as cached', async () => {
   const world = await startModels()
   const talker = await Talker.create(world.service, { agentId: 'model', balanceUsd: '100.0000' })
   const uncached = reply({ text: ['Yes.'], usage: { prompt_tokens: 5000, completion_tokens: 2 } })

@@ -40,7 +40,7 @@ async function openCompletion({ service, key }: Talker, body: object): Promise<{
 }
 
 test.for(modes)(
-  'the admission of a message reserves its whole first call, with the definitions of the tools (threads: $inThreads)',
+  'admission reserves the whole first model call, including tool definitions (threads: $inThreads)',
   async ({ inThreads }) => {
     const world = await startModels({ inThreads })
     for (const agentId of ['model', 'openai', 'claude', 'thinker']) {
@@ -53,7 +53,7 @@ test.for(modes)(
   },
 )
 
-test('what one caller sends to a model changes no admission of others, nor of the same user', async () => {
+test('model requests of one caller do not change other admissions, even of the same user', async () => {
   const world = await startModels()
   const first = await Talker.create(world.service, { agentId: 'model', balanceUsd: '1000.0000' })
   const second = await first.another('model')
@@ -81,7 +81,7 @@ test('what one caller sends to a model changes no admission of others, nor of th
   await world.stop()
 })
 
-test('a format of the answer that the balance does not cover is refused before the provider hears of it, and costs no other user anything', async () => {
+test('a response format that the balance does not cover is rejected before the provider call', async () => {
   const world = await startModels()
   const calls = new WireCalls(world.service, await world.service.createPerson({ balanceUsd: '10.0000' }))
   const other = await Talker.create(world.service, { agentId: 'model', balanceUsd: '100.0000' })

@@ -22,7 +22,7 @@ function chat(talker: Talker, more: object): Promise<ChatReader> {
 }
 
 test.for(modes)(
-  'a chat ends at its cap to the ten-thousandth: the model is told how much it may write (threads: $inThreads)',
+  'a chat ends exactly at its cap, because the model gets an output limit (threads: $inThreads)',
   async ({ inThreads }) => {
     const world = await startModels({ inThreads })
     world.provider.play(longest)
@@ -43,7 +43,7 @@ test.for(modes)(
   },
 )
 
-test('where a token costs more than the ten-thousandth, a chat ends less than one token below its cap', async () => {
+test('a chat with expensive tokens ends less than one token below its cap', async () => {
   const world = await startModels()
   world.provider.play(longest)
   // Seven ten-thousandths per token.
@@ -53,7 +53,7 @@ test('where a token costs more than the ten-thousandth, a chat ends less than on
   await world.stop()
 })
 
-test('the chats of a session use its cap up, to less than one step of a model', async () => {
+test('the chats of a session use up its cap to less than one model step', async () => {
   const world = await startModels()
   world.provider.play(longest)
   const talker = await Talker.create(world.service, { agentId: 'odd' })
@@ -75,7 +75,7 @@ test('the chats of a session use its cap up, to less than one step of a model', 
   await world.stop()
 })
 
-test('a provider that reports ten times the length of its text is paid up to the cap, and the rest is written off', async () => {
+test('usage reported at ten times the output is paid up to the cap, the rest written off', async () => {
   const world = await startModels()
   const usage = { prompt_tokens: 12, completion_tokens: 1000 }
   world.provider.play(reply({ text: ['7'.repeat(100)], usage }))
@@ -87,7 +87,7 @@ test('a provider that reports ten times the length of its text is paid up to the
   await world.stop()
 })
 
-test('a quote of a model without tools names the worst case, which its chat never passes', async () => {
+test('a quote for a model without tools states the worst case, which its chat never exceeds', async () => {
   const world = await startModels()
   const talker = await Talker.create(world.service, { agentId: 'even' })
   const quote = async (more: object) => {

@@ -6,7 +6,7 @@ import { expectSound, onlyCharge, startModels } from './model-checks.ts'
 
 const weatherCall = { id: 'call_a', name: 'weather', args: ['{"ci', 'ty":"Par', 'is"}'] }
 
-test('text comes as the model writes it; instructions, message and key reach the provider, the usage is what it reports', async () => {
+test('passes instructions, message and key to the provider, and streams its text and usage', async () => {
   const world = await startModels()
   const talker = await Talker.create(world.service, { agentId: 'model' })
   world.provider.play(reply({ text: ['Good ', 'morning', '.'] }))
@@ -29,7 +29,7 @@ test('text comes as the model writes it; instructions, message and key reach the
   await world.stop()
 })
 
-test('the earlier messages are sent, oldest first, and a blank reply is left out of them', async () => {
+test('sends earlier messages oldest first, and omits a blank reply', async () => {
   const world = await startModels()
   const talker = await Talker.create(world.service, { agentId: 'model' })
   world.provider.play(reply({ text: ['One.'] }), reply({ text: [' \n'] }), reply({ text: ['Three.'] }))
@@ -44,7 +44,7 @@ test('the earlier messages are sent, oldest first, and a blank reply is left out
   await world.stop()
 })
 
-test('temperature and maxTokens reach the provider; without them maxOutputTokens is the bound; out of bounds is 400', async () => {
+test('passes temperature and maxTokens on, defaults to maxOutputTokens, and rejects invalid values', async () => {
   const world = await startModels()
   const talker = await Talker.create(world.service, { agentId: 'model' })
   world.provider.play(reply({ text: ['Yes.'] }))
@@ -65,7 +65,7 @@ test('temperature and maxTokens reach the provider; without them maxOutputTokens
   await world.stop()
 })
 
-test('tools are called with the arguments whole, and calls, results and the usage of every step add up to done', async () => {
+test('calls tools with complete arguments, and adds up the usage of every step', async () => {
   const world = await startModels()
   const talker = await Talker.create(world.service, { agentId: 'model' })
   const detailed = (prompt: number, cached: number, completion: number, thought: number) => ({
@@ -111,7 +111,7 @@ test('tools are called with the arguments whole, and calls, results and the usag
   await world.stop()
 })
 
-test('a tool that reports its progress has one result, the last', async () => {
+test('a tool that reports progress has only its last result', async () => {
   const world = await startModels()
   const talker = await Talker.create(world.service, { agentId: 'model' })
   world.provider.play(reply({ calls: [{ id: 'call_s', name: 'slow', args: '{}' }] }), reply({ text: ['Done.'] }))
@@ -123,7 +123,7 @@ test('a tool that reports its progress has one result, the last', async () => {
   await world.stop()
 })
 
-test('call ids that a provider uses again in its next step stay apart, each result with its call', async () => {
+test('call ids that a provider reuses in its next step stay distinct, each with its result', async () => {
   const world = await startModels()
   const talker = await Talker.create(world.service, { agentId: 'model' })
   world.provider.play(
@@ -162,7 +162,7 @@ test.for([
     names: 'broken',
     error: /^The tool is broken\.$/,
   },
-])('$what: the result is the error, the model is told of it, and the reply goes on', async ({ call, error, names }) => {
+])('$what: the result is the error, the model sees it, and the reply continues', async ({ call, error, names }) => {
   const world = await startModels()
   const talker = await Talker.create(world.service, { agentId: 'model' })
   world.provider.play(reply({ calls: [call] }), reply({ text: ['I could not look.'] }))
@@ -175,7 +175,7 @@ test.for([
   await world.stop()
 })
 
-test('a loop of tool calls ends after maxSteps calls of the model, and all of them are charged', async () => {
+test('a tool call loop ends after maxSteps model calls, all of them charged', async () => {
   const world = await startModels()
   const talker = await Talker.create(world.service, { agentId: 'model' })
   world.provider.play(
@@ -188,7 +188,7 @@ test('a loop of tool calls ends after maxSteps calls of the model, and all of th
   await world.stop()
 })
 
-test('reasoning is streamed where the agent has it enabled and nowhere else, and is charged at its own rate in both', async () => {
+test('streams reasoning only if the agent enables it, and charges its own rate either way', async () => {
   const world = await startModels()
   const usage = { prompt_tokens: 50, completion_tokens: 40, completion_tokens_details: { reasoning_tokens: 25 } }
   for (const agentId of ['thinker', 'model']) {
@@ -204,7 +204,7 @@ test('reasoning is streamed where the agent has it enabled and nowhere else, and
   await world.stop()
 })
 
-test('characters that are split across chunks of the connection arrive whole', async () => {
+test('characters split across network chunks arrive whole', async () => {
   const world = await startModels()
   const talker = await Talker.create(world.service, { agentId: 'model' })
   const text = 'Grüße 😀 日本語'
@@ -223,7 +223,7 @@ test.for([
   { usage: null, what: 'no usage' },
   { usage: { prompt_tokens: 0, completion_tokens: 0 }, what: 'zeros' },
 ])(
-  'a provider that reports $what: tokens are counted from the texts, and the charge says that it is estimated',
+  'if a provider reports $what, tokens are counted from the text and marked as estimated',
   async ({ usage: reported }) => {
     const world = await startModels()
     const talker = await Talker.create(world.service, { agentId: 'model' })
@@ -241,7 +241,7 @@ test.for([
   },
 )
 
-test.for(['length', 'content_filter'])('a reply that ends by %s is kept as it came and charged', async (finish) => {
+test.for(['length', 'content_filter'])('a reply that ends with %s is sent as it came and charged', async (finish) => {
   const world = await startModels()
   const talker = await Talker.create(world.service, { agentId: 'model' })
   world.provider.play(reply({ text: ['Half a '], finish }))
@@ -252,7 +252,7 @@ test.for(['length', 'content_filter'])('a reply that ends by %s is kept as it ca
   await world.stop()
 })
 
-test('429 with Retry-After is tried again, and the reply comes once', async () => {
+test('retries a 429 with Retry-After, and the reply arrives once', async () => {
   const world = await startModels()
   const talker = await Talker.create(world.service, { agentId: 'model' })
   world.provider.play(refuse(429, 'Slow down.', { headers: { 'Retry-After': '1' } }), reply({ text: ['Here.'] }))
@@ -265,7 +265,7 @@ test('429 with Retry-After is tried again, and the reply comes once', async () =
   await world.stop()
 })
 
-test('a text without end is stopped when the balance is used up: the provider is told, and what is past it is charged to nobody', async () => {
+test('endless output is aborted when the balance runs out, and the excess is not charged', async () => {
   const world = await startModels()
   const talker = await Talker.create(world.service, { agentId: 'model', balanceUsd: '0.5000' })
   world.provider.play(endless('many words '.repeat(20), 1))

@@ -33,17 +33,17 @@ test.for<[unknown, string]>([
   [null, 'The model failed without a message.'],
   [undefined, 'The model failed without a message.'],
   [42, 'The model failed without a message.'],
-])('%s is one sentence', ([thrown, sentence]) => {
+])('describes %s in one sentence', ([thrown, sentence]) => {
   expect(describeModelError(thrown)).toBe(sentence)
 })
 
-test('a long text is cut to 500 characters, and never within one', () => {
+test('cuts a long error message to 500 characters, never within one', () => {
   const text = describeModelError(new Error('😀'.repeat(1000)))
   expect(text.length).toBeLessThanOrEqual(501)
   expect(text.isWellFormed()).toBe(true)
 })
 
-test('words that look like keys and addresses are left out; names of models, numbers and plain words stay', () => {
+test('masks words that look like keys or URLs, and keeps model names and numbers', () => {
   const secrets = [
     'sk-proj-abc_DEF-123',
     'sk-ant-api03-Zm9v_YmFy-AA',

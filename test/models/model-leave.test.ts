@@ -8,7 +8,7 @@ const modes = [{ inThreads: false }, { inThreads: true }]
 const lookUp = { id: 'a', name: 'weather', args: '{"city":"Bern"}' }
 
 test.for(modes)(
-  'whoever leaves in the second step: its request is aborted within a second, the charge is the first step as reported and the counted texts of the second (threads: $inThreads)',
+  'leaving in the second step aborts it, and charges the first step plus the counted second (threads: $inThreads)',
   async ({ inThreads }) => {
     const world = await startModels({ inThreads })
     const talker = await Talker.create(world.service, { agentId: 'model' })
@@ -36,7 +36,7 @@ test.for(modes)(
   },
 )
 
-test('the prompt of the step under way is charged to whoever leaves, besides those of the finished steps', async () => {
+test('a client that leaves pays for the prompt of the running step and finished steps', async () => {
   const world = await startModels()
   const talker = await Talker.create(world.service, { agentId: 'model' })
   world.provider.play(
@@ -54,7 +54,7 @@ test('the prompt of the step under way is charged to whoever leaves, besides tho
 })
 
 test.for(modes)(
-  'whoever leaves a text without end stops it: the provider is told, and the charge is what was written until then (threads: $inThreads)',
+  'leaving endless output stops the model and charges what it wrote until then (threads: $inThreads)',
   async ({ inThreads }) => {
     const world = await startModels({ inThreads })
     const talker = await Talker.create(world.service, { agentId: 'model' })
@@ -75,7 +75,7 @@ test.for(modes)(
   },
 )
 
-test('a provider that never answers is AGENT_TIMEOUT after turnTimeoutSeconds, and its request is aborted', async () => {
+test('a silent provider is AGENT_TIMEOUT after turnTimeoutSeconds, and its request is aborted', async () => {
   const world = await startModels({ limits: { turnTimeoutSeconds: 3 } })
   const talker = await Talker.create(world.service, { agentId: 'model' })
   world.provider.play(hang)

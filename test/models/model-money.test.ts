@@ -32,7 +32,7 @@ function providersUnits({ provider }: ModelWorld): number {
 }
 
 test.for(modes)(
-  'ten chats at one moment on what pays for three, of a model with a token a byte: what it wrote is charged, and nothing written off (threads: $inThreads)',
+  'ten concurrent chats on a balance for three pay exactly what the model wrote (threads: $inThreads)',
   async ({ inThreads }) => {
     const world = await startModels({ inThreads })
     world.provider.play(dense)
@@ -51,7 +51,7 @@ test.for(modes)(
   },
 )
 
-test('a balance that pays for a shorter text than is asked for: the model is told how long it may be, and its end is INSUFFICIENT_BALANCE', async () => {
+test('a low balance limits the output of the model, which ends with INSUFFICIENT_BALANCE', async () => {
   const world = await startModels()
   world.provider.play(dense)
   const talker = await Talker.create(world.service, { agentId: 'model', balanceUsd: '0.5000' })
@@ -69,7 +69,7 @@ test('a balance that pays for a shorter text than is asked for: the model is tol
   await world.stop()
 })
 
-test('a prompt that the balance does not cover is refused, and the provider hears nothing of it', async () => {
+test('a prompt that the balance does not cover is rejected without a provider call', async () => {
   const world = await startModels()
   const talker = await Talker.create(world.service, { agentId: 'model', balanceUsd: '0.5000' })
   // 4,000 single-byte tokens cost 0.6.
@@ -81,7 +81,7 @@ test('a prompt that the balance does not cover is refused, and the provider hear
 })
 
 test.for(modes)(
-  'a client that leaves is charged the texts that the model was sent and wrote, reasoning that it was not shown too (threads: $inThreads)',
+  'a client that leaves pays for sent and written text, including hidden reasoning (threads: $inThreads)',
   async ({ inThreads }) => {
     const world = await startModels({ inThreads })
     const talker = await Talker.create(world.service, { agentId: 'model' })
@@ -101,7 +101,7 @@ test.for(modes)(
   },
 )
 
-test('a model that whoever leaves unseen thinks to its end is charged what it reports', async () => {
+test('a model that finishes after its client has left is charged as reported', async () => {
   const world = await startModels()
   const talker = await Talker.create(world.service, { agentId: 'model' })
   const left = Promise.withResolvers<void>()
@@ -133,7 +133,7 @@ test('a model that whoever leaves unseen thinks to its end is charged what it re
   await world.stop()
 })
 
-test('before each step its whole prompt is held: what tools have answered is in it', async () => {
+test('reserves the whole prompt before each step, including tool outputs', async () => {
   const world = await startModels()
   const talker = await Talker.create(world.service, { agentId: 'model', balanceUsd: '2.0000' })
   const city = 'Bern'.repeat(5000)

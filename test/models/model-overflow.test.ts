@@ -16,32 +16,29 @@ test.for([
   ],
   ['refused for something else that it holds', refuse(400, 'An image cannot be read.')],
   ['told in the stream', replyThen({ text: ['No'] }, sendLast({ error: { message: tooLong, code: 400 } }))],
-] as const)(
-  'a chat whose request its model does not take is charged the steps before, and leaves the session as it was: %s',
-  async ([, script]) => {
-    const world = await startModels()
-    const talker = await Talker.create(world.service, { agentId: 'model' })
-    const { key } = talker.person
-    world.provider.play(reply(look), script)
-    const end = expectOneEnd(await talker.chat('Hello'), 'error')
-    expect(end.error).toMatchObject({
-      code: 'AGENT_ERROR',
-      message: expect.stringMatching(/maximum context length|reduce the length|image/),
-    })
-    expectSentence(end.error.message)
-    const { transactions } = (await world.service.get('/api/transactions?type=chat_charge', key)).body
-    expect(transactions).toHaveLength(1)
-    const [{ amountUsd, breakdown, description }] = transactions
-    expect(description).toBe('Chat with model, failed')
-    expect(amountUsd).toBe(`-${end.costUsd}`)
-    expect(breakdown).toMatchObject({ promptTokens: 100, completionTokens: 20, toolCalls: 1, isEstimated: false })
-    expect(unitsOf(end.costUsd)).toBe(priceOf(breakdown))
-    expect((await world.service.get(`/api/sessions/${talker.sessionId}`, key)).body).toMatchObject({ messageCount: 0 })
-    expect((await world.service.get('/api/account', key)).body.heldUsd).toBe('0.0000')
-    await expectSound(world, talker)
-    await world.stop()
-  },
-)
+] as const)('a chat whose request is rejected by its model pays only for earlier steps: %s', async ([, script]) => {
+  const world = await startModels()
+  const talker = await Talker.create(world.service, { agentId: 'model' })
+  const { key } = talker.person
+  world.provider.play(reply(look), script)
+  const end = expectOneEnd(await talker.chat('Hello'), 'error')
+  expect(end.error).toMatchObject({
+    code: 'AGENT_ERROR',
+    message: expect.stringMatching(/maximum context length|reduce the length|image/),
+  })
+  expectSentence(end.error.message)
+  const { transactions } = (await world.service.get('/api/transactions?type=chat_charge', key)).body
+  expect(transactions).toHaveLength(1)
+  const [{ amountUsd, breakdown, description }] = transactions
+  expect(description).toBe('Chat with model, failed')
+  expect(amountUsd).toBe(`-${end.costUsd}`)
+  expect(breakdown).toMatchObject({ promptTokens: 100, completionTokens: 20, toolCalls: 1, isEstimated: false })
+  expect(unitsOf(end.costUsd)).toBe(priceOf(breakdown))
+  expect((await world.service.get(`/api/sessions/${talker.sessionId}`, key)).body).toMatchObject({ messageCount: 0 })
+  expect((await world.service.get('/api/account', key)).body.heldUsd).toBe('0.0000')
+  await expectSound(world, talker)
+  await world.stop()
+})
 
 test('a chat whose first request is too long for its model costs nothing', async () => {
   const world = await startModels()
@@ -70,6 +67,6 @@ test.for([
   ['an overload that speaks of tokens', apiError(429, 'Too many tokens per minute'), false],
   ['a fault that speaks of the context', apiError(500, 'context length unknown'), false],
   ['no error at all', undefined, false],
-] as const)('what says that a request was too long: %s', ([, thrown, expected]) => {
+] as const)('detects whether a request was too long: %s', ([, thrown, expected]) => {
   expect(isContextOverflow(thrown)).toBe(expected)
 })

@@ -20,13 +20,13 @@ async function start(kind: 'models' | 'code') {
   return { service, notes }
 }
 
-test('a thread with models loads the encoding before anybody chats, so that no stop waits for that', async () => {
+test('a thread with models loads the encoding before the first chat, so shutdowns never wait', async () => {
   const { notes, service } = await start('models')
   await expect.poll(() => existsSync(notes) && readFileSync(notes, 'utf8'), soon).toMatch(/^gpt-tokenizer/)
   await service.stop()
 })
 
-test('a thread without models does not load it', async () => {
+test('a thread without models does not load the encoding', async () => {
   const { notes, service } = await start('code')
   const talker = await Talker.create(service)
   expectOneEnd(await (await talker.do({ do: 'usage', promptTokens: 1, completionTokens: 1 })).all(), 'done')

@@ -57,7 +57,7 @@ function finish(response: ServerResponse, { prompt, thoughts, words }: Bill): vo
 }
 
 test.for(modes)(
-  'a reply that is stopped after 24 of 100 words costs less than the whole, and about what was written (threads: $inThreads)',
+  'a reply stopped after 24 of 100 words costs at most the whole reply (threads: $inThreads)',
   async ({ inThreads }) => {
     const world = await startModels({ inThreads })
     const long = 'All the words that a long prompt has. '.repeat(2100)
@@ -83,7 +83,7 @@ test.for(modes)(
   },
 )
 
-test('the call of an agent that hides reasoning is read to its end after the client left, and charged as reported', async () => {
+test('a call with hidden reasoning runs to its end after the client left, charged as reported', async () => {
   const world = await startModels()
   const talker = await Talker.create(world.service, { agentId: 'hidden' })
   world.provider.play(steady({ thoughts: 100, words: 20, everyMs: 20 }))
@@ -97,7 +97,7 @@ test('the call of an agent that hides reasoning is read to its end after the cli
   await world.stop()
 })
 
-test('deleting a session whose agent hides reasoning is charged what the provider reports, and deletes it', async () => {
+test('deleting a session with hidden reasoning charges what the provider reports', async () => {
   const world = await startModels()
   const talker = await Talker.create(world.service, { agentId: 'hidden' })
   world.provider.play(steady({ thoughts: 60, words: 20, everyMs: 20 }))
@@ -120,7 +120,7 @@ const paces: [agentId: string, pace: Pace & { thoughts: number }][] = [
 ]
 
 test.for(paces)(
-  `nobody gains by leaving early: of ${stops} stops at random instants of the agent %s the operator loses less than 5 percent, and none costs more than the whole reply`,
+  `leaving early never pays off: ${stops} random stops of the agent %s cost the operator under 5 percent`,
   { timeout: 240_000 },
   async ([agentId, pace]) => {
     const world = await startModels()

@@ -5,7 +5,7 @@ import { expectFailedChat, expectFailedTask, expectSound, onlyCharge, startModel
 
 // Agent threads that load the configuration file themselves and find the provider in their environment.
 
-test('a chat with tools, a task and their failures in agent threads are as in this thread', async () => {
+test('chats with tools, tasks and their failures work the same in agent threads', async () => {
   const world = await startModels({ inThreads: true })
   const { provider, service } = world
   const talker = await Talker.create(service, { agentId: 'model' })
@@ -43,7 +43,7 @@ const echo: Script = (response, request) => {
   )
 }
 
-test('fifty chats and fifty tasks at once each get the answer to their own prompt', async () => {
+test('fifty concurrent chats and fifty tasks each get the answer to their own prompt', async () => {
   const world = await startModels({ inThreads: true })
   const person = await world.service.createPerson({ balanceUsd: '1000' })
   world.provider.play(echo)

@@ -18,7 +18,7 @@ function play(name: string, chunkBytes = 37): Script {
 
 const weather = { location: 'Lisbon, Portugal', unit: 'celsius' }
 
-test("OpenAI's chat completions: a tool call, its result and the answer, with the usage of both steps", async () => {
+test('OpenAI chat completions: a tool call, its result and the answer, with the usage of both', async () => {
   const world = await startModels()
   const talker = await Talker.create(world.service, { agentId: 'openai' })
   world.provider.play(play('openai-tool-call'), play('openai-answer'))
@@ -44,7 +44,7 @@ test("OpenAI's chat completions: a tool call, its result and the answer, with th
   await world.stop()
 })
 
-test("Anthropic's messages: thinking, text, a tool call and the answer, with cached input among the prompt's tokens", async () => {
+test('Anthropic messages: thinking, text, a tool call and the answer, with cached prompt tokens', async () => {
   const world = await startModels()
   const talker = await Talker.create(world.service, { agentId: 'claude' })
   world.provider.play(play('anthropic-tool-use'), play('anthropic-answer'))
@@ -69,7 +69,7 @@ test("Anthropic's messages: thinking, text, a tool call and the answer, with cac
   await world.stop()
 })
 
-test("Anthropic's error event in the middle, and a stream of it that just ends, each fail the chat", async () => {
+test('an error event of Anthropic and a stream that just ends each fail the chat', async () => {
   const world = await startModels()
   const talker = await Talker.create(world.service, { agentId: 'claude' })
   const whole = read('anthropic-answer').toString()

@@ -18,7 +18,7 @@ async function callsOf({ service }: ModelWorld, supportsStructuredOutputs = fals
   return { mine, provider: createOpenAICompatible(options) }
 }
 
-test('text is generated and streamed; what the system says comes after the instructions of the agent', async () => {
+test("generates and streams text, with system messages after the agent's instructions", async () => {
   const world = await startModels()
   const { mine, provider } = await callsOf(world)
   world.provider.play(reply({ text: ['Good ', 'morning.'] }))
@@ -54,7 +54,7 @@ test('text is generated and streamed; what the system says comes after the instr
 
 const sampling = { top_p: 0.5, presence_penalty: 0.25, frequency_penalty: -0.5, seed: 7 }
 
-test("sampling parameters reach the provider, and max_tokens above the agent's maximum is that maximum", async () => {
+test("passes sampling parameters on, and lowers max_tokens to the agent's maximum", async () => {
   const world = await startModels()
   const { mine } = await callsOf(world)
   world.provider.play(reply({ text: ['Yes.'] }))
@@ -75,7 +75,7 @@ test("sampling parameters reach the provider, and max_tokens above the agent's m
 const ofServers = { top_k: 40, min_p: 0.05, top_a: 0.1, repetition_penalty: 1.1, mirostat: 2, mirostat_tau: 5 }
 const biased = { logit_bias: { 50256: -100, 7: 1.5 } }
 
-test('parameters of OpenAI-compatible servers reach models that can pass them on, and others ignore them', async () => {
+test('parameters of OpenAI-compatible servers reach models that support them; others ignore them', async () => {
   const world = await startModels()
   const { mine } = await callsOf(world)
   const asked = { ...sampling, ...ofServers, ...biased, stop: ['End'] }
@@ -97,7 +97,7 @@ test('parameters of OpenAI-compatible servers reach models that can pass them on
   await world.stop()
 })
 
-test("another provider's model is given only what it knows", async () => {
+test('a model of another provider gets only parameters that it knows', async () => {
   const world = await startModels()
   const { mine } = await callsOf(world)
   world.provider.play(refuse(400, 'No.'))
@@ -111,7 +111,7 @@ test("another provider's model is given only what it knows", async () => {
   await world.stop()
 })
 
-test('a sampling parameter of a wrong form is 400 and named, by both endpoints', async () => {
+test('both endpoints reject an invalid sampling parameter with 400 and name it', async () => {
   const service = await startTalk()
   const mine = new WireCalls(service, await service.createPerson())
   const bad: [object, string][] = [
@@ -133,7 +133,7 @@ test('a sampling parameter of a wrong form is 400 and named, by both endpoints',
   await service.stop()
 })
 
-test('an agent that is no model ignores sampling parameters', async () => {
+test('an agent that is not a model ignores sampling parameters', async () => {
   const service = await startTalk()
   const mine = new WireCalls(service, await service.createPerson())
   const message = say({ do: 'tell', what: 'params' })
@@ -158,7 +158,7 @@ test.each([
     reason: 'content_filter',
   },
   { why: 'ends by itself', scripts: [reply({ text: ['Whole'] })], reason: 'stop' },
-])('every protocol says that a reply $why', async ({ reason, scripts }) => {
+])('every protocol reports that a reply $why', async ({ reason, scripts }) => {
   const world = await startModels()
   const { mine, provider } = await callsOf(world)
   const play = () => world.provider.play(...scripts)
@@ -188,7 +188,7 @@ test.each([
   await world.stop()
 })
 
-test('an object is generated, by a schema that reaches the provider where it takes one', async () => {
+test('generates an object, and sends its schema to providers that accept one', async () => {
   const world = await startModels()
   const schema = z.object({ title: z.string(), pages: z.number().int() })
   for (const isStrict of [false, true]) {

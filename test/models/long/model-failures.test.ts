@@ -148,7 +148,7 @@ function cutWhole(...[response]: Parameters<Script>): void {
 }
 
 test.for([...both, ...ofStreams])(
-  'a chat fails by one error in one sentence, free of charge: $what',
+  'a chat fails with one error of one sentence, free of charge: $what',
   async ({ calls = 1, message, script }) => {
     const world = await startModels()
     const talker = await Talker.create(world.service, { agentId: 'model' })
@@ -162,7 +162,7 @@ test.for([...both, ...ofStreams])(
 )
 
 test.for([...both, ...ofWholes])(
-  'a task fails with AGENT_ERROR in one sentence, refunded: $what',
+  'a task fails with AGENT_ERROR in one sentence and is refunded: $what',
   async ({ calls = 1, message, script }) => {
     const world = await startModels()
     const person = await world.service.createPerson()
@@ -179,7 +179,7 @@ test.for([...both, ...ofWholes])(
   },
 )
 
-test('a step that fails after steps that did not: one error, nothing is charged, and the session is as before', async () => {
+test('a step failing after successful ones yields one error, no charge and an unchanged session', async () => {
   const world = await startModels()
   const talker = await Talker.create(world.service, { agentId: 'model' })
   world.provider.play(
@@ -192,7 +192,7 @@ test('a step that fails after steps that did not: one error, nothing is charged,
   await world.stop()
 })
 
-test('a provider that cuts every connection, and one that is not there, fail after the retries, without their address', async () => {
+test('a disconnecting or unreachable provider fails after retries, without revealing its URL', async () => {
   const world = await startModels()
   const gone = await startModels()
   await gone.provider.stop()

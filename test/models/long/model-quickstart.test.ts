@@ -49,7 +49,7 @@ async function startQuickstart(env: Record<string, string>) {
   return { server, key, call, stop }
 }
 
-test('ERRAND_MODEL_BASE_URL and ERRAND_MODEL_NAME give the quickstart an agent of that model, with its tools', async () => {
+test('ERRAND_MODEL_BASE_URL and ERRAND_MODEL_NAME add an agent of that model with tools', async () => {
   const provider = await ModelProvider.start()
   const { call, key, server, stop } = await startQuickstart({
     ERRAND_MODEL_BASE_URL: `${provider.url}/v1`,
@@ -93,7 +93,7 @@ test('ERRAND_MODEL_BASE_URL and ERRAND_MODEL_NAME give the quickstart an agent o
   await provider.stop()
 })
 
-test("a task and a chat of the quickstart's model use a tool of a server that the user connected, charged exactly", async () => {
+test("the quickstart's model uses a tool of a user's connector, charged exactly", async () => {
   const provider = await ModelProvider.start()
   const mcp = await startEverything()
   const { call, key, server, stop } = await startQuickstart({
@@ -145,7 +145,7 @@ test.for([
   { env: { OPENAI_API_KEY: 'sk-none' }, description: /by gpt-5-mini;/ },
   { env: { OPENAI_API_KEY: 'sk-none', OPENAI_MODEL: 'gpt-9' }, description: /by gpt-9;/ },
   { env: { ANTHROPIC_API_KEY: 'sk-none' }, description: /by claude-haiku-4-5;/ },
-])('the quickstart has a model agent if, and only if, a provider is configured: $env', async ({ description, env }) => {
+])('the quickstart has a model agent if and only if a provider is configured: $env', async ({ description, env }) => {
   const { call, stop } = await startQuickstart(env)
   const { agents } = await call('/api/agents')
   const models = agents.filter(({ id }: any) => id === 'model')
@@ -155,7 +155,7 @@ test.for([
   await stop()
 })
 
-test('a base URL without the name of a model is refused at the start, naming the variable', async () => {
+test('a base URL without a model name is rejected at startup, naming the variable', async () => {
   const dataDir = newDataDir()
   const env = { ...none, ERRAND_MODEL_BASE_URL: 'http://127.0.0.1:9/v1' }
   await expect(startProcess({ dataDir, config, env })).rejects.toThrow(/ERRAND_MODEL_NAME: must name a model/)
