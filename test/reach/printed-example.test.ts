@@ -8,7 +8,7 @@ import { until } from '../support/until.ts'
 import { root, start } from './long/package/server-package.ts'
 
 testNeeding('curl', missingCommand('curl', '--version'))(
-  'the first line of a start is the address, and the commands that it prints run as they are printed',
+  'the demo prints its URL first, and its printed commands run as printed',
   async () => {
     const demo = `exec '${process.execPath}' '${join(root, 'server/main.ts')}' demo --port 0 2>&1`
     // An unknown variable logs a warning at startup.

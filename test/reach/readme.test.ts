@@ -20,7 +20,7 @@ function commandsFor(url: string): string {
 }
 
 testNeeding('curl', missingCommand('curl', '--version'))(
-  "the README's commands show a chat under a cap, its receipt, a refund and a webhook, as they are written",
+  "the README's commands run as written: a capped chat, a receipt, a refund, a webhook",
   async () => {
     const service = await startService({ config: quickstart })
     const { key } = await service.createPerson()

@@ -19,7 +19,7 @@ beforeAll(async () => {
 const values = (html: string, attribute: string) =>
   Array.from(html.matchAll(new RegExp(`\\s${attribute}="([^"]*)"`, 'g')), ([, value]) => value!)
 
-test('every internal link of the built pages leads to a file, and to an element of it', () => {
+test('every internal link of the built pages leads to an existing file and element', () => {
   const links = [...pages].flatMap(([page, html]) =>
     [...values(html, 'href'), ...values(html, 'src')]
       .filter((target) => !/^[a-z]+:/.test(target))
@@ -37,7 +37,7 @@ test('every internal link of the built pages leads to a file, and to an element 
   expect(broken).toEqual([])
 })
 
-test('the home page is the README, the menu has the version, and the search index has every page', () => {
+test('the README is the home page, the menu shows the version, search knows every page', () => {
   const { version } = JSON.parse(readFileSync(join(root, 'package.json'), 'utf8')) as { version: string }
   expect(pages.get('index.html')).toContain('Follow the money')
   expect(pages.get('index.html')).toContain(`v${version}`)
@@ -49,7 +49,7 @@ test('the home page is the README, the menu has the version, and the search inde
   expect(addresses.filter((address) => !text.includes(`"/${address}`))).toEqual([])
 })
 
-test('the pages of the API have every operation and its call', () => {
+test('the API pages contain every operation and its call', () => {
   const api = [...pages].filter(([page]) => page.startsWith('api/'))
   const ids = new Set(api.flatMap(([, html]) => values(html, 'id')))
   expect(operations.length).toBeGreaterThan(70)

@@ -15,7 +15,7 @@ const client = fileURLToPath(new URL('../conformance-client.ts', import.meta.url
 const run = promisify(execFile)
 
 test.for(['auth', 'backcompat', 'draft', 'extensions'])(
-  "connectors are signed in to as the protocol's suite has it, but for what the baseline names: %s",
+  "connector sign-ins pass the protocol's suite, except for the baseline: %s",
   { timeout: suiteMsMax },
   async (suite) => {
     const world = await startWorld({

@@ -128,7 +128,7 @@ async function startProxy(service: TestService, key: string) {
   return { url: `http://${own}/mcp`, stop }
 }
 
-test("the protocol's conformance suite passes, but for what the baseline names", { timeout: suiteMsMax }, async () => {
+test("passes the protocol's conformance suite, except for the baseline", { timeout: suiteMsMax }, async () => {
   const { bin, key, service } = await startWorld()
   const proxy = await startProxy(service, key)
   const args = ['server', '--url', proxy.url, '--suite', 'all', '--expected-failures', baseline]
@@ -143,7 +143,7 @@ test("the protocol's conformance suite passes, but for what the baseline names",
   await service.stop()
 })
 
-test('the inspector lists our tools on the command line, and calls one', { timeout: suiteMsMax }, async () => {
+test('the inspector lists our tools on the command line and calls one', { timeout: suiteMsMax }, async () => {
   const { bin, key, service } = await startWorld()
   const inspect = async (...args: string[]) => {
     const server = ['--cli', `${service.url}/mcp`, '--transport', 'http', '--header', `Authorization: Bearer ${key}`]
@@ -159,7 +159,7 @@ test('the inspector lists our tools on the command line, and calls one', { timeo
 })
 
 test(
-  'the SDK of the current revision finds it without a handshake, and calls tools',
+  'an SDK of the current revision connects without a handshake and calls tools',
   { timeout: suiteMsMax },
   async () => {
     const { bin, key, service } = await startWorld()

@@ -53,7 +53,7 @@ async function refusal(make: () => Promise<unknown>): Promise<any> {
   )
 }
 
-test('models and chat completions: whole, streamed, by its helpers, and what they cost', async () => {
+test('models and chat completions work whole, streamed and by helpers, and report their cost', async () => {
   const { client, person, service } = await start()
   const listed: any = await call(1, () => client.models.list())
   expect(listed.data.map(({ id }: any) => id)).toContain('talk')
@@ -93,7 +93,7 @@ test('models and chat completions: whole, streamed, by its helpers, and what the
   await service.stop()
 })
 
-test('every class of its errors, none of which it repeats but a rate limit', async () => {
+test('errors have the right class, and the client retries only a rate limit', async () => {
   const { client, person, service } = await start({ maxRetries: 2 })
   const { APIError, AuthenticationError, BadRequestError, NotFoundError, InternalServerError, RateLimitError } = OpenAI
   const bad = await call(9, () => refusal(() => client.chat.completions.create({ ...ask('Hello'), n: 2 })))
@@ -140,7 +140,7 @@ test('every class of its errors, none of which it repeats but a rate limit', asy
   await slow.service.stop()
 })
 
-test('what it repeats by itself after a timeout is paid once; what its user aborts is stopped and settled', async () => {
+test('a request retried after a timeout is paid once; an aborted one is stopped and settled', async () => {
   const { person, service } = await start()
   const files = filesIn(service)
   const begun = files('begun')
@@ -165,7 +165,7 @@ test('what it repeats by itself after a timeout is paid once; what its user abor
   await service.stop()
 })
 
-test('images and files of its messages reach the model; a remote one is refused by the name of its field', async () => {
+test('images and files of messages reach the model; a remote one is rejected by field', async () => {
   await load()
   const { mine, provider, service, stop } = await startWithFiles()
   const { person } = mine
@@ -199,7 +199,7 @@ test('images and files of its messages reach the model; a remote one is refused 
   await stop()
 })
 
-test("sampling parameters of OpenAI's API and of other servers reach the model by both endpoints, streamed too", async () => {
+test('sampling parameters of OpenAI and other servers reach the model by both endpoints', async () => {
   await load()
   const { mine, provider, service, stop } = await startWithFiles()
   const { person } = mine
@@ -224,7 +224,7 @@ test("sampling parameters of OpenAI's API and of other servers reach the model b
   await stop()
 })
 
-test('responses: created, streamed, by its helper, read, streamed again, canceled, in the background', async () => {
+test('responses are created, streamed, read, streamed again, canceled, and run in the background', async () => {
   const { client, person, service } = await start()
   const of = (input: string) => ({ model: 'talk', input })
   const first: any = await call(19, () => client.responses.create({ ...of('Hello'), instructions: 'Be brief.' }))

@@ -52,7 +52,7 @@ function projectOf(file: string, text: string): string {
 
 for (const [part, { command, file, language }] of programs) {
   const run = part ? testNeeding(part, missingCommand(command, '--version')) : test
-  run(`the receiver in ${language} prints each event once, and takes no forged one`, async () => {
+  run(`the ${language} receiver prints each event once and rejects a forged one`, async () => {
     const port = await freePort()
     const service = await startService({ privateHosts: ['127.0.0.1'] })
     const { key } = await service.createPerson()

@@ -11,7 +11,7 @@ const runMsMax = 180_000
 const tsc = join(import.meta.dirname, '../../../../node_modules/typescript/bin/tsc')
 
 test(
-  'the types of a service: npx errand-client types, and a strict app that uses them, compiles and runs',
+  'npx errand-client types writes types with which a strict app compiles and runs',
   { timeout: runMsMax },
   async () => {
     const service = await startService()
@@ -58,7 +58,7 @@ console.log(JSON.stringify([task.status, typeof wrong, typeof missing]))
   },
 )
 
-test('a CommonJS script in a project that says nothing of modules', { timeout: runMsMax }, async () => {
+test('the client works in a CommonJS script of a project without a module type', { timeout: runMsMax }, async () => {
   const service = await startService()
   const project = await installedProject({ 'script.js': journeyProgram('cjs') })
   const settings = await journeySettings(service)
@@ -68,7 +68,7 @@ test('a CommonJS script in a project that says nothing of modules', { timeout: r
 })
 
 test(
-  'two copies of the client in one program: each works, and isErrandError knows the errors of both',
+  'two copies of the client in one program work, and isErrandError knows both errors',
   { timeout: runMsMax },
   async () => {
     const service = await startService()

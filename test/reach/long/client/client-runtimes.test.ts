@@ -24,7 +24,7 @@ beforeAll(async () => {
 
 /** A journey against a new service. */
 function runtimeTest(name: string, travel: (settings: JourneySettings) => Promise<unknown>): void {
-  test(`create, wait, stream, abort, verify a webhook: ${name}`, { timeout: runMsMax }, async () => {
+  test(`creates, waits, streams, aborts, verifies a webhook: ${name}`, { timeout: runMsMax }, async () => {
     const service = await startService()
     try {
       expect(await travel(await journeySettings(service))).toEqual(journeyResult)
@@ -49,7 +49,7 @@ const nodes: [name: string, command: () => string][] = [
 ]
 
 for (const [name, command] of nodes) {
-  test(`the Node of the tests is ${name}`, () => {
+  test(`the Node under test is ${name}`, () => {
     expect(String(execFileSync(command(), ['--version']))).toMatch(new RegExp(`^v${name.slice(5)}\\.`))
   })
   runtimeTest(`${name}, import`, byCommand(command, 'journey.mjs'))
@@ -133,7 +133,7 @@ runtimeTest('edge-runtime', async (settings) => {
   return JSON.parse(String(await runtime.evaluate(`journey(${JSON.stringify(settings)})`)))
 })
 
-runtimeTest('a bundle by Metro', async (settings) => {
+runtimeTest('a Metro bundle', async (settings) => {
   const entry = `${imports}\nglobalThis.journey = (settings) => journey({ createClient, isErrandError, unwrap }, settings)`
   writeFileSync(join(project, 'metro-entry.js'), entry)
   writeFileSync(join(project, 'metro-build.cjs'), metroBuild)

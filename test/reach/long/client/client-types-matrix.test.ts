@@ -91,7 +91,7 @@ for (const [version, compiler] of compilers) {
   })
 }
 
-test('publint and attw have no finding', { timeout: runMsMax }, async () => {
+test('publint and attw find no problems', { timeout: runMsMax }, async () => {
   const installed = join(project, 'node_modules/errand-client')
   const lint = await run(process.execPath, [join(tools, 'publint/src/cli.js'), installed, '--strict'], project)
   expect(lint.stdout).toContain('All good!')
@@ -122,7 +122,7 @@ async function gzipped(entry: string): Promise<number> {
 }
 
 test(
-  'an app with createClient and tasks has at most 10 KB of it, one with everything 16, one with webhooks 2, and one with ai-sdk 4',
+  'an app bundles at most 10 KB for tasks, 16 for everything, 2 for webhooks, 4 for ai-sdk',
   { timeout: runMsMax },
   async () => {
     const tasks = await gzipped(
@@ -141,7 +141,7 @@ test(
 )
 
 test(
-  'the package has no dependencies and no more than it says; declarations are at most 112 KB and name no library',
+  'the package has no dependencies and only listed files; declarations are at most 112 KB',
   { timeout: runMsMax },
   async () => {
     const installed = join(project, 'node_modules/errand-client')

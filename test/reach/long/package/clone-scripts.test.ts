@@ -30,7 +30,7 @@ function linkPackages(folder: string): void {
 }
 
 test(
-  'SIGTERM to npm start and npm run errand drains the service, which a next start finds ended',
+  'SIGTERM to npm start and npm run errand drains the service and stops it',
   async () => {
     const folder = copyCheckout()
     linkPackages(folder)
@@ -49,7 +49,7 @@ test(
 )
 
 test(
-  'with --silent a command prints its JSON and nothing else',
+  'a command with --silent prints its JSON and nothing else',
   async () => {
     const folder = copyCheckout()
     linkPackages(folder)
@@ -67,7 +67,7 @@ test(
 )
 
 test(
-  'a copy that cannot be written is served as it is',
+  'a read-only copy is served without installing or building anything',
   async () => {
     const folder = copyCheckout()
     linkPackages(folder)
@@ -85,7 +85,7 @@ test(
 )
 
 test(
-  'npm start installs what the server needs, builds the console and keeps nothing of what that needed',
+  "npm start installs the server's packages, builds the console and removes the build tools",
   async () => {
     const folder = copyCheckout()
     rmSync(join(folder, 'console/dist'), { recursive: true })
@@ -108,7 +108,7 @@ test(
 )
 
 test(
-  'if the packages for the console cannot be installed the service runs, and says why the console does not',
+  'the service runs without a console if its packages cannot be installed, and says why',
   async () => {
     const folder = copyCheckout()
     rmSync(join(folder, 'console/dist'), { recursive: true })
@@ -127,7 +127,7 @@ test(
 )
 
 test(
-  'errand init from a clone packs it, so that its project needs no registry that has Errand',
+  'errand init from a clone packs Errand, so its project needs no registry for it',
   async () => {
     const clone = copyCheckout()
     linkPackages(clone)

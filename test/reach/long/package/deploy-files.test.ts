@@ -69,7 +69,7 @@ async function freePort(): Promise<number> {
 }
 
 test(
-  'the steps of the image: a production install that only root may write, a user without rights, its volume, health, SIGTERM',
+  'the image runs a read-only installation unprivileged, with volume, health check and SIGTERM',
   async () => {
     const { check, command, env, user, volume } = lastStage('Dockerfile')
     expect([user, volume, command[0]]).toEqual(['node', '/data', 'node'])
@@ -124,7 +124,7 @@ test(
   runMsMax,
 )
 
-test('what starts the service gives it longer to stop than it takes', () => {
+test('every deployment gives the service longer to stop than its drain time', () => {
   const least = limits.drainSeconds.default
   const [, unit] = /^TimeoutStopSec=(\d+)$/m.exec(read('deploy/errand.service')) ?? []
   expect(Number(unit)).toBeGreaterThan(least)
@@ -136,7 +136,7 @@ test('what starts the service gives it longer to stop than it takes', () => {
 })
 
 testNeeding('systemd', missingCommand('systemd-analyze', '--version'))(
-  'the unit is verified, and little is exposed',
+  'the systemd unit is valid and exposes little',
   async () => {
     const folder = temporaryFolder('unit')
     const file = join(folder, 'errand.service')

@@ -28,7 +28,7 @@ beforeAll(async () => {
 const sizeMb = (folder: string) =>
   Number(/^\d+/.exec(execFileSync('du', ['-sk', folder], { encoding: 'utf8' }))![0]) / 1000
 
-test('an installation is small, has no TypeScript to be run and nothing for development', () => {
+test('an installation is small, with no TypeScript to run and no development packages', () => {
   const modules = join(project, 'node_modules')
   const size = sizeMb(modules)
   console.log(`installed: ${size.toFixed(1)} MB of ${installedMbMax}`)
@@ -39,7 +39,7 @@ test('an installation is small, has no TypeScript to be run and nothing for deve
   expect(existsSync(join(modules, 'vite'))).toBe(false)
 })
 
-test('its pages link to nothing that it does not contain', () => {
+test('its pages link only to files that it contains', () => {
   const folder = join(project, 'node_modules', 'errand')
   const files = globSync('{*,docs/**/*}.md', { cwd: folder })
   expect(files.length).toBeGreaterThan(20)
@@ -48,7 +48,7 @@ test('its pages link to nothing that it does not contain', () => {
 })
 
 test(
-  'npx errand in an empty folder serves and bills a task, ends with npm, and goes on where it was',
+  'npx errand in an empty folder bills a task, stops with npm, and starts again',
   async () => {
     const folder = temporaryFolder('npx')
     const npx = ['--yes', '--prefer-offline', '--package', await packServer(), 'errand']
@@ -92,7 +92,7 @@ test(
 )
 
 test(
-  'a configuration in TypeScript outside of node_modules runs as it is and type-checks without skipLibCheck',
+  'a TypeScript configuration runs as it is and type-checks without skipLibCheck',
   async () => {
     writeFileSync(join(project, 'errand.config.ts'), agents)
     writeFileSync(join(project, 'common.cts'), agents)
@@ -143,7 +143,7 @@ export const balanceOf = async ({ client }: TestErrand): Promise<string> => (awa
 `
 
 test(
-  'publint and attw find nothing in the tarballs',
+  'publint and attw find no problems in the tarballs',
   async () => {
     const tools = await installTools('package')
     const bin = (name: string) => join(tools, '.bin', name)
@@ -156,7 +156,7 @@ test(
 )
 
 test(
-  'npm create errand writes a project from the tarballs that it was installed from, which passes its test and serves',
+  'npm create errand writes a project that passes its test and serves',
   async () => {
     const parent = temporaryFolder('create')
     const tarballs = [await packServer(), await packClient(), await packFolder(join(root, 'create-errand'))]
@@ -183,7 +183,7 @@ test(
   setUpMsMax,
 )
 
-test('errand init requires the version that it is part of, of a package without a tarball', async () => {
+test('errand init requires the Errand version that it is part of', async () => {
   const folder = join(temporaryFolder('init'), 'my-agents')
   await run(join(project, 'node_modules/.bin/errand'), ['init', folder], project)
   const { dependencies } = JSON.parse(readFileSync(join(folder, 'package.json'), 'utf8')) as {
@@ -224,7 +224,7 @@ test('a task is charged', async () => {
 `
 
 test(
-  'the console loads from the package, every file of it',
+  'every file of the console loads from the package',
   async () => {
     unpackBrowser()
     const folder = join(project, 'console')
@@ -259,7 +259,7 @@ test(
 )
 
 test(
-  'a start from the package beside one from source, printed',
+  'prints the start time from the package next to that from source',
   async () => {
     const mains = [join(project, 'node_modules/errand/server/errand.cjs'), join(root, 'server/main.ts')]
     const times = mains.map((): number[] => [])
