@@ -9,7 +9,7 @@ async function start() {
   return { service, calls, mine: await calls() }
 }
 
-test('the models are the agents that converse and that the caller may use', async () => {
+test('lists as models the agents that the caller may chat with', async () => {
   const { mine, service } = await start()
   const { body, status } = await mine.get('/models')
   expect([status, body.object]).toEqual([200, 'list'])
@@ -23,7 +23,7 @@ test('the models are the agents that converse and that the caller may use', asyn
   await service.stop()
 })
 
-test('a completion answers the last message, keeps nothing but its receipt, and says what it cost', async () => {
+test('a completion answers the last message, states its cost, and stores only its receipt', async () => {
   const { mine, service } = await start()
   const { body, headers, status } = await mine.complete('Hello')
   expect(status).toBe(200)
@@ -50,7 +50,7 @@ test('a completion answers the last message, keeps nothing but its receipt, and 
   await service.stop()
 })
 
-test('what was said before is handed on, the system first, and is part of the prompt that is paid for', async () => {
+test('passes earlier messages on, the system first, and charges them as part of the prompt', async () => {
   const { mine, service } = await start()
   const messages = [
     user('One'),
@@ -70,7 +70,7 @@ test('what was said before is handed on, the system first, and is part of the pr
   await service.stop()
 })
 
-test('a stream is chunks of one id, with reasoning apart, tools left out, and the usage where it is asked for', async () => {
+test('streams chunks with one id, separate reasoning, no tools, and usage on request', async () => {
   const { mine, service } = await start()
   const steps = say(
     { do: 'reasoning', delta: 'Hm "so"' },
@@ -104,7 +104,7 @@ test('a stream is chunks of one id, with reasoning apart, tools left out, and th
   await service.stop()
 })
 
-test('Errand-Session continues a session, to which only the last message is sent', async () => {
+test('Errand-Session continues a session and adds only the last message', async () => {
   const { calls, mine, service } = await start()
   const created = await service.post('/api/sessions', { agentId: 'talk' }, { key: mine.person.key })
   const { sessionId } = created.body
@@ -162,7 +162,7 @@ const bad: [string, object, string, string?][] = [
   ['a parameter that nobody knows', { nonsense: 1 }, 'nonsense', 'unknown_parameter'],
   ['a stream that is none', { stream: 'yes' }, 'stream'],
 ]
-test('parameters that no agent obeys, or nobody knows, are 400 and named', async () => {
+test('rejects unsupported and unknown parameters with 400, and names them', async () => {
   const { mine, service } = await start()
   for (const [what, more, param, code = 'invalid_value'] of bad) {
     const { body, headers, status } = await mine.complete('Hello', more)
@@ -174,14 +174,14 @@ test('parameters that no agent obeys, or nobody knows, are 400 and named', async
   await service.stop()
 })
 
-test('parameters that change nothing are taken', async () => {
+test('accepts parameters that change nothing', async () => {
   const { mine, service } = await start()
   const more = { n: 1, top_p: 1, user: 'u', seed: 1, metadata: { a: 'b' }, store: false, tools: [], stop: null }
   expect((await mine.complete('Hello', { ...more, max_completion_tokens: 50, temperature: 0 })).status).toBe(200)
   await service.stop()
 })
 
-test('each refusal has its status and code, and none that a repetition cannot change is one that clients repeat', async () => {
+test('each rejection has its status and code, and tells clients not to retry in vain', async () => {
   const { calls, mine, service } = await start()
   const poor = await (await calls('0')).complete('Hello')
   expect([poor.status, poor.body.error.type, poor.body.error.code]).toEqual([
@@ -206,7 +206,7 @@ test('each refusal has its status and code, and none that a repetition cannot ch
   await service.stop()
 })
 
-test('a history beyond the context of the agent, and a body beyond its bound', async () => {
+test("rejects a history beyond the agent's context, and an oversized body", async () => {
   const { mine, service } = await start()
   const long = await mine.complete('Hello', { model: 'forgetful', messages: [user('x'.repeat(500)), user('Hello')] })
   expect([long.status, long.body.error.param]).toEqual([400, 'messages'])
@@ -216,7 +216,7 @@ test('a history beyond the context of the agent, and a body beyond its bound', a
   await service.stop()
 })
 
-test('a reply that fails after its beginning ends its stream with an error', async () => {
+test('a reply that fails midway ends its stream with an error', async () => {
   const { mine, service } = await start()
   const steps = say({ do: 'text', delta: 'Well' }, { do: 'throw', message: 'It broke.' })
   const events = readSse((await mine.complete(steps, { stream: true })).body)
@@ -226,7 +226,7 @@ test('a reply that fails after its beginning ends its stream with an error', asy
   await service.stop()
 })
 
-test('a reply that the balance cuts off is charged, and its length is why it ended', async () => {
+test('a reply cut off by the balance is charged, and ends with the reason length', async () => {
   const { calls, service } = await start()
   const mine = await calls('0.3')
   const { body, status } = await mine.complete(

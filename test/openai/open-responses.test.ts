@@ -100,7 +100,7 @@ const event = z.discriminatedUnion('type', [
 
 const message = (role: string, content: unknown) => ({ type: 'message', role, content })
 
-test('basic text, a system prompt and a conversation of several turns are answered in full form', async () => {
+test('text, a system prompt and a longer conversation get complete response objects', async () => {
   const service = await startTalk()
   const mine = new WireCalls(service, await service.createPerson())
   const inputs = [
@@ -117,7 +117,7 @@ test('basic text, a system prompt and a conversation of several turns are answer
   await service.stop()
 })
 
-test('labels of phases in what the assistant said are taken', async () => {
+test('accepts phase labels in assistant messages', async () => {
   const service = await startTalk()
   const mine = new WireCalls(service, await service.createPerson())
   const said = (phase: string, content: string) => ({ ...message('assistant', content), phase })
@@ -127,7 +127,7 @@ test('labels of phases in what the assistant said are taken', async () => {
   await service.stop()
 })
 
-test('what a response put out is sent again as it came, with its reasoning, which no agent is told', async () => {
+test('accepts its own output as input again, but passes no reasoning to the agent', async () => {
   const service = await startTalk()
   const mine = new WireCalls(service, await service.createPerson())
   const first = message('user', say({ do: 'reasoning', delta: 'Hm' }, { do: 'text', delta: 'Two' }))
@@ -143,7 +143,7 @@ test('what a response put out is sent again as it came, with its reasoning, whic
   await service.stop()
 })
 
-test('an image is answered in full form', async () => {
+test('an image gets a complete response object', async () => {
   const { mine, stop } = await start()
   const question = { type: 'input_text', text: 'What do you see?' }
   const { body, status: answered } = await mine.respondWith([question, image(urlOf(png(32, 32)), 'input_image')])
@@ -191,7 +191,7 @@ const ends: [string, Step[], object, string, string[]][] = [
 ]
 
 test.each(ends)(
-  'every event of a stream that is %s has its full form, and no item but the last is incomplete',
+  'every event of a stream that is %s is well-formed, and only the last item incomplete',
   async (_what, steps, more, end, statuses) => {
     const service = await startTalk()
     const mine = new WireCalls(service, await service.createPerson())
@@ -207,7 +207,7 @@ test.each(ends)(
   },
 )
 
-test('what needs tools of the client is refused by the name of its parameter', async () => {
+test('rejects requests with client tools, and names the parameter', async () => {
   const service = await startTalk()
   const mine = new WireCalls(service, await service.createPerson())
   const tools = [{ type: 'function', name: 'get_weather', parameters: { type: 'object', properties: {} } }]

@@ -12,7 +12,7 @@ async function start() {
 
 const retry = (count: number) => ({ 'X-Stainless-Retry-Count': String(count) })
 
-test('a request that its client repeats by itself has the first answer, and is paid once', async () => {
+test('an automatic retry gets the first response and is paid once', async () => {
   const { mine, service } = await start()
   for (const stream of [false, true]) {
     for (const ask of [mine.complete.bind(mine), mine.respond.bind(mine)]) {
@@ -43,7 +43,7 @@ test('a request that its client repeats by itself has the first answer, and is p
   await service.stop()
 })
 
-test('of requests with one Idempotency-Key one is paid, whenever they come, and only for what it was first used for', async () => {
+test('requests with one Idempotency-Key are paid once, and a different one is rejected', async () => {
   const { mine, service } = await start()
   const key = (name: string) => ({ 'Idempotency-Key': name })
   const first = await mine.complete('Hello', {}, key('one'))
@@ -83,7 +83,7 @@ async function cut({ headers = {}, message, mine, service, stream = false }: Sen
   await sent
 }
 
-test('one whose connection is cut goes on until it is repeated', async () => {
+test('a request whose connection breaks continues until it is retried', async () => {
   const { mine, service } = await start()
   const file = filesIn(service)
   const [begun, go] = [file('begun'), file('go')]
@@ -98,7 +98,7 @@ test('one whose connection is cut goes on until it is repeated', async () => {
   await service.stop()
 })
 
-test('one that is cut is stopped and settled where its client does not repeat it', async () => {
+test('a request whose connection breaks is stopped and settled without a retry', async () => {
   const { mine, service } = await start()
   const file = filesIn(service)
   for (const [index, { headers, stream }] of [{ headers: {} }, { headers: {}, stream: true }, { headers: retry(0) }]
@@ -119,7 +119,7 @@ test('one that is cut is stopped and settled where its client does not repeat it
   await service.stop()
 })
 
-test('after a restart a repetition has the end of its request, and is not paid again', async () => {
+test('a retry after a restart gets the end of its request, and is not charged again', async () => {
   const dataDir = newDataDir()
   const service = await startTalk({ dataDir, isInline: false, limits: { drainSeconds: 0 } })
   const mine = new WireCalls(service, await service.createPerson())

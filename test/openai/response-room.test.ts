@@ -22,7 +22,7 @@ async function count(service: TestService, userId: string, more: number): Promis
   )
 }
 
-test('where an account has its most sessions, the response conversation used longest ago makes room', async () => {
+test('at the session limit, the least recently used response conversation makes room', async () => {
   const { clock, create, mine, service } = await start()
   const own = (await create()).body.sessionId
   const first = (await mine.respond('One')).body
@@ -53,7 +53,7 @@ test('where an account has its most sessions, the response conversation used lon
   await service.stop()
 })
 
-test('responses take their own room again and again, and no room of the sessions of a user who has no other', async () => {
+test("responses reuse their own room, and never that of the user's sessions", async () => {
   const { create, mine, service } = await start()
   await create()
   await count(service, mine.person.userId, sessionsMax - 2)

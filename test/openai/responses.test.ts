@@ -9,7 +9,7 @@ async function start() {
   return { service, calls, mine: await calls() }
 }
 
-test('a response is kept in a session of its own, and is read again as it was answered', async () => {
+test('a response is stored in its own session, and can be read again unchanged', async () => {
   const { mine, service } = await start()
   const { body, headers, status } = await mine.respond('Hello', { metadata: { order: '7' }, instructions: 'Be brief.' })
   expect(status).toBe(200)
@@ -42,7 +42,7 @@ test('a response is kept in a session of its own, and is read again as it was an
   await service.stop()
 })
 
-test('instructions and what the system says hold for one response; the next of its conversation has what was said', async () => {
+test('instructions and system messages apply once; the next response gets the conversation', async () => {
   const { mine, service } = await start()
   const history = say({ do: 'tell', what: 'history' })
   const system = { role: 'system', content: 'Twice.' }
@@ -63,7 +63,7 @@ test('instructions and what the system says hold for one response; the next of i
   await service.stop()
 })
 
-test('what its client keeps itself is in no session, and cannot be read again', async () => {
+test('a response that its client stores itself has no session and cannot be read again', async () => {
   const { mine, service } = await start()
   const earlier = [user('One'), { role: 'assistant', content: [{ type: 'output_text', text: 'Two' }] }]
   const history = user(say({ do: 'tell', what: 'history' }))
@@ -86,7 +86,7 @@ test('what its client keeps itself is in no session, and cannot be read again', 
   await service.stop()
 })
 
-test('a stream is typed events in order, and is the same from any of its events on', async () => {
+test('streams typed events in order, and replays them identically from any event', async () => {
   const { mine, service } = await start()
   const steps = say({ do: 'reasoning', delta: 'Hm' }, { do: 'text', delta: 'a' }, { do: 'text', delta: '"b"' })
   const { body } = await mine.respond(steps, { stream: true })
@@ -131,7 +131,7 @@ test('a stream is typed events in order, and is the same from any of its events 
   await service.stop()
 })
 
-test('in the background a response goes on without a reader, and is read when it is done', async () => {
+test('a background response continues without a reader, and can be read when done', async () => {
   const { mine, service } = await start()
   const steps = say({ do: 'text', delta: 'Slow' }, { do: 'wait', ms: 100 }, { do: 'text', delta: 'ly' })
   const begun = await mine.respond(steps, { background: true })
@@ -143,7 +143,7 @@ test('in the background a response goes on without a reader, and is read when it
   await service.stop()
 })
 
-test('a response that is canceled is charged for what it used, once, and says so whenever it is read', async () => {
+test('a canceled response is charged at most once, and stays canceled when read', async () => {
   const { calls, mine, service } = await start()
   const steps = say({ do: 'text', delta: 'Begun' }, { do: 'await-abort' })
   const { body } = await mine.respond(steps, { background: true })
@@ -158,7 +158,7 @@ test('a response that is canceled is charged for what it used, once, and says so
   await service.stop()
 })
 
-test('the last response of a conversation is deleted with it; its charge stays', async () => {
+test('deleting the last response of a conversation deletes both, but keeps the charge', async () => {
   const { calls, mine, service } = await start()
   const first = await mine.respond('Hello')
   const second = await mine.respond('Hello', { previous_response_id: first.body.id })
@@ -174,7 +174,7 @@ test('the last response of a conversation is deleted with it; its charge stays',
   await service.stop()
 })
 
-test('a response that is refused leaves no session, and one that fails says why', async () => {
+test('a rejected response leaves no session, and a failed one says why', async () => {
   const { calls, mine, service } = await start()
   const poor = await calls('0')
   const written = vi.spyOn(service.app.store, 'createSession')
@@ -198,7 +198,7 @@ test('a response that is refused leaves no session, and one that fails says why'
   await service.stop()
 })
 
-test('parameters that no agent obeys, or nobody knows, are 400 and named', async () => {
+test('rejects unsupported and unknown parameters with 400, and names them', async () => {
   const { mine, service } = await start()
   const bad: [object, string][] = [
     [{ input: [] }, 'input'],
@@ -222,7 +222,7 @@ test('parameters that no agent obeys, or nobody knows, are 400 and named', async
   await service.stop()
 })
 
-test('a session of the user stays, though the first response in it fails', async () => {
+test('a session of the user survives a failed first response', async () => {
   const { mine, service } = await start()
   const { sessionId } = (await service.post('/api/sessions', { agentId: 'talk' }, { key: mine.person.key })).body
   const failed = await mine.respond(say({ do: 'throw', message: 'It broke.' }), { conversation: sessionId })

@@ -21,7 +21,7 @@ const asked: ModelMessage[] = [
   },
 ]
 
-test('images and files reach an agent from both providers of the AI SDK, and are paid for', async () => {
+test('images and files from both AI SDK providers reach an agent and are charged', async () => {
   const { mine, service, stop } = await start()
   const at = { baseURL: `${service.url}/v1`, apiKey: mine.person.key }
   const listed = `What are these?|undefined:image/png:${png().length}|a.pdf:application/pdf:${pdf.length}`
@@ -39,7 +39,7 @@ test('images and files reach an agent from both providers of the AI SDK, and are
   await stop()
 })
 
-test('a conversation of the AI SDK goes on with what was answered, whole or by its response', async () => {
+test('an AI SDK conversation continues from whole messages or from a response id', async () => {
   const service = await startTalk()
   const mine = new WireCalls(service, await service.createPerson())
   const model = createOpenAI({ baseURL: `${service.url}/v1`, apiKey: mine.person.key }).responses('talk')
@@ -71,7 +71,7 @@ test('a conversation of the AI SDK goes on with what was answered, whole or by i
   await service.stop()
 })
 
-test('the OpenAI provider of the AI SDK goes on in its default mode, which names earlier replies by their ids', async () => {
+test('the OpenAI provider of the AI SDK continues by reply ids in its default mode', async () => {
   const service = await startTalk()
   const mine = new WireCalls(service, await service.createPerson())
   const model = createOpenAI({ baseURL: `${service.url}/v1`, apiKey: mine.person.key })('talk')
@@ -108,7 +108,7 @@ test('the OpenAI provider of the AI SDK goes on in its default mode, which names
   await service.stop()
 })
 
-test('the AI SDK reads the reasoning of a response, whole and streamed, apart from its text', async () => {
+test('the AI SDK reads reasoning apart from text, whole and streamed', async () => {
   const service = await startTalk()
   const mine = new WireCalls(service, await service.createPerson())
   const model = createOpenAI({ baseURL: `${service.url}/v1`, apiKey: mine.person.key }).responses('talk')

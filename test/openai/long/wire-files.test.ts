@@ -8,7 +8,7 @@ import { accepts, rates } from '../../support/file-agents.ts'
 import { asked, file, FileCalls, image, inputFile, start, text, urlOf } from '../file-calls.ts'
 import { readSse, user } from '../wire-calls.ts'
 
-test('an image of a completion arrives at the provider as it was sent, is charged by what that counts, and leaves nothing behind', async () => {
+test("a completion sends its image unchanged, charges the provider's count and leaves no file", async () => {
   const { mine, provider, stop } = await start()
   const url = urlOf(png())
   const content = [text('What is'), image(url), text('this '), text('one?')]
@@ -30,7 +30,7 @@ test('an image of a completion arrives at the provider as it was sent, is charge
   await stop()
 })
 
-test('a conversation that is sent whole has the files of its earlier messages, which are held and paid for too', async () => {
+test('a conversation sent whole includes, reserves and charges the files of earlier messages', async () => {
   const { mine, provider, stop } = await start()
   const [first, second] = [urlOf(png()), urlOf(jpeg(), 'image/jpeg')]
   let held = 0
@@ -68,7 +68,7 @@ test('a conversation that is sent whole has the files of its earlier messages, w
   await stop()
 })
 
-test('a stored response keeps its file in its session, the next one has it again, and it is deleted with both', async () => {
+test('a stored response keeps its file for the next one until its session is deleted', async () => {
   const { mine, provider, service, stop } = await start()
   const url = urlOf(png())
   const first = await mine.respondWith([text('What is this?', 'input_text'), image(url, 'input_image')])
@@ -100,7 +100,7 @@ test('a stored response keeps its file in its session, the next one has it again
   await stop()
 })
 
-test('a reply that fails leaves no file, and one that is not stored says so', async () => {
+test('a failed reply leaves no file, and an unstored one says so', async () => {
   const { mine, stop } = await start()
   for (const path of ['/chat/completions', '/responses']) {
     const content = [text('Fail'), image(urlOf(png()))]
@@ -116,7 +116,7 @@ test('a reply that fails leaves no file, and one that is not stored says so', as
   await stop()
 })
 
-test('an image may have every byte that a file is allowed', async () => {
+test('accepts an image of the maximum file size', async () => {
   const { mine, provider, stop } = await start()
   const url = urlOf(Buffer.concat([png(), Buffer.alloc(5_242_880 - png().length, 1)]))
   const { body, status } = await mine.completeWith([image(url)])
@@ -126,7 +126,7 @@ test('an image may have every byte that a file is allowed', async () => {
   await stop()
 })
 
-test('of requests with an image that are repeated one is paid, and none leaves a file', async () => {
+test('repeated requests with an image are paid once, and leave no file', async () => {
   const { mine, provider, stop } = await start()
   const content = [text('What is this?'), image(urlOf(png()))]
   const body = { model: 'sees', messages: [user(content)] }
@@ -144,7 +144,7 @@ test('of requests with an image that are repeated one is paid, and none leaves a
   await stop()
 })
 
-test('a client that leaves before the end leaves no file either', async () => {
+test('a client that leaves before the end leaves no file', async () => {
   const { mine, provider, service, stop } = await start()
   provider.play(replyThen({ text: ['A grey'] }, () => {}))
   const left = new AbortController()
@@ -167,7 +167,7 @@ test('a client that leaves before the end leaves no file either', async () => {
   await stop()
 })
 
-test('an http agent is given links that work while it replies, and no longer', async () => {
+test('an http agent gets links that work only during its reply', async () => {
   const given: any[] = []
   const remote = await startAgentService(async (response, { body }: any) => {
     const parts = [...body.history.flatMap((message: any) => message.parts ?? []), ...(body.parts ?? [])]
@@ -291,7 +291,7 @@ const bad: [string, object, object, string, RegExp, string?][] = [
   ],
 ]
 
-test('what is no file that the agent takes is refused by the name of its field, and nothing is written', async () => {
+test('rejects files that the agent does not accept, names the field and writes nothing', async () => {
   const { mine, provider, stop } = await start({ limits: { maxFileBytes: 5000, maxMessageFileBytes: 6000 } })
   const before = await mine.state()
   const refused = async (path: string, body: object, param: string) => {
@@ -340,7 +340,7 @@ test('what is no file that the agent takes is refused by the name of its field, 
   await stop()
 })
 
-test('with a balance below what its image may cost a completion is refused, and nothing is stored', async () => {
+test('rejects a completion whose image the balance does not cover, and stores nothing', async () => {
   const { mine, provider, stop } = await start({ balanceUsd: '0.1900' })
   const before = await mine.state()
   for (const path of ['/chat/completions', '/responses']) {
@@ -357,7 +357,7 @@ test('with a balance below what its image may cost a completion is refused, and 
   await stop()
 })
 
-test('the list of models says which media types they take', async () => {
+test('the model list states the accepted media types', async () => {
   const { mine, stop } = await start()
   const { body } = await mine.get('/models')
   expect(body.data.map(({ accepts: taken, id }: any) => [id, taken])).toEqual([
