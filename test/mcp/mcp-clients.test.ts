@@ -24,7 +24,7 @@ async function connect(service: TestService, key: string): Promise<Client> {
 
 type CallToolResult = z.infer<typeof CallToolResultSchema>
 
-test('it shakes hands, lists the endpoints with their schemas and prices, and runs one, which is charged once', async () => {
+test('completes the handshake, lists endpoints with schemas and prices, and charges a call once', async () => {
   const { client, key, service } = await startWorld()
   expect(client.getServerVersion()).toMatchObject({ name: 'errand' })
   expect(client.getServerCapabilities()).toEqual({
@@ -69,7 +69,7 @@ test('it shakes hands, lists the endpoints with their schemas and prices, and ru
   await service.stop()
 })
 
-test('a failure is a result that says that it was refunded, and a metered call says what it cost', async () => {
+test('a failure reports its refund, and a metered call its cost', async () => {
   const { client, key, service } = await startWorld()
   const failed = (await client.callTool({ name: 'desk_fail' })) as CallToolResult
   expect(failed).toMatchObject({ isError: true, _meta: { code: 'AGENT_ERROR', refundedUsd: '0.0100' } })
@@ -84,7 +84,7 @@ test('a failure is a result that says that it was refunded, and a metered call s
   await service.stop()
 })
 
-test('progress of the task comes as notifications, which rise', async () => {
+test('task progress arrives as increasing notifications', async () => {
   const { client, service } = await startWorld()
   const told: object[] = []
   const onprogress = (note: { progress: number }) => {
@@ -100,7 +100,7 @@ test('progress of the task comes as notifications, which rise', async () => {
   await service.stop()
 })
 
-test('a call that the client cancels, or gives up after its time, is canceled and refunded', async () => {
+test('a call that its client cancels or lets time out is canceled and refunded', async () => {
   const { client, key, service } = await startWorld()
   const controller = new AbortController()
   const canceled = client.callTool({ name: 'desk_wait', arguments: { gate: 'never' } }, undefined, {
@@ -120,7 +120,7 @@ test('a call that the client cancels, or gives up after its time, is canceled an
   await service.stop()
 })
 
-test('a client cancels its own call, and not that of another with the same key and the same number', async () => {
+test('a client cancels its own call, not that of another with the same key and id', async () => {
   const { client, key, service } = await startWorld()
   const other = await connect(service, key)
   const controller = new AbortController()
@@ -140,7 +140,7 @@ test('a client cancels its own call, and not that of another with the same key a
   await service.stop()
 })
 
-test('a string result is plain text, inline and stored, and any other value is an object', async () => {
+test('a string result is plain text, inline and stored; any other value is an object', async () => {
   const { client, key, service } = await startWorld()
   const call = async (args: object) => {
     const result = (await client.callTool({ name: 'desk_value', arguments: { ...args } })) as CallToolResult
@@ -154,7 +154,7 @@ test('a string result is plain text, inline and stored, and any other value is a
   await service.stop()
 })
 
-test('a result that is content of the protocol is sent as such, and a wrong one as JSON', async () => {
+test('sends a result that is protocol content as such, and an invalid one as JSON', async () => {
   const { client, service } = await startWorld()
   const call = (value: unknown) => client.callTool({ name: 'desk_value', arguments: { value } })
   const image = { type: 'image', data: 'iVBORw0KGgo=', mimeType: 'image/png', annotations: { audience: ['user'] } }
@@ -182,7 +182,7 @@ test('a result that is content of the protocol is sent as such, and a wrong one 
   await service.stop()
 })
 
-test('a wrong key is refused before the handshake', async () => {
+test('rejects a wrong key before the handshake', async () => {
   const { client, service } = await startWorld()
   await expect(connect(service, 'errand_sk_wrong')).rejects.toThrow()
   await client.close()

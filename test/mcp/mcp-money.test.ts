@@ -8,7 +8,7 @@ import { callTool, charge, expectClean, moneyOf, refund, send } from './mcp-call
 
 // One call is one charge, whatever happens to its client. Failed and abandoned calls are refunded.
 
-test('what an admission refuses is the result of the tool, says what to do, and charges nothing', async () => {
+test("an admission error is the tool's result, says what to do and charges nothing", async () => {
   const { key, service } = await startWorld({ executionsPerMinute: 2 }, '0.0150')
   const call = async (sent: { key: string } = { key }) => (await callTool(service, 'a_a_b_c', {}, sent)).body.result
   expect(await call()).toMatchObject({ structuredContent: {} })
@@ -36,7 +36,7 @@ test('what an admission refuses is the result of the tool, says what to do, and 
   await service.stop()
 })
 
-test("a key's limit and its agents hold for tools as for tasks", async () => {
+test("a key's spending limit and agents apply to tools as to tasks", async () => {
   const { key, service } = await startWorld()
   const limits = {
     name: 'limited',
@@ -63,7 +63,7 @@ test("a key's limit and its agents hold for tools as for tasks", async () => {
   await service.stop()
 })
 
-test('a client that gives up and calls again gets the task of its first call, at work or ended: one charge', async () => {
+test('a client that gives up and repeats its call gets the first task, charged once', async () => {
   const { key, service } = await startWorld()
   const gate = newGate()
   const first = await startCall(service, 'desk_wait', { gate, key })
@@ -89,7 +89,7 @@ test('a client that gives up and calls again gets the task of its first call, at
   await service.stop()
 })
 
-test('two alike calls whose clients both wait are two tasks; so are those of two keys', async () => {
+test('identical calls of two waiting clients or of two keys are separate tasks', async () => {
   const { key, service, userId } = await startWorld()
   const gate = newGate()
   const [one, two] = [
@@ -104,7 +104,7 @@ test('two alike calls whose clients both wait are two tasks; so are those of two
   await service.stop()
 })
 
-test('a request that a client sends again while it waits is the same call: of one client an id is there once', async () => {
+test('a request that one client repeats while it waits is the same call', async () => {
   const { key, service } = await startWorld()
   const gate = newGate()
   const headers = { 'Mcp-Session-Id': 'one client' }
@@ -121,7 +121,7 @@ test('a request that a client sends again while it waits is the same call: of on
   await service.stop()
 })
 
-test('a task whose client does not come back is canceled and refunded', async () => {
+test('a task whose client does not return is canceled and refunded', async () => {
   const { key, service } = await startWorld({ mcpReturnSeconds: 1 })
   const gate = newGate()
   const { leave } = await startCall(service, 'desk_wait', { gate, key })
@@ -138,7 +138,7 @@ test('a task whose client does not come back is canceled and refunded', async ()
   await service.stop()
 })
 
-test('of the current revision, to leave is to cancel at once', async () => {
+test('a disconnect cancels the call immediately in the current revision', async () => {
   const { key, service } = await startWorld()
   const { leave } = await startCall(service, 'desk_wait', { gate: newGate(), key, isCurrent: true })
   await leave()
@@ -147,7 +147,7 @@ test('of the current revision, to leave is to cancel at once', async () => {
   await service.stop()
 })
 
-test('a canceled call that cannot be stopped goes on, and the same call gets its result: one charge', async () => {
+test('an unstoppable canceled call continues, and repeating it gets its result for one charge', async () => {
   const { key, service } = await startWorld({ mcpReturnSeconds: 1 })
   const gate = newGate()
   const { answer, id } = await startCall(service, 'desk_keep', { gate, key })
@@ -164,7 +164,7 @@ test('a canceled call that cannot be stopped goes on, and the same call gets its
   await service.stop()
 })
 
-test('a notification cancels the call of that number, also one that waits for plain JSON', async () => {
+test('a notification cancels the call with that id, even one waiting for plain JSON', async () => {
   const { key, service } = await startWorld()
   const gate = newGate()
   const waiting = callTool(service, 'desk_wait', { gate }, { key, id: 'mine', headers: { Accept: 'application/json' } })
@@ -179,7 +179,7 @@ test('a notification cancels the call of that number, also one that waits for pl
   await service.stop()
 })
 
-test('of two calls with one number, of clients that do not say which they are, a notification cancels none', async () => {
+test('a notification cancels neither of two calls with one id from unidentified clients', async () => {
   const { key, service } = await startWorld()
   const [one, two] = [newGate(), newGate()]
   const call = (gate: string) => callTool(service, 'desk_wait', { gate }, { key, id: 9 })
@@ -193,7 +193,7 @@ test('of two calls with one number, of clients that do not say which they are, a
   await service.stop()
 })
 
-test('an idempotency key makes repeated calls one task, in the header and in _meta', async () => {
+test('an idempotency key in the header or _meta makes repeated calls one task', async () => {
   const { key, service } = await startWorld()
   const headers = { 'Idempotency-Key': 'once' }
   const call = { name: 'a_a_b_c', arguments: { a: 1 } }
@@ -208,7 +208,7 @@ test('an idempotency key makes repeated calls one task, in the header and in _me
   await service.stop()
 })
 
-test('a call with an idempotency key goes on when its client leaves, in each revision', async () => {
+test('a call with an idempotency key continues if its client leaves, in each revision', async () => {
   const { key, service } = await startWorld({ mcpReturnSeconds: 1 })
   const gates = [newGate(), newGate()]
   const calls = await Promise.all(
@@ -228,7 +228,7 @@ test('a call with an idempotency key goes on when its client leaves, in each rev
   await service.stop()
 })
 
-test('a result is whole up to 256 KB, and beyond that its beginning with a link', async () => {
+test('a result is complete up to 256 KB, and beyond that its beginning with a link', async () => {
   const { key, service } = await startWorld()
   const call = async (chars: number) => (await callTool(service, 'desk_large', { chars }, { key })).body.result
   expect((await call(100_000)).structuredContent.text).toHaveLength(100_000)
@@ -240,7 +240,7 @@ test('a result is whole up to 256 KB, and beyond that its beginning with a link'
   await service.stop()
 })
 
-test('who waits for as many tasks as may is refused, and of two calls for the last place one is refunded', async () => {
+test('a caller beyond the wait limit is rejected, and a call that loses the last slot refunded', async () => {
   const { key, service, userId } = await startWorld()
   const { ends } = service.app.services.tasks
   const wait = () => ends.wait({ taskId: 'task_none', userId }, { signal: undefined })
@@ -260,7 +260,7 @@ test('who waits for as many tasks as may is refused, and of two calls for the la
   await service.stop()
 })
 
-test('a stop of the service answers who waits, and names the task', async () => {
+test('a shutdown answers a waiting call with an error', async () => {
   const { key, service } = await startWorld({ drainSeconds: 0 })
   const gate = newGate()
   const { answer } = await startCall(service, 'desk_wait', { gate, key })

@@ -17,7 +17,7 @@ async function tokenOf(service: TestService, key: string, input: object): Promis
   return { key: (await expectStatus(200, service.post('/api/client-tokens', input, { key }))).token }
 }
 
-test('a client token calls the tools of its agents, within its cap, and one for a session none', async () => {
+test("a client token calls its agents' tools within its cap, and a task-bound token none", async () => {
   const service = await start()
   const { key } = await service.createPerson()
   const token = await tokenOf(service, key, { agents: ['a'], maxCostUsd: '0.01' })
@@ -37,7 +37,7 @@ test('a client token calls the tools of its agents, within its cap, and one for 
   await service.stop()
 })
 
-test('a platform key calls tools in the name of a user, who pays, and has none of its own', async () => {
+test('a platform key calls tools for a user, who pays, and has none of its own', async () => {
   const service = await start()
   const platform = await PlatformCalls.open(service)
   const user = await platform.newUser('customer-1', '1')
@@ -48,7 +48,7 @@ test('a platform key calls tools in the name of a user, who pays, and has none o
   await service.stop()
 })
 
-test('an agent that is for some is a tool of theirs only', async () => {
+test('an agent restricted to some users is a tool for them', async () => {
   const service = await start()
   const vip = await service.createPerson({ email: 'vip@example.com' })
   expect(namesIn((await send(service, 'tools/list', {}, vip)).body)).toContain('private_echo')
@@ -56,7 +56,7 @@ test('an agent that is for some is a tool of theirs only', async () => {
   await service.stop()
 })
 
-test('a browser login calls tools from pages of the service, and not from others', async () => {
+test('a browser login calls tools from pages of the service, but not from other sites', async () => {
   const service = await start()
   const { browser } = await signUp(service)
   const call = (headers?: Record<string, string>): Promise<Answer> =>
@@ -67,7 +67,7 @@ test('a browser login calls tools from pages of the service, and not from others
   await service.stop()
 })
 
-test('a key that is revoked is refused at its next message', async () => {
+test('a revoked key is rejected at its next message', async () => {
   const service = await start()
   const { key } = await service.createPerson()
   const made = await service.post('/api/keys', { name: 'short', scopes: ['execute'] }, { key })

@@ -7,7 +7,7 @@ import { callTool, charge, expectClean, moneyOf, sendCurrent } from '../mcp-call
 
 // Edge cases of clients that leave and come back; mcp-money has the normal ones.
 
-test('a call that came back is not canceled by the time after which its first client was given up', async () => {
+test('a resumed call is not canceled when the return time of its first client expires', async () => {
   const { key, service } = await startWorld({ mcpReturnSeconds: 4 })
   const gate = newGate()
   const first = await startCall(service, 'desk_wait', { gate, key })
@@ -23,7 +23,7 @@ test('a call that came back is not canceled by the time after which its first cl
   await service.stop()
 })
 
-test('the task of a client that left is not given to a call of another tool, whatever its arguments are', async () => {
+test('an abandoned task is not given to a call of another tool with equal arguments', async () => {
   const { key, service } = await startWorld()
   const gate = newGate()
   const first = await startCall(service, 'desk_wait', { gate, key })
@@ -36,7 +36,7 @@ test('the task of a client that left is not given to a call of another tool, wha
   await service.stop()
 })
 
-test('of two requests that wait for one task the first may leave: it goes on for the other', async () => {
+test('a task continues for a second waiting request if the first one leaves', async () => {
   const { key, service } = await startWorld()
   const gate = newGate()
   const headers = { 'Mcp-Session-Id': 'one client' }

@@ -29,7 +29,7 @@ async function beginCurrent(service: TestService, key: string, tool: string, arg
   return (await sendCurrent(service, 'tools/call', call, { key, capabilities: knowsTasks })).body.result
 }
 
-test('a call with a task is answered at once; its result is waited for, also again by another client', async () => {
+test('a call with a task returns immediately, and any client can wait for its result', async () => {
   const { key, service } = await startWorld()
   const gate = newGate()
   const task = await begin(service, key, 'desk_wait', { gate })
@@ -58,7 +58,7 @@ test('a call with a task is answered at once; its result is waited for, also aga
   await service.stop()
 })
 
-test('a task is canceled once, and one that has ended is not', async () => {
+test('a task can be canceled once, and not after it has ended', async () => {
   const { key, service } = await startWorld()
   const gate = newGate()
   const { taskId } = await begin(service, key, 'desk_wait', { gate })
@@ -71,7 +71,7 @@ test('a task is canceled once, and one that has ended is not', async () => {
   await service.stop()
 })
 
-test('of one that cannot be stopped the cancel is refused, or of the current revision only taken note of', async () => {
+test('canceling an unstoppable task is rejected, or only acknowledged in the current revision', async () => {
   const { key, service } = await startWorld()
   const gate = newGate()
   const { taskId } = await begin(service, key, 'desk_keep', { gate })
@@ -87,7 +87,7 @@ test('of one that cannot be stopped the cancel is refused, or of the current rev
   await service.stop()
 })
 
-test('of the current revision who knows tasks gets one for a call, and its result with it', async () => {
+test('a client of the current revision that supports tasks gets a task and its result', async () => {
   const { key, service } = await startWorld()
   const gate = newGate()
   const task = await beginCurrent(service, key, 'desk_wait', { gate })
@@ -119,7 +119,7 @@ test('of the current revision who knows tasks gets one for a call, and its resul
   await service.stop()
 })
 
-test("another user's task is as one that is not there, and reading one needs the scope", async () => {
+test("another user's task answers as unknown, and reading a task needs the scope", async () => {
   const { key, service, userId } = await startWorld()
   const { taskId } = await begin(service, key, 'desk_fail', {})
   const stranger = await service.createPerson()
@@ -149,7 +149,7 @@ test("another user's task is as one that is not there, and reading one needs the
   await service.stop()
 })
 
-test('a request that a client sends twice at once is one task', async () => {
+test('a request that a client sends several times simultaneously is one task', async () => {
   const { key, service } = await startWorld()
   const sent = { key, headers: { 'Mcp-Session-Id': 'one client' }, id: 5 }
   const gate = newGate()
@@ -164,7 +164,7 @@ test('a request that a client sends twice at once is one task', async () => {
   await service.stop()
 })
 
-test('what is refused with a task is the result of the tool, as without one', async () => {
+test('a rejection with a task is a tool result, as without one', async () => {
   const { service } = await startWorld()
   const { key } = await service.createPerson({ balanceUsd: '0.0000' })
   const call = { name: 'desk_fail', arguments: {}, task: {} }

@@ -16,35 +16,38 @@ const initialize = (protocolVersion: unknown, headers = {}) =>
     { key: key(), headers },
   )
 
-test.each(['2024-11-05', '2025-03-26', '2025-06-18', '2025-11-25'])('a client of %s shakes hands', async (revision) => {
-  const { body, headers, status } = await initialize(revision)
-  expect({ status, body }).toMatchObject({
-    status: 200,
-    body: { jsonrpc: '2.0', id: 1, result: { protocolVersion: revision, serverInfo: { name: 'errand' } } },
-  })
-  const next = {
-    key: key(),
-    headers: { 'MCP-Protocol-Version': revision, 'Mcp-Session-Id': headers.get('mcp-session-id')! },
-  }
-  expect(await send(guarded.service, 'notifications/initialized', {}, { ...next, id: null })).toMatchObject({
-    status: 202,
-    messages: [],
-  })
-  expect((await send(guarded.service, 'ping', {}, next)).body).toEqual({ jsonrpc: '2.0', id: 1, result: {} })
-  const { tools } = (await send(guarded.service, 'tools/list', {}, next)).body.result
-  expect(tools).toHaveLength(9)
-  const unknown = await send(guarded.service, 'resources/list', {}, next)
-  expect(unknown).toMatchObject({ status: 200, body: { error: { code: -32_601 } } })
-})
+test.each(['2024-11-05', '2025-03-26', '2025-06-18', '2025-11-25'])(
+  'a client of revision %s completes the handshake',
+  async (revision) => {
+    const { body, headers, status } = await initialize(revision)
+    expect({ status, body }).toMatchObject({
+      status: 200,
+      body: { jsonrpc: '2.0', id: 1, result: { protocolVersion: revision, serverInfo: { name: 'errand' } } },
+    })
+    const next = {
+      key: key(),
+      headers: { 'MCP-Protocol-Version': revision, 'Mcp-Session-Id': headers.get('mcp-session-id')! },
+    }
+    expect(await send(guarded.service, 'notifications/initialized', {}, { ...next, id: null })).toMatchObject({
+      status: 202,
+      messages: [],
+    })
+    expect((await send(guarded.service, 'ping', {}, next)).body).toEqual({ jsonrpc: '2.0', id: 1, result: {} })
+    const { tools } = (await send(guarded.service, 'tools/list', {}, next)).body.result
+    expect(tools).toHaveLength(9)
+    const unknown = await send(guarded.service, 'resources/list', {}, next)
+    expect(unknown).toMatchObject({ status: 200, body: { error: { code: -32_601 } } })
+  },
+)
 
 test.each(['2099-01-01', 'latest', 7, undefined])(
-  'one that asks for %j is offered the newest handshake',
+  'a client that asks for %j is offered the newest handshake',
   async (asked) => {
     expect((await initialize(asked)).body.result.protocolVersion).toBe('2025-11-25')
   },
 )
 
-test('the current revision needs no handshake, and is told what is served', async () => {
+test('the current revision needs no handshake and can discover the server', async () => {
   const { body, status } = await sendCurrent(guarded.service, 'server/discover', {}, { key: key() })
   expect({ status, result: body.result }).toEqual({
     status: 200,
@@ -74,12 +77,12 @@ const current: [what: string, params: { _meta?: object }, headers: object, code:
   ['no capabilities', { _meta: { 'io.modelcontextprotocol/clientCapabilities': 7 } }, {}, -32_602, 400],
 ]
 
-test.each(current)('a message of the current revision with %s is refused', async (_, params, headers, code, status) => {
+test.each(current)('rejects a message of the current revision with %s', async (_, params, headers, code, status) => {
   const answer = await sendCurrent(guarded.service, method, params, { key: key(), headers: headers as never })
   expect({ status: answer.status, code: answer.body.error.code }).toEqual({ status, code })
 })
 
-test('a method that is not there is 404 in the current revision; a version that nobody knows is told what is known', async () => {
+test('an unknown method is 404 in the current revision, and an unknown version gets the supported ones', async () => {
   expect(await sendCurrent(guarded.service, 'ping', {}, { key: key() })).toMatchObject({
     status: 404,
     body: { id: 1, error: { code: -32_601 } },
@@ -99,7 +102,7 @@ test('a method that is not there is 404 in the current revision; a version that 
   })
 })
 
-test('the header with the name of the tool is compared, in plain and in Base64', async () => {
+test('compares the header with the tool name, plain and in Base64', async () => {
   const call = { name: 'desk_none', arguments: {} }
   const sent = (header: string) =>
     sendCurrent(guarded.service, 'tools/call', call, { key: key(), headers: { 'Mcp-Name': header } })
@@ -127,7 +130,7 @@ const texts: [what: string, text: string, code: number, id?: unknown][] = [
   ['a name that is forbidden', '{"jsonrpc":"2.0","id":1,"method":"ping","params":{"__proto__":{}}}', -32_700],
 ]
 
-test.each(texts)('%s is refused with its code', async (_, text, code, id = null) => {
+test.each(texts)('%s is rejected with its code', async (_, text, code, id = null) => {
   const answer = await expectUnchanged(guarded, () => sendText(guarded.service, text, { key: key() }))
   expect(answer).toMatchObject({
     status: 400,
@@ -135,7 +138,7 @@ test.each(texts)('%s is refused with its code', async (_, text, code, id = null)
   })
 })
 
-test('an answer of the client, a notification and what nobody knows are taken without a word', async () => {
+test('accepts client responses, notifications and unknown notifications silently', async () => {
   expect(await sendText(guarded.service, '{"jsonrpc":"2.0","id":1,"result":{}}', { key: key() })).toMatchObject({
     status: 202,
   })
@@ -150,7 +153,7 @@ test('an answer of the client, a notification and what nobody knows are taken wi
   })
 })
 
-test('a session header says nothing, and there is no stream of the server and no session to end', async () => {
+test('ignores session headers, and has neither a server stream nor sessions to end', async () => {
   const headers = { 'Mcp-Session-Id': 'made-up', 'Last-Event-ID': '7' }
   expect((await send(guarded.service, 'ping', {}, { key: key(), headers })).status).toBe(200)
   for (const method of ['GET', 'DELETE', 'PUT', 'HEAD']) {
@@ -160,7 +163,7 @@ test('a session header says nothing, and there is no stream of the server and no
   }
 })
 
-test('other types of content, and none that the client takes, are refused; what is too large is, too', async () => {
+test('rejects wrong content types, unusable Accept headers and oversized messages', async () => {
   const text = '{"jsonrpc":"2.0","id":1,"method":"ping"}'
   expect(
     await sendText(guarded.service, text, { key: key(), headers: { 'Content-Type': 'text/plain' } }),
@@ -195,7 +198,7 @@ test('other types of content, and none that the client takes, are refused; what 
   })
 })
 
-test('without a key it is 401 with the way to authenticate, and a key without the scope is 403', async () => {
+test('a missing key is 401 with the authentication scheme, and a missing scope 403', async () => {
   const text = '{"jsonrpc":"2.0","id":1,"method":"ping"}'
   const stranger = await guarded.service.request('POST', '/mcp', { body: text })
   expect(stranger).toMatchObject({ status: 401, body: { jsonrpc: '2.0', error: { code: 401 } } })
@@ -207,7 +210,7 @@ test('without a key it is 401 with the way to authenticate, and a key without th
   })
 })
 
-test('a page of another origin may call with a key, and not with a cookie', async () => {
+test('a page of another origin may call with a key, but not with a cookie', async () => {
   const origin = 'https://elsewhere.example'
   const options = await guarded.service.request('OPTIONS', '/mcp', { headers: { Origin: origin } })
   expect(options.headers.get('access-control-allow-headers')).toContain('Mcp-Protocol-Version')
@@ -215,7 +218,7 @@ test('a page of another origin may call with a key, and not with a cookie', asyn
   expect({ status, origin: headers.get('access-control-allow-origin') }).toEqual({ status: 200, origin: '*' })
 })
 
-test('a tool that is not there, not for the caller, or called with what is no object is an error of the protocol', async () => {
+test('an unknown or hidden tool, or arguments that are not an object, are protocol errors', async () => {
   for (const tool of ['desk_none', 'private_echo', 'desk.wait', '', 'x'.repeat(10_000)]) {
     expect(await callTool(guarded.service, tool, {}, { key: key() })).toMatchObject({
       status: 200,
@@ -238,7 +241,7 @@ test('a tool that is not there, not for the caller, or called with what is no ob
   }
 })
 
-test('arguments that the schema does not take are the result of the tool, which names them', async () => {
+test('arguments that fail the schema are a tool result that names them', async () => {
   const { body } = await expectUnchanged(guarded, () =>
     callTool(guarded.service, 'desk_wait', { gate: 7 }, { key: key() }),
   )
