@@ -21,7 +21,7 @@ function elsewhere(browser: Browser, service: TestService): Browser {
   return other
 }
 
-test('a key works on every node as soon as one has made it, and on none as soon as one has revoked it', async () => {
+test('a key works on every node once created, and on none once revoked', async () => {
   const { first, second, stop } = await startTwo()
   const { browser } = await signUp(first)
   for (let round = 0; round < 5; round++) {
@@ -34,7 +34,7 @@ test('a key works on every node as soon as one has made it, and on none as soon 
   await stop()
 })
 
-test('a login works on every node, and on none after a logout, a suspension or another password at one', async () => {
+test('a login works on every node until a logout, suspension or password change on one', async () => {
   const { first, second, stop } = await startTwo()
   const person = await first.createPerson({ password })
   const { email, key, userId } = person
@@ -62,7 +62,7 @@ test('a login works on every node, and on none after a logout, a suspension or a
   await stop()
 })
 
-test('a link that one node has signed is valid on the other', async () => {
+test('a link signed by one node is valid on the other', async () => {
   const { first, second, stop } = await startTwo()
   const { key } = await first.createPerson()
   const task = await first.runTask(key, 'test.large', { chars: 20_000 })
@@ -78,7 +78,7 @@ test('a link that one node has signed is valid on the other', async () => {
   await stop()
 })
 
-test('a credit beside the nodes counts on all of them at once', async () => {
+test('a credit from another process counts on all nodes immediately', async () => {
   const { databaseOf, first, second, stop } = await startTwo()
   const { key, userId } = await first.createPerson({ balanceUsd: '0' })
   expect((await second.createTask(key, 'test.echo')).status).toBe(403)

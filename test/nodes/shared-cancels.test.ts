@@ -3,7 +3,7 @@ import { cancelAgents } from '../runner/cancel-agents.ts'
 import { moneyOf, refundedOnce, soon, unlimited } from '../runner/task-checks.ts'
 import { startNodes } from './start-nodes.ts'
 
-test('a task that is canceled at one node is stopped on the node that runs it, and ended for who waits at a third', async () => {
+test("a task canceled at one node stops on its worker, and ends for a third node's waiter", async () => {
   const { config, watched } = cancelAgents()
   const front = { config, limits: { ...unlimited, taskConcurrency: 0 } }
   const { nodes, stop } = await startNodes(front, { config, limits: unlimited }, front)
@@ -22,7 +22,7 @@ test('a task that is canceled at one node is stopped on the node that runs it, a
   await stop()
 })
 
-test('where no signal arrives, the renewal of leases stops the agent of a canceled task', async () => {
+test('lease renewal stops the agent of a canceled task if no signal arrives', async () => {
   const { config, watched } = cancelAgents()
   const { nodes, stop } = await startNodes(
     { config, limits: { ...unlimited, taskConcurrency: 0 } },

@@ -32,7 +32,7 @@ function beforeEach(
   Object.assign(store, { [name]: counted })
 }
 
-test('of twelve messages to a session at one moment, sent to two nodes, one is answered', async () => {
+test('one of twelve concurrent messages to a session across two nodes is answered', async () => {
   const { first, second, stop } = await startTwo()
   const talker = await Talker.create(first)
   const there = at(second, talker)
@@ -51,7 +51,7 @@ test('of twelve messages to a session at one moment, sent to two nodes, one is a
   await stop()
 })
 
-test('DELETE at one node stops the chat that another answers, charged for what it used, and leaves nothing of the session', async () => {
+test("DELETE at one node stops another node's chat, charges its usage and deletes the session", async () => {
   const { first, second, stop } = await startTwo()
   const talker = await Talker.create(first)
   const reader = await talker.do({ do: 'text', delta: 'Some text' }, { do: 'await-abort' })
@@ -69,7 +69,7 @@ test('DELETE at one node stops the chat that another answers, charged for what i
   await stop()
 })
 
-test('a session that is completed at one node lets the chat on another finish, and takes no further message there', async () => {
+test("completing a session at one node lets another's chat finish, and rejects further messages", async () => {
   const { first, second, stop } = await startTwo()
   const talker = await Talker.create(first)
   const file = newFile()
@@ -87,7 +87,7 @@ test('a session that is completed at one node lets the chat on another finish, a
   await stop()
 })
 
-test('a message that another node ends while this one admits the next is in the history of the next', async () => {
+test('a message that ends on another node during admission is in the next history', async () => {
   const { first, second, stop } = await startTwo()
   const talker = await Talker.create(first)
   const file = newFile()
@@ -103,7 +103,7 @@ test('a message that another node ends while this one admits the next is in the 
   await stop()
 })
 
-test('a turn that another node has closed ends AGENT_INTERRUPTED at no cost, however the agent ends, and is not stored', async () => {
+test('a turn closed by another node ends as AGENT_INTERRUPTED, free and not stored', async () => {
   const { databaseOf, first, second, stop } = await startTwo({ limits: { executionsPerMinute: 0, leaseSeconds: 4 } })
   const file = newFile()
   const [finishing, endless] = await Promise.all([Talker.create(first), Talker.create(first)])
@@ -135,7 +135,7 @@ test('a turn that another node has closed ends AGENT_INTERRUPTED at no cost, how
   await stop()
 })
 
-test('the session of a node that was killed in mid-chat takes messages again at another, and nothing was charged', async () => {
+test('a session of a node killed mid-chat continues on another node, without a charge', async () => {
   const leases = { leaseSeconds: 3 }
   const { databaseOf, nodes, stop } = await startNodes({ limits: { executionsPerMinute: 0, ...leases } })
   const here = nodes[0]!
@@ -155,7 +155,7 @@ test('the session of a node that was killed in mid-chat takes messages again at 
   await stop()
 })
 
-test('a chat for which another node holds the balance waits until it is settled there', async () => {
+test('a chat waits until another node settles the balance that it holds', async () => {
   const { first, second, stop } = await startTwo()
   const talker = await Talker.create(first, { balanceUsd: '0.3000' })
   const next = at(second, await talker.another())
@@ -172,7 +172,7 @@ test('a chat for which another node holds the balance waits until it is settled 
   await stop()
 })
 
-test('a chat that outgrows what is free waits for what another node holds, and goes on', async () => {
+test("a chat that outgrows the free balance waits for another node's hold, then continues", async () => {
   const { first, second, stop } = await startTwo()
   const talker = await Talker.create(first, { balanceUsd: '2.8000' })
   const other = at(second, await talker.another())

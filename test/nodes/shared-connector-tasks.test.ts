@@ -8,7 +8,7 @@ import { startNodes } from './start-nodes.ts'
 
 afterEach(stopAll)
 
-test('a call of a connector at one node forbids a cancel at another, and its failure blocks on all of them', async () => {
+test('a connector call at one node forbids cancels at others, and its failure blocks everywhere', async () => {
   const canceled: number[] = []
   let taskId = ''
   let calls = 0

@@ -5,7 +5,7 @@ import { signalFiles, soon, unlimited, untilBegun } from '../runner/task-checks.
 import { ChatReader } from '../support/chat-reader.ts'
 import { startNodes } from './start-nodes.ts'
 
-test('who follows a task at one node is told its start, progress and end by the node that runs it', async () => {
+test('a follower at one node gets start, progress and end from the node running the task', async () => {
   const { nodes, start, stop } = await startNodes({ config, limits: { ...unlimited, taskConcurrency: 0 } })
   const asked = nodes[0]!
   const { key } = await asked.createPerson()

@@ -22,7 +22,7 @@ function counts(answers: readonly { status: number }[]): Record<number, number> 
   return found
 }
 
-test('the window of ten a minute is one over three nodes, tasks and chats, under requests at one moment', async () => {
+test('three nodes share one window of ten executions a minute under concurrent requests', async () => {
   const { nodes, stop } = await startNodes({}, {}, {})
   const { key } = await nodes[0]!.createPerson()
   const sessions = await everywhere(nodes, {
@@ -48,7 +48,7 @@ test('the window of ten a minute is one over three nodes, tasks and chats, under
   await stop()
 })
 
-test('of spends at one moment on three nodes a balance for seven lets exactly seven through', async () => {
+test('a balance for seven allows exactly seven concurrent spends across three nodes', async () => {
   const { nodes, stop } = await startNodes(noRate, noRate, noRate)
   const { key } = await nodes[0]!.createPerson({ balanceUsd: '0.0750' })
   const asked = await everywhere(nodes, { times: 40, ask: (node) => node.createTask(key, 'test.echo') })
@@ -64,7 +64,7 @@ test('of spends at one moment on three nodes a balance for seven lets exactly se
   await stop()
 })
 
-test('failures of tasks on several nodes block an account on all of them, until an admin lifts it at one', async () => {
+test('task failures across nodes block an account on all of them until an admin unblocks it', async () => {
   const { nodes, stop } = await startNodes(noRate, noRate)
   const [first, second] = nodes as [TestService, TestService]
   const { key, userId } = await first.createPerson()
@@ -79,7 +79,7 @@ test('failures of tasks on several nodes block an account on all of them, until 
   await stop()
 })
 
-test('a request that is repeated at other nodes with its Idempotency-Key is one: one charge, one answer', async () => {
+test('a request repeated at other nodes with its Idempotency-Key is charged and answered once', async () => {
   const { nodes, stop } = await startNodes(noRate, noRate, noRate)
   const { key } = await nodes[0]!.createPerson()
   const headers = { 'Idempotency-Key': 'once' }
@@ -113,7 +113,7 @@ test('a request that is repeated at other nodes with its Idempotency-Key is one:
   await stop()
 })
 
-test('ten tries to log in are ten over all nodes', async () => {
+test('ten login attempts are counted across all nodes', async () => {
   const { nodes, stop } = await startNodes({}, {})
   const { email } = await nodes[0]!.createPerson({ password })
   const tried = await everywhere<Answer>(nodes, {
@@ -125,7 +125,7 @@ test('ten tries to log in are ten over all nodes', async () => {
   await stop()
 })
 
-test('an invitation that is opened at several nodes at one moment makes one account with its credit', async () => {
+test('an invitation accepted at several nodes simultaneously creates one account with its credit', async () => {
   const { nodes, stop } = await startNodes({}, {})
   const admin = await signUpAdmin(nodes[0]!)
   const invitation = { email: 'ada@example.com', creditUsd: '5' }

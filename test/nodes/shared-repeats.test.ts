@@ -15,7 +15,7 @@ async function startTwo() {
   return { mine, second: at(second, mine), stop }
 }
 
-test('a repetition at another node has the reply of the first, under way or over, and is paid once', async () => {
+test('a retry at another node gets the reply of the first and is paid once', async () => {
   const { mine, second, stop } = await startTwo()
   for (const ask of ['complete', 'respond'] as const) {
     const before = (await mine.charges()).length
@@ -32,7 +32,7 @@ test('a repetition at another node has the reply of the first, under way or over
   await stop()
 })
 
-test('a request and its repetition that reach two nodes at the same instant are paid once', async () => {
+test('a request and its retry that reach two nodes simultaneously are paid once', async () => {
   const { mine, second, stop } = await startTwo()
   for (let n = 0; n < 10; n++) {
     const message = `Hello ${n}`
@@ -49,7 +49,7 @@ test('a request and its repetition that reach two nodes at the same instant are 
   await stop()
 })
 
-test('a reply that is read at another node goes on when its first client has left', async () => {
+test('a reply retried at another node continues after its first client has left', async () => {
   const { mine, second, stop } = await startTwo()
   const message = say({ do: 'wait', ms: 5000 }, { do: 'text', delta: 'Done' })
   const leaving = new AbortController()

@@ -49,7 +49,7 @@ async function read(talker: Talker, turnId: string, after: number, isSse: boolea
   return reader.text
 }
 
-test('wherever a reply was cut off, what was read and what is read then are the whole: in both forms, on both nodes, for one charge', async () => {
+test('a reply cut anywhere resumes completely, in both formats and on both nodes, charged once', async () => {
   const { first, second, stop } = await startTwo()
   const talker = await Talker.create(first, { balanceUsd: '100000' })
   const there = at(second, talker)
@@ -87,7 +87,7 @@ test('wherever a reply was cut off, what was read and what is read then are the 
   await stop()
 })
 
-test('a stop at one node reaches the reply that another writes, whose reader there is told; both have the same end', async () => {
+test("a stop at one node ends another node's reply, with the same end for both readers", async () => {
   const { first, second, stop } = await startTwo()
   const talker = await Talker.create(first)
   const there = at(second, talker)
@@ -110,7 +110,7 @@ test('a stop at one node reaches the reply that another writes, whose reader the
   await stop()
 })
 
-test('a reader at another node is told of a reply whose node is lost as the ledger has it, and read again elsewhere', async () => {
+test("a reader at another node gets the ledger's end of a reply whose node is lost", async () => {
   const { first, second, stop } = await startTwo()
   const talker = await Talker.create(first)
   const body = {

@@ -4,7 +4,7 @@ import { OAuthServer } from '../sign-ins/oauth-server.ts'
 import { startProtectedServer } from '../sign-ins/protected-server.ts'
 import { startNodes } from './start-nodes.ts'
 
-test('nodes exchange a refresh token once, however many of their runs meet its end at one moment', async () => {
+test('nodes exchange an expired refresh token once, however many runs need it simultaneously', async () => {
   const oauth = await OAuthServer.start({ tokenSeconds: 4 })
   const mcp = await startProtectedServer({ issuer: () => oauth.issuer })
   mcp.check = (token) => oauth.isGood(token, mcp.url)

@@ -3,7 +3,7 @@ import { heldRuns, people } from '../runner/held-runs.ts'
 import { soon, unlimited } from '../runner/task-checks.ts'
 import { startNodes } from './start-nodes.ts'
 
-test('on nodes that share a database no more are at work of a user than the plan lets, and none is left behind', async () => {
+test('nodes together run no more tasks of a user than the plan allows, and skip none', async () => {
   const { config, count, endOne, most, running } = heldRuns()
   const options = { config, limits: { ...unlimited, taskConcurrency: 3 } }
   const { nodes, stop } = await startNodes(options, options)

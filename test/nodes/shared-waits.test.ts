@@ -23,7 +23,7 @@ async function waitUntilTold({ app: { store } }: TestService, of: { userId: stri
   wait.cancel()
 }
 
-test('who waits at one node for a task is answered when another node ends it', async () => {
+test('a waiter at one node is answered when another node ends the task', async () => {
   const { nodes, stop } = await startNodes(front, back)
   const [asked, worker] = nodes as [(typeof nodes)[0], (typeof nodes)[0]]
   const { key, userId } = await asked.createPerson()
@@ -40,7 +40,7 @@ test('who waits at one node for a task is answered when another node ends it', a
   await stop()
 })
 
-test('a node that hears no signals says so once, and still answers who waits there and runs what was queued', async () => {
+test('a node without signals warns once, and still answers waiters and runs queued tasks', async () => {
   const warnings: string[] = []
   const log = {
     debug() {},

@@ -45,7 +45,7 @@ function endListeners(pool: PgPool): Promise<unknown> {
   )
 }
 
-test('messages reach every node, their sender as well, more than fit into one notification, each topic its listeners', async () => {
+test('messages reach every node and their sender, in any number, each topic its listeners', async () => {
   const url = await databaseUrl()
   const [first, second] = [open(url), open(url)]
   await Promise.all([untilLive(first), untilLive(second)])
@@ -74,7 +74,7 @@ test('messages reach every node, their sender as well, more than fit into one no
   await Promise.all([first.close(), second.close()])
 })
 
-test('a connection that was ended is opened again, all are told to look, and what was said meanwhile arrives', async () => {
+test('reconnects after a lost connection, triggers a re-read and delivers pending messages', async () => {
   const part = open(await databaseUrl())
   await untilLive(part)
   const heard: string[] = []
@@ -90,7 +90,7 @@ test('a connection that was ended is opened again, all are told to look, and wha
   await part.close()
 })
 
-test('without the database nothing throws and everybody is told to look again and again, with one warning', async () => {
+test('without a database nothing throws, listeners keep re-reading, and one warning is logged', async () => {
   const url = new URL(await databaseUrl())
   url.port = '1'
   const part = open(url.href)
@@ -101,7 +101,7 @@ test('without the database nothing throws and everybody is told to look again an
   part.signals.send('task-ended', 'task_after')
 })
 
-test('a LISTEN that takes and hears nothing, as behind a pooler, is found out: one warning, and everybody looks', async () => {
+test('detects a deaf LISTEN, as behind a pooler, with one warning and constant re-reads', async () => {
   // Probes go to a database other than the listener's.
   const [own, other] = [await databaseUrl(), await databaseUrl()]
   const part = open(own, { databaseUrl: other, probeMsMax: 50 })
@@ -112,7 +112,7 @@ test('a LISTEN that takes and hears nothing, as behind a pooler, is found out: o
   await part.close()
 })
 
-test('what was said last is sent before the connection is closed, and a connection is opened only where it is needed', async () => {
+test('sends the last messages before closing, and connects only if needed', async () => {
   const url = await databaseUrl()
   const [teller, hearer, silent] = [open(url), open(url), openPool(url, 1)]
   const unused = new PgSignals({ databaseUrl: url, pool: silent })

@@ -34,7 +34,7 @@ async function moneyOf(node: TestService, { key }: Person) {
   return (await node.get('/api/transactions?type=chat_charge', key)).body.total
 }
 
-test('repetitions at another node have the reply of the first node, also when it takes longer than they wait', async () => {
+test('retries at another node get the first reply, even if it outlasts their timeout', async () => {
   const { nodes, stop } = await startNodes(options, options)
   const [first, second] = nodes as [TestService, TestService]
   const person = await first.createPerson()
@@ -47,7 +47,7 @@ test('repetitions at another node have the reply of the first node, also when it
   await stop()
 })
 
-test('a repetition of what a killed node was answering ends as with an Idempotency-Key: interrupted, and nothing is charged', async () => {
+test('a retry of a request to a killed node ends as interrupted, without a charge', async () => {
   const { databaseOf, nodes, stop } = await startNodes(options)
   const here = nodes[0]!
   const env = { ...(await engine().environment(databaseOf)), ERRAND_LEASE_SECONDS: '3' }

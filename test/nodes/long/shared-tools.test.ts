@@ -7,7 +7,7 @@ import { engine } from '../../support/test-engine.ts'
 import type { TestService } from '../../support/test-service.ts'
 import { startNodes } from '../start-nodes.ts'
 
-test('a tool that is called at one node runs on another, and is stopped there when its client does not come back', async () => {
+test('a tool called at one node runs on another, and stops if its client stays away', async () => {
   const front = { config, limits: { ...unlimited, taskConcurrency: 0, mcpReturnSeconds: 1 } }
   const { nodes, start, stop } = await startNodes(front)
   const [asked] = nodes
@@ -27,7 +27,7 @@ test('a tool that is called at one node runs on another, and is stopped there wh
   await stop()
 })
 
-test('with an idempotency key a client comes back to another node: one charge', async () => {
+test('a client with an idempotency key can return to another node, for one charge', async () => {
   const own = { config, limits: { ...unlimited, mcpReturnSeconds: 1 } }
   const { nodes, stop } = await startNodes(own, own)
   const [first, second] = nodes
@@ -48,7 +48,7 @@ test('with an idempotency key a client comes back to another node: one charge', 
   await stop()
 })
 
-test('a client that gives up and calls again at another node gets the task of its first call, which is not canceled', async () => {
+test('a client that repeats an abandoned call at another node gets its first task', async () => {
   const own = { config, limits: { ...unlimited, mcpReturnSeconds: 5 } }
   const { databaseOf, nodes, stop } = await startNodes(own, own)
   const [first, second] = nodes as [TestService, TestService]
@@ -82,7 +82,7 @@ test('a client that gives up and calls again at another node gets the task of it
   }
 })
 
-test('one request of one client that reaches two nodes at the same instant is one task', async () => {
+test('one request that reaches two nodes simultaneously is one task', async () => {
   const own = { config, limits: unlimited }
   const { nodes, stop } = await startNodes(own, own)
   const { key } = await nodes[0]!.createPerson({ balanceUsd: '1.0000' })
