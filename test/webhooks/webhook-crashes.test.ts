@@ -10,7 +10,7 @@ import { startReceiver } from './receiver.ts'
 
 // Events sent despite a kill of the service.
 
-test('the refund of a task that was at work when the service was killed is told after the restart', async () => {
+test('reports the refund of a running task after the service was killed and restarted', async () => {
   const dataDir = newDataDir()
   const receiver = await startReceiver()
   const { key } = await openAccount(dataDir)

@@ -46,7 +46,7 @@ const ended = (webhookId: string, count = 1) =>
     return all.length >= count && all.every(({ status }: { status: string }) => status !== 'pending')
   })
 
-test('each end of a task, a credit and a settled chat arrive, signed, thin and without content', async () => {
+test('task ends and credits are delivered signed, and without content', async () => {
   const { id, secret } = await create({ url: at('/all') })
   const completed = await service.runTask(person.key, 'test.echo', { text: 'secret words' })
   const failed = await service.runTask(person.key, 'test.fail', { message: 'secret words' })
@@ -103,7 +103,7 @@ test('each end of a task, a credit and a settled chat arrive, signed, thin and w
   expect(receiver.connections()).toBeLessThanOrEqual(3)
 })
 
-test('only the types that a webhook names are sent to it, and another user is told nothing', async () => {
+test('a webhook gets only the types it names, and none of another user', async () => {
   const other = await service.createPerson()
   const [some, all] = [await create({ url: at('/some'), types: ['task.failed'] }), await create({ url: at('/all') })]
   await create({ url: at('/other') }, other.key)
@@ -115,7 +115,7 @@ test('only the types that a webhook names are sent to it, and another user is to
   expect(receiver.of('/other')).toEqual([])
 })
 
-test('the address of a task is told of its end, signed by the one secret of the account', async () => {
+test("the webhook URL of a task gets its end, signed with the account's one secret", async () => {
   const { id, secret } = await create({ url: null })
   const body = { endpointId: 'test.echo', params: {}, webhookUrl: at('/task') }
   const created = await service.post('/api/tasks', body, { key: person.key })
@@ -132,7 +132,7 @@ test('the address of a task is told of its end, signed by the one secret of the 
   expect(await deliveries(id)).toHaveLength(1)
 })
 
-test('what fails is tried again with the same id and bytes, nine times in all, and then is given up', async () => {
+test('retries a failed delivery with the same id and bytes, nine attempts in all', async () => {
   const { id } = await create({ url: at('/down') })
   receiver.answers.set('/down', 500)
   await service.runTask(person.key, 'test.echo')
@@ -159,7 +159,7 @@ test('what fails is tried again with the same id and bytes, nine times in all, a
   expect((await service.get(`/api/webhooks/${id}`, person.key)).body.failingSince).not.toBeNull()
 })
 
-test('any 2xx is success; a redirect is not followed; a long or endless answer is neither waited for nor kept', async () => {
+test('accepts any 2xx, follows no redirect, and neither awaits nor stores long responses', async () => {
   receiver.answers.set('/204', 204)
   receiver.answers.set('/redirect', (_, response) => response.writeHead(302, { location: at('/elsewhere') }).end())
   receiver.answers.set('/large', (_, response) => response.end('x'.repeat(5_000_000)))
@@ -184,7 +184,7 @@ test('any 2xx is success; a redirect is not followed; a long or endless answer i
   expect(receiver.of('/elsewhere')).toEqual([])
 })
 
-test('an endpoint that answers 410 is disabled, and what waits for it ends without being sent', async () => {
+test('an endpoint that answers 410 is disabled, and its pending deliveries end unsent', async () => {
   const { id } = await create({ url: at('/gone') })
   receiver.answers.set('/gone', 500)
   await service.runTask(person.key, 'test.echo')
@@ -213,7 +213,7 @@ test('an endpoint that answers 410 is disabled, and what waits for it ends witho
   expect(receiver.received.slice(before).map(({ body }) => JSON.parse(body).data.taskId)).toEqual([last.id])
 })
 
-test('three days without one success disable a webhook, and a success begins them anew', async () => {
+test('three days without a success disable a webhook, and a success restarts the count', async () => {
   const { id } = await create({ url: at('/flaky') })
   receiver.answers.set('/flaky', 500)
   const day = 86_400_000
@@ -242,7 +242,7 @@ test('three days without one success disable a webhook, and a success begins the
   await ended(id, 4)
 })
 
-test('a secret that is rotated between two attempts: the second has both signatures, until the overlap ends', async () => {
+test('a retry after a secret rotation has both signatures, until the overlap ends', async () => {
   const { id, secret: old } = await create({ url: at('/rotated') })
   receiver.answers.set('/rotated', 503)
   await service.runTask(person.key, 'test.echo')
@@ -266,7 +266,7 @@ test('a secret that is rotated between two attempts: the second has both signatu
   expect(await unwrap(third!, secret)).toMatchObject({ type: 'task.completed' })
 })
 
-test('what waits for a webhook that is deleted or disabled is never sent, and is redelivered when that is asked', async () => {
+test('pending deliveries of a deleted or disabled webhook are sent only if redelivered', async () => {
   const [deleted, disabled] = [await create({ url: at('/deleted') }), await create({ url: at('/disabled') })]
   for (const path of ['/deleted', '/disabled']) receiver.answers.set(path, 500)
   await service.runTask(person.key, 'test.echo')
@@ -289,7 +289,7 @@ test('what waits for a webhook that is deleted or disabled is never sent, and is
   expect((await service.get(`/api/webhooks/${deleted.id}/deliveries`, person.key)).status).toBe(404)
 })
 
-test('deliveries are listed newest first, by state, a page at a time', async () => {
+test('lists deliveries newest first, by status, in pages', async () => {
   const { id } = await create({ url: at('/pages') })
   for (let n = 0; n < 5; n++) {
     receiver.answers.set('/pages', n % 2 === 0 ? 200 : 410)

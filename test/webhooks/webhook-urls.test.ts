@@ -47,7 +47,7 @@ const bad: [string, string][] = [
   ].map((url): [string, string] => [url, 'a public URL']),
 ]
 
-test.each(bad)('400 names the address %j, of a webhook and of a task, and nothing was written', async (url, words) => {
+test.each(bad)('rejects the URL %j of a webhook and of a task with 400, writing nothing', async (url, words) => {
   const webhook = await service.post('/api/webhooks', { url }, { key: person.key })
   const told = { endpointId: 'test.echo', params: {}, webhookUrl: url }
   const task = await service.post('/api/tasks', told, { key: person.key })
@@ -64,7 +64,7 @@ test.each(bad)('400 names the address %j, of a webhook and of a task, and nothin
   expect((await service.get('/api/account', person.key)).body.balanceUsd).toBe('10.0000')
 })
 
-test('addresses that the operator allows are taken, over http too', async () => {
+test('accepts URLs that the operator allows, including http', async () => {
   for (const url of ['http://127.0.0.1:4000/', 'http://hooks.internal:81/x', 'https://example.com:8443/a?b=c']) {
     const { body, status } = await service.post('/api/webhooks', { url }, { key: person.key })
     expect([status, body.url]).toEqual([200, url])
@@ -72,7 +72,7 @@ test('addresses that the operator allows are taken, over http too', async () => 
   }
 })
 
-test('a task with an address needs the webhook that signs for it, and is else refused for nothing', async () => {
+test('a task with a webhook URL needs the signing webhook, and is otherwise rejected', async () => {
   const other = await service.createPerson()
   const body = { endpointId: 'test.echo', params: {}, webhookUrl: 'https://example.com/' }
   const refused = await service.post('/api/tasks', body, { key: other.key })
@@ -81,7 +81,7 @@ test('a task with an address needs the webhook that signs for it, and is else re
   expect((await service.get('/api/tasks', other.key)).body.total).toBe(0)
 })
 
-test("another's webhook answers as one that is not there, and a change needs the scope manage", async () => {
+test("another user's webhook answers as unknown, and changes need the scope manage", async () => {
   const { body: own } = await service.post('/api/webhooks', { url: 'https://example.com/' }, { key: person.key })
   const other = await service.createPerson()
   const execute = await service.createKey(person.userId, ['read', 'execute'])
@@ -108,7 +108,7 @@ test("another's webhook answers as one that is not there, and a change needs the
   expect(own.secret).toMatch(/^whsec_[A-Za-z0-9+/]{43}=$/)
 })
 
-test('a name that leads to a public address when it is looked at and to a private one later is not sent to', async () => {
+test('does not send to a name that first resolves to a public, then a private address', async () => {
   const receiver = await startReceiver()
   let asked = 0
   const names = await startNameServer((name) => {

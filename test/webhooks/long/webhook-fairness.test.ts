@@ -81,7 +81,7 @@ async function arrivesSoon(): Promise<void> {
   expect(performance.now() - startedAt).toBeLessThan(soonMs)
 }
 
-test('ten thousand that are due to one dead endpoint, and eight that never answer, delay no other', async () => {
+test('ten thousand deliveries to one dead endpoint, and eight that hang, delay no others', async () => {
   await create(at('/dead'), other)
   receiver.answers.set('/dead', (request) => request.socket.destroy())
   for (let n = 0; n < 8; n++) {
@@ -94,14 +94,14 @@ test('ten thousand that are due to one dead endpoint, and eight that never answe
   for (let n = 0; n < 5; n++) await arrivesSoon()
 })
 
-test('hundreds of origins that never answer, which the tasks of one user name, delay no other', async () => {
+test("hundreds of hanging origins, named by one user's tasks, delay no others", async () => {
   await create(null, other)
   await create(at('/alive'), person)
   await taskOfEach(() => {})
   for (let n = 0; n < 3; n++) await arrivesSoon()
 })
 
-test('origins of two users that never answer leave room for others, also before any of them has been slow', async () => {
+test('hanging origins of two users leave room for others, even before any was slow', async () => {
   const third = await service.createPerson()
   for (const owner of [other, third]) await create(null, owner)
   await create(at('/alive'), person)
@@ -111,7 +111,7 @@ test('origins of two users that never answer leave room for others, also before 
   for (let n = 0; n < 3; n++) await arrivesSoon()
 })
 
-test('four webhooks of one user that fail slowly do not keep what failed once of another from its next attempt', async () => {
+test("four slowly failing webhooks of one user do not delay another user's retry", async () => {
   for (let n = 0; n < 4; n++) {
     receiver.answers.set(`/slow/${n}`, (_, response) => setTimeout(() => response.writeHead(503).end(), 1000))
     await create(at(`/slow/${n}`), other)
@@ -134,7 +134,7 @@ test('four webhooks of one user that fail slowly do not keep what failed once of
   expect(JSON.parse(second!.body).data.taskId).toBe(id)
 })
 
-test('all origins of one user have their turn, however many of them fail', async () => {
+test('every origin of one user is tried, however many of them fail', async () => {
   const failed = new Set<string>()
   await create(null, other)
   await taskOfEach(({ headers }, response) => {
@@ -144,7 +144,7 @@ test('all origins of one user have their turn, however many of them fail', async
   await until('each was tried', waitMsMax, () => failed.size === origins.length)
 })
 
-test('who leaves the line of tests has none sent, and a line of two is full', async () => {
+test('a client that leaves the test queue sends no test, and a queue of two is full', async () => {
   let answer = () => {}
   receiver.answers.set('/alive', (_, response) => (answer = () => response.end()))
   const id = await create(at('/alive'), person)
@@ -170,7 +170,7 @@ test('who leaves the line of tests has none sent, and a line of two is full', as
   expect(receiver.of('/alive')).toHaveLength(2)
 })
 
-test('an account has sixty tests an hour', async () => {
+test('an account can send sixty tests an hour', async () => {
   const id = await create(at('/alive'), person)
   const statuses = []
   for (let n = 0; n < 61; n++) statuses.push((await sendTest(id)).status)

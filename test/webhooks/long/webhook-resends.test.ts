@@ -8,7 +8,7 @@ import { createWebhook } from '../process-webhook.ts'
 import { startReceiver } from '../receiver.ts'
 
 // The second attempt waits until the first one's lease expires.
-test('a service that is killed between sending an event and keeping that sends it again, with the same id and bytes', async () => {
+test('a service killed before storing a delivery repeats it with the same id and bytes', async () => {
   const dataDir = newDataDir()
   const receiver = await startReceiver()
   const { key } = await openAccount(dataDir)
