@@ -79,7 +79,7 @@ async function newInstallation(payloadBucket?: PayloadBucket) {
 }
 
 function transfersTo(s3: S3Server, server: PostgresServer): void {
-  test('payloads of files are all in the bucket after a kill, and a node gives them byte for byte', async () => {
+  test('file payloads are all in the bucket despite a kill, and served byte for byte', async () => {
     const bucket = await s3.newBucket()
     const { dataDir, person, stored } = await newInstallation()
     const file = join(dataDir, 'export.ndjson')
@@ -117,7 +117,7 @@ function transfersTo(s3: S3Server, server: PostgresServer): void {
     rmSync(dataDir, { recursive: true, force: true })
   }, 120_000)
 
-  test('payloads of a bucket stay there, and are imported only with a bucket', async () => {
+  test('payloads in a bucket stay there, and are imported only with a bucket', async () => {
     const bucket = await s3.newBucket()
     const { dataDir, person, stored } = await newInstallation(bucket)
     const file = join(dataDir, 'export.ndjson')
@@ -138,7 +138,7 @@ function transfersTo(s3: S3Server, server: PostgresServer): void {
     rmSync(dataDir, { recursive: true })
   }, 120_000)
 
-  test('a bucket that cannot be used is refused before anything is written; one that is lost midway leaves no row', async () => {
+  test('an unusable bucket is rejected before any write, and one lost midway leaves no row', async () => {
     const bucket = await s3.newBucket()
     const { dataDir } = await newInstallation()
     const file = join(dataDir, 'export.ndjson')

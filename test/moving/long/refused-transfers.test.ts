@@ -30,7 +30,7 @@ function changed(lines: readonly string[], table: string, change: (row: any[], c
 }
 
 await describePostgres('exports and imports are refused', (server: PostgresServer) => {
-  test('what was exported is opened by nothing until that is undone', async () => {
+  test('no command opens an exported installation until the export is undone', async () => {
     const { dataDir, file } = await newExport()
     const exported =
       /^1 errand: This installation was exported at \S+ and may run elsewhere\. If it does not, run `errand export --undo`/
@@ -60,7 +60,7 @@ await describePostgres('exports and imports are refused', (server: PostgresServe
     rmSync(dataDir, { recursive: true })
   }, 120_000)
 
-  test('an export that is cut, changed or of another version leaves nothing in either engine', async () => {
+  test('importing a truncated, changed or incompatible export leaves nothing in either engine', async () => {
     const { dataDir, lines } = await newExport()
     const [header = '', ...rows] = lines
     const end = lines.at(-1)!
@@ -139,7 +139,7 @@ await describePostgres('exports and imports are refused', (server: PostgresServe
     for (const folder of [dataDir, target]) rmSync(folder, { recursive: true })
   }, 240_000)
 
-  test('from or to a database in use, one with a wrong ledger, or one that is not there; nothing is changed', async () => {
+  test('rejects a database in use, with a wrong ledger or missing, and changes nothing', async () => {
     const { dataDir, file } = await newExport()
     const own = newDataDir()
     await openAccount(own)
@@ -192,7 +192,7 @@ await describePostgres('exports and imports are refused', (server: PostgresServe
     for (const folder of [dataDir, own]) rmSync(folder, { recursive: true })
   }, 120_000)
 
-  test('payloads that are missing or damaged are named, and left behind only when that is asked for', async () => {
+  test('names missing or damaged payloads, and leaves them behind only on request', async () => {
     const dataDir = newDataDir()
     const service = await startService({ dataDir })
     const { key } = await service.createPerson()
@@ -229,7 +229,7 @@ await describePostgres('exports and imports are refused', (server: PostgresServe
     rmSync(dataDir, { recursive: true })
   }, 60_000)
 
-  test('all nodes share the secret of the exported installation, and commands that do not need it work without it', async () => {
+  test('all nodes share the exported secret, and commands that do not need it work without', async () => {
     const dataDir = newDataDir()
     const first = 'the-first-secret-of-all'
     writeFileSync(join(dataDir, 'secret'), `${first}\n`, { mode: 0o600 })

@@ -16,7 +16,7 @@ const verified = async (args: string[], env: Record<string, string> = {}) =>
   (JSON.parse(await runErrand(['ledger', 'verify', '--json', ...args], env)) as { ok: boolean }).ok
 
 await describePostgres('an installation is exported and imported', (server) => {
-  test('from SQLite to PostgreSQL and back every row is the same, a killed import leaves nothing, and all that users had is theirs', async () => {
+  test('all rows survive SQLite to PostgreSQL and back, and a killed import leaves nothing', async () => {
     const dataDir = newDataDir()
     const mcp = await startStubMcpServer()
     const { filled, seen } = await fill(dataDir, mcp)
