@@ -27,7 +27,7 @@ test.for(
     ],
   ),
 )(
-  'seed $seed, $nodes nodes on PostgreSQL: every invariant holds after every operation, over stops and crashes',
+  'seed $seed, $nodes nodes on PostgreSQL: every invariant holds after every operation, across stops and crashes',
   { timeout: 300_000 },
   async ({ nodes, ...simulation }, context) => {
     try {

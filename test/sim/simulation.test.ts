@@ -19,19 +19,19 @@ function expectSound({ operations: byKind, restarts, seed, total, violation }: S
 }
 
 test.each(ofTier([1], [1, 2, 3]))(
-  'seed %i: every invariant holds after every operation, over stops and crashes',
+  'seed %i: every invariant holds after every operation, across stops and crashes',
   async (seed) => {
     expectSound(await simulate({ seed, operations }))
   },
   300_000,
 )
 
-test(`seed ${anySeed}, which is another one each time: every invariant holds after every operation`, async () => {
+test(`seed ${anySeed}, random each time: every invariant holds after every operation`, async () => {
   console.log(`simulation: the random seed is ${anySeed}`)
   expectSound(await simulate({ seed: anySeed, operations }))
 }, 300_000)
 
-test(`seed ${anySeed}, a hostile day: what the provider of models bills is charged, written off, or free by its own fault`, async () => {
+test(`seed ${anySeed}, hostile day: model bills are charged, written off, or free by the provider's fault`, async () => {
   const { models, seed, violation } = await simulate({
     seed: anySeed,
     operations: ofTier(40, 800),
@@ -41,6 +41,6 @@ test(`seed ${anySeed}, a hostile day: what the provider of models bills is charg
   expect(models?.turns).toBeGreaterThan(0)
 }, 300_000)
 
-test('every invariant holds when the service is a process that is killed with -9', async () => {
+test('every invariant holds if the service is a process killed with -9', async () => {
   expectSound(await simulate({ seed: 4, operations: ofTier(100, 400), inProcess: true }))
 }, 300_000)
