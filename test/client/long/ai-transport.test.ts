@@ -310,7 +310,7 @@ test('rejects unsupported requests before sending anything', async () => {
   await chat.regenerate()
   expect(chat.error?.message).toMatch(/^messages: Must end with a new user message/)
   await chat.sendMessage({ text: 'Edited', messageId: chat.messages[0]!.id })
-  expect(chat.error?.message).toMatch(/^messages: Must end with a new message/)
+  expect(chat.error?.message).toMatch(/^messages: Must end with a new user message/)
   await chat.sendMessage({ files: [{ type: 'file', mediaType: 'image/png', url: 'https://example.com/a.png' }] })
   expect(chat.error?.message).toBe(
     'messages: Must contain only text, and files as data: URLs; not this part of the type file',
