@@ -9,63 +9,62 @@ type Words = { cause: string; remedy: string }
 
 export const errorWords: Record<ErrorCode, Words> = {
   BAD_REQUEST: {
-    cause: 'The body, a parameter or a header is missing or malformed, or does not match the schema.',
-    remedy: 'Fix the fields in `details`; `path` names each one. Sending the same request again fails in the same way.',
+    cause: 'The body, a parameter or a header is missing, malformed or does not match the schema.',
+    remedy: 'Fix the fields that `details` names by `path`. An unchanged request fails again.',
   },
   UNAUTHORIZED: {
-    cause:
-      'The request has no valid credential: the API key or browser login is missing, unknown, revoked or expired, or the password is wrong.',
-    remedy:
-      'Send `Authorization: Bearer <API key>`, or log in again. If the key is revoked or expired, create a new one.',
+    cause: 'The API key or browser login is missing, unknown, revoked or expired, or the password is wrong.',
+    remedy: 'Send `Authorization: Bearer <API key>`, or log in again. Replace a revoked or expired key.',
   },
   FORBIDDEN: {
     cause:
-      'The caller lacks permission: the key lacks the scope named in the message, the operation requires an admin or a browser login, the request came from a page of another origin, or the account is suspended.',
-    remedy: 'Use a key with that scope or another login. If the account is suspended, ask an admin.',
+      'The caller lacks permission. The key lacks the scope in the message, or the operation requires an admin or a browser login. Or the request came from a page of another origin, or the account is suspended.',
+    remedy: 'Use a key with that scope, or another login. If the account is suspended, contact an admin.',
   },
   ACCOUNT_BLOCKED: {
     cause:
-      'Too many tasks of the account failed within the window, so it cannot create tasks for now. Or a task failed after it had called a connector, so the account cannot create tasks with `connectorIds` for a day. Or more than `maxWrittenOffUsdPerDay` of the cost of its chats was written off today.',
+      'The account cannot create tasks for now, because too many of its tasks failed. Or it cannot create tasks with `connectorIds` for a day, because a task failed after a connector call. Or it cannot chat today, because its write-offs exceed `maxWrittenOffUsdPerDay`.',
     remedy:
-      'Wait for `Retry-After`, or omit `connectorIds` if the message says so. `GET /api/account` shows when a block of tasks ends, and `errand users unblock` ends it early. Chats are allowed again on the next UTC day.',
+      'Wait for `Retry-After`, or omit `connectorIds` if the message says so. `GET /api/account` shows when a block of tasks ends. `errand users unblock` ends the block early. Chats are allowed again on the next UTC day.',
   },
   INSUFFICIENT_BALANCE: {
     cause:
-      'The available balance is lower than the cost, or the account owes money because a payment was refunded or disputed. The message states the amounts.',
-    remedy: 'Add credit, wait until other chats release their holds, or send a smaller `maxTokens`.',
+      'The available balance is lower than the cost, or the account owes money after a refund or dispute. The message states the amounts.',
+    remedy: 'Add credit, wait until other chats release their holds, or lower `maxTokens`.',
   },
   BUDGET_REACHED: {
     cause:
-      'The task costs more than its cap (`maxCostUsd`), or the cap of the chat or its session does not cover the first words of a reply.',
+      'The task costs more than its cap (`maxCostUsd`). Or the cap of the chat or session does not cover the first words of a reply.',
     remedy: 'Raise or omit `maxCostUsd`. For a session, change it with `PATCH /api/sessions/{sessionId}`.',
   },
   LIMIT_REACHED: {
     cause:
-      'The request exceeds the spending limit of the API key or the plan, the cap of the client token, the credit limit of the platform key, or the bytes of payloads that an account can store per UTC day (`payloadBytesPerDay`). The message states the limit, the amount used and when the limit resets.',
+      "The request exceeds a limit: the spending limit of the API key or plan, the client token's cap, or the platform key's credit limit. Or the account has reached its daily limit of stored payload bytes (`payloadBytesPerDay`). The message states the limit, its usage and its reset time.",
     remedy:
-      'Wait for `Retry-After` or raise the limit: `PATCH /api/keys/{keyId}` for a key; an admin for an account. `GET /api/account` shows the amount used.',
+      "Wait for `Retry-After`, or raise the limit. `PATCH /api/keys/{keyId}` raises a key's limit; an admin raises an account's. `GET /api/account` shows the usage.",
   },
   NOT_FOUND: {
-    cause:
-      'The path does not exist, or the caller has no such agent, endpoint, task, session, key, connector, login or user.',
-    remedy:
-      'Check the path and the id. Resources of other accounts, and agents that the caller cannot see, also return this code.',
+    cause: 'The path does not exist, or the caller has no resource with this id.',
+    remedy: 'Check the path and the id. Resources of other accounts and hidden agents return this code too.',
   },
   CONNECTOR_NOT_FOUND: {
-    cause: 'A connector in `connectorIds` or of the session does not belong to the caller.',
+    cause: 'A connector of the request or session does not exist or belongs to another account.',
     remedy: 'Take the ids from `GET /api/connectors`.',
   },
   METHOD_NOT_ALLOWED: { cause: 'The path does not support this method.', remedy: 'Use one of the methods in `Allow`.' },
-  REQUEST_TIMEOUT: { cause: 'The request did not arrive in time.', remedy: 'Send it again over a new connection.' },
+  REQUEST_TIMEOUT: {
+    cause: 'The request did not arrive completely in time.',
+    remedy: 'Resend the request over a new connection.',
+  },
   CONFLICT: {
     cause:
-      'The request conflicts with the current state: the `Idempotency-Key` was used for another request or for a reply that is no longer stored, the name is taken, the quote is used or expired, the account has the maximum number of such items, the task can no longer be canceled, or another request made a change first.',
+      'The request conflicts with the current state, as the message explains. Examples are a reused `Idempotency-Key`, a taken name, a used or expired quote, and an account at its maximum. Others are a task that can no longer be canceled, and a concurrent change.',
     remedy:
-      'Follow the message: use another key, name or quote, delete an item first, or read the current state and try again.',
+      'Follow the message. Use another key, name or quote, delete an item first, or read the current state and retry.',
   },
   SESSION_BUSY: {
     cause: 'Another reply of this session is in progress.',
-    remedy: 'Wait for the `done` or `error` event of that reply, then send the message again.',
+    remedy: "Wait for that reply's `done` or `error` event, then resend the message.",
   },
   SESSION_COMPLETED: { cause: 'The session is completed.', remedy: 'Create a new session.' },
   SESSION_EXPIRED: {
@@ -74,16 +73,16 @@ export const errorWords: Record<ErrorCode, Words> = {
   },
   EVENTS_EXPIRED: {
     cause:
-      'The requested events of a reply are no longer stored. They are kept for ten minutes after its end, at most 8 MB per reply.',
+      "The requested stream events are no longer stored. The service keeps at most 8 MB per reply, until ten minutes after the reply's end.",
     remedy:
       'Read the reply from `GET /api/sessions/{sessionId}/messages` and the charge from `GET /api/transactions?turnId=`.',
   },
   PAYLOAD_TOO_LARGE: {
-    cause: 'The body is larger than `maxBodyBytes` or has too many values, or the responses of a batch are too large.',
-    remedy: 'Send smaller requests, and large data as one string.',
+    cause: "The body is larger than `maxBodyBytes` or has too many values, or a batch's responses are too large.",
+    remedy: 'Send smaller requests. Send large data as one string.',
   },
   UNSUPPORTED_MEDIA_TYPE: {
-    cause: 'The body is not `application/json` in UTF-8, or is compressed.',
+    cause: 'The body is compressed, or is not `application/json` in UTF-8.',
     remedy: 'Send plain JSON with `Content-Type: application/json`.',
   },
   EXPECTATION_FAILED: {
@@ -92,38 +91,38 @@ export const errorWords: Record<ErrorCode, Words> = {
   },
   CONNECTOR_FAILED: {
     cause:
-      "The server of one of the caller's connectors is unreachable or unusable, or the connector needs a sign-in. The message says why.",
+      "A connector's server is unreachable or unusable, or the connector needs a sign-in. The message gives the reason.",
     remedy:
-      'Fix the connector and test it with `POST /api/connectors/{connectorId}/test`, or sign in with `POST /api/connectors/{connectorId}/sign-in`.',
+      'Fix the connector and test it with `POST /api/connectors/{connectorId}/test`. To sign in, use `POST /api/connectors/{connectorId}/sign-in`.',
   },
   RATE_LIMIT_EXCEEDED: {
     cause: 'The account exceeded a limit on executions, writes, connector checks, webhook tests or waiting chats.',
-    remedy: 'Wait for `Retry-After`. For executions, `X-RateLimit-Reset` says when the next one is allowed.',
+    remedy: 'Wait for `Retry-After`. `X-RateLimit-Reset` is the time of the next allowed execution.',
   },
   LOGIN_THROTTLED: {
-    cause: 'Too many password attempts for this email address or from this client.',
+    cause: 'There were too many password attempts for this email address or from this client.',
     remedy: 'Wait for `Retry-After`.',
   },
   HEADERS_TOO_LARGE: { cause: 'The request headers are too large.', remedy: 'Send fewer or shorter headers.' },
   INTERNAL_ERROR: {
-    cause: 'The service failed. Its log has the cause under the request id.',
+    cause: 'The service failed. The log of the service has the cause under the request id.',
     remedy: 'Report `X-Request-Id` to the operator of the service.',
   },
   SERVICE_UNAVAILABLE: {
     cause:
-      'The service is overloaded or stopping, too many tasks are queued, or the database or payload store is unavailable. The request had no effect, unless the message asks you to retry with the same `Idempotency-Key`. Then it may have taken effect.',
-    remedy: 'Wait for `Retry-After`, then repeat the request with the same `Idempotency-Key`.',
+      'The service is overloaded or stopping, its task queue is full, or its database or payload store is unavailable. The request had no effect, unless the message asks you to retry with the same `Idempotency-Key`. In that case the request may have taken effect.',
+    remedy: 'Wait for `Retry-After`, then retry with the same `Idempotency-Key`.',
   },
 }
 
 export const taskFailureWords: Record<(typeof taskFailureCodes)[number], Words> = {
   AGENT_ERROR: {
-    cause: 'The agent threw an error, ended its thread or returned a failure. `message` is its own text.',
+    cause: "The agent threw an error, ended its thread or returned a failure. `message` is the agent's error message.",
     remedy: 'Read the message. Fix the params, or report the error to the author of the agent.',
   },
   AGENT_TIMEOUT: {
-    cause: "The agent took longer than its endpoint's `timeoutSeconds`.",
-    remedy: 'Send less work per task, or ask the operator to raise `timeoutSeconds`.',
+    cause: 'The run took longer than its timeout (`timeoutSeconds`).',
+    remedy: "Send less work per task, or ask the operator to raise the endpoint's `timeoutSeconds`.",
   },
   AGENT_UNAVAILABLE: {
     cause: 'The endpoint was removed from the configuration before the task started.',
@@ -131,7 +130,7 @@ export const taskFailureWords: Record<(typeof taskFailureCodes)[number], Words> 
   },
   AGENT_OUTPUT_INVALID: {
     cause: 'The agent returned a value that JSON cannot represent.',
-    remedy: 'Report it to the author of the agent.',
+    remedy: 'Report the error to the author of the agent.',
   },
   AGENT_OUTPUT_TOO_LARGE: {
     cause: 'The result is larger than `maxResultBytes`.',
@@ -139,26 +138,26 @@ export const taskFailureWords: Record<(typeof taskFailureCodes)[number], Words> 
   },
   AGENT_INTERRUPTED: {
     cause:
-      'The service stopped or crashed during the run, or could not read the stored request, and the endpoint had no `retries` left.',
-    remedy: 'Create the task again. This was not a failure of the agent and does not count toward the block.',
+      'The service stopped or crashed during the run, and the endpoint had no `retries` left. Or the service could not read the stored request.',
+    remedy: 'Create the task again. An interruption does not count toward the block.',
   },
   CANCELED: {
-    cause: 'The user canceled the task. It counts toward the block if an agent was already running it.',
+    cause: 'The user canceled the task. A running task that is canceled counts toward the block.',
     remedy: 'None. The price was refunded.',
   },
   EXPIRED: {
-    cause: 'No agent started the task within its `expiresInSeconds`.',
-    remedy: 'Create the task again with more time. The price was refunded.',
+    cause: 'The task did not start within its `expiresInSeconds`.',
+    remedy: 'Create the task again with a longer `expiresInSeconds`. The price was refunded.',
   },
   CONNECTORS_BLOCKED: {
-    cause: 'Another task of the account failed after it had called a connector, while this one was queued.',
+    cause: 'While this task was queued, another task of the account failed after a connector call.',
     remedy: 'Create the task again without connectors, or after the time in `message`. The price was refunded.',
   },
 }
 
 export const turnEndWords: Record<TurnEndCode, Words> = {
   AGENT_ERROR: {
-    cause: 'The agent or its model failed or rejected the message.',
+    cause: 'The agent or the model failed or rejected the message.',
     remedy: 'Read the message. A shorter conversation or a different message may help.',
   },
   AGENT_TIMEOUT: {
@@ -167,8 +166,8 @@ export const turnEndWords: Record<TurnEndCode, Words> = {
   },
   AGENT_INTERRUPTED: {
     cause:
-      'The client disconnected, the session was deleted, or the service stopped, was interrupted or had no memory for a longer reply.',
-    remedy: 'If the error says that nothing was charged, send the message again.',
+      'The client disconnected, the session was deleted, or the service stopped. Or the service was interrupted or had no memory for a longer reply.',
+    remedy: 'If the error says that nothing was charged, resend the message.',
   },
   INSUFFICIENT_BALANCE: {
     cause: 'The balance does not cover more of this reply. The delivered part is charged and stored.',
@@ -187,7 +186,7 @@ export const turnEndWords: Record<TurnEndCode, Words> = {
   INTERNAL_ERROR: {
     cause: 'The service failed, or could not settle the chat in time.',
     remedy:
-      'If the error says that nothing was charged, send the message again. Otherwise, check the transactions of the session.',
+      'If the error says that nothing was charged, resend the message. Otherwise, check the transactions of the session.',
   },
 }
 
@@ -197,20 +196,20 @@ export const clientOnlyWords: Record<ClientOnlyCode, Words> = {
     remedy: 'Fix the fields in `details`.',
   },
   NETWORK_ERROR: {
-    cause: 'There was no response: the service is unreachable, or the connection was lost.',
-    remedy: 'Check the URL. Repeat writes with the same idempotency key.',
+    cause: 'The service is unreachable, or the connection was lost before a response.',
+    remedy: 'Check the URL. Retry writes with the same idempotency key.',
   },
   TIMEOUT: {
     cause: 'The service did not respond, or the task did not finish, within the allowed time.',
-    remedy: 'The task continues; `taskId` of the error names it. Allow more time, or wait again.',
+    remedy: 'The task continues; the error has its `taskId`. Allow more time, or wait again.',
   },
   BAD_RESPONSE: {
-    cause: "The response is not from the service, but for example a proxy's error page. See `status`.",
+    cause: "The response is not from the service, for example a proxy's error page. See `status`.",
     remedy: 'Check `baseUrl` and any proxies.',
   },
   INVALID_SIGNATURE: {
     cause: 'A webhook request is not signed with the secret, or is more than five minutes old.',
     remedy:
-      'Respond with 400 and do nothing else. Check that the secret belongs to this webhook and that the raw body is verified.',
+      'Respond with 400 and do nothing else. Check that the secret belongs to this webhook and that you verify the raw body.',
   },
 }
