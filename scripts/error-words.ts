@@ -25,7 +25,7 @@ export const errorWords: Record<ErrorCode, Words> = {
     cause:
       'The account cannot create tasks for now, because too many of its tasks failed. Or it cannot create tasks with `connectorIds` for a day, because a task failed after a connector call. Or it cannot chat today, because its write-offs exceed `maxWrittenOffUsdPerDay`.',
     remedy:
-      'Wait for `Retry-After`, or omit `connectorIds` if the message says so. `GET /api/account` shows when a block of tasks ends. `errand users unblock` ends the block early. Chats are allowed again on the next UTC day.',
+      'Wait for `Retry-After`, or omit `connectorIds` if the message says so. `GET /api/account` shows when a block of tasks ends. `errand users unblock` ends it early. Chats are allowed again on the next UTC day.',
   },
   INSUFFICIENT_BALANCE: {
     cause:
@@ -97,7 +97,7 @@ export const errorWords: Record<ErrorCode, Words> = {
   },
   RATE_LIMIT_EXCEEDED: {
     cause: 'The account exceeded a limit on executions, writes, connector checks, webhook tests or waiting chats.',
-    remedy: 'Wait for `Retry-After`. `X-RateLimit-Reset` is the time of the next allowed execution.',
+    remedy: 'Wait for `Retry-After`. For executions, `X-RateLimit-Reset` is the time of the next allowed one.',
   },
   LOGIN_THROTTLED: {
     cause: 'There were too many password attempts for this email address or from this client.',
@@ -125,7 +125,7 @@ export const taskFailureWords: Record<(typeof taskFailureCodes)[number], Words> 
     remedy: "Send less work per task, or ask the operator to raise the endpoint's `timeoutSeconds`.",
   },
   AGENT_UNAVAILABLE: {
-    cause: 'The endpoint was removed from the configuration before the task started.',
+    cause: 'The operator removed the endpoint from the configuration before the task started.',
     remedy: 'Use an endpoint that `GET /api/agents` lists.',
   },
   AGENT_OUTPUT_INVALID: {
@@ -166,7 +166,7 @@ export const turnEndWords: Record<TurnEndCode, Words> = {
   },
   AGENT_INTERRUPTED: {
     cause:
-      'The client disconnected, the session was deleted, or the service stopped. Or the service was interrupted or had no memory for a longer reply.',
+      'The client disconnected, the user deleted the session, or the service stopped or crashed. Or the service had no memory for a longer reply.',
     remedy: 'If the error says that nothing was charged, resend the message.',
   },
   INSUFFICIENT_BALANCE: {
