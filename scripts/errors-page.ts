@@ -15,7 +15,7 @@ export function errorsPage(): string {
     '## Answers',
     'Error bodies have the form `{ "error", "message", "statusCode", "code" }`. A 400 also has `details: [{ "path", "message" }]`. Distinguish errors by `code`. Later versions can add codes; handle an unknown code by its status. Every response has `X-Request-Id`. The typed client exposes the code as `code`, typed RPC as `data.errorCode`. The metric `errand_refusals_total` has the code as a label.',
     markdownTable(
-      ['code', 'status', '`error`', 'cause', 'what to do'],
+      ['code', 'status', '`error`', 'cause', 'remedy'],
       codes.map((code) => {
         const { error, status } = errorCatalogue[code]
         const { cause, remedy } = errorWords[code]
@@ -40,5 +40,5 @@ export function errorsPage(): string {
 
 function wordsTable(words: Record<string, Words>): string {
   const rows = Object.entries(words).map(([code, { cause, remedy }]) => [`\`${code}\``, cause, remedy])
-  return markdownTable(['code', 'cause', 'what to do'], rows)
+  return markdownTable(['code', 'cause', 'remedy'], rows)
 }
