@@ -119,7 +119,7 @@ export async function giveKey(world: SimWorld, person: SimPerson): Promise<void>
   person.keys.push(newKey({ id, token, scopes: [...scopes], expiresAt: null }))
 }
 
-/** Logs in a browser, acts and logs out. The cookie is then worthless. */
+/** Logs in, acts and logs out. The cookie then stops working. */
 export async function loginStep(world: SimWorld): Promise<void> {
   const { checks, random } = world
   const person = world.person()

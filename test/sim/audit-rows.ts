@@ -1,6 +1,6 @@
 import type { LedgerDifference } from '../../server/store/store.ts'
 
-// Rows that an audit reads, with its own SQL on its own connection.
+// Database rows as the audit reads them, with its own SQL on its own connection.
 
 export type AccountRow = {
   user_id: string
@@ -34,7 +34,7 @@ export type TaskRow = {
   started_at: number | null
   completed_at: number | null
   cancelable_until: number | null
-  /** Only if nodes share the database. */
+  /** Present only if nodes share the database. */
   lease_until?: number | null
 }
 export type TransactionRow = {
@@ -94,14 +94,14 @@ export const topupColumns = 'id, user_id, status, amount, refunded, disputed, is
 export const windowColumns = 'owner_id, starts_at, user_id, charged, held'
 export type MessageRow = { turn_id: string; role: string; content: string; is_truncated: number; tokens: number }
 
-/** An audit's position: the newest rows, and those that may still change. */
+/** Where the previous audit stopped: the newest rows, and the rows that may still change. */
 export type Since = {
   transactionSeq: number
   taskSeq: number
   turnSeq: number
   openTasks: readonly string[]
   openTurns: readonly string[]
-  /** Top-ups whose provider events were sent. */
+  /** Top-ups for which provider events were sent. */
   topups: readonly string[]
   /** Whether auto-recharge may have created top-ups, which no event announces. */
   withRecharges: boolean
@@ -110,7 +110,7 @@ export type Changes = {
   accounts: AccountRow[]
   transactions: TransactionRow[]
   newTasks: TaskRow[]
-  /** One per requested open task or turn; undefined if it is gone. */
+  /** One entry per requested open task or turn; undefined if the row is gone. */
   oldTasks: (TaskRow | undefined)[]
   newTurns: TurnRow[]
   oldTurns: (TurnRow | undefined)[]

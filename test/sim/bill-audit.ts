@@ -7,7 +7,7 @@ import type { SeenRows } from './row-audit.ts'
 /** Units charged above (`over`) and below (`under`) the provider's bill. */
 type Difference = { turns: number; over: number; under: number }
 
-/** Totals of model chats, in units: the provider's bill, and where that money went. */
+/** Totals of model chats, in units: the amount that the provider billed, and who paid it. */
 export type ModelMoney = {
   turns: number
   billed: number
@@ -17,7 +17,7 @@ export type ModelMoney = {
   left: Difference
   /** Completed calls without reported usage, which the service estimates. */
   uncounted: Difference
-  /** The provider's bill for free turns: those that it or the service failed. */
+  /** The provider's bill for turns that are free because the provider or the service failed. */
   free: number
   freeTurns: number
 }
@@ -27,7 +27,7 @@ type SentMessage = {
   turnId: string | null
   /** Whether the provider is scripted to fail, which makes the turn free. */
   mayFail: boolean
-  /** Whether each call is read to its end, however the reply ends. */
+  /** Whether the service reads each call to its end even if the reply ends early. */
   isReadOn: boolean
 }
 
@@ -108,8 +108,8 @@ export class BillAudit {
       // Usage reported just as the reader left may have arrived too late.
       const unknown = isCut && !isReadOn ? [...untold, ...calls.slice(-1)] : untold
       const most = Math.max(0, ...unknown.map(estimateOf))
-      // An estimate prices a prompt as cached if the provider has cached the session before. The provider may not do so
-      // again.
+      // The service prices an estimated prompt as cached if the session's prompt was cached before. The provider may
+      // not have cached it this time.
       const promptTokens = Math.max(0, receipt.cachedPromptTokens - told)
       checks.that(promptTokens === 0 || cachedIn.has(sessionId), `${what}, was priced as cached without a report of it`)
       const asCached = receiptCost({ ...none, promptTokens, cachedPromptTokens: promptTokens, rates })
@@ -134,11 +134,11 @@ export class BillAudit {
 }
 
 /**
- * Checks that a hostile day's charges differ from the provider's bill by less than 1 %. Abandoned calls without
- * reported usage are excluded: their reasoning is hidden, and their tokens are not o200k.
+ * Checks that the charges of a hostile day differ from the provider's bill by less than 1 %. Excludes abandoned calls
+ * without reported usage, because the service cannot see their hidden reasoning and their tokenizer is not o200k.
  */
 export function checkDay(checks: Checks, { billed, uncounted }: ModelMoney): void {
-  // A few turns are not a day.
+  // Too few turns to judge a whole day.
   if (billed < dayUnitsMin) return
   const percent = billed / 100
   checks.that(uncounted.under < percent, `${uncounted.under} of ${billed} are not asked for`)
@@ -165,8 +165,8 @@ function isWithinBounds(call: BilledCall): boolean {
 }
 
 /**
- * Maximum error of the charge for an unreported call: the slack between the two token counts, or the highest possible
- * cost.
+ * Maximum error of the charge for a call without reported usage: the allowed difference between the two token counts,
+ * or the highest possible cost.
  */
 function estimateOf(call: BilledCall): number {
   const { completionTokens, completionTokensMax, promptTokensMax, slackTokens } = call

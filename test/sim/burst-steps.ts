@@ -13,11 +13,11 @@ import type { SimKey, SimPerson, SimSession } from './sim-state.ts'
 import { bodyOf, checkAccepted, draftTask, sendTask } from './task-steps.ts'
 import type { SimWorld } from './sim-world.ts'
 
-// Concurrent requests. The service chooses their order, but their sum is fixed.
+// Concurrent requests. The service decides their order, but their total effect is predictable.
 
 /**
- * Creates many tasks of one price on an idle balance. The number of successes must match balance and rate limit
- * exactly.
+ * Creates many tasks with the same price while the person has no other work in progress. Balance and rate limit
+ * determine the exact number of successes.
  */
 export async function countedBurst(world: SimWorld): Promise<number> {
   const { checks, model, random } = world
@@ -62,7 +62,7 @@ function goodKey(world: SimWorld, { keys }: SimPerson): SimKey {
   return works ?? keys[0]!
 }
 
-/** Causes failures up to the edge of an abuse block, one less or one more. The next request is then rejected or not. */
+/** Causes about as many failures as an abuse block needs, and checks whether the next request is rejected. */
 export async function failuresBurst(world: SimWorld): Promise<number> {
   const { checks, model, random } = world
   await world.quiesce()
@@ -82,7 +82,10 @@ export async function failuresBurst(world: SimWorld): Promise<number> {
   return count
 }
 
-/** Sends the same request several times in parallel, and other requests with its key: one task, one charge. */
+/**
+ * Sends one request several times in parallel, mixed with other requests that reuse its idempotency key. Expects at
+ * most one task and one charge.
+ */
 export async function repeatedBurst(world: SimWorld): Promise<number> {
   const { checks, random } = world
   await world.quiesce()
@@ -147,7 +150,7 @@ async function visit(world: SimWorld, { leaves, session }: Visit, others: number
   if (others === 1) checkTerminal(world, session, terminal)
 }
 
-/** Everything in parallel, for all people. With `crashes` the service dies in the middle. */
+/** Sends requests of every kind in parallel for all people. With `crashes` the service crashes midway. */
 export async function mixedBurst(world: SimWorld, crashes = false): Promise<number> {
   const { checks, model, random } = world
   await world.quiesce()
@@ -206,7 +209,7 @@ export async function mixedBurst(world: SimWorld, crashes = false): Promise<numb
     }
   }
   const all = Promise.all(Array.from({ length: count }, one))
-  // Violations during the crash are thrown once the service is back.
+  // Avoids an unhandled rejection during the crash. The `await` below rethrows it.
   all.catch(() => {})
   if (crashes) {
     for (let turns = random.between(0, 40); turns > 0; turns--) await new Promise(setImmediate)
@@ -231,7 +234,7 @@ function isThere(world: SimWorld, taskId: string): boolean {
   return world.audit.reader.task(taskId) !== undefined
 }
 
-/** Sessions of people without a waiting chat, which would block another one. */
+/** Sessions of people without a waiting chat. A waiting chat would block a second one. */
 function idleSessions(world: SimWorld): SimSession[] {
   return [...world.state.sessions.values()].filter(
     (session) =>
@@ -251,7 +254,7 @@ async function chatOnce(world: SimWorld, session: SimSession): Promise<void> {
   }
 }
 
-/** Revokes a key in use. Requests sent after the response are rejected. */
+/** Revokes a key in use. The service rejects every request sent after the response. */
 export async function revokedBurst(world: SimWorld): Promise<number> {
   const { checks } = world
   const person = world.person()

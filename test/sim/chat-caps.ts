@@ -21,13 +21,13 @@ export function capField(maxCost: number | null): { maxCostUsd?: string } {
   return maxCost === null ? {} : { maxCostUsd: usdOfUnits(maxCost) }
 }
 
-/** A random new cap (or none) for some session updates, and whether the money spent and held already exceeds it. */
+/** For some session updates: a random new cap or none, and whether the amount spent and held already exceeds it. */
 export function drawNewCap(
   world: SimWorld,
   session: SimSession,
 ): { maxCost: number | null; isTooLow: boolean } | undefined {
   const { random } = world
-  // Model chats are compared with their provider's bill instead.
+  // Chats with models are compared with their provider's bill instead.
   if (session.agentId !== 'sim' || !random.chance(0.25)) return undefined
   const maxCost = random.chance(0.3) ? null : random.between(0, 3000)
   const held = [...world.audit.seen.openTurns]

@@ -16,7 +16,7 @@ export async function readToEnd(world: SimWorld, reader: ChatReader): Promise<Ch
   return terminal
 }
 
-/** A reply that balance or caps did not cover is free, so none of it was shown. */
+/** A reply that fails because balance or caps are too low is free, so its reader must not see any of it. */
 function checkUnpaid(world: SimWorld, { events, headers }: ChatReader, terminal: ChatEventLine): void {
   if (!shortCodes.includes(terminal.error?.code)) return
   world.refresh()
@@ -26,7 +26,7 @@ function checkUnpaid(world: SimWorld, { events, headers }: ChatReader, terminal:
   world.checks.same(shown, [], `what was shown of ${turnId}, which is free`)
 }
 
-/** Exactly one terminal line, in last position. Every result follows its call. */
+/** Checks that the last line is the only terminal one and that every tool result follows its call. */
 export function checkLines(world: SimWorld, lines: readonly ChatEventLine[]): ChatEventLine {
   const { checks } = world
   const calls = new Set<string>()
@@ -43,7 +43,7 @@ export function checkLines(world: SimWorld, lines: readonly ChatEventLine[]): Ch
   return terminal[0]
 }
 
-/** The last event of a turn matches the ledger. */
+/** Checks that the last event of a turn matches the ledger. */
 export function checkEnd({ audit, checks }: SimWorld, turn: TurnRow, terminal: ChatEventLine): void {
   const charge = audit.seen.turnMoney.get(turn.id)
   checks.same(unitsOfUsd(terminal.costUsd), -(charge?.amount ?? 0) || 0, `costUsd of the terminal line in ${turn.id}`)
@@ -60,7 +60,7 @@ export function checkEnd({ audit, checks }: SimWorld, turn: TurnRow, terminal: C
   }
 }
 
-/** The terminal line comes after the charge and names it. */
+/** Checks that the terminal line is sent after the charge and names it. */
 export function checkTerminal(world: SimWorld, session: SimSession, terminal: ChatEventLine): void {
   const { checks } = world
   world.refresh()

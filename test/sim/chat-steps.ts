@@ -29,7 +29,7 @@ const rates = {
 }
 
 type SimCredentialOf = ReturnType<SimWorld['credentialOf']>
-/** Free balance needed for a chat: rejected below `least`, accepted from `most` on. */
+/** Free balance that a chat needs: always rejected below `least`, always accepted from `most` on. */
 function needs(world: SimWorld, { message, session }: { message: string; session: SimSession }) {
   const tokens = Math.ceil(Buffer.byteLength(message) / 4)
   let stored = 0
@@ -142,7 +142,7 @@ export async function chatStep(world: SimWorld): Promise<number> {
   const maxCost = drawCap(world)
   const by = world.credentialOf(person)
   const foreseen = foreseeChat(world, session, { message, key, maxCost, by })
-  // This chat would wait for money that the person's other chat may need.
+  // This chat could block on money that the person's other chat has reserved.
   if (foreseen === 'unsure' && hasHeldChat(world, person)) return 0
   if (foreseen === 200 && hasHeldChat(world, person) && person.balance - person.held < ampleUnits) return 0
   if (foreseen === 403 && hasHeldChat(world, person)) return 0
@@ -195,7 +195,7 @@ function checkRefusedChat(world: SimWorld, { isCapped, isLimited, person, reader
   checks.that(isCapped || line.error.code !== 'BUDGET_REACHED', 'a chat without a cap is not refused for one')
 }
 
-/** A reply longer than balance or caps allow is cut off there. */
+/** Sends a reply longer than balance or caps allow and expects it to be cut off. */
 export async function floodStep(world: SimWorld): Promise<number> {
   const { checks, model } = world
   const session = anySession(world)

@@ -1,12 +1,14 @@
 import { connect, createServer, type AddressInfo, type Server, type Socket } from 'node:net'
 
-/** Header of a PostgreSQL startup message: length and protocol version. Zero-terminated names and values follow. */
+/**
+ * Header of a PostgreSQL startup message: length and protocol version, followed by zero-terminated names and values.
+ */
 const startupKind = 196_608
 const headBytes = 8
 
 /**
- * Proxy between one node and its database. A crash cuts it immediately, whatever is in flight. Remains of the node in
- * this process are then connected to an empty database, where they end without changing anything.
+ * Proxy between one node and its database. A crash cuts it immediately, even during a statement. The crashed node's
+ * leftovers in this process then reconnect to an empty database, where they end without changing anything.
  */
 export class DatabaseLink {
   /** Connection string for the node. */

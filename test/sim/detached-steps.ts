@@ -12,9 +12,9 @@ import type { SimPerson, SimSession } from './sim-state.ts'
 import { passUntil } from './time-steps.ts'
 import type { HeldChat, SimWorld } from './sim-world.ts'
 
-// Chats that continue without a reader and are reread, repeated and stopped by their turn; and chats without a session.
+// Chats that continue without a reader and are reread, repeated and stopped by turn id, and chats without a session.
 
-/** Maximum time until the last events of a turn are stored. */
+/** Maximum time until a turn's last events are stored. */
 const lateMs = 2000
 
 export type LeftTurn = { turnId: string; credential: SimCredential; read: string }
@@ -46,8 +46,9 @@ function turnsOf(world: SimWorld, sessionId: string): number {
 }
 
 /**
- * Rereads a finished turn from any event. Both parts together are complete, and the last event matches the ledger. If
- * the turn was lost with its process, only its end may be stored, or a note that its events are gone.
+ * Rereads a finished turn from several positions. The two parts must add up to the whole stream, and the last event
+ * must match the ledger. If the process died during the turn, the stored events may consist of only the end, or of a
+ * note that the events are gone.
  */
 export async function checkReadAgain(world: SimWorld, left: LeftTurn, { isLost }: { isLost: boolean }): Promise<void> {
   const { checks, random } = world
@@ -68,7 +69,7 @@ export async function checkReadAgain(world: SimWorld, left: LeftTurn, { isLost }
       checks.that(after === known.length && (end?.type === 'done' || end?.type === 'error'), `${what} are none`)
       continue
     }
-    // If the turn was charged, its last events may be lost. Its stream then has no end event.
+    // The process may have died before it stored the last events of a charged turn. The stream then has no end event.
     if (isLost && turn.outcome !== 'failed' && (await reader.wasCutOff())) continue
     checks.same([reader.status, await reader.wasCutOff()], [200, false], what)
     const rest = linesOf(reader.text)
@@ -78,7 +79,7 @@ export async function checkReadAgain(world: SimWorld, left: LeftTurn, { isLost }
       rest.map((_, n) => after + 1 + n),
       `the numbers of ${what}`,
     )
-    // A lost turn may have stored fewer events than were read.
+    // The process may have died before it stored all the events that were read.
     const common = Math.min(known.length - after, isLost ? rest.length - 1 : Infinity)
     checks.same(
       rest.slice(0, common).join(''),
@@ -89,7 +90,7 @@ export async function checkReadAgain(world: SimWorld, left: LeftTurn, { isLost }
   }
 }
 
-/** Starts a chat if none is in progress, and leaves it after some lines. */
+/** Starts a chat that continues on disconnect, reads some lines and disconnects. Undefined if the chat is rejected. */
 export async function leaveChat(world: SimWorld, session: SimSession): Promise<LeftTurn | undefined> {
   const { random } = world
   const by = world.credentialOf(world.model.person(session.userId))
@@ -111,7 +112,7 @@ export async function leaveChat(world: SimWorld, session: SimSession): Promise<L
 
 type Detached = { chat: HeldChat; left: LeftTurn; session: SimSession; body: object; key: string | null }
 
-/** A reply that continues without its reader is reread in every way and then ends in one of several ways. */
+/** Lets a reply continue without its reader, rereads it in every way, then ends it in one of several ways. */
 export async function detachStep(world: SimWorld): Promise<number> {
   const { checks, model, random } = world
   const session = anySession(world)
@@ -156,7 +157,7 @@ export async function detachStep(world: SimWorld): Promise<number> {
   return 1
 }
 
-/** Rereads by turn, session or Idempotency-Key: the same events and the same turn. */
+/** Rereads by turn, session or Idempotency-Key. Each must return the same turn and the same events. */
 async function look(world: SimWorld, detached: Detached): Promise<void> {
   const { checks } = world
   const { chat, left, session } = detached
@@ -190,7 +191,7 @@ async function end(world: SimWorld, detached: Detached): Promise<void> {
   // If it ran on another node, it continues.
   const isLost = !world.chats.has(sessionId)
   if (isLost) {
-    // Each reader of a turn that has just ended waits for its last events, in real time.
+    // Without this, each reader waits in real time for the last events of a turn that has just ended.
     if (random.chance(0.8)) await passUntil(world, world.now + lateMs + 1)
     return await checkReadAgain(world, left, { isLost: true })
   }
@@ -230,7 +231,7 @@ async function end(world: SimWorld, detached: Detached): Promise<void> {
   checks.same([repeated.status, repeated.text], [200, whole], `the reply to a repetition of ${left.turnId}`)
 }
 
-/** A turn without a session leaves only its receipt. */
+/** Checks that a turn without a session leaves only its receipt. */
 function checkAlone(world: SimWorld, turnId: string): TurnRow {
   const { audit, checks } = world
   const turn = rowOf(world, turnId)
@@ -250,8 +251,8 @@ function sendAlone(world: SimWorld, of: Alone & { key: string | null }): Promise
 }
 
 /**
- * A chat in OpenAI's protocol without a session, sent once or several times in parallel with its key: one turn, one
- * charge.
+ * Sends a chat without a session in OpenAI's protocol, once or several times in parallel with the same key. Expects one
+ * turn and one charge.
  */
 export async function statelessStep(world: SimWorld): Promise<number> {
   const { checks, model, random } = world
@@ -297,7 +298,7 @@ export async function statelessStep(world: SimWorld): Promise<number> {
   return count
 }
 
-/** For bursts, in which the response may be lost. */
+/** Variant for bursts, in which a crash may swallow the response. */
 export async function statelessOnce(world: SimWorld, person: SimPerson): Promise<void> {
   const by = world.credentialOf(person)
   world.model.aloneSent({ person, key: by.key }, ['finished', 'truncated', 'failed'], world.now)

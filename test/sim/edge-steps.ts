@@ -7,10 +7,10 @@ import { passUntil } from './time-steps.ts'
 
 const dayMs = 86_400_000
 
-/** An expiry time, and a request whose expected response depends on it. */
+/** An expiry time, and a request that gets a different response before and after it. */
 type Edge = { at: number; ask: () => Promise<unknown> }
 
-/** Moves the clock to an expiry: a millisecond before it nothing has expired, then it has. */
+/** Moves the clock to one millisecond before an expiry and sends the request, then does the same at the expiry. */
 export async function edgeStep(world: SimWorld): Promise<number> {
   const { now, random } = world
   const kind = random.pick([sessionEdges, blockEdges, repeatEdges, keyEdges, linkEdges])
@@ -29,7 +29,7 @@ export async function edgeStep(world: SimWorld): Promise<number> {
 function sessionEdges(world: SimWorld): Edge[] {
   const { chats, random, state } = world
   const idle = [...state.sessions.values()].slice(-40).filter(({ id, isDeleted }) => !isDeleted && !chats.has(id))
-  // Only reads leave the session's expiry unchanged.
+  // Reads keep the session's expiry unchanged; updates move it.
   const isRead = random.chance(0.7)
   return idle.map((session) => ({
     at: session.activeAt + dayMs,
@@ -44,7 +44,7 @@ function blockEdges(world: SimWorld): Edge[] {
   }))
 }
 
-/** A repeated request returns the first task within a day, and creates another one after that. */
+/** Within a day a repeated request returns the first task; later it creates another one. */
 function repeatEdges(world: SimWorld): Edge[] {
   const { state } = world
   const repeatsOf = (person: SimPerson): Edge[] =>

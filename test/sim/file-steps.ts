@@ -7,8 +7,8 @@ import type { ExpectedTurn } from './sim-state.ts'
 import type { SimWorld } from './sim-world.ts'
 
 /**
- * A message with files, for which a provider may count any number of tokens: for a document up to the rest of the
- * context. If the balance does not cover that, the chat is rejected or cut off, and nothing is written off.
+ * Sends a message with files. The provider may count any number of tokens for them: a document may use up the rest of
+ * the context. If the balance does not cover that, the chat is rejected or cut off, and the service writes nothing off.
  */
 export async function fileChatStep(world: SimWorld): Promise<number> {
   const { checks, random } = world

@@ -5,11 +5,11 @@ import { newPerson, type SimInvitation } from './sim-state.ts'
 import type { SimWorld } from './sim-world.ts'
 
 const lifeMs = 7 * 86_400_000
-/** Each person waits for their own window. With more people the edges of windows are hit less often. */
+/** Maximum number of people. With more, fewer requests hit the edges of time windows. */
 const peopleMax = 10
 const creditsUsd = ['0', '0.0000', '0.0001', '1.5', '3.2500'] as const
 
-/** Adds money by invitations. A link creates one account with its balance, once, however often it is opened. */
+/** Adds money by invitations. A link creates one account and credits it once, no matter how often it is opened. */
 export async function invitationStep(world: SimWorld): Promise<number> {
   const { random, state } = world
   const open = state.invitations.filter((invitation) => isUsable(world, invitation))
@@ -66,7 +66,7 @@ function accept(world: SimWorld, { token }: SimInvitation): Promise<SimAnswer> {
   return world.send({ kind: 'accept', method: 'POST', path: '/api/invitations/accept', body, headers })
 }
 
-/** Accepts an invitation several times in parallel: one account is created and credited once. */
+/** Accepts an invitation several times in parallel. Expects one account and one credit. */
 async function acceptInvitation(world: SimWorld, invitation: SimInvitation): Promise<number> {
   const { checks, random, state } = world
   const { credit, email, id } = invitation

@@ -6,11 +6,11 @@ import type { SimKey, SimPerson, SimSpend, SimState } from './sim-state.ts'
 
 export type SimLimit = SimSpend & { ownerId: string; startsAt: number }
 export type Spender = { person: SimPerson; key: SpendingKey | null }
-/** A client token has its creator key's limit besides its own. */
+/** A client token is subject to its own limit and to that of the key that created it. */
 type SpendingKey = Pick<SimKey, 'countsAs' | 'spend'> & { maker?: Pick<SimKey, 'countsAs' | 'spend'> }
 
 const dayMs = 86_400_000
-/** Windows and ended keys are retained for longer than this. */
+/** The service keeps windows and ended keys for at least this long. */
 const keptMs = 80 * dayMs
 /** Client tokens and their windows may be deleted this long after they expire. */
 const tokenKeptMs = dayMs
@@ -58,7 +58,7 @@ function nameOf(ownerId: string, startsAt: number): string {
   return `${ownerId} since ${startsAt}`
 }
 
-/** Current limits of the windows that a turn names. Removed limits no longer apply. */
+/** Current limits of the windows that a turn counts in; Infinity for a removed limit. */
 export function limitsNamed(person: SimPerson, countedIn: string | null): SimLimit[] {
   return windowsIn(countedIn).map((window) => {
     const spend = person.keys.find(({ countsAs }) => countsAs === window.ownerId)?.spend
@@ -106,7 +106,7 @@ export class HeldInWindows {
     return Math.min(Infinity, ...limits.map(leftOf))
   }
 
-  /** When a key's limit gets a new period, the amount spent or held so far in the present one is carried over. */
+  /** Carries over the amount spent or held so far in the current period when a key's limit gets a new period. */
   carryOver(
     { spent, windows }: SimState,
     { ownerId, reset }: { ownerId: string; reset: SimSpend['reset'] },
@@ -163,7 +163,7 @@ export class TasksAtWork {
     return (this.#begun?.get(person.userId) ?? 0) >= mostAtWork(person)
   }
 
-  /** No more tasks start than a plan allows. After a change of plan, tasks started before it keep running. */
+  /** Checks that no more tasks start than a plan allows. Tasks started before a plan change may keep running. */
   areNow(people: readonly SimPerson[], { openTasks, tasks }: Pick<SeenRows, 'openTasks' | 'tasks'>): void {
     const before = this.#begun
     const begun = (this.#begun = new Map<string, number>())

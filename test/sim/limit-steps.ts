@@ -15,7 +15,7 @@ export async function limitStep(world: SimWorld): Promise<void> {
   await limit(world, person)
 }
 
-/** The ledger's checks cover the event's delivery. */
+/** Sets the balance threshold for a notification. The ledger check covers the event's delivery. */
 async function tellWhenLow(world: SimWorld, person: SimPerson): Promise<void> {
   const { checks, random } = world
   const { credential, refused } = manager(world, person)
@@ -40,16 +40,16 @@ async function limitUser(world: SimWorld, person: SimPerson): Promise<void> {
   Object.assign(person, { plan, spendPerDay })
 }
 
-/** A random amount, or one that makes a task just affordable or just not. */
+/** Returns a random amount, or an amount that a task just reaches or just misses. */
 function drawAmount({ random }: SimWorld, { most, used }: { used: number; most: number }): number {
   const price = random.pick(Object.values(simPrices))
   return random.chance(0.4) ? Math.max(0, used + price + random.pick([-1, 0, 0])) : random.between(0, most)
 }
 
-/** A limit applies to a key and all keys it replaced. */
+/** Limits a key. The limit also applies to all keys that this key replaced. */
 async function limitKey(world: SimWorld, anybody: SimPerson): Promise<void> {
   const { checks, now, random } = world
-  // Earlier spending of a key counts in its next limit, too.
+  // A key's earlier spending counts toward its next limit, too.
   const spending = spendingKeys(world)
   const { key, person } =
     spending.length > 0 && random.chance(0.7)
@@ -87,7 +87,7 @@ function spendingKeys({ now, state }: SimWorld): { key: SimKey; person: SimPerso
 
 const unlimited = { plan: null, spendPerDay: null } as const
 
-/** Uses a token up to its own cap, within the limits of the key that created it. */
+/** Spends with a client token up to its own cap, within the limits of the key that created it. */
 export async function clientTokenStep(world: SimWorld): Promise<number> {
   const { checks, model, random } = world
   const person = world.person()

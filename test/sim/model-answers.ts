@@ -1,14 +1,14 @@
 import type { SimRandom } from './sim-random.ts'
 
-// Behavior of a simulated provider in one model call, and strings with about as many tokens as bytes, or few.
+// Scripts for the simulated provider's model calls, and strings with a known density of tokens.
 
 /**
- * Bytes per token of the provider: about one for digits and base64, four for English. With `o200k` it counts as the
- * service does for unreported usage.
+ * Bytes per token according to the provider: about one for digits and base64, four for English. `o200k` counts like the
+ * service does when a provider reports no usage.
  */
 export type Density = 1 | 1.5 | 4 | 'o200k'
 
-/** One model call. Its parts come in this order, each possibly behind a gate. */
+/** Script of one model call. Its parts are sent in this order, and `gate` stops before one of them. */
 export type ModelScript = {
   density: Density
   /** Visible reasoning, and the number of hidden reasoning tokens. */
@@ -23,10 +23,11 @@ export type ModelScript = {
   /** The error status and how often it is returned. Rejected calls are not billed. */
   refused?: { status: number; times: number }
   /**
-   * After half of the text: the connection breaks, an error is sent, or usage is sent and then the connection breaks.
+   * Breaks off after half of the text by closing the connection (`cut`), sending an error (`error`), or sending usage
+   * and then closing the connection (`told`).
    */
   breaks?: 'cut' | 'error' | 'told'
-  /** Prompt tokens reported beyond the possible maximum. */
+  /** Prompt tokens to report above the possible maximum. */
   overcounts?: number
   /** The share of the remaining context that documents use, from 0 to 1. */
   documents?: number
@@ -60,7 +61,7 @@ export function someWords(random: SimRandom, most: number): string[] {
   return Array.from({ length: random.between(1, most) }, () => random.pick(words))
 }
 
-/** A call that succeeds, with the given overrides. */
+/** A script for a successful call, with overrides. */
 export function plainScript(random: SimRandom, own: Partial<ModelScript> & { density: Density }): ModelScript {
   return {
     text: someWords(random, 8),

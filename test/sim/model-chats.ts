@@ -15,7 +15,7 @@ import type { SimWorld } from './sim-world.ts'
 
 const richUnits = 500_000
 const arrivalMsMax = 10_000
-/** A session's messages are part of the next prompt. */
+/** Limits the messages of a session, because all of them are part of the next prompt. */
 const messagesMax = 8
 
 export function peopleOf(world: SimWorld): { rich: SimPerson; poor: SimPerson } {
@@ -23,12 +23,12 @@ export function peopleOf(world: SimWorld): { rich: SimPerson; poor: SimPerson } 
   return { rich: rich!, poor: poor! }
 }
 
-/** This key is never revoked. */
+/** Returns the person's first key, which no step revokes. */
 export function credentialOf(person: SimPerson): SimCredential {
   return { kind: 'key', token: person.keys[0]!.token }
 }
 
-/** Makes sure that this much balance is free and this many executions are left. */
+/** Adjusts the free balance to exactly `free`, and waits until `chats` more executions are allowed. */
 export async function prepare(world: SimWorld, person: SimPerson, { chats, free }: { chats: number; free: number }) {
   const amount = free - (person.balance - person.held)
   if (amount !== 0) {
@@ -43,7 +43,7 @@ export async function prepare(world: SimWorld, person: SimPerson, { chats, free 
     world.checks.same(status, 200, `the status of a credit of ${amount} for ${person.userId}`)
     world.refresh()
   }
-  // A clock that was set back runs at half speed.
+  // A clock that was set back runs at half speed, so this may take several rounds.
   while (world.model.used(person, world.now) + chats > 10) await world.host.moveTime(60_000, 0)
 }
 
@@ -54,7 +54,7 @@ export async function prepareRich(world: SimWorld, chats: number): Promise<SimPe
   return rich
 }
 
-/** This many sessions with the model, none of them with a turn in progress. */
+/** Returns `count` sessions with the model, none with a turn in progress. */
 export async function sessionsOf(
   world: SimWorld,
   of: { count: number; agentId?: SimModelAgent; kind?: ToolServerKind; person: SimPerson },
@@ -129,7 +129,7 @@ type Message = {
 
 type Opened = { n: number; reader: ChatReader; turnId: string | null; node: number; message: string }
 
-/** Sends the message and learns its turn; null if it is rejected. */
+/** Sends the message and returns its turn id; null if the service rejects it. */
 export async function open(world: SimWorld, of: Message): Promise<Opened> {
   const { expected, files, mayFail = false, maxTokens, node = world.anyNode(), scripts, session, text } = of
   const n = world.nextNumber()

@@ -4,18 +4,19 @@ import { credentialOf, newModelSession, openGated, prepareRich, sessionsOf, type
 import type { SimSession } from './sim-state.ts'
 import type { SimWorld } from './sim-world.ts'
 
-// Replies that end before their model does. Their charges are compared with the provider's bill: to the token if the
+// Replies that end before the model call does. Their charges are compared with the provider's bill: exactly if the
 // provider reports usage, otherwise within the difference between the two counts.
 
-/** Share of providers that finish in time and report their usage. */
+/** Share of model calls that still finish and report their usage. */
 const lateShare = 0.8
-/** Longer than a call without hidden reasoning is read after the client has left. */
+/** Longer than the service keeps reading a call without hidden reasoning after its client has left. */
 const readOnMs = 900
 
 type Ending = { chat: Gated; session: SimSession; how: 'leave' | 'stop' | 'delete'; isLate: boolean; waitMs: number }
 
 /**
- * Clients leave, stop the reply or delete the session before the provider answers, while it thinks, or during its text.
+ * Ends chats by leaving, stopping the reply or deleting the session: before the provider answers, while it thinks, or
+ * during its text.
  */
 export async function modelLeaveStep(world: SimWorld): Promise<number> {
   const { random } = world
@@ -27,7 +28,7 @@ export async function modelLeaveStep(world: SimWorld): Promise<number> {
   // Uses new sessions, because earlier messages of others are slow to count.
   while (sessions.length < count) sessions.push(await newModelSession(world, { person, agentId: 'model' }))
   const chats = await Promise.all(sessions.map((session) => openGated(world, session, { isExact })))
-  // A call with hidden reasoning is read to its end, which must come.
+  // The service reads a call with hidden reasoning to its end, so that call must finish.
   const endings = chats.map((chat, n): Ending => ({
     chat,
     session: sessions[n]!,

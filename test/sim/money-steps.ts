@@ -5,7 +5,9 @@ import { type SimPerson } from './sim-state.ts'
 import type { SimWorld } from './sim-world.ts'
 import { isOpen } from './task-model.ts'
 
-/** An admin adds to or takes from a balance, never below the held amount. Each idempotency key acts only once. */
+/**
+ * Lets an admin credit or debit a balance, never below the held amount. Each idempotency key takes effect only once.
+ */
 export async function creditStep(world: SimWorld): Promise<void> {
   const { checks, random } = world
   const poor = world.state.people.filter(({ balance }) => balance < 8000)
@@ -49,7 +51,7 @@ export async function creditStep(world: SimWorld): Promise<void> {
   if (key !== null) person.creditKeys.set(key, { amount, transactionId, balanceAfter: unitsOfUsd(balanceUsd) })
 }
 
-/** An amount that makes a task just affordable or just not, by the free or the total balance. */
+/** An amount after which the free or the total balance just covers a task, or just does not. */
 function edgeAmount({ random }: SimWorld, { balance, held }: SimPerson): number {
   const price = random.pick(Object.values(simPrices))
   return price + random.pick([-1, 0, held - 1, held]) + random.pick([0, held]) - balance
@@ -79,7 +81,7 @@ export async function unblock(world: SimWorld, person: SimPerson): Promise<void>
   person.connectorsBlockedUntil = -Infinity
 }
 
-/** A suspended person can do nothing from the next request on. Accepted work continues. */
+/** Suspends or reinstates a person. Suspension takes effect from the next request; accepted work continues. */
 export async function suspendStep(world: SimWorld): Promise<void> {
   const suspended = world.state.people.filter(({ isSuspended }) => isSuspended)
   const person = suspended.length > 0 && world.random.chance(0.95) ? world.random.pick(suspended) : world.person()
@@ -125,7 +127,9 @@ export async function verifyStep(world: SimWorld): Promise<void> {
   world.checks.same(report.differences, [], 'the ledger adds up')
 }
 
-/** A command that fails halfway: its writes are rolled back, and other commands in the same commit are complete. */
+/**
+ * Makes a command fail halfway. Its writes must be rolled back, and other commands of the same commit must be complete.
+ */
 async function failInTheMiddle(world: SimWorld, store: Store): Promise<void> {
   const { random, state } = world
   const { userId } = world.person()
@@ -141,7 +145,7 @@ async function failInTheMiddle(world: SimWorld, store: Store): Promise<void> {
   world.refresh()
 }
 
-/** Commands of an outdated attempt, or on ended work, must change nothing. */
+/** Sends commands for outdated attempts or ended work, which must change nothing. */
 export async function staleStep(world: SimWorld): Promise<void> {
   const { checks, random } = world
   const { store } = world.at(world.anyNode()).host

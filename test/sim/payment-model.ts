@@ -2,7 +2,7 @@ import type { TopupRow, TransactionRow } from './audit-rows.ts'
 import type { Checks } from './sim-checks.ts'
 import type { ProviderState, SimState, SimTopup } from './sim-state.ts'
 
-/** Changes of a payment at the provider; amounts in units. */
+/** A change of a payment at the provider, with amounts in units. */
 export type SimChange =
   | { kind: 'paid' | 'failed' | 'expired' | 'noted' }
   | { kind: 'refunded'; refunded: number }
@@ -18,7 +18,7 @@ export function newTopup(of: NewTopup): SimTopup {
   return { isAuto: false, saves: false, wasAsked: false, at: 0, ...of, ...nothing, disputes: new Map() }
 }
 
-/** Withdrawn and not returned. Together with the refunds never more than was paid. */
+/** The disputed amount that was withdrawn and not returned. Never more than the paid amount minus refunds. */
 export function disputedOf({ amount, disputes, refunded }: ProviderState & { amount: number }): number {
   let disputed = 0
   for (const { reinstated, withdrawn } of disputes.values()) disputed += Math.max(0, withdrawn - reinstated)

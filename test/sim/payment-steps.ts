@@ -4,8 +4,7 @@ import type { KnownEvent } from './sim-payments.ts'
 import type { SimTopup } from './sim-state.ts'
 import type { SimWorld } from './sim-world.ts'
 
-// People pay, and the provider's events arrive late, twice, in any order, or with refunds and disputes before the
-// payment itself.
+// Payments, with provider events that arrive late, twice, in any order, or with a refund or dispute before the payment.
 
 const dayMs = 86_400_000
 const centUnits = 100
@@ -20,7 +19,7 @@ export async function topupStep(world: SimWorld): Promise<void> {
   const repeated = used.length > 0 && random.chance(0.2) ? random.pick(used) : undefined
   const isSame = repeated !== undefined && random.chance(0.7)
   const amount = isSame ? unitsOfUsd(repeated[1].body) : random.between(100, 300) * centUnits
-  // Derived from the amount, so that a repeated request has the same value.
+  // Derived from the amount, so that a repeated request sends the same value.
   const saves = (amount / centUnits) % 2 === 0
   const name = repeated?.[0] ?? (random.chance(0.3) ? `${person.userId} ${world.nextNumber()}` : null)
   const unpaid = [...state.topups.values()].filter(
@@ -49,7 +48,9 @@ export async function topupStep(world: SimWorld): Promise<void> {
   checks.same(payments.stub.sessionOf(body.id).amount_total * centUnits, amount, `what is asked for ${body.id}`)
 }
 
-/** Changes a payment and delivers some events of it and of others, in any order, some of them twice. */
+/**
+ * Changes a payment, then delivers some of its events and some of other payments, in any order and some of them twice.
+ */
 export async function paymentStep(world: SimWorld): Promise<number> {
   const { payments, random, state } = world
   const topups = [...state.topups.values()]
@@ -72,7 +73,7 @@ export async function paymentStep(world: SimWorld): Promise<number> {
   return sent.length
 }
 
-/** Prefers top-ups of people with tasks or chats in progress, whose ends follow the event. */
+/** Prefers top-ups of people with tasks or chats in progress, so that those end after the event. */
 function ofBusyPeople(world: SimWorld, topups: SimTopup[]): SimTopup[] {
   if (world.random.chance(0.4)) return topups
   const { openTasks, openTurns, tasks, turns } = world.audit.seen
@@ -113,7 +114,7 @@ export function happen(world: SimWorld, { amount, id, isAuto }: SimTopup): void 
     payments.tells(id, event, { kind: 'refunded', refunded: intent.latest_charge.amount_refunded * centUnits })
   }
   if (what === 'dispute') {
-    // Disputes may include a refunded amount.
+    // A dispute may cover an amount that was already refunded.
     const cents = random.chance(0.5) ? intent.amount : random.between(1, intent.amount)
     const { created, id: disputeId, withdrawn } = stub.dispute(intent, cents)
     payments.tells(id, created, { kind: 'noted' })

@@ -2,8 +2,8 @@ import { unitsOfUsd, usdOfUnits } from './chat-cost.ts'
 import type { SimPerson, SimPlatformKey } from './sim-state.ts'
 import type { SimWorld } from './sim-world.ts'
 
-// Keys of a product's server. They credit its users and take back at most what platform keys credited, within each
-// key's daily ceiling.
+// Platform keys of a product's server. They credit its users, and debit at most the amount that platform keys credited,
+// within each key's daily ceiling.
 
 const dayMs = 86_400_000
 
@@ -70,7 +70,7 @@ function leftOf(key: SimPlatformKey, { isTaken, now }: { isTaken: boolean; now: 
   return key.perDay === null ? Infinity : key.perDay - (isTaken ? key.taken : key.credited)
 }
 
-/** One of two keys, with and without a ceiling. */
+/** Returns one of two platform keys, one with a daily ceiling and one without. */
 async function platformKeyOf(world: SimWorld): Promise<SimPlatformKey> {
   const { checks, random, state } = world
   if (state.platformKeys.length === 2) return random.pick(state.platformKeys)

@@ -18,7 +18,7 @@ import {
   type WindowRow,
 } from './audit-rows.ts'
 
-/** Rows missing below the highest number, which may still commit: how many are looked for, and how far back. */
+/** Rows below the highest number may still commit. Limits how many missing ones to look for, and how far back. */
 const missingMax = 500
 const gapMax = 100
 /** Excludes the lease, which running nodes keep renewing. */
@@ -139,7 +139,7 @@ export class PostgresAudit implements AuditReader {
   }
 }
 
-/** Numbers of rows that were missing below the highest one. They may be rolled back or still uncommitted. */
+/** Tracks row numbers missing below the highest one. They were rolled back or have not committed yet. */
 class LateRows {
   newest = 0
   missing: number[] = []

@@ -16,12 +16,12 @@ import { gates } from './sim-gates.ts'
 import type { ForbiddenWrite, SimEngine, StartNode } from './sim-engine.ts'
 import { abandon, FaultLog, lookForRecharges, newSimFolder, simLimits, startSimApp, type SimHost } from './sim-host.ts'
 
-// Services on one PostgreSQL database. All share one clock, like the database's in production, but here it jumps by
-// days, and no node can renew a lease during a jump. So each lease is stored with a length of many years and expires
-// when the simulation says so. Each node's leases have a distinct length, which identifies their owner.
+// Services on one PostgreSQL database. All share one clock, as they share the database's clock in production. This one
+// jumps by days, and a node cannot renew a lease during a jump. So leases are stored with a length of many years, and
+// the simulation expires them explicitly. Each node has its own lease length, which identifies the owner of a lease.
 
 const leaseDayMs = 1000 * 86_400_000
-/** Nodes look for the work of dead nodes every quarter of a lease, in real time. */
+/** Nodes look for the work of dead nodes every quarter of this time, in real time. */
 const leaseSeconds = 1
 const origin = 'http://127.0.0.1:1'
 const grave = 'errand_sim_grave'
@@ -100,7 +100,7 @@ export async function postgresSimEngine({ nodes, url }: PostgresSim): Promise<Si
         const ports = link.cut()
         abandon(app, () => link.close())
         if (ports.length === 0) throw new Error('A crashed service had no connection to its database.')
-        // Statements sent before the cut may still commit, so wait for them.
+        // The server may still commit statements that it received before the cut.
         const left = 'SELECT count(*)::int AS left FROM pg_stat_activity WHERE client_port = ANY ($1)'
         await until('what a crashed service had asked for is over', 20_000, async () => {
           const { rows: found } = await admin.query(left, [ports])
@@ -129,11 +129,11 @@ export async function postgresSimEngine({ nodes, url }: PostgresSim): Promise<Si
       openPostgresStoreBeside({ databaseUrl: target, limits: simLimits, clock: () => now, connectionsMax: 1 }),
     nodeOf: ({ lease_until: leaseUntil }: TaskRow, now) => nodeOfLease(leaseUntil, now),
     nodeIsGone: async (node, now) => {
-      // Half a lease on either side of the node's last renewal.
+      // Covers every renewal within half a lease of now.
       const [from, to] = [(node + 0.5) * leaseDayMs + now, (node + 1.5) * leaseDayMs + now]
       for (const table of ['tasks', 'turns']) {
         await direct!.query(`UPDATE ${table} SET lease_until = $1 WHERE lease_until > $2 AND lease_until <= $3`, [
-          // The clock may stand still from here on.
+          // In the past even if the clock stands still from here on.
           now - 1,
           from,
           to,
@@ -161,7 +161,7 @@ async function newDatabase(admin: PgPool, name: string, url: string): Promise<vo
   await (await SchemaHold.open({ databaseUrl: url, change: 'migrate' })).close()
 }
 
-/** An expired lease does not identify the node that takes over. */
+/** Returns undefined for an expired lease, because any node may take over its work. */
 function nodeOfLease(leaseUntil: number | null | undefined, now: number): number | undefined {
   const node = leaseUntil === null || leaseUntil === undefined ? -1 : Math.round((leaseUntil - now) / leaseDayMs) - 1
   return node < 0 ? undefined : node

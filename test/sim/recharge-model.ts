@@ -6,7 +6,7 @@ import type { SimPerson, SimState, SimTopup } from './sim-state.ts'
 // Auto-recharge as docs/guides/payments.md describes it, independently of the service's code.
 
 type RechargeBounds = { least: number; most: number; monthlyMax: number }
-/** Bounds of one payment in units: as configured for the simulation, and by default. */
+/** Bounds of one payment and of a month in units, as configured for the simulation. */
 export const simTopups: RechargeBounds = { least: 10_000, most: 10_000_000, monthlyMax: 10_000_000 }
 /** An automatic payment that the provider made or attempted. */
 export type MadeCharge = { isPaid: boolean; amount: number }
@@ -26,7 +26,10 @@ export function rechargeUnderWay({ topups }: SimState, { userId }: SimPerson): S
   return [...topups.values()].find((topup) => topup.userId === userId && isUnderWay(topup))
 }
 
-/** The recharge due now: up to the target in whole cents, one payment at a time, within the UTC month. */
+/**
+ * Returns the recharge due now: enough to reach the target in whole cents, one payment at a time, within the monthly
+ * maximum (UTC).
+ */
 export function dueRecharge(
   state: SimState,
   person: SimPerson,
@@ -60,7 +63,7 @@ type Taken = {
   charges: readonly MadeCharge[]
 }
 
-/** Takes over a recharge row. The recharge must have been due, and its state must match the provider. */
+/** Adds a new recharge row to the model. The recharge must have been due, and its state must match the provider's. */
 export function takeRecharge(checks: Checks, { bounds, charges, person, row, state }: Taken): void {
   const what = `the recharge ${row.id} of ${person.userId}`
   checks.that(charges.length <= 1, `${what} is asked of the provider once`)

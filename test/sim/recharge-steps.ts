@@ -7,12 +7,12 @@ import { passUntil } from './time-steps.ts'
 import type { SimPerson } from './sim-state.ts'
 import type { SimWorld } from './sim-world.ts'
 
-// Recharges balances with a saved payment method, including recharges left by a dead process before or after its
+// Auto-recharges with a saved payment method. Some of them are left behind by a process that dies before or after its
 // request to the provider.
 
-/** A recharge in progress for longer than this was abandoned. */
+/** After this time the service treats a recharge in progress as abandoned. */
 const leftMs = 60_000
-/** By then the provider may have forgotten the request. */
+/** After this time the service gives up a recharge, because the provider may have forgotten the request. */
 const givenUpMs = 20 * 3_600_000
 const unitsPerUsd = 10_000
 
@@ -34,7 +34,7 @@ async function changeRecharge(world: SimWorld, person: SimPerson, what: 'on' | '
     if (status === 200) Object.assign(person, { hasMethod: false, recharge: null })
     return
   }
-  // Mostly a threshold that makes it due immediately.
+  // In most cases above the balance, so that a recharge is due immediately.
   const highest = random.between(1, 5 * unitsPerUsd) + (random.chance(0.8) ? person.balance : 0)
   const below = Math.min(highest, simTopups.most - 10 * unitsPerUsd)
   const to = below + random.between(1, 10 * unitsPerUsd)
@@ -59,7 +59,7 @@ async function changeRecharge(world: SimWorld, person: SimPerson, what: 'on' | '
   checks.same([savedMethod !== null, said], [person.hasMethod, set], `the recharge of ${person.userId}`)
 }
 
-/** All nodes look for balances to recharge simultaneously, perhaps more than once. */
+/** Makes all nodes look for balances to recharge simultaneously, sometimes twice. */
 export async function rechargeStep(world: SimWorld): Promise<void> {
   const { checks, model, payments, random, state } = world
   const { stub } = payments
@@ -83,7 +83,7 @@ export async function rechargeStep(world: SimWorld): Promise<void> {
   stub.card = 'accepts'
   payments.tellsRecharges(told)
   const expected = [...due.values()].filter((amount) => amount > 0).length
-  // A second look may recharge where the first gave up.
+  // Once the first look has given up an old recharge, a second look may start a new one.
   const again = left.filter(({ hasExpired }) => hasExpired).length
   const made = state.topups.size - before
   checks.that(
@@ -96,7 +96,7 @@ export async function rechargeStep(world: SimWorld): Promise<void> {
   }
 }
 
-/** A process dies between writing the recharge row and receiving the provider's response. */
+/** Writes a recharge row like a process that dies before it receives the provider's response. */
 async function leaveRecharge(world: SimWorld): Promise<void> {
   const { checks, now, payments, random, state } = world
   const dueNow = (of: SimPerson) => dueRecharge(state, of, { bounds: simTopups, now })
@@ -117,7 +117,8 @@ async function leaveRecharge(world: SimWorld): Promise<void> {
     await payments.ask(begun!)
     payments.tellsRecharges(told)
   }
-  // A recharge not yet requested is dropped if its user has disabled recharges or may no longer have any.
+  // The service drops an unsent recharge if its user disables auto-recharge, removes the payment method or is
+  // suspended.
   const end = random.weighted({ nothing: 3, off: 1, remove: 1, suspend: 1 })
   if (end === 'suspend') await suspend(world, person, true)
   else if (end !== 'nothing') await changeRecharge(world, person, end)

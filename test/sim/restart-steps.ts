@@ -21,13 +21,13 @@ function chatsOf(world: SimWorld, nodes: readonly number[]): HeldChat[] {
   return [...world.chats.values()].filter(({ node }) => nodes.includes(node))
 }
 
-/** Stops as SIGTERM does and starts again on the same data. Running work is interrupted or completes first. */
+/** Stops the service like SIGTERM and restarts it on the same data. Running work is interrupted or completes first. */
 export async function restartStep(world: SimWorld): Promise<void> {
   const { checks, model, random } = world
   const hastens = random.chance(0.6)
   const nodes = someNodes(world)
   world.note(`stop${hastens ? ' at once' : ' when all is done'}, and start again: ${nodes.join(', ')}`)
-  // With other nodes, something is always in progress.
+  // While other nodes run, only a wait reaches a point at which everything is at a gate.
   if (world.engine.nodes > 1) await world.quiesce()
   world.refresh()
   world.audit.checkAll()
@@ -36,7 +36,7 @@ export async function restartStep(world: SimWorld): Promise<void> {
   const poor = new Set(chats.filter((chat) => mayEndEarly(world, chat)).map(({ sessionId }) => sessionId))
   const hosts = nodes.map((node) => world.at(node))
   for (const { client } of hosts) client.isDown = true
-  // A client that stops reading would delay the shutdown. These read to the end.
+  // These clients keep reading. One that stops reading would delay the shutdown.
   const stopped = Promise.all(hosts.map(({ host }) => host.stop(hastens)))
   if (!hastens) for (const gate of openGates(world, nodes)) await world.openGate(gate, 'ok')
   await stopped
@@ -62,7 +62,7 @@ export async function restartStep(world: SimWorld): Promise<void> {
 /** Lets everything that waits continue, until nothing is in progress or held. */
 export async function finishStep(world: SimWorld): Promise<void> {
   const { audit, checks } = world
-  // Nodes that were not stopped keep their chats.
+  // Restarts end the chats only of the nodes that they stop.
   for (const chat of world.chats.values()) await endChat(world, chat, 'finish')
   for (const gate of openGates(world, world.allNodes())) await world.openGate(gate, 'ok')
   await world.quiesce()
@@ -73,7 +73,7 @@ export async function finishStep(world: SimWorld): Promise<void> {
   checkSecrets(world)
 }
 
-/** Gates of work that these nodes run or may take over. */
+/** Gates of the work that these nodes run or may take over. */
 function openGates(world: SimWorld, nodes: readonly number[]): string[] {
   const tasks = world.openTasks().filter((id) => mayBeAt(world, id, nodes))
   const gates = [
@@ -89,7 +89,7 @@ function mayBeAt(world: SimWorld, taskId: string, nodes: readonly number[]): boo
   return node === undefined || nodes.includes(node)
 }
 
-/** Dies as under kill -9, perhaps with requests in flight, and starts on the data on disk. */
+/** Crashes like kill -9, sometimes with requests in flight, and restarts on the files as they are on disk. */
 export async function crashStep(world: SimWorld): Promise<void> {
   world.refresh()
   await crash(world)
@@ -124,7 +124,7 @@ function interruptAll(world: SimWorld, { hastens, isCrash, nodes }: Interruption
   for (const id of world.openTasks()) {
     const task = world.state.tasks.get(id)!
     const row = world.audit.seen.tasks.get(id)
-    // A shutdown waits no longer than the timeouts, by a clock that the simulation may have set forward.
+    // A shutdown waits for running work only until its timeout, and the simulation may have set the clock forward.
     const mayInterrupt = hastens || world.now - (row?.started_at ?? 0) > 200_000
     task.mayInterrupt = mayInterrupt && mayBeAt(world, id, nodes)
     // Queued tasks may have started since the last look, so only tasks known to run must end.
@@ -138,14 +138,14 @@ function interruptAll(world: SimWorld, { hastens, isCrash, nodes }: Interruption
   }
 }
 
-/** Interrupted turns are free. */
+/** Expects the turns in progress to fail and to be free. */
 function interruptTurns({ audit, bills }: SimWorld, sessionId: string): void {
   for (const id of audit.seen.openTurns) {
     if (audit.seen.turns.get(id)!.session_id === sessionId) bills.interrupted(id)
   }
 }
 
-/** Whether the task runs, waits at a gate and may not be retried. */
+/** Whether the task is running, waits at a gate and has no attempts left. */
 function isStuck({ model, state }: SimWorld, { attempt, id, queued, status }: TaskRow): boolean {
   const { endpointId, gate } = state.tasks.get(id)!.asked
   const isAtWork = status === 'processing' && queued === 0
@@ -170,7 +170,7 @@ async function start(world: SimWorld, dataDir: string, { nodes, seen }: Start): 
   await metricsBegin(world)
 }
 
-/** Checks after a start that nothing was lost, while nothing is in progress. */
+/** Checks after a start, with nothing in progress, that no data was lost. */
 export function checkKept(world: SimWorld): void {
   world.audit.checkAll()
   for (const id of [...world.state.sessions.keys()].slice(-30)) world.checkSessionRow(id)
@@ -189,7 +189,7 @@ export async function backupStep(world: SimWorld): Promise<void> {
   world.backup = { folder, state: structuredClone(world.state), seen: structuredClone(world.audit.seen) }
 }
 
-/** Restores the backup. Work that was open then ends as after a crash. */
+/** Restores the backup. Work that was open in it then ends as after a crash. */
 export async function restoreStep(world: SimWorld): Promise<void> {
   const { backup, host, model } = world
   if (!backup) return await backupStep(world)
@@ -224,10 +224,10 @@ export async function restoreStep(world: SimWorld): Promise<void> {
   checkKept(world)
 }
 
-/** No key or cookie is stored in plain text. */
+/** Checks that no key or cookie is stored in plain text. */
 function checkSecrets(world: SimWorld): void {
   const logins = world.state.people.flatMap((person) => person.logins.slice(-5).map(({ token }) => token))
-  // The prefixes of all keys, and the password that everyone shares.
+  // Searches for the prefixes of all keys, the shared password, and login tokens.
   const places = world.audit.reader.placesOf(['errand_sk_', 'errand_pk_', world.password, ...logins])
   world.checks.same(places, [], 'files or tables that hold a credential in clear')
 }

@@ -2,7 +2,7 @@ import type { AccountRow, AuditReader, TaskRow, TopupRow, TransactionRow, TurnRo
 import { billionthsOf, carriedOn, exactCost, receiptCost, unitsOfUsd, type ChatReceipt } from './chat-cost.ts'
 import type { Checks } from './sim-checks.ts'
 
-/** Rows seen so far. Survives restarts, so that no row can get lost or change unnoticed. */
+/** Rows seen so far. Kept across restarts to detect rows that disappear or change. */
 export type SeenRows = {
   transactions: TransactionRow[]
   sums: Map<string, number>
@@ -65,7 +65,7 @@ export function nothingSeen(): SeenRows {
 
 /**
  * Reads new rows and checks every row invariant: money (1–5), tasks (8, 10), rate window (15), payloads (20). It does
- * not know the requests; the model does.
+ * not know the requests; SimModel does.
  */
 export class RowAudit {
   readonly reader: AuditReader
@@ -208,7 +208,7 @@ export class RowAudit {
     return hasEnded
   }
 
-  /** The 16 KB rule: which JSON is inline, and which in a file. */
+  /** Checks the 16 KB rule, which decides whether JSON is stored inline or in a file. */
   checkJson(row: TaskRow, field: 'request' | 'response'): void {
     const checks = this.#checks
     const [text, payloadId] =
@@ -281,7 +281,9 @@ export class RowAudit {
     }
   }
 
-  /** Rereads everything: seen rows are unchanged, and every session's messages are complete. */
+  /**
+   * Rereads all rows. Checks that the ones seen before are unchanged and that every session's messages are complete.
+   */
   checkAll(): void {
     const { reader, seen } = this
     const checks = this.#checks
@@ -290,7 +292,7 @@ export class RowAudit {
     checks.same(JSON.stringify(transactions), JSON.stringify(seenTransactions), 'transactions are append-only')
     for (const row of topups) {
       const before = seen.topups.get(row.id)
-      // Top-ups that stay unpaid for long are closed.
+      // The service closes checkouts that stay unpaid for a long time.
       const mayClose = row.is_auto === 0 && (before?.status === undefined || before.status === 'open')
       const status = mayClose ? ['open', 'expired'] : [before?.status]
       checks.that(status.includes(row.status), `the top-up ${row.id} is ${row.status}, without an event of that`)
@@ -315,7 +317,7 @@ export class RowAudit {
     checks.same(reader.ledgerDifferences(), [], 'the ledger adds up')
   }
 
-  /** `messageCount` is correct, exchanges are complete, and turns do not interleave. */
+  /** Checks that `messageCount` is correct, exchanges are complete, and turns do not interleave. */
   checkSession(sessionId: string): void {
     const { messages, session } = this.reader.withMessages(sessionId)
     const checks = this.#checks
@@ -335,7 +337,7 @@ export class RowAudit {
       )
   }
 
-  /** Write-offs of one user or of all, by the receipts. */
+  /** The amount written off for one user or for all, summed from the receipts. */
   writtenOff(userId?: string): number {
     let sum = 0
     for (const row of this.seen.turnMoney.values()) {
@@ -350,7 +352,7 @@ export class RowAudit {
   }
 }
 
-/** Characters are code points, of up to two UTF-16 units each. */
+/** Returns the first `count` code points, which have one or two UTF-16 units each. */
 export function firstCharacters(text: string, count: number): string {
   return Array.from(text.slice(0, count * 2))
     .slice(0, count)

@@ -10,7 +10,7 @@ import {
 import { gates } from './sim-gates.ts'
 import { providerVariable, readerContextTokens } from './sim-provider.ts'
 
-// Agents that do what a simulation asks for. They run in the service's thread, within reach of the gates.
+// Agents that follow scripts. They run in the service's thread, so that the simulation can open their gates.
 
 export type ChatStep =
   | { do: 'text' | 'think'; delta: string; times?: number }
@@ -52,7 +52,7 @@ export const simRetries = (endpoint: SimEndpoint): number => retries[endpoint] ?
 export const simModelAgents = ['model', 'hidden', 'reader'] as const
 export type SimModelAgent = (typeof simModelAgents)[number]
 
-/** Units per day, and running tasks. */
+/** Spend limits are in units per day, `tasksRunning` in tasks. */
 export const simPlans = {
   daily: { spendPerDay: 20_000, tasksAtWork: null },
   narrow: { spendPerDay: 60_000, tasksAtWork: 2 },
@@ -213,7 +213,7 @@ export default defineConfig({
   },
 })
 
-/** Runs the steps of a message, which is JSON. */
+/** Runs the steps of a message, which are its JSON. */
 async function* reply({ message, signal }: ChatRun): AsyncGenerator<ChatPart> {
   for (const step of JSON.parse(message) as ChatStep[]) {
     switch (step.do) {

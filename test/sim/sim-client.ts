@@ -2,7 +2,7 @@ import { Agent, request, type IncomingHttpHeaders } from 'node:http'
 
 export type SimCredential = { kind: 'key' | 'login'; token: string }
 
-/** `status` 0: the connection ended without a response. */
+/** `status` is 0 if the connection ended without a response. */
 // The shape of a body is what the tests are about.
 // oxlint-disable-next-line typescript/no-explicit-any
 export type SimAnswer = { status: number; headers: IncomingHttpHeaders; body: any; text: string }
@@ -26,11 +26,11 @@ export class SimClient {
   readonly url: string
   /** The service's origin as browsers and links see it. */
   readonly origin: string
-  /** The service is stopping or gone: requests may stay unanswered. */
+  /** Set while the service is stopping or gone. Requests may then stay unanswered. */
   isDown = false
   /**
-   * The service was killed. Its remains in this process may still answer, from an empty database, which a dead process
-   * never would. So no answer counts.
+   * Set after a crash. Its leftovers in this process may still answer from an empty database, which a dead process
+   * could not do. Such responses are ignored.
    */
   isKilled = false
   readonly #agent = new Agent({ keepAlive: true, maxSockets: 64 })

@@ -36,7 +36,7 @@ export class MachineTime {
       return work()
     } finally {
       Date.now = dateNow
-      // The own property hides the one of its prototype.
+      // Removing the own property makes the prototype's method visible again.
       delete (performance as { now?: () => number }).now
     }
   }

@@ -19,19 +19,20 @@ export type SimEngine = {
   readonly nodes: number
   /** Steps that this engine does not support, and why. */
   readonly leftOut: { steps: readonly string[]; why: string } | null
-  /** After a crash, open work is settled within this time of the next start. */
+  /** Maximum time after the next start until the work left open by a crash is settled. */
   readonly recoveryMs: number
   newPlace(): Promise<string>
   start(of: StartNode): Promise<SimHost>
   openAudit(dataDir: string): AuditReader
-  /** Opens the store on another connection, as the command line does next to a server. */
+  /** Opens the store on another connection, like a CLI command beside a running server. */
   openBeside(dataDir: string, clock: Clock): Promise<Store>
   /** The node that holds a task's lease; undefined if there is none or it is unknown. */
   nodeOf(row: TaskRow, now: number): number | undefined
   /** Expires the leases of a dead node. */
   nodeIsGone(node: number, now: number): Promise<void>
   /**
-   * The rejection's message; undefined if the write succeeded (it is rolled back). Throws if it would change nothing.
+   * Returns the message with which the database rejects the write. Returns undefined if the write succeeds; it is then
+   * rolled back. Throws if the write would change nothing.
    */
   tryWrite(dataDir: string, write: ForbiddenWrite): Promise<string | undefined>
   removePlace(dataDir: string): Promise<void>

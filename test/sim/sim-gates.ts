@@ -11,7 +11,7 @@ export class Gates {
     this.#waiting.delete(name)
   }
 
-  /** For the next world in this process, whose gates may have the same names. */
+  /** Prepares for the next world in this process, which may reuse the gate names. */
   closeAll(): void {
     this.#ends.clear()
   }

@@ -20,10 +20,10 @@ export const simLimits: Limits = {
   taskConcurrency: simConcurrency,
   drainSeconds: 20,
   turnTimeoutSeconds: 120,
-  // The checks run in the service's thread and would look like overload.
+  // The checks run in the service's thread and would count as overload.
   maxLoopDelayMs: 600_000,
   topupMinUsd: 1,
-  // Hostile days write off more than one user may; the run must continue so that the totals can be checked.
+  // Hostile days exceed the default, and the run must continue until the totals can be checked.
   maxWrittenOffUsdPerDay: 0,
 }
 
@@ -32,7 +32,7 @@ export type SimHost = {
   readonly url: string
   readonly origin: string
   readonly dataDir: string
-  /** For commands without a request; null if the service is another process. */
+  /** For calls without a request; null if the service runs in another process. */
   readonly store: Store | null
   now(): number
   /** Advances time, then sets the machine's clock by `setMs`. */
@@ -50,7 +50,7 @@ export type SimHost = {
 const memoryFolder = '/dev/shm'
 const memoryBytesMin = 512 * 1024 * 1024
 
-/** In memory if the machine supports it: a simulation tests writes, not disk syncs. */
+/** Creates a folder, in memory if possible, because a simulation tests writes and not disk syncs. */
 export function newSimFolder(): string {
   return mkdtempSync(join(hasMemoryFolder() ? memoryFolder : tmpdir(), 'errand-sim-'))
 }
@@ -71,10 +71,10 @@ type SimApp = Pick<AppOptions, 'log' | 'onFatal'> & {
   limits?: Limits
 }
 
-// A service looks every 15 s of machine time, which a simulation does not control. Here it looks when told.
+// A service looks every 15 s of machine time, which a simulation does not control. Here the simulation triggers it.
 AutoRecharge.prototype.start = () => {}
 
-/** Looks as another process on the same store would, in addition to the service's own looks. */
+/** Looks once like a second process on the same store, in addition to the service's own looks. */
 export function lookForRecharges({ services }: App): Promise<void> {
   return new AutoRecharge(services.payments).look()
 }
@@ -99,7 +99,7 @@ export async function startSimApp(dataDir: string, options: SimApp): Promise<App
   })
 }
 
-/** Keeps logged errors; `faults` returns each once. */
+/** Collects logged errors. `faults` returns each of them once. */
 export class FaultLog implements Logger {
   #faults: string[] = []
 
@@ -123,7 +123,7 @@ export class FaultLog implements Logger {
   }
 }
 
-/** Apps left by a crash. The process must not exit before they are gone. */
+/** Apps abandoned by a crash. The process must not exit before they have stopped. */
 const abandoned = new Set<Promise<void>>()
 
 export async function abandonedHaveEnded(): Promise<void> {

@@ -25,8 +25,8 @@ const timeoutMs = 300_000
 const limits = { executions: 10, failures: 10, windowMs: 600_000, blockSeconds: 600, blockSecondsMax: 3600 }
 
 /**
- * Expected responses and state of the service. `take` compares rows of tasks and turns with the requests. The model
- * keeps its own accounts at the agents' prices, and predicts responses before a request is sent.
+ * Predicts responses and state of the service. `take` compares the rows of tasks and turns with the requests. The model
+ * keeps its own accounts at the agents' prices, and predicts each response before it sends the request.
  */
 export class SimModel {
   state: SimState = {
@@ -51,13 +51,13 @@ export class SimModel {
   readonly sentAlone = new Map<string, { left: number; outcomes: ExpectedTurn['outcomes']; countedIn: Set<string> }>()
   /** Windows that chats may count in, by session. */
   readonly #countedIn = new Map<string, Set<string>>()
-  /** Top-ups whose events were sent, with the number in flight. */
+  /** Top-ups for which events were sent, with the number of events in flight. */
   readonly refreshing = new Map<string, number>()
   readonly #held = new HeldInWindows()
-  /** A crash came during requests: tasks not yet seen may be interrupted. */
+  /** Set after a crash during requests: tasks not yet seen may be interrupted. */
   areNewInterrupted = false
   debts = 0
-  /** Auto-recharge has looked at balances. */
+  /** Set once auto-recharge has looked at balances. */
   withRecharges = false
   chargesOf: (topupId: string) => readonly MadeCharge[] = () => []
   /** All states of a payment at the provider, oldest first. */
@@ -65,7 +65,7 @@ export class SimModel {
   /** Whether the provider still has the payment method. Restoring a backup does not bring it back. */
   isMethodKept: (topupId: string) => boolean = () => true
   readonly #checks: Checks
-  /** Whether the clock may move between a task's start and its run, which may then have timed out. */
+  /** Whether the clock may move between the claim of a task and its run, which may make the task time out. */
   readonly #claimsTakeTime: boolean
   constructor(checks: Checks, { claimsTakeTime }: { claimsTakeTime: boolean }) {
     this.#checks = checks
@@ -100,7 +100,7 @@ export class SimModel {
     return this.#held.left(this.state, limitsOf(spender, now))
   }
 
-  /** The present remainder of the limits that a turn counts in. */
+  /** The current remainder of the limits that a turn counts in. */
   leftInNamed(person: SimPerson, countedIn: string | null): number {
     return this.#held.left(this.state, limitsNamed(person, countedIn))
   }
@@ -151,7 +151,7 @@ export class SimModel {
     return session.activeAt <= now - dayMs ? 'expired' : 'active'
   }
 
-  /** Takes over the changes in the rows. Each must have been allowed. */
+  /** Applies the changes in the rows to the model, and checks that each was allowed. */
   take(events: RowEvents): void {
     this.#held.isNow(events.openTurns)
     for (const row of events.topups) {
@@ -192,13 +192,13 @@ export class SimModel {
     this.#newest = now
   }
 
-  /** A top-up matches a state of its payment at the provider, never an older one than before. */
+  /** Checks that a top-up matches a state of its payment at the provider, and never an older one than before. */
   #refreshed(row: TopupRow): void {
     const topup = this.#checks.present(this.state.topups.get(row.id), `the top-up ${row.id} was asked for`)
     if (isIn(topup, row)) return
     const history = this.historyOf(row.id)
     const at = history.findIndex((state, n) => n >= topup.at && isIn(state, row))
-    // Otherwise the service closed it for its age, which `checkTopup` checks.
+    // No match: the service closed the top-up because of its age, which `checkTopup` checks.
     if (at < 0) return
     const person = this.person(topup.userId)
     const [worth, disputed] = [worthOf(topup), topup.isPaid ? disputedOf(topup) : 0]

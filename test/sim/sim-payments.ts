@@ -8,17 +8,19 @@ import type { SimWorld } from './sim-world.ts'
 
 export const paymentsVariable = 'ERRAND_SIM_PAYMENTS'
 const centUnits = 100
-/** Up to this many concurrent events of a top-up are all applied. Beyond it the service may request redelivery. */
+/**
+ * The service applies up to this many concurrent events of a top-up. Beyond that it may ask the provider to redeliver.
+ */
 const crowdMax = 8
 const eventsPath = '/api/payments/stripe/events'
 
 /** A provider event; `at` is the index of the payment state it announces. */
 export type KnownEvent = { topupId: string; at: number; event: StubEvent }
 
-/** The payment provider with each payment's history, which outlives the service. */
+/** The payment provider, with the history of each payment. Survives restarts of the service. */
 export class SimPayments {
   readonly stub: StripeStub
-  /** All events, oldest first; `unsent` are those not yet answered. */
+  /** All events, oldest first. `unsent` contains those not yet answered. */
   readonly told: KnownEvent[] = []
   readonly unsent = new Set<KnownEvent>()
   readonly #histories = new Map<string, ProviderState[]>()
@@ -63,7 +65,7 @@ export class SimPayments {
   async send(known: KnownEvent): Promise<number> {
     const { checks, model, now } = this.#world
     const { event, topupId } = known
-    // A top-up missing from a restored backup stays unknown.
+    // A top-up created after the restored backup is unknown to the model and stays unknown.
     const isKnown = model.state.topups.has(topupId)
     if (isKnown) model.refreshing.set(topupId, (model.refreshing.get(topupId) ?? 0) + 1)
     const signature = signed(JSON.stringify(event), stubKeys.webhookSecret, Math.floor(now / 1000))
@@ -83,7 +85,7 @@ export class SimPayments {
     return status
   }
 
-  /** Number of a top-up's events in flight, and its maximum since the last pause. */
+  /** Counts an event of a top-up in flight. `most` is the maximum since none were in flight. */
   #crowdOf(topupId: string): { now: number; most: number } {
     const known = this.#crowds.get(topupId)
     const crowd = known && known.now > 0 ? known : { now: 0, most: 0 }
@@ -92,7 +94,7 @@ export class SimPayments {
     return crowd
   }
 
-  /** Unanswered events may still be applied, so the top-up is checked until another event is answered. */
+  /** The service may still apply an unanswered event, so the top-up stays watched until another event is answered. */
   #answered(topupId: string, status: number): void {
     const { model } = this.#world
     const left = (model.refreshing.get(topupId) ?? 1) - 1
@@ -130,7 +132,7 @@ export class SimPayments {
     }
   }
 
-  /** Once an event is answered, its top-up has the announced state or a newer one. */
+  /** Checks after the response to an event that the top-up has the announced state or a newer one. */
   checkKept({ at, event, topupId }: KnownEvent): void {
     const { checks, state } = this.#world
     this.#world.refresh()

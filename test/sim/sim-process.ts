@@ -4,7 +4,7 @@ import { MachineTime } from './sim-clock.ts'
 import { gates, type GateEnd } from './sim-gates.ts'
 import { FaultLog, lookForRecharges, startSimApp } from './sim-host.ts'
 
-// A simulated service in its own process, which can be killed. Receives its orders over IPC.
+// A simulated service in its own process, which can be killed. It is controlled over IPC.
 
 export type SimOrder = { id: number } & (
   | { do: 'start'; dataDir: string; wall: number; monotonic: number }

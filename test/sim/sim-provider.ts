@@ -5,15 +5,15 @@ import { countTokens } from 'gpt-tokenizer/encoding/o200k_base'
 import type { Density, ModelScript } from './model-answers.ts'
 import { gates } from './sim-gates.ts'
 
-/** Tells the simulation's agents the provider's URL, in any process. */
+/** Environment variable with the provider's URL, for agents in any process. */
 export const providerVariable = 'ERRAND_SIM_PROVIDER'
 
-/** Context of the agent that reads files. Files without their own bound reserve the rest of it. */
+/** Context window of the agent that reads files. A file without a bound of its own reserves the rest of it. */
 export const readerContextTokens = 30_000
 
-/** One model call as the provider counts it. */
+/** One model call, as counted by the provider. */
 export type BilledCall = {
-  /** The first call of a message has 0. */
+  /** 0 for the first call of a message. */
   step: number
   promptTokens: number
   cachedPromptTokens: number
@@ -24,7 +24,7 @@ export type BilledCall = {
   completionTokensMax: number
   /** Whether the provider reported its count. */
   isTold: boolean
-  /** Allowed difference to the service's own count, if both use the same tokenizer. */
+  /** Allowed difference from the service's own count if both use the same tokenizer; otherwise null. */
   slackTokens: number | null
 }
 
@@ -40,9 +40,9 @@ type Wire = {
 }
 type Call = { body: Wire; n: number; script: ModelScript; bill: BilledCall; response: ServerResponse }
 
-/** For an image of any size. */
+/** Tokens of an image of any size. */
 const imageTokens = 1000
-/** Allowance for a provider that counts like the service: for each message or tool, and for the whole prompt. */
+/** Allowed difference between two counts with the same tokenizer: per message or tool, and for the whole prompt. */
 const slackAroundEach = 64
 const slackAround = 128
 
@@ -52,7 +52,7 @@ const aroundEachMax = 16
 const aroundMax = 600
 const head = { id: 'chatcmpl-1', created: 1_767_225_600, model: 'sim-1', object: 'chat.completion.chunk' }
 
-/** A message that starts with its number, by which the provider recognizes it. */
+/** Prefixes a message with its number, by which the provider recognizes it. */
 export function numberedMessage(n: number, text: string): string {
   return `m${n}: ${text}`
 }
@@ -75,7 +75,7 @@ export class SimProvider {
     this.url = `http://127.0.0.1:${(server.address() as AddressInfo).port}`
     server.on('request', (request, response) => {
       this.#answer(request, response).catch((error: unknown) => {
-        // A service that crashes or leaves aborts its requests.
+        // A crashing service aborts its requests, and a service may also leave on purpose.
         if (!request.destroyed) this.faults.push(String(error))
         response.destroy()
       })
@@ -159,7 +159,7 @@ function countPrompt(
   return {
     promptTokens,
     cachedPromptTokens: Math.floor(promptTokens * cached),
-    // For a later call, the amount held is based on the provider's earlier count.
+    // After an overcount, the service bases the hold for the next call on the provider's count.
     promptTokensMax: step > 0 && overcounts > 0 ? known + ofDocuments : ofBytes,
   }
 }
@@ -199,7 +199,7 @@ async function play(call: Call): Promise<void> {
 
 type Plan = {
   reasoningTokens: number
-  /** As much of the text as the output limit allows. */
+  /** The part of the text that fits into the output limit. */
   text: string[]
   calls: readonly string[]
   saidTokens: number

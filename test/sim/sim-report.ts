@@ -3,7 +3,7 @@ import type { TransactionRow } from './audit-rows.ts'
 import type { ModelMoney } from './bill-audit.ts'
 import type { SeenRows } from './row-audit.ts'
 
-/** Money moved on the accounts, in units: operator credits and debits, payments, tasks and chats. */
+/** Money moved in the accounts, in units: operator credits and debits, payments, tasks and chats. */
 type SimMoney = Record<
   'credited' | 'takenBack' | 'toppedUp' | 'reversed' | 'taskCharges' | 'taskRefunds' | 'givenBack' | 'chatCharges',
   number
@@ -25,17 +25,17 @@ export type SimReport = {
   tasks: Record<string, number>
   turns: Record<string, number>
   money: SimMoney
-  /** Null if the run ended before it was known. */
+  /** Null if the run ended before the totals were known. */
   models: ModelMoney | null
   /** Sum of all balances according to the model. */
   balances: number
-  /** Number of times a user went into debt, and the debt at the end. */
+  /** Number of times that a user went into debt; `owed` is the debt at the end. */
   debts: number
   recharges: Record<string, number>
   owed: number
   checks: number
   seconds: number
-  /** The violated invariant with the steps before it; null if there was none. */
+  /** The violated invariant and the preceding steps; null if there was none. */
   violation: { what: string; atOperation: number; atStep: number; steps: string[] } | null
 }
 
@@ -77,7 +77,7 @@ const counted = (counts: Record<string, number>): string =>
     .map(([name, count]) => `${name} ${plain(count)}`)
     .join(', ')
 
-/** Wraps between items and indents below the first one. */
+/** Wraps between items and indents the continuation lines. */
 function wrapped(label: string, text: string): string[] {
   const widthMax = 100
   const indent = 14

@@ -2,7 +2,7 @@ import type { TaskRow } from './audit-rows.ts'
 import type { ChatReceipt } from './chat-cost.ts'
 import type { SimEndpoint, SimModelAgent, SimPlan } from './sim-agents.ts'
 
-// The people of a simulation, their possessions and requests, in plain lists.
+// State of a simulation: the people, what they own and what they requested, in plain lists.
 
 export type SimKey = {
   id: string
@@ -36,18 +36,18 @@ export type SimPerson = {
   userId: string
   email: string
   password: string
-  /** Only chats with models and runs tasks with connectors. */
+  /** Whether this person only chats with models and runs tasks with connectors. */
   isOfModels: boolean
-  /** Their own servers, by conduct. */
+  /** Ids of the person's own connectors, by the behavior of their servers. */
   connectors: Map<string, string>
-  /** End of the block after a failed task that had called a connector; applies to other tasks with connectors. */
+  /** Set when a task fails after it called a connector. Until then the service rejects other tasks with connectors. */
   connectorsBlockedUntil: number
-  /** Credits by platform keys that were not taken back. */
+  /** Amount credited by platform keys and not debited again. */
   platformCredited: number
   isSuspended: boolean
   /**
-   * Income minus expenses, from the requests and never from the service's rows. Negative if a payment was reversed
-   * after it was spent. Balance and debt follow from it and the held amount.
+   * Income minus expenses, computed from the requests and never from the service's rows. Negative if a payment was
+   * reversed after the user had spent it. Balance and debt follow from this and the held amount.
    */
   worth: number
   balance: number
@@ -55,7 +55,7 @@ export type SimPerson = {
   held: number
   /** Whether a top-up has saved its payment method. */
   hasMethod: boolean
-  /** When to recharge the balance; null if never. */
+  /** When and up to what to recharge the balance; null if disabled. */
   recharge: { below: number; to: number; monthlyMax: number } | null
   /** The plan's name, and a daily limit that overrides it. */
   plan: SimPlan | null
@@ -115,10 +115,10 @@ export type AskedTask = {
   key: string | null
   body: string
   gate: string | null
-  /** The user's own server, and whether the run calls it. */
+  /** The user's own connector, and whether the run calls it. */
   tools?: { connectorId: string; calls: boolean }
   timeoutSeconds?: number
-  /** The windows that it may count in, by the credentials that sent it. */
+  /** Windows that the task may count in, depending on the credentials of the requests. */
   countedIn: Set<string>
 }
 
@@ -129,11 +129,11 @@ export type SimTask = {
   status: TaskRow['status']
   errorCode: string | null
   attempt: number
-  /** A shutdown or crash came while it was open: it may end as interrupted. */
+  /** Whether it was open during a shutdown or crash, and so may end as interrupted. */
   mayInterrupt: boolean
-  /** It was running when the service ended, and cannot be retried. */
+  /** Whether it was running when the service ended and has no attempts left. */
   mustEnd: boolean
-  /** Its user canceled it before its end was known. */
+  /** Whether its user canceled it before its outcome was known. */
   isCanceled: boolean
 }
 
@@ -145,14 +145,14 @@ export type SimSession = {
   isCompleted: boolean
   isDeleted: boolean
   messageCount: number
-  /** Budget of its chats, and their charges. */
+  /** Budget of the session, and the charges of its turns. */
   maxCost: number | null
   spent: number
   updatedAt: number
   activeAt: number
 }
 
-/** Possible outcomes of a session's turn, with its expected reply and receipt. */
+/** Possible outcomes of a session's turn, and its expected reply and receipt. */
 export type ExpectedTurn = {
   outcomes: ('finished' | 'truncated' | 'failed')[]
   receipt?: Partial<ChatReceipt>
@@ -169,7 +169,7 @@ export type ProviderState = {
   disputes: Map<string, { withdrawn: number; reinstated: number }>
 }
 
-/** A top-up, in the last payment state that the service read. */
+/** A top-up, in the payment state that the service read last. */
 export type SimTopup = ProviderState & {
   id: string
   userId: string
@@ -178,14 +178,16 @@ export type SimTopup = ProviderState & {
   isAuto: boolean
   /** Whether it saves its payment method. */
   saves: boolean
-  /** A process requested it from the provider but died before the response. */
+  /** Whether the process had sent it to the provider before it died. */
   wasAsked: boolean
-  /** Its state's index in the provider's history, or that of an equal earlier state. */
+  /** Index of its state in the provider's history, or of an earlier equal state. */
   at: number
 }
 
-/** Amount charged in a limit's period, and when it last changed. */
-/** `carried`: spent in its period by executions that count in other windows. */
+/**
+ * Amount charged in a limit's period, and when it last changed. `carried` is the part that was spent in the period by
+ * executions that count in other windows.
+ */
 export type SimWindow = { charged: number; carried?: number; changedAt: number }
 export type SimSpent = { ownerId: string; startsAt: number; amount: number; createdAt: number }
 
@@ -200,7 +202,7 @@ export type SimPlatformKey = {
 
 export type SimLink = { url: string; expiresAt: number; json: string }
 
-/** Plain data about people and their requests; copied with `clone`, as by a backup. */
+/** Plain data about people and their requests. `clone` copies it, as a backup copies the service's data. */
 export type SimState = {
   people: SimPerson[]
   tasks: Map<string, SimTask>

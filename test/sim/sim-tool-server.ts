@@ -1,11 +1,11 @@
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http'
 import type { AddressInfo } from 'node:net'
 
-/** Conducts of a user's own MCP server; part of its URL. */
+/** Behaviors of a user's own MCP server, as part of its URL. */
 export const toolServerKinds = ['works', 'long', 'large', 'wordy', 'drops', 'garbage', 'hangs'] as const
 export type ToolServerKind = (typeof toolServerKinds)[number]
 
-/** The tool of each server, by the name that models see. */
+/** Each server's tool, by the name that models see. */
 export const ownTool = 'use'
 
 const longBytes = 40_000
@@ -14,7 +14,7 @@ const wordyBytes = 100_000
 
 type Message = { id?: number; method: string }
 
-/** MCP servers over HTTP that simulated users connect, one per conduct. */
+/** MCP servers over HTTP, one per behavior, which simulated users connect. */
 export class SimToolServer {
   readonly #server: Server
   readonly #origin: string

@@ -25,11 +25,14 @@ import { isOpen } from './task-model.ts'
 
 const traceSteps = 30
 const settleMs = 10_000
-/** The services run in this thread, so each look at the database lets them make progress by only one query. */
+/**
+ * Minimum number of looks before `quiesce` gives up. The services run in this thread and advance only one query per
+ * look.
+ */
 const looksMin = 2000
 const peopleCount = 5
 const plansAtFirst: Record<number, SimPlan> = { 1: 'daily', 2: 'narrow' }
-/** Two more chat with models: one can afford anything, the other cannot. */
+/** Two additional people chat with models: one can afford anything, the other cannot. */
 const modelPeopleCount = 2
 const keyStart = 'errand_sk_'
 export const startOfTime = Date.UTC(2026, 0, 15, 12)
@@ -42,17 +45,17 @@ export type HeldChat = {
   sessionId: string
   readLines: number
   node: number
-  /** Its turn, which continues without the reader. */
+  /** The id of a turn that continues without its reader. */
   detached?: string
 }
 type SimNode = { host: SimHost; client: SimClient }
 
 export type Backup = { folder: string; state: SimState; seen: SeenRows }
 
-/** A password with its hash, shared by all worlds to save time. */
+/** A password and its hash, shared by all worlds to save time. */
 export type KnownPassword = { password: string; hash: string }
 
-/** One database, its service on one or more nodes, the model, and everything that happens to them. */
+/** One database, its service on one or more nodes, the model, and everything that the steps do with them. */
 export class SimWorld {
   readonly seed: number
   readonly checks = new Checks()
@@ -69,11 +72,11 @@ export class SimWorld {
   toolServer!: SimToolServer
   bills!: BillAudit
   payments!: SimPayments
-  /** Write-offs before the service's metrics restarted. */
+  /** Amount written off before the last restart, which resets the service's metrics. */
   writtenOffBefore = 0
   random: SimRandom
   admin!: { userId: string; token: string }
-  /** Shared by everyone: hashing one each would take most of the time. */
+  /** Shared by all people, because hashing one for each would take most of the run's time. */
   password = ''
   backup: Backup | undefined
   restarts = 0
@@ -101,7 +104,7 @@ export class SimWorld {
     return this.#nodes[node]!
   }
 
-  /** The first node, for state that all nodes share. */
+  /** The first node, used for state that all nodes share. */
   get host(): SimHost {
     return this.at(0).host
   }
@@ -177,7 +180,7 @@ export class SimWorld {
     return Array.from({ length: this.engine.nodes }, (_, node) => node)
   }
 
-  /** Starts nodes on a data directory. Everything in `seen` must still be there. */
+  /** Starts nodes on a data directory, which must still contain every row in `seen`. */
   async run(dataDir: string, { nodes, seen }: { nodes: readonly number[]; seen: SeenRows }): Promise<void> {
     const { time } = this
     await Promise.all(
@@ -193,7 +196,7 @@ export class SimWorld {
     this.#tasksAtWork = new TasksAtWork(this.checks)
   }
 
-  /** Uses the store on another connection, as the command line does next to a server. */
+  /** Uses the store on another connection, like a CLI command beside a running server. */
   async beside<Result>(work: (store: Store) => Promise<Result>): Promise<Result> {
     const store = await this.engine.openBeside(this.host.dataDir, { now: () => this.now })
     try {
@@ -229,7 +232,7 @@ export class SimWorld {
     this.refusals[name] = (this.refusals[name] ?? 0) + 1
   }
 
-  /** A credential that should be valid for this person, and its key in the model. */
+  /** Returns a credential that should be valid for this person, and its key in the model. */
   credentialOf(person: SimPerson, { prefersLogin = false } = {}): { credential: SimCredential; key: SimKey | null } {
     const keys = person.keys.filter((key) => key.scopes.length === scopes.length)
     const live = keys.filter(({ expiresAt, isRevoked }) => !isRevoked && (expiresAt === null || expiresAt > this.now))
@@ -243,7 +246,7 @@ export class SimWorld {
     return { credential: { kind: 'key', token: key.token }, key }
   }
 
-  /** The last use may be unsaved when the service ends, so only recent logins surely work. */
+  /** Whether the login surely works. A stop may lose its last use, so old logins are uncertain. */
   #isFresh({ createdAt, hasEnded }: SimLogin): boolean {
     return !hasEnded && this.now - createdAt < 6 * 86_400_000
   }
@@ -275,7 +278,7 @@ export class SimWorld {
 
   async openGate(name: string, end: GateEnd): Promise<void> {
     this.model.gateEnds.set(name, end)
-    // The model provider waits in this process, wherever the service runs.
+    // The model provider and its gates are in this process, even if the service is not.
     gates.open(name, end)
     await this.host.openGate(name, end)
   }
@@ -284,13 +287,13 @@ export class SimWorld {
     this.model.timeIs(this.now)
     this.model.take(this.audit.refresh([...this.model.refreshing.keys()], this.model))
     this.#tasksAtWork.areNow(this.state.people, this.audit.seen)
-    // A crashing node logs its lost connections.
+    // A crashing node logs the connections that it loses.
     const alive = this.#nodes.filter(({ client }) => !client.isKilled)
     const faults = alive.flatMap(({ host }) => host.faults())
     this.checks.that(faults.length === 0, () => `the service logged a fault: ${faults.join('; ')}`)
   }
 
-  /** Waits until everything in progress waits at a gate, checking throughout. */
+  /** Waits until everything in progress is at a gate, and runs the checks meanwhile. */
   async quiesce(withinMs = settleMs): Promise<void> {
     const until = performance.now() + withinMs
     for (let looks = 1; ; looks++) {
@@ -310,7 +313,7 @@ export class SimWorld {
     const working = open.filter(({ row }) => row.status === 'processing' && row.queued === 0)
     for (const { row, task } of working) {
       const { gate } = task.asked
-      // A task without a node still has to be settled.
+      // A task that no node holds still has to be settled.
       const waits = gate !== null && !this.model.gateEnds.has(gate) && this.engine.nodeOf(row, this.now) !== undefined
       if (task.mustEnd || !waits) return `task ${task.id}`
     }
@@ -332,7 +335,7 @@ export class SimWorld {
     return this.#tasksAtWork.isAtLimit(person)
   }
 
-  /** The session's row matches the model. */
+  /** Checks the session's row against the model. */
   checkSessionRow(sessionId: string): void {
     const session = this.state.sessions.get(sessionId)
     if (!session) return
@@ -381,7 +384,7 @@ export class SimWorld {
     if (this.backup) this.dropBackup()
   }
 
-  /** An audit belongs to one data directory; a PostgreSQL database stays where it is. */
+  /** Closes the audit on SQLite, where it belongs to one data directory. On PostgreSQL the database stays the same. */
   closeAudit(): void {
     if (this.engine.name === 'SQLite') this.audit.close()
   }

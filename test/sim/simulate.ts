@@ -45,7 +45,7 @@ import {
 import { patientTaskStep, toolTaskStep } from './tool-task-steps.ts'
 import { passStep, setClockStep } from './time-steps.ts'
 
-/** Resolves with the number of operations. Anything but a number counts as one. */
+/** Resolves with the number of operations. Any other value counts as one. */
 type Step = (world: SimWorld) => Promise<unknown>
 
 const steps = {
@@ -137,7 +137,7 @@ function weightsOf({ leftOut }: SimEngine, isHostile: boolean): Record<StepName,
   return { ...all, ...Object.fromEntries((leftOut?.steps ?? []).map((name) => [name, 0])) }
 }
 const fullCheckEvery = 100
-/** These steps interrupt work in progress. The others predict responses, so it has to end first. */
+/** Steps that interrupt work in progress. All others predict responses, so the work has to finish first. */
 const interrupting: ReadonlySet<StepName> = new Set(['restart', 'crash', 'pass', 'setClock'])
 
 let known: KnownPassword | undefined
@@ -145,7 +145,7 @@ let known: KnownPassword | undefined
 export type Simulation = {
   seed: number
   operations: number
-  /** Only chats with models by hostile people, and service failures in between. */
+  /** Runs only chats with models by hostile users, with service failures in between. */
   isHostile?: boolean
   /** Runs the service in its own process and crashes it with kill -9. SQLite only. */
   inProcess?: boolean
@@ -153,7 +153,7 @@ export type Simulation = {
   postgres?: { nodes: number; url?: string | undefined }
 }
 
-/** Runs one world from its seed until that many operations are done or a check fails. */
+/** Runs one world from its seed until it has completed that many operations or a check fails. */
 export async function simulate({ inProcess = false, postgres, ...world }: Simulation): Promise<SimReport> {
   gates.closeAll()
   const engine = postgres ? await postgresSimEngine(postgres) : sqliteSimEngine(inProcess)

@@ -4,7 +4,7 @@ import { CannotRun, skipOrFail } from '../support/test-parts.ts'
 import type { SimReport } from './sim-report.ts'
 import { simulate } from './simulate.ts'
 
-// The simulation on PostgreSQL, with a new server each. A failure prints its seed; repeat it with `npm run sim --
+// The simulation on PostgreSQL, each with a new server. A failure prints its seed; repeat it with `npm run sim --
 // --engine postgres --nodes N --seed S --ops N`.
 
 const anySeed = Math.floor(Math.random() * 1_000_000_000)
@@ -14,7 +14,7 @@ function expectSound({ operations: byKind, restarts, seed, total, violation }: S
   expect(what).toBe(null)
   expect(total).toBeGreaterThan(0)
   expect(restarts).toBeGreaterThan(0)
-  // A short run does not include every kind.
+  // A short run does not contain every kind of operation.
   expect(Object.keys(byKind).length).toBeGreaterThan(Math.min(20, total / 20))
 }
 

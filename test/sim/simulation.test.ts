@@ -3,8 +3,8 @@ import { ofTier } from '../run/tiers.ts'
 import type { SimReport } from './sim-report.ts'
 import { simulate } from './simulate.ts'
 
-// Random operations on the real app, with every invariant checked after each. A failure prints its seed; repeat it with
-// `npm run sim -- --seed S --ops N`.
+// Random operations on the real app, with every invariant checked after each one. A failure prints its seed; repeat it
+// with `npm run sim -- --seed S --ops N`.
 
 const operations = ofTier(300, 2400)
 const anySeed = Math.floor(Math.random() * 1_000_000_000)
@@ -14,7 +14,7 @@ function expectSound({ operations: byKind, restarts, seed, total, violation }: S
   expect(what).toBe(null)
   expect(total).toBeGreaterThan(0)
   expect(restarts).toBeGreaterThan(0)
-  // A short run does not include every kind.
+  // A short run does not contain every kind of operation.
   expect(Object.keys(byKind).length).toBeGreaterThan(Math.min(20, total / 20))
 }
 

@@ -8,7 +8,7 @@ export function isOpen(status: TaskRow['status']): boolean {
   return status === 'pending' || status === 'processing'
 }
 
-/** A completed task's cost. For a metered one also its events: as many as fit, pages first. */
+/** Returns the cost of a completed task. For a metered task also the events that the price covers, pages first. */
 export function endOf({ endpointId, params }: AskedTask): { cost: number; usage?: Record<string, number> } {
   const most = simPrices[endpointId]
   if (endpointId !== 'sim.metered') return { cost: most }

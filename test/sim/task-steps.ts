@@ -25,7 +25,7 @@ const kinds: Record<SimEndpoint, number> = {
 const inlineBytes = 16_384
 const fillers = ['x', 'é', '€', '😀', '"', '\n'] as const
 
-/** Strings whose JSON is near the maximum inline size, or near a preview's length. */
+/** Makes strings with JSON close to the inline limit or to the length of a preview. */
 function sizes(world: SimWorld, around: number): { lead: string; of: string; times: number } {
   const { random } = world
   const of = random.pick(fillers)
@@ -47,7 +47,7 @@ export function draftTask(world: SimWorld, person: SimPerson, endpointId?: SimEn
     gate = `${world.seed}-task-${n}`
     params['gate'] = gate
   } else if (kind === 'sim.size') {
-    // The response is {"text":"…"}, 11 bytes more than the text.
+    // The response is {"text":"…"}, which adds 11 bytes to the text.
     const around = random.chance(0.7) ? inlineBytes - 11 : random.pick([200, 1024, 30_000])
     Object.assign(params, sizes(world, around))
   } else if (kind === 'sim.echo' && random.chance(0.15)) {
@@ -60,7 +60,7 @@ export function draftTask(world: SimWorld, person: SimPerson, endpointId?: SimEn
   return { n, userId: person.userId, endpointId: kind, params, tags, key, body, gate, countedIn: new Set() }
 }
 
-/** Every third task has none. */
+/** Every third task has no tags. */
 function tagsOf(n: number): AskedTask['tags'] {
   return n % 3 === 0 ? undefined : { third: `${n % 3}`, 'a.quote': `"${n % 2}":"` }
 }
@@ -119,14 +119,14 @@ export async function createTaskStep(
   if (answer.status === 200) checkAccepted(world, answer, 'replays' in foreseen ? foreseen.replays : undefined)
 }
 
-/** Fields with which a client may try to change who pays and how much. All are ignored. */
+/** Fields with which a client might try to change who pays and how much. The service ignores all of them. */
 function claims(world: SimWorld): Record<string, unknown> {
   if (!world.random.chance(0.1)) return {}
   const { userId } = world.person()
   return { userId, costUsd: '0.0000', priceUsd: '-1.0000', status: 'completed', balanceUsd: '9.0000', isAdmin: true }
 }
 
-/** A new request, or an earlier one: repeated, or with another body under its key. */
+/** Returns a new request, or an earlier one: unchanged, or with another body under the same idempotency key. */
 function askedTask(world: SimWorld, person: SimPerson): AskedTask {
   const { random } = world
   const used = [...person.taskKeys.entries()]
@@ -138,7 +138,7 @@ function askedTask(world: SimWorld, person: SimPerson): AskedTask {
   return { ...other, key }
 }
 
-/** The task was durable before the response. */
+/** Checks that the task was durable before the response. */
 export function checkAccepted(world: SimWorld, { body }: SimAnswer, replays?: string): void {
   const { checks } = world
   world.refresh()
@@ -147,7 +147,7 @@ export function checkAccepted(world: SimWorld, { body }: SimAnswer, replays?: st
   if (replays !== undefined) checks.same(body.taskId, replays, 'a repeated request gets the first task')
 }
 
-/** The rate limit headers match the accepted executions. */
+/** Checks the rate limit headers against the accepted executions. */
 function checkRate(world: SimWorld, person: SimPerson, { headers, status }: SimAnswer): void {
   const { checks, model } = world
   world.refresh()
@@ -172,7 +172,7 @@ export async function releaseStep(world: SimWorld): Promise<void> {
 }
 
 /**
- * Cancels a task that waits at its gate, sometimes twice in parallel. State and refund are visible with the response.
+ * Cancels a task that waits at its gate, sometimes twice in parallel. The response must already show state and refund.
  */
 export async function cancelStep(world: SimWorld): Promise<void> {
   const { checks, model, random } = world
@@ -182,7 +182,7 @@ export async function cancelStep(world: SimWorld): Promise<void> {
   const task = random.pick(waiting)
   const { credential, key } = world.credentialOf(model.person(task.asked.userId))
   const refused = model.refusedCredential(model.person(task.asked.userId), key, world.now)
-  // Only the row shows which came first, the cancel or the first charged event.
+  // Only the row shows whether the cancel or the first charged event came first.
   const mayBeTooLate = Object.keys(endOf(task.asked).usage ?? {}).length > 0
   if (refused === 0) task.isCanceled = true
   const cancel = () => world.send({ kind: 'cancel', method: 'POST', path: `/api/tasks/${task.id}/cancel`, credential })
@@ -202,7 +202,7 @@ export async function cancelStep(world: SimWorld): Promise<void> {
   await world.quiesce()
 }
 
-/** A task whose agent never ends and ignores its signal ends by its timeout. */
+/** Runs a task with an agent that never ends and ignores its signal, until it times out. */
 export async function slowTaskStep(world: SimWorld): Promise<void> {
   const { checks, model } = world
   const person = world.person()
@@ -212,7 +212,7 @@ export async function slowTaskStep(world: SimWorld): Promise<void> {
   if (!free || isRefused || person.isSuspended) return await createTaskStep(world)
   const answer = await sendTask(world, { ...asked, key: null }, person)
   if (answer.status !== 200) return
-  // The timeout plus five seconds, and as long again for a busy machine.
+  // The timeout plus five seconds, and the same again for a busy machine.
   await world.quiesce(12_000)
   checks.same(world.state.tasks.get(answer.body.taskId)?.errorCode, 'AGENT_TIMEOUT', 'how an endless task ends')
 }
@@ -243,7 +243,7 @@ export async function readTaskStep(world: SimWorld): Promise<void> {
 
 type ReadRun = { task: SimTask; row: TaskRow; body: Record<string, any> }
 
-/** Price and progress in a read: a metered task's charge, or its usage once it has ended. */
+/** Checks price and progress in a response: the charge of a metered task, and its usage once it has ended. */
 function checkRun({ checks }: SimWorld, { body, row, task }: ReadRun): void {
   const { endpointId, params } = task.asked
   const most = usdOfUnits(simPrices[endpointId])
@@ -287,7 +287,7 @@ async function readPayload(world: SimWorld, { body, field, task }: ReadPayload):
   checks.same(tampered.status, 403, `a changed link of ${what}`)
 }
 
-/** A signed link serves its object until it expires, across restarts. */
+/** Checks that a signed link serves its payload until it expires, even after restarts. */
 export async function linkStep(world: SimWorld, link?: SimLink): Promise<void> {
   const { links } = world.state
   if (links.length === 0) return await readTaskStep(world)
@@ -298,7 +298,7 @@ export async function linkStep(world: SimWorld, link?: SimLink): Promise<void> {
   if (answer.status === 200) world.checks.that(answer.text === json, 'a link serves its own object')
 }
 
-/** Lists by status, tag, time or nothing, then follows the cursor to the next page. */
+/** Lists tasks by status, tag, time or without a filter, then follows the cursor to the next page. */
 export async function listTasksStep(world: SimWorld): Promise<void> {
   const { audit, checks, model, now, random } = world
   const person = world.person()

@@ -1,10 +1,13 @@
 import type { SimWorld } from './sim-world.ts'
 
 const hourMs = 3_600_000
-/** A clock that was set back runs at half speed. The limit keeps a start consistent with the stored times. */
+/**
+ * Bounds how far the clock may be set back, because it then runs at half speed. Also keeps a start consistent with the
+ * stored times.
+ */
 const behindMsMax = 26 * hourMs
 
-/** Passes time, a little or to the edges of windows. */
+/** Advances time, a little or up to the edges of windows. */
 export async function passStep(world: SimWorld): Promise<void> {
   const { random } = world
   const kind = random.pick(['ms', 'seconds', 'window', 'window', 'edge', 'block'] as const)
@@ -40,7 +43,7 @@ export async function setClockStep(world: SimWorld): Promise<void> {
   await move(world, { passMs: random.between(0, 1000), setMs })
 }
 
-/** Passes time exactly to that instant of the service's clock. */
+/** Advances time exactly to that instant of the service's clock. */
 export async function passUntil(world: SimWorld, at: number): Promise<void> {
   const { time } = world
   const behind = world.now - time.wall

@@ -10,13 +10,15 @@ import type { AskedTask, SimPerson } from './sim-state.ts'
 import type { SimWorld } from './sim-world.ts'
 import { bodyOf, checkAccepted, draftTask, releaseStep } from './task-steps.ts'
 
-// Tasks that call their user's own tools. Such a call may have given the user the answer, so nothing that the user can
-// cause afterwards refunds the charge more than once a day.
+// Tasks that call their user's own tools. Such a call may already have given the user the answer. So whatever the user
+// causes afterwards, the charge is refunded at most once a day.
 
 const waitMsMax = 15_000
 const kinds = ['works', 'works', 'long', 'drops', 'garbage'] as const
 
-/** A task with a connector completes, fails, is canceled, reaches its user's timeout, or is interrupted. */
+/**
+ * Runs a task with a connector until it completes, fails, is canceled, reaches the user's timeout, or is interrupted.
+ */
 export async function toolTaskStep(world: SimWorld): Promise<number> {
   const { checks, model, random } = world
   if (!hasSlot(world)) return await releaseInstead(world)
@@ -32,7 +34,7 @@ export async function toolTaskStep(world: SimWorld): Promise<number> {
   const { calls } = asked.tools!
   await begun(world, { taskId, calls })
   const second = draft(world, { person, endpointId: 'sim.tools', connectorId, calls: random.chance(0.5) })
-  // A task queued behind another one would keep a restart from settling.
+  // Not before a crash: a task queued behind another one would keep the restart from settling.
   const secondId = way !== 'crash' && random.chance(0.4) ? await create(world, { asked: second, person }) : undefined
   if (secondId !== undefined) await world.openGate(second.gate!, 'ok')
   world.note(`${taskId}, which ${calls ? 'has called' : 'calls no tool'}, is to end by ${way}`)
@@ -62,7 +64,7 @@ export async function toolTaskStep(world: SimWorld): Promise<number> {
   return 2
 }
 
-/** A server that never answers does not use up the agent's own time, and does not cost its user a run. */
+/** Checks that waiting for a silent server does not count as the agent's own time and does not end the run. */
 export async function patientTaskStep(world: SimWorld): Promise<number> {
   const { checks } = world
   if (!hasSlot(world)) return await releaseInstead(world)
@@ -76,7 +78,7 @@ export async function patientTaskStep(world: SimWorld): Promise<number> {
   return 1
 }
 
-/** Whether another task can start next to those at their gates. */
+/** Whether another task can start beside those waiting at gates. */
 function hasSlot(world: SimWorld): boolean {
   return world.openTasks().length < simConcurrency
 }
@@ -95,7 +97,7 @@ function draft(world: SimWorld, { calls, connectorId, endpointId, person }: Draf
   return { ...asked, n, key: null, gate, params, tools: { connectorId, calls } }
 }
 
-/** Sends it and returns its id; undefined if it is rejected as expected. */
+/** Sends the request and returns the task id; undefined if the request is rejected as expected. */
 async function create(world: SimWorld, of: { asked: AskedTask; person: SimPerson }): Promise<string | undefined> {
   const { asked, person } = of
   const spender = { person, key: person.keys[0]! }
@@ -151,7 +153,7 @@ async function cancel(world: SimWorld, { calls, person, taskId }: Cancel): Promi
   if (!calls) checks.same(task.errorCode, 'CANCELED', `how ${taskId} ended`)
 }
 
-/** The user's timeout ends only runs that have called nothing. */
+/** Checks that the user's timeout ends a run only if the run has not called a connector. */
 async function timeUp(world: SimWorld, { calls, taskId }: { taskId: string; calls: boolean }): Promise<void> {
   if (!calls) return void (await rowWhen(world, taskId, (row) => row.completed_at !== null))
   await delay(1500)
