@@ -5,9 +5,9 @@ import { type FaultLoad, largeText, pagePrice } from './fault-load.ts'
 import { dataDirOf, type Place, type RowSource } from './row-source.ts'
 import { demand, demandEqual } from '../support/until.ts'
 
-// Compares the knowledge of a load's clients and agents with the rows.
+// Compares what the load's clients and agents know with the rows.
 
-/** Every acknowledged task exists, has ended and was charged once. */
+/** Checks that every acknowledged task exists, has ended and was charged once. */
 export function checkTasks(rows: RowSource, { accepted, canceled, owners }: FaultLoad): void {
   type Task = { id: string; user: string; endpoint: string; status: string; error: string | null } & Metered
   const tasks = rows.all<Task>(
@@ -41,7 +41,7 @@ function usedBy({ request }: Metered): number {
   return (JSON.parse(request) as { pages: number }).pages * pagePrice
 }
 
-/** The transactions of each task in order: parts of the price, or of the refund. */
+/** Returns each task's transactions in order, as shares of the price or of the refund. */
 function moneyOf(rows: RowSource): Map<string, string> {
   const money = new Map<string, string>()
   const postings = rows.all<{ id: string; posted: string; share: number }>(
@@ -56,7 +56,7 @@ function moneyOf(rows: RowSource): Map<string, string> {
   return money
 }
 
-/** An ended task never changes again after a client has read it. */
+/** Checks that no task changed after a client had read its end. */
 export function checkEnds(rows: RowSource, { ended }: FaultLoad): void {
   type End = { id: string; status: string; at: number; cost: number }
   const tasks = rows.all<End>('SELECT id, status, completed_at AS at, cost FROM tasks WHERE completed_at IS NOT NULL')
@@ -71,7 +71,7 @@ export function checkEnds(rows: RowSource, { ended }: FaultLoad): void {
 
 export type Note = { id: string; what: 'begins' | 'ends'; pid: number; at: number }
 
-/** The agents' notes of their runs, oldest first. */
+/** Returns the agents' notes of their runs, oldest first. */
 export function readNotes(file: string): Note[] {
   const lines = existsSync(file) ? readFileSync(file, 'utf8').split('\n').slice(0, -1) : []
   return lines.map((line) => {
@@ -80,7 +80,7 @@ export function readNotes(file: string): Note[] {
   })
 }
 
-/** According to the agents' notes, every run belongs to a task, and none ran more often than its row says. */
+/** Checks by the agents' notes that every run belongs to a task, and that none ran more often than its row says. */
 export function checkRuns(rows: RowSource, { parts }: FaultLoad): void {
   if (parts.notes === undefined || !existsSync(parts.notes)) return
   const runs = new Map<string, { begins: number; ends: number }>()
@@ -101,7 +101,7 @@ export function checkRuns(rows: RowSource, { parts }: FaultLoad): void {
   demandEqual([...runs.keys()], [], 'runs of what is no task')
 }
 
-/** Each acknowledged credit is one transaction, and there are no others. */
+/** Checks that each acknowledged credit is exactly one transaction, and that there are no others. */
 export function checkCredits(rows: RowSource, { parts }: FaultLoad): void {
   if (!parts.poor) return
   const { credits } = parts.poor
@@ -130,16 +130,16 @@ export function checkChats(rows: RowSource, { charged }: FaultLoad): void {
   }
 }
 
-/** Every payload exists and is complete. */
+/** Checks that every payload exists and is complete. */
 export function checkPayloads(rows: RowSource, place: Place, { accepted, wholePayloads }: FaultLoad): void {
   const payloads = rows.all<{ id: string; taskId: string; isFile: number }>(
     `SELECT id, task_id AS "taskId", CASE WHEN media_type IS NULL THEN 0 ELSE 1 END AS "isFile" FROM payloads`,
   )
   for (const { id, isFile, taskId } of payloads) {
-    // Payloads are never rewritten, so one found complete is only checked for existence from then on.
+    // The service never rewrites a payload, so one found complete only has to exist in later checks.
     const text = readPayload(rows, place, id)
     demand(text !== undefined, `the payload ${id} is there`)
-    // Files of messages may have any content.
+    // Message files may contain anything.
     if (isFile) continue
     if (wholePayloads.has(id)) continue
     demand(Buffer.byteLength(text) > 16_384, `the payload ${id} is whole`)

@@ -9,7 +9,7 @@ import { reportOn, type FaultOptions, type FaultReport, type Random } from './fa
 import { demand, demandEqual, until } from '../support/until.ts'
 
 const recoveryMsMax = 5000
-/** Extra time for a busy machine. The crash faults measure the actual bound. */
+/** Allowance for a busy machine. The crash faults measure the actual bound. */
 const slackMsMax = 15_000
 
 type Backup = { file: string; load: FaultLoad }
@@ -53,9 +53,9 @@ export function run(options: FaultOptions): Promise<FaultReport> {
   })
 }
 
-/** The clients' knowledge at this moment: a backup started now must contain it. */
+/** Copies what the clients know now. A backup that starts now must contain it. */
 function copyOf({ account, accepted, canceled, charged, ended, owners }: FaultLoad, random: Random): FaultLoad {
-  // Later cancels may be in the backup, too.
+  // Shared, because the backup may also contain cancels sent after this copy.
   const copy = Object.assign(new FaultLoad(account, random), { canceled })
   for (const [id, endpoint] of accepted) copy.accepted.set(id, endpoint)
   for (const [id, costs] of charged) copy.charged.set(id, [...costs])

@@ -2,12 +2,12 @@ import { execFileSync, type ChildProcess } from 'node:child_process'
 import { existsSync, readdirSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 
-// Time bounds assume an idle machine. These measure how busy it is.
+// Time bounds assume an idle machine. These functions measure how busy it is.
 
 const nodeStartMs = 100
 const samples = 3
 
-/** How many times longer than usual a process takes to start now. */
+/** Returns how many times longer than on an idle machine a process currently takes to start. */
 export function machineSlowness(): number {
   const tookMs = Array.from({ length: samples }, () => {
     const startedAt = performance.now()
@@ -17,12 +17,15 @@ export function machineSlowness(): number {
   return Math.max(1, ...tookMs.map((ms) => ms / nodeStartMs))
 }
 
-/** Whether a duration is within its bound, scaled by the machine's current load. */
+/** Whether a duration is within its bound or, on a busy machine, within the bound scaled by the current load. */
 export function isInTime(tookMs: number, msMax: number): boolean {
   return tookMs <= msMax || tookMs <= msMax * machineSlowness()
 }
 
-/** The longest time that a thread of the process was runnable but not running; 0 if the system does not report it. */
+/**
+ * Returns the longest time that a thread of the process was runnable but not running, or 0 if the system does not
+ * report it.
+ */
 export function waitedForProcessor({ pid }: ChildProcess): number {
   const folder = `/proc/${pid}/task`
   try {

@@ -16,8 +16,8 @@ const stoppedMsMax = 5000
 const price = 100
 
 /**
- * Creates tasks and cancels them at random moments, some twice in parallel and through two nodes, while others wait for
- * them and other tasks complete.
+ * Creates tasks and cancels them at random moments, some twice in parallel, and on PostgreSQL through two nodes.
+ * Meanwhile clients wait for these tasks, and other tasks complete.
  */
 export function run(options: FaultOptions): Promise<FaultReport> {
   return reportOn('cancels', options, async (tally) => {
@@ -28,7 +28,7 @@ export function run(options: FaultOptions): Promise<FaultReport> {
   })
 }
 
-/** The same on PostgreSQL, where a cancel may reach a node other than the one that runs the task. */
+/** Does the same on PostgreSQL, where a cancel may reach a node other than the one that runs the task. */
 export function runPostgres(options: FaultOptions): Promise<FaultReport> {
   return reportOn('cancels-postgres', options, async (tally) => {
     const database = await FaultDatabase.start({ isDurable: false })
@@ -81,7 +81,7 @@ async function cancelAll(tally: Tally, { cancels, notes, place, servers }: Cance
 type CancelOne = { account: Account; file: string; url: string; urls: readonly string[] }
 
 async function cancelOne({ random }: Tally, { account, file, url, urls }: CancelOne): Promise<End> {
-  // Some end at about the time of their cancel.
+  // Some tasks end at about the time of their cancel.
   const ms = random.below(3) === 0 ? 60_000 : random.below(200)
   const create = { endpointId: 'noted.heeding', params: { file, ms } }
   const { taskId } = accepted(await call(url, account, ['POST', '/api/tasks', create]), 'a task')
@@ -122,7 +122,7 @@ function accepted({ body, status }: Reply, what: string): Reply['body'] {
   return body
 }
 
-/** Canceled tasks no longer run, and each ran at most once. */
+/** Checks that no canceled task still runs and that each task ran at most once. */
 async function checkStopped(
   ends: readonly End[],
   { besides, notes }: { besides: string[]; notes: string },
@@ -141,8 +141,8 @@ async function checkStopped(
 }
 
 /**
- * Ends are unchanged since they were reported. Each canceled task has its charge and an equal refund, each other one
- * its charge.
+ * Checks that no outcome has changed since it was reported. A canceled task has its charge and an equal refund, any
+ * other task only its charge.
  */
 function checkMoney(place: Place, { besides, ends }: { besides: string[]; ends: readonly End[] }): void {
   type Row = { id: string; status: string; error: string | null; charged: number; refunded: number; postings: number }

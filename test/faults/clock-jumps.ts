@@ -33,8 +33,8 @@ class Visitor {
   }
 
   /**
-   * Creates tasks until one is rejected and returns the number accepted. If all tasks fail, the block may come before
-   * the next one.
+   * Creates tasks until the service rejects one, and returns the number accepted. If all tasks fail, an abuse block may
+   * be the reason.
    */
   async createAll(endpointId?: 'test.fail'): Promise<number> {
     for (let accepted = 0; ; accepted++) {
@@ -77,7 +77,7 @@ export function run(options: FaultOptions): Promise<FaultReport> {
       for (const name of ['rate', 'session', 'block']) people.push(await openAccount(dataDir, `${name}@example.com`))
       const offset = join(dataDir, 'offset')
       const jump = async (bySeconds: number) => {
-        // Renamed atomically, because it is read concurrently.
+        // Written atomically by a rename, because the server reads it at any time.
         writeFileSync(`${offset}.next`, String(bySeconds))
         renameSync(`${offset}.next`, offset)
         await delay(50)
@@ -148,7 +148,7 @@ async function jumpAbout(server: ServerProcess, { env, dataDir, jump, people }: 
   }
 }
 
-/** No window of 60 seconds contains more accepted executions of a user than allowed. */
+/** Checks that no window of 60 seconds contains more accepted executions of a user than allowed. */
 function checkWindows(dataDir: string): void {
   readRows(dataDir, (db) => {
     const rows = db

@@ -29,9 +29,8 @@ type Kill = { pid: number; at: number }
 type Scale = { leaseSeconds: number; killsMs: number }
 
 /**
- * Two API nodes and two workers on one PostgreSQL, with many users loading both API nodes. A worker is killed with kill
- * -9 every five seconds, another one is suspended for longer than its leases, and an API node is killed during its
- * chats.
+ * Runs two API nodes and two workers on one PostgreSQL server, with many users loading both API nodes. Kills a worker
+ * with kill -9 every five seconds, suspends another for longer than its leases, and kills an API node during its chats.
  */
 export function run(options: FaultOptions): Promise<FaultReport> {
   return reportOn('cluster', options, async (tally) => {
@@ -150,7 +149,7 @@ class Cluster {
     return node
   }
 
-  /** Stops running nodes as an operator does; returns their distinct exit codes. */
+  /** Stops the running nodes as an operator does, and returns their distinct exit codes. */
   async stop(): Promise<(number | null)[]> {
     const living = [...this.#nodes].filter(isAlive)
     return [...new Set(await Promise.all(living.map((node) => node.end('SIGTERM'))))]
@@ -200,7 +199,7 @@ async function killWorkers(cluster: Cluster, { forMs, kills, notes }: Killing): 
   if (failure !== undefined) throw failure
 }
 
-/** Runs that a process started but did not end. */
+/** Returns the runs that a process started but did not end. */
 function runsLeftBy(notes: readonly Note[], pid: number): Note[] {
   const own = notes.filter((note) => note.pid === pid)
   const ends = new Set(own.filter(({ what }) => what === 'ends').map(({ id }) => id))
@@ -210,7 +209,7 @@ function runsLeftBy(notes: readonly Note[], pid: number): Note[] {
 type Watched = { kills: readonly Kill[]; notes: string; killsEnded: AbortSignal }
 type Left = { attempt: number; killedAt: number; settledMs: number | null }
 
-/** Measures when a killed worker's tasks are settled: ended, requeued, or started again. */
+/** Measures how soon a killed worker's tasks are settled: ended, requeued, or started again. */
 async function watchSettling(place: DatabasePlace, { kills, killsEnded, notes }: Watched) {
   type Row = { id: string; attempt: number; isOpen: boolean }
   const select = `SELECT id, attempt, queued = 0 AND completed_at IS NULL AS "isOpen" FROM tasks
@@ -228,7 +227,8 @@ async function watchSettling(place: DatabasePlace, { kills, killsEnded, notes }:
       if (seen.has(pid)) continue
       seen.add(pid)
       for (const { id } of runsLeftBy(written, pid)) {
-        // Counts this process's run by its notes; earlier runs of the task were settled before.
+        // The number of runs noted so far, this process's run included. Earlier runs of the task were settled before
+        // it.
         const attempt = written.filter((note) => note.id === id && note.what === 'begins').length
         left.set(`${id} ${pid}`, { attempt, killedAt: at, settledMs: null })
       }
@@ -249,13 +249,13 @@ async function watchSettling(place: DatabasePlace, { kills, killsEnded, notes }:
 type Stall = { place: DatabasePlace; load: FaultLoad; url: string; notes: string }
 
 /**
- * Suspends a worker for longer than its leases and resumes it. Returns how many of its tasks other nodes settled
- * meanwhile.
+ * Suspends a worker for longer than its leases, then resumes it. Returns the number of its tasks that other nodes
+ * settled meanwhile.
  */
 async function stall(cluster: Cluster, { load, notes, place, url }: Stall): Promise<number> {
   const worker = cluster.workers[0]!
   const { pid } = worker.child
-  // Longer than stopping the process takes, and shorter than a lease.
+  // The runs last longer than it takes to suspend the process, but end within a lease.
   for (let n = 0; n < stalledTasks; n++) {
     const endpointId = n % 2 === 0 ? 'noted.once' : 'noted.twice'
     const body = { endpointId, params: { ms: 2500, file: notes } }
@@ -285,7 +285,7 @@ async function stall(cluster: Cluster, { load, notes, place, url }: Stall): Prom
   const settled = read()
   const ran = () =>
     readNotes(notes).filter((note) => note.pid === pid && note.what === 'ends' && left.includes(note.id))
-  // Its agents resume, and their results come too late.
+  // The resumed worker's agents finish their runs, but their results are too late.
   await until('the worker notices that its tasks are not its own', cluster.leaseMs * 3, () => {
     return ran().length > 0 || worker.log().includes('taken over')
   })
@@ -299,7 +299,7 @@ async function stall(cluster: Cluster, { load, notes, place, url }: Stall): Prom
 
 type KilledApi = { killed: ServerProcess; other: ServerProcess; account: Account }
 
-/** Resolves with the milliseconds until the other node accepted messages in all its sessions. */
+/** Kills an API node. Returns the milliseconds until the other node has accepted a message in each of its sessions. */
 async function killApiNode(place: DatabasePlace, { account, killed, other }: KilledApi): Promise<number> {
   const message = say({ do: 'text', delta: 'Some words. ', times: 5 }, { do: 'await-abort' })
   const sessions: string[] = []
@@ -344,7 +344,7 @@ async function killApiNode(place: DatabasePlace, { account, killed, other }: Kil
   return freeMs
 }
 
-/** Tasks without retries started only once. */
+/** Checks that tasks without retries started only once. */
 function expectRunsOnce(place: DatabasePlace, notes: string): void {
   const once = readPlace(place, (rows) =>
     rows.all<{ id: string; attempt: number }>(`SELECT id, attempt FROM tasks WHERE endpoint_id = 'noted.once'`),

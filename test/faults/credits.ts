@@ -6,7 +6,9 @@ import type { Place } from './row-source.ts'
 
 type Credit = { idempotencyKey: string; amountUsd: string }
 
-/** An admin who credits one user over the API, and the known results. Each key is at most one transaction. */
+/**
+ * An admin who credits one user over the API, and the known results. Each idempotency key is at most one transaction.
+ */
 export class Credits {
   readonly userId: string
   readonly acknowledged = new Map<string, string>()
@@ -33,7 +35,7 @@ export class Credits {
     return this.acknowledged.size + this.#unknown.length
   }
 
-  /** Resolves with the status, or undefined without a response. */
+  /** Resolves with the status; undefined if there was no response. */
   async give(url: string, amountUsd: string): Promise<number | undefined> {
     return await this.#send(url, { idempotencyKey: randomUUID(), amountUsd })
   }

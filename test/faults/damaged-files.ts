@@ -8,18 +8,18 @@ import { call, FaultLoad, openRichAccount, type Account } from './fault-load.ts'
 import { reportOn, type FaultOptions, type FaultReport, type Random } from './fault-report.ts'
 import { demand, demandEqual, within } from '../support/until.ts'
 
-/** Copied folders have open permissions, which the server would log. */
+/** Hides the server's warning about the open permissions of copied folders. */
 const quiet = { ...settings, ERRAND_LOG_LEVEL: 'error' }
 const tasks = 40
 const taskPrice = 100
 const serveMsMax = 90_000
 const flipsMax = 4
 
-/** A data directory with finished work, and its tasks' responses. */
+/** A data directory with finished work, and the expected response for each task. */
 type Source = { dataDir: string; account: Account; answers: Map<string, string>; balance: number }
 type Found = 'refused to start' | 'whole' | 'an error on some tasks' | 'altered tasks' | 'lost tasks'
 
-/** Flips bits in the database, its WAL and payloads, `times` times each, and starts a server on each result. */
+/** Flips bits in the database, its WAL and payloads, `times` times each, and starts a server on each damaged copy. */
 export function run(options: FaultOptions): Promise<FaultReport> {
   return reportOn('damaged-files', options, async (tally) => {
     const source = await prepare(tally.random)
@@ -30,7 +30,7 @@ export function run(options: FaultOptions): Promise<FaultReport> {
           const { hitLastOnly, outcome } = await serveDamaged(source, what, tally.random)
           found.set(outcome, (found.get(outcome) ?? 0) + 1)
           if (outcome !== 'altered tasks' && outcome !== 'lost tasks') return
-          // Database pages have no checksums, so an altered character goes undetected.
+          // Database pages have no checksums, so the server cannot detect a changed character.
           const isKnown = what === 'errand.db' ? outcome === 'altered tasks' : hitLastOnly
           demand(isKnown, `${outcome}, and no word of it`)
         })
@@ -49,7 +49,7 @@ async function prepare(random: Random): Promise<Source> {
   const dataDir = newDataDir()
   const account = await openRichAccount(dataDir)
   const load = new FaultLoad(account, random)
-  // The first half is in the database after the clean stop, the second is still in the WAL after the kill.
+  // After the clean stop the first half is in the database. After the kill the second half is still in the WAL.
   for (const signal of ['SIGTERM', 'SIGKILL'] as const) {
     const server = await startProcess({ dataDir, env: quiet })
     for (let n = 0; n < tasks / 2; n++) demandEqual(await load.create(server.url), 200, 'a task')
@@ -63,7 +63,7 @@ async function prepare(random: Random): Promise<Source> {
 
 function balanceOf(dataDir: string, { userId }: Account): number {
   const select = 'SELECT balance FROM accounts WHERE user_id = ?'
-  // Uses a copy, because the last connection to close a database empties its WAL.
+  // Reads a copy, because closing a database's last connection empties the WAL.
   const copy = newDataDir()
   cpSync(dataDir, copy, { recursive: true })
   const balance = readRows(copy, (db) => db.prepare<[string], number>(select).pluck().get(userId)!)
@@ -71,7 +71,7 @@ function balanceOf(dataDir: string, { userId }: Account): number {
   return balance
 }
 
-/** Each task's response with complete payloads; `error` and the status if there is none. */
+/** Reads each task's response with complete payloads. A failed read is `error` with the status. */
 async function readAll(
   url: string,
   { account, ids }: { account: Account; ids: string[] },
@@ -111,7 +111,7 @@ async function serveDamaged(source: Source, what: string, random: Random): Promi
   }
 }
 
-/** Flips one bit at each returned offset. */
+/** Flips up to `flipsMax` random bits and returns their offsets. */
 function flip(file: string, random: Random): number[] {
   const bytes = readFileSync(file)
   const places = new Set(Array.from({ length: random.below(flipsMax) + 1 }, () => random.below(bytes.length)))
@@ -120,7 +120,10 @@ function flip(file: string, random: Random): number[] {
   return [...places]
 }
 
-/** Damage from this offset on looks like a power loss during an unacknowledged transaction. */
+/**
+ * Returns the offset of the WAL's last transaction. Damage from there on looks like a power loss during an
+ * unacknowledged transaction.
+ */
 function lastTransactionAt(log: Buffer): number {
   const frameBytes = 24 + log.readUInt32BE(8)
   const ends = [32]

@@ -14,9 +14,9 @@ import { databaseEnv, newDatabasePlace } from './fault-place.ts'
 import { reportOn, type FaultOptions, type FaultReport, type Tally } from './fault-report.ts'
 import { dataDirOf, readPlace, type Place } from './row-source.ts'
 
-// Turns that continue without readers, on processes that are killed. Afterwards each accepted turn has finished and is
-// charged once, or has failed and is free. Rereading it yields the same events to the end, or reports that its events
-// are gone.
+// Turns that continue without a reader, in processes that are killed. Afterwards each accepted turn must either have
+// finished and be charged once, or have failed and be free. Rereading it must return the same events to the end, or
+// report that its events are gone.
 
 const clients = 8
 const killsPerPlace = 10
@@ -40,7 +40,7 @@ export function run(options: FaultOptions): Promise<FaultReport> {
   })
 }
 
-/** Two nodes on PostgreSQL, one of which is killed. The other's turns continue and are readable from both. */
+/** Runs two nodes on PostgreSQL and kills one of them. The turns of the other one continue, and both can read them. */
 export function runPostgres(options: FaultOptions): Promise<FaultReport> {
   return reportOn('detached-turns-postgres', options, async (tally) => {
     const database = await FaultDatabase.start({ isDurable: false })
@@ -113,7 +113,7 @@ class DetachedLoad {
     this.#isOver = true
   }
 
-  /** Runs until stopped; sends no more requests to a dead node. */
+  /** Runs the clients until stopped. A client ends when its node is dead. */
   async run(urls: readonly string[]): Promise<void> {
     this.#isOver = false
     const client = async (n: number) => {
@@ -123,7 +123,7 @@ class DetachedLoad {
     await Promise.all(Array.from({ length: clients }, (_, n) => client(n)))
   }
 
-  /** Starts one turn, leaves it after some lines, and may reread it once. Returns false if its node is gone. */
+  /** Starts one turn, leaves it after some lines, and sometimes rereads it once. Returns false if its node is gone. */
   async #begin(url: string, urls: readonly string[]): Promise<boolean> {
     const { random } = this.#tally
     const session = await call(url, this.#account, ['POST', '/api/sessions', { agentId: 'talk' }]).catch(
@@ -166,7 +166,7 @@ class DetachedLoad {
     return ChatReader.open({ url, key: this.#account.key, path: `/api/chat/${turnId}/events?after=${after}` })
   }
 
-  /** Reads some or all lines. Lines read before must be the same again. */
+  /** Reads some or all lines. Lines that were read before must be the same again. */
   async #readSome(reader: ChatReader, { after, left }: { left: Left; after: number }): Promise<void> {
     const lines = this.#tally.random.below(40)
     const isOver = reader.all().then(
@@ -221,13 +221,13 @@ class DetachedLoad {
   }
 
   /**
-   * Repeating a message with its key returns the same turn, if there was one. Without a key there is no way to tell, so
-   * it is not repeated.
+   * Repeats a message with its idempotency key, which must return the same turn, if there was one. Skips a message
+   * without a key, because nothing tells whether its turn exists.
    */
   async #repeat(url: string, { body, key, sessionId }: Unanswered): Promise<void> {
     if (key === null) return
     let reader = await this.#send(url, { body, key })
-    // A killed node's turn blocks its session until the lease has expired.
+    // The turn of a killed node blocks its session until the lease expires.
     await until('a message is let in', 30_000, async () => {
       const end = await reader.end()
       const isBusy = reader.status === 409 && end?.code === 'SESSION_BUSY'
@@ -260,7 +260,7 @@ class DetachedLoad {
       }
       demandEqual(reader.status, 200, what)
       if (row.outcome !== 'failed' && (await reader.wasCutOff())) {
-        // Its last events were lost with the process, as the next response says.
+        // The process died before it stored the last events. The next response says so.
         this.#count('breaks off')
         const next = after + events.length
         const beyond = await this.#read(anyUrl(), left, next)
@@ -293,7 +293,7 @@ class DetachedLoad {
     this.#ends[end] = (this.#ends[end] ?? 0) + 1
   }
 
-  /** The complete reply is the one that the session stores. */
+  /** Checks that the complete reply equals the one stored in the session. */
   async #checkText(url: string, { events, left }: { events: any[]; left: Left }): Promise<void> {
     const { body, status } = await call(url, this.#account, ['GET', `/api/sessions/${left.sessionId}/messages`])
     demandEqual(status, 200, 'the status of messages')
@@ -308,7 +308,7 @@ function isEnd(event: End | undefined): event is End {
   return event?.type === 'done' || event?.type === 'error'
 }
 
-/** The last event matches the ledger. */
+/** Checks that the last event matches the ledger. */
 function checkTold({ costUsd = '0', type }: End, { cost, id, outcome }: Row): void {
   demandEqual(
     [type === 'done', parseUsd(costUsd)],

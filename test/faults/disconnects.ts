@@ -23,7 +23,7 @@ function lineOf(n: number): Step[] {
   return [...lines[n % lines.length]!, pause]
 }
 
-/** A client leaves after line k of a reply of `times` lines, for every k, and one after the last line. */
+/** Disconnects after line k of a reply of `times` lines, for every k, and once more after the last line. */
 export function run(options: FaultOptions): Promise<FaultReport> {
   return reportOn('disconnects', options, async (tally) => {
     const lines = options.times

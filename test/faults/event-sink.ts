@@ -8,7 +8,7 @@ import { countRows, readPlace, type Place } from './row-source.ts'
 const deliveredMsMax = 90_000
 type Row = { id: string; body: string }
 
-/** A webhook endpoint that accepts every event and remembers its bytes by id. */
+/** A webhook endpoint that accepts every event and records its bytes by id. */
 export class EventSink {
   readonly #server: Server
   readonly #bodies = new Map<string, string>()
@@ -53,7 +53,7 @@ export class EventSink {
     }
   }
 
-  /** Events stored as delivered arrived with the same bytes. With `all` no event is undelivered. */
+  /** Checks that events stored as delivered arrived with the same bytes. With `all`, no event may be undelivered. */
   async check(place: Place, { all }: { all: boolean }): Promise<void> {
     const ofEnds = "events WHERE type IN ('task.completed', 'task.failed', 'chat.settled')"
     const unsent = `${ofEnds} AND NOT EXISTS (SELECT 1 FROM deliveries WHERE event_id = events.id)`

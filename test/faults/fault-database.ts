@@ -80,7 +80,7 @@ export class FaultDatabase {
   }
 }
 
-/** Reads the parent id after the process name in /proc/N/stat. The name may contain any characters. */
+/** The name, which comes before the parent id in /proc/N/stat, may contain any characters. */
 function childrenOf(parent: number): number[] {
   return readdirSync('/proc')
     .filter((name) => /^\d+$/.test(name))

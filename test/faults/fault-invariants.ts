@@ -23,7 +23,10 @@ export const settings = {
 }
 
 const recoveryMsMax = 5000
-/** Leases of killed nodes have to expire, and the surviving node must have seen the database for as long. */
+/**
+ * Longer, because a killed node's leases have to expire, and the surviving node must have seen the database for as long
+ * as a lease.
+ */
 const leaseRecoveryMsMax = 12_000
 const backlogMsMax = 60_000
 const logCharsMax = 1500
@@ -58,7 +61,7 @@ export async function untilAlone(place: Place): Promise<void> {
   )
 }
 
-/** Starts a server on the remains of a fault and checks all invariants. The server keeps running. */
+/** Starts a server on the data that a fault left behind and checks all invariants. Returns the running server. */
 export async function restartAndCheck(
   place: Place,
   load: FaultLoad,
@@ -89,9 +92,9 @@ export async function restartAndCheck(
 }
 
 /**
- * Tasks in `processing` end within 5 s of the new process's start: interrupted and refunded or, if the endpoint allows
- * retries, by another run. Time in which the process was runnable but not running does not count. Resolves with the
- * time of the last end.
+ * Waits until all tasks left in `processing` have ended: as interrupted and refunded or, if the endpoint allows
+ * retries, by another run. They must end within 5 s of the new process's start, not counting time in which the process
+ * was runnable but not running. Resolves with the time of the last end.
  */
 async function untilEnded(place: Place, left: readonly LeftTask[]): Promise<number> {
   type Row = { id: string; status: string; attempt: number; error: string | null; endedAt: number | null }
@@ -116,7 +119,7 @@ async function untilEnded(place: Place, left: readonly LeftTask[]): Promise<numb
   return endedAt
 }
 
-/** Waits until every task has ended and all chats of dead nodes are settled. */
+/** Waits until every task has ended and the chats of all dead nodes are settled. */
 export async function untilIdle(place: Place): Promise<void> {
   const open = ["tasks WHERE status IN ('pending', 'processing')", 'turns WHERE settled_at IS NULL']
   await until('every accepted task and chat has ended', backlogMsMax, () =>

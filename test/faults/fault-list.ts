@@ -127,7 +127,7 @@ export const faults = {
   },
   hostile: {
     what: 'beside users and strangers who attack in every way, honest users are answered, and the service stands (minutes)',
-    // Even the short form takes minutes on a busy machine.
+    // Long form only: even a short form takes minutes on a busy machine.
     times: { small: 0, short: 0, long: 60 },
     run: hostile.run,
   },
@@ -168,7 +168,7 @@ export const faults = {
   },
 } satisfies Record<string, Fault>
 
-/** Faults that have their own tests. */
+/** Faults covered by other test files. */
 export const elsewhere: readonly [fault: string, where: string][] = [
   ['providers', 'test/models/long/model-failures.test.ts, model-overflow.test.ts, model-leave.test.ts (npm test)'],
   ['readers that stall', 'test/chat/chat-disconnect.test.ts (npm test)'],

@@ -23,7 +23,7 @@ export function openRichAccount(place: Place, email = 'person@example.com'): Pro
 const letInMsMax = 20_000
 const sentTwiceEvery = 6
 
-/** A server on a busy machine may reject requests that it would answer too late. */
+/** On a busy machine, a server may reject requests that it would answer too late. */
 function isOverload({ body, status }: Reply): boolean {
   return status === 503 && /overloaded/.test(body.message)
 }
@@ -32,7 +32,7 @@ type Create = { account: Account; idempotencyKey: string; endpointId: string; pa
 
 const retriedEndpoints = ['noted.again', 'noted.twice'] as const
 
-/** Short and long runs: some retryable, some failing, some with large payloads. */
+/** Returns the nth kind of work: short and long runs, some of them retryable, failing, or with large payloads. */
 function work(n: number, { notes, slowness = 1 }: LoadParts): [string, object] {
   const shortMs = (30 + (n % 7) * 50) * slowness
   const longMs = (20 + (n % 5) * 40) * slowness
@@ -47,7 +47,7 @@ function work(n: number, { notes, slowness = 1 }: LoadParts): [string, object] {
   return kinds[n % kinds.length]!
 }
 
-/** This many pages reach the maximum cost of a metered run. */
+/** The number of pages at which a metered run reaches its maximum cost. */
 const meteredPagesMax = 10
 /** Units per page of a metered run. */
 export const pagePrice = 10
@@ -82,13 +82,13 @@ export async function call(url: string, { key }: Account, [method, path, body, h
 type CallOf = [method: string, path: string, body?: unknown, headers?: Record<string, string>]
 
 type LoadOptions = {
-  /** Other expected error statuses during the fault. */
+  /** Further error statuses that the fault may cause. */
   refusals?: readonly number[]
   clients?: number
   talkers?: number
   /** Pause of each client after an accepted request. */
   pauseMs?: number
-  /** Ends the load of a running server. */
+  /** Ends the load while the server keeps running. */
   signal?: AbortSignal
 }
 
@@ -96,9 +96,9 @@ type LoadOptions = {
 type LoadParts = {
   /** More accounts with ample balance. */
   others?: readonly Account[]
-  /** An account that spends its credits and requests more than it can pay for. */
+  /** An account that requests more than its credits pay for. */
   poor?: { account: Account; credits: Credits }
-  /** An account that pays and spends within limits. The server must be started with `payments.env`. */
+  /** An account that tops up and spends within limits. The server must be started with `payments.env`. */
   payments?: Payments
   /** File for the agents' notes. The server must be started with `notedAgents`. */
   notes?: string
@@ -109,7 +109,10 @@ type LoadParts = {
 /** An ended task as a client saw it, which never changes again. */
 type End = { status: string; completedAt: string; costUsd: string }
 
-/** Tasks and chats of some accounts, and their clients' knowledge: anything acknowledged must be durable. */
+/**
+ * Loads a server with tasks and chats of some accounts, and records what the clients know. Everything acknowledged must
+ * be durable.
+ */
 export class FaultLoad {
   readonly account: Account
   readonly parts: LoadParts
@@ -117,24 +120,24 @@ export class FaultLoad {
   readonly accepted = new Map<string, string>()
   /** User of every task answered with 200. */
   readonly owners = new Map<string, string>()
-  /** Charges that each session's clients saw: their last line was a `done`. */
+  /** By session: charges that clients saw in a final `done` event. */
   readonly charged = new Map<string, string[]>()
   readonly ended = new Map<string, End>()
-  /** Tasks with a cancel request, which may have failed because of it. */
+  /** Tasks for which a cancel was requested. Such a task may fail because of it. */
   readonly canceled = new Set<string>()
   readonly unexpected: string[] = []
   readonly wholePayloads = new Set<string>()
   /**
-   * Per restart: tasks found running, time until the server listened, time until those tasks had ended, and how long
-   * the process waited for a CPU meanwhile.
+   * For each restart: the number of tasks found running, the times until the server listened and until those tasks had
+   * ended, and how long the process waited for a CPU meanwhile.
    */
   readonly restarts: { left: number; startMs: number; endedMs: number; waitedMs: number }[] = []
   refused = 0
-  /** Streams without their last line, as after a kill. */
+  /** Number of streams that ended without a final event, for example because of a kill. */
   cut = 0
-  /** Requests sent twice and answered twice. */
+  /** Number of requests that were sent twice and got two responses. */
   repeated = 0
-  /** Requests without a response, which may or may not have created tasks. */
+  /** Requests without a response. Each may or may not have created a task. */
   #unknown: Create[] = []
   #sent: number
   readonly #random: Random
@@ -162,7 +165,9 @@ export class FaultLoad {
     ])
   }
 
-  /** Repeats requests with their keys, as clients do after a lost response. Each is one task. */
+  /**
+   * Repeats requests with their idempotency keys, as clients do after a lost response. Each must result in one task.
+   */
   async repeatUnknown(url: string): Promise<void> {
     const creates = this.#unknown
     this.#unknown = []
@@ -174,7 +179,7 @@ export class FaultLoad {
         answer = await this.#send(url, create)
         return !answer || !isOverload(answer)
       })
-      // It created no task: otherwise its key would have been checked before its price.
+      // The original created no task, because the service checks a known key before the price.
       if (answer && this.#isPoor(create, answer)) continue
       if (answer?.status !== 200) throw new Error(`a repeated request was answered ${JSON.stringify(answer)}`)
     }
@@ -204,7 +209,7 @@ export class FaultLoad {
 
   async #create(url: string, create: Create): Promise<Reply | undefined> {
     const answer = await this.#send(url, create)
-    // A 503 is ambiguous, too: it asks the client to retry with the same key.
+    // A 503 is inconclusive, too: it asks the client to retry with the same key.
     if (!answer || answer.status === 503) this.#unknown.push(create)
     return answer
   }
@@ -224,7 +229,7 @@ export class FaultLoad {
   async #createUntilGone(url: string, account: Account, options: LoadOptions): Promise<void> {
     for (let n = 1; !options.signal?.aborted; n++) {
       const create = this.#next(account)
-      // Some requests are sent twice in parallel, as by an impatient client. Both responses name one task.
+      // Some requests are sent twice in parallel, as by an impatient client. Both responses must name the same task.
       const [answer, again] = await Promise.all([
         this.#create(url, create),
         n % sentTwiceEvery === 0 ? this.#send(url, create) : undefined,
@@ -239,7 +244,7 @@ export class FaultLoad {
     }
   }
 
-  /** Whether the load continues after this response. Waits briefly after a rejection. */
+  /** Returns whether the load continues after this response. Pauses briefly after a rejection. */
   async #isExpected(answer: Reply, { refusals = [] }: LoadOptions): Promise<boolean> {
     const { body, status } = answer
     if (status === 200) return true
@@ -254,7 +259,7 @@ export class FaultLoad {
     return true
   }
 
-  /** Requests more concurrent tasks than the credits pay for. */
+  /** Repeatedly adds a small credit and sends more concurrent tasks than it pays for. */
   async #spendUntilGone(url: string, options: LoadOptions): Promise<void> {
     if (!this.parts.poor) return
     const { account, credits } = this.parts.poor
@@ -272,7 +277,7 @@ export class FaultLoad {
     }
   }
 
-  /** Pays, spends up to and beyond the key's limits, and has payments reversed. */
+  /** Repeatedly pays, spends up to and beyond the key's limits, and has payments reversed. */
   async #payUntilGone(url: string, options: LoadOptions): Promise<void> {
     const { payments } = this.parts
     while (payments && !options.signal?.aborted) {
@@ -291,7 +296,7 @@ export class FaultLoad {
     }
   }
 
-  /** Keeps rereading the newest tasks. Ended ones must not change. */
+  /** Keeps rereading the newest tasks. Those that have ended must not change. */
   async #watchUntilGone(url: string, account: Account, { signal }: LoadOptions): Promise<void> {
     while (!signal?.aborted) {
       const answer = await call(url, account, ['GET', '/api/tasks?limit=50']).catch(() => undefined)
@@ -303,19 +308,19 @@ export class FaultLoad {
     }
   }
 
-  /** Cancels one of the newest tasks from time to time, whatever its state. */
+  /** Occasionally cancels one of the newest tasks, whatever its state. */
   async #cancelUntilGone(url: string, account: Account, { signal }: LoadOptions): Promise<void> {
     for (let n = 1; !signal?.aborted; n++) {
       await delay(30 + (n % 5) * 10)
       const own = [...this.accepted.keys()].slice(-12).filter((id) => this.owners.get(id) === account.userId)
-      // Without a task, an unknown id shows whether the server is still up.
+      // If there is no task yet, an unknown id shows whether the server is still up.
       const taskId = own[(n * 5) % Math.max(1, own.length)] ?? 'task_0'
       this.canceled.add(taskId)
       const answer = await call(url, account, ['POST', `/api/tasks/${taskId}/cancel`]).catch(() => undefined)
       if (!answer) return
       const { completedAt, costUsd, status } = answer.body
       if (answer.status === 200) this.#saw(taskId, { status, completedAt, costUsd })
-      // A run with a charged event keeps its charge.
+      // 409: the run already has a charged event and keeps its charge.
       else if (!isOverload(answer) && ![409, 503].includes(answer.status) && taskId !== 'task_0')
         this.unexpected.push(`a cancel: ${answer.status}`)
     }
@@ -331,11 +336,11 @@ export class FaultLoad {
     try {
       while (!options.signal?.aborted && (await this.#talk(url, account, options)));
     } catch {
-      // The server is gone; unanswered requests have an unknown result.
+      // The server is gone. The outcome of unanswered requests is unknown.
     }
   }
 
-  /** Chats in its own session until one of the chats cannot continue. */
+  /** Chats in a new session until one of the chats cannot continue. */
   async #talk(url: string, account: Account, options: LoadOptions): Promise<boolean> {
     const session = await call(url, account, ['POST', '/api/sessions', { agentId: 'talk' }])
     if (session.status !== 200) {
@@ -357,7 +362,7 @@ export class FaultLoad {
     const reader = await ChatReader.open({ url, key: account.key, body: { sessionId, message: replySteps } })
     const end = await reader.end()
     if (reader.status !== 200) {
-      // A turn whose end could not be stored yet is still in progress.
+      // A turn is in progress until the server has stored its end.
       const isBusy = reader.status === 409 && refusals.length > 0
       const isKnown =
         isBusy || refusals.includes(reader.status) || isOverload({ status: reader.status, body: end ?? {} })

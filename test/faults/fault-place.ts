@@ -18,7 +18,7 @@ export function databaseEnv({ databaseUrl }: DatabasePlace): Record<string, stri
   return { ERRAND_DATABASE_URL: databaseUrl, ERRAND_SECRET: secret }
 }
 
-/** Uses a place's store, with or without running servers. */
+/** Opens a place's store, whether or not servers use it, and runs `work` on it. */
 export async function besidePlace<Result>(place: Place, work: (store: Store) => Promise<Result>): Promise<Result> {
   if (typeof place === 'string') return await besideServer(place, work)
   const limits = resolveLimits({ executionsPerMinute: 0 }, {})

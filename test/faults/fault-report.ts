@@ -8,9 +8,9 @@ export type FaultOptions = {
   isShort?: boolean
   /** Seed of the random choices, printed with failures. */
   seed?: number
-  /** Results of an interrupted run, to continue if the fault supports it. */
+  /** Results of an interrupted run. A fault that supports it continues from them. */
   earlier?: FaultReport
-  /** Called from time to time with interim results. */
+  /** Called occasionally with interim results. */
   onProgress?: (report: FaultReport) => void
 }
 
@@ -21,20 +21,20 @@ export type FaultReport = {
   failures: string[]
   seconds: number
   seed: number
-  /** Completed parts, if a run can be resumed. */
+  /** Completed parts, if the fault can resume a run. */
   parts?: number[]
-  /** Figures that a resumed run adds to. */
+  /** Totals to which a resumed run adds. */
   figures?: Record<string, number>
-  /** Figures and findings that are not failures. */
+  /** Measurements and findings other than failures. */
   notes: string[]
-  /** Requirements of the fault table that the product is known not to meet. */
+  /** Requirements that the product is known not to meet. */
   gaps: string[]
   /** Why the fault, or a part of it, cannot run here. */
   missing?: { part: TestPart; reason: string }
 }
 
 export type Fault = {
-  /** The action and the expected result, for the table. */
+  /** The action and the expected result, for the table of faults. */
   what: string
   /** Repetitions in `npm test` (0: skipped), `npm run test:all` and `npm run faults`. */
   times: { small: number; short: number; long: number }
@@ -43,7 +43,7 @@ export type Fault = {
 
 const failureCharsMax = 2500
 
-/** Counts tries and successes. A try that throws is a failure, and the next one follows. */
+/** Counts tries and successes. A try that throws counts as a failure, and the run continues with the next one. */
 export class Tally {
   tries = 0
   held = 0
@@ -77,7 +77,7 @@ export class Tally {
   }
 }
 
-/** Runs a fault and reports on it; records any error. */
+/** Runs a fault and reports on it, including any error that it throws. */
 export async function reportOn(
   fault: string,
   options: FaultOptions,

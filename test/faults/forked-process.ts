@@ -1,7 +1,7 @@
 import { fork, type ChildProcess } from 'node:child_process'
 import { fileURLToPath } from 'node:url'
 
-/** Runs a file of this folder as a process with an IPC channel, which exits with this one. */
+/** Runs a file of this folder as a process with an IPC channel. The process exits with this one. */
 export class ForkedProcess {
   readonly #child: ChildProcess
   readonly #name: string

@@ -6,7 +6,7 @@ import type { HostileUser } from './hostile-client.ts'
 import type { Place } from './row-source.ts'
 
 const honestUsers = 10
-/** More than can be spent in an hour. */
+/** More than a user can spend in an hour. */
 const richUnits = 1_000_000_0000
 const names = Object.keys(attacks) as AttackName[]
 
@@ -46,7 +46,7 @@ export async function openAccounts(place: Place): Promise<HostileAccounts> {
   return accounts
 }
 
-/** Accounts with little money would soon be empty and rejected immediately. */
+/** Tops up poor accounts. They would soon be empty, and all their requests would be rejected immediately. */
 export async function topUpAll(place: Place, poor: HostileAccounts['poor']): Promise<void> {
   await besidePlace(place, async (store) => {
     for (const { amount, userId } of poor) {

@@ -6,11 +6,11 @@ import chatAgents from '../support/chat-agents.ts'
 import hangingAgents from '../support/hanging-agents.ts'
 import testAgents from '../support/test-agents.ts'
 
-// Agents of the hostile run. Honest users have their own model, whose provider is not attacked.
+// Agents of the hostile run. Honest users have their own model with a provider that the attackers do not reach.
 
 const everything = fileURLToPath(import.meta.resolve('@modelcontextprotocol/server-everything/dist/index.js'))
 
-/** Prices of a cheap model, so that a few dollars last for minutes. */
+/** Prices of a cheap model, at which a few dollars last for minutes. */
 const pricing = {
   inputPer1kUsd: '0.001',
   outputPer1kUsd: '0.004',
@@ -88,7 +88,7 @@ export default defineConfig({
       everything: {
         name: 'Everything',
         command: process.execPath,
-        // Identifies leftover processes.
+        // The mark in the arguments identifies processes that are left behind.
         args: [everything, 'stdio', process.env['HOSTILE_RUN'] ?? 'mark'],
         tokenEnv: 'USER_TOKEN',
       },

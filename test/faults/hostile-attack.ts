@@ -1,6 +1,8 @@
 import type { HostileClient } from './hostile-client.ts'
 
-/** One kind of attack, by one user or by strangers. Each may have several accounts because of their limits. */
+/**
+ * One kind of attack, by one user or by strangers. An attack uses several accounts if limits per account would stop it.
+ */
 export type Attack = {
   accounts: number
   /** Balance of each account in ten-thousandths of a dollar. Default: more than can be spent. */

@@ -6,8 +6,8 @@ import { HostileClient, type HostileUser } from './hostile-client.ts'
 import { startHostileServers, type HostileServers } from './hostile-servers.ts'
 
 // Attackers of the hostile run, in a forked process with an IPC channel. It reports its servers' URLs and receives one
-// `AttackOrder`. Each further message names attacks and their duration; its response counts the answers by kind. It
-// runs at low priority, using only spare CPU time.
+// `AttackOrder`. Each further message names attacks and their duration, and the reply counts their responses by kind.
+// It runs at low priority, so that it uses only spare CPU time.
 
 export type AttackOrder = {
   type: 'order'
@@ -21,7 +21,7 @@ export type FromAttackers =
   | { type: 'over'; answers: Partial<Record<AttackName, Record<string, number>>> }
 
 const niceness = 10
-/** For requests in flight when a phase ended. */
+/** Time for requests still in flight at the end of a phase. */
 const endMsMax = 10_000
 
 const servers = await startHostileServers()
@@ -72,7 +72,7 @@ async function carryOut({ ms, names }: AttackPhase): Promise<void> {
 process.on('message', (message: AttackOrder | AttackPhase) => {
   if (message.type === 'attack') return void carryOut(message)
   order = message
-  // The short form runs beside other tests, which would leave no CPU time.
+  // Not in the short form: the tests that run beside it would leave no CPU time.
   if (!order.isShort) setPriority(niceness)
 })
 process.once('disconnect', () => process.exit(0))

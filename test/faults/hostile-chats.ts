@@ -1,7 +1,7 @@
 import type { Attack } from './hostile-attack.ts'
 import type { HostileClient, HostileUser } from './hostile-client.ts'
 
-/** Sessions with messages of maximum size, read in batches and pages. */
+/** Fills sessions with messages of the maximum size and reads them in batches and pages. */
 export function largeMessages(): Attack {
   const sessions: { sessionId: string; key: string }[] = []
   const grow = async (client: HostileClient, user: HostileUser) => {
@@ -41,7 +41,7 @@ export function largeMessages(): Attack {
   }
 }
 
-/** Many clients request one user's largest page and read nothing of it. */
+/** Many clients request one user's largest page but read none of it. */
 export function stalledPages(): Attack {
   let sessionId: string | undefined
   return {
@@ -70,7 +70,7 @@ export function leavers(): Attack {
       await client.times(3, async (n) => {
         const sessionId = await client.session(user, n === 0 ? 'model' : 'thinker')
         if (sessionId === undefined) return
-        // Hidden reasoning sends no lines. A client that cannot see it leaves after a moment.
+        // Hidden reasoning produces no lines, so a client that waits for it leaves after a timeout instead.
         const leaving = n === 0 ? { timeoutMs: 1500 } : { leaveAt: 'reasoning_delta' }
         await client.chat(user, { sessionId, message: '@think' }, leaving)
       })

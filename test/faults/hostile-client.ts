@@ -9,7 +9,7 @@ type Ask = {
   key?: string | undefined
   body?: Buffer | string | object
   headers?: Record<string, string>
-  /** Leaves as soon as the response contains this string. */
+  /** Disconnects as soon as the response contains this string. */
   leaveAt?: string
   timeoutMs?: number
 }
@@ -17,15 +17,15 @@ export type HostileAnswer = { status: number; text: string }
 
 const keptChars = 100_000
 const answerMsMax = 40_000
-/** Node queues requests beyond this; attackers do not wait for each other. */
+/** High enough that requests do not queue in Node: attackers do not wait for each other. */
 const agent = new Agent({ keepAlive: true, maxSockets: 4000 })
 
-/** An attacker's HTTP client, which counts the answers. */
+/** An attacker's HTTP client. Counts responses by kind. */
 export class HostileClient {
   readonly url: string
   readonly mcpHost: string
   readonly users: readonly HostileUser[]
-  /** Fires when the attack is over. */
+  /** Aborts at the end of the attack. */
   readonly signal: AbortSignal
   readonly isShort: boolean
   /** Number of answers by kind. */
@@ -48,7 +48,7 @@ export class HostileClient {
     this.answers = of.answers
   }
 
-  /** Rotates through the attack's accounts, because each has its limits. */
+  /** Rotates through the attack's accounts, because each of them has limits. */
   next(): HostileUser {
     return this.users[this.#turn++ % this.users.length]!
   }
@@ -110,7 +110,7 @@ export class HostileClient {
           response.setEncoding('latin1')
           response.on('data', (chunk: string) => {
             if (text.length < keptChars) text += chunk
-            // Only the beginning is kept; streams may have many megabytes.
+            // Streams may be many megabytes, so only the beginning is kept.
             if (leaveAt !== undefined && text.includes(leaveAt)) sent.destroy()
           })
           response.on('close', end).on('error', end)
@@ -131,7 +131,7 @@ export class HostileClient {
     })
   }
 
-  /** Opens a connection and sends `text`. Closes it with the attack at the latest. */
+  /** Opens a connection and sends `text`. The end of the attack closes it. */
   open(text: string | Buffer): Promise<Socket> {
     const { hostname, port } = new URL(this.url)
     const socket = connect({ host: hostname, port: Number(port) })
@@ -146,8 +146,8 @@ export class HostileClient {
   }
 
   /**
-   * Sends requests on many connections simultaneously, and reads only the first chunk of each response for some
-   * seconds.
+   * Sends requests on many connections simultaneously, reads only the first chunk of each response, and then nothing
+   * for some seconds.
    */
   async stall(count: number, textOf: (n: number) => string): Promise<void> {
     const sockets = await this.times(count, async (n) => {
@@ -161,7 +161,7 @@ export class HostileClient {
     for (const socket of sockets) socket.destroy()
   }
 
-  /** The first line received on a connection. */
+  /** Returns the first line received on a connection, `closed`, or `nothing yet` after the timeout. */
   async told(socket: Socket, timeoutMs: number): Promise<string> {
     const line = new Promise<string>((resolve) => {
       socket.once('data', (chunk: Buffer) => resolve(chunk.toString('latin1').split('\r\n', 1)[0]!))
@@ -183,13 +183,13 @@ export class HostileClient {
     return `http://${this.mcpHost}${path}`
   }
 
-  /** Sends a message and counts how its stream ended. */
+  /** Sends a message and counts the way its stream ended. */
   async chat(user: HostileUser, body: { sessionId: string; message: string }, more: Partial<Ask> = {}): Promise<void> {
     const { status, text } = await this.send({ path: '/api/chat', key: user.key, body, ...more })
     this.count(`chat: ${status}${labelOf({ status, text })}`)
   }
 
-  /** Runs a task and counts how it ended. */
+  /** Runs a task and counts the way it ended. */
   async task(user: HostileUser, body: object, waitSeconds = 30): Promise<string | undefined> {
     const made = await this.json({ what: 'task', path: '/api/tasks', key: user.key, body })
     if (made === undefined) return undefined
@@ -202,7 +202,7 @@ export class HostileClient {
   }
 }
 
-/** The message of an error, with ids and numbers normalized, or the end of a stream. */
+/** Returns an error's message with ids and numbers normalized, or how a stream ended. */
 function labelOf({ status, text }: HostileAnswer): string {
   if (status === 0) return ` ${text.slice(0, 40)}`
   const last = text.trimEnd().split('\n').at(-1)!

@@ -2,7 +2,7 @@ import type { Attack } from './hostile-attack.ts'
 import type { HostileClient, HostileUser } from './hostile-client.ts'
 import { wordySecret } from './hostile-servers.ts'
 
-// Attacks by the attackers' own servers, and by connectors to dead addresses, internal addresses or processes.
+// Attacks through the attackers' own servers, and with connectors to dead addresses, internal addresses or processes.
 
 /** A connector to an attacker's MCP server, created once per user. */
 class Connected {
@@ -28,7 +28,7 @@ export function lastCalls(): Attack {
       for (const name of ['drop', 'garbage', 'hang']) {
         const sessionId = await client.session(user, 'use', { connectorIds })
         const message = JSON.stringify([{ name: 'brief' }, { name }])
-        // Waiting for the whole minute of a call would hold up all others.
+        // A call times out only after a minute, which would delay the other chats.
         if (sessionId !== undefined) await client.chat(user, { sessionId, message }, { timeoutMs: 3000 })
       }
       const sessionId = await client.session(user, 'model', { connectorIds })

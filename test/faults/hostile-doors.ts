@@ -5,7 +5,7 @@ import type { Attack } from './hostile-attack.ts'
 const kilobyte = 1024
 const megabyte = kilobyte * kilobyte
 
-/** A response format of maximum size, from an account that cannot pay for it. */
+/** Sends response formats of maximum size from an account that cannot pay for them. */
 export function largeFormats(): Attack {
   const properties = Object.fromEntries(Array.from({ length: 1200 }, (_, n) => [`property-${n}`, { type: 'string' }]))
   const schema = { type: 'object', properties }
@@ -24,7 +24,7 @@ export function largeFormats(): Attack {
   }
 }
 
-/** Tokens that expire immediately but leave rows. */
+/** Creates client tokens that expire almost immediately but leave rows. */
 export function deadTokens(): Attack {
   const body = { scopes: ['read'], expiresInSeconds: 1 }
   return {
@@ -37,7 +37,7 @@ export function deadTokens(): Attack {
   }
 }
 
-/** Large bodies from two accounts without a balance, which arrive slowly. */
+/** Slowly sends large bodies from two accounts with almost no balance. */
 export function slowBodies(): Attack {
   const piece = Buffer.alloc(64 * kilobyte, ' ')
   return {
@@ -103,7 +103,7 @@ export function fileQuotes(): Attack {
   }
 }
 
-/** Long replies that continue without a reader and cost nothing. */
+/** Starts long, free replies that continue without a reader. */
 export function detachedFloods(): Attack {
   const message = JSON.stringify([{ do: 'flood', times: 44_000, delta: 'flood '.repeat(13) }])
   return {
@@ -132,7 +132,7 @@ export function largeResults(): Attack {
   }
 }
 
-/** Responses that each create a session, and a task with many followers. */
+/** Sends responses requests, each of which creates a session, and follows one task with many clients. */
 export function responses(): Attack {
   return {
     accounts: 2,

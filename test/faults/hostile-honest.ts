@@ -3,21 +3,21 @@ import { setTimeout as delay } from 'node:timers/promises'
 import { startProvider } from './hostile-provider.ts'
 
 // Honest users of the hostile run, in a forked process with an IPC channel. It reports its provider's URL and receives
-// one `HonestOrder`. It runs until told to stop, and returns one `HonestOutcome`. Requests are sent when due,
-// regardless of earlier ones, and their latency counts from then.
+// one `HonestOrder`. It runs until told to stop, and returns one `HonestOutcome`. Requests are sent on schedule,
+// whether or not earlier ones are answered, and their latency counts from the scheduled time.
 
 export type HonestOrder = { url: string; keys: string[] }
 
 export type HonestKind = 'submit' | 'read' | 'poll' | 'list' | 'session' | 'chat' | 'reply' | 'messages' | 'balance'
-/** An answered request: its due time (Unix milliseconds) and its latency. */
+/** An answered request, with its scheduled time (Unix milliseconds) and its latency. */
 export type HonestAnswer = { kind: HonestKind; at: number; ms: number; status: number }
 export type HonestOutcome = {
   answers: HonestAnswer[]
-  /** The maximum delay of this process itself. */
+  /** The longest delay caused by this process itself. */
   lateMsMax: number
   taskIds: [taskId: string, user: number][]
   charged: [sessionId: string, costUsd: string][]
-  /** Chats that ended before their charge was stored. */
+  /** Number of chats that ended before their charge was stored. */
   settledLate: number
   /** Responses that an honest user does not expect. */
   wrong: string[]
@@ -139,7 +139,8 @@ class HonestUsers {
   }
 
   /**
-   * A stream's latency ends at its head, which does not wait for a model. Other responses have head and body together.
+   * Records a request. For a stream the latency ends at its head, which does not wait for a model. Other responses send
+   * head and body together.
    */
   #note(kind: HonestKind, at: number, { headMs, ms, status }: Told): void {
     this.outcome.answers.push({ kind, at, ms: kind === 'chat' ? headMs : Math.max(headMs, ms), status })

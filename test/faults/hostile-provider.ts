@@ -2,7 +2,7 @@ import { once } from 'node:events'
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http'
 import type { AddressInfo } from 'node:net'
 
-// A model provider that follows keywords in the conversation. It searches bytes, because prompts are large.
+// A model provider that follows keywords in the conversation. It searches the raw bytes, because prompts are large.
 
 const head = { id: 'chatcmpl-1', created: 1_767_225_600, model: 'stub-1', object: 'chat.completion.chunk' }
 

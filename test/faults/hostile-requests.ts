@@ -12,7 +12,7 @@ const notes: readonly ((chars: number) => string)[] = [
   (chars) => `{"values":${nested(Math.min(90, chars / 6), `{${members(chars / 30, '["undefined"]')}}`)},"v":1}`,
   (chars) => `{"values":${'['.repeat(chars / 2)}${']'.repeat(chars / 2)},"v":1}`,
 ]
-/** Input values near the body size limit. */
+/** JSON values near the body size limit. */
 const values: readonly (() => string)[] = [
   () => `[${Array(249_000).fill('0').join(',')}]`,
   () => `{${members(49_000)}}`,

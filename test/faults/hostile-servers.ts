@@ -8,7 +8,7 @@ import { bytesOf, listen, startProvider } from './hostile-provider.ts'
 
 export type HostileServers = { providerUrl: string; mcpHost: string; agentUrl: string; nameServer: string }
 
-/** A secret with as many words as fit, each a letter or two, all of which occur in every response. */
+/** A secret with as many words as fit, of one or two letters each. Every response contains all of them. */
 export const wordySecret = Array.from({ length: 2700 }, (_, n) => n.toString(36)).join(' ')
 
 const large = Buffer.alloc(9_900_000, `${wordySecret} `)
@@ -23,7 +23,7 @@ const tool = (name: string, description = `The tool ${name}.`) => ({
 })
 const toolNames = ['big', 'hang', 'drop', 'garbage', 'stop', 'brief']
 
-/** Tool definitions with about this many bytes in total. */
+/** Returns tool definitions of about this many bytes in total. */
 function definitions(bytes: number): object[] {
   const more = 400
   const text = 'd'.repeat(Math.max(0, bytes / more - 120))
@@ -90,7 +90,7 @@ async function answerMcp(request: IncomingMessage, response: ServerResponse): Pr
   response.end(JSON.stringify({ jsonrpc: '2.0', id: message.id, error: { code: -32601, message: 'Method not found' } }))
 }
 
-/** An endless result or reply. */
+/** Sends an endless task result or chat reply. */
 async function answerAgent(request: IncomingMessage, response: ServerResponse): Promise<void> {
   const isTask = (await bytesOf(request)).includes('"type":"task"')
   response.writeHead(200, { 'Content-Type': isTask ? 'application/json' : 'application/x-ndjson' })
@@ -101,7 +101,7 @@ async function answerAgent(request: IncomingMessage, response: ServerResponse): 
   }
 }
 
-/** Waits until the stream drains or the client leaves. */
+/** Resolves when the stream drains or the client leaves. */
 async function room(response: ServerResponse): Promise<void> {
   const left = new AbortController()
   const options = { signal: left.signal }

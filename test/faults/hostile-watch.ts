@@ -5,18 +5,18 @@ import type { IncomingMessage } from 'node:http'
 import { syncBuiltinESMExports } from 'node:module'
 import { isMainThread } from 'node:worker_threads'
 
-// Preloaded into the server of the hostile run and each of its threads. It directs DNS queries to a silent name server,
-// and reports the event loop's delay and work.
+// Preloaded into the server of the hostile run and each of its threads. Directs DNS queries to a silent name server,
+// and reports the delay and the work of the event loop.
 
-/** Half a second of the main thread. */
+/** Report on half a second of the main thread. */
 export type Watched = {
   at: number
   /** The longest delay of a timer, excluding time spent waiting for a CPU. */
   lateMs: number
-  /** The longest CPU time between two timers, and the requests since the previous one. */
+  /** The longest CPU time between two timers, and the requests that arrived in that interval. */
   workMs: number
   requests: string[]
-  /** Time runnable but not running. */
+  /** Time in which the thread was runnable but not running. */
   waitedMs: number
   heapMb: number
   externalMb: number

@@ -27,11 +27,11 @@ import { countRows, dataDirOf, readPlace, type Place } from './row-source.ts'
 import { residentBytes } from './slow-reader.ts'
 
 const config = fileURLToPath(new URL('./hostile-agents.ts', import.meta.url))
-/** As started by `npm run errand`, the Dockerfile and the systemd unit. */
+/** The settings of `npm run errand`, the Dockerfile and the systemd unit. */
 const memoryEnv = { MALLOC_ARENA_MAX: '2', MALLOC_MMAP_THRESHOLD_: '131072' }
 const memoryOption = '--max-semi-space-size=4'
 const watch = fileURLToPath(new URL('./hostile-watch.ts', import.meta.url))
-/** CPU time. Delays by the disk or other programs are reported but not judged. */
+/** Limit on CPU time. Delays by the disk or other programs are reported but not judged. */
 const loopMsMax = 100
 const grownMbMax = 100
 const honestP99MsMax = 250
@@ -41,13 +41,14 @@ const tellMs = 500
 const restMs = 3000
 const endMsMax = 120_000
 const processesEndMsMax = 20_000
-/** Share of the run for attacks one at a time; the rest runs all of them together. */
+/** Number of attacks per phase in the short form. */
 const shortTogether = 6
+/** Share of the run in which attacks run one at a time. In the rest, all of them run together. */
 const aloneShareMax = 0.4
 const aloneMsMax = 25_000
 const names = Object.keys(attacks) as AttackName[]
 
-/** Runs every attack alone, then all together, beside ten honest users, for `times` minutes; on SQLite. */
+/** Runs every attack alone, then all together, for `times` minutes on SQLite, while ten honest users work. */
 export function run(options: FaultOptions): Promise<FaultReport> {
   return reportOn('hostile', options, async (tally) => {
     const place = newDataDir()
@@ -108,7 +109,7 @@ async function beHostile({ env, options, place, tally }: Hostile): Promise<void>
     const run = new HostileRun({ attackers, memory, server, tally, watchFile })
     const totalMs = isShort ? 24_000 : times * 60_000
     await run.rest('warm-up', isShort ? 1500 : Math.min(30_000, totalMs / 10))
-    // On a busy machine each phase lasts as long as its slowest attack, so the short form has few phases.
+    // On a busy machine a phase lasts as long as its slowest attack, so the short form has fewer phases.
     const together = isShort ? shortTogether : 1
     const phaseMs = Math.min(aloneMsMax, (totalMs * aloneShareMax) / names.length) * together
     for (let n = 0; n < names.length; n += together) {
@@ -146,7 +147,7 @@ async function beHostile({ env, options, place, tally }: Hostile): Promise<void>
   }
 }
 
-/** Processes with the mark in their environment or, for connector servers, in their arguments. */
+/** Returns the processes with the mark in their environment or, for connector servers, in their arguments. */
 function processesOf(mark: string): string[] {
   return readdirSync('/proc').filter((pid) => {
     if (!/^\d+$/.test(pid)) return false
@@ -185,7 +186,7 @@ class ResidentMemory {
       try {
         this.#seen.push({ at: Date.now(), mb: residentBytes(pid!) / 2 ** 20 })
       } catch {
-        // The process has exited, which is detected elsewhere.
+        // The process has exited. Other checks detect that.
       }
     }
     look()
@@ -204,7 +205,7 @@ class ResidentMemory {
     return Math.max(...this.#seen.filter((one) => one.at >= at).map(({ mb }) => mb))
   }
 
-  /** Minimum and maximum of every minute, ten minutes per line. */
+  /** Returns the minimum and maximum of each minute, ten minutes per line. */
   byMinute(): string[] {
     const minutes = Map.groupBy(this.#seen, ({ at }) => Math.floor((at - this.#startedAt) / 60_000))
     const cells = [...minutes].map(([minute, some]) => {
@@ -255,7 +256,7 @@ class HostileRun {
           const broken = Object.keys(answers).filter((label) => label.startsWith('the attack failed'))
           demandEqual(broken, [], `${name} is carried out`)
         }
-        // Work still in progress counts for this attack.
+        // Work that is still in progress counts toward this attack.
         await delay(restAfterMs)
       }),
     )
@@ -277,7 +278,7 @@ class HostileRun {
     )
   }
 
-  /** Reports every phase, and the bounds that were exceeded. */
+  /** Reports every phase and each bound that was exceeded. */
   judge({ answers, settledLate }: HonestOutcome, isShort: boolean): void {
     const { tally, watchFile } = this.#parts
     demand(existsSync(watchFile), 'the loop of the server is watched')
@@ -286,7 +287,7 @@ class HostileRun {
       .split('\n')
       .map((line) => JSON.parse(line) as Watched)
     const gap = (text: string) => void (isShort || tally.gaps.push(text))
-    // The first report covers the half second before the phase.
+    // Skips the first report, which covers the half second before the phase.
     const some = ({ from, to }: Phase) => ({
       seen: watched.filter(({ at }) => at >= from + tellMs && at <= to),
       asked: answers.filter(({ at }) => at >= from && at <= to),

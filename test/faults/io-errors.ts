@@ -11,8 +11,8 @@ import { demand, demandEqual, until } from '../support/until.ts'
 
 type Case = { name: string; isOfDatabase: boolean; faults: string[]; mayExit: boolean }
 
-// Only a sync or WAL write that keeps failing leaves the state on disk unknown. The server may exit then, and recovery
-// decides.
+// Only syncs or WAL writes that keep failing leave the state on disk unknown. Then the server may exit, and recovery
+// determines the state.
 const cases: readonly Case[] = [
   { name: 'no room for writes to the log', isOfDatabase: true, faults: ['pwrite64:error=ENOSPC'], mayExit: false },
   { name: 'every sync of the log fails', isOfDatabase: true, faults: ['fsync,fdatasync:error=EIO'], mayExit: true },
@@ -39,7 +39,7 @@ const cases: readonly Case[] = [
   },
 ]
 
-/** Writes and syncs of a running server fail for a while, under load. */
+/** Makes writes and syncs of a running server fail for a while, under load. */
 export function run(options: FaultOptions): Promise<FaultReport> {
   return reportOn('io-errors', options, async (tally) => {
     demandTracing()
@@ -61,7 +61,7 @@ async function failFor(
     const stopped = new AbortController()
     let injection: Awaited<ReturnType<typeof injectInto>> | undefined
     try {
-      // One of every kind: payload writer threads start with the first payload.
+      // Enough tasks to include every kind: the payload writer threads start with the first payload.
       for (let n = 0; n < 5; n++) demandEqual(await load.create(url), 200, 'a task before')
       const loading = load.run(url, { refusals: [503], signal: stopped.signal, clients: 5, talkers: 1 })
       const file = databaseFile(dataDir)

@@ -15,7 +15,7 @@ import { demandEqual } from '../support/until.ts'
 const killsPerFolder = 10
 const failuresMax = 5
 const startMs = 900
-/** Most failures happen in the first moments after a start; the rest are spread over three seconds. */
+/** Most failures occur in the first moments after a start. The other kills are spread over three seconds. */
 const instants: readonly { share: number; loadMs: number }[] = [
   { share: 0.5, loadMs: 400 },
   { share: 0.8, loadMs: 1000 },
@@ -34,9 +34,9 @@ const noFigures = {
 }
 
 /**
- * Kills the server with kill -9 at random moments under load, repeatedly on one data directory. A quarter of the
- * restarts are killed, too. Each directory has its own seed, so that an interrupted run resumes with the next one. Long
- * runs process two at a time.
+ * Kills the server with kill -9 at random moments under load, repeatedly on one data directory. Also kills a quarter of
+ * the restarts. Each directory has its own seed, so that an interrupted run resumes with the next one. Long runs
+ * process two directories at a time.
  */
 export function run(options: FaultOptions): Promise<FaultReport> {
   return reportOn('kill-at-random', options, async (tally) => {
@@ -77,11 +77,11 @@ type KillFolder = {
   n: number
   kills: number
   isShort: boolean
-  /** A PostgreSQL database and the server's environment; omitted for a new data directory. */
+  /** A PostgreSQL database and the server's environment. Default: a new data directory. */
   database?: { place: DatabasePlace; env: Record<string, string> }
 }
 
-/** Its tries count only when all are done: a resumed run repeats them. */
+/** Adds its tries to the total only at the end, because a resumed run repeats an unfinished directory. */
 export async function killFolder(total: Tally, { database, isShort, kills, n }: KillFolder): Promise<void> {
   const random = new Random(total.random.seed + n)
   const tally = new Tally(random)
@@ -104,7 +104,7 @@ export async function killFolder(total: Tally, { database, isShort, kills, n }: 
     server = undefined
     await tally.attempt(`kill ${kill} of directory ${n}`, async () => {
       const loading = load.run(killed.url)
-      // The first connection and its query plans take time.
+      // The first connection and its query plans take extra time.
       await delay(instantMs(random, isShort) + (database ? 500 : 0))
       demandEqual(await killed.end('SIGKILL'), null, 'the exit code of what was killed')
       figures.kills++
@@ -119,7 +119,7 @@ export async function killFolder(total: Tally, { database, isShort, kills, n }: 
   }
   if (server) {
     await tally.attempt(`the stop after the kills of directory ${n}`, async () => {
-      // Events in flight during a kill are resent after their lease has expired.
+      // The server resends an event that was in flight during a kill once its lease has expired.
       await sink.check(place, { all: !isShort })
       demandEqual(await server!.end('SIGTERM'), 0, 'the exit code of the last stop')
       load.wholePayloads.clear()
@@ -137,13 +137,13 @@ export async function killFolder(total: Tally, { database, isShort, kills, n }: 
     if (endedMs > 5000) slowest.lateEnds!++
     if (endedMs > slowest.slowestEndMs!) Object.assign(slowest, { slowestEndMs: endedMs, itsWaitMs: waitedMs })
   }
-  // Failed directories are kept for inspection.
+  // Keeps the directory of a failed try for inspection.
   if (tally.failures.length > 0) return void total.notes.push(`the data directory is kept: ${dataDir}`)
   rmSync(dataDir, { recursive: true, force: true })
   rmSync(notes, { force: true })
 }
 
-/** Two accounts with ample balance, one that spends its credits, and one that pays. */
+/** Opens two accounts with ample balance, one that spends its credits, and one that pays. */
 export async function openLoad(place: Place, notes: string, random: Random): Promise<FaultLoad> {
   const rich = await openRichAccount(place)
   const others = [await openRichAccount(place, 'second@example.com')]

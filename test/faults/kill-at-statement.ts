@@ -1,6 +1,6 @@
-// Preloaded into a server (NODE_OPTIONS --import). Kills it before its Nth step that changes the database or syncs a
-// payload, N from KILL_AT_STATEMENT, or right after it with KILL_WHEN=after. With COUNT_STATEMENTS it writes the number
-// of steps so far to that file.
+// Preloaded into a server (NODE_OPTIONS --import). Kills it at its Nth step that changes the database or syncs a
+// payload, with N from KILL_AT_STATEMENT: before the step, or right after it with KILL_WHEN=after. With
+// COUNT_STATEMENTS it writes the number of steps so far to that file.
 import { writeFileSync } from 'node:fs'
 import { open } from 'node:fs/promises'
 import { isMainThread } from 'node:worker_threads'

@@ -10,12 +10,12 @@ import { reportOn, type FaultOptions, type FaultReport, type Tally } from './fau
 import { residentBytes } from './slow-reader.ts'
 
 const minuteMs = 60_000
-/** As set by `npm run errand`. */
+/** The setting of `npm run errand`. */
 const memory = { NODE_OPTIONS: '--max-semi-space-size=4' }
-/** Maximum growth of the median from the third to the last quarter. */
+/** Maximum growth of the median memory from the third to the last quarter. */
 const grownMbMax = 10
 
-/** A mix of all user actions for `times` minutes: resident memory stops growing. */
+/** Runs a mix of all user actions for `times` minutes. Resident memory must stop growing. */
 export function run(options: FaultOptions): Promise<FaultReport> {
   return reportOn('long-load', options, async (tally) => {
     const dataDir = newDataDir()
@@ -62,7 +62,7 @@ async function watch({ child, url }: ServerProcess, { isShort, times }: FaultOpt
   const quarter = Math.floor(samples.length / 4)
   const grown = median(samples.slice(-quarter)) - median(samples.slice(-2 * quarter, -quarter))
   tally.notes.push(`the median of the last quarter is ${grown.toFixed(1)} MB over that of the one before`)
-  // Within seconds memory is still growing.
+  // In a run of seconds, memory is still growing.
   if (!isShort) demand(grown < grownMbMax, `resident memory grew by ${grown.toFixed(1)} MB in the last quarter`)
 }
 

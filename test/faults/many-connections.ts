@@ -17,10 +17,13 @@ const healthMsMax = 1000
 const looksMax = 3
 const spareFiles = 1000
 const slowSockets = 200
-/** Time allowed for a request's head, and the interval between two checks. */
+/** The time that the server allows for a request's head, plus the interval between two checks and some slack. */
 const slowMsMax = 20_000 + 30_000 + 5000
 
-/** Opens `times` silent connections, while the service stays healthy; then clients that send one byte per second. */
+/**
+ * Opens `times` silent connections, during which the service must stay healthy. Then opens clients that send one byte
+ * per second.
+ */
 export function run(options: FaultOptions): Promise<FaultReport> {
   return reportOn('connections', options, async (tally) => {
     const filesMax = Number(execFileSync('sh', ['-c', 'ulimit -n'], { encoding: 'utf8' }))
@@ -71,8 +74,8 @@ function openSome({ url }: ServerProcess, count: number): Promise<Socket>[] {
 }
 
 /**
- * Health responds in time and a task is accepted. Other processes may use the CPUs at any moment, so it tries several
- * times.
+ * Checks that health responds in time and a task is accepted. Tries several times, because other processes may use the
+ * CPUs at any moment.
  */
 async function expectWell({ url }: ServerProcess, load: FaultLoad): Promise<number> {
   let tookMs = Infinity

@@ -23,7 +23,9 @@ const bad: readonly Bad[] = [
   { name: 'leaves a stubborn child behind', server: 'serve', tool: 'spawn', ends: 'completed' },
 ]
 
-/** Misbehaving MCP servers fail only their own runs. None of their processes or children remain. */
+/**
+ * Runs MCP servers that misbehave. Only their own runs may fail, and none of their processes or children may remain.
+ */
 export function run(options: FaultOptions): Promise<FaultReport> {
   return reportOn('mcp-servers', options, async (tally) => {
     const dataDir = newDataDir()
@@ -76,7 +78,7 @@ async function useBad(server: ServerProcess, load: FaultLoad, one: Bad & { conne
   demand(well.body.status === 'completed', 'the next run is well')
 }
 
-/** Processes with the mark of this process's server configuration, and their children. */
+/** Returns the processes with the mark of this server's MCP configuration, and their children. */
 function serversOf({ child }: ServerProcess): string[] {
   return readdirSync('/proc').filter((pid) => {
     if (!/^\d+$/.test(pid)) return false

@@ -14,8 +14,8 @@ const killer = fileURLToPath(new URL('./kill-at-statement.ts', import.meta.url))
 const env = { ...unlimited, ERRAND_LOG_LEVEL: 'error', ERRAND_AGENT_THREADS: '1' }
 
 /**
- * Creates a database, and migrates one to the next version, with servers that are killed at `times` of their
- * statements; and opens a newer one.
+ * Creates one database and migrates another to the next version, while killing servers at `times` of their statements.
+ * Also opens a database of a newer version.
  */
 export function run(options: FaultOptions): Promise<FaultReport> {
   return reportOn('migrations', options, async (tally) => {
@@ -32,7 +32,7 @@ export function run(options: FaultOptions): Promise<FaultReport> {
 
 type Migration = { from: string; to: string; version: Record<string, string>; times: number }
 
-/** Kills at the first statement, then evenly over all of them, at most `times` times. */
+/** Kills at the first statement and then at evenly spaced ones, at most `times` times. */
 async function killEach(tally: Tally, { from, times, to, version }: Migration): Promise<string> {
   const total = await countStatements(from, version)
   const step = Math.max(1, total / times)
@@ -70,7 +70,7 @@ async function start(dataDir: string, version: Record<string, string> = {}): Pro
   demandEqual(await server.end('SIGTERM'), 0, 'the exit code')
 }
 
-/** Kills a start at a statement, or once it listens. */
+/** Kills a start at a statement or, if it has fewer, once it listens. */
 async function killAt(dataDir: string, statement: number, version: Record<string, string>): Promise<void> {
   const start = startProcess({ dataDir, env: { ...withPreload(version), KILL_AT_STATEMENT: String(statement) } })
   await (await start.catch(() => undefined))?.end('SIGKILL')

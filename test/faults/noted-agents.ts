@@ -6,7 +6,7 @@ import testAgents from '../support/test-agents.ts'
 
 const params = z.object({ file: z.string(), ms: z.number() })
 
-/** Writes start, end, process and time to a file, which records every run whatever happens to the server. */
+/** Writes start, end, process and time of each run to a file, which survives anything that happens to the server. */
 async function note({ params: { file, ms }, taskId }: TaskRun<z.output<typeof params>>): Promise<object> {
   appendFileSync(file, `${taskId} begins ${process.pid} ${Date.now()}\n`)
   await delay(ms)

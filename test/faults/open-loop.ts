@@ -1,22 +1,21 @@
 import { connect, type Socket } from 'node:net'
 
-// A load generator in a forked process with an IPC channel. It receives one `Order` and returns one `Outcome`.
-//
-// A closed loop sends a connection's next request after the last response, and so finds the server's capacity. An open
-// loop sends at a fixed rate and measures latency from each request's due time, so a stalled server is charged for the
-// requests due meanwhile. It writes prepared bytes to sockets, because the server under load needs the cores.
+// A load generator in a forked process with an IPC channel. It receives one `Order` and returns one `Outcome`. A closed
+// loop sends a connection's next request after the last response, which finds the server's capacity. An open loop sends
+// at a fixed rate and measures latency from each request's scheduled time, so a stalled server is charged for the
+// requests scheduled meanwhile. The generator writes prepared bytes to sockets, because the server needs the cores.
 
 export type Order = {
   url: string
   key: string
-  /** The task for the reads. */
+  /** The task that reads request. */
   taskId: string
-  /** Sessions, each with one chat at a time. */
+  /** Sessions to use, each for one chat at a time. */
   sessions: readonly string[]
   seconds: number
-  /** Requests per second; null for the closed loop. */
+  /** Requests per second; null for a closed loop. */
   rate: number | null
-  /** Connections opened at the start in the closed loop; their maximum in the open one. */
+  /** Number of connections in a closed loop, and their maximum in an open one. */
   connections: number
 }
 
@@ -27,14 +26,14 @@ export type Outcome = {
   accepted: Latencies
   byKind: Record<Kind, Latencies>
   refused: Latencies
-  /** Responses other than 200 or 503 with Retry-After, as `<kind> <status>`. */
+  /** Number of responses other than 200 and 503 with Retry-After, by `<kind> <status>`. */
   other: Record<string, number>
-  /** Requests whose connection was closed without a response. */
+  /** Number of requests for which the connection was closed without a response. */
   broken: number
-  /** Requests still unanswered long after the last one was sent. */
+  /** Number of requests still unanswered long after the last one was sent. */
   hung: number
   connections: number
-  /** The maximum delay of the generator itself. */
+  /** The longest delay caused by the generator itself. */
   lateMsMax: number
   seconds: number
   taskIds: string[]
@@ -111,7 +110,7 @@ class Generator {
     await pause(endAt - performance.now())
   }
 
-  /** These clients existed before the load doubled. More connections are opened when all of these are in use. */
+  /** Opens the connections of the clients from before the load doubled. More are opened only when all are in use. */
   async #openSome(): Promise<void> {
     for (let n = 0; n < openBefore; n++) this.#idle.push(this.#connect()!)
     await Promise.all(this.#idle.map(({ connected }) => connected))
@@ -175,7 +174,7 @@ class Generator {
 
   #answered(connection: Connection, { dueAt, kind, sessionId }: Request, { body, head, headAt, status }: Answer): void {
     this.#pending--
-    // A chat lasts as long as its agent, so only its start is measured.
+    // A chat lasts as long as its agent takes, so only the time to its head is measured.
     const tookMs = headAt - dueAt
     if (status === 200) this.#times[kind].push(tookMs)
     else if (status === 503 && /\r\nretry-after: \d/i.test(head)) this.#refused.push(tookMs)

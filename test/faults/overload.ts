@@ -18,10 +18,12 @@ const watchedMsMax = 1000
 const grownBytesMax = 300 * 2 ** 20
 const backlogMsMax = 300_000
 const generator = fileURLToPath(new URL('./open-loop.ts', import.meta.url))
-/** Tests the service's default overload protection. */
+/** Keeps the service's default overload protection, which this fault tests. */
 const { ERRAND_MAX_LOOP_DELAY_MS: _, ...settings } = unlimited
 
-/** Finds the server's capacity, then sends twice as much: accepted requests are answered in time, the rest get 503. */
+/**
+ * Finds the server's capacity, then sends twice as much. Accepted requests must be answered in time; the rest get 503.
+ */
 export function run(options: FaultOptions): Promise<FaultReport> {
   return reportOn('overload', options, async (tally) => {
     const dataDir = newDataDir()
@@ -62,7 +64,7 @@ export function run(options: FaultOptions): Promise<FaultReport> {
   })
 }
 
-/** Maximum rate of 200 responses, with an increasing number of clients. */
+/** Returns the maximum rate of 200 responses, tried with increasing numbers of clients. */
 async function findCapacity(order: Omit<Order, 'connections'>, load: FaultLoad): Promise<number> {
   let most = 0
   for (const connections of [16, 64, 256]) {
@@ -90,7 +92,7 @@ async function overload({ load, server, tally }: Tried, order: Order): Promise<v
   demandEqual(outcome.other, {}, 'answers beside 200 and a 503 with Retry-After')
   demandEqual([outcome.hung, outcome.broken], [0, 0], 'requests without an answer')
   demand(outcome.accepted.count > 0, 'requests are accepted')
-  // Short runs do not judge the speed of a shared machine.
+  // A short run does not judge the speed of a shared machine.
   if (outcome.seconds < 5) return
   demand(outcome.refused.count > 0, 'twice the load is more than is accepted')
   demand(outcome.accepted.p99Ms < acceptedMsMax, `the p99 of what was accepted is ${outcome.accepted.p99Ms} ms`)

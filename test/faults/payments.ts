@@ -15,30 +15,30 @@ const capStep = 2000
 const openMin = 4
 
 type Account = { userId: string; key: string }
-/** A provider event without a response so far. */
+/** A provider event that has no response yet. */
 type Told = { topupId: string; event: StubEvent; change: SimChange }
 type Sent = 'answered' | 'refused' | 'gone'
 
 /**
- * A user who pays and spends, has a key with a spend limit, and whose payments are reversed. Like the provider, it
- * resends events until they are answered.
+ * A user who pays and spends, has a key with a spend limit, and has payments reversed. Like the provider, it resends
+ * events until they are answered.
  */
 export class Payments {
-  /** Has the limited key. */
+  /** Uses the limited key. */
   readonly account: Account
   readonly stub: StripeStub
   readonly unexpected: string[] = []
-  /** Has an unlimited key. */
+  /** Uses an unlimited key. */
   readonly manager: Account
   readonly #keyId: string
   /** Top-ups not yet paid. */
   readonly #open: string[] = []
   readonly #topups = new Map<string, SimTopup>()
   #unanswered: Told[] = []
-  /** Events answered since the server's start (`answered`), and before it (`kept`). Only the latter are resent. */
+  /** Events answered since the server's start, and in `#kept` those answered before it. Only the latter are resent. */
   readonly #answered: Told[] = []
   readonly #kept: Told[] = []
-  /** The highest cap requested, answered or not. */
+  /** The highest cap requested so far, whether or not it was answered. */
   #cap = capStep
 
   private constructor(stub: StripeStub, of: Record<'account' | 'manager', Account> & { keyId: string }) {
@@ -72,7 +72,10 @@ export class Payments {
     return [...this.#topups.values()].filter(({ isPaid }) => isPaid).length
   }
 
-  /** Pays once and sends each event twice in parallel. Null if rejected for now, undefined if the server is gone. */
+  /**
+   * Pays once and sends each event twice in parallel. Returns null if the service rejects it for now, and undefined if
+   * the server is gone.
+   */
   async pay(url: string): Promise<string | null | undefined> {
     const id = this.#open.pop() ?? (await this.#begin(url))
     if (!id) return id
@@ -94,11 +97,11 @@ export class Payments {
     return id
   }
 
-  /** Reverses a payment by a refund or a dispute, won or lost; false if the server is gone. */
+  /** Reverses a payment by a refund or a dispute, which is won or lost. Returns false if the server is gone. */
   async takeBack(url: string, topupId: string, random: Random): Promise<boolean> {
     const { stub } = this
     const intent = stub.intentOf(topupId)
-    // Mostly the whole amount, part of which has been spent by then.
+    // Usually the whole amount, some of which is already spent by then.
     const cents = random.below(4) === 0 ? 1 + random.below(intent.amount) : intent.amount
     if (random.below(2) === 0) {
       this.#tell(topupId, stub.refund(intent, cents), { kind: 'refunded', refunded: cents * centUnits })
@@ -117,12 +120,12 @@ export class Payments {
     await this.#ask(url, ['PATCH', `/api/keys/${this.#keyId}`, { limitUsd: formatUsd(this.#cap) }])
   }
 
-  /** Whether this is an expected rejection: by the key's limit, debt, or the balance. */
+  /** Whether this is an expected rejection: because of the key's limit, debt, or the balance. */
   isRefusal({ body, status }: { status: number; body: { message: string } }): boolean {
     return status === 403 && /can spend|you owe|balance/i.test(body.message)
   }
 
-  /** Resends events until they are answered, and some answered before once more. */
+  /** Resends events until they are answered, and once more some that were answered before. */
   async repeatUnanswered(url: string): Promise<void> {
     this.#unanswered.push(...this.#kept.slice(-5))
     this.#kept.push(...this.#answered.splice(0))
@@ -130,7 +133,7 @@ export class Payments {
       demand(tries < 200, 'payment events are answered')
       demand((await this.#sendAll(url)) !== 'gone', 'payment events are answered by a server that was started')
     }
-    // A load starts with payments, however soon it ends.
+    // Every load starts with open top-ups to pay, even a very short one.
     while (this.#open.length < openMin) {
       const id = await this.#begin(url)
       demand(id !== undefined, 'a top-up is begun')
@@ -171,7 +174,7 @@ export class Payments {
     }
   }
 
-  /** Checks the rows of an idle service that has answered all events. */
+  /** Checks the rows once the service is idle and has answered all events. */
   check(rows: RowSource): void {
     const { userId } = this.account
     demandEqual(this.unexpected, [], 'answers to payments that nobody expects')

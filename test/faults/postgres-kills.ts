@@ -11,13 +11,13 @@ import { PostgresRows } from './postgres-rows.ts'
 import type { DatabasePlace } from './row-source.ts'
 import { demand, demandEqual, until, within } from '../support/until.ts'
 
-/** Short, so that a run does not wait long for a killed node. */
+/** Short leases, so that a run does not wait long for a killed node. */
 const shortLeases = { ERRAND_LEASE_SECONDS: '2' }
 const killsPerDatabase = 10
 const failuresMax = 5
 const healMsMax = 60_000
 
-/** Like kill-at-random, on PostgreSQL. The killed node's work ends when its leases have expired. */
+/** Like kill-at-random, on PostgreSQL. A killed node's work ends only after its leases have expired. */
 export function runKills(options: FaultOptions): Promise<FaultReport> {
   return reportOn('postgres-kills', options, async (tally) => {
     const { isShort = false, times } = options
@@ -42,8 +42,8 @@ export function runKills(options: FaultOptions): Promise<FaultReport> {
 type Outage = { server: FaultDatabase; place: DatabasePlace; load: FaultLoad; url: string }
 
 /**
- * Kills PostgreSQL with kill -9 and restarts it, or cuts its connections, under load. The node is never restarted: it
- * answers 503 while the database is down, and works once it is back.
+ * Kills PostgreSQL with kill -9 and restarts it, or cuts its connections, under load. The node is never restarted. It
+ * must answer 503 while the database is down and work again afterwards.
  */
 export function runCrashes(options: FaultOptions): Promise<FaultReport> {
   return reportOn('postgres-crashes', options, async (tally) => {
@@ -72,7 +72,7 @@ export function runCrashes(options: FaultOptions): Promise<FaultReport> {
           await until('every chat is settled', healMsMax, () => isSettled(place))
           checkRows(place, load)
         })
-        // Each outage reports only its own findings.
+        // Each outage must report only its own findings.
         load.unexpected.length = 0
       }
       demandEqual(await node.end('SIGTERM'), 0, 'the exit code')
@@ -104,7 +104,7 @@ function isSettled({ databaseUrl }: DatabasePlace): boolean {
   return PostgresRows.of(databaseUrl).all('SELECT 1 FROM turns WHERE settled_at IS NULL LIMIT 1').length === 0
 }
 
-/** Resolves with the milliseconds from the restart until a task was accepted. */
+/** Kills and restarts PostgreSQL. Resolves with the milliseconds from its restart until the node accepts a task. */
 async function crashPostgres({ load, server, url }: Outage, { random }: Tally): Promise<number> {
   await delay(random.next() * 1500)
   await server.kill()
@@ -122,7 +122,7 @@ async function crashPostgres({ load, server, url }: Outage, { random }: Tally): 
   return performance.now() - startedAt
 }
 
-/** Cuts connections as an operator or a restarting firewall does; resolves with their number. */
+/** Cuts connections as an operator or a restarting firewall does. Resolves with their number. */
 async function cutOften({ load, place, server, url }: Outage, { random }: Tally): Promise<number> {
   let cuts = 0
   for (let n = 0; n < 5; n++) {

@@ -6,7 +6,7 @@ import { isLostConnection } from '../../server/store/postgres/connection/pg-erro
 import { verifyLedger } from '../../server/store/postgres/verify-ledger.ts'
 import type { RowsReply, RowsRequest } from './postgres-rows.ts'
 
-// Queries a PostgreSQL server for a thread that blocks until the response.
+// Queries a PostgreSQL server on behalf of a thread that blocks until the response arrives.
 
 const { port, signal, url } = workerData as { port: MessagePort; signal: Int32Array; url: string }
 const { types } = createRequire(import.meta.url)('pg') as {
@@ -26,13 +26,13 @@ async function answer(client: PgClient, request: Exclude<RowsRequest, { close: t
     if (name === undefined) names.set(text, (name = `rows_${names.size}`))
     return client.query({ name, text, values })
   }
-  // Sends all of them before the first response.
+  // Sends all queries before the first response arrives.
   const begun = client.query('BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY')
   const results = await Promise.all([begun, ...request.queries.map(ask), client.query('COMMIT')])
   return { rows: results.slice(1, -1).map(({ rows }) => rows) }
 }
 
-/** The server may have restarted since the last query, or be about to. */
+/** Retries, because the server may have restarted since the last query or may be restarting. */
 async function ask(request: Exclude<RowsRequest, { close: true }>): Promise<RowsReply> {
   for (let tries = 1; ; tries++) {
     let client: PgClient | undefined

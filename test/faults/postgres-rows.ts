@@ -9,8 +9,8 @@ const answerMsMax = 120_000
 const opened = new Map<string, PostgresRows>()
 
 /**
- * Synchronous reads of PostgreSQL, like SQLite's: a worker thread queries the server while this one blocks. So a
- * check's rows are still current when it ends.
+ * Synchronous reads of PostgreSQL, like SQLite's: a worker thread queries the server while this thread blocks. So the
+ * rows cannot change between a check's read and its end.
  */
 export class PostgresRows {
   readonly #signal: Int32Array
@@ -27,7 +27,7 @@ export class PostgresRows {
     new Worker(program, { workerData, transferList: [port2] }).unref()
   }
 
-  /** The database's shared reader. */
+  /** Returns the one reader of a database, which all callers share. */
   static of(url: string): PostgresRows {
     let rows = opened.get(url)
     if (!rows) opened.set(url, (rows = new PostgresRows(url)))
@@ -53,7 +53,8 @@ export class PostgresRows {
   #ask(request: RowsRequest): RowsReply {
     const before = Atomics.load(this.#signal, 0)
     this.#port.postMessage(request)
-    // The worker counts before it wakes this thread, so a late wake-up may hit the next query.
+    // The worker increments the counter before it wakes this thread, so a late wake-up may belong to the previous
+    // query.
     while (Atomics.load(this.#signal, 0) === before) {
       if (Atomics.wait(this.#signal, 0, before, answerMsMax) === 'timed-out')
         throw new Error('PostgreSQL does not answer')

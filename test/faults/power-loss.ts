@@ -22,8 +22,8 @@ const pageBytes = 4096
 const lossesPerFolder = 20
 
 /**
- * Simulates power loss at random moments under load: the next server starts on synced data only. In every second loss
- * the disk has also kept random unsynced pages.
+ * Simulates a power loss at random moments under load: the next server starts with only the synced data. In every
+ * second loss the disk has also kept random unsynced pages.
  */
 export function run(options: FaultOptions): Promise<FaultReport> {
   return reportOn('power-loss', options, async (tally) => {
@@ -66,7 +66,7 @@ function mirrorOf(dataDir: string): string {
   return `${dataDir}+`
 }
 
-/** Environment of a server whose syncs reach the mirror, which starts as a copy of the stopped server's data. */
+/** Environment of a server that mirrors its syncs. The mirror starts as a copy of the stopped server's data. */
 function mirrored(dataDir: string, library: string): Record<string, string> {
   const mirror = mirrorOf(dataDir)
   const contents = `${mirror}.contents`
@@ -85,7 +85,7 @@ function mirrored(dataDir: string, library: string): Record<string, string> {
   return { ...settings, LD_PRELOAD: library, MIRROR_FROM: dataDir, MIRROR_TO: mirror }
 }
 
-/** A disk may keep any of the pages written after their last sync. */
+/** Keeps random pages that were written but not synced, as a disk may do. */
 function keepSomePages({ lost, kept, random }: { lost: string; kept: string; random: Random }): void {
   for (const name of ['errand.db', 'errand.db-wal']) {
     if (!existsSync(join(lost, name)) || !existsSync(join(kept, name))) continue

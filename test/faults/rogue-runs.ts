@@ -42,11 +42,12 @@ const rogues: readonly Rogue[] = [
   ...returnedNames.map((what) => ({ name: `returns ${what}`, endpointId: 'rogue.return', params: { what } })),
 ]
 
-/** Index of the first odd value. */
+/** Index of the first agent that throws or returns an odd value. */
 const oddFrom = rogues.findIndex(({ endpointId }) => endpointId === 'rogue.throw')
 
 /**
- * Agents that misbehave in every way, each beside a healthy run. Only their own runs fail, and nothing is left behind.
+ * Runs agents that misbehave in every way, each beside a healthy run. Only their own runs may fail, and nothing may be
+ * left behind.
  */
 export function run(options: FaultOptions): Promise<FaultReport> {
   return reportOn('rogue-agents', options, async (tally) => {
@@ -54,7 +55,7 @@ export function run(options: FaultOptions): Promise<FaultReport> {
     const account = await openRichAccount(dataDir)
     const server = await startProcess({ dataDir, config, env })
     const client = new ProcessClient(server.url, account.key)
-    // The short form takes some of the odd values; test/runner/sqlite/agent-values.test.ts takes all.
+    // The short form uses some of the odd values; test/runner/sqlite/agent-values.test.ts uses all.
     const chosen = rogues.filter((_, n) => !options.isShort || n < oddFrom || n % 5 === 0)
     try {
       await client.runTask('rogue.echo')

@@ -6,7 +6,7 @@ import { PostgresRows } from './postgres-rows.ts'
 
 type Value = string | number | readonly string[] | readonly number[]
 
-/** Reads rows of a service's database with SQL that both engines support; `?` is a placeholder. */
+/** Reads rows of a service's database with SQL that both engines support. `?` is the placeholder. */
 export type RowSource = {
   all<Row>(sql: string, ...values: Value[]): Row[]
   verifyLedger(): LedgerReport
@@ -20,7 +20,7 @@ export function dataDirOf(place: Place): string {
   return typeof place === 'string' ? place : place.dataDir
 }
 
-/** Reads from one place, whose server may be running. */
+/** Reads from one place, even while its server is running. */
 export function readPlace<Result>(place: Place, read: (rows: RowSource) => Result): Result {
   if (typeof place !== 'string') return read(PostgresRows.of(place.databaseUrl))
   const db = new Database(databaseFile(place), { readonly: true, timeout: 5000 })

@@ -5,8 +5,8 @@ import { Command, InvalidArgumentError } from 'commander'
 import { elsewhere, faults } from './fault-list.ts'
 import type { Fault, FaultReport } from './fault-report.ts'
 
-// `npm run faults`: the long form of every fault. Exits with 1 if a check failed. A file holds the results so far, from
-// which an interrupted run can resume.
+// `npm run faults`: the long form of every fault. Exits with 1 if a check failed. Saves the results so far to a file,
+// from which an interrupted run resumes.
 
 type Options = { only?: string[]; times?: number; seed?: number; short?: boolean; resume?: boolean; report: string }
 type Saved = { seed: number; finished: string[]; reports: FaultReport[] }
@@ -54,7 +54,7 @@ function startingPoint(): Saved {
 }
 
 const saved = startingPoint()
-// The servers of an interrupted run stop with it.
+// Exiting normally also stops the servers of an interrupted run.
 for (const signal of ['SIGINT', 'SIGTERM'] as const) process.once(signal, () => process.exit(130))
 mkdirSync(dirname(options.report), { recursive: true })
 

@@ -8,8 +8,8 @@ const timeoutMs = 300_000
 const atOnce = 2
 
 /**
- * Defines a test for each short form in this tier. Faults mostly wait, so two run at a time, before the tests that
- * check their results.
+ * Defines a test for each fault with a short form in this tier. Faults mostly wait, so two run at a time, before the
+ * tests that check their results.
  */
 export function testShort(...names: (keyof typeof faults)[]): void {
   const timesOf = (name: keyof typeof faults) => ofTier(faults[name].times.small, faults[name].times.short)

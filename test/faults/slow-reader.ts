@@ -19,7 +19,7 @@ export function residentBytes(pid: number): number {
   return Number(/VmRSS:\s+(\d+) kB/.exec(readFileSync(`/proc/${pid}/status`, 'utf8'))![1]) * 1024
 }
 
-/** Clients that pause while reading a 50 MB chat reply and a stored response, and continue later. */
+/** Reads a 50 MB chat reply and a stored response with clients that pause in the middle and continue later. */
 export function run(options: FaultOptions): Promise<FaultReport> {
   return reportOn('slow-reader', options, async (tally) => {
     const dataDir = newDataDir()
@@ -79,7 +79,7 @@ async function download({ child, url }: ServerProcess, account: Account): Promis
   const created = await call(url, account, ['POST', '/api/tasks', { endpointId: 'test.large', params }])
   const ended = await call(url, account, ['GET', `/api/tasks/${created.body.taskId}?wait=30`])
   demandEqual(ended.body.status, 'completed', 'the task with a large response')
-  // The run's memory has to be released first, or it could hide the download's.
+  // Memory of the run that is released later could hide the memory that the download takes.
   const before = await settledResident(child.pid!)
   const response = await new Promise<IncomingMessage>((resolve, reject) => {
     get(ended.body.responseUri, resolve).on('error', reject)
@@ -95,7 +95,7 @@ async function download({ child, url }: ServerProcess, account: Account): Promis
   return most - before
 }
 
-/** Waits until it no longer falls. */
+/** Waits until the resident memory no longer falls, and returns it. */
 async function settledResident(pid: number): Promise<number> {
   for (let before = residentBytes(pid); ;) {
     await delay(500)

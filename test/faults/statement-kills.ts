@@ -16,7 +16,7 @@ const stepsMax = 400
 
 /**
  * Kills a server with kill -9 before or right after one of its first steps under load, chosen at random: a BEGIN, a
- * savepoint, a row, a COMMIT, or a payload's sync. Needs only Node.
+ * savepoint, a row, a COMMIT, or a payload's sync. Needs no tools other than Node.
  */
 export function run(options: FaultOptions): Promise<FaultReport> {
   return reportOn('kill-at-statement', options, async (tally) => {

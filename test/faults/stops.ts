@@ -9,7 +9,7 @@ import { demandEqual, within } from '../support/until.ts'
 
 const drainMsMax = 15_000
 
-/** SIGTERM at a random moment under load, during tasks and streams: once, twice, and followed by kill -9. */
+/** Sends SIGTERM at a random moment under load, during tasks and streams: once, twice, or followed by kill -9. */
 export function run(options: FaultOptions): Promise<FaultReport> {
   return reportOn('stops', options, async (tally) => {
     const dataDir = newDataDir()

@@ -14,7 +14,7 @@ export function demandTracing(): void {
   if (status !== 0) throw new CannotRun('strace', String(stderr).trim())
 }
 
-/** Command prefix that injects the fault at each thread's `nth` call. */
+/** Returns a command prefix that injects the fault at the `nth` such call of each thread. */
 export function injecting(calls: string, fault: string, nth: number): string[] {
   // Not with --seccomp-bpf, under which strace 6.1 sends no signal.
   const inject = `inject=${calls}:${fault}:when=${nth}`
@@ -22,9 +22,12 @@ export function injecting(calls: string, fault: string, nth: number): string[] {
 }
 
 export type Injection = {
-  /** The main thread serves requests and writes the database. Others write payloads; only existing ones count. */
+  /**
+   * The main thread serves requests and writes the database; the others write payloads. Threads that start later are
+   * not affected.
+   */
   threads: 'main' | 'others'
-  /** In the syntax of strace's `inject`. */
+  /** Faults in the syntax of strace's `inject`. */
   faults: readonly string[]
   paths?: readonly string[]
 }

@@ -12,7 +12,7 @@ const refusalMsMax = 2000
 
 const lookEveryMs = 20
 
-/** A server that must not start: its output, and how long it waited for a CPU before it exited. */
+/** Starts a server that must exit. Returns its output, and how long it waited for a CPU before it exited. */
 async function startRefused(dataDir: string): Promise<{ refusal: string; waitedMs: number }> {
   let waitedMs = 0
   let timer: NodeJS.Timeout | undefined
@@ -28,7 +28,9 @@ async function startRefused(dataDir: string): Promise<{ refusal: string; waitedM
   return { refusal, waitedMs }
 }
 
-/** Starts servers on the data directory of a running one: each exits, and takes over once the first is killed. */
+/**
+ * Starts servers on the data directory of a running one. Each must exit, and must take over once the first is killed.
+ */
 export function run(options: FaultOptions): Promise<FaultReport> {
   return reportOn('two-servers', options, async (tally) => {
     const dataDir = newDataDir()
