@@ -2,12 +2,12 @@ import fc from 'fast-check'
 import type { Json } from '../pins/documented-answers.ts'
 import { inside, jsonObject, secretMark, text, validValue, type Place } from './document-values.ts'
 
-/** An invalid value, and the path of its invalid part. */
+/** An invalid value, and the path to its invalid part. */
 export type Broken = { value: unknown; at: string }
 
 export type Break = { name: string; broken: fc.Arbitrary<Broken> }
 
-/** Embeds raw JSON that JSON.stringify would not write. */
+/** Embeds raw JSON, such as a number that JSON.stringify could not write. */
 const rawJson = (JSON as unknown as { rawJSON(text: string): unknown }).rawJSON
 
 const halves = fc.constantFrom('\ud800', 'a\udc00', '\udfffb', '\udc00\ud800', '😀\ud83d')
@@ -42,7 +42,10 @@ export function breaksOf(schema: Json, place: Place): Break[] {
   return [...common, ...specificBreaks(schema, place, own)]
 }
 
-/** The discriminating field stays unchanged: another value would select another variant. */
+/**
+ * Returns the breaks within one variant. Excludes breaks of the whole value, which `breaksOf` adds once for all
+ * variants.
+ */
 function withinVariant(variant: Json, place: Place): Break[] {
   if (variant['type'] === 'null') return []
   const ofWhole = new Set(['of another type', 'beyond a double'].map((way) => `${place.at}: ${way}`))
@@ -161,12 +164,12 @@ function nested(levels: number, isArray: boolean): unknown {
   return value
 }
 
-/** Sets keys that an object literal cannot have. */
+/** Sets a member by definition, which also works for keys like `__proto__`. */
 function withKey(object: Json, name: string, value: unknown): Json {
   return Object.defineProperty({ ...object }, name, { value, enumerable: true })
 }
 
-/** Members that no object may have, whatever its schema. */
+/** Adds members that no object may have, whatever its schema. */
 function unfitMembers({ at }: Place, good: fc.Arbitrary<Json>): Break[] {
   const member = (name: string, values: fc.Arbitrary<[string, unknown]>): Break => ({
     name: `${inside(at, '?')}: ${name}`,
@@ -213,7 +216,7 @@ function objectBreaks(schema: Json, place: Place): Break[] {
   return breaks
 }
 
-/** Breaks an object with schemas for its names and values. */
+/** Breaks names or values of an object that has schemas for both. */
 function mapBreaks(schema: Json, place: Place): Break[] {
   const { additionalProperties, propertyNames } = schema
   const { at } = place

@@ -7,9 +7,9 @@ import { engine } from '../support/test-engine.ts'
 import { secretMark } from './document-values.ts'
 import type { World } from './property-world.ts'
 
-// Properties of every response, whatever was sent.
+// Checks that apply to every response, whatever the request was.
 
-/** Timeout of a response, after which the property fails and prints its seed. */
+/** Maximum time for a response. After that the property fails and prints its seed. */
 const answerMsMax = 15_000
 
 class NoAnswer extends Error {}
@@ -23,13 +23,13 @@ async function within<T>(answer: Promise<T>): Promise<T> {
 export type Sent = {
   bytes: Buffer
   isHead?: boolean
-  /** The request announces more bytes than it sends, so the client half-closes the connection afterwards. */
+  /** Half-closes the connection after the request, which announces more bytes than it sends. */
   isCut?: boolean
 }
 
 /**
- * Sends the request, then a valid one, on the same connection if possible. So unread bytes of the first are not taken
- * for a request, and the service still works.
+ * Sends the request and then a valid one, if possible on the same connection. This shows that the service still works
+ * and does not read leftover bytes of the first request as a new one.
  */
 export async function sendThenRead(
   world: World,
@@ -52,7 +52,7 @@ export async function sendThenRead(
   return answer
 }
 
-/** Asserts that nothing was written and that the service logged no error of its own. */
+/** Asserts that the request changed no data and caused no logged error of the service. */
 export async function sendForNothing(world: World, sent: Sent): Promise<Answer | undefined> {
   const before = await world.digest()
   const answer = await sendThenRead(world, sent)
@@ -73,7 +73,7 @@ function expectNoSecret(world: World, { body, headers }: Answer): void {
 
 export type Refused = { status: number; error?: string; field?: string }
 
-/** Asserts a rejection that the document promises for the operation, with nothing written. */
+/** Asserts a rejection that the document allows for the operation, and that it changed no data. */
 export async function expectPromisedRefusal(
   world: World,
   { operation, sent }: { operation: Operation; sent: Sent },
@@ -97,17 +97,17 @@ export async function expectRpcRefusal(world: World, bytes: Buffer, { field, sta
   return answer!
 }
 
-/** Some detail names the field or a part of it. */
+/** Asserts that some detail names the field or a part of it. */
 function expectNamed(details: readonly { path: string }[], field: string): void {
   const paths = details.map(({ path }) => path)
   const isNamed = paths.some((path) => path === field || path.startsWith(`${field}.`) || path.startsWith(`${field}[`))
   expect(isNamed, `${JSON.stringify(field)} is named in ${JSON.stringify(paths)}`).toBe(true)
 }
 
-/** To repeat a single case, insert its printed `{ seed: 1663165201, path: '0:0' }` and run `vitest run -t TITLE`. */
+/** To repeat a single case, insert the printed `{ seed: 1663165201, path: '0:0' }` and run `vitest run -t TITLE`. */
 const repeated: Pick<fc.Parameters<unknown>, 'seed' | 'path'> = {}
 
-/** Checks that many values; a failure prints its seed and the path to the value. */
+/** Checks `numRuns` values. A failure prints its seed and the path to the value. */
 export async function always<T>(
   numRuns: number,
   values: fc.Arbitrary<T>,
@@ -115,7 +115,7 @@ export async function always<T>(
 ): Promise<void> {
   let isGivenUp = false
   const property = fc.asyncProperty(values, async (value) => {
-    // Shrinking would exceed the test's timeout, and the seed would not be printed.
+    // Shrinking would exceed the test's timeout, and then the seed would not be printed.
     if (isGivenUp) return
     try {
       await check(value)
@@ -124,7 +124,7 @@ export async function always<T>(
       throw error
     }
   })
-  // Requests are parsed the same on every engine but run slower on others than SQLite.
+  // Parsing is the same on every engine, but slower engines get fewer runs.
   const runs = engine().name === 'SQLite' ? numRuns : Math.ceil(numRuns / 5)
   await fc.assert(property, { numRuns: runs, ...repeated })
 }

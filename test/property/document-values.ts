@@ -1,12 +1,12 @@
 import fc from 'fast-check'
 import type { Json } from '../pins/documented-answers.ts'
 
-/** Values by field path that a schema cannot describe: ids of existing objects, strings with a format. */
+/** Values for fields that a schema cannot describe, by field path: ids of existing objects, strings with a format. */
 export type Known = Readonly<Record<string, fc.Arbitrary<unknown>>>
 
 export type Place = { at: string; known: Known }
 
-/** Part of every secret sent, so that responses that leak one are detected. */
+/** Part of every secret sent, so that a response that leaks one is detected. */
 export const secretMark = 'S3CRET'
 
 /** Any Unicode string, including names of JavaScript's object members and NUL. */
@@ -81,7 +81,7 @@ function validArray({ items, maxItems, minItems = 0 }: Json, { at, known }: Plac
   })
 }
 
-/** All declared fields; optional ones may be missing. */
+/** Generates all declared fields; optional ones may be missing. */
 function validObject(schema: Json, { at, known }: Place): fc.Arbitrary<Json> {
   const { additionalProperties, properties, propertyNames, required = [] } = schema
   if (!properties) {

@@ -1,13 +1,13 @@
 // JSON values that may cause quadratic work in parsers, schemas and filters.
 
-/** Maximum number of each kind in a JSON string. */
+/** Maximum counts in one JSON body, by kind of content. */
 export type Limits = { chars: number; values: number; names: number }
 
 export const times = (count: number, share: number) => Math.max(1, Math.floor(count * share))
-/** Unsorted. */
+/** Generates names in no sorted order. */
 export const nameAt = (at: number) => `${Math.imul(at + 1, 2_654_435_761) >>> 0}n`
 
-/** JSON of hostile values, by the part that is large, at a share of the limits. */
+/** Generators of hostile JSON at a share of the limits, by the kind of content that is large. */
 export const hostile: Record<string, (limits: Limits, share: number) => string> = {
   letters: ({ chars }, share) => JSON.stringify('a'.repeat(times(chars, share))),
   blanks: ({ chars }, share) => JSON.stringify(`a${' '.repeat(times(chars, share))}a`),
@@ -39,7 +39,7 @@ function membersOf(names: number, share: number): string {
 
 type Schema = { type?: unknown; anyOf?: Schema[] }
 
-/** Values that a field with that schema checks beyond their type, and some that it rejects. */
+/** Returns the hostile values that a field with this schema examines beyond their type, and some that it rejects. */
 export function hostileTo(schema: Schema): [string, (limits: Limits, share: number) => string][] {
   const types = new Set([schema, ...(schema.anyOf ?? [])].flatMap(({ type }) => type))
   const isWhole = types.has('array') || types.has('object')

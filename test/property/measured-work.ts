@@ -3,13 +3,13 @@ import { RawConnection } from '../support/raw-http.ts'
 import type { Answer } from '../support/test-service.ts'
 import { threadMs } from '../support/thread-time.ts'
 
-// CPU time that a request takes of the service's thread. Other processes do not affect it, unlike wall time.
+// CPU time that a request takes in the service's thread. Unlike wall time, other processes do not affect it.
 
-/** The thread's work and the longest block of its loop, in milliseconds of CPU time. */
+/** The thread's total CPU time, and the longest block of its loop, in milliseconds of CPU time. */
 type Spent = { ms: number; stopMs: number }
 type Work = () => Promise<unknown>
 
-/** Nothing else may run meanwhile. */
+/** Measures `work`. The thread must do nothing else meanwhile. */
 async function spentOn(work: Work): Promise<Spent> {
   const began = threadMs()
   let [last, stopMs, isOver] = [began, 0, false]
@@ -28,12 +28,12 @@ async function spentOn(work: Work): Promise<Spent> {
 
 const triesMax = 4
 const loopStopMsMax = 100
-/** On slow machines the loop may block for this multiple of a reference computation. */
+/** On slow machines, the loop may instead block for this multiple of a reference computation. */
 const referenceShare = 6
-/** Below this the growth cannot be measured: the system counts in steps of several milliseconds. */
+/** Smallest measurable time: the system counts CPU time in steps of several milliseconds. */
 const measurableMs = 40
 
-/** The minimum of several reference runs: parsing the maximum number of names in a body. */
+/** Returns the minimum of several reference runs, which parse the maximum number of names in a body. */
 function referenceMs(): number {
   const text = JSON.stringify(Object.fromEntries(Array.from({ length: 50_000 }, (_, at) => [`name${at * 7919}`, at])))
   const runs = Array.from({ length: 3 }, () => {
@@ -44,7 +44,7 @@ function referenceMs(): number {
   return Math.min(...runs)
 }
 
-/** Asserts that a request at its limit has no long tick, and that its cost is linear in its size. */
+/** Asserts that a request at its limit does not block the loop for long, and that its cost is linear in its size. */
 export async function expectLinearWork(of: {
   what: string
   url: string
@@ -67,7 +67,7 @@ export async function expectLinearWork(of: {
   await expectGrowth(whole, { what, make: request, most })
 }
 
-/** Asserts that the work for a share of the limit is linear in that share. */
+/** Asserts that the work for a share of the limit grows linearly with the share. */
 export async function expectLinear(of: { what: string; make: (share: number) => Work }): Promise<void> {
   const most = of.make(1)
   await expectGrowth(await least(most, () => true), { ...of, most })
@@ -79,7 +79,7 @@ async function expectGrowth(first: Spent, { make, most, what }: Growing): Promis
   let { ms } = first
   if (ms < measurableMs) return
   const part = await least(make(1 / 8), () => true)
-  // Linear is 8 times, n log n about 10, and quadratic 64 times.
+  // From 1/8 to 1, linear work grows 8 times, n log n about 10 times, and quadratic work 64 times.
   const linearMs = 24 * Math.max(part.ms, measurableMs / 8)
   if (ms > linearMs) ms = (await least(most, (spent) => spent.ms <= linearMs)).ms
   expect(ms, `${what}: an eighth takes ${part.ms} ms`).toBeLessThanOrEqual(linearMs)

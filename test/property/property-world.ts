@@ -33,7 +33,7 @@ class StoreWatch {
     this.#folder = join(dataDir, 'payloads')
   }
 
-  /** Covers every row of every table, except the last use of credentials and the state of deliveries. */
+  /** Digest of every row of every table, except the last use of credentials and the state of deliveries. */
   async digest(): Promise<string> {
     const version = await this.#raw.version()
     if (version !== this.#version) this.#digest = await this.#digestOfRows()
@@ -61,13 +61,13 @@ class StoreWatch {
   }
 }
 
-/** A running service with people, and one object of every kind that a path or a body can name. */
+/** A running service with users, and one object of every kind that a path or a body can refer to. */
 export class World {
   readonly service: TestService
   readonly person: Person
   readonly other: Person
   readonly senders: Senders
-  /** By parameter or field name. */
+  /** Ids of these objects by parameter or field name. */
   readonly ids: Readonly<Record<string, string>>
   readonly mcpUrl: string
   /** A server whose tools require a sign-in. */
@@ -93,12 +93,12 @@ export class World {
     return this.#watch.digest()
   }
 
-  /** Failures of its own that the service logged since the last call. */
+  /** Returns the internal errors that the service has logged since the last call. */
   takeFaults(): unknown[] {
     return this.#faults.splice(0)
   }
 
-  /** Senders that may call the operation, according to its document. */
+  /** Returns senders that the document allows to call the operation. */
   sendersOf({ spec }: Operation): Sender[] {
     const { admin, cookie, key, page } = this.senders
     const schemes = (spec['security'] as object[]).flatMap(Object.keys)
@@ -118,7 +118,9 @@ type WorldParts = Pick<World, 'service' | 'person' | 'other' | 'senders' | 'ids'
   raw: RawDatabase
 }
 
-/** Generating values blocks the service in the same thread, which must not count as overload. */
+/**
+ * Limits out of the way of the tests. Generating values blocks the service's thread, which must not count as overload.
+ */
 const limits = {
   executionsPerMinute: 1_000_000,
   writesPerMinute: 0,
@@ -137,7 +139,7 @@ async function createWorld({ guarded, mcp, oauth, payer }: Peers): Promise<World
     privateHosts: [mcp.url, guarded.url, oauth.issuer].map((url) => new URL(url).host),
     log: { debug() {}, info() {}, warn: note, error: note },
   })
-  // The leak check runs after every test, but these are stopped after the last one.
+  // The leak check runs after every test, but these resources live until the last one.
   openResources.delete(`service on ${service.url}`)
   for (const name of [mcp.url, guarded.url, `authorization server on ${oauth.issuer}`]) openResources.delete(name)
   const person = await service.createPerson({ balanceUsd: '1000', password })

@@ -7,7 +7,7 @@ import { rawRequest } from '../support/raw-http.ts'
 import { jsonObject, secretMark, text, validValue, type Known } from './document-values.ts'
 import type { World } from './property-world.ts'
 
-// Requests of the document's operations, before serialization.
+// Requests for the document's operations, before serialization.
 
 export type Draft = { path: Record<string, string>; query: Record<string, string | string[]>; body?: unknown }
 
@@ -17,7 +17,7 @@ export function parametersOf({ spec }: Operation, where: Parameter['in']): Param
   return ((spec['parameters'] ?? []) as Parameter[]).filter((parameter) => parameter.in === where)
 }
 
-/** Schema of the body. An undocumented POST body may be an empty object or missing. */
+/** Returns the schema of the body. An undocumented POST body may be an empty object or missing. */
 export function bodySchemaOf({ method, spec }: Operation): Json | undefined {
   const content = spec['requestBody']?.content['application/json']
   if (content) return content.schema as Json
@@ -27,23 +27,23 @@ export function bodySchemaOf({ method, spec }: Operation): Json | undefined {
 let names = 0
 const plenty = fc.constantFrom('100', '250.5000')
 
-/** Fields of a request, and the same fields within a quote request. */
+/** Adds the same fields as they are named within a quote request. */
 function inQuote(kind: 'task' | 'chat', fields: Record<string, fc.Arbitrary<unknown>>): Known {
   const quoted = Object.entries(fields).map(([name, values]) => [`${kind}.${name}`, values])
   return { ...fields, ...Object.fromEntries(quoted) }
 }
 
-/** Constraints on body fields that the document cannot express. */
+/** Returns generators for body fields with constraints that the document cannot express. */
 export function knownOf({ ids, mcpUrl }: World, { id }: Operation): Known {
   const secret = fc.stringMatching(new RegExp(`^${secretMark}[!-~]{0,30}$`))
-  // Blanks are trimmed before the length check.
+  // Names end with a dot, because the service trims blanks before it checks the length.
   const named = text.map((end) => `n${++names} ${end}.`.slice(-60))
   return {
     ...inQuote('task', { endpointId: fc.constantFrom('test.echo', 'test.free') }),
     agentId: fc.constant('talk'),
     'agents[]': fc.constant('talk'),
     'limits.agents[]': fc.constant('talk'),
-    // No plans are configured.
+    // The service has no plans.
     plan: fc.constant(null),
     'connectorIds[]': fc.constant(ids['connectorId']),
     ...inQuote('chat', {
@@ -51,10 +51,10 @@ export function knownOf({ ids, mcpUrl }: World, { id }: Operation): Known {
       message: text.filter((message) => message !== '' && !message.startsWith('[{')),
       'params.maxTokens': fc.integer({ min: 1, max: 1000 }),
     }),
-    // More than these can cost.
+    // More than these executions can cost.
     ...inQuote('task', { maxCostUsd: plenty }),
     'chat.maxCostUsd': plenty,
-    // The timeout of these endpoints' tasks.
+    // Up to the timeout that these endpoints configure.
     timeoutSeconds: fc.integer({ min: 1, max: 300 }),
     name: named,
     reason: named,
@@ -64,7 +64,7 @@ export function knownOf({ ids, mcpUrl }: World, { id }: Operation): Known {
     'auth.token': secret,
     'auth.headers': fc.dictionary(fc.stringMatching(/^x-[a-z]{1,9}$/), secret, { minKeys: 1, maxKeys: 4 }),
     amountUsd: fc.stringMatching(/^[1-9]\d{0,4}(?:\.\d{1,4})?$/),
-    // Whole cents within the payment limits.
+    // Amounts of whole dollars or cents within the payment limits.
     ...(id === 'createTopup' && { amountUsd: fc.stringMatching(/^[1-9]\d{1,2}(?:\.\d\d)?$/) }),
     returnUrl: fc.constantFrom('https://app.example.com/', 'https://app.example.com/billing?tab=1#top'),
     token: fc.constant(ids['token']),
@@ -76,16 +76,16 @@ export function knownOf({ ids, mcpUrl }: World, { id }: Operation): Known {
   }
 }
 
-/** Constraints between fields. */
+/** Applies constraints between fields. Undefined if no valid body remains. */
 function together(id: string, body: Json): Json | undefined {
-  // Quotes come only from responses.
+  // Only a response contains a valid quote.
   const { quoteId: _quoteId, server: _, ...rest } = body
-  // A secret belongs to a client with an id.
+  // A client secret requires a client id.
   if (body['auth']?.clientSecret !== undefined && body['auth'].clientId === undefined) {
     return together(id, { ...body, auth: { clientId: 'given', ...body['auth'] } })
   }
   if (id === 'createConnector') return { url: 'https://mcp.example.com/', ...rest }
-  // No payment method is saved.
+  // Auto-recharge requires a saved payment method.
   const { autoRecharge: _auto, ...told } = body
   if (id === 'updateAccount') return Object.keys(told).length > 0 ? told : undefined
   if (id === 'updateSession' || id === 'updateConnector' || id === 'updateWebhook' || id === 'updateUser') {
@@ -99,7 +99,7 @@ function together(id: string, body: Json): Json | undefined {
     const changes = typeof body['limitUsd'] === 'string' ? body : unlimited
     return Object.keys(changes).length > 0 ? changes : undefined
   }
-  // A token for one task cannot start anything, and one for a session is not for a task.
+  // A token for one task cannot start executions, and a token for a session cannot be limited to a task.
   const { maxCostUsd: _cap, once: _once, taskId: _taskId, ...bound } = body
   if (id === 'createClientToken') {
     if (body['taskId'] !== undefined && body['sessionId'] === undefined) return { ...bound, taskId: body['taskId'] }
@@ -119,18 +119,18 @@ export function validBody(world: World, operation: Operation): fc.Arbitrary<unkn
   return bodies.map((body) => together(operation.id, body)).filter((body) => body !== undefined)
 }
 
-/** Ids of the caller's own keys, unless the operation concerns another user's or a platform's. */
+/** Key ids other than the caller's own, for operations on another user's key or a platform key. */
 function keysOf({ ids }: World, { id }: Operation): Record<string, string | undefined> {
   if (id === 'revokeUserKey') return { keyId: ids['othersKeyId'] }
   return id === 'revokePlatformKey' ? { keyId: ids['platformKeyId'] } : {}
 }
 
-/** A valid request for the operation, with objects of that world. */
+/** Generates valid requests for the operation, with ids of that world's objects. */
 export function validDraft(world: World, operation: Operation): fc.Arbitrary<Draft> {
   const named = { ...world.ids, ...keysOf(world, operation) }
   const path = Object.fromEntries(parametersOf(operation, 'path').map(({ name }) => [name, named[name] ?? '']))
   const queries = parametersOf(operation, 'query')
-    // Cursors come only from responses.
+    // Only a response contains a valid cursor.
     .filter(({ name }) => name !== 'after')
     .map(({ name, schema }) => [name, validValue(schema, { at: name, known: {} }).map(queryValue)])
   return fc.record({
@@ -166,12 +166,12 @@ type Procedure = { path: string; type: 'query' | 'mutation' }
 const procedures = new Map(
   Object.entries(proceduresOf(describedRouter)).map(([path, procedure]) => {
     const { meta, type } = procedure._def as unknown as { meta: ProcedureMeta; type: Procedure['type'] }
-    // The only stream whose rejections are the same over typed RPC and REST.
+    // Of the streams, only this one has the same rejections over typed RPC and REST.
     return [meta.openapi?.operationId ?? (path === 'chat.stream' ? 'chat' : path), { path, type }]
   }),
 )
 
-/** The operation's typed RPC procedure; only the payload download has none. */
+/** Returns the operation's typed RPC procedure, which only the payload download does not have. */
 export function procedureOf({ id }: Operation): Procedure | undefined {
   return procedures.get(id)
 }

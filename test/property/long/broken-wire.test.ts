@@ -11,7 +11,7 @@ import { always } from '../checked-answers.ts'
 import { jsonValue, text } from '../document-values.ts'
 
 // Broken requests to the OpenAI-compatible API. Every response has OpenAI's form and names an existing field. A
-// rejection charges, holds and writes nothing.
+// rejection charges nothing, holds nothing and writes nothing.
 
 const runs = 400
 
@@ -33,7 +33,7 @@ beforeAll(async () => {
     contextTokens: 100_000,
     onFault: (fault) => shared.faults.push(fault),
   })
-  // The leak check runs after every test, but these outlive them.
+  // The leak check runs after every test, but these resources live until the last one.
   openResources.clear()
   const { body, status } = await wire.mine.post('/responses', { model: 'tells', input: 'Hello' })
   expect(status).toBe(200)
@@ -42,12 +42,12 @@ beforeAll(async () => {
 })
 afterAll(() => shared.wire.stop())
 
-/** Charges, holds and stored data, once nothing is in progress. */
+/** Waits until nothing is in progress, and returns charges, holds and stored data. */
 async function settled(): Promise<string> {
   const { mine, service } = shared.wire
   const held = async () => (await service.get('/api/account', mine.person.key)).body.heldUsd
   await expect.poll(held, soon).toBe('0.0000')
-  // A payload's content is removed after its row.
+  // The service deletes a payload's row first and its content a little later.
   await expect
     .poll(async () => (await mine.payloads()).map((ids) => ids.toSorted().join(' ')), soon)
     .toSatisfy(areAlike)
@@ -152,7 +152,7 @@ function pathsOf(value: unknown, path: Path = []): Path[] {
 type Change = (value: any) => unknown
 const gone = Symbol('gone')
 
-/** The value with one part changed. */
+/** Returns a copy of the value with one part changed. */
 function changed(value: any, [name, ...rest]: Path, change: Change): any {
   if (name === undefined) return change(value)
   const next = changed(value[name], rest, change)
@@ -224,14 +224,14 @@ const broken = (bodies: fc.Arbitrary<Json>, limitName: string) => {
     const paths = pathsOf(body)
     return changed(body, paths[nth % paths.length]!, change) as Json
   })
-  // Last, because it is rejected only once a session exists.
+  // Less often than the others, because the service rejects it only once a session exists.
   const tooLong = fc
     .tuple(bodies, fc.constantFrom(1e6, 1e9))
     .map(([body, most]): Json => ({ ...body, [limitName]: most }))
   return fc.oneof({ weight: 9, arbitrary: anywhere }, { weight: 1, arbitrary: tooLong })
 }
 
-/** Whether a parameter exists in the body, as a part of one, or in the operation. */
+/** Whether a parameter named by an error exists in the body, within a part of it, or in the operation. */
 function exists(param: string, body: Json, known: readonly string[]): boolean {
   const segments = [...param.matchAll(/\[(\d+)\]|([^.[\]]+)/g)].map(([, index, name]) => name ?? Number(index))
   const last = segments.at(-1)!
@@ -265,7 +265,7 @@ const operations = [
 test.each(operations)('POST %s accepts well-formed requests', async (path, bodies) => {
   await always(40, bodies, async (body) => {
     const answer = await shared.wire.mine.post(path, body)
-    // Requests that include earlier messages cannot be stored.
+    // Only `store` and `background` may be rejected: requests that include earlier messages cannot be stored.
     const param = answer.body.error?.param
     if (answer.status !== 200) expect(param, JSON.stringify(answer.body)).toBeOneOf(['store', 'background'])
   })

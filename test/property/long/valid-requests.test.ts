@@ -23,7 +23,7 @@ import {
 } from '../request-drafts.ts'
 
 // For every operation of the document: any request that matches its schema, in any form that HTTP allows, gets a
-// response that matches its schema.
+// response that matches the schema.
 
 const runs = 10
 const shared = shareWorld()
@@ -32,7 +32,7 @@ const named = (some: readonly Operation[]) => some.map((operation) => [operation
 const isRead = ({ method }: Operation) => method === 'GET'
 let people = 0
 
-/** Creates a new object for a request to use up, by parameter or field name. */
+/** Creates an object that one request may use up, by parameter or field name. */
 const fresh: Record<string, (world: World) => Promise<string>> = {
   sessionId: async ({ person, service }) =>
     (await expectStatus(200, service.post('/api/sessions', { agentId: 'talk' }, { key: person.key }))).sessionId,
@@ -62,7 +62,7 @@ const fresh: Record<string, (world: World) => Promise<string>> = {
 
 async function freshConnector({ ids, person: { key }, service }: World, of: object): Promise<string> {
   const { connectors } = (await service.get('/api/connectors?limit=100', key)).body
-  // Keeps the account below its maximum.
+  // Keeps the number of connectors below the account's maximum.
   const others = connectors.filter(({ id }: { id: string }) => id !== ids['connectorId'])
   for (const { id } of others) await service.request('DELETE', `/api/connectors/${id}`, { key })
   return (await expectStatus(200, service.post('/api/connectors', { name: `fresh ${++people}`, ...of }, { key }))).id
@@ -71,7 +71,7 @@ async function freshConnector({ ids, person: { key }, service }: World, of: obje
 const invitation = ({ other, service }: World) =>
   invite(service, { email: `new-${++people}@example.com`, createdBy: other.userId })
 
-/** These end their sender's access or soon reach a maximum. */
+/** Operations that end their sender's access, or of which an account allows only a few. */
 const endsItsSender = new Set(['logOut', 'endLogins', 'changePassword', 'createWebhook'])
 
 async function senderFor(world: World, operation: Operation, usual: Sender): Promise<Sender> {
@@ -80,11 +80,11 @@ async function senderFor(world: World, operation: Operation, usual: Sender): Pro
   return { name: 'someone new', lines: [`Cookie: ${browser.cookieHeader}`, ...world.senders.page.lines] }
 }
 
-/** The draft with objects that no other request uses. */
+/** Replaces the draft's ids by those of new objects, which no other request uses. */
 async function renewed(world: World, { id }: Operation, { body, path, query }: Draft): Promise<Draft> {
   const makerOf = (name: string) => fresh[name === 'connectorId' && /^sign(?:In|Out)/.test(id) ? 'signInAt' : name]!
   const renew = async (named: Json) => {
-    // Events belong to a webhook, and keys to their user.
+    // An event id needs its own webhook, and a key id its own user, so these stay.
     const isFresh = (name: string) =>
       Object.hasOwn(fresh, name) &&
       !(name === 'webhookId' && 'eventId' in named) &&
@@ -100,7 +100,7 @@ async function renewed(world: World, { id }: Operation, { body, path, query }: D
   }
 }
 
-/** Undocumented fields, which the operation must ignore. */
+/** Generates undocumented fields, which the operation must ignore. */
 function unknownFields(operation: Operation): fc.Arbitrary<Json> {
   const known = new Set(Object.keys(bodySchemaOf(operation)?.['properties'] ?? {}))
   const names = [
@@ -161,7 +161,7 @@ const forms: fc.Arbitrary<Form> = fc.record({
   ),
 })
 
-/** The request's bytes in that form; a chunked body has no length. */
+/** Returns the request's bytes in that form. A chunked body has no Content-Length. */
 function inForm(
   operation: Operation,
   { draft, form, lines }: { draft: Draft; form: Form; lines: readonly string[] },
@@ -177,13 +177,13 @@ function inForm(
 
 function expectPromised(operation: Operation, answer: Answer | undefined, body: unknown): void {
   expect(answer, 'is answered').toBeDefined()
-  // The response may have no body.
+  // Some operations respond with 204 and no body.
   const status = operation.spec['responses'][204] && answer!.status === 204 ? 204 : 200
   shared.world.checker.note(status, `${operation.method} ${operation.path}`, { answer: answer!, body })
   expect(shared.world.takeFaults(), 'faults in the log').toEqual([])
 }
 
-/** A running task would write during the next test. */
+/** Waits for a created task, because it would still write during the next test. */
 async function settle({ id }: Operation, { taskId }: { taskId: string }): Promise<void> {
   const { person, service } = shared.world
   if (id === 'createTask') expect((await service.get(`/api/tasks/${taskId}?wait=20`, person.key)).status).toBe(200)
@@ -298,7 +298,7 @@ test('every operation of the document was called and answered', () => {
   const { seen } = shared.world.checker
   expect(all.length).toBeGreaterThan(40)
   expect(all.filter((id) => !seen.get(id)?.has(200) && !seen.get(id)?.has(204))).toEqual([])
-  // Over typed RPC, streams and a download do not respond with one JSON value.
+  // Over typed RPC, only streams and the payload download do not respond with one JSON value.
   expect(all.filter((id) => !answered.has(id))).toEqual([...streams, 'getPayload'])
 })
 

@@ -23,7 +23,7 @@ import {
 const runs = ofTier(1, 3)
 const shared = shareWorld()
 
-/** Invalid values for a URL parameter, as strings. */
+/** Generates invalid values for a URL parameter, as strings. */
 function textBreaks(schema: Json): fc.Arbitrary<string>[] {
   const { enum: all, maxLength, maximum, minLength, minimum, type } = schema
   const ways: fc.Arbitrary<string>[] = []
@@ -56,7 +56,7 @@ const addressed = operations.flatMap((operation) =>
   (['path', 'query'] as const).flatMap((where) =>
     parametersOf(operation, where).flatMap(({ name, schema }) =>
       textBreaks(schema)
-        // An empty path segment makes a different path.
+        // Only the first kind fits a path parameter, because an empty segment would make a different path.
         .filter((_, index) => where === 'query' || index === 0)
         .map((broken) => ({ operation, where, name, broken })),
     ),
@@ -126,7 +126,7 @@ function inputSchemaOf(operation: Operation): Json {
   }
 }
 
-/** The procedures of these operations work without any input. */
+/** Operations with procedures that work without any input. */
 const takesNothing = new Set([
   'getAccount',
   'getSystem',

@@ -20,8 +20,8 @@ import {
   type Draft,
 } from '../../request-drafts.ts'
 
-// For every operation of the document: a valid request broken in its method, path, headers or bytes instead of its
-// fields.
+// For every operation of the document: a valid request with a broken method, path, header or byte instead of a broken
+// field.
 
 const runs = 12
 const shared = shareWorld()
@@ -37,7 +37,7 @@ const good = (operation: Operation): fc.Arbitrary<Good> =>
     draft: validDraft(shared.world, operation),
   })
 
-/** Rejected before the operation lookup, so the document only promises the body. */
+/** Asserts a rejection that comes before the operation lookup, so that the document promises only the error body. */
 async function expectRefusedFrame(bytes: Buffer, status: number): Promise<void> {
   expectErrorBody(await sendForNothing(shared.world, { bytes }), { status })
 }
@@ -45,10 +45,13 @@ async function expectRefusedFrame(bytes: Buffer, status: number): Promise<void> 
 const paths = [...Map.groupBy(operations, ({ path }) => path)]
 const methods = ['GET', 'POST', 'PUT', 'PATCH', 'DELETE', 'TRACE', 'PROPFIND', 'M-SEARCH', 'QUERY']
 
-/** Methods of all matching templates: `/api/invitations/check` also matches `/api/invitations/{invitationId}`. */
+/**
+ * Returns the methods of all matching templates: `/api/invitations/check` also matches
+ * `/api/invitations/{invitationId}`.
+ */
 function methodsAt(path: string): string[] {
   const fitting = operations.filter((one) => new RegExp(`^${one.path.replaceAll(/\{\w+\}/g, '[^/]+')}$`).test(path))
-  // A stream has no length that its head could announce.
+  // A stream has no HEAD, because its length is unknown in advance.
   const isStream = ({ spec }: Operation) => 'application/x-ndjson' in (spec['responses'][200].content ?? {})
   return fitting.flatMap((one) => (one.method === 'GET' && !isStream(one) ? ['GET', 'HEAD'] : [one.method]))
 }
@@ -75,7 +78,7 @@ test.each(paths)('%s rejects every other method with 405 and an Allow header', a
   }
 })
 
-/** Bodies that are not valid JSON in UTF-8, made from a valid one. */
+/** Ways to turn a valid body into one that is not valid JSON in UTF-8. */
 const spoiled: Record<string, (json: string, at: number) => Buffer> = {
   'cut off': (json, at) => Buffer.from(json.slice(0, 1 + (at % (json.length - 1)))),
   'with more after it': (json, at) => Buffer.from(json + ['}', ',', '1', '{}', '\0', '//', '\u00a0'][at % 7]),
@@ -111,7 +114,7 @@ const spoiled: Record<string, (json: string, at: number) => Buffer> = {
   'of another type': (_json, at) => Buffer.from(['null', '1', '"a"', '[]', 'true', '[{}]', '1e400', ' '][at % 8]!),
 }
 
-/** According to the document's security; strangers may only send small bodies. */
+/** Body size limit of the operation. Operations without authentication accept only small bodies. */
 const bytesMaxOf = ({ spec }: Operation): number =>
   spec['security'].length === 0 ? publicBodyBytesMax : resolveLimits({}, {}).maxBodyBytes
 
@@ -153,7 +156,7 @@ test.each(named(withBody))('%s writes nothing if its body is incomplete', async 
     const rest = isChunked ? Buffer.from(part.length === 0 ? '' : chunk, 'latin1') : part
     const bytes = Buffer.concat([rawRequest(start, lines), rest])
     const answer = await sendForNothing(shared.world, { bytes, isCut: true })
-    // No response: the client has left.
+    // There is no response if the client has already left.
     if (answer) expectErrorBody(answer, { status: 400 })
   })
 })
@@ -214,7 +217,7 @@ test.each(named(withBody))(
   },
 )
 
-/** Heads that HTTP or the service does not allow, with the expected status. */
+/** Header lines that HTTP or the service does not allow, with the expected status. */
 const oddHeads: readonly [number, ...string[]][] = [
   [400, 'Host: b.example'],
   [400, 'Content-Length: 2', 'Content-Length: 3'],
@@ -311,7 +314,7 @@ test('responds with 404 to a path that almost matches an operation', async () =>
   )
   await always(runs * 20, values, async ([operation, change, who]) => {
     const path = change(operation.path.replaceAll(/\{\w+\}/g, 'x'))
-    // A changed end may still be a valid path.
+    // The changed path may still be valid.
     if (methodsAt(path).length > 0) return
     const { lines } = shared.world.senders[who as 'key']
     const bytes = rawRequest(`${operation.method} ${path}`, [...lines, jsonType], bodySchemaOf(operation) ? '{}' : '')

@@ -18,7 +18,7 @@ const shared = shareWorld()
 const guarded = operations.filter(({ spec }) => spec['security'].length > 0)
 const named = guarded.map((operation) => [operation.id, operation] as const)
 
-/** Credentials that are no longer valid, or belong to people who may not act. */
+/** Credentials that are no longer valid, or that belong to users who may not act. */
 let ended: Record<'revoked' | 'expired' | 'suspended' | 'adminKey', string>
 let keysWithout: Record<Scope, string>
 
@@ -49,7 +49,7 @@ const bearer = (token: string): string => `Authorization: Bearer ${token}`
 
 type Refusal = { operation: Operation; draft: Draft; lines: readonly string[]; status: number }
 
-/** Rejected before the sender is known, so without rate limit headers. */
+/** Asserts a rejection that comes before the sender is known, and so has no rate limit headers. */
 async function expectStranger({ draft, lines, operation, status }: Refusal): Promise<void> {
   const { world } = shared
   expect(Object.keys(operation.spec['responses'])).toContain(String(status))
@@ -68,7 +68,7 @@ async function expectForbidden({ draft, lines, operation, status }: Refusal): Pr
   if (procedure) await expectRpcRefusal(world, rpcRequest(procedure, input, lines), { status })
 }
 
-/** Only characters that a header line can contain. */
+/** Keeps only the characters that a header line may contain. */
 const visible = text.map((any) => any.replaceAll(/[^\x20-\x7e]/g, ''))
 
 function badCredentials(): fc.Arbitrary<readonly string[]> {
@@ -149,7 +149,7 @@ test.each(named)('%s rejects a suspended user and a browser on another page', as
   await always(1, validDraft(shared.world, operation), (draft) =>
     expectStranger({ operation, draft, lines: [bearer(ended.suspended)], status: 403 }),
   )
-  // Reads with a cookie are allowed from everywhere: browsers hide the response from the page.
+  // Reads with a cookie are allowed from any origin, because browsers hide the response from the page.
   if (operation.method === 'GET') return
   const values = fc.tuple(validDraft(shared.world, operation), fc.constantFrom(...elsewhere))
   await always(runs, values, ([draft, lines]) => expectStranger({ operation, draft, lines, status: 403 }))
@@ -167,11 +167,12 @@ test.each(forBrowsers)('%s rejects every key, and users if it is only for admins
 })
 
 const writes = /^(?:POST|PATCH|DELETE)$/
-// Client tokens are created and revoked with the scopes execute or manage: test/api/operations-by-credential.test.ts.
+// Client tokens need the scope execute or manage to be created and revoked, which
+// test/api/operations-by-credential.test.ts covers.
 const forKeys = named.filter(
   ([id, { spec }]) => !id.endsWith('ClientToken') && spec['security'].some((one: object) => 'apiKey' in one),
 )
-/** The scope that each operation needs, which the document does not say. */
+/** Scope that each operation needs. The document does not contain it. */
 const scopeOf: Record<Scope, RegExp> = {
   read: /^(?:get|followTask|read|list(?!Keys|Logins|ConnectorTools))/,
   execute:

@@ -9,22 +9,22 @@ import { startMcpServer, type Handle } from '../../../connectors/run-http-server
 import { hostile, times, type Limits } from '../../hostile-values.ts'
 import { expectLinear } from '../../measured-work.ts'
 
-// Whatever a user's server sends costs time linear in its size in the shared connector thread: responses to
-// `initialize`, `tools/list` and calls, as JSON and as events, with errors, statuses and headers.
+// In the connector thread, which all users share, responses of a user's server cost time linear in their size:
+// responses to `initialize`, `tools/list` and calls, as JSON and as events, with errors, statuses and headers.
 
 afterEach(stopAll)
 // Responses of several megabytes are slow on a busy machine.
 vi.setConfig({ testTimeout: 300_000 })
 
 const limits: Limits = { chars: 9_900_000, values: 49_000, names: 49_000 }
-/** Occur almost completely in the response, over and over. */
+/** Secrets that the response almost contains, over and over. */
 const secrets = [
   `${'a'.repeat(2000)}b`,
   `${'a '.repeat(50)}b`,
   ...Array.from({ length: 50 }, (_, n) => `a${n}aaaaaaaa`),
 ]
 
-/** A server with one method that responds like this, with a value made for the measured share. */
+/** A server that gives a bad response to one method. `made` is a value of the measured size. */
 type Bad = { method: string; handle: (response: ServerResponse, id: number | undefined, made: string) => unknown }
 
 async function expectLinearAnswer(what: string, { handle, method }: Bad, make: (share: number) => string) {
@@ -43,7 +43,7 @@ async function expectLinearAnswer(what: string, { handle, method }: Bad, make: (
   const work = async () => {
     if (method === 'tools/list') await probeConnector(spec, { signal, bounds })
     const run = await openConnectors([spec], { bounds, reservedNames: [], signal, waitMs: 0 }).catch(() => undefined)
-    // It is copied between threads.
+    // The service copies it between threads, so the copy counts, too.
     structuredClone(run?.tools)
     if (method === 'tools/call') structuredClone(await run?.call('use').catch(() => undefined))
     await run?.close()
@@ -71,7 +71,7 @@ const asJson =
   (response, id, made) =>
     void response.writeHead(200, { 'Content-Type': 'application/json' }).end(`${head(id)}${fill(made)}}`)
 
-/** Places for a value in the response to each method. */
+/** Places in the response to each method where a value can go. */
 const places: Record<string, Record<string, (made: string) => string>> = {
   initialize: {
     capabilities: (made) =>
@@ -99,7 +99,7 @@ const places: Record<string, Record<string, (made: string) => string>> = {
   },
 }
 
-/** The bounds of tools and call results, within which they are processed further. */
+/** Limits on tools and call results. The service processes larger ones no further. */
 const inner: Record<string, Limits> = {
   initialize: limits,
   'tools/list': { ...limits, chars: 900_000 },
@@ -114,7 +114,7 @@ test.each(Object.keys(places))('processes hostile values in a %s response in lin
       )
     }
   }
-  // Beyond those bounds, up to the maximum response size.
+  // Also values beyond those limits, up to the maximum response size.
   for (const what of ['letters', 'backslashes']) {
     for (const [place, fill] of Object.entries(places[method]!)) {
       await expectLinearAnswer(`${place} of the most ${what}`, { method, handle: asJson(fill) }, (share) =>
@@ -138,7 +138,7 @@ test('processes many tools, or many with the same name, in linear time', async (
   }
 })
 
-/** Event stream pieces, repeated before the response. */
+/** Pieces of an event stream, repeated before the response. */
 const pieces: Record<string, string> = {
   'ends of lines': '\n',
   returns: '\r',

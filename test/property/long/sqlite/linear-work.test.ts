@@ -6,19 +6,19 @@ import { expectLinearWork } from '../../measured-work.ts'
 import { shareWorld } from '../../property-world.ts'
 import { bodySchemaOf, jsonType, parametersOf, procedureOf } from '../../request-drafts.ts'
 
-// Whatever is sent in a field, query or header costs time linear in its size, and blocks the loop for less than 100 ms
-// at its limit: for each operation, over REST and typed RPC, by strangers and by users.
+// For each operation, over REST and typed RPC, by users and by strangers: the content of a field, query or header costs
+// time linear in its size, and at its limit blocks the loop for less than 100 ms.
 
 const shared = shareWorld()
-// Many requests each, which are slow on a busy machine.
+// Each test sends many requests, which is slow on a busy machine.
 vi.setConfig({ testTimeout: 300_000 })
 const named = (some: readonly Operation[]) => some.map((operation) => [operation.id, operation] as const)
 
-/** Strangers may send 16 KB. */
+/** Limits for users and for strangers, who may send 16 KB. */
 const ofUsers: Limits = { chars: 10_000_000, values: 249_000, names: 49_000 }
 const ofStrangers: Limits = { chars: 15_000, values: 7000, names: 800 }
 
-/** Fields that make each body pass the first checks. */
+/** Fields with which each body passes the first checks. */
 const fields: Json = { endpointId: 'test.free', params: {}, agentId: 'talk', message: 'x', name: 'x' }
 
 const senderOf = (operation: Operation) => shared.world.sendersOf(operation)[0]!
@@ -27,7 +27,7 @@ const filled = ({ path }: Operation) =>
 
 const withBody = operations.filter((operation) => bodySchemaOf(operation))
 
-/** Unknown fields are not examined, so their content needs only one test. */
+/** Tests the content of unknown fields for only one operation, because the service does not examine it. */
 const unknownTo = (operation: Operation) => (operation === withBody[0] ? { type: 'object' } : {})
 
 test.each(named(withBody))('%s processes hostile body fields in linear time', async (_id, operation) => {
@@ -72,7 +72,7 @@ test.each(['tasks.create', 'login.create'])(
   },
 )
 
-/** Places for a value in an MCP message. */
+/** Places in an MCP message where a value can go. */
 const messages: Record<string, (value: string) => string> = {
   arguments: (value) => `"id":1,"method":"tools/call","params":{"name":"test_free","arguments":${value}}`,
   _meta: (value) => `"id":1,"method":"tools/call","params":{"name":"test_none","_meta":${value}}`,
@@ -92,7 +92,7 @@ test.each(Object.entries(messages))('processes hostile MCP messages in linear ti
   }
 })
 
-/** Envelope metadata, by the part that is large. */
+/** Envelope metadata, by the part of it that is large. */
 const notes: Record<string, (chars: number) => string> = {
   'paths that end in a backslash': (chars) => `{"referentialEqualities":{"a":["${'a'.repeat(chars)}\\\\"]},"v":1}`,
   'backslashes in a path': (chars) => `{"referentialEqualities":{"a":["${'\\\\'.repeat(chars / 2)}"]},"v":1}`,
@@ -139,7 +139,7 @@ test.each(Object.entries(notes))('processes an RPC envelope with %s in linear ti
   await expectLinearWork({ what: 'account.get', url, make: input })
 })
 
-/** Fragments that may make expressions and parsers backtrack. */
+/** Fragments that may make regular expressions and parsers backtrack. */
 const parts = ['a', '%20', '+', '%', '&', 'a=1&', ',', ';', ';q=', 'a,', '/', '.', '-', '"', '(', ':', 'a@', '[]', '0']
 
 test('processes long query parameters and typed RPC inputs in linear time', async () => {
