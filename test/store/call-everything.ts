@@ -4,7 +4,7 @@ import { Browser, password } from '../api/browser-login.ts'
 import type { PlatformCalls } from '../api/platform-calls.ts'
 import type { Answer, Person, TestService } from '../support/test-service.ts'
 
-/** Runs on a database with dead rows. */
+/** A service on a database with dead rows. */
 type Called = {
   service: TestService
   /** An admin who owns most of the rows. */
@@ -14,7 +14,8 @@ type Called = {
 }
 
 /**
- * Operations that call another server after reading one row. Searches walk a list in pieces and have their own test.
+ * Not called, because after reading one row these operations only call another server. Searches read a list in pieces
+ * and have a test of their own.
  */
 const notCalled = [
   'POST /api/connectors/{connectorId}/test',
@@ -25,7 +26,7 @@ const notCalled = [
 
 type Headed = { expected?: number; [header: string]: string | number | undefined }
 
-/** Calls the whole API, with the filters of its lists. */
+/** Calls every operation of the API, with each filter of its lists. */
 export async function callEverything({ person, platform, service, webhookId }: Called): Promise<void> {
   const called = new Set<string>()
   const answered = ({ body, status }: Answer, { expected = 200, what }: { expected?: number; what: string }) => {

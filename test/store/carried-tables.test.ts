@@ -10,9 +10,11 @@ import { migrationsFolder as ofSqlite } from '../../server/store/sqlite/database
 import { withPool } from '../support/postgres-server.ts'
 import { describePostgres } from './postgres-engine.ts'
 
-/** Tables of which a row is made by a migration or a trigger, and the content of payloads. */
+/**
+ * Tables that an export does not copy as rows: a migration or a trigger creates their rows, or they contain payloads.
+ */
 const ownTables = new Set(['payload_parts', 'probes', 'session_totals'])
-/** Needed only if nodes share a database. */
+/** Columns needed only if nodes share a database. */
 const ownColumns = new Set(['lease_until'])
 
 const carried = carriedTables.flatMap(({ columns, name }) => columns.map((column) => `${name}.${column.name}`))

@@ -47,7 +47,7 @@ function update(world: StoreWorld, connector: ConnectorRecord, changes: UpdateCo
   return world.store.updateConnector({ ...of(connector), changes })
 }
 
-/** Records a check of the connector as it was read. */
+/** Records a check of the connector in the version that the caller has read. */
 async function checked(
   world: StoreWorld,
   connector: ConnectorRecord,
@@ -196,7 +196,7 @@ function describeLists(contractTest: ContractTest): void {
     const [userId, otherId] = [await world.createUser(), await world.createUser()]
     const ids: string[] = []
     for (let n = 0; n < 7; n++) {
-      // Some share a millisecond.
+      // Some connectors are created in the same millisecond.
       if (n % 3 === 0) world.clock.advance(1)
       ids.unshift((await created(world, userId)).id)
       await created(world, otherId)
@@ -284,7 +284,7 @@ function describeSealing(contractTest: ContractTest): void {
     const ok = await checked(world, connector)
     world.clock.advance(1000)
     expect(await reseal('v1.key.secrets', 'v1.new.secrets')).toBe(true)
-    // The secrets are the same, so the connector's status stays.
+    // Only the encryption changed, so the connector keeps its status.
     expect(await read(world, connector)).toEqual({ ...ok, sealed: 'v1.new.secrets' })
     expect(await reseal('v1.key.secrets', 'v1.newer.secrets')).toBe(false)
     await update(world, connector, { sealed: 'v1.new.given' })

@@ -56,7 +56,7 @@ function capped(world: StoreWorld, { id: sessionId, userId }: SessionRecord, max
   return world.store.updateSession({ userId, sessionId, complete: false, activate: false, metadata: {}, ...change })
 }
 
-/** Expects the rejection, with nothing written. */
+/** Expects the rejection and unchanged data. */
 async function expectRefused(
   world: StoreWorld,
   session: SessionRecord,
@@ -117,7 +117,7 @@ function describeAdmissionCaps(contractTest: ContractTest): void {
       const turn = await world.store.openTurn(draftTurn(world, session, { maxCost: ofTurn }))
       return turn.outcome === 'opened' ? turn.held : turn.reason
     }
-    // The lowest one applies, wherever it is set.
+    // The lowest bound applies: balance, budget or cap.
     expect(await held(1000, null, null)).toBe(50)
     expect(await held(20, 30, 40)).toBe(20)
     expect(await held(30, 20, 40)).toBe(20)
@@ -125,7 +125,7 @@ function describeAdmissionCaps(contractTest: ContractTest): void {
     expect(await held(5, 30, 40)).toBe('balance')
     expect(await held(30, 5, 40)).toBe('budget')
     expect(await held(30, 40, 5)).toBe('budget')
-    // The budget is reported first, because a turn would wait for its balance.
+    // The budget is reported first, because a turn could wait for balance but not for budget.
     expect(await held(5, 5, 5)).toBe('budget')
   })
 
@@ -175,7 +175,7 @@ function describeGrowthCaps(contractTest: ContractTest): void {
     expect(await grow(20)).toMatchObject({ reason: 'budget', left: 10 })
     expect(await capped(world, session, 80)).toMatchObject({ outcome: 'updated' })
     expect(await grow(20)).toMatchObject({ outcome: 'held', held: 70 })
-    // Held money was already allowed, so the cap cannot be lower.
+    // A cap cannot be lower than the amount already held under it.
     expect(await capped(world, session, 69)).toEqual({ outcome: 'refused', reason: 'cap-too-low', least: 70 })
     expect(await capped(world, session, 70)).toMatchObject({ outcome: 'updated', session: { maxCost: 70 } })
     expect(await grow(1)).toMatchObject({ reason: 'budget', left: 0 })
@@ -210,7 +210,7 @@ function describeChargeCaps(contractTest: ContractTest): void {
     ] as const) {
       const session = await opened(world, userId, { maxCost: ofSession })
       const before = await world.balance(userId)
-      // Ten times the hold: without a cap all of it would be charged from the free balance.
+      // The usage is ten times the hold. Without a cap, the rest would be charged from the free balance.
       const turn = await settled(world, await begun(world, session, { maxCost: ofTurn }), 500)
       expect(turn).toEqual({ charged: 60, writtenOff: 440, balance: before - 60 })
       expect(await read(world, session)).toMatchObject({ spent: 60 })
@@ -246,7 +246,7 @@ function describeChargeCaps(contractTest: ContractTest): void {
   })
 }
 
-/** Units per model call of turns that make the maximum number of calls. */
+/** Units per model call, in turns that make the maximum number of calls. */
 const stepUnits = 7
 
 function describeManyTurns(contractTest: ContractTest): void {
@@ -367,7 +367,7 @@ function describeDamages(contractTest: ContractTest): void {
       async (world) => {
         const userId = await world.createUser(1000)
         const [session, other] = [await opened(world, userId, { maxCost: 80 }), await opened(world, userId)]
-        // A deleted session's charges stay and are not reported as differences.
+        // The charges of a deleted session remain, and the ledger check accepts them.
         const gone = await opened(world, userId, { maxCost: 30 })
         await settled(world, await begun(world, gone), 30)
         await world.store.deleteSession({ userId, sessionId: gone.id })

@@ -8,7 +8,7 @@ const response = { text: '{}', payloadId: null }
 const connectorIds = ['con_1']
 const dayMs = 86_400_000
 
-/** Tasks whose runs may pass their answer to the user's connector. */
+/** Contract of tasks with runs that may send their answer to the user's connector. */
 export function describeConnectorTasks(contractTest: ContractTest): void {
   const cancel = (world: StoreWorld, of: { userId: string; taskId: string }) =>
     world.store.cancelTask({ ...of, error: canceled, mayStopWork: true })
@@ -25,7 +25,7 @@ export function describeConnectorTasks(contractTest: ContractTest): void {
     expect(before.tasks).toMatchObject([{ status: 'processing', cancelableUntil: now }])
     expect(await cancel(world, { userId, taskId })).toEqual({ outcome: 'too-late' })
     expect(await world.everything(userId)).toEqual(before)
-    // Nor while it waits for its next attempt.
+    // It also stays uncancelable while it waits for its next attempt.
     expect(await world.store.interruptTask({ ...attempt, error: interrupted, retries: 1 })).toBe('requeued')
     expect(await cancel(world, { userId, taskId })).toEqual({ outcome: 'too-late' })
     expect(await world.store.claimTask(taskId)).toMatchObject({ attempt: 2, cancelableUntil: now })
@@ -77,7 +77,7 @@ export function describeConnectorTasks(contractTest: ContractTest): void {
       })
       expect(await world.store.claimTask(queued)).toBeUndefined()
       expect(await world.balance(userId)).toBe(1000)
-      // Other users continue, as do tasks without connectors.
+      // The block affects neither other users nor tasks without connectors.
       for (const ids of [null, []]) expect(await world.processing(userId, { connectorIds: ids })).toBeTruthy()
       expect(await world.processing(await world.createUser(), { connectorIds })).toBeTruthy()
       world.clock.advance(dayMs - 1)

@@ -182,7 +182,7 @@ export function describeDeliveries(contractTest: ContractTest): void {
     await end(world, [first!], succeeded)
     await end(world, [second!], again)
     expect(await world.store.webhooks.getDelivery(of)).toMatchObject({ status: 'pending', httpStatus: 500 })
-    // Work that was returned and leased again is another lease.
+    // If a delivery is returned and leased again, its earlier lease no longer counts.
     world.clock.advance(5000)
     const [third] = await lease(world, webhookId)
     await end(world, [third!], { kind: 'unsent' })

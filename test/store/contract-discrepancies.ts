@@ -8,8 +8,8 @@ import { moneyDamages } from './money-damages.ts'
 import { recordDamages } from './record-damages.ts'
 import type { ContractTest } from './store-contract.ts'
 
-// Injects each kind of damage, behind the store's back, into the account of a user who has some of everything. The
-// matching check has to name that user. So the test fails if a check is removed, or if a check has no damage.
+// Injects each kind of damage, bypassing the store, into the account of a user who has some of everything. The matching
+// check must name that user. So this test fails if a check is removed, or if a check has no damage here.
 
 const damages = [...moneyDamages, ...limitDamages, ...eventDamages, ...recordDamages]
 

@@ -121,7 +121,7 @@ export function describeEvents(contractTest: ContractTest): void {
       await world.store.credit(credit).catch(() => undefined)
     }
     const { id: taskId } = await world.processing(userId)
-    // The payload's id is taken, so the statement fails after the end was written.
+    // The payload id already exists, so the statement fails after the end was written.
     const payloadId = newId('pay', world.clock.now())
     const taken = await world.processing(userId)
     await world.store.completeTask({ taskId: taken.id, attempt: 1, response: { text: '{', payloadId } })
@@ -192,7 +192,7 @@ export function describeEvents(contractTest: ContractTest): void {
     world.clock.advance(1)
     await world.purge()
     expect((await eventsOf(world, userId)).map(({ data }) => data.taskId)).toEqual([late.id])
-    // Purged events are not missed; later ones still are.
+    // The check does not miss purged events, but still misses later ones.
     expect(await world.verify()).toMatchObject({ ok: true })
   })
 

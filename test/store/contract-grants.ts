@@ -22,7 +22,7 @@ function begin(world: StoreWorld, connector: ConnectorRecord, stateHash: string)
   return world.store.grants.begin({ ...of(connector), stateHash, sealed: 'v1.key.state', lifeMs: 60_000, ifUpdatedAt })
 }
 
-/** A signed-in connector, with the version of its tokens. */
+/** Creates a signed-in connector, and returns it with the version of its tokens. */
 async function granted(world: StoreWorld) {
   const needing = await signsIn(world, await world.createUser())
   const kept = { ...of(needing), ...tokens, issuer: 'https://issuer.example.com', ifUpdatedAt: needing.updatedAt }
@@ -68,7 +68,7 @@ function describeSignIns(contractTest: ContractTest): void {
   contractTest('only one of several parallel callers takes a sign-in', async (world) => {
     const { grants } = world.store
     const connector = await signsIn(world, await world.createUser())
-    // At first there are fewer open connections than callers.
+    // Several rounds, because at first fewer connections are open than callers.
     for (let round = 0; round < 20; round++) {
       await begin(world, connector, `round ${round}`)
       const taken = await Promise.all(Array.from({ length: 6 }, () => grants.take(`round ${round}`)))

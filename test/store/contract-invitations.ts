@@ -160,7 +160,7 @@ export function describeInvitations(contractTest: ContractTest): void {
     await world.store.createLogin({ ...login, userId, tokenHash: 'a later login' })
     const before = must(await world.store.getUser(userId), 'a user')
     expect(await accept(world, draft, 'new')).toEqual({ outcome: 'accepted', userId, kind: 'password' })
-    // A new password changes neither rights nor money.
+    // A new password changes neither the user's rights nor the balance.
     expect(await world.store.getUser(userId)).toEqual({ ...before, passwordHash: 'new' })
     expect(await world.store.findLogin('a later login')).toBeUndefined()
     expect(await world.store.findLogin('login of another')).toMatchObject({ userId: otherId })
@@ -169,7 +169,7 @@ export function describeInvitations(contractTest: ContractTest): void {
 
   contractTest('lists invitations newest first, in pages, with a total', async (world) => {
     const ids: string[] = []
-    // Two per millisecond.
+    // Creates two invitations per millisecond.
     for (let index = 0; index < 6; index++) {
       ids.unshift((await invite(world, draftInvitation(world, { email: `p${index}@example.com` }))).id)
       world.clock.advance(index % 2)

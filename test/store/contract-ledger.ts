@@ -65,7 +65,7 @@ const damages: Damage[] = [
   },
 ]
 
-/** A user with a completed and a failed task of a cent each, next to a user with an untouched ledger. */
+/** Creates a user with a completed and a failed task of one cent each, and another user with an untouched ledger. */
 async function settle(world: StoreWorld): Promise<Places> {
   await world.failed(await world.createUser())
   const userId = await world.createUser(100_000)

@@ -144,7 +144,8 @@ function describeRates(contractTest: ContractTest): void {
       await world.expectRefused(world.draft(userId), { reason: 'rate', rate: { limit: 5, used: 5, oldestAt: start } })
       await change(null)
       await world.expectRefused(world.draft(userId), { reason: 'rate', rate: { limit: 3, used: 3 } })
-      // If the window holds more than is now allowed, a slot frees up when enough executions have left it.
+      // If the window contains more than the new limit allows, a slot frees up only when enough executions have left
+      // it.
       await change('slow')
       expect(await world.rate(userId)).toMatchObject({ limit: 2, used: 2, oldestAt: start + 3000 })
       world.clock.advance(minute - 3000)
@@ -227,7 +228,7 @@ function describeWaiting(contractTest: ContractTest): void {
       await world.store.cancelTask({ userId, taskId: taken[1]!.taskId, error, mayStopWork: true })
       await world.pending(userId)
       await world.expectRefused(world.draft(userId), full)
-      // Chats do not count as waiting tasks.
+      // A chat does not count as a queued task.
       expect(await openTurn(world, userId, await sessionOf(world, userId))).toMatchObject({ outcome: 'opened' })
       await world.store.changeAccountLimits({ userId, changes: { tasksWaiting: 4 } })
       await world.pending(userId)
@@ -287,11 +288,11 @@ function describeKeyLimits(contractTest: ContractTest): void {
     const full = { reason: 'limit', window: { ownerId: first.id, charged: 300 } }
     for (const key of [draft, last])
       expect(await world.admit(userId, { limits: await limitsOf(key) })).toMatchObject(full)
-    // A changed limit also applies to the keys still in their overlap.
+    // The changed limit also applies to replaced keys that are still valid.
     await store.updateKey({ userId, keyId, changes: { spendLimit: 400 } })
     await world.pending(userId, { limits: await limitsOf(draft) })
     expect(await world.admit(userId, { limits: await limitsOf(last) })).toMatchObject({ reason: 'limit' })
-    // Both events name the key whose limit can be changed.
+    // Both events name the newest key, because its limit is the one that can be changed.
     const events = (await world.events(userId)).filter(({ type }) => type === 'key.limit_reached')
     expect(events.map(({ body }) => (JSON.parse(body) as { data: { keyId: string } }).data.keyId)).toEqual([
       keyId,

@@ -114,7 +114,7 @@ function describeLives(contractTest: ContractTest): void {
     })
     await world.store.endLogin({ userId, loginId: second.id })
     expect(await ids()).toEqual([third.id, first.id])
-    // Logins unused for a week are omitted.
+    // The list omits logins unused for a week.
     world.clock.advance(loginIdleMs - 2)
     expect(await ids()).toEqual([third.id, first.id])
     world.clock.advance(1)
@@ -126,7 +126,7 @@ function describeLives(contractTest: ContractTest): void {
     }
     world.clock.advance(third.expiresAt - world.clock.now() - 1)
     expect(await ids()).toEqual([third.id])
-    // It ends regardless of use.
+    // A login ends at its maximum age, even if it was used.
     world.clock.advance(1)
     expect(await ids()).toEqual([])
   })
@@ -246,7 +246,7 @@ function describeThrottle(contractTest: ContractTest): void {
     const numbers = Array.from({ length: 120 }, (_, index) => index)
     expect(await outcomes(numbers.map((n) => attempt('ada@example.com', `192.0.2.${n}`)))).toBe(50)
     expect(await outcomes(numbers.map((n) => attempt(`p${n}@example.com`, '198.51.100.1')))).toBe(100)
-    // Everyone behind a local proxy shares it, so it is not one client.
+    // All users behind a local proxy have its address, so it does not count as one client.
     expect(await outcomes(numbers.map((n) => attempt(`q${n}@example.com`, null)))).toBe(120)
   })
 

@@ -7,7 +7,7 @@ const credit = (userId: string, amount: number, changes: Partial<Credit> = {}): 
   return { userId, amount, description: 'Top-up', idempotencyKey: null, ...changes }
 }
 
-/** The maximum single credit on the command line: 99,999,999,999.9999 USD. */
+/** The maximum credit per command of the CLI: 99,999,999,999.9999 USD. */
 const mostAtOnce = 999_999_999_999_999
 
 export function describeMoney(contractTest: ContractTest): void {

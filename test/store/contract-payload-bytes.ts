@@ -70,7 +70,7 @@ export function describePayloadBytes(contractTest: ContractTest): void {
       const { attempt, id: taskId } = await world.processing(userId)
       await complete(world, userId, 5000)
       expect(await world.admit(userId)).toMatchObject({ reason: 'payloads', payloads: { stored: 5900 } })
-      // Tasks admitted before end normally.
+      // Tasks admitted before the limit was reached end normally.
       expect(await world.store.completeTask({ taskId, attempt, response: stored(world, 7) })).toBe(true)
       expect(await world.store.completeTask({ taskId, attempt, response: stored(world, 7) })).toBe(false)
       expect(await storedToday(world, userId)).toBe(5907)

@@ -31,7 +31,7 @@ type Damage = {
 }
 
 const owedWhat = 'what is owed is what was taken back of top-ups and not paid'
-/** For an account with 9 USD left: a top-up of 10, of which one was refunded. */
+/** Damages for an account with 9 USD left after a top-up of 10 USD, 1 USD of which was refunded. */
 const damages: Damage[] = [
   {
     title: 'a debt that no top-up explains',
@@ -96,7 +96,7 @@ export function describePayments(contractTest: ContractTest): void {
     const { topup, userId } = await spent(world, 0)
     const version = 1
     const older = { state: stateOf(topup, paid(whole, { disputed: whole })), version }
-    // The dispute was won meanwhile, which changes nothing here.
+    // Meanwhile the dispute was won, so the new state equals the stored one.
     expect(await tell(world, topup, paid(whole))).toMatchObject({ outcome: 'nothing-new' })
     expect(await world.store.payments.applyState(older)).toMatchObject({ outcome: 'stale', topup: { disputed: 0 } })
     const several = Array.from({ length: 5 }, () =>
@@ -251,7 +251,7 @@ export function describePayments(contractTest: ContractTest): void {
     expect(await lows()).toEqual([])
     await world.completed(userId, { cost: 1 })
     await world.completed(userId, { cost: 1 })
-    // A task's refund is not a credit.
+    // A task's refund does not count as a credit.
     await world.failed(userId, { cost: 100 })
     const credit = { userId, description: 'More', idempotencyKey: null }
     await world.store.credit({ ...credit, amount: 1 })

@@ -118,7 +118,7 @@ export function describePeople(contractTest: ContractTest): void {
     expect(await world.store.updateUser({ userId: third, isAdmin: false })).toEqual(refused)
     expect(await world.store.updateUser({ userId: third, isSuspended: true })).toEqual(refused)
     expect(await world.store.getUser(third)).toMatchObject({ isAdmin: true, suspendedAt: null })
-    // A suspended admin may lose the rights. Then the last one still may not.
+    // A suspended admin may lose admin rights. After that, the last admin still may not.
     expect(await world.store.updateUser({ userId: second, isAdmin: false })).toEqual({ outcome: 'updated' })
     expect(await world.store.updateUser({ userId: third, isAdmin: false })).toEqual(refused)
     expect(await world.store.updateUser({ userId: third, isAdmin: true, isSuspended: false })).toEqual({

@@ -6,7 +6,7 @@ import { interrupted, type StoreWorld } from './store-world.ts'
 
 const all: Taking = { limit: 100, after: '', passOver: new Set(), claiming: [] }
 
-/** Names of the next tasks. */
+/** Returns the names of the next tasks. */
 async function taken(world: StoreWorld, names: ReadonlyMap<string, string>, of: Partial<Taking> = {}) {
   // The contract's leases expire immediately.
   world.clock.advance(1)
@@ -22,7 +22,9 @@ async function taken(world: StoreWorld, names: ReadonlyMap<string, string>, of: 
   }
 }
 
-/** Users in the order of their turns, with this many waiting tasks each: `a1` is the first user's first one. */
+/**
+ * Creates users with this many queued tasks each. Users are named in queue order: `a1` is the first user's first task.
+ */
 async function waiting(world: StoreWorld, counts: readonly number[]) {
   const userIds = await Promise.all(counts.map(() => world.createUser()))
   const names = new Map<string, string>()
@@ -32,7 +34,7 @@ async function waiting(world: StoreWorld, counts: readonly number[]) {
     names.set(id, name)
     ids.set(name, id)
   }
-  // Asks the store for the users' order.
+  // One extra task per user shows the order in which the store serves them.
   for (const userId of userIds) await add(userId, userId)
   world.clock.advance(1)
   const { tasks } = await world.store.takeTasks(all)
@@ -114,12 +116,12 @@ export function describeQueue(contractTest: ContractTest): void {
         const claimed = await world.store.claimTask(ids.get(name)!)
         return typeof claimed === 'object' ? claimed.isLimited : claimed
       }
-      // The first tasks, which determine the users' order, are running.
+      // The extra tasks that showed the users' order are already running.
       expect(await claim('a1')).toBe(true)
       expect(await Promise.all(['a2', 'a3', 'a4'].map(claim))).toEqual(['at-limit', 'at-limit', 'at-limit'])
       expect(await Promise.all(['b1', 'b2', 'b3'].map(claim))).toEqual([false, false, false])
       expect(await world.read(users[0]!, ids.get('a2')!)).toMatchObject({ status: 'pending', attempt: 0 })
-      // It stays queued for the next taker.
+      // A task that was not claimed stays in the queue.
       expect(await taken(world, names)).toEqual(['a2', 'b4', 'a3', 'a4', 'a5', 'a6'])
       expect(await world.store.completeTask({ taskId: ids.get('a1')!, attempt: 1, response })).toBe(true)
       expect(await claim('a2')).toBe(true)
@@ -127,7 +129,7 @@ export function describeQueue(contractTest: ContractTest): void {
       const error = { code: 'CANCELED', message: 'Canceled.', details: '' }
       await world.store.cancelTask({ userId: users[0]!, taskId: ids.get('a2')!, error, mayStopWork: true })
       await world.store.changeAccountLimits({ userId: users[0]!, changes: { tasksAtWork: 3 } })
-      // Their order is undefined.
+      // Which of them exceeds the limit is undefined.
       const atOnce = await Promise.all(['a3', 'a4', 'a5'].map(claim))
       expect(atOnce.filter((claimed) => claimed === true)).toHaveLength(2)
       expect(atOnce).toContain('at-limit')
@@ -154,7 +156,7 @@ export function describeQueue(contractTest: ContractTest): void {
   contractTest('does not take a task again while its claim is in progress', async (world) => {
     const { ids, names } = await waiting(world, [3, 1])
     if (world.store.shared) {
-      // If nodes share the store, the lease decides.
+      // On a shared store, leases prevent a second take.
       world.clock.advance(1)
       expect((await world.store.takeTasks({ ...all, limit: 2 })).tasks.map(({ id }) => names.get(id))).toEqual([
         'a1',

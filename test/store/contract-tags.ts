@@ -9,7 +9,7 @@ import type { StoreWorld } from './store-world.ts'
 const all = { limit: 1000, offset: 0 }
 const agents = ['text', 'image']
 
-/** Values that contain each other, and characters that JSON escapes. */
+/** Values that contain each other, and values with characters that JSON escapes. */
 const values = ['a', 'ab', 'b', '"b":"a"', 'b":"a', String.raw`a\"`, 'a:b', 'é', '😀', 'a\u2028']
 const names = ['a', 'b', 'ab', 'constructor', 'a.b-c_1']
 
@@ -17,7 +17,7 @@ const pairsOf = (tags: Tags | null) => Object.entries(tags ?? {}).map(([name, va
 
 type Item = { id: string; createdAt: number; tags: Tags | null }
 
-/** The expected result of a filter, applied to the complete list. */
+/** Whether a filter should include the item. */
 function isListed(item: Item, { createdAfter, createdBefore, tags }: ListRange & { tags: string[] }): boolean {
   const pairs = pairsOf(item.tags)
   return (

@@ -10,7 +10,7 @@ import { ofTier } from '../run/tiers.ts'
 import { WindowHistory } from './window-history.ts'
 import { aDay, begun, day, settle, spending, spentOf, threeWaiting } from './window-calls.ts'
 
-/** Contract of spend limits that are changed, reached or damaged. */
+/** Contract of changed, exhausted and damaged spend limits. */
 export function describeWindowChanges(contractTest: ContractTest): void {
   describeChanges(contractTest)
   describeReached(contractTest)
@@ -45,7 +45,7 @@ function describeChanges(contractTest: ContractTest): void {
     await world.pending(userId, { limits: await limits(), cost: 30 })
     const open = await begun(world, userId, { limits: await limits(), required: 0, hold: 10 })
     await change(null)
-    // Work in progress is no longer limited either.
+    // Removing the limit also applies to work in progress.
     expect(await store.growHold({ turnId: open, by: 700, least: 700 })).toMatchObject({ outcome: 'held' })
     await settle(world, open, 700)
     expect(await limits()).toBeNull()
@@ -140,7 +140,7 @@ function describeUndone(contractTest: ContractTest): void {
       const draft = world.draft(userId, { limits })
       const results = await Promise.allSettled([
         world.store.admitTask(draft),
-        // Its row cannot be written, which fails only after everything else was counted.
+        // The database rejects this row only after everything else was counted.
         world.admit(userId, { limits, endpointId: null as never }),
         world.admit(userId, { limits }),
       ])
@@ -212,7 +212,7 @@ function describeReached(contractTest: ContractTest): void {
     expect(await reached(world, userId)).toEqual([told])
     await world.expectRefused(world.draft(userId, { limits }), { reason: 'limit' })
     world.clock.advance(day)
-    // Nothing is spent yet, and the request exceeds a whole day's limit.
+    // Nothing is spent yet, but the request exceeds the limit of a whole day.
     await world.admit(userId, { limits, cost: 151 })
     const next = { ...told, resetsAt: new Date(midnight + day).toISOString() }
     expect(await reached(world, userId)).toEqual([told, next])
@@ -239,7 +239,7 @@ function describeReached(contractTest: ContractTest): void {
     await refuse(151)
     const stale = await limits()
     await change({ spendLimit: 300 })
-    // The limit at authentication rejects it; the current limit is not reached.
+    // Rejected by the limit from its authentication. The current limit is not reached.
     await world.expectRefused(world.draft(userId, { limits: stale, cost: 151 }), { reason: 'limit' })
     expect(await told()).toEqual(['0.0150'])
     const turnId = await begun(world, userId, { limits: await limits(), hold: 300 })

@@ -6,7 +6,7 @@ import { draftTurn, settle } from './window-calls.ts'
 
 const digest = 'of the request'
 
-/** Opens a turn for a request with this many earlier attempts. Returns the id of the turn that answers it. */
+/** Opens a turn for a request with this many earlier attempts. Returns the id of the turn that the client gets. */
 async function sent(world: StoreWorld, userId: string, retries: number): Promise<string> {
   const turn = await draftTurn(world, userId, { request: { digest, retries } })
   return answeredBy(turn.turnId, await world.store.openTurn(turn))
@@ -58,7 +58,7 @@ export function describeWireRequests(contractTest: ContractTest): void {
     }
     world.clock.advance(5000)
     const third = await sent(world, userId, 0)
-    // If several turns match, a retry gets the one whose client disconnected.
+    // If several turns match, a retry gets the turn with the disconnected client.
     await world.store.requests.left({ userId, digest, resourceId: turnIds[0]! })
     expect(await found(world, userId, 3)).toBe(turnIds[0])
     expect(await found(world, userId, 3)).toBe(third)
@@ -88,7 +88,7 @@ export function describeWireRequests(contractTest: ContractTest): void {
       const of = { userId, digest: call.what, resourceId: first }
       const leftAt = await store.requests.left(of)
       expect(await world.admit(userId, { call })).toMatchObject({ outcome: 'replayed', taskId: first })
-      // It was answered, so its node does not cancel it, and the next call creates a new task.
+      // The repeated call was answered with it, so its node does not cancel it, and the next call creates a new task.
       expect(await store.requests.takeBack({ ...of, leftAt })).toBe(false)
       const third = await world.pending(userId, { call })
       const again = await store.requests.left(of)

@@ -18,14 +18,14 @@ export function describeWriteOffs(contractTest: ContractTest): void {
       const [userId, other] = [await world.createUser(1000), await world.createUser(1000)]
       await writeOff(world, userId, 9_999)
       await writeOff(world, userId, 1)
-      // Exactly at the bound, which is not exceeded.
+      // The total equals the bound, so it does not exceed it yet.
       await writeOff(world, userId, 1)
       const now = world.clock.now()
       const until = now - (now % day) + day
       const draft = await draftTurn(world, userId)
       expect(await world.store.openTurn(draft)).toMatchObject({ outcome: 'refused', reason: 'written-off', until })
       expect(await world.store.getAccount(userId)).toMatchObject({ balance: 970, held: 0 })
-      // Other accounts and tasks are unaffected.
+      // The block affects neither other accounts nor tasks.
       await begun(world, other)
       await world.pending(userId)
       world.clock.advance(until - now - 1)

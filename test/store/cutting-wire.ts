@@ -1,6 +1,6 @@
 import { connect, createServer, type AddressInfo, type Server, type Socket } from 'node:net'
 
-/** Proxy between a store and PostgreSQL. Cuts the connection before the nth statement from now on, once. */
+/** Proxy between a store and PostgreSQL. Cuts the connection once, before the nth statement from now. */
 export class CuttingWire {
   left = 0
   hasCut = false
@@ -27,7 +27,7 @@ export class CuttingWire {
       client.on('data', (data) => {
         rest = Buffer.concat([rest, data])
         for (;;) {
-          // The first message has no type byte before its length.
+          // The startup message has no type byte before its length.
           const head = hasBegun ? 1 : 0
           if (rest.length < head + 4) return
           const length = head + rest.readUInt32BE(head)
@@ -36,7 +36,7 @@ export class CuttingWire {
           rest = rest.subarray(length)
           const kind = hasBegun ? String.fromCharCode(message[0]!) : ''
           hasBegun = true
-          // Execute, and the simple query of a BEGIN or COMMIT.
+          // An Execute message, or a simple query such as BEGIN or COMMIT.
           if ((kind === 'E' || kind === 'Q') && this.left > 0 && --this.left === 0) {
             this.hasCut = true
             return cut()

@@ -6,7 +6,7 @@ import { converse, draftSession } from './session-contract.ts'
 import type { StoreWorld } from './store-world.ts'
 import { begun, settle, spending } from './window-calls.ts'
 
-/** Ids of a user's objects, for damage to name. */
+/** Ids of a user's objects that a damage can refer to. */
 export type Holdings = {
   userId: string
   completedId: string
@@ -31,22 +31,22 @@ export type Holdings = {
   webhookId: string
 }
 
-/** One kind of damage. Each statement has to change something. */
+/** One kind of damage. Each of its statements must change something. */
 export type Damage = {
   title: string
-  /** Name of the check that has to find it. */
+  /** Name of the check that must detect it. */
   named: string
   by: (of: Holdings) => string[]
-  /** The row names no user, so the difference does not either. */
+  /** Set if the damaged row names no user. The reported difference then names none either. */
   isOfNobody?: boolean
 }
 
-/** Limits of a store whose users have all this. */
+/** Limits of the store, so that users can have all of this. */
 export const holdingLimits = { abuseFailures: 10 }
 
 const method = (userId: string) => ({ customerId: `cus_${userId}`, methodId: `pm_${userId}`, methodLabel: 'visa 4242' })
 
-/** A user who has some of everything that the ledger check covers; call `untilExpired` for the rest. */
+/** Creates a user who has some of everything that the ledger check covers, except what `untilExpired` adds. */
 export async function holdingsOf(world: StoreWorld, name: string): Promise<Holdings> {
   const { store } = world
   const userId = await world.createUser()
@@ -65,7 +65,7 @@ export async function holdingsOf(world: StoreWorld, name: string): Promise<Holdi
     'a live key is rotated',
   )
   const limits = spending(keyId, key.spendLimit)
-  // More than the balance ever is.
+  // A threshold that the balance never exceeds.
   await store.payments.setNotifyBelow({ userId, notifyBelow: 1_000_000_000 })
   const { id: completedId } = await world.completed(userId, { limits })
   const { id: failedId } = await world.failed(userId, { limits })
@@ -97,7 +97,7 @@ export async function holdingsOf(world: StoreWorld, name: string): Promise<Holdi
   return { userId, ...tasks, ...chats, ...keys, topupId, rechargeId, webhookId }
 }
 
-/** Expires sessions and records it. */
+/** Advances the clock until the sessions have expired, and records that. */
 export async function untilExpired(world: StoreWorld): Promise<void> {
   world.clock.advance(90_000_000)
   while (await world.store.noteExpired()) continue
@@ -105,7 +105,7 @@ export async function untilExpired(world: StoreWorld): Promise<void> {
 
 async function creditByPlatform(world: StoreWorld, { name, userId }: { name: string; userId: string }) {
   const { platform } = world.store
-  // Expired keys do not count against other users.
+  // An expired key does not count toward the maximum, which other users' keys need.
   const expiresAt = world.clock.now()
   const key = { name, hint: 'a1b2', addresses: null, creditPerDay: 1000, createdBy: null, expiresAt }
   const { id } = await platform.createKey({ ...key, scopes: ['credit'], tokenHash: `platform ${name}` })

@@ -7,23 +7,23 @@ import { engine, withRaw, type RawDatabase } from '../support/test-engine.ts'
 import { newDataDir, startService, type Person } from '../support/test-service.ts'
 import { callEverything } from './call-everything.ts'
 
-// A service whose tables are full of dead rows. Nothing is timed: each engine measures how much a statement reads.
+// A service with tables full of dead rows. Instead of time, each engine measures how much a statement reads.
 
-/** Tables that a user cannot fill, with the reason. */
+/** Tables that a user cannot fill, and the reason. */
 const bounded: Record<string, string> = {
   counters: 'a row for each user, endpoint and status',
   platform_keys: 'made by admins, 10,000 at most',
   probes: 'one row',
   session_totals: 'a row for each user and agent',
   settings: 'names of the service',
-  // PostgreSQL only.
+  // On PostgreSQL only.
   leases: 'a row for each node',
 }
 const day = 86_400_000
 
 type Seeds = Record<string, Record<string, string | number>>
 
-/** SQL values of each column; `n` counts the rows. Most belong to one user. */
+/** Returns an SQL value for each column; `n` is the row number. Most rows belong to one user. */
 function seedsOf({ userId }: Person, { now, webhookId }: { now: number; webhookId: string }): Seeds {
   const long = now - 10 * day
   const own = `'${userId}'`
@@ -238,18 +238,18 @@ async function seed(raw: RawDatabase, seeds: Seeds, dead: number): Promise<void>
 
 export type DeadRows = {
   dataDir: string
-  /** Runs each write and list. */
+  /** Runs every write and list. */
   call: () => Promise<void>
   stop: () => Promise<void>
 }
 
 type StartWithDeadRows = {
-  /** Dead rows per table. */
+  /** Number of dead rows per table. */
   dead: number
   onSeeded?: (raw: RawDatabase) => Promise<unknown>
 }
 
-/** Starts a service on a database with every user-fillable table full of dead rows. */
+/** Starts a service on a database in which every table that a user can fill is full of dead rows. */
 export async function startWithDeadRows({ dead, onSeeded }: StartWithDeadRows): Promise<DeadRows> {
   const dataDir = newDataDir()
   const stub = await StripeStub.start()

@@ -6,13 +6,13 @@ import { GroupCommit } from '../../server/store/sqlite/group-commit.ts'
 import { createNotes, type Notes } from './notes-database.ts'
 import { newFolder } from './sqlite-engine.ts'
 
-// A failing sync needs a broken disk. Here the statement that would hit it throws instead; everything else is real.
+// Only a broken disk makes a sync fail. So here the statement that would sync throws instead; everything else is real.
 
 let dataDir: string
 let notes: Notes
 let other: Database.Database
 let commit: GroupCommit
-/** Errors that a statement's next runs throw, by its SQL. */
+/** Errors to throw in a statement's next runs, by its SQL. */
 let faults: Map<string, unknown[]>
 let fatal: unknown[]
 

@@ -36,7 +36,7 @@ function groupCommit(options: Omit<GroupCommitOptions, 'onFatal'> = {}): GroupCo
 const visible = () => other.prepare<[], string>('SELECT text FROM notes ORDER BY id').pluck().all()
 const tallied = () => other.prepare<[], number>('SELECT value FROM tally').pluck().get()
 
-/** Whether each promise resolved, or its rejection's code. */
+/** Returns `resolved` or the rejection's error code for each promise. */
 async function outcomes(promises: Promise<unknown>[]): Promise<unknown[]> {
   const settled = await Promise.allSettled(promises)
   return settled.map((result) => (result.status === 'fulfilled' ? 'resolved' : (result.reason as ErrandError).code))
@@ -145,7 +145,7 @@ test('settled() waits for commands started before it', async () => {
   expect(order).toEqual(['answered', 'settled'])
 })
 
-/** Lets a waiting command retry a few times. */
+/** Gives a waiting command time for a few retries. */
 async function passTurns(): Promise<void> {
   for (let turns = 0; turns < 20; turns++) await new Promise((resolve) => setTimeout(resolve, 1))
 }
@@ -162,7 +162,7 @@ async function isAnswered(promise: Promise<unknown>): Promise<boolean> {
 
 const large = 'x'.repeat(200_000)
 
-/** Limits the database's growth to this many pages, like a nearly full disk. */
+/** Lets the database grow by only this many pages, as on a nearly full disk. */
 function leaveRoom(pages: number): void {
   const used = notes.db.pragma('page_count', { simple: true }) as number
   notes.db.pragma(`max_page_count = ${used + pages}`)
@@ -200,7 +200,7 @@ test('a full database fails the batch even if only the statement was rolled back
     commit.run(() => notes.write('small')),
     commit.run(() => {
       try {
-        // Inserting several rows uses a statement journal, which is all that SQLite rolls back.
+        // Inserting several rows uses a statement journal. On failure SQLite rolls back only that.
         notes.writeMany(large, 3)
       } finally {
         wasOpen = notes.db.inTransaction
@@ -247,7 +247,7 @@ test('a writer that takes too long makes waiting commands fail with 503 without 
   const promises = [commit.run(() => notes.write('a')), commit.run(() => notes.write('b'))]
   expect(await outcomes(promises)).toEqual(['SERVICE_UNAVAILABLE', 'SERVICE_UNAVAILABLE'])
   await expect(promises[0]).rejects.toMatchObject({ cause: { code: 'SQLITE_BUSY' } })
-  // The next command waits on its own.
+  // The next command starts its own wait.
   const later = commit.run(() => notes.write('later'))
   other.exec('COMMIT')
   await later

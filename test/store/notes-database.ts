@@ -1,11 +1,11 @@
 import Database from 'better-sqlite3'
 import type { BatchEnd } from '../../server/store/sqlite/group-commit.ts'
 
-/** Counts the rows that commands wrote and adds them up at the end of each batch, as the store's counters do. */
+/** Counts the rows that commands write and stores the sum at the end of each batch, like the store's counters. */
 export class Tally implements BatchEnd {
   /** Number of completed batches. */
   writes = 0
-  /** If set, thrown instead of the next writes. */
+  /** If set, the next writes throw this error. */
   fails: Error | undefined
   #ofCommand = 0
   #ofBatch = 0
@@ -53,7 +53,9 @@ export type Notes = {
   writeMany: (text: string, rows: number) => void
 }
 
-/** A minimal database for a group commit: rows to write, their total, and the row that a probe changes. */
+/**
+ * Creates a minimal database for testing group commits: rows to write, their total, and the row that a probe changes.
+ */
 export function createNotes(file: string): Notes {
   const db = new Database(file, { timeout: 2 })
   db.pragma('journal_mode = WAL')

@@ -16,13 +16,13 @@ export async function openTopup(world: StoreWorld, userId: string, amount: Units
   return made.topup
 }
 
-/** An unpaid state, with overrides. */
+/** Returns an unpaid state, with overrides. */
 export function stateOf({ id: topupId }: Pick<TopupRecord, 'id'>, changes: Partial<PaymentState> = {}): PaymentState {
   const nothing = { paid: null, reason: null, checkoutId: null, receiptUrl: null, method: null }
   return { topupId, status: 'open', ...nothing, paymentId: `pi_${topupId}`, refunded: 0, disputed: 0, ...changes }
 }
 
-/** Applies a provider state as if it had just been read. */
+/** Applies a state as if the service had just read it from the provider. */
 export async function tell(
   world: StoreWorld,
   topup: TopupRecord,
@@ -33,7 +33,7 @@ export async function tell(
   return payments.applyState({ state: stateOf(topup, changes), version: known?.version ?? 0 })
 }
 
-/** A paid state, with later refunds and disputes. */
+/** Returns a paid state, optionally with refunds and disputes. */
 export function paid(amount: Units, since: Partial<PaymentState> = {}): Partial<PaymentState> {
   return { status: 'paid', paid: { amount, currency: 'usd' }, ...since }
 }

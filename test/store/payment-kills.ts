@@ -3,8 +3,8 @@ import type { PaymentState } from '../../server/store/payments/payment-types.ts'
 import { failed, moneyOf, openTopup, paid, tell } from './payment-drafts.ts'
 import type { StoreWorld } from './store-world.ts'
 
-// Applies payment states while the database fails at one statement. Each is applied completely or not at all, and a
-// retry applies it once.
+// Applies payment states while one statement of the database fails. Each state must be applied completely or not at
+// all, and a retry must apply it only once.
 
 const whole = 100_000
 
@@ -18,17 +18,20 @@ const history: readonly (Partial<PaymentState> | { cost: number })[] = [
   paid(whole, { refunded: 20_000, disputed: 70_000 }),
   paid(whole, { refunded: 20_000, disputed: 40_000 }),
 ]
-/** 100,000 − 20,000 − 70,000 − 40,000. */
+/** Paid 100,000, minus 20,000, 70,000 and 40,000. */
 const end = { balance: 0, owed: 30_000 }
 
-/** Makes the nth statement from now on fail, once; `hasStruck` says whether it was reached. */
+/** Makes the nth statement from now fail once. `hasStruck` returns whether it was reached. */
 export type Striker = { strikeAt: (n: number) => void; hasStruck: () => boolean; stride: number }
 
 function again<Value>(call: () => Promise<Value>): Promise<Value> {
   return call().catch(call)
 }
 
-/** Plays the payment once for each statement, or for every `stride`th; returns the number of statements. */
+/**
+ * Runs the payment's history with a failure at each statement, or at every `stride`th one. Returns the number of
+ * statements.
+ */
 export async function killAtEach(world: StoreWorld, { hasStruck, strikeAt, stride }: Striker): Promise<number> {
   const isShared = world.store.shared !== undefined
   for (let n = 1 + Math.floor(Math.random() * stride); ; n += stride) {
@@ -47,9 +50,9 @@ export async function killAtEach(world: StoreWorld, { hasStruck, strikeAt, strid
         () => false,
         () => true,
       )
-      // A shared database may have committed although its response was lost.
+      // A shared database may have committed even if its response was lost.
       if (isLost && !isShared) expect(await moneyOf(world, userId)).toEqual(before)
-      // The provider resends its event until it is answered, and once more.
+      // The provider resends its event until it is answered, and here once more after that.
       const { outcome } = await again(() => tell(world, topup, change))
       if (!isLost) expect(outcome).toBe('nothing-new')
       expect(await again(() => tell(world, topup, change))).toMatchObject({ outcome: 'nothing-new' })

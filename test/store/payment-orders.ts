@@ -6,8 +6,8 @@ import { moneyOf, openTopup, paid, stateOf } from './payment-drafts.ts'
 import { noLimits, openWorld, type StoreEngine, type StoreWorld } from './store-world.ts'
 
 // Several readers follow a payment that keeps changing at the provider. Each reads the row, then the provider's state,
-// and applies it later, after others have. Whatever the order, losses and repeats, an older state never overwrites a
-// newer one, and the last event leads to the last state.
+// and applies that later, possibly after other readers. Whatever the order, losses and repeats, an older state must
+// never overwrite a newer one, and the last event must lead to the last state.
 
 const whole = 100_000
 const cent = 100
@@ -33,7 +33,7 @@ function historyOf(random: SimRandom): Partial<PaymentState>[] {
   return states
 }
 
-/** A top-up's contribution to its user's balance in this state. */
+/** Returns the top-up's contribution to its user's balance in this state. */
 function worthOf({ disputed = 0, refunded = 0, status }: Partial<PaymentState>): number {
   return status === 'paid' ? whole - Math.min(whole, refunded + disputed) : 0
 }
@@ -41,7 +41,7 @@ function worthOf({ disputed = 0, refunded = 0, status }: Partial<PaymentState>):
 type Reading = { version: number; state: PaymentState; index: number }
 type Payment = { topup: TopupRecord; states: Partial<PaymentState>[]; at: number; applied: number; readings: Reading[] }
 
-/** Reads the row before the provider, as the service does. */
+/** Reads the row and then the provider's state, in the same order as the service. */
 async function read(world: StoreWorld, payment: Payment): Promise<Reading> {
   const { at, states, topup } = payment
   const ref = { topupId: topup.id, checkoutId: null, paymentId: null }
@@ -76,7 +76,7 @@ async function play(world: StoreWorld, random: SimRandom): Promise<void> {
     const what = random.weighted({ change: 4, read: 3, apply: 4, other: 3 })
     if (what === 'change' && payment.at < payment.states.length - 1) {
       payment.at++
-      // The last change's event always arrives; earlier ones may be lost.
+      // The event of the last change always arrives; earlier events may be lost.
       if (payment.at === payment.states.length - 1) payment.readings.push(await read(world, payment))
     }
     if (what === 'read' && payment.at < payment.states.length - 1) payment.readings.push(await read(world, payment))
@@ -105,7 +105,9 @@ async function play(world: StoreWorld, random: SimRandom): Promise<void> {
   expect(await moneyOf(world, userId)).toEqual({ balance: Math.max(0, worth), owed: Math.max(0, -worth) })
 }
 
-/** `atOnce` of them share SQLite's commits or PostgreSQL's connections. */
+/**
+ * Number of payments per tier. `atOnce` of them run concurrently, sharing SQLite's commits or PostgreSQL's connections.
+ */
 type Counts = { small: number; all: number; atOnce: number }
 
 export function describePaymentOrders(engine: StoreEngine, { atOnce, ...counts }: Counts): void {

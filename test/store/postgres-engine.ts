@@ -13,7 +13,7 @@ import {
   type Tampering,
 } from './store-world.ts'
 
-/** Runs a file's tests on the run's server. Outside the PostgreSQL project it starts a new one. */
+/** Defines tests on the test run's PostgreSQL server. Outside the PostgreSQL project it starts a new server. */
 export async function describePostgres(what: string, describe: (server: PostgresServer) => void): Promise<void> {
   const url = inject('postgresUrl')
   let server: PostgresServer

@@ -27,7 +27,7 @@ afterEach(() => rmSync(folder, { recursive: true, force: true }))
 
 const modeOf = (path: string) => statSync(path).mode & 0o7777
 
-/** Paths in the data directory with any permission for others. */
+/** Returns the paths in the data directory with any permission for other users. */
 function open(): string[] {
   const paths = [dataDir, ...globSync('**/*', { cwd: dataDir }).map((name) => join(dataDir, name))]
   return paths.filter((path) => (modeOf(path) & 0o077) !== 0)
@@ -40,7 +40,7 @@ test.each([
   chmodSync(dataDir, 0o755)
   await opens(options).close()
   const store = opens(options)
-  // Includes the WAL and its index, which exist while the database is open.
+  // Creates the WAL and its index, which exist only while the database is open.
   await store.createUser({ email: 'ann@example.com', passwordHash: null, isAdmin: false })
   expect(globSync('errand.db*', { cwd: dataDir }).sort()).toEqual(['errand.db', 'errand.db-shm', 'errand.db-wal'])
   expect(open()).toEqual([])

@@ -1,6 +1,6 @@
 import type { Damage } from './damage-holdings.ts'
 
-// Damage to rows that other rows reference or repeat.
+// Damage to rows that other rows reference or duplicate.
 
 const openTurn = 'the open turn of a session is open, and an open turn is that of its session'
 const recharge = 'the recharge in progress of a user is an unpaid top-up of theirs, and no other automatic one is open'

@@ -58,7 +58,7 @@ function admit(taskId: string): Promise<unknown> {
 
 const commitsMax = 1500
 
-/** Commits tasks until `stop` resolves, or until it obviously does not resolve during writes. */
+/** Commits tasks until `stop` resolves, or gives up if it does not resolve while writes continue. */
 async function writeUntil(stop: Promise<unknown>): Promise<'stopped' | 'tired'> {
   let isStopped = false
   void stop.then(() => (isStopped = true))
@@ -69,7 +69,7 @@ async function writeUntil(stop: Promise<unknown>): Promise<'stopped' | 'tired'> 
   return 'tired'
 }
 
-/** The file opens as a separate store with a balanced ledger. */
+/** Expects that the file opens as a store of its own with a balanced ledger. */
 async function expectWhole(file: string): Promise<void> {
   const copyDir = newFolder()
   const backup = new Database(file, { readonly: true })

@@ -16,7 +16,7 @@ beforeEach(async () => {
   const clock = new FakeClock()
   const dataDir = newFolder()
   const options = { clock: () => clock, limits: { ...noLimits, executionsPerMinute: 10 } }
-  // A page limit applies per connection, so this captures the store's connection while it prepares statements.
+  // A page limit applies to one connection, so the test captures the store's own when it prepares its statements.
   let connection: Database.Database | undefined
   const opened = watchStatements(
     (of) => (connection = of),

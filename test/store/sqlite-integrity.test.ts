@@ -39,7 +39,7 @@ function admit(store: ReturnType<typeof openSqliteStore>, taskId: string): Promi
   return store.admitTask({ userId, taskId, request, ...rest })
 }
 
-/** Changes the bytes of a table's or index's root page. */
+/** Changes bytes on the root page of a table or index. */
 function damagePage(name: string, change: (page: Buffer) => void): void {
   const [root, pageBytes] = withRaw(dataDir, (raw) => {
     raw.pragma('wal_checkpoint(TRUNCATE)')
@@ -54,10 +54,10 @@ function damagePage(name: string, change: (page: Buffer) => void): void {
   writeFileSync(file, bytes)
 }
 
-/** Makes one index entry name another task: the file is well-formed, but a task cannot be found. */
+/** Changes the task id in one index entry. The file remains well-formed, but that task cannot be found. */
 function misleadIndex(): void {
   damagePage('tasks_id_unique', (page) => {
-    // Bytes before the first cell may be left over from an earlier state of the page.
+    // Bytes before the first cell may be left over from an earlier version of the page.
     const at = page.indexOf('task_0', page.readUInt16BE(page[0] === 2 ? 12 : 8))
     expect(at).toBeGreaterThan(0)
     page[at] = 'u'.charCodeAt(0)

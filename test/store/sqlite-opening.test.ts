@@ -30,7 +30,7 @@ async function createUser(store: ReturnType<typeof openSqliteStore>): Promise<st
   return created.outcome === 'created' ? created.userId : ''
 }
 
-/** Files that this process and its threads hold open there; empty without /proc. */
+/** Returns the files in the folder that this process and its threads hold open; empty if there is no /proc. */
 function openFilesOf(dataFolder: string): string[] {
   if (!existsSync('/proc/self/fd')) return []
   const names = readdirSync('/proc/self/fd').map((fd) => {
@@ -212,7 +212,7 @@ test('a rejected open leaves no connection to the database', async () => {
   )
   for (const open of [openSqliteStore, openSqliteStoreBeside]) {
     expect(() => open(options)).toThrow(StoreOpenError)
-    // The last connection to close removes the WAL.
+    // Closing the last connection removes the WAL.
     withRaw(dataDir, (raw) => raw.prepare('SELECT count(*) FROM users').get())
     expect(existsSync(`${databaseFile(dataDir)}-wal`)).toBe(false)
   }
@@ -220,7 +220,7 @@ test('a rejected open leaves no connection to the database', async () => {
 
 let people = 0
 
-/** Opens the store in this many threads simultaneously; each returns `created` or its error. */
+/** Opens the store simultaneously in this many threads. Each returns `created` or its error. */
 async function openAtOnce(how: OpenThreadData['how'][]): Promise<unknown[]> {
   const gate = new Int32Array(new SharedArrayBuffer(8))
   const threads = how.map((one) => {
@@ -262,7 +262,7 @@ test('commands that simultaneously create the same data directory all succeed', 
 test('a command started while a server creates the database waits for it and succeeds', async () => {
   const lock = lockDataDir(dataDir)
   const answers = openAtOnce(['beside', 'beside'])
-  // The commands have opened an empty database. The server then fills it and keeps its lock.
+  // First the commands open an empty database, then the server fills it and keeps its lock.
   while (!existsSync(databaseFile(dataDir))) await new Promise((resolve) => setImmediate(resolve))
   const connection = openConnection(dataDir, 5000)
   migrateSchema(connection, dataDir)

@@ -8,12 +8,12 @@ import { watchStatements } from './watch-statements.ts'
 
 type Planned = { sql: string; plan: string[] }
 
-/** Plans of all statements that the store prepares, recorded during preparation. */
+/** Returns the plans of all statements that the store prepares, recorded as it prepares them. */
 async function planStore(): Promise<Planned[]> {
   const dataDir = newFolder()
   const clock = new FakeClock()
   const options = { clock: () => clock, limits: { ...noLimits, executionsPerMinute: 10 } }
-  // The first opening creates the schema. The second prepares what a running server uses.
+  // The first opening creates the schema. The second prepares the statements of a running server.
   await openIn(dataDir, options).store.close()
   const seen: string[] = []
   const opened = watchStatements(
@@ -28,8 +28,9 @@ async function planStore(): Promise<Planned[]> {
 }
 
 /**
- * Parameters stay unbound: with values SQLite could choose a partial index that it cannot use later. The SQL is
- * normalized: without quotes, on one line, with `?` for each parameter, which is an expression in the statement.
+ * Plans the statement with unbound parameters, because for known values SQLite might choose a partial index that it
+ * cannot use later. Normalizes the SQL: without quotes, on one line, and with `?` for each parameter, which is part of
+ * an expression in the statement.
  */
 function planOf(raw: Database.Database, given: string): Planned {
   const text = given.replaceAll(/:[a-z]\w*/gi, '?')
@@ -43,12 +44,12 @@ const planned = await planStore()
 
 test('no statement of a running store scans a whole table, except small ones', () => {
   expect(planned.length).toBeGreaterThan(30)
-  // These are small: users are people, and objects created by admins are retained for 90 days. `rows` is one page of
-  // spending, `found` a bounded count, `old` a batch to purge, `t` a page of top-ups, `json_each` a statement's input.
+  // Small sets: users are people, and objects created by admins are kept for 90 days. `rows` is one page of spending,
+  // `found` a bounded count, `old` a batch to purge, `t` a page of top-ups, `json_each` a statement's input.
   const small = /^SCAN (?!(?:users|invitations|platform_keys|rows|found|old|t|json_each)\b)/
   const walks = planned.filter(({ sql, plan }) => !sql.includes('LIMIT 1)') && plan.some((step) => small.test(step)))
-  // The indexes of open tasks and turns contain only those, as do the indexes of debtors and plans. Of events only the
-  // oldest few are read. Repeatable requests live for a minute and are all marked as left at a start.
+  // Partial indexes contain only the open tasks, open turns, debtors or plans. Only the oldest few events are read.
+  // Repeatable requests live for a minute, and at a start all of them are marked as disconnected.
   const known =
     /sqlite_schema|__drizzle_migrations|^update wire_requests set left_at = \? where left_at is null$|from turns where settled_at is null|from events order by id limit \?\)/i
   const ofOpen =
@@ -91,7 +92,7 @@ test('finds logins and login attempts by index', () => {
   const ofAddress = of('login_attempts').filter(({ sql }) => sql.includes('email_hash = ?'))
   expect(ofAddress.length).toBeGreaterThanOrEqual(3)
   expect(ofAddress.filter(({ plan }) => !plan.some((step) => step.includes('login_attempts_email')))).toEqual([])
-  // Only one sort is needed: to find the least recently used of a user's hundred logins.
+  // Only one statement sorts: the search for the least recently used of a user's hundred logins.
   const sorted = found.filter(({ plan }) => plan.some((step) => step.includes('TEMP B-TREE FOR ORDER BY')))
   expect(sorted.map(({ sql }) => sql)).toEqual([expect.stringContaining('last_used_at DESC')])
 })
@@ -154,7 +155,7 @@ test('finds the next user in the queue by one index lookup', () => {
       plan.filter((step) => /TEMP B-TREE|^(SEARCH|SCAN) tasks/.test(step) && !step.includes('rowid=?)')),
     )
   const byPlace = ['user_id>?', 'user_id<?'].map((place) => `SEARCH tasks USING INDEX tasks_waiting (${place})`)
-  // For the first user of a walk, and for each next one.
+  // Plans for the first user of a walk, and for each further one.
   expect(searches).toEqual([
     [...byPlace, ...byPlace],
     ['SEARCH tasks USING INDEX tasks_waiting (user_id=? AND rowid>?)'],

@@ -7,14 +7,14 @@ import chatAgents, { say } from '../support/chat-agents.ts'
 import { startService, type TestService } from '../support/test-service.ts'
 import { until } from '../support/until.ts'
 
-// Costs of requests, counted instead of timed: statements, B-trees, messages between threads and allocations.
+// Costs of requests in counts instead of times: statements, B-trees, messages between threads, and allocations.
 
 type Run = (this: { source: string }, ...values: unknown[]) => unknown
 
-/** Framing of transactions, and the timed search for due webhook deliveries. */
+/** Statements that frame transactions, and the timer's search for due webhook deliveries. */
 const notOfRequests = /^(BEGIN|COMMIT|SAVEPOINT|RELEASE|PRAGMA|WITH RECURSIVE rows \(webhook_id)/i
 
-/** The SQL of every statement executed during `work`. */
+/** Returns the SQL of every statement executed during `work`. */
 async function executed(work: () => Promise<unknown>): Promise<string[]> {
   const seen: string[] = []
   const prototype = Object.getPrototypeOf(new Database(':memory:').prepare('SELECT 1')) as Record<string, Run>
@@ -34,7 +34,7 @@ async function executed(work: () => Promise<unknown>): Promise<string[]> {
   return seen
 }
 
-/** The statements by verb and table, such as `insert tasks`. */
+/** Returns a name of verb and table for each statement, such as `insert tasks`. */
 function named(statements: readonly string[]): string[] {
   const name =
     /^\s*(?:(insert) into (\w+)|(update) "?(\w+)|(select)[\s\S]*? from "?(\w+)|(delete) from (\w+)|(with)[\s\S]*)/i
@@ -94,7 +94,7 @@ test('session and chat requests execute only the expected reads', async () => {
   await service.stop()
 })
 
-/** Number of statements prepared during `work`: better-sqlite3 then creates a function for its rows. */
+/** Counts the statements prepared during `work`, by the functions that better-sqlite3 then creates for their rows. */
 async function prepared(work: () => Promise<unknown>): Promise<number> {
   const make = vi.spyOn(globalThis, 'Function')
   try {
@@ -193,7 +193,7 @@ test('a hundred busy replies on two threads send far fewer messages than events'
   } finally {
     spy.mockRestore()
   }
-  // An idle machine sends one message per 200 deltas. A busy one is slower, and output is flushed every 8 ms.
+  // On an idle machine 200 deltas take one message. A busy machine needs more, because output is flushed every 8 ms.
   expect(messages).toBeLessThan((chats * deltas) / 10)
   await service.stop()
 })
@@ -220,7 +220,7 @@ test('reading a task allocates a bounded amount of memory', async () => {
   await service.stop()
 })
 
-/** Bytes allocated by functions of these files and their callees. */
+/** Returns the bytes allocated by functions of these files, including the functions that they call. */
 function allocatedBy(files: string, node: HeapProfiler.SamplingHeapProfileNode, isInside = false): number {
   const isOurs = isInside || node.callFrame.url.includes(files)
   const own = isOurs ? node.selfSize : 0

@@ -3,7 +3,7 @@ import { withRaw } from '../support/test-engine.ts'
 import { startService } from '../support/test-service.ts'
 import { sessionAgents } from '../api/session-calls.ts'
 
-// Lists with a selective filter are read in pieces, up to the end of the page.
+// Lists with a filter that few rows match are read in pieces until the page is full.
 
 const rows = 3000
 const every = 700

@@ -38,7 +38,7 @@ import { describeWindows } from './contract-windows.ts'
 import { describeWireRequests } from './contract-wire-requests.ts'
 import { noLimits, openWorld, type StoreEngine, type StoreWorld } from './store-world.ts'
 
-/** Registers one contract test; the body gets a new, empty store. */
+/** Registers one contract test. Its body gets a new, empty store. */
 export type ContractTest = (
   title: string,
   body: (world: StoreWorld) => Promise<void>,
@@ -46,14 +46,14 @@ export type ContractTest = (
 ) => void
 
 type ContractOptions = {
-  /** Limits not named are off. */
+  /** Limits of the store. Those not named are off. */
   limits?: Partial<StoreLimits>
-  /** The test damages the ledger on purpose, so it is not verified at the end. */
+  /** Skips the final ledger check, because the test damages the ledger on purpose. */
   tampers?: boolean
 }
 
 /**
- * Contract of every store engine. After each test the ledger must balance, so the money invariants are checked on every
+ * Contract of every store engine. The ledger must balance after each test, so the money invariants are checked on every
  * path, not only in tests about money.
  */
 export function describeStoreContract(engine: StoreEngine): void {

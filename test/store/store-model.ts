@@ -39,8 +39,8 @@ type Admission = Pick<ModelTask, 'userId' | 'agentId' | 'cost' | 'meters'> & {
 }
 
 /**
- * Expected results of a store, in plain lists and loops that are easy to verify: no index, counter or transaction. One
- * command at a time.
+ * Predicts the results of a store with plain lists and loops that are easy to verify, without indexes, counters or
+ * transactions. Runs one command at a time.
  */
 export class StoreModel {
   readonly users = new Map<string, ModelUser>()
@@ -56,7 +56,7 @@ export class StoreModel {
     this.users.set(userId, { balance: 0, transactions: [], ...none })
   }
 
-  /** Returns `accepted`, `replayed`, or the reason of the rejection. */
+  /** Returns `accepted`, `replayed`, or the reason for the rejection. */
   admit({ taskId, userId, agentId, cost, meters, key, bodyHash }: Admission, now: number): string {
     const user = this.users.get(userId)!
     const earlier = key === null ? undefined : user.keys.get(key)

@@ -9,12 +9,12 @@ import { FakeClock } from '../support/fake-clock.ts'
 import { openResources } from '../support/resources.ts'
 
 export type OpenOptions = {
-  /** Receives the newest time in the store. */
+  /** Creates the clock; receives the newest time in the store. */
   clock: (notBefore: EpochMs) => Clock
   limits: StoreLimits
 }
 
-/** A change behind the store's back that no command makes. */
+/** A change to the database that bypasses the store and that no command makes. */
 export type Tampering =
   | { what: 'hold'; userId: string; held: Units }
   | { what: 'balance'; userId: string; by: Units }
@@ -32,7 +32,7 @@ export type Tampering =
   | { what: 'session-spent'; sessionId: string; by: Units }
   | { what: 'session-cap'; sessionId: string; maxCost: Units }
   | { what: 'turn-cap'; turnId: string; maxCost: Units }
-  /** Differences, not totals. */
+  /** Changes the window by these amounts. */
   | { what: 'window'; ownerId: string; charged: Units; held: Units }
   | { what: 'window-limit'; ownerId: string; limit: Units }
   | { what: 'owed'; userId: string; by: Units }
@@ -43,19 +43,19 @@ export type Tampering =
 
 export type EventRow = { id: string; type: string; body: string }
 
-/** An open store, and external operations on it. */
+/** An open store, with operations that bypass it. */
 export type OpenedStore = {
   store: Store
   reopen(): Promise<OpenedStore>
   close(): Promise<void>
   tamper(change: Tampering): Promise<void>
-  /** Runs statements behind the store's back, without triggers and constraints. Each has to change something. */
+  /** Runs statements without the store, triggers and constraints. Each statement must change something. */
   damage(statements: readonly string[]): Promise<void>
   /** A user's events in chronological order. */
   events(userId: string): Promise<EventRow[]>
-  /** Ids of waiting tasks, in order of admission. */
+  /** Ids of queued tasks, in order of admission. */
   queued(): Promise<string[]>
-  /** The report of `verifyLedger`, by the engine's quickest method. */
+  /** The report of `verifyLedger`, by the engine's fastest method. */
   verify(): Promise<LedgerReport>
 }
 
@@ -72,7 +72,7 @@ export const noLimits: StoreLimits = {
   connectorBlockSeconds: 0,
   connectorTasksAtWork: 0,
   sessionIdleSeconds: 86_400,
-  // A closed process's work counts as abandoned immediately.
+  // With 0, the work of a closed process counts as abandoned immediately.
   leaseSeconds: 0,
 }
 
@@ -100,7 +100,7 @@ export async function openWorld(engine: StoreEngine, limits: StoreLimits): Promi
   return new StoreWorld({ clock, opened, notBefore: () => newest })
 }
 
-/** A store, a manual clock, and the first steps of most tests. */
+/** A store, a clock that the test advances, and the setup that most tests share. */
 export class StoreWorld {
   readonly clock: FakeClock
   readonly #notBefore: () => EpochMs
@@ -115,7 +115,7 @@ export class StoreWorld {
     openResources.add(this.#name)
   }
 
-  /** The newest time known at the last opening. */
+  /** The newest time in the store when it was last opened. */
   get notBefore(): EpochMs {
     return this.#notBefore()
   }
@@ -167,7 +167,7 @@ export class StoreWorld {
     return userId
   }
 
-  /** Creates a user whose executions have events. The webhook subscribes to others, so that nothing is delivered. */
+  /** Creates a user with events for all executions. The webhook subscribes to other events, so nothing is delivered. */
   async createListener(balance?: Units): Promise<string> {
     const userId = await this.createUser(balance)
     const webhookId = newId('hook', this.clock.now())
@@ -230,13 +230,13 @@ export class StoreWorld {
     return must(await this.store.getAccount(userId), 'the account exists').balance
   }
 
-  /** The rate window under the user's current plan. */
+  /** Reads the rate window under the user's current plan. */
   async rate(userId: string) {
     const user = await this.store.platform.findUser({ userId })
     return await this.store.readRate({ userId, account: user?.account ?? { plan: null, limits: null } })
   }
 
-  /** A snapshot of a user's data for comparisons. */
+  /** Returns a snapshot of all of a user's data for comparisons. */
   async everything(userId: string) {
     const { store } = this
     const list = await store.listTasks({ userId, ...allRows })
@@ -252,7 +252,7 @@ export class StoreWorld {
     }
   }
 
-  /** Expects the predicted and actual rejection, with nothing written. */
+  /** Expects the rejection, both predicted and actual, and unchanged data. */
   async expectRefused(draft: AdmitTask, refusal: object): Promise<void> {
     const before = await this.everything(draft.userId)
     expect(await this.store.foreseeAdmission(draft)).toMatchObject(refusal)

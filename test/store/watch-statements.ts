@@ -2,7 +2,7 @@ import Database from 'better-sqlite3'
 
 type Prepare = (this: Database.Database, sql: string) => Database.Statement
 
-/** Calls `seen` for each statement that any connection prepares during `work`. Statements work as usual. */
+/** Calls `seen` for each statement that any connection prepares during `work`. The statements work as usual. */
 export function watchStatements<Value>(
   seen: (connection: Database.Database, sql: string, statement: Database.Statement) => void,
   work: () => Value,

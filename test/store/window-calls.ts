@@ -33,7 +33,7 @@ async function stateOf(world: StoreWorld, limit: SpendLimit): Promise<SpendState
   return (await world.store.spendStates([limit]))[0]!
 }
 
-/** Charged and held amounts of a window, which may be past. */
+/** Returns the charged and held amounts of a window, which may have ended. */
 export async function spentOf(world: StoreWorld, { spend }: CredentialLimits): Promise<[charged: Units, held: Units]> {
   const { charged, held } = await stateOf(world, spend!)
   return [charged, held]

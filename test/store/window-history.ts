@@ -27,7 +27,7 @@ export class WindowHistory {
   readonly #sums = new Map<string, Sums>()
   readonly #tasks: Open[] = []
   readonly #turns: Open[] = []
-  /** Number of effective steps by kind. */
+  /** Number of steps that changed something, by kind. */
   readonly done: Record<string, number> = {}
 
   constructor(world: StoreWorld, seed: number) {
@@ -58,13 +58,14 @@ export class WindowHistory {
       const key = await store.createKey({ ...draft, spendLimit: this.#limit(), spendReset })
       keys.push({ id: key.id, tokenHash })
     }
-    // Users keep or lack such a limit throughout. If that changed, a response would not show which windows counted.
+    // Throughout a run a user either has a daily limit or not. Otherwise responses would not show which windows
+    // counted.
     const isLimited = user > 0
     if (isLimited) await this.#setDay(userId)
     this.#spenders.push({ userId, keys, isLimited })
   }
 
-  /** A few tasks' worth, so that limits are often reached. */
+  /** Enough for only a few tasks, so that limits are often reached. */
   #limit(): Units {
     return this.#random.between(0, 3000)
   }
@@ -81,7 +82,7 @@ export class WindowHistory {
     else if (kind === 'user') await this.#changeUser(spender)
   }
 
-  /** Takes exclusive use of it until it is put back. */
+  /** Removes an item, so that no concurrent step uses it until it is put back. */
   #take(open: Open[]): Open {
     return open.splice(this.#random.between(0, open.length - 1), 1)[0]!
   }
@@ -201,7 +202,7 @@ export class WindowHistory {
     })
   }
 
-  /** Checks current periods; the ledger check covers past ones. */
+  /** Checks the current periods. The ledger check covers past ones. */
   async #check(): Promise<void> {
     const { clock, store } = this.#world
     for (const { keys, userId } of this.#spenders) {

@@ -4,23 +4,23 @@ import { expect, test } from 'vitest'
 import { startWithDeadRows } from '../dead-rows.ts'
 import { watchStatements } from '../watch-statements.ts'
 
-// Every write and list stays cheap despite a user's dead rows. SQLite reads each page with a separate call, which the
-// kernel counts per thread, so nothing is timed.
+// Every write and list stays cheap no matter how many dead rows a user has. SQLite reads each page with a separate
+// call, which the kernel counts per thread, so nothing needs to be timed.
 
 const dead = 60_000
 /**
- * Pages that one statement may read: a page of spending sums 4,000 transactions. A scan of the narrowest index takes
- * 175.
+ * Maximum number of pages that one statement may read. The most expensive one, a page of spending, sums 4,000
+ * transactions. A scan of the smallest index takes 175 pages.
  */
 const pagesMax = 160
 const known = [
-  // A bounded number of rows, each on other pages.
+  // Deletes a bounded number of rows, each on a different page.
   /^DELETE FROM \w+ WHERE .* LIMIT :rowsMax/,
   /^WITH old AS .* LIMIT :rowsMax .* DELETE FROM wire_requests/,
   // An account has at most 10,000 keys.
   / api_keys WHERE user_id = :userId/,
   /^UPDATE api_keys SET .* WHERE user_id = :userId AND \(id = :countsAs/,
-  // For one account, which creates at most 50 unpaid ones per day.
+  // Reads one account's top-ups, of which at most 50 unpaid ones are created per day.
   /^SELECT count\(\*\) AS count FROM topups WHERE user_id = :userId/,
   // Only admins create them.
   / FROM invitations\b/,
@@ -30,12 +30,12 @@ function readCalls(): number {
   return Number(/^syscr: (\d+)/m.exec(readFileSync('/proc/thread-self/io', 'utf8'))![1])
 }
 
-/** Read calls made by reading the counter itself. */
+/** Read calls caused by reading the counter itself. */
 const ownCalls = -readCalls() + readCalls()
 
 type Run = (this: unknown, ...values: unknown[]) => unknown
 
-/** Counts the maximum pages that each statement reads. */
+/** Records the maximum number of pages that each statement reads. */
 class PageCounter {
   readonly pages = new Map<string, number>()
   isCounting = false
@@ -46,7 +46,7 @@ class PageCounter {
       const run = statement[name]
       const counted: Run = (...values) => {
         if (!this.isCounting) return run.apply(statement, values)
-        // Otherwise it would find pages in memory.
+        // Empties the page cache, so that the statement has to read its pages.
         connection.pragma('shrink_memory')
         const before = readCalls()
         try {
@@ -70,7 +70,7 @@ test('writes and lists read few pages of finished rows', async () => {
   await world.call()
   counter.isCounting = false
   await world.stop()
-  // Bound values are expressions.
+  // Removes the operators with which statements turn bound values into expressions.
   const plain = (sql: string) => sql.replaceAll('0 + ', '').replaceAll('+:', ':')
   const large = [...counter.pages]
     .filter(([, pages]) => pages > pagesMax)

@@ -16,7 +16,7 @@ const random = new Random()
 
 let folder: string
 let db: Database.Database
-/** The files as a crash at this moment would leave them. */
+/** The files that a crash would leave behind at this moment. */
 type Crashed = { database: Buffer; log: Buffer }
 
 beforeEach(() => {
@@ -33,7 +33,7 @@ afterEach(() => {
   rmSync(folder, { recursive: true })
 })
 
-/** One transaction of a few pages. Later ones change some of the same pages. */
+/** Commits a transaction of a few pages, some of which later transactions change again. */
 function commitNote(on: Database.Database = db, rows = 3): void {
   const insert = on.prepare('INSERT INTO notes (text) VALUES (?)')
   on.transaction(() => {
@@ -55,7 +55,9 @@ function put({ database, log }: Crashed): string {
   return dataDir
 }
 
-/** Number of transactions that SQLite recovers, three rows each. Uses up the folder. */
+/**
+ * Returns the number of transactions that SQLite recovers, with three rows each. Modifies the folder, so use it once.
+ */
 function readable(dataDir: string): number {
   const reader = new Database(databaseFile(dataDir))
   try {
@@ -67,7 +69,7 @@ function readable(dataDir: string): number {
   }
 }
 
-/** End offsets of the WAL's transactions. */
+/** Returns the end offset of each transaction in the WAL. */
 function endsOf(log: Buffer): number[] {
   const ends: number[] = []
   for (let at = headerBytes; at + frameBytes <= log.length; at += frameBytes) {
@@ -96,7 +98,8 @@ test('a flipped bit either is detected or costs at most the last transaction', (
   const before = ends.length - commits
   const last = ends.at(-2)!
   let found = 0
-  // The header, frame headers of the last commit that has a successor and of earlier ones, and any page bytes.
+  // Damages the WAL header, the frame header of the last commit that has a successor, some of those before it, and
+  // random bytes.
   const headOf = (end: number) => Array.from({ length: 24 }, (_, n) => end - frameBytes + n)
   const heads = ends.slice(before, -2).flatMap(headOf)
   const places = [
@@ -122,7 +125,7 @@ test('detects damage if a flipped bit erases a commit mark before another commit
   for (let n = 0; n < commits * 4; n++) commitNote(db, 1)
   const { database, log } = crashed()
   const ends = endsOf(log)
-  // The commit mark is the number of pages. If that is a power of two, it is a single bit.
+  // A frame's commit mark is the database size in pages, which is a single bit if that is a power of two.
   const at = ends.findIndex((end, n) => {
     const pages = log.readUInt32BE(end - frameBytes + 4)
     return n > 0 && n + 1 < ends.length && (pages & (pages - 1)) === 0
@@ -160,7 +163,7 @@ test('does not report a last transaction torn by a power loss as damage', () => 
 
 const nextSector = (at: number) => (Math.floor(at / sectorBytes) + 1) * sectorBytes
 
-/** End of the last frame with the header's salts. */
+/** Returns the end of the last frame that has the salts of the WAL header. */
 function endOfGeneration(log: Buffer): number {
   let at = headerBytes
   while (at + frameBytes <= log.length && log.subarray(at + 8, at + 16).equals(log.subarray(16, 24))) at += frameBytes
@@ -189,7 +192,7 @@ test('does not report leftovers of failed commits as damage', () => {
   const { database } = crashed()
   let { log } = crashed()
   for (let failures = 0; failures < 6; failures++) {
-    // The transaction is written, its sync fails, and a short one overwrites it.
+    // A transaction is written, its sync fails, and a shorter one overwrites its beginning.
     const failed = writtenAfter({ database, log }, (writer) => commitNote(writer, 3 * (6 - failures)))
     const probe = writtenAfter({ database, log }, (writer) => writer.exec('UPDATE notes SET id = id WHERE id = 1'))
     expect(failed.end).toBeGreaterThan(probe.end)
@@ -198,7 +201,7 @@ test('does not report leftovers of failed commits as damage', () => {
   }
 })
 
-/** The WAL after one more transaction, and its end offset. */
+/** Returns the WAL after one more transaction, and the offset at which that transaction ends. */
 function writtenAfter(files: Crashed, write: (writer: Database.Database) => void): { log: Buffer; end: number } {
   const dataDir = put(files)
   const writer = new Database(databaseFile(dataDir))

@@ -11,7 +11,7 @@ const tasks = 20_000
 type Plan = { 'Index Name'?: string; 'Relation Name'?: string; 'Node Type': string; Plans?: Plan[] }
 
 await describePostgres('the queue of nodes that share a database', (server) => {
-  /** Indexes and tables read by the statement that takes tasks, while this many users have only waiting tasks. */
+  /** Returns the indexes and tables that the statement for taking tasks reads. */
   async function readsOf(pool: PgPool, mode: string): Promise<string[]> {
     await pool.query(`SET plan_cache_mode = ${mode}; DEALLOCATE ALL`)
     await pool.query(`PREPARE taking AS ${take.text}`)
@@ -43,7 +43,7 @@ await describePostgres('the queue of nodes that share a database', (server) => {
             for (const mode of ['force_custom_plan', 'force_generic_plan']) {
               const reads = await readsOf(pool, mode)
               expect(reads.filter((name) => name === 'tasks_waiting').length).toBeGreaterThanOrEqual(3)
-              // Only the chosen tasks are read by key.
+              // Reads by key only the tasks that it takes.
               expect(
                 reads.filter((name) => name !== 'tasks_waiting'),
                 mode,

@@ -3,18 +3,18 @@ import { expect, test } from 'vitest'
 import { engine } from '../../../support/test-engine.ts'
 import { startWithDeadRows } from '../../dead-rows.ts'
 
-// Every write and list stays cheap despite a user's dead rows. PostgreSQL reports the rows read by each plan node, so
-// nothing is timed.
+// Every write and list stays cheap no matter how many dead rows a user has. PostgreSQL reports the rows that each plan
+// node reads, so nothing needs to be timed.
 
 const dead = 20_000
-/** A page of spending sums 4,000 transactions. */
+/** The most expensive statement, a page of spending, sums 4,000 transactions. */
 const readMax = 5000
 const known = [
-  // Counts all users by an index.
+  // Counts all users with an index.
   /count\(\*\) AS (?:total|users)\b[^]* FROM users/,
-  // For one account, which creates at most 50 unpaid ones per day.
+  // Reads one account's top-ups, of which at most 50 unpaid ones are created per day.
   /count\(\*\) AS count FROM topups/,
-  // Skips other sessions of the account, at most 50,000.
+  // Skips other sessions of the account, which has at most 50,000.
   /FROM sessions WHERE user_id[^]*is_completed = /,
   // An account has at most 10,000 keys.
   /UPDATE api_keys SET [^]* WHERE user_id = \S+ AND \(id = /,
@@ -40,14 +40,14 @@ type Pg = {
 
 const pg = createRequire(import.meta.url)('pg') as Pg
 
-/** The statements sent during `work`, each with its last values. */
+/** Returns the statements sent during `work`, each with its last values. */
 async function statementsOf(work: () => Promise<void>): Promise<Query[]> {
   const { prototype } = pg.Client
   const { query } = prototype
   const sent = new Map<string, Query>()
   prototype.query = function (this: PgClient, ...given: [unknown, unknown?]) {
     const [named] = given
-    // Ledger checks, which read everything, are sent as strings.
+    // The ledger check reads everything. It is sent as a string, unlike the statements to measure.
     if (typeof named === 'object') sent.set((named as Query).text, named as Query)
     return query.apply(this, given)
   }
@@ -59,7 +59,10 @@ async function statementsOf(work: () => Promise<void>): Promise<Query[]> {
   return [...sent.values()]
 }
 
-/** The maximum rows of a table that a plan node reads, with the node; undefined for inserts that cannot be repeated. */
+/**
+ * Returns the plan node that reads the most rows of a table, with their number. Undefined for an insert that cannot be
+ * repeated.
+ */
 async function readsOf(
   client: PgClient,
   { text, values }: Query,
@@ -90,7 +93,7 @@ test('writes and lists read few rows despite many dead ones', async () => {
   const statements = await statementsOf(world.call)
   const client = new pg.Client({ connectionString: await engine().databaseUrl(world.dataDir) })
   await client.connect()
-  // As on every connection of the service.
+  // The setting of the service's connections.
   await client.query('SET enable_seqscan = off')
   const large: string[] = []
   let planned = 0

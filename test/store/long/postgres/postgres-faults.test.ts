@@ -8,14 +8,14 @@ import { describePostgres } from '../../postgres-engine.ts'
 import { noLimits } from '../../store-world.ts'
 
 const cuts = ['commit is lost on its way', 'answer to the commit is lost'] as const
-/** Nothing gets through any more, and neither side is notified. */
+/** Faults after which no data gets through, without an error on either side. */
 const silences = ['commit goes into silence', 'commit is answered by silence'] as const
 
 await describePostgres('faults and nodes', describeFaults)
 
 type Fault = 'none' | (typeof cuts)[number] | (typeof silences)[number]
 
-/** Proxy between a store and its server. A fault hits the next COMMIT of any connection, once. */
+/** Proxy between a store and its server. Injects a fault once, into the next COMMIT of any connection. */
 class Wire {
   next: Fault = 'none'
   readonly #server: Server
@@ -83,7 +83,7 @@ function describeFaults({ dropDatabase, newDatabase }: PostgresServer): void {
     return created.userId
   }
 
-  /** Silence takes long to detect, and a second command would add nothing. */
+  /** Without `cancels` no second command is tried: silence takes long to detect, and the command would add nothing. */
   async function admitThrough(fault: Fault, { cancels }: { cancels: boolean }): Promise<void> {
     const url = new URL(await newDatabase())
     const wire = new Wire(Number(url.port))

@@ -7,7 +7,10 @@ import { killAtEach } from '../../payment-kills.ts'
 import { describePostgres } from '../../postgres-engine.ts'
 import { eventRows, noLimits, StoreWorld, type EventRow } from '../../store-world.ts'
 
-/** 1 tests every statement in some minutes: after losing its connection a store waits before it reconnects. */
+/**
+ * With 1 every statement is tested, which takes some minutes: after a lost connection, a store waits before it
+ * reconnects.
+ */
 const stride = Number(process.env['ERRAND_PAYMENT_KILLS'] ?? 12)
 
 await describePostgres('payments whose statements fail', ({ dropDatabase, newDatabase }) => {
