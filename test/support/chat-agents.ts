@@ -20,27 +20,27 @@ export type Step =
       reasoningTokens?: number
       cachedPromptTokens?: number
     }
-  /** Yields exactly this value. */
+  /** Yields this value unchanged. */
   | { do: 'raw'; part: unknown }
-  /** Sends one of the run's inputs, as JSON in one delta. */
+  /** Sends one input of the run as JSON, in one delta. */
   | { do: 'tell'; what: 'history' | 'params' | 'message' }
-  /** Waits that long; throws when the signal fires. */
+  /** Waits for this time. Throws if the signal aborts. */
   | { do: 'wait'; ms: number }
-  /** Waits that long; ignores the signal. */
+  /** Waits for this time. Ignores the signal. */
   | { do: 'sleep'; ms: number }
-  /** Waits until the file exists; ignores the signal. */
+  /** Waits until the file exists. Ignores the signal. */
   | { do: 'await-file'; file: string }
   | { do: 'touch'; file: string }
-  /** Appends a line to the file when the signal fires. */
+  /** Appends a line to the file when the signal aborts. */
   | { do: 'note-abort'; file: string }
   | { do: 'await-abort' }
   | { do: 'throw'; message: string }
   | { do: 'throw-value'; value: unknown }
   | { do: 'block'; ms: number }
   | { do: 'exit' }
-  /** Sends that many deltas at full speed, or with a pause of `everyMs` after each. Writes its progress to the file. */
+  /** Sends this many deltas at full speed, or with a pause of `everyMs` after each. Writes its progress to the file. */
   | { do: 'flood'; times: number; delta: string; everyMs?: number; file?: string }
-  /** An output with that many levels of nesting. */
+  /** Sends an output with this many levels of nesting. */
   | { do: 'nested'; id: string; levels: number }
   | { do: 'late-throw'; ms: number }
 
@@ -95,7 +95,7 @@ async function* carryOut(step: Step, run: ChatRun): AsyncGenerator<ChatPart> {
   }
 }
 
-/** Steps without output. */
+/** Runs a step that produces no output. */
 async function act(step: Step, signal: AbortSignal): Promise<void> {
   switch (step.do) {
     case 'wait':
@@ -162,7 +162,7 @@ function variant(id: string, chat: Partial<NonNullable<CodeAgentConfig['chat']>>
   return { kind: 'code', id, name: id, chat: { ...talk.chat!, ...chat } }
 }
 
-/** Chat-only agents, for threads and inline runs. Each follows its message. */
+/** Chat-only agents, for threads and inline runs. Each runs the steps in its message. */
 export default defineConfig({
   agents: [
     talk,

@@ -7,14 +7,14 @@ export type ReadEvent = { event: any; at: number }
 type OpenChat = {
   url: string
   key?: string | null
-  /** A string is sent unchanged. Without a body the request is a GET. */
+  /** A string is sent unchanged. If omitted, the request is a GET. */
   body?: unknown
   headers?: Record<string, string>
   path?: string
   isPaused?: boolean
 }
 
-/** A chat on its own connection, read line by line. Can stop reading, and can leave. */
+/** Reads a chat line by line on its own connection. It can stop reading or disconnect. */
 export class ChatReader {
   readonly status: number
   readonly headers: IncomingHttpHeaders
@@ -101,7 +101,7 @@ export class ChatReader {
     this.#response.destroy()
   }
 
-  /** Resolves with the first event of that type; throws if the stream ends without one. */
+  /** Resolves with the first event of this type. Throws if the stream ends without one. */
   async until(type: string): Promise<any> {
     for (;;) {
       const found = this.events.find(({ event }) => event.type === type)
@@ -121,7 +121,7 @@ export class ChatReader {
     return (await this.all()).at(-1)
   }
 
-  /** Whether the connection was closed during the response; resolves at its end. */
+  /** Waits for the end and returns whether the connection was closed in the middle of the response. */
   async wasCutOff(): Promise<boolean> {
     await this.all()
     return !this.#isWhole || this.#line !== ''

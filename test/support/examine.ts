@@ -4,7 +4,7 @@ import { newDataDir } from './test-service.ts'
 type Finding = { name: string; status: string; message: string }
 type Report = { ok: boolean; checks: Finding[] }
 
-/** Report and exit code of `errand doctor`. */
+/** Returns the report and exit code of `errand doctor`. */
 export async function examine(dataDir: string): Promise<{ code: number; report: Report }> {
   const args = ['doctor', '--data', dataDir, '--port', '0', '--json']
   return await runErrand(args).then(
@@ -13,7 +13,7 @@ export async function examine(dataDir: string): Promise<{ code: number; report: 
   )
 }
 
-/** A data directory with a user who has a balance. */
+/** Creates a data directory with a user who has a balance. */
 export async function makeDatabase(): Promise<string> {
   const dataDir = newDataDir()
   const email = 'ann@example.com'

@@ -1,11 +1,11 @@
 import { createOpenAICompatible } from '@ai-sdk/openai-compatible'
 import type { ErrandConfig, MessagePart } from '../../server/agents/config/define-config.ts'
 
-// Agents that take files: a model that sees them, one that does not, and one that reports its input.
+// Agents that accept files: a model with vision, one without, and an agent that reports its input.
 
 export const accepts = ['image/*', 'application/pdf', 'text/*']
 export const imageTokensMax = 2000
-/** Small, because a document without its own bound reserves the rest of it. */
+/** Small, because a document without a bound of its own reserves the rest of the context. */
 export const smallContext = 8000
 export const rates = { inputPer1kUsd: '0.1', outputPer1kUsd: '0.2' }
 
@@ -15,7 +15,7 @@ function told(parts: readonly MessagePart[] | undefined): string {
     .join('|')
 }
 
-/** The agents' model uses the provider at that URL. */
+/** Returns agents with a model that uses the provider at this URL. */
 export function fileAgents(url: string, { contextTokens = smallContext } = {}): ErrandConfig {
   const model = createOpenAICompatible({ name: 'stub', baseURL: `${url}/v1`, apiKey: 'k', includeUsage: true })(
     'stub-1',

@@ -14,15 +14,15 @@ export type ModelRequest = {
   headers: IncomingHttpHeaders
   body: any
   at: number
-  /** Time at which the client closed the connection before the response was complete. */
+  /** When the client closed the connection before the response was complete; null if it did not. */
   abortedAt: number | null
 }
 
 export type Script = (response: ServerResponse, request: ModelRequest) => void | Promise<void>
 
 /**
- * A model provider on its own port: node:http with OpenAI's chat completions format, or any bytes a script writes. Each
- * request takes the next script; the last one handles all further requests.
+ * A model provider on its own port. It speaks OpenAI's chat completions format over node:http, or sends any bytes that
+ * a script writes. Each request runs the next script, and the last script handles all further requests.
  */
 export class ModelProvider {
   readonly requests: ModelRequest[] = []
@@ -88,10 +88,10 @@ type WireUsage = {
 export type Reply = {
   reasoning?: string[]
   text?: string[]
-  /** Arguments as a JSON string, or its pieces. */
+  /** `args` is a JSON string, or its pieces. */
   calls?: { id: string; name: string; args: string | string[] }[]
   finish?: string
-  /** Null: reports no usage. */
+  /** If null, the response reports no usage. */
   usage?: WireUsage | null
 }
 
@@ -112,7 +112,7 @@ export function reply(content: Reply): Script {
   }
 }
 
-/** Starts a streamed response, then runs `next`. */
+/** Starts a streamed response and then runs `next`. */
 export function replyThen(content: Reply, next: Script): Script {
   return async (response, request) => {
     beginStream(response)
@@ -121,7 +121,7 @@ export function replyThen(content: Reply, next: Script): Script {
   }
 }
 
-/** An HTTP error with OpenAI's error body. A `retryAfterMs` of 1 makes the client's retries quick. */
+/** Sends an HTTP error with OpenAI's error body. A `Retry-After-Ms` of 1 makes the client retry quickly. */
 export function refuse(
   status: number,
   message: string,
@@ -133,7 +133,7 @@ export function refuse(
   }
 }
 
-/** A response of these bytes, each in its own chunk. */
+/** Sends these bytes, each element in its own chunk. */
 export function sendBytes(chunks: readonly (string | Uint8Array)[], { status = 200, type = 'text/event-stream' } = {}) {
   return async (response: ServerResponse): Promise<void> => {
     response.writeHead(status, { 'Content-Type': type, 'Retry-After-Ms': '1' })
@@ -142,7 +142,7 @@ export function sendBytes(chunks: readonly (string | Uint8Array)[], { status = 2
   }
 }
 
-/** Sends one event and ends the stream, for example with an error in the middle. */
+/** Sends one event and ends the stream, for example to test an error in the middle of a stream. */
 export function sendLast(event: unknown): Script {
   return async (response) => {
     await sendEvent(response, event)
@@ -184,7 +184,7 @@ export function eventText(event: unknown): string {
   return `data: ${JSON.stringify(event)}\n\n`
 }
 
-/** Sends a separate transfer chunk, which the client reads separately. */
+/** Writes a transfer chunk that the client reads separately. */
 async function write(response: ServerResponse, chunk: string | Uint8Array): Promise<void> {
   response.write(chunk)
   await nextTurn()

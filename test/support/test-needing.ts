@@ -4,7 +4,7 @@ import { demandPart, type TestPart } from './test-parts.ts'
 
 type Run = (context: TestContext) => Promise<void> | void
 
-/** `test` for tests that need a part of the machine. `missing` is the reason why the part is not available, if so. */
+/** Returns `test` for tests that need a part of the machine. `missing` is the reason if that part is unavailable. */
 export function testNeeding(part: TestPart, missing: string | undefined) {
   return (title: string, run: Run, timeoutMs?: number): void =>
     test(

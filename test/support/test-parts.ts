@@ -1,6 +1,6 @@
 import type { TestContext } from 'vitest'
 
-/** Optional requirements of tests, and how to meet them. */
+/** Parts of the machine that some tests need, and how to get them. */
 const remedies = {
   browser: 'A Chromium that starts; the one of @sparticuz/chromium is for Linux on x64.',
   cc: 'A C compiler; on Debian the package gcc.',
@@ -23,14 +23,14 @@ const remedies = {
 export type TestPart = keyof typeof remedies
 
 /**
- * Parts that may be missing without `ERRAND_TESTS_WITHOUT`: a hundred packages, a compiler for one page of the guides,
- * and shells beside bash.
+ * Parts that may be missing even without `ERRAND_TESTS_WITHOUT`: S3's hundred packages, a compiler for one page of the
+ * guides, and shells other than bash.
  */
 const optional: ReadonlySet<string> = new Set<TestPart>(['fish', 'go', 's3', 'zsh'])
 
 export const withoutVariable = 'ERRAND_TESTS_WITHOUT'
 
-/** Parts to skip, from `ERRAND_TESTS_WITHOUT=postgres,strace`. */
+/** Returns the parts to skip, such as `postgres` and `strace` from `ERRAND_TESTS_WITHOUT=postgres,strace`. */
 export function partsLeftOut(text = process.env[withoutVariable] ?? ''): ReadonlySet<TestPart> {
   const names = text.split(/[\s,]+/).filter((name) => name !== '')
   const unknown = names.filter((name) => !Object.hasOwn(remedies, name))
@@ -41,7 +41,7 @@ export function partsLeftOut(text = process.env[withoutVariable] ?? ''): Readonl
   return new Set(names as TestPart[])
 }
 
-/** Why a part of the tests cannot run here. Fails the run unless that part was skipped on purpose. */
+/** The reason why a part of the tests cannot run here. Fails the run unless that part may be skipped. */
 export class CannotRun extends Error {
   readonly part: TestPart
   readonly reason: string
@@ -54,7 +54,7 @@ export class CannotRun extends Error {
   }
 }
 
-/** Prefix of a skip reason; other skips count as mistakes. */
+/** Prefix of a valid skip reason. Tests skipped for any other reason count as mistakes. */
 export const skipMark = 'without '
 
 export function mayGoWithout({ part }: CannotRun): boolean {
@@ -67,7 +67,7 @@ export function skipOrFail(context: TestContext, missing: CannotRun): never {
   context.skip(`${skipMark}${missing.part}: ${missing.reason}`)
 }
 
-/** Like `skipOrFail` if something is missing; otherwise continues. */
+/** Like `skipOrFail` if a part is missing; otherwise does nothing. */
 export function demandPart(context: TestContext, part: TestPart, missing: string | undefined): void {
   if (missing !== undefined) skipOrFail(context, new CannotRun(part, missing))
 }

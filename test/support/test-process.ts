@@ -6,7 +6,7 @@ import { engine } from './test-engine.ts'
 import { within } from './until.ts'
 
 const startMsMax = 60_000
-/** Servers may drain for as long as they are configured to. */
+/** Long enough for a server to drain as long as its settings allow. */
 const endMsMax = 120_000
 const commandMsMax = 240_000
 
@@ -18,9 +18,9 @@ type ProcessOptions = {
   config?: string
   args?: string[]
   env?: Record<string, string>
-  /** A command that runs the server, such as a tracer. Signals then go to their process group. */
+  /** A command that runs the server, such as a tracer. Signals then go to the whole process group. */
   under?: readonly string[]
-  /** Called immediately, because the process may end before it listens. */
+  /** Called as soon as the process exists, because it may end before it listens. */
   onSpawn?: (child: ChildProcess) => void
 }
 
@@ -93,12 +93,12 @@ export async function startProcess({
   }
 }
 
-/** Replaces the error that `--json` prints by its message. */
+/** Replaces the JSON error that `--json` prints by its message. */
 function inWords(log: string): string {
   return log.replace(/^\{"error":.*\}$/m, (line) => `errand: ${(JSON.parse(line) as { message: string }).message}`)
 }
 
-/** Runs one CLI command; rejects with `code` and `stderr` if it fails. */
+/** Runs one CLI command. Rejects with `code` and `stderr` if the command fails. */
 export async function runErrand(args: readonly string[], env: Record<string, string> = {}): Promise<string> {
   const dataDir = args[args.indexOf('--data') + 1]
   const database = args.includes('--data') && dataDir !== undefined ? await engine().environment(dataDir) : {}

@@ -26,7 +26,7 @@ type RequestOptions = { key?: string | null; body?: unknown; headers?: Record<st
 
 type TestServiceOptions = {
   config?: ErrandConfig
-  /** Runs agents in threads that load this file. Default: inline. */
+  /** Configuration file for agents in threads. Default: agents run inline. */
   configFile?: string
   limits?: Partial<Limits>
   /** Private hosts that connectors may reach. */
@@ -35,16 +35,16 @@ type TestServiceOptions = {
   trustedProxies?: readonly string[]
   metricsToken?: string
   clock?: Clock
-  /** Public URL; by default the listening address. */
+  /** Public URL. Default: the listening address. */
   baseUrl?: string
   log?: Logger
-  /** By default payloads are stored beside the database. */
+  /** Where to store payloads. Default: beside the database. */
   payloadBucket?: PayloadBucket
-  /** The built console; by default the checkout's. */
+  /** The built console. Default: that of the checkout. */
   consoleFolder?: string
   /** An existing folder, kept for a restart. Default: a new one, removed at the end. */
   dataDir?: string
-  /** Without it payments are disabled. */
+  /** If omitted, payments are disabled. */
   payments?: PaymentSettings | undefined
   /** A PostgreSQL database shared with another service. Default: the engine's choice. */
   databaseUrl?: string
@@ -52,7 +52,7 @@ type TestServiceOptions = {
 
 const silent = { debug() {}, info() {}, warn() {}, error() {} }
 
-/** The complete service in this process, on a real database and port. Stop it in the test that started it. */
+/** Starts the complete service in this process, on a real database and port. The test that starts it must stop it. */
 export async function startService(options: TestServiceOptions = {}): Promise<TestService> {
   const dataDir = options.dataDir ?? preparedDataDir()
   const { clock } = options
@@ -73,7 +73,7 @@ export async function startService(options: TestServiceOptions = {}): Promise<Te
     trustedProxies: options.trustedProxies ?? [],
     connectorPrivateHosts: options.privateHosts ?? [],
     webhookPrivateHosts: options.privateHosts ?? [],
-    // A test blocks the service's thread, which would look like overload.
+    // A test runs in the service's thread and blocks it, which would count as overload.
     limits: {
       ...resolveLimits({}, {}),
       agentThreads: 2,
@@ -186,7 +186,7 @@ export class TestService {
     return this.post('/api/tasks', { endpointId, params }, { key, headers })
   }
 
-  /** Creates a task, which must be accepted, and reads it once it has ended. */
+  /** Creates a task, which must be accepted, waits for its end and returns it. */
   async runTask(key: string, endpointId: string, params: unknown = {}): Promise<any> {
     const created = await this.createTask(key, endpointId, params)
     if (created.status !== 200) throw new Error(`not accepted: ${created.status} ${JSON.stringify(created.body)}`)

@@ -1,8 +1,8 @@
 import { setTimeout as delay } from 'node:timers/promises'
 
 /**
- * For events that come within moments on any machine. Shorter than the test timeout, so that failures name the awaited
- * event.
+ * Timeout for events that happen within moments on any machine. Shorter than the test timeout, so that an error names
+ * the awaited event.
  */
 export const waitMsMax = 50_000
 
@@ -15,7 +15,7 @@ export function demandEqual(actual: unknown, expected: unknown, what: string): v
   if (seen !== wanted) throw new Error(`${what}: ${seen} instead of ${wanted}`)
 }
 
-/** Resolves with the elapsed milliseconds when the condition holds; throws on timeout. */
+/** Resolves with the elapsed milliseconds when the condition is true. Throws on timeout. */
 export async function until(
   what: string,
   timeoutMs: number,
@@ -29,7 +29,7 @@ export async function until(
   return performance.now() - startedAt
 }
 
-/** Settles like the promise; throws on timeout. */
+/** Settles like the promise. Throws on timeout. */
 export async function within<Result>(what: string, timeoutMs: number, promise: Promise<Result>): Promise<Result> {
   const late = Promise.withResolvers<never>()
   const timer = setTimeout(() => late.reject(new Error(`not within ${timeoutMs} ms: ${what}`)), timeoutMs)
