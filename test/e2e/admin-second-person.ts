@@ -3,7 +3,7 @@ import type { OpenConsole } from './open-console.ts'
 
 export const grace = { email: 'grace@example.com', password: 'a long password of grace' }
 
-/** A second person in a separate browser. */
+/** Logs a second user in to a separate browser. */
 export async function logInGrace(opened: OpenConsole): Promise<{ page: Page; userId: string; key: string }> {
   const { key, userId } = await opened.service.createPerson({ ...grace, balanceUsd: '10.0000' })
   const page = await opened.newVisit()

@@ -7,7 +7,7 @@ import { readSchema } from '../../console/parts/schema-form/read-schema.ts'
 import { shortened } from '../../console/parts/schema-form/shortened.ts'
 import { durationText, secondsText } from '../../console/pages/tasks/duration-text.ts'
 
-// The form of an endpoint's params without a browser: fields of a schema, and the submitted values.
+// The form of an endpoint's params, tested without a browser: the fields of a schema, and the values to submit.
 
 function fieldOf(schema: unknown): FormField {
   const form = readSchema({ type: 'object', properties: { it: schema } })
@@ -58,7 +58,7 @@ test('a self-referencing schema ends in a JSON input', () => {
   for (let level = 0; level < 40; level++) {
     wide[`l${level}`] = { properties: { a: { $ref: `#/$defs/l${level + 1}` }, b: { $ref: `#/$defs/l${level + 1}` } } }
   }
-  // 2^40 inputs would be unusable.
+  // Unfolded completely, this schema would have 2^40 inputs.
   const count = (field: FormField): number =>
     field.kind === 'object' ? field.properties.reduce((sum, { field: own }) => sum + count(own), 1) : 1
   expect(count(readSchema({ $ref: '#/$defs/l0', $defs: wide }))).toBeLessThan(2000)

@@ -9,7 +9,7 @@ import { formatUsd } from '../../server/kernel/money.ts'
 import { formatExact, withCarried } from '../../server/store/sessions/carried-cost.ts'
 import { startService } from '../support/test-service.ts'
 
-// Billing computations without a browser: receipt sums, export cells and paging.
+// Billing computations, tested without a browser: receipt sums, export cells and paging.
 
 const count = fc.integer({ min: 0, max: 2_000_000 })
 const rate = fc.oneof(fc.constantFrom(0, 1, 49, 50, 51), fc.integer({ min: 0, max: 90_000_000 }))
@@ -24,7 +24,7 @@ const used = fc
   }))
 const rates = fc.record({ input: rate, cachedInput: rate, output: rate, reasoning: rate, toolCall: rate })
 
-/** A decimal string as an integer of billionths. */
+/** Returns a decimal string as an integer number of billionths. */
 function billionths(usd: string): bigint {
   const [whole, fraction = ''] = usd.split('.')
   return BigInt(whole! + fraction.padEnd(9, '0'))
@@ -65,7 +65,7 @@ test("a receipt adds up to the service's charge, to the last digit", () => {
   )
 })
 
-/** The charge for one token at that rate. */
+/** Returns the receipt for one token at this rate. */
 function oneToken(inputPer1kUsd: string, amountUsd: string) {
   const rest = { cachedInputPer1kUsd: '0', outputPer1kUsd: '0', reasoningPer1kUsd: '0', toolCallUsd: '0' }
   const use = { promptTokens: 1, cachedPromptTokens: 0, completionTokens: 0, reasoningTokens: 0, toolCalls: 0 }
@@ -99,7 +99,7 @@ test('no cell is a formula, whatever separator a spreadsheet assumes', () => {
   const formulas = ['=1+1', '+1+1', '-1+1', '@SUM(A1)', '\t=1+1', '\r=1+1', ' =1+1', '\uFF1D1+1', '-1.5e3', '+1']
   for (const text of formulas) {
     for (const before of ['', 'a;', 'a\t', 'a|', 'a\n', 'a\r\n', 'a; ']) {
-      // With these separators, quotes within a cell have no meaning.
+      // With any of these separators, quotes in the middle of a cell have no meaning.
       const cells = csvRow([before + text]).split(/[;\t|\r\n]/)
       for (const cell of cells) expect(cell, JSON.stringify(before + text)).not.toMatch(/^["\s]*[=+\-@\uFF1D]/)
     }
@@ -117,7 +117,7 @@ test('an export has each transaction from before its start once, even while othe
   let pages = 0
   const list: ListTransactions = async (input, options) => {
     const page = await client.transactions.list(input, options)
-    // More than one page the first time, so that the next page is entirely new.
+    // The first time, more than a page is added, so that the next page contains only new rows.
     for (const end = next + (pages++ === 0 ? 130 : 3); next < end; next++) await credit(next)
     return page
   }

@@ -4,12 +4,12 @@ import type { ErrandConfig } from '../../server/agents/config/define-config.ts'
 import chatAgents, { say, talk, type Step } from '../support/chat-agents.ts'
 import type { OpenConsole } from './open-console.ts'
 
-/** Scripts of the agent `writer`, by message. */
+/** Steps of the agent `writer`, by message. */
 const scripts = new Map<string, readonly Step[]>()
 
 const rates = { inputPer1kUsd: '0.15', outputPer1kUsd: '0.6', reasoningPer1kUsd: '0.9', toolCallUsd: '0.0013' }
 
-/** Chat agents, one of which can write long replies at an affordable price. */
+/** Configuration with chat agents, one of which can write long replies at an affordable price. */
 export const chatConfig: ErrandConfig = {
   agents: [
     {
@@ -31,7 +31,7 @@ export const chatConfig: ErrandConfig = {
 
 const echo = (message: string): Step => ({ do: 'text', delta: `You said: ${message}` })
 
-/** Calls the API as the logged-in user, without the pages. */
+/** Calls the API as the logged-in user, bypassing the pages. */
 export async function callApi(page: Page, method: string, path: string, body?: unknown): Promise<any> {
   return await page.evaluate(
     async ([method, path, body]) => {
@@ -65,14 +65,14 @@ export function scriptReply(message: string, ...steps: Step[]): void {
   scripts.set(message, steps)
 }
 
-/** Sends a message, which the agent answers with these steps. */
+/** Sends a message. The agent replies with these steps. */
 export async function send(page: Page, message: string, ...steps: Step[]): Promise<void> {
   if (steps.length > 0) scriptReply(message, ...steps)
   await messageBox(page).fill(message)
   await page.getByRole('button', { name: 'Send', exact: true }).click()
 }
 
-/** Waits until the page announces the end of a reply with that text. */
+/** Waits for the page to announce the end of a reply with this text. */
 export async function announced(page: Page, text: RegExp | string): Promise<void> {
   await page.getByRole('status').filter({ hasText: text }).waitFor({ state: 'attached' })
 }

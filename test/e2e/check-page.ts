@@ -14,13 +14,13 @@ const tags = ['wcag2a', 'wcag2aa', 'wcag21aa', 'best-practice']
 
 /**
  * Checks the open page for accessibility and horizontal scrolling, in light and dark mode, on a desktop and a phone.
- * Leaves screenshots in test/.output/screenshots. The small tier checks accessibility once.
+ * Saves screenshots in test/.output/screenshots. The small tier checks accessibility only once.
  */
 export async function checkPage(page: Page, name: string): Promise<void> {
   mkdirSync(screenshots, { recursive: true })
   for (const [viewport, suffix] of [[desktop, ''] as const, [phone, '-phone'] as const]) {
     await page.setViewportSize(viewport)
-    // An element that moves under the resting pointer would show its tooltip.
+    // Moves the pointer away. Otherwise an element that moves under it would show its tooltip.
     await page.mouse.move(0, 0)
     const schemes = ofTier<readonly Scheme[]>(viewport === desktop ? ['light'] : [], ['light', 'dark'])
     for (const scheme of schemes) await checkScheme(page, { scheme, name: `${name}${suffix}` })
@@ -35,7 +35,7 @@ async function checkScheme(page: Page, { name, scheme }: { name: string; scheme:
   await page.emulateMedia({ colorScheme: scheme })
   await page.waitForSelector(`html[data-mantine-color-scheme="${scheme}"]`)
   await settle(page)
-  // On a scrolled page the header would be in the middle of the screenshot.
+  // Without this, the header of a scrolled page would be in the middle of the screenshot.
   await page.evaluate(() => scrollTo(0, 0))
   const path = join(screenshots, `${name}-${scheme}.png`)
   await page.screenshot({ path, fullPage: true, animations: 'disabled' })
@@ -43,7 +43,7 @@ async function checkScheme(page: Page, { name, scheme }: { name: string; scheme:
   expect(found.join('\n'), `accessibility of ${name} in ${scheme}: ${found.join('; ')}`).toBe('')
 }
 
-/** Nothing is wider than the page after a resize has settled. */
+/** Expects that nothing is wider than the page, once a resize has settled. */
 async function expectNoScroll(page: Page, what: string): Promise<void> {
   const width = () => page.evaluate(() => document.documentElement.scrollWidth - document.documentElement.clientWidth)
   await expect.poll(width, { message: `what ${what} has beside the screen`, timeout: 10_000 }).toBeLessThanOrEqual(0)
@@ -57,7 +57,7 @@ export async function settle(page: Page): Promise<void> {
 }
 
 async function violationsOf(page: Page): Promise<string[]> {
-  // Injected by the debugger, to which the page's content security policy does not apply.
+  // Injected through the debugger, which the page's content security policy does not affect.
   await page.evaluate(axe.source)
   return await page.evaluate(async (values) => {
     const found = await (globalThis as unknown as { axe: typeof axe }).axe.run(document, {

@@ -4,7 +4,7 @@ import { chromium, type Browser } from 'playwright-core'
 import { CannotRun } from '../support/test-parts.ts'
 import { packagedChromium } from './unpack-browser.ts'
 
-/** One Chromium for all tests of a worker, closed with it. */
+/** One Chromium for all tests of a worker. It closes with the worker. */
 let opening: Promise<Browser> | undefined
 
 /** Throws CannotRun if no browser can start. */
@@ -45,13 +45,13 @@ function candidates(): { executablePath: string; args: string[] }[] {
   return packagedChromium ? [{ executablePath: packagedChromium, args: packagedArgs() }, ...local] : local
 }
 
-/** The package's recommended arguments, except those that make it unlike users' browsers. */
+/** Returns the package's recommended arguments, without those that make it differ from users' browsers. */
 function packagedArgs(): string[] {
   const unwanted = new Set([
-    // Saves memory, but the browser dies with the first closed page.
+    // Saves memory, but the browser dies with the first page that closes.
     '--single-process',
     '--no-zygote',
-    // These let a page read data of other origins.
+    // These let a page read data from other origins.
     '--disable-web-security',
     '--disable-site-isolation-trials',
     '--allow-running-insecure-content',

@@ -20,7 +20,7 @@ const timeoutMs = 180_000
 const password = 'correct horse battery'
 
 /**
- * A test of the console in a real browser, on the real service with the quickstart's agents, logged in as a user with a
+ * Tests the console in a real browser, on the real service with the quickstart's agents, logged in as a user with a
  * balance. Fails on logged errors, uncaught errors and violations of the content security policy.
  */
 export function testConsole(
@@ -59,7 +59,7 @@ async function createVisitor(
 
 export class OpenConsole {
   readonly service: TestService
-  /** Problems in the browser; the test fails if any remain at the end. */
+  /** Problems in the browser. The test fails if any of them remain at the end. */
   readonly problems: string[] = []
   readonly #browser: Browser
   readonly #allowed: RegExp[] = []
@@ -98,7 +98,7 @@ export class OpenConsole {
     expect(status, 'the answer to the login').toBe(200)
   }
 
-  /** A page in a new browser context without a login. */
+  /** Opens a page in a new browser context that is not logged in. */
   async newVisit(): Promise<Page> {
     const context = await this.#browser.newContext({
       baseURL: this.service.url,
@@ -124,7 +124,7 @@ export class OpenConsole {
     return await context.newPage()
   }
 
-  /** Expects errors that the test provokes, such as /status of 404/ for an unknown task. */
+  /** Allows errors that the test provokes, such as /status of 404/ for an unknown task. */
   allow(problem: RegExp): void {
     this.#allowed.push(problem)
   }

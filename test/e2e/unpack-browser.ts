@@ -10,11 +10,13 @@ const { version } = JSON.parse(readFileSync(join(modules, '@sparticuz/chromium/p
 const folder = join(modules, `.chromium-${version}`)
 const unpackMsMax = 120_000
 
-/** The packaged Chromium is for Linux on x64. */
+/** Path of the packaged Chromium, which is for Linux on x64. */
 export const packagedChromium =
   process.platform === 'linux' && process.arch === 'x64' ? join(folder, 'chromium') : undefined
 
-/** Unpacks the packaged Chromium once per checkout before the tests; the library would do so in each process. */
+/**
+ * Unpacks the packaged Chromium once per checkout, before the tests. The library itself would do so in each process.
+ */
 export default function unpackBrowser(): void {
   if (!packagedChromium || existsSync(packagedChromium)) return
   const aside = mkdtempSync(join(modules, '.chromium-'))
@@ -27,7 +29,7 @@ export default function unpackBrowser(): void {
     })
     renameSync(aside, folder)
   } catch (error) {
-    // Another run may have been faster.
+    // A concurrent run may have unpacked it first.
     if (!existsSync(packagedChromium)) throw error
   } finally {
     rmSync(aside, { recursive: true, force: true })

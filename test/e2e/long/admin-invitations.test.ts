@@ -62,7 +62,7 @@ testConsole(
     await page.keyboard.press('Enter')
     await page.locator('[aria-label="Link"]:focus').waitFor()
     const url = must(await page.getByRole('group', { name: 'Link' }).textContent(), 'a link')
-    // Escape would lose the link.
+    // Escape must not close the dialog, because the link would be lost.
     await page.keyboard.press('Escape')
     await page.keyboard.press('Tab')
     await page.keyboard.press('Tab')

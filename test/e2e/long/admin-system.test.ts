@@ -25,7 +25,8 @@ testConsole(
     await page.getByText('check that taskConcurrency is not 0').waitFor()
     await opened.check('admin-system-problem')
 
-    // No healthy service reports this, so the real response gets a hanging thread and a ledger difference.
+    // A healthy service cannot report this, so the test edits a hanging thread and a ledger difference into the
+    // response.
     await page.route('**/trpc/system.get*', async (route) => {
       const response = await route.fetch()
       const sick = (await response.text())
@@ -81,7 +82,7 @@ testConsole(
       const env = { ...process.env, ERRAND_PASSWORD: opened.visitor.password }
       const { stdout } = await run('sh', ['-c', `set -e\n${must(curl, 'a text')}`], { cwd: folder, env })
       expect(stdout).toContain('"balanceUsd":"4.0000"')
-      // Links the package's sources, which are outside of node_modules.
+      // Links the package's sources, because Node does not run TypeScript in node_modules.
       const installed = join(folder, 'node_modules', 'errand-client')
       mkdirSync(installed, { recursive: true })
       writeFileSync(join(installed, 'package.json'), '{ "type": "module", "exports": "./client/client.ts" }')
@@ -89,7 +90,7 @@ testConsole(
       const file = join(folder, 'snippet.ts')
       writeFileSync(file, must(program, 'a text'))
       const ran = await run(process.execPath, [file], { cwd: folder, env })
-      // Same Idempotency-Key: booked once.
+      // The Idempotency-Key is the same, so nothing is credited again.
       expect(ran.stdout).toContain("balanceUsd: '4.0000'")
     } finally {
       rmSync(folder, { recursive: true, force: true })

@@ -96,7 +96,7 @@ testConsole(
   { isAdmin: true },
 )
 
-/** A chat whose usage exceeds its user's $10 by $2.3456. */
+/** Settles a chat with a usage that exceeds its user's $10 by $2.3456. */
 async function writeOff(service: TestService, { key, userId }: Pick<Person, 'key' | 'userId'>): Promise<void> {
   const { body } = await service.post('/api/sessions', { agentId: 'assistant' }, { key })
   const { store } = service.app
@@ -140,7 +140,7 @@ testConsole(
     expect(await afterIt(page)).toBe('−$3.0000')
     await opened.check('admin-user-too-much')
 
-    // The service books it, but its response is lost.
+    // The service books it, but the page never gets the response.
     await page.route('**/trpc/users.credit*', async (route) => {
       const headers = { ...(await route.request().allHeaders()), origin: opened.service.url }
       const response = await route.fetch({ headers })
@@ -195,7 +195,7 @@ testConsole(
     await page.getByText(most).first().waitFor()
     expect(sent).toEqual([])
 
-    // All of it can be taken.
+    // The whole balance can be deducted.
     await page.getByText('Deduct', { exact: true }).click()
     await page.getByLabel('Amount in USD').fill('1007.5')
     expect(await afterIt(page)).toBe('$0.0000')
@@ -207,7 +207,7 @@ testConsole(
   { isAdmin: true },
 )
 
-/** Debits ask for confirmation; the focus starts on the cancel button. */
+/** Confirms a debit. The dialog's focus starts on the cancel button. */
 async function takeIt(page: Page): Promise<void> {
   await page.getByRole('dialog').getByRole('button', { name: 'Cancel' }).and(page.locator(':focus')).waitFor()
   await page.keyboard.press('Tab')

@@ -7,7 +7,7 @@ function file(name: string, content: string | Buffer) {
   return { name, mimeType: 'application/octet-stream', buffer: Buffer.from(content) }
 }
 
-/** The form of an endpoint with a long text, and the number of tasks created. */
+/** Opens the form of an endpoint with a long text, and records the requests that create tasks. */
 async function openForm(opened: OpenConsole) {
   const page = await opened.open('/agents/text?endpoint=text.summarize')
   const sent: string[] = []

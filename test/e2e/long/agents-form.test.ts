@@ -174,7 +174,7 @@ testConsole(
     await opened.check('form-json')
     await json.fill(JSON.stringify({ ...written, title: 5, size: 'large', extra: { kept: true } }))
     await switchTo(page, 'Form')
-    // Values that do not fit their input are shown unchanged.
+    // If a value does not fit its input, the input shows it unchanged.
     expect(await field(page, 'Title').inputValue()).toBe('5')
     expect(await field(page, 'Other fields').inputValue()).toContain('"kept": true')
     await field(page, 'Title').fill('"Nova"')
@@ -195,7 +195,7 @@ testConsole(
     const names = page.getByRole('group', { name: 'Names *', exact: true })
     await page.getByRole('button', { name: 'Add to Names' }).focus()
     await page.keyboard.press('Enter')
-    // The focus moves to the new row.
+    // The focus has moved to the new row.
     await page.keyboard.type('y')
     await page.getByRole('button', { name: 'Add to Names' }).focus()
     await page.keyboard.press('Enter')
@@ -262,7 +262,7 @@ testConsole(
   { config },
 )
 
-/** Clicks the label, because the input itself is hidden. */
+/** Switches the format by its label, because the input itself is hidden. */
 async function switchTo(page: Page, mode: string): Promise<void> {
   await page.getByRole('radiogroup', { name: 'Params format' }).getByText(mode, { exact: true }).click()
 }

@@ -90,7 +90,7 @@ testConsole('a run whose response was lost is charged once if it is retried', as
   const page = await opened.open('/agents/demo?endpoint=demo.wait')
   await page.getByLabel('Seconds').fill('0')
   await page.route(/tasks\.create/, async (route) => {
-    // Sent from here with the browser's headers; the response never reaches the page.
+    // The test sends the request with the browser's headers, so that the response never reaches the page.
     const request = route.request()
     const cookies = await page.context().cookies()
     const headers = new Headers(request.headers())

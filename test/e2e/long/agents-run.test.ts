@@ -18,7 +18,7 @@ testConsole('leads by mouse from the catalog to a task result at the price shown
   await page.getByRole('link', { name: 'summarize' }).click()
   await page.waitForURL('**/agents/text?endpoint=text.summarize')
   await page.getByText('Costs $0.0100; balance after: $24.9900').waitFor()
-  // The default is filled in, and what is required is marked.
+  // Optional fields show their default, and required ones are marked.
   expect(await page.getByLabel('Sentences').inputValue()).toBe('3')
   await opened.check('agent')
   // Credit added meanwhile appears when the page regains focus.
@@ -110,7 +110,7 @@ testConsole(
       return ((await answer.json()) as { id: string }).id
     })
     await opened.open('/agents/services?endpoint=services.call')
-    // It comes before the inputs.
+    // The connectors come before the inputs.
     await page.getByRole('textbox', { name: 'Connectors' }).waitFor()
     const inputs = page.getByRole('form').getByRole('textbox')
     expect(

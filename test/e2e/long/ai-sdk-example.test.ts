@@ -8,7 +8,7 @@ import { say, type Step } from '../../support/chat-agents.ts'
 import { openResources } from '../../support/resources.ts'
 import { openBrowser } from '../open-browser.ts'
 
-// The example app in a browser, with its transport and its server's routes.
+// The example app in a browser, with its own transport and its server's routes.
 
 const timeoutMs = 180_000
 

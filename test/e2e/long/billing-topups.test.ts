@@ -23,7 +23,7 @@ testConsole(
     await form.getByRole('button', { name: 'Continue to payment' }).click()
     await form.getByText('Must be at least 5.0000 and at most 1000.0000').waitFor()
     await opened.check('billing-topup-form')
-    // Visits the page and returns without paying.
+    // Opens the payment page and returns without paying.
     await form.getByLabel('Amount in USD').fill('25')
     await form.getByRole('button', { name: 'Continue to payment' }).click()
     await page.getByRole('heading', { name: 'Pay 25.00 USD' }).waitFor()
@@ -39,7 +39,7 @@ testConsole(
     await page.getByRole('table', { name: 'Transactions, newest first' }).getByText('Top-up of 25.0000 USD').waitFor()
     await opened.check('billing-topup-paid')
 
-    // With what it is paid with saved, for auto-recharge.
+    // Pays and saves the payment method for auto-recharge.
     await page.getByText('No saved payment method').waitFor()
     await form.getByLabel('Amount in USD').fill('5.00')
     await form.getByLabel('Save payment method').check()
@@ -64,7 +64,7 @@ testConsole(
     await page.getByRole('dialog').getByRole('button', { name: 'Remove' }).click()
     await page.getByText('No saved payment method').waitFor()
 
-    // Spent, then reversed.
+    // The money is spent, then the payments are reversed.
     await store.credit({ userId, amount: -280_000, description: 'Spent', idempotencyKey: null })
     const first = (await store.payments.listTopups({ userId, limit: 10 })).at(-1)!
     const intent = stub.intentOf(first.id)

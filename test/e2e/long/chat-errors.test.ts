@@ -76,7 +76,7 @@ testConsole(
 
     await send(page, 'Take your time', { do: 'text', delta: 'Slowly' }, { do: 'await-abort' })
     await page.getByText('Slowly', { exact: true }).waitFor()
-    // A second tab follows along.
+    // A second tab shows the reply, too.
     const other = await secondTab(opened, `/chat/${sessionId}`)
     await other.getByText('Slowly', { exact: true }).waitFor()
     await other.getByRole('button', { name: 'Stop' }).waitFor()

@@ -6,7 +6,7 @@ import { expect } from 'vitest'
 import { announced, callApi, chatConfig, createChat, messageBox, scriptReply, send } from '../chat-console.ts'
 import { testConsole, type OpenConsole } from '../open-console.ts'
 
-/** Idempotency-Key of each message sent by the page. */
+/** Returns the Idempotency-Key of each message that the page sends. */
 function keysOf(page: Page): (string | undefined)[] {
   const keys: (string | undefined)[] = []
   page.on('request', (request) => {
@@ -41,7 +41,7 @@ testConsole(
     for (const path of ['**/trpc/**', '**/api/chat/**']) await page.route(path, (route) => route.abort())
     sockets[0]!.destroy()
     await page.waitForRequest('**/api/chat/*/events?after=1')
-    // Nothing suggests sending it again.
+    // The page does not offer to send the message again.
     expect(await messageBox(page).inputValue()).toBe('')
     expect(await page.getByRole('button', { name: 'Send', exact: true }).count()).toBe(0)
     await page.getByText('So far', { exact: true }).waitFor()
@@ -85,7 +85,7 @@ testConsole(
   async (opened) => {
     opened.allow(/status of 409/)
     const { keys, messages, page } = await openChat(opened)
-    // The reply fails, and the failure never reaches the page.
+    // The reply fails, but the page never receives the failure.
     await page.route('**/api/chat', async (route) => {
       await route.fetch({ headers: { ...(await route.request().allHeaders()), origin: opened.service.url } })
       await route.abort()

@@ -33,7 +33,7 @@ testConsole(
     await opened.open('/chat')
     await page.getByRole('link', { name: 'Which region grew most?' }).waitFor()
     expect(await page.getByRole('row').count()).toBe(4)
-    // Active and completed differ in color and shape.
+    // The two badges differ in color and in shape.
     const [active, completed] = [await badgeLook(page, 'Active'), await badgeLook(page, 'Ended')]
     expect([active.color === completed.color, active.icon === completed.icon]).toEqual([false, false])
     await opened.check('chat-list')

@@ -82,7 +82,7 @@ testConsole(
     await messageBox(page).fill(flood('all', 100_000))
     await page.getByRole('button', { name: 'Send', exact: true }).click()
     await page.getByText(/^The first 40,000 of/).waitFor()
-    // The complete reply is streamed; the stored message has the maximum size.
+    // The stream contains the whole reply, but the stored message is cut off at the maximum size.
     await announced(page, 'The reply was cut off')
     const { messages } = await callApi(page, 'GET', `/api/sessions/${sessionId}/messages?offset=1`)
     expect(messages).toMatchObject([{ role: 'assistant', truncated: true }])
@@ -115,7 +115,7 @@ testConsole(
     expect(await page.getByText('You said: Message 4', { exact: true }).count()).toBe(0)
     const earlier = page.getByRole('button', { name: 'Show earlier messages (8)' })
     await earlier.scrollIntoViewIfNeeded()
-    // A paragraph, because the plain text is replaced once Markdown has loaded.
+    // A paragraph, because Markdown replaces the plain text once it has loaded.
     const read = page.getByRole('paragraph').filter({ hasText: /^You said: Message 5$/ })
     const before = (await read.boundingBox())!
     await earlier.click()

@@ -9,7 +9,7 @@ import { testConsole } from '../open-console.ts'
 const folder = mkdtempSync(join(tmpdir(), 'errand-tabs-'))
 afterAll(() => rmSync(folder, { recursive: true, force: true }))
 
-/** Money shown on the page: the balance, the session's total, and each reply's price. */
+/** Returns the amounts on the page: the balance, the session's total, and the price of each reply. */
 async function moneyOf(page: Page) {
   return await page.evaluate(() => {
     const amounts = (element: Element | null) => element?.textContent.match(/\$[\d.,]+/g) ?? []
@@ -21,7 +21,7 @@ async function moneyOf(page: Page) {
   })
 }
 
-/** Polls, because each amount is refetched some time after the reply. */
+/** Polls, because each amount is fetched again some time after the reply. */
 async function expectSameMoney(page: Page, other: Page): Promise<void> {
   const differ = async () => {
     const [here, there] = await Promise.all([moneyOf(page), moneyOf(other)])
@@ -59,7 +59,7 @@ testConsole(
     expect(after.prices.at(-1)).toMatch(/^\$\d/)
     expect([after.balance, after.total]).not.toEqual([before.balance, before.total])
 
-    // Even without own messages.
+    // The first tab follows along, even though it sends nothing itself.
     await send(other, 'Me too')
     await announced(other, 'The reply is complete')
     await page.getByText('You said: Me too', { exact: true }).waitFor()
@@ -85,7 +85,7 @@ testConsole(
     opened.allow(/status of 409/)
     await send(page, 'And from here')
     await page.getByText('Another reply is in progress').waitFor()
-    // Too early, so that it has nothing to show yet.
+    // The reply has not ended yet, so there is nothing to show.
     await page.getByRole('button', { name: 'Load messages' }).click()
     await page.getByText('Another reply is in progress').waitFor({ state: 'detached' })
     writeFileSync(go, '')

@@ -113,7 +113,7 @@ testConsole('too many wrong passwords show the wait, and disable the button unti
     .toMatch(/^Try again in \d+ minutes$/)
   await opened.check('login-throttled', page)
 
-  // Only this email has to wait.
+  // Other emails do not have to wait.
   await page.getByLabel('Email').fill('grace@example.com')
   expect(await button.textContent()).toBe('Log in')
   expect(await button.isEnabled()).toBe(true)

@@ -95,7 +95,7 @@ testConsole('polls nothing while the tab is hidden, and refreshes once it is vis
       Object.defineProperty(document, 'visibilityState', { value, configurable: true })
       document.dispatchEvent(new Event('visibilitychange', { bubbles: true }))
     }, state)
-  // Proves that the polling works.
+  // Shows that a visible page polls.
   const polled = page.waitForRequest(/tasks\.list/)
   await page.clock.runFor(5000)
   await polled

@@ -32,7 +32,7 @@ async function withProduct(
 
 type Handed = { token: string; sessionId: string; errandUrl: string }
 
-/** A person who has signed up with the product, with a separate browser. */
+/** A user who has signed up with the product, in a separate browser. */
 class Visitor {
   readonly page: Page
   readonly problems: string[] = []
@@ -74,7 +74,7 @@ class Visitor {
     return this.page.locator(`p.${role}`).allTextContents()
   }
 
-  /** The product server's response to the page. */
+  /** Requests a client token from the product's server, as the page does. */
   token(): Promise<Handed> {
     return this.page.evaluate(async () => (await (await fetch('/token', { method: 'POST' })).json()) as Handed)
   }

@@ -6,13 +6,13 @@ import { testConsole } from '../open-console.ts'
 
 const dayMs = 86_400_000
 const days = 13
-/** Tasks per day; every fifth fails and is refunded. */
+/** Number of tasks per day. Every fifth task fails and is refunded. */
 const tasksOf = (day: number) => 2 + ((day * 7) % 9)
 const table = 'city,month,amount\nBerlin,May,1204.50\nParis,May,980.00\nBerlin,June,1310.25\nParis,June,1122.75'
 
 const clock = new FakeClock(Date.now() - days * dayMs)
 
-// The README's pictures are copies of these screenshots in test/.output/screenshots.
+// The pictures in the README are copies of these screenshots from test/.output/screenshots.
 testConsole(
   'two weeks of tasks and a chat add up on the overview',
   async (opened) => {
@@ -29,7 +29,7 @@ testConsole(
       }
       clock.advance(dayMs)
     }
-    // The first login has expired meanwhile.
+    // Logs in again, because the days have made the first login expire.
     await opened.start(visitor)
     const page = await opened.open('/chat?new=yes')
     await page.getByRole('radio', { name: /assistant/i }).check()
@@ -46,7 +46,7 @@ testConsole(
     await page.getByRole('img', { name: `$${(failures * 0.01).toFixed(4)} refunded` }).waitFor()
     await page.locator('.recharts-bar-rectangle').first().waitFor()
     const spent = await page.getByRole('img', { name: 'last 30 days' }).getAttribute('aria-label')
-    // The chat costs slightly more than nothing and is the only other charge.
+    // The only other charge is that of the chat, which is less than a cent.
     const [, total = '0'] = /\$([\d.]+) charged/.exec(spent ?? '') ?? []
     expect(Number(total)).toBeGreaterThanOrEqual(Number(charged))
     expect(Number(total) - Number(charged)).toBeLessThan(0.01)

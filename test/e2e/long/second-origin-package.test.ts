@@ -12,7 +12,7 @@ import { openBrowser } from '../open-browser.ts'
 
 const runMsMax = 180_000
 
-/** Serves a folder's files from another origin than the service's. */
+/** Serves a folder's files from an origin other than the service's. */
 async function startPage(folder: string): Promise<{ origin: string; stop: () => Promise<void> }> {
   const server = createServer((request, response) => {
     const name = new URL(request.url!, 'http://page').pathname
@@ -34,7 +34,7 @@ async function startPage(folder: string): Promise<{ origin: string; stop: () => 
   }
 }
 
-/** Runs a journey program in a page of that folder, with cross-origin rules on. */
+/** Runs a journey program in a page of that folder, under the browser's cross-origin rules. */
 async function travelIn(folder: string, program: string): Promise<unknown> {
   const browser = await openBrowser()
   const service = await startService()
@@ -43,7 +43,7 @@ async function travelIn(folder: string, program: string): Promise<unknown> {
   try {
     const page = await context.newPage()
     await page.goto(app.origin)
-    // Requests not allowed from other origins cannot be read.
+    // The page cannot read the response to a request that other origins may not send.
     const foreign = `fetch('${service.url}/api/agents', { headers: { 'X-Not-Allowed': '1' } }).then(({ status }) => status, () => 'refused')`
     expect(await page.evaluate(foreign)).toBe('refused')
     return await page.evaluate(`(${program})(${JSON.stringify(await journeySettings(service))})`)

@@ -9,7 +9,7 @@ import { testConsole, type OpenConsole } from '../open-console.ts'
 
 declare const Errand: typeof ClientModule
 
-/** An empty page of another origin with the client, in the browser that is logged in to the console. */
+/** Opens an empty page with the client on another origin, in the browser that is logged in to the console. */
 async function openElsewhere(
   { page }: OpenConsole,
   run: (elsewhere: Page, origin: string) => Promise<void>,

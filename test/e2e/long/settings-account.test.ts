@@ -30,7 +30,7 @@ testConsole('changing the password ends the other logins, but not this one', asy
   await page.getByText('Is not the current password').waitFor()
   await page.waitForFunction(() => document.activeElement?.getAttribute('name') === 'currentPassword')
 
-  // The rest by keyboard only.
+  // From here on the keyboard is enough.
   await page.keyboard.press('Control+A')
   await page.keyboard.type(visitor.password)
   await page.keyboard.press('Enter')
@@ -132,7 +132,7 @@ test.each([
   expect(describeBrowser(userAgent)).toBe(text)
 })
 
-/** Another browser of the same user, on the list of logins. */
+/** Logs the same user in to another browser, which opens the list of logins. */
 async function logIn(opened: OpenConsole, password: string) {
   const page = await opened.newVisit()
   await page.goto('/login?returnTo=/settings/logins')
@@ -143,7 +143,7 @@ async function logIn(opened: OpenConsole, password: string) {
   return page
 }
 
-/** A browser logged in by single sign-on, for a user without a password. */
+/** Logs in to another browser by single sign-on, for a user without a password. */
 async function enterBySingleSignOn(opened: OpenConsole) {
   const { service } = opened
   const { store } = service.app

@@ -73,7 +73,7 @@ testConsole(
     await page.getByText('Tools saved.').waitFor()
     expect((await kept(opened))[0]).toMatchObject({ allowedTools: ['look'], authType: 'headers' })
 
-    // Secrets stay unless they are reentered.
+    // Secrets are kept unless they are entered again.
     await page.getByLabel('Name', { exact: true }).fill('Documents')
     await page.getByRole('button', { name: 'Save connection' }).click()
     await page.getByRole('heading', { name: 'Documents', level: 1 }).waitFor()
@@ -89,7 +89,7 @@ testConsole(
     await page.getByRole('link', { name: 'Connectors', exact: true }).last().click()
     const row = page.getByRole('row', { name: 'Documents' })
     await row.getByText('Working').waitFor()
-    // From now on the page may reload the server's tools.
+    // The page may load the tools again after the server has stopped.
     opened.allow(/status of 424/)
     await mcp.stop()
     await row.getByRole('button', { name: 'Test connector Documents' }).click()

@@ -42,7 +42,7 @@ testConsole('a key can be created, works, and stops working once revoked', async
   expect(await page.evaluate(() => navigator.clipboard.readText())).toBe(token)
   expect((await opened.service.get('/api/account', token)).status).toBe(200)
 
-  // Escape, outside clicks and the browser's back button all keep the key visible.
+  // Escape, clicks outside and the browser's back button all leave the key visible.
   await page.keyboard.press('Escape')
   await dialog.getByText('Have you stored the key?').waitFor()
   await opened.check('key-leaving')
@@ -143,7 +143,7 @@ testConsole('scopes and expiry are stored as chosen, and an invalid day count is
   await dialog.getByLabel('Days').fill('45')
   await dialog.getByRole('button', { name: 'Create API key' }).click()
   const token = (await dialog.getByLabel('New API key', { exact: true }).textContent()) ?? ''
-  // A key that may not read is tried by what it may do.
+  // For a key without read permission, the suggested command creates a session.
   const command = (await dialog.getByLabel('Command with the new key', { exact: true }).textContent()) ?? ''
   const agentId = /"agentId":"([^"]+)"/.exec(command)?.[1]
   expect((await opened.service.post('/api/sessions', { agentId }, { key: token })).status).toBe(200)
@@ -199,7 +199,7 @@ async function add({ service, visitor }: OpenConsole, name: string, expiresAt: n
   await service.app.store.createKey(key)
 }
 
-/** Backdates a key's creation, which no operation can do. */
+/** Moves a key's creation into the past, which no operation can do. */
 function age(dataDir: string, { id, days }: { id: string; days: number }): void {
   const database = new Database(join(dataDir, 'errand.db'))
   database.prepare('UPDATE api_keys SET created_at = created_at - ? WHERE id = ?').run(days * 86_400_000, id)

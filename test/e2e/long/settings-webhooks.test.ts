@@ -33,7 +33,7 @@ testConsole(
     await page.getByRole('dialog', { name: 'Store the secret' }).waitFor()
     const secret = await dialog.getByRole('group', { name: 'Signing secret' }).textContent()
     expect(secret).toMatch(/^whsec_[\w+/=]+$/)
-    // It cannot be closed by accident.
+    // Escape must not close the dialog, because the secret would be lost.
     await page.keyboard.press('Escape')
     await opened.check('webhook-secret')
     await dialog.getByRole('button', { name: 'Copy secret' }).click()
@@ -101,7 +101,7 @@ testConsole(
     await page.getByRole('button', { name: 'Delete' }).click()
     await dialog.getByRole('button', { name: 'Delete webhook' }).click()
     await page.getByText('No webhooks yet').waitFor()
-    // The response for a deleted webhook.
+    // The service answers 404 for the deleted webhook.
     opened.allow(/status of 404/)
     await opened.open(`/settings/webhooks/${id}`)
     await page.getByText('No webhook with this ID').waitFor()

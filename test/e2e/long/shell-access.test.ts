@@ -24,7 +24,7 @@ testConsole('the keyboard alone can skip the navigation and change the color sch
   await page.getByRole('menuitemradio', { name: 'System', checked: true }).waitFor()
   await page.getByRole('menuitemradio', { name: 'Dark', checked: false }).waitFor()
   await opened.check('account-menu')
-  // The first item gets the focus when the menu opens.
+  // When the menu opens, its first item gets the focus.
   await page.waitForFunction(() => document.activeElement?.closest('[role="menu"]'))
   for (let presses = 0; presses < 2; presses++) await page.keyboard.press('ArrowDown')
   await page.keyboard.press('Enter')

@@ -3,7 +3,7 @@ import { expect } from 'vitest'
 import { z } from 'zod'
 import { testConsole, type OpenConsole } from '../open-console.ts'
 
-/** Whether the run of `long.wait` was aborted; agents run in this process. */
+/** Set when the run of `long.wait` was aborted. Agents run in this process. */
 let wasStopped = false
 let release: () => void = () => {}
 
@@ -23,7 +23,7 @@ const wait = (cancel: 'always' | 'pending') =>
       }),
   })
 
-/** Continues the run of `long.read`. */
+/** Lets the run of `long.read` continue. */
 let turnPage: () => void = () => {}
 const read = defineEndpoint({
   description: 'Reads pages, and is charged for each.',
@@ -67,7 +67,7 @@ testConsole(
     await dialog.getByText(/The charge of \$0\.0100 is refunded/).waitFor()
     await dialog.getByText(/The task stops now/).waitFor()
     await opened.check('task-cancel')
-    // The focus is on the button that changes nothing.
+    // The button with the focus cancels nothing.
     await page.keyboard.press('Enter')
     await dialog.waitFor({ state: 'detached' })
     expect(wasStopped).toBe(false)
@@ -111,7 +111,7 @@ testConsole(
     await page.getByRole('button', { name: 'Cancel task' }).click()
     const dialog = page.getByRole('dialog', { name: 'Cancel this task?' })
     await dialog.getByText('It has not started and will not run.').waitFor()
-    // It is begun meanwhile: the service refuses, and says why.
+    // Meanwhile the task starts, so the service rejects the cancel and says why.
     release()
     await page.getByText('can only be canceled before').or(dialog).first().waitFor()
     await opened.open(`/tasks/${atWork}`)

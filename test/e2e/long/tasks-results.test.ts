@@ -38,7 +38,7 @@ const config = defineConfig({
   ],
 })
 
-/** Buttons that cover an adjacent line of text, and numbers that wrap. */
+/** Returns the buttons that cover an adjacent line of text, and the numbers that wrap. */
 async function flaws(page: Page): Promise<string[]> {
   return await page.evaluate(() => {
     const found: string[] = []
@@ -49,7 +49,7 @@ async function flaws(page: Page): Promise<string[]> {
     }
     const buttons = Array.from(document.querySelectorAll('main button[aria-label^="Copy"]'))
     for (const text of document.querySelectorAll('main pre')) {
-      // Text scrolled out of its own viewport is invisible.
+      // Text outside its own scroll area is invisible.
       const window = text.getBoundingClientRect()
       const seen = lines(text).filter(({ top, bottom }) => bottom > window.top && top < window.bottom)
       for (const button of buttons) {

@@ -6,7 +6,7 @@ import { insertTasks } from '../../../bench/bench-data.ts'
 import { askAgain } from '../ask-again.ts'
 import { testConsole, type OpenConsole } from '../open-console.ts'
 
-/** Ends the tasks of `gate.wait`; agents run in this process. */
+/** Ends the tasks of `gate.wait`. Agents run in this process. */
 let release: () => void = () => {}
 
 const report = {
@@ -131,7 +131,7 @@ testConsole(
       .waitFor()
     await opened.check('task-processing')
 
-    // Leaving the page ends its long poll.
+    // Leaving the page aborts its long poll.
     const waiting = page.waitForRequest((request) => decodeURIComponent(request.url()).includes('"wait":25'))
     await page.reload()
     const request = await waiting
@@ -229,7 +229,7 @@ testConsole(
     })
     await page.goto('/tasks')
     await page.getByText('Could not load this data').waitFor()
-    // The first try and its repetitions.
+    // Counts the first request and its retries.
     await expect.poll(() => refused, { timeout: 20_000 }).toBeGreaterThanOrEqual(3)
     isAway = false
     await page.getByRole('row', { name: /Gate Running/ }).waitFor()
