@@ -6,17 +6,18 @@ const sampleMs = 1000
 
 /**
  * Measures the share of CPU time that other processes had during a test run, so that a busy machine does not count as a
- * slow test. Includes CPU time stolen by other virtual machines. Only Linux reports it; elsewhere it is 0.
+ * slow test. Includes CPU time taken by other virtual machines. Only Linux reports these times; elsewhere the share is
+ * 0.
  */
 export class ProcessorShare {
   readonly #mark: string
   readonly #since: { machineSeconds: number; at: number } | undefined
-  /** Seconds of each process of the run, by process id and start time. */
+  /** CPU seconds of each process of the run, by process id and start time. */
   readonly #own = new Map<string, number>()
   readonly #known = new Map<string, boolean>()
   readonly #timer: NodeJS.Timeout
 
-  /** `mark`: an environment variable's content that identifies the run's processes. */
+  /** `mark`: value of an environment variable that identifies the run's processes. */
   constructor(mark: string) {
     this.#mark = mark
     const machineSeconds = readMachine()
@@ -24,13 +25,13 @@ export class ProcessorShare {
     this.#timer = setInterval(() => this.#sample(), sampleMs).unref()
   }
 
-  /** From 0 to 1, since the start. */
+  /** Returns the share of other processes since the start, from 0 to 1. */
   ofOthers(): number {
     this.#sample()
     const machineSeconds = readMachine()
     if (!this.#since || machineSeconds === undefined) return 0
     const sampled = [...this.#own.values()].reduce((sum, seconds) => sum + seconds, 0)
-    // Processes that came and went between two samples are included in the times of waiting parents.
+    // A process that lived only between two samples is included in the times of the parent that waited for it.
     const own = Math.max(
       sampled + (this.#secondsOf(process.pid)?.alone ?? 0),
       this.#secondsOf(process.pid)?.withEnded ?? 0,
@@ -65,11 +66,11 @@ export class ProcessorShare {
     }
   }
 
-  /** User and system seconds, with and without exited children, and the start in ticks. */
+  /** Returns user plus system seconds without and with exited children, and the start time in ticks. */
   #secondsOf(pid: number): { alone: number; withEnded: number; startedAt: string } | undefined {
     try {
       const text = readFileSync(`/proc/${pid}/stat`, 'utf8')
-      // After the process name, which may contain any characters.
+      // Skips the process name, which may contain any characters.
       const fields = text.slice(text.lastIndexOf(')') + 2).split(' ')
       const [user, system, endedUser, endedSystem] = fields.slice(11, 15).map(Number) as [
         number,

@@ -5,8 +5,8 @@ import { parseArgs } from 'node:util'
 import { fileURLToPath } from 'node:url'
 import type { FailedTest } from './test-record.ts'
 
-// `npm run test:repeat -- --times 5 --load 2`: repeats the small tier beside busy loops. Prints each test that failed
-// at least once, with counts and reasons, and then exits with 1. Other arguments are passed to each run.
+// `npm run test:repeat -- --times 5 --load 2`: repeats the small tier while busy loops run. Prints each test that
+// failed at least once, with counts and reasons, and then exits with 1. Passes other arguments on to each run.
 
 const { positionals, tokens, values } = parseArgs({
   allowPositionals: true,

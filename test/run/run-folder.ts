@@ -19,15 +19,15 @@ const memory = '/dev/shm'
 export const compileCache = 'compile-cache'
 
 /**
- * Temporary folders of a test run, on disk and in memory. Everything that tests start has these as TMPDIR or works in
- * them, so that a guardian finds it after the run, even if the run was killed.
+ * Creates the temporary folders of a test run, on disk and in memory. Whatever the tests start has one of them as
+ * TMPDIR or works in it. So a guardian finds it after the run, even if the run was killed.
  */
 export function openRunFolder(): RunFolder {
   const folder = mkdtempSync(join(tmpdir(), 'errand-run-'))
-  // PostgreSQL, which does not run as root, has its own folder below.
+  // Accessible to PostgreSQL, which does not run as root and has a folder of its own inside.
   chmodSync(folder, 0o711)
   const folders = [folder]
-  // Shares compiled code among the two hundred processes that the tests start.
+  // The tests start two hundred processes, which share their compiled code.
   const env: Record<string, string> = { TMPDIR: folder, NODE_COMPILE_CACHE: join(folder, compileCache) }
   if (existsSync(memory)) {
     const inMemory = join(memory, basename(folder))
@@ -35,7 +35,7 @@ export function openRunFolder(): RunFolder {
     folders.push(inMemory)
     env['ERRAND_TESTS_MEMORY'] = inMemory
   }
-  // Outside the terminal's process group: an interrupt ends the tests first, then their remains.
+  // Outside the terminal's process group, so that an interrupt ends the tests first and then whatever is left.
   const child = spawn(process.execPath, [guardian, String(process.pid), ...folders], {
     cwd: '/',
     detached: true,

@@ -4,13 +4,13 @@ import { join } from 'node:path'
 import { setTimeout as delay } from 'node:timers/promises'
 import type { Leftovers } from './run-folder.ts'
 
-// Outlives a test run, however that ended. When its input closes, it kills the run's remaining processes, removes its
+// Outlives a test run, even a killed one. When its input closes, it kills the run's remaining processes, removes its
 // folders, and reports both. Arguments: the runner's process id, then the folders.
 
 const [runner = '', ...folders] = process.argv.slice(2)
 const roundsMax = 100
 const roundMs = 50
-/** Time for exiting processes, such as a browser's helpers. */
+/** Grace time for processes that are about to exit, such as a browser's helpers. */
 const graceRounds = 40
 
 const isLeft = new Promise<void>((resolve) => {
@@ -27,9 +27,7 @@ for (const folder of folders) tryTo(() => rmSync(folder, { recursive: true, forc
 const found: Leftovers = { processes: [...left.values()], files }
 console.log(JSON.stringify(found))
 
-/**
- * Kills until nothing is left; returns the command lines of processes that did not exit on their own within a moment.
- */
+/** Kills processes until none are left. Returns the command lines of those that did not exit by themselves in time. */
 async function endAll(): Promise<Map<number, string>> {
   const killed = new Map<number, string>()
   for (let round = 0; round < roundsMax; round++) {
@@ -46,7 +44,7 @@ async function endAll(): Promise<Map<number, string>> {
   return killed
 }
 
-/** If the runner is dead, nothing else stops its processes. */
+/** Whether the runner is dead, so that nothing else stops its processes. */
 function isKilledRun(): boolean {
   return stateOf(Number(runner)) === undefined
 }
@@ -58,7 +56,7 @@ function ofTheRun(): number[] {
     .flatMap((pid) => stateOf(pid) ?? [])
     .filter(({ state }) => state !== 'Z' && state !== 'X')
   const marked = new Set(all.filter(({ pid }) => isMarked(pid)).map(({ pid }) => pid))
-  // Children of marked processes count, whatever their environment.
+  // Children of marked processes count as marked, whatever their environment.
   for (let size = -1; size !== marked.size;) {
     size = marked.size
     for (const { parent, pid } of all) if (marked.has(parent)) marked.add(pid)
@@ -73,7 +71,7 @@ function isMarked(pid: number): boolean {
   )
 }
 
-/** Parses the fields after the process name, which may contain any characters. */
+/** Reads the fields after the process name, which may contain any characters. */
 function stateOf(pid: number): { pid: number; state: string; parent: number } | undefined {
   return read(() => {
     const text = readFileSync(`/proc/${pid}/stat`, 'utf8')
@@ -100,7 +98,7 @@ function listed(folder: string): string[] {
   return read(() => readdirSync(folder)) ?? []
 }
 
-/** Undefined for processes that have just exited or are not visible to us. */
+/** Returns undefined for a process that has just exited or that this user cannot read. */
 function read<Result>(look: () => Result): Result | undefined {
   try {
     return look()

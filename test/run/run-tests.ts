@@ -10,7 +10,7 @@ import { printChecks, runStaticChecks, type CheckResult } from './static-checks.
 import { TestRecord } from './test-record.ts'
 import { budgets, runSecondsMax, tierVariable, type Tier } from './tiers.ts'
 
-// `npm test` and its longer forms: `[--all] [--project NAME] [--report FILE] [FILE]`. The last line counts everything:
+// `npm test` and its longer forms: `[--all] [--project NAME] [--report FILE] [FILE]`. The last line counts all tests:
 // `N passed, N failed, N skipped`.
 
 const { positionals: filters, values } = parseArgs({
@@ -22,7 +22,7 @@ const { positionals: filters, values } = parseArgs({
   },
 })
 const tier: Tier = values.all ? 'all' : 'small'
-/** Partial runs have neither the static checks nor a time budget. */
+/** A partial run has neither static checks nor a time budget. */
 const isWhole = values.project === undefined && filters.length === 0
 const slowestShown = 10
 const leastShare = 0.2
@@ -50,7 +50,7 @@ const vitest = await startVitest(filters, {
   ...(values.project && { project: values.project }),
 })
 await vitest.close()
-// Vitest itself failed, for example in a project's setup, and has printed the reason.
+// Vitest itself failed, for example in a project's setup, and has already printed the reason.
 if (process.exitCode === 1 && record.failures.length === 0) problems.push('the tests could not be run')
 const tookSeconds = (performance.now() - startedAt) / 1000
 const checks = await checking
@@ -114,7 +114,7 @@ async function finish(checks: readonly CheckResult[]): Promise<never> {
 
 function noteLeftovers({ files, processes }: Leftovers): void {
   for (const process of processes) problems.push(`left running when the tests had ended: ${process}`)
-  // The compile cache belongs to the run. The others are Chromium's scratch files, removed with its worker.
+  // The compile cache belongs to the run. Chromium's scratch files are removed with its worker.
   const left = files.filter((file) => file !== compileCache && !/^(?:playwright|\.org\.chromium)/.test(file))
   if (left.length > 0) problems.push(`left in the temporary folder: ${left.join(', ')}`)
 }

@@ -5,13 +5,13 @@ import { mayGoWithout, CannotRun, skipMark, type TestPart } from '../support/tes
 export type FileCost = { file: string; seconds: number; tests: number }
 export type FailedTest = { test: string; message: string }
 
-/** Records a vitest run: counts, failures, durations, and the files in progress. */
+/** Records the counts, failures and durations of a vitest run, and the files in progress. */
 export class TestRecord implements Reporter {
   passed = 0
   skipped = 0
   readonly failures: FailedTest[] = []
   readonly files: FileCost[] = []
-  /** Files in progress, with their start times. */
+  /** Start times of the files in progress. */
   readonly atWork = new Map<string, number>()
   readonly reasons = new Set<string>()
 
@@ -33,7 +33,7 @@ export class TestRecord implements Reporter {
     const { collectDuration, duration, environmentSetupDuration, prepareDuration, setupDuration } = module.diagnostic()
     const ms = collectDuration + duration + environmentSetupDuration + prepareDuration + setupDuration
     this.files.push({ file, seconds: ms / 1000, tests: [...module.children.allTests()].length })
-    // Errors outside of tests: the file failed to load, or a hook failed.
+    // Errors outside of tests mean that the file failed to load or a hook failed.
     if (module.errors().length > 0) this.#fail(file, module.errors())
     for (const suite of module.children.allSuites())
       if (suite.errors().length > 0) this.#fail(`${file} > ${suite.fullName}`, suite.errors())

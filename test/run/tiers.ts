@@ -3,24 +3,24 @@ export type Tier = 'small' | 'all'
 
 export const tierVariable = 'ERRAND_TESTS_TIER'
 
-/** The tier of this run. Files named on vitest's own command line run at full length. */
+/** Returns the tier of this run. Files named on vitest's own command line run at full length. */
 export function currentTier(): Tier {
   return process.env[tierVariable] === 'small' ? 'small' : 'all'
 }
 
-/** The first value in the small tier, the second in `all`. */
+/** Returns the first value in the small tier, and the second in `all`. */
 export function ofTier<Value>(small: Value, all: Value): Value {
   return currentTier() === 'small' ? small : all
 }
 
 /**
- * Maximum duration of a run and of each file on an idle machine with two cores. A quarter above the intended 6 and 20
- * minutes, because machines differ.
+ * Maximum duration of a run and of each file on an idle machine with two cores. A quarter more than the targets of 6
+ * and 20 minutes, because machines differ.
  */
 export const budgets: Record<Tier, { runSeconds: number; fileSeconds: number }> = {
   small: { runSeconds: 450, fileSeconds: 90 },
   all: { runSeconds: 1500, fileSeconds: 300 },
 }
 
-/** Runs are aborted after this time, however busy the machine is. */
+/** Aborts a run after this time, however busy the machine is. */
 export const runSecondsMax: Record<Tier, number> = { small: 2700, all: 5000 }
