@@ -4,7 +4,7 @@ import { startService, type TestService } from '../support/test-service.ts'
 import { sessionAgents } from './session-calls.ts'
 import { expectStatus } from './signed-in.ts'
 
-// Chats with `one` and `two` cost 0.02 USD per message; `job.run` is a task for 0.01 USD.
+// A message to `one` or `two` costs 0.02 USD, and a task of `job.run` costs 0.01 USD.
 const config = defineConfig({
   agents: [
     ...sessionAgents.agents,

@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest'
 import { expectRefused, expectRpcRefused, shareService } from '../support/raw-http.ts'
 
-// Valid JSON that cannot be stored or trips careless code.
+// Valid JSON that cannot be stored, or that careless code mishandles.
 
 const guarded = shareService()
 
@@ -64,7 +64,7 @@ test('returns 400 for a body of 100,000 nested brackets', async () => {
   }
 })
 
-/** Valid params that are returned unchanged. */
+/** Valid params, which the service must return unchanged. */
 const fit: [title: string, params: string][] = [
   ['100 levels', `{"a":${'['.repeat(98)}${']'.repeat(98)}}`],
   ['NUL', '{"a":"\\u0000","\\u0000":"b\\u0000c"}'],

@@ -9,7 +9,7 @@ import {
 } from '../support/raw-http.ts'
 import { sessionAgents, SessionCalls } from './session-calls.ts'
 
-// Ids and queries of session operations that no benign client sends.
+// Ids and queries that no well-behaved client sends to session operations.
 
 const guarded = shareService({ config: sessionAgents })
 let sessionId: string
@@ -27,7 +27,7 @@ const query = (name: string, input: unknown) =>
   request('GET', `/trpc/sessions.${name}?input=${encodeURIComponent(JSON.stringify({ json: input }))}`)
 const long = (count: number) => 'x'.repeat(count)
 
-/** Every operation on one session, with the raw id in the path. */
+/** All operations on one session, with the id unescaped in the path. */
 const operations: [title: string, send: (id: string) => ReturnType<typeof send>][] = [
   ['GET', (id) => send(`GET /api/sessions/${id}`)],
   ['GET messages', (id) => send(`GET /api/sessions/${id}/messages`)],

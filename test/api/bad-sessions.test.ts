@@ -24,7 +24,7 @@ const send = (target: string, lines: string[] = [], body = '') =>
   sendRaw(guarded.service.url, rawRequest(target, [`Authorization: Bearer ${guarded.person.key}`, ...lines], body))
 const long = (count: number) => 'x'.repeat(count)
 
-/** Rejection of a creation with this JSON over REST and typed RPC; `fields` are without braces. */
+/** Expects that a creation with these fields (JSON without braces) is rejected over REST and typed RPC. */
 async function expectCreateRefused(expected: Refusal, fields: string): Promise<void> {
   await expectRefused(guarded, expected, () => request('POST', '/api/sessions', `{${fields}}`))
   await expectRpcRefused(guarded, expected, () => request('POST', '/trpc/sessions.create', `{"json":{${fields}}}`))

@@ -1,10 +1,10 @@
 import { must } from '../../server/kernel/assert.ts'
 import type { Answer, TestService } from '../support/test-service.ts'
 
-// Simulates a browser: stores and sends cookies, and sets origin headers.
+// Simulates a browser, which stores and sends cookies and sets origin headers.
 
 type BrowserOptions = {
-  /** Origin of the open page; by default the service's. */
+  /** Origin of the open page. Default: that of the service. */
   origin?: string
   userAgent?: string
 }
@@ -13,7 +13,7 @@ type BrowserRequest = {
   body?: unknown
   /** Overrides the browser's own headers. */
   headers?: Record<string, string>
-  /** Omits the origin headers. */
+  /** Omits the headers that tell the origin. */
   isBare?: boolean
 }
 
@@ -83,7 +83,7 @@ export class Browser {
     return this.post('/trpc/login.create', { json: credentials })
   }
 
-  /** Status of an authenticated read. */
+  /** Returns the status of an authenticated read. */
   async status(): Promise<number> {
     return (await this.get('/api/account')).status
   }

@@ -7,7 +7,7 @@ import { PlatformCalls } from './platform-calls.ts'
 import { sessionAgents } from './session-calls.ts'
 import { expectStatus, signUp } from './signed-in.ts'
 
-// Chats with `one` and `two` cost 0.02 USD per message; `job.run` is a task for 0.01 USD.
+// A message to `one` or `two` costs 0.02 USD, and a task of `job.run` costs 0.01 USD.
 const config = defineConfig({
   agents: [
     ...sessionAgents.agents,
@@ -79,7 +79,7 @@ test('keys, logins and acting platforms create tokens, which are shown once and 
   expect(revoked).toEqual({ ...made, revokedAt: expect.any(String) })
   expect(await expectStatus(200, service.request('DELETE', `/api/client-tokens/${made.id}`, { key }))).toEqual(revoked)
   expect(outcomeOf(await service.post('/api/tasks', task, { key: token }))).toEqual([401, 'UNAUTHORIZED'])
-  // Another user's token gets the same response as an unknown id.
+  // For another user, the token's id looks the same as an unknown one.
   const other = await service.createPerson()
   const [foreign, nobody] = await Promise.all(
     [acting.id, 'ctok_nobody'].map((id) => service.request('DELETE', `/api/client-tokens/${id}`, { key: other.key })),
@@ -265,7 +265,7 @@ test('a one-time token allows exactly one of many concurrent tasks and chats', a
   const { total: chats } = (await service.get('/api/transactions?type=chat_charge', key)).body
   expect(total + chats).toBe(1)
   expect(outcomeOf(await service.post('/api/tasks', task, { key: token }))).toEqual([403, 'FORBIDDEN'])
-  // It may still follow the tasks that it created.
+  // The token may still read the tasks that it created.
   expect((await service.get('/api/tasks', token)).status).toBe(200)
   expect(await service.app.store.verifyLedger()).toMatchObject({ ok: true })
   await service.stop()
@@ -321,7 +321,7 @@ test('token spending stays within its cap for 100 concurrent tasks and for chats
   expect(outcomeOf(await chat(service, token, sessionId))).toEqual([403, 'LIMIT_REACHED'])
   const { token: talking } = await tokenBy(service, key, { sessionId, maxCostUsd: '0.03' })
   expect((await chat(service, talking, sessionId)).status).toBe(200)
-  // The second reply may cost no more than the rest, so it ends there.
+  // The second reply may cost only what is left of the limit, so it is cut off there.
   await chat(service, talking, sessionId)
   expect(outcomeOf(await chat(service, talking, sessionId))).toEqual([403, 'LIMIT_REACHED'])
   const { transactions } = (await service.get('/api/transactions?type=chat_charge', key)).body

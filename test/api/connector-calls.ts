@@ -4,7 +4,7 @@ import { errorCatalogue, type ErrorCode } from '../../server/kernel/errors.ts'
 import type { Answer, TestService } from '../support/test-service.ts'
 import { sessionAgents, type Via } from './session-calls.ts'
 
-// Connector operations over REST and typed RPC with a uniform result, so that one test covers both.
+// Connector operations over REST and typed RPC. Both return the same kind of result, so that one test covers both.
 
 const node = { name: 'Node', command: process.execPath, args: ['--version'] }
 

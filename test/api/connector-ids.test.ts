@@ -22,7 +22,7 @@ async function startWorld(): Promise<World> {
   return { service, person, id, theirs }
 }
 
-/** The person's activity and payments so far. */
+/** Returns the account, transactions, tasks and sessions of the person. */
 async function stateOf({ person, service }: World): Promise<unknown> {
   const paths = ['account', 'transactions', 'tasks', 'sessions']
   const answers = await Promise.all(paths.map((path) => service.get(`/api/${path}`, person.key)))
@@ -191,7 +191,7 @@ test('a chat gets 404 without charge until the session drops its deleted connect
   })
   expect(await stateOf(world)).toEqual(before)
   expect((await calls.messages(sessionId)).body.total).toBe(0)
-  // The rest of the session still works.
+  // Everything else in the session still works.
   expect((await calls.update(sessionId, { metadata: { a: 2 } })).status).toBe(200)
   expect((await calls.chat(sessionId, 'hello')).status).toBe(404)
   expect((await calls.update(sessionId, { metadata: { connectorIds: null } })).body.metadata).toEqual({ a: 2 })

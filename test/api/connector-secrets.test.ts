@@ -50,7 +50,7 @@ test('secrets never appear in responses, logs or files, even if a server echoes 
       expect((await call(`PATCH ${at}`, { auth: { type: 'bearer', token: later } })).status).toBe(200)
       await call(`POST ${at}/test`)
       await call(`GET ${at}`)
-      // Rejected requests that contain secrets.
+      // These requests contain secrets and are rejected.
       expect((await call(`PATCH ${at}`, { auth: { type: 'bearer', token: `${token}\n` } })).status).toBe(400)
       expect((await call(`PATCH ${at}`, { auth: { type: token } })).status).toBe(400)
       expect((await call('POST /api/connectors', { name: `${name} ${type}`, url, auth: auth[type] })).status).toBe(409)
@@ -59,7 +59,7 @@ test('secrets never appear in responses, logs or files, even if a server echoes 
     }
   }
   await call('GET /api/connectors')
-  // The secrets were sent, so a server could echo them.
+  // The service sent the secrets to both servers, so a server could echo them.
   const sent = [...server.seen, ...rude.seen].flatMap((headers) => [headers.authorization, headers['x-api-key']])
   for (const secret of [`Bearer ${token}`, `Bearer ${later}`, header]) expect(sent).toContain(secret)
 

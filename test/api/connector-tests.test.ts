@@ -211,7 +211,7 @@ test("returns 429 for a user's 31st connector check per minute, without affectin
   await server.stop()
 })
 
-/** A connector test that stays in progress until `release`, because its server does not respond. */
+/** Starts a connector test that stays in progress until `release`, because the server does not respond. */
 async function beginTest() {
   const [service, silent] = [await start(), await startStubMcpServer({ isSilent: true })]
   const { key } = await service.createPerson()

@@ -1,7 +1,7 @@
 import { expect } from 'vitest'
 import type { TestService } from '../support/test-service.ts'
 
-/** The samples of a metrics page, by name with labels, such as `errand_tasks{status="pending"}`. */
+/** Samples of a metrics page, by name with labels, such as `errand_tasks{status="pending"}`. */
 export type Samples = ReadonlyMap<string, number>
 
 const namePattern = /^[a-zA-Z_:][a-zA-Z0-9_:]*$/
@@ -9,7 +9,7 @@ const samplePattern =
   /^([a-zA-Z_:][a-zA-Z0-9_:]*)(\{(?:[a-zA-Z_]\w*="(?:[^"\\\n]|\\["\\n])*",?)*\})? (NaN|[+-]Inf|[-+\d.e]+)$/
 const suffixes = /_(?:bucket|sum|count)$/
 
-/** Strict parser for text format 0.0.4: every line must be a comment of the format or a sample. */
+/** Parses text format 0.0.4 strictly: every line must be a sample or one of the format's comments. */
 export function readExposition(text: string): Samples {
   const samples = new Map<string, number>()
   const types = new Map<string, string>()
@@ -26,7 +26,7 @@ export function readExposition(text: string): Samples {
       } else {
         expect(['counter', 'gauge', 'histogram']).toContain(rest)
         types.set(name, rest)
-        // By convention only counters end in _total.
+        // By convention, only the names of counters end in _total.
         expect(name.endsWith('_total'), name).toBe(rest === 'counter')
       }
       continue
@@ -48,7 +48,7 @@ export async function readMetrics(service: TestService): Promise<Samples> {
   return readExposition(body as string)
 }
 
-/** Changes between two readings, without process gauges and remaining times. */
+/** Returns the series that match `names` and changed between two readings, with the difference. */
 export function moved(before: Samples, after: Samples, names: RegExp): Record<string, number> {
   const changes = [...after]
     .filter(([series]) => names.test(series))

@@ -44,7 +44,7 @@ test('a link sets the password, ends existing logins, logs in, and works once', 
   const earlier = [person.browser, await signIn(service, person.userId)]
   const key = await service.createKey(person.userId)
   const token = await linkFor(admin, person.userId)
-  // Nothing changes until it is used.
+  // The link alone changes nothing before it is used.
   expect(await earlier[1]!.status()).toBe(200)
   const browser = new Browser(service)
   const answer = await browser.post('/api/invitations/accept', { token, password: chosen })

@@ -20,7 +20,7 @@ async function prepare() {
   return { clock, service, admin: await signUpAdmin(service, { email: 'admin@example.com' }) }
 }
 
-/** The token of a new invitation's link. */
+/** Creates an invitation and returns the token in its link. */
 async function invite({ browser }: SignedIn, email: string, more: object = {}): Promise<string> {
   return (await expectStatus(200, browser.post('/api/invitations', { email, ...more }))).url.split('#')[1]
 }
@@ -271,7 +271,7 @@ test('returns 400 with the invalid field and creates no invitation', async () =>
 test('lists invitations and password links newest first, in pages, with the total', async () => {
   const { admin, service } = await prepare()
   const person = await signUp(service, { email: 'has-account@example.com' })
-  // All within one millisecond.
+  // Creates all of them within one millisecond.
   for (let index = 0; index < 4; index++) await invite(admin, `person-${index}@example.com`)
   await expectStatus(200, admin.browser.post(`/api/users/${person.userId}/password-link`, {}))
   const listed = async (query: string) => {

@@ -56,7 +56,7 @@ test('enforces the daily limit, reports amounts and reset time, and resets the n
     message: refusal.message,
   })
   expect(await read()).toMatchObject({ ...limits, usedUsd: '0.0200' })
-  // The key sees its own limits; the user's other keys are unaffected.
+  // The key sees its own limits, which do not affect the user's other keys.
   const { credential } = await expectStatus(200, service.get('/api/account', key))
   const { limitReset: _, ...told } = limits
   expect(credential).toEqual({ ...told, usedUsd: '0.0200' })
@@ -108,7 +108,7 @@ test('a key has its own execution limit per minute', async () => {
     'At most 2 agent executions per minute are allowed with this API key. Retry after 2026-01-15T12:01:00.000Z.'
   const refused = await create()
   expectRefused(refused, { code: 'RATE_LIMIT_EXCEEDED', message, retryAfter: '40' })
-  // These headers describe the user, who has more left.
+  // No rate limit headers, because they describe the user's limit, which is not reached.
   expect(refused.headers.get('x-ratelimit-limit')).toBeNull()
   expect((await service.createTask(owner, 'test.echo')).headers.get('x-ratelimit-remaining')).toBe('7')
   expect(await expectStatus(200, service.get('/api/account', key))).toMatchObject({
@@ -134,7 +134,7 @@ test('a key limited to some agents cannot run others or see them in its list', a
     expect([answer.status, answer.body.code]).toEqual([403, 'FORBIDDEN'])
     expect(answer.body.message).toContain('This credential does not allow the agent talk')
   }
-  // A nonexistent agent is not found, as with any key.
+  // A nonexistent agent gets a 404, as with any key.
   expect((await service.post('/api/sessions', { agentId: 'ghost' }, { key })).status).toBe(404)
   const { agents } = await expectStatus(200, service.get('/api/agents', key))
   expect(agents.map(({ id }: { id: string }) => id)).toEqual(['test'])
@@ -152,7 +152,7 @@ test('limits change individually, apply to the next request, and are removed by 
   expect(await expectStatus(200, change({ limitUsd: '0.02', limitReset: 'week' }))).toMatchObject({
     limitUsd: '0.0200',
     limitReset: 'week',
-    // This week's spending stays.
+    // The spending of this week still counts.
     usedUsd: '0.0100',
     resetsAt: '2026-01-19T00:00:00.000Z',
     agents: ['test', 'talk'],
@@ -160,7 +160,7 @@ test('limits change individually, apply to the next request, and are removed by 
   await expectStatus(200, change({ limitReset: 'never' }))
   expect(await read()).toMatchObject({ limitUsd: '0.0200', limitReset: 'never', usedUsd: '0.0100' })
   await expectStatus(200, create())
-  // Below the amount already spent.
+  // The new limit is below the amount already spent.
   await expectStatus(200, change({ limitUsd: '0.005', agents: ['talk'], executionsPerMinute: 3 }))
   expect(await read()).toMatchObject({
     limitUsd: '0.0050',

@@ -102,7 +102,7 @@ test('rejects a cursor that is altered or from another user, list or filter', as
   for (const token of [key, key, other.key, other.key]) {
     const { body, status } = await create(token)
     expect(status).toBe(200)
-    // A running task would write next to rejected requests.
+    // Waits for the end. A running task would write while requests are rejected.
     await guarded.service.get(`/api/tasks/${body.taskId}?wait=20`, token)
   }
   const next: string = (await get('/api/tasks?limit=1')).body.next

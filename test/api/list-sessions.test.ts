@@ -23,7 +23,7 @@ test.each(vias)('lists sessions over %s newest first with exactly their fields',
   clock.advance(1000)
   const second = await calls.open('two')
   clock.advance(1000)
-  // Later changes to a session do not move it.
+  // Later changes to a session do not change its position.
   await calls.chat(first, 'hello')
   await calls.update(first, { status: 'completed' })
   expect((await calls.list()).body).toEqual({

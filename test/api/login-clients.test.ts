@@ -9,7 +9,7 @@ import { countRows, withRaw } from '../support/test-engine.ts'
 import { FakeClock } from '../support/fake-clock.ts'
 import { startService, type TestService } from '../support/test-service.ts'
 
-/** Status of a login attempt from that address, which a test cannot send from. */
+/** Returns the status of a login attempt from this address, which a test cannot really connect from. */
 async function statusFrom({ app, url }: TestService, { address, email }: { address: string; email: string }) {
   const request = { headers: { origin: url }, socket: { remoteAddress: address } } as unknown as IncomingMessage
   const input = { email, password: 'wrong horse battery' }
@@ -39,7 +39,7 @@ test('many attempts for one email delay another only by the hashes in progress',
   const service = await startService({ clock: new FakeClock() })
   const { store } = service.app.services
   const { admitLogin } = store
-  // Connections decide when each is admitted. From there on they wait for each other.
+  // The connections determine when each attempt is admitted. After that, the attempts wait for each other.
   let admitted = 0
   const all = Promise.withResolvers<void>()
   store.admitLogin = async (of) => {
@@ -94,13 +94,13 @@ test('trusts X-Forwarded-For only as far as configured proxies wrote it', () => 
   expect(of([], { ...local, forwarded: '8.8.8.8' })).toBe(null)
   expect(of(proxies, { from: '8.8.4.4', forwarded: '8.8.8.8' })).toBe('8.8.4.4')
   expect(of(proxies, { from: '192.168.1.1', forwarded: '8.8.8.8' })).toBe(null)
-  // Clients control the beginning of the header, never its end.
+  // Clients control the beginning of the header, but never its end.
   expect(of(proxies, { ...local, forwarded: '8.8.8.8' })).toBe('8.8.8.8')
   expect(of(proxies, { from: '::ffff:127.0.0.1', forwarded: '1.1.1.1, 8.8.8.8' })).toBe('8.8.8.8')
   expect(of(proxies, { from: 'fd00::1', forwarded: '1.1.1.1, 8.8.8.8, 10.1.2.3' })).toBe('8.8.8.8')
   expect(of(proxies, { ...local, forwarded: ['1.1.1.1', '8.8.8.8'] })).toBe('8.8.8.8')
   expect(of(proxies, { ...local, forwarded: '2a00:1:2:3:4:5:6:7' })).toBe('2a00:1:2:3')
-  // Useless values leave the client unknown.
+  // The client is unknown if the header is useless.
   expect(of(proxies, local)).toBe(null)
   for (const forwarded of ['', ',', 'unknown', '10.0.0.1', '8.8.8.8:1234', '8.8.8.8, x', '<script>', '1e3']) {
     expect(of(proxies, { ...local, forwarded }), forwarded).toBe(null)

@@ -82,7 +82,7 @@ test('an Authorization header takes precedence over a valid cookie', async () =>
   }
   const asOther = await withCookie(service, cookie, { Authorization: `Bearer ${other.key}` })
   expect(asOther.body.userId).toBe(other.userId)
-  // A key works from any origin: no other site's page can have it.
+  // A request with a key may have any origin, because a page of another site cannot have the key.
   const headers = { Cookie: cookie, Origin: 'https://other.example' }
   expect((await service.createTask(other.key, 'test.echo', {}, headers)).status).toBe(200)
   await service.stop()
@@ -127,7 +127,7 @@ test('a login expires after exactly 30 days, no matter how much it is used', asy
   for (let day = 6; day < 30; day += 6) {
     clock.advance(6 * dayMs)
     expect((await withCookie(service, cookie)).status, `day ${day}`).toBe(200)
-    // Shutdown saves the last use of logins.
+    // A shutdown saves when logins were last used.
     await service.stop()
     service = await startService({ clock, dataDir })
   }
@@ -151,7 +151,7 @@ test('a login expires after exactly 7 unused days and is no longer listed', asyn
   expect((await withCookie(service, `errand=${token}`)).status).toBe(200)
   clock.advance(1)
   expect((await service.get('/api/logins', key)).body).toMatchObject({ logins: [], total: 0 })
-  // Uses are saved within ten seconds; until then they do not count.
+  // The last use is saved within ten seconds. Until then it does not count.
   expect((await withCookie(service, `errand=${token}`)).status).toBe(401)
   await service.stop()
 })
@@ -169,7 +169,7 @@ test('each use keeps a login alive, even if an older use is saved later', async 
   }
   const [login] = (await service.get('/api/logins', key)).body.logins
   expect(login.lastUsedAt).toBe(new Date(clock.now()).toISOString())
-  // An older use saved late does not reset it.
+  // An earlier use that is saved later does not replace it.
   await service.app.store.touchLogins([{ loginId, at: clock.now() - 6 * dayMs }])
   clock.advance(6 * dayMs)
   expect((await withCookie(service, `errand=${token}`)).status).toBe(200)

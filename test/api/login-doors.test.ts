@@ -65,7 +65,7 @@ test('combining a public name with another operation grants no access', async ()
   ]
   using connection = await RawConnection.open(service.url)
   for (const path of paths) {
-    // Sent unchanged, because URL classes would normalize it.
+    // Sent as raw bytes, because URL classes would normalize the path.
     await connection.send(`GET ${path} HTTP/1.1\r\nHost: a\r\n\r\n`)
     const answer = (await connection.readAnswer())!
     expect(answer.status, path).toBe(401)

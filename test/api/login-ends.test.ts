@@ -101,7 +101,7 @@ test("ends one of several logins, but not an unknown one or another user's", asy
   expect(answer.headers.getSetCookie()).toEqual([])
   expect([await first.status(), await second.status(), await third.status()]).toEqual([401, 200, 200])
   expect((await second.delete(`/api/logins/${firstId}`)).status).toBe(404)
-  // A key that may manage the account can end a login, too.
+  // A key with permission to manage the account can end a login, too.
   const ended = await service.request('DELETE', `/api/logins/${await idOf('third')}`, { key })
   expect([ended.status, await third.status(), await second.status()]).toEqual([200, 401, 200])
   await service.stop()
@@ -174,12 +174,12 @@ test('logging in over an existing login creates a new token and ends the old log
     expect((await browser.get('/api/account')).body.email).toBe(next)
     expect((await service.request('GET', '/api/account', { headers: { Cookie: planted } })).status).toBe(401)
   }
-  // A cookie chosen by someone else is never adopted.
+  // A login never adopts a cookie that someone else chose.
   const browser = new Browser(service)
   browser.cookies.set('errand', 'A'.repeat(43))
   expect((await browser.logIn({ email, password })).status).toBe(200)
   expect(browser.token).not.toBe('A'.repeat(43))
-  // A failed login leaves the earlier one unchanged.
+  // A failed login does not affect the existing one.
   expect((await browser.logIn({ email, password: 'wrong horse battery' })).status).toBe(401)
   expect(await browser.status()).toBe(200)
   await service.stop()

@@ -6,7 +6,7 @@ import { FakeClock } from '../support/fake-clock.ts'
 import { startService, type TestService } from '../support/test-service.ts'
 import { Browser, password, type Credentials } from './browser-login.ts'
 
-/** Starts a login that stops after its password comparison, before it is stored. The result lets it continue. */
+/** Starts a login and stops it after the password comparison, before it is stored. The result lets it continue. */
 async function holdLogin({ app, browser }: { app: TestService['app']; browser: Browser }, credentials: Credentials) {
   const { store } = app
   const { createLogin } = store

@@ -55,7 +55,7 @@ test('responses and logs contain no tokens, passwords or hashes; the disk contai
   const hash = must(passwordHash, 'a password')
 
   const onDisk = Buffer.concat([...(await keptBytes(service.dataDir)).values()]).toString('latin1')
-  // Proves that the search works.
+  // Shows that the search finds stored values.
   expect([onDisk.includes(hash), onDisk.includes(email)]).toEqual([true, true])
   for (const secret of [...tokens, password, next, 'wrong horse battery']) {
     expect(onDisk.includes(secret), secret).toBe(false)

@@ -12,7 +12,7 @@ import { moved, readMetrics, type Samples } from './exposition.ts'
 
 type Movement = { service: TestService; before: Samples; series: RegExp }
 
-/** Polls, because a client gets its response a moment before the service counts it. */
+/** Polls, because the client gets its response a moment before the service counts it. */
 async function expectMoved({ before, series, service }: Movement, by: Record<string, number>): Promise<void> {
   await expect.poll(async () => moved(before, await readMetrics(service), series), { timeout: 20_000 }).toEqual(by)
 }
@@ -48,7 +48,7 @@ test('counts runs by outcome and agent, and task failures by code', async () => 
       errand_task_wait_seconds_count: 7,
     },
   )
-  // The task that timed out ran for a second.
+  // The task that timed out was running for one second.
   const after = await readMetrics(service)
   expect(after.get('errand_run_duration_seconds_sum{kind="task"}')).toBeGreaterThan(0.9)
   await service.stop()
@@ -65,7 +65,7 @@ test('the interrupting process counts interrupted runs; the next one counts thos
   service.app.services.tasks.runner.interrupt()
   const interrupted = 'errand_runs_total{kind="task",end="interrupted",agent="test"}'
   await expect.poll(async () => (await readMetrics(service)).get(interrupted), { timeout: 20_000 }).toBe(1)
-  // As after a crash: rows in `processing` that no process runs.
+  // As after a crash, rows are in `processing` that no process runs.
   const left = await startService({ limits: { ...free, taskConcurrency: 0 } })
   const person = await left.createPerson()
   const created = await left.createTask(person.key, 'test.echo')
@@ -103,7 +103,7 @@ test('counts chats with only the tokens and tool calls that were charged', async
     },
   )
   expect((await readMetrics(service)).get('errand_run_duration_seconds_count{kind="chat"}')).toBe(2)
-  // A stream lasts as long as its reader likes, so it is counted but not timed.
+  // A stream is counted but not timed, because its reader determines how long it lasts.
   await expectMoved(
     { service, before, series: /chat",status|duration_seconds_count\{operation="chat"/ },
     {

@@ -6,9 +6,12 @@ import { startService, type TestService } from '../support/test-service.ts'
 import { PlatformCalls } from './platform-calls.ts'
 import { sessionAgents } from './session-calls.ts'
 
-// Every operation of the API with every credential other than a user's own. A new operation must be listed here.
+// All operations of the API, with every credential except a user's own. A new operation must be added here.
 
-/** The scope for a platform key's own calls; whether it may act as a user; and the reach for client tokens. */
+/**
+ * The scope that a platform key needs for its own calls, whether it may act as a user, and which client tokens may
+ * call.
+ */
 type Decision = { platform?: PlatformScope | readonly PlatformScope[]; acting?: true; tokens?: Exclude<Reach, 'none'> }
 
 const actingOnly = { acting: true } as const
@@ -70,7 +73,7 @@ const decisions: Record<string, Decision | 'public'> = {
   'clientTokens.revoke': actingOnly,
   'login.options': 'public',
   'login.create': 'public',
-  // The permission exists, but a key has no login to end.
+  // A key could have the permission, but it has no login to end.
   'login.end': nobody,
   'logins.list': nobody,
   'logins.end': nobody,
@@ -84,7 +87,7 @@ const decisions: Record<string, Decision | 'public'> = {
   'users.get': { platform: 'users' },
   'users.getByExternalId': { platform: 'users' },
   'users.getOrCreate': { platform: 'users' },
-  // `limits` allows plans and limits only, `users` the rest.
+  // The scope `limits` allows changes of plans and limits, `users` all others.
   'users.update': { platform: ['users', 'limits'] },
   'users.unblock': nobody,
   'users.credit': { platform: 'credit' },
@@ -104,7 +107,7 @@ const decided = Object.entries(decisions).filter((entry): entry is [string, Deci
 
 type Credential = { name: string; key: string; user?: string; may: (decision: Decision) => boolean }
 
-/** All ids are the user's own, so that only permissions can reject the request. */
+/** Returns an input with only the user's own ids, so that nothing but missing permissions can reject the call. */
 function inputOf(operation: string, { sessionId, taskId }: Record<'sessionId' | 'taskId', string>): object {
   if (operation === 'chat.stream') return { sessionId, message: '' }
   if (operation === 'chat.resumeSession') return { sessionId }
@@ -112,7 +115,7 @@ function inputOf(operation: string, { sessionId, taskId }: Record<'sessionId' | 
   if (operation === 'sessions.delete') return { sessionId: 'ses_nobody' }
   if (operation.startsWith('sessions.') && !/create|list/.test(operation)) return { sessionId }
   if (operation.startsWith('tasks.') && !/create|list/.test(operation)) return { taskId }
-  // Invalid input: callers with permission fail validation.
+  // An invalid input, so that a call with permission fails validation.
   return { limit: 'x', name: 1, userId: 1, scopes: 1, keyId: 1, externalId: 1, days: 'x', agentId: 1, tokenId: 1 }
 }
 

@@ -12,7 +12,7 @@ import { startService, type Answer, type TestService } from '../support/test-ser
 
 const json = 'Content-Type: application/json'
 
-/** More requests within one sample of the gate than it admits. */
+/** Sends more requests than the gate admits within one of its samples. */
 async function readAtOnce(service: TestService, key: string, count: number): Promise<Answer[]> {
   return await Promise.all(Array.from({ length: count }, () => service.get('/api/account', key)))
 }
@@ -45,7 +45,7 @@ test('too many simultaneous requests get 503 with Retry-After; the others are an
 test('the typed client reports an overload rejection as SERVICE_UNAVAILABLE', async () => {
   const service = await startService({ limits: { maxReadsInFlight: 1 } })
   const { key } = await service.createPerson()
-  // The client batches simultaneous calls.
+  // Uses several clients, because one client would send simultaneous calls as a batch.
   const clients = Array.from({ length: 20 }, () => createClient({ baseUrl: service.url, apiKey: key }))
   const refused = async () => {
     const calls = clients.map((client) => rejection(client.tasks.get({ taskId: 'task_unknown' })))
@@ -64,7 +64,7 @@ test('a read with wait counts as in flight only until its long poll starts', asy
   const held: Promise<unknown>[] = []
   while (held.length < 5) {
     const waiting = fetch(`${service.url}/api/tasks/${taskId}?wait=60`, options)
-    // A rejected request gets its response before these reads do.
+    // Skips a rejected request, which gets its response before these reads do.
     if (await Promise.race([waiting, untilRead(service, key, 3)])) continue
     held.push(waiting)
   }
@@ -114,12 +114,12 @@ test('requests waiting to be processed occupy no slot', async () => {
   const service = await startService({ limits: { maxWritesInFlight: writesMax, writesPerMinute: 0 } })
   const { key } = await service.createPerson()
   const many = await service.createPerson()
-  // Makes both users known: they cannot use the part reserved for others.
+  // Makes both users known, so that they cannot use the capacity reserved for other senders.
   for (const own of [key, many.key]) expect((await service.get('/api/account', own)).status).toBe(200)
   const body = { endpointId: 'no.such', params: { text: 'x'.repeat(100_000) } }
   const large = Array.from({ length: 10 * writesMax }, () => service.post('/api/tasks', body, { key: many.key }))
   for (let write = 0; write < 5; write++) expect((await service.createTask(key, 'test.free')).status).toBe(200)
-  // Requests whose turn comes without free memory get a 503.
+  // A queued request gets a 503 if there is no free memory when its turn comes.
   for (const { status } of await Promise.all(large)) expect([404, 503]).toContain(status)
   await service.stop()
 })
@@ -127,7 +127,7 @@ test('requests waiting to be processed occupy no slot', async () => {
 const limits = { maxWritesInFlight: 500, maxReadsInFlight: 1000, maxLoopDelayMs: 50 }
 const write = () => ({ method: 'DELETE', url: '/api/keys/x', headers: {} }) as IncomingMessage
 
-/** Number of writes that a gate admits for a user, or without one. */
+/** Returns the number of writes that a gate admits for a user or for an anonymous sender. */
 function letIn(gate: RequestGate, sender?: Sender): number {
   let count = 0
   while (gate.enter(write(), sender)) count++
@@ -301,7 +301,7 @@ test('beyond maxConnections each connection gets one response: 200 for health, o
 
 test.each([
   ['reads', (bearer: string) => rawRequest('GET /api/account', [bearer])],
-  // Node handles these on a separate path.
+  // Node handles such requests on a separate path.
   ['expectations', () => rawRequest('GET /healthz', ['Expect: something'])],
 ])('disconnects a client that pipelines %s endlessly, and still serves others', async (_what, of) => {
   const service = await startService()
@@ -322,7 +322,7 @@ test('disconnects a client that stops reading responses', async () => {
   const service = await startService({ limits: { writeStallSeconds: 1 } })
   const { key } = await service.createPerson()
   const bearer = `Authorization: Bearer ${key}`
-  // Each on its own connection, which ends with it, so that remaining connections can be counted.
+  // Uses a new connection per request, which closes afterwards, so that the test can count the remaining ones.
   const ask = async (bytes: Buffer) => (await sendRaw(service.url, bytes))!.body
   const params = { text: 'x'.repeat(5_000_000) }
   const body = JSON.stringify({ endpointId: 'test.echo', params })
@@ -331,7 +331,7 @@ test('disconnects a client that stops reading responses', async () => {
   const { pathname, search } = new URL(requestUri)
   using stopped = await RawConnection.open(service.url)
   stopped.pause()
-  // More than both ends can buffer.
+  // More data than the buffers on both ends hold.
   await stopped.send(Buffer.concat(Array.from({ length: 60 }, () => rawRequest(`GET ${pathname}${search}`, []))))
   const othersOpen = async () => {
     const text = await ask(Buffer.from('GET /metrics HTTP/1.1\r\nHost: 127.0.0.1\r\n\r\n'))

@@ -6,7 +6,7 @@ import { signIn } from './signed-in.ts'
 export const eventsPath = '/api/payments/stripe/events'
 const opened: { stop(): Promise<void> }[] = []
 
-/** Call it in `afterEach`. */
+/** Stops what `startPaying` started; call it in `afterEach`. */
 export async function stopPaying(): Promise<void> {
   for (const one of opened.splice(0).toReversed()) await one.stop()
 }
@@ -21,7 +21,7 @@ export async function startPaying(options: Parameters<typeof startService>[0] = 
     (await service.post('/api/topups', { amountUsd, ...body }, { key: person.key })).body
   const tell = (event: StubEvent | string, send = {}) => stub.deliver(service.url + eventsPath, event, send)
   const account = async () => (await service.get('/api/account', person.key)).body
-  /** Changes that require a browser login. */
+  /** Makes a change that requires a browser login. */
   const updateByLogin = async (body: object) => {
     const browser = await signIn(service, person.userId)
     return await browser.request('PATCH', '/api/account', { body })

@@ -139,7 +139,7 @@ test('a damaged request never reaches the agent; the task fails and is refunded'
   const stored = storedPayloads(service.dataDir)
   const flipped = flippedAt(await stored.read(id), 10_000)
   await stored.replace(id, flipped)
-  // Still valid JSON; only the digest differs.
+  // The payload is still valid JSON, but its digest differs.
   expect(JSON.parse(flipped.toString()).text).toContain('xyx')
   writeFileSync(files.release, '')
   const task = (await service.get(`/api/tasks/${taskId}?wait=20`, key)).body

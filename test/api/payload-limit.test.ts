@@ -11,7 +11,7 @@ test('rejects a task beyond the daily payload bytes and stores and charges nothi
   const account = async () => (await service.get('/api/account', key)).body
   const payloads = async () => (await service.app.store.listPayloads({ afterId: '', limit: 100 })).length
 
-  // Its result is as large as its request.
+  // The task's result is as large as its request.
   const { body } = await create(45_000)
   expect((await service.get(`/api/tasks/${body.taskId}?wait=20`, key)).body.status).toBe('completed')
   const before = await account()
@@ -27,7 +27,7 @@ test('rejects a task beyond the daily payload bytes and stores and charges nothi
   expect(Number(refused.headers.get('retry-after'))).toBeGreaterThan(0)
   expect(await account()).toMatchObject({ balanceUsd: before.balanceUsd, limits: { used } })
   expect(await payloads()).toBe(2)
-  // A small request is stored inline and can still be admitted.
+  // A small request is stored inline, so the limit does not reject it.
   expect((await create(10)).status).toBe(200)
   await service.stop()
 })

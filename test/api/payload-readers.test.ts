@@ -6,7 +6,7 @@ import { startService } from '../support/test-service.ts'
 test('stalled readers hold at most 24 downloads per user; more get 503, others continue', async () => {
   const service = await startService({ limits: unlimited })
   const [greedy, honest] = [await service.createPerson(), await service.createPerson()]
-  // More than both ends can buffer.
+  // More data than the buffers on both ends hold.
   const { responseUri } = await service.runTask(greedy.key, 'test.large', { chars: 20_000_000 })
   const { responseUri: other } = await service.runTask(honest.key, 'test.large', { chars: 100_000 })
   const path = responseUri.slice(service.url.length)

@@ -7,7 +7,7 @@ import type { Answer, TestService } from '../support/test-service.ts'
 type Draft = Partial<z.input<typeof CreatePlatformKeyInput>>
 type Call = { body?: unknown; user?: string; headers?: Record<string, string> }
 
-/** The server of a product built on the service, with a platform key. */
+/** The server of a product that is built on the service and has a platform key. */
 export class PlatformCalls {
   readonly service: TestService
   readonly key: string
@@ -19,7 +19,7 @@ export class PlatformCalls {
     this.keyId = id
   }
 
-  /** Has all scopes by default. */
+  /** Creates a platform key, by default with all scopes. */
   static async open(service: TestService, draft: Draft = {}): Promise<PlatformCalls> {
     const input = CreatePlatformKeyInput.parse({ name: 'shop', scopes: [...platformScopes], ...draft })
     return new PlatformCalls(service, await createPlatformKey(service.app.services.people, { adminId: null, input }))
@@ -42,7 +42,7 @@ export class PlatformCalls {
     return this.call('PUT', `/api/users/by-external-id/${encodeURIComponent(externalId)}`, body ? { body } : {})
   }
 
-  /** Creates a user of the product with that balance and returns the id. */
+  /** Creates a user of the product with this balance and returns the user's id. */
   async newUser(externalId: string, balanceUsd = '10'): Promise<string> {
     const { body, status } = await this.openUser(externalId)
     if (status !== 200) throw new Error(`no user: ${status} ${JSON.stringify(body)}`)

@@ -122,7 +122,7 @@ test('each scope allows exactly its operations, even when combined with other sc
   ] as const) {
     const platform = await PlatformCalls.open(service, { scopes: [...scopes] })
     for (const [index, [scope, call]] of calls.entries()) {
-      // Created by the first key with permission.
+      // This user exists only after the previous call of a key with the scope `users`.
       if (index === 3 && scopes[0] !== 'users') continue
       const isAllowed = (scopes as readonly string[]).includes(scope)
       const { body, status } = await call(platform)
@@ -234,7 +234,7 @@ test('accepts a key only from its allowed IP addresses, even behind a proxy', as
     ['11.0.0.1', 403],
     ['::ffff:10.1.2.3', 200],
     ['2001:db8::1', 403],
-    // The client's claim comes before the proxy's entry.
+    // The first address is the client's claim, the second one the proxy's entry.
     ['10.0.0.1, 192.0.2.8', 403],
     ['nonsense', 403],
     ['', 403],
@@ -252,7 +252,7 @@ test('accepts a key only from its allowed IP addresses, even behind a proxy', as
   }
   const { body } = await from(v6, '10.0.0.1')
   expect(body.message).toContain('address')
-  // Without a proxy the header is not trusted, and a key without a list works from anywhere.
+  // If no proxy is configured, the header is ignored. A key without an address list works from anywhere.
   const bare = await startService()
   const local = await PlatformCalls.open(bare, { addresses: ['127.0.0.1'] })
   expect((await from(local, '192.0.2.7')).status).toBe(200)

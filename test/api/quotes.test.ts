@@ -8,7 +8,7 @@ import { newDataDir, startService, type Answer, type Person, type TestService } 
 const params = { text: 'Hello', n: 1 }
 const lifeMs = 600_000
 
-/** An agent with a task and chats at these prices. It can be told to think until stopped. */
+/** Defines an agent with a task and chats at these prices. It can be told to think until it is stopped. */
 function agentAt(priceUsd: string, outputPer1kUsd: string, reasoningPer1kUsd = outputPer1kUsd): ErrandConfig {
   const endpoint = { description: 'Does it.', priceUsd, params: {}, run: () => ({ ok: true }) }
   const chat = {
@@ -61,7 +61,7 @@ function chat(service: TestService, { key }: Person, body: object): Promise<Chat
   return ChatReader.open({ url: service.url, key, body: { message: 'Hello', ...body } })
 }
 
-/** Rejected with a 400 that names the quote, as for any invalid string. */
+/** Expects a 400 that names the quote, as for any invalid string. */
 function expectForeign({ body, status }: Answer): void {
   const message = 'Must be a quote created for this request. Request a new one'
   expect([status, body.details]).toEqual([400, [{ path: 'quoteId', message }]])
@@ -159,7 +159,7 @@ test('rejects a quote of another user or request, or with one altered character'
     return quoteId.slice(0, at) + replaced + quoteId.slice(at + 1)
   })
   const forged = ['quote_', 'x', `${quoteId}A`, `${quoteId}.A`, `${quoteId}=`, quoteId.slice(0, -1), quoteId.slice(6)]
-  // The last character of a signature has unused bits.
+  // The last character of the signature contains unused bits.
   const last = quoteId.at(-1)!.charCodeAt(0)
   forged.push(quoteId.slice(0, -1) + String.fromCharCode(last + 1), `${quoteId.slice(0, 6)} ${quoteId.slice(6)}`)
   for (const text of [...changed, ...forged]) {
@@ -167,7 +167,7 @@ test('rejects a quote of another user or request, or with one altered character'
   }
   const { body, status } = await create(service, person, { quoteId: 'q'.repeat(5001) })
   expect([status, body.details]).toMatchObject([400, [{ path: 'quoteId' }]])
-  // The order of keys does not matter, and the quote is still unused.
+  // The order of the params does not matter, and the rejections have not used up the quote.
   expect((await create(service, person, { quoteId, params: { n: 1, text: 'Hello' } })).status).toBe(200)
   await service.stop()
 })
@@ -184,7 +184,7 @@ test('a quote stays valid while its signing secret is the current or previous on
   secrets = { current: now, previous: [old] }
   expect((await create(other, who, { quoteId })).status).toBe(200)
   for (const foreign of [one, two]) expectForeign(await create(other, who, { quoteId: foreign }))
-  // A quote under a retired secret no longer sets a price, even in a service that knew it.
+  // After its secret was retired, a quote sets no price, even in a service that used to know the secret.
   const latest = await taskQuote(other, who)
   secrets = { current: 'a third secret of the tests', previous: [] }
   expectForeign(await create(other, who, { quoteId: latest }))
@@ -276,7 +276,7 @@ test('an abandoned model call is charged at the quoted rates', async () => {
   const ask = { sessionId: await sessionOf(service, person), message: 'Think' }
   const { quoteId } = (await quoteOf(service, person, { chat: ask })).body
   await service.stop()
-  // Reasoning now costs no more than text.
+  // Reasoning no longer costs more than text.
   const { service: later } = await start({ clock, dataDir })
   const reader = await chat(later, person, { ...ask, quoteId })
   await reader.until('assistant_delta')

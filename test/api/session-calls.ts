@@ -2,7 +2,7 @@ import { defineConfig, type CodeAgentConfig, type ErrandConfig } from '../../ser
 import { errorCatalogue, type ErrorCode } from '../../server/kernel/errors.ts'
 import type { Answer, TestService } from '../support/test-service.ts'
 
-// Session operations over REST and typed RPC with a uniform result, so that one test covers both.
+// Session operations over REST and typed RPC. Both return the same kind of result, so that one test covers both.
 
 /** Cost of a test agent's reply: 1,000 prompt and 500 completion tokens. */
 export const replyCostUsd = '0.0200'
@@ -24,7 +24,7 @@ function talker(id: string, changes: Partial<CodeAgentConfig> = {}): CodeAgentCo
   }
 }
 
-/** Two agents that chat with everyone, one only with a certain user, and one with nobody. */
+/** Two agents for everyone, one that only a certain user sees, and one without chat. */
 export const sessionAgents: ErrandConfig = defineConfig({
   agents: [
     talker('one'),
@@ -86,7 +86,7 @@ export class SessionCalls {
     return body.sessionId
   }
 
-  /** Sends a message over REST; returns the status and the stream's events. */
+  /** Sends a message over REST. Returns the status and the events of the stream. */
   async chat(sessionId: string, message: string): Promise<{ status: number; events: any[] }> {
     const { body, status } = await this.#service.post('/api/chat', { sessionId, message }, { key: this.#key })
     const lines = (body as string).split('\n').filter((line) => line !== '')

@@ -213,7 +213,7 @@ test.each(vias)('built-in object property names are ordinary metadata keys over 
 test.each(vias)('accepts 16,384 bytes of metadata over %s; one more byte gets 400 and changes nothing', async (via) => {
   const { calls, clock, service } = await start(via)
   const bytes = (metadata: object) => Buffer.byteLength(JSON.stringify(metadata))
-  // Two bytes per character, plus padding: the limit is in bytes.
+  // Characters of two bytes show that the limit is in bytes.
   const most = { a: 'é'.repeat(4000), b: 'x'.repeat(16_384 - 8000 - 15) }
   expect(bytes(most)).toBe(16_384)
   const over = { ...most, b: `${most.b}x` }
@@ -235,7 +235,7 @@ test.each(vias)('accepts 16,384 bytes of metadata over %s; one more byte gets 40
   expectTooLarge(await calls.update(sessionId, { metadata: { c: 1 } }))
   expectTooLarge(await calls.update(sessionId, { status: 'completed', metadata: { c: 1 } }))
   expect((await calls.get(sessionId)).body).toEqual(before)
-  // Only the merged result counts.
+  // Only the size of the merged metadata counts.
   const swapped = await calls.update(sessionId, { metadata: { a: null, c: 'y'.repeat(8000) } })
   expect(swapped.body.metadata).toEqual({ b: most.b, c: 'y'.repeat(8000) })
   await service.stop()

@@ -3,11 +3,11 @@ import { afterEach, expect, test, vi } from 'vitest'
 import { RawConnection, rawRequest } from '../support/raw-http.ts'
 import { startService } from '../support/test-service.ts'
 
-// Expensive work of concurrent requests does not add up to one long block of the event loop.
+// Expensive work of concurrent requests must not add up to one long block of the event loop.
 
 afterEach(() => void vi.restoreAllMocks())
 
-/** Counts ticks of the event loop. */
+/** Counts the ticks of the event loop. */
 function countTurns(): { now: number; stop: () => void } {
   const turns = { now: 0, stop: () => clearImmediate(next) }
   const count = () => {

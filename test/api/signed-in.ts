@@ -9,7 +9,7 @@ type Who = { email?: string; isAdmin?: boolean; passwordHash?: string | null }
 
 let people = 0
 
-/** A new user with a logged-in browser, without using a password. */
+/** Creates a user and a logged-in browser without using a password. */
 export async function signUp(service: TestService, who: Who = {}): Promise<SignedIn> {
   const { email = `signed-in-${++people}@example.com`, isAdmin = false, passwordHash = null } = who
   const created = await service.app.store.createUser({ email, passwordHash, isAdmin })

@@ -8,18 +8,18 @@ type Message = { id?: number; method: string; params?: Record<string, any> }
 
 export type StubMcpServer = {
   url: string
-  /** The headers of every request. */
+  /** Headers of each request. */
   seen: IncomingHttpHeaders[]
-  /** Also aborts requests in progress. */
+  /** Stops the server and aborts requests in progress. */
   stop(): Promise<void>
 }
 
 type StubOptions = {
-  /** The tools, or a function of the request headers. */
+  /** The tools, possibly depending on the request headers. */
   tools?: object[] | ((headers: IncomingHttpHeaders) => object[])
-  /** Accepts requests and never responds. */
+  /** Accepts requests but never responds. */
   isSilent?: boolean
-  /** Replaces the protocol handler. */
+  /** Handles requests instead of the MCP protocol. */
   refuse?: (request: IncomingMessage, response: ServerResponse) => unknown
 }
 

@@ -23,7 +23,7 @@ async function startWorld(limits: object = {}) {
   return { service, key, userId, follow }
 }
 
-/** A task that has reported two steps and waits for its file. */
+/** Starts a task, which reports two steps and then waits for its file. */
 async function startSteps(service: TestService, key: string, params: object = {}) {
   const files = signalFiles(service.dataDir)
   const { taskId } = (await service.createTask(key, 'tell.steps', { ...files, ...params })).body
@@ -34,7 +34,7 @@ async function startSteps(service: TestService, key: string, params: object = {}
   return { taskId: taskId as string, release: () => writeFileSync(files.release, '') }
 }
 
-/** The user's open long polls. */
+/** Counts the user's open long polls, by how many more the service accepts. */
 function places(service: TestService, userId: string): number {
   const { ends } = service.app.services.tasks
   let open = 0
@@ -83,7 +83,7 @@ test('follows a queued task from its start', async () => {
   expect(await reader.until('state')).toEqual({ type: 'state', timestamp, status: 'pending', attempt: 0 })
   first.release()
   const events = await reader.all()
-  // The task ends so quickly that `processing` may never be visible.
+  // The state `processing` may be missing, because the task ends so quickly.
   expect(events.filter(({ type }) => type === 'end')).toEqual([events.at(-1)])
   expect(events.at(-1)).toMatchObject({ task: { status: 'completed', attempt: 1, response: { text: 'behind' } } })
   expect(events.every(({ type }) => type !== 'progress')).toBe(true)
@@ -101,7 +101,7 @@ test('followers of a burst of 10,000 reports get only a few, including the last'
     const events = await reader.all()
     const told = events.filter(({ type }) => type === 'progress')
     expect(told.length).toBeLessThan(100)
-    // A follower who misses such a short run still gets the last progress with the state.
+    // If a follower misses such a short run, the final state still contains the last progress.
     const last = { fraction: 1, data: { at: 10_000 } }
     if (told.length > 0) expect(told.at(-1)).toMatchObject({ progress: last })
     expect(events.slice(-2)).toMatchObject([{ type: 'state', status: 'completed', progress: last }, { type: 'end' }])
@@ -235,7 +235,7 @@ test('the client reconnects after a lost connection, starting with the state, an
   const { key, service, userId } = await startWorld()
   const { release, taskId } = await startSteps(service, key)
   let cuts = 0
-  // A proxy that cuts the first response after its first chunk.
+  // Simulates a proxy that cuts the first response after its first chunk.
   const cutting = async (url: string, init: RequestInit) => {
     const response = await fetch(url, init)
     if (cuts > 0) return response

@@ -6,7 +6,7 @@ import { startPaying, stopPaying } from './paying.ts'
 
 afterEach(stopPaying)
 
-// Recharges are triggered manually here; a service does it every 15 s.
+// Recharges when the test calls `look`. A service looks every 15 s.
 
 const recharge = { belowUsd: '5', toUsd: '25', monthlyMaxUsd: '45' }
 
@@ -20,7 +20,7 @@ async function start(limits: { rechargeMonthlyMaxUsd?: number } = {}) {
     return look()
   }
   const look = () => {
-    // Later top-ups come first in the list.
+    // Lists are newest first, so each top-up needs a time of its own.
     clock.advance(1)
     return new AutoRecharge(service.app.services.payments).look()
   }
@@ -56,7 +56,7 @@ test('recharges a low balance to its target once, within the monthly maximum', a
   expect(await topups()).toHaveLength(1)
   await spend(60_050)
   await Promise.all([look(), look()])
-  // Rounded up to whole cents.
+  // The amount charged was rounded up to whole cents.
   expect(await account()).toMatchObject({ balanceUsd: '25.0050' })
   expect(await topups()).toMatchObject([{ isAuto: true, status: 'paid', amountUsd: '21.0100' }, { isAuto: false }])
   for (const event of stub.events) await tell(event)
@@ -115,7 +115,7 @@ test('a charge with a lost response or interrupted by a crash is made once', asy
   await look()
   expect(await account()).toMatchObject({ balanceUsd: '25.0000' })
   expect([...stub.intents.values()].filter(({ metadata }) => metadata['errand_auto'])).toHaveLength(1)
-  // A process that died between writing its row and its request to the provider.
+  // Like a process that dies after writing its row and before its request to the provider.
   await spend(250_000)
   clock.advance(rechargePauseMs)
   const { payments } = service.app.store
@@ -130,7 +130,7 @@ test('a charge with a lost response or interrupted by a crash is made once', asy
   clock.advance(61_000)
   await look()
   expect((await topups())[0]).toMatchObject({ id: 'top_crashed', status: 'paid' })
-  // After a day the provider forgets the key, so an uncharged recharge is given up.
+  // After a day the provider has forgotten the idempotency key, so the service gives up an uncharged recharge.
   clock.advance(31 * 86_400_000)
   await spend(235_000)
   await payments.beginRecharge({ userId: person.userId, topupId: 'top_old', least: 1, most: 1e7, monthlyMax: 1e7 })
@@ -160,7 +160,7 @@ test.each(['switched off', 'the method is taken away', 'suspended'] as const)(
     if (what === 'suspended') await service.app.store.updateUser({ userId: person.userId, isSuspended: true })
     if (what === 'the method is taken away') {
       await service.request('DELETE', '/api/account/payment-method', { key: person.key })
-      // Another card, which was not approved for auto-recharge.
+      // The new card has not been approved for auto-recharge.
       await save()
     }
     clock.advance(61_000)
@@ -169,7 +169,7 @@ test.each(['switched off', 'the method is taken away', 'suspended'] as const)(
     if (what === 'suspended') await service.app.store.updateUser({ userId: person.userId, isSuspended: false })
     const auto = (await topups()).filter(({ isAuto }: { isAuto: boolean }) => isAuto)
     expect(auto).toMatchObject([{ status: 'expired' }])
-    // Recharging may then resume.
+    // After that, recharging may resume.
     if (what !== 'suspended') await update({ autoRecharge: recharge })
     if (what === 'the method is taken away') await spend(100_000)
     await look()
@@ -254,7 +254,7 @@ test("charges an account at most the service's monthly maximum, with a pause bet
     const auto = (await topups()).filter(({ isAuto }: { isAuto: boolean }) => isAuto)
     return auto.reduce((sum: number, { amountUsd }: { amountUsd: string }) => sum + Number(amountUsd), 0)
   }
-  // A leaked key that spends as fast as possible for a minute.
+  // A leaked key is used to spend as fast as possible for a minute.
   for (let n = 0; n < 4; n++) {
     await drain()
     await look()

@@ -45,7 +45,7 @@ test('reports differences with the provider and applies them only with --apply',
   })
   expect(await account()).toMatchObject({ balanceUsd: '20.0000' })
   expect((await reconcile(true)).differences).toEqual([])
-  // Reported each time, but never applied.
+  // This difference is reported every time but never applied.
   stub.pay(stub.sessionOf(odd.id))
   stub.intentOf(odd.id).amount_received = 999_999
   expect((await reconcile(true)).differences).toEqual([
@@ -77,7 +77,7 @@ test('reports a paid top-up missing from a restored backup and credits it once',
   const unpaid = await before.begin('5.00')
   await before.tell(stub.pay(stub.sessionOf(paying.id)))
   stub.refund(stub.intentOf(paying.id), 100)
-  // The database of `after` does not know it but uses the same provider.
+  // The database of `after` uses the same provider but does not contain this top-up.
   for (const name of ['sessions', 'intents', 'refunds', 'disputes'] as const) {
     for (const [id, object] of stub[name]) (after.stub[name] as Map<string, object>).set(id, object)
   }
@@ -99,7 +99,7 @@ test('reports a paid top-up missing from a restored backup and credits it once',
   const applied = await Promise.all([after.reconcile(true), after.reconcile(true)])
   expect(applied.flatMap(({ differences }) => differences)).toMatchObject([{ isApplied: true }, { isApplied: true }])
   expect((await after.reconcile(true)).differences).toEqual([])
-  // A late event finds it already credited.
+  // When the late event arrives, the top-up is already credited.
   await after.tell(stub.event('payment_intent.succeeded', intent))
   expect(await after.account()).toMatchObject({ balanceUsd: '9.0000' })
   const { topups } = (await after.service.get('/api/topups', after.person.key)).body

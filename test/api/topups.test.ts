@@ -79,7 +79,7 @@ test('an event of any kind syncs the full provider state, in any order and repea
   stub.pay(stub.sessionOf(topup.id))
   const intent = stub.intentOf(topup.id)
   const { id, withdrawn } = stub.dispute(intent, 400)
-  // It names a payment that is not known here yet.
+  // The event names a payment that the service does not know yet.
   expect(await tell(withdrawn)).toBe(200)
   expect(await account()).toMatchObject({ balanceUsd: '6.0000', owedUsd: '0.0000' })
   stub.refund(intent, 100)
@@ -130,7 +130,7 @@ test('accepts an event only with a valid signature for this body, secret and tim
   expect((await account()).balanceUsd).toBe('0.0000')
   expect(await tell(body)).toBe(200)
   expect((await account()).balanceUsd).toBe('10.0000')
-  // A year later, resent unchanged with a new signature.
+  // A year later, the same body is sent again with a new signature.
   clock.advance(366 * 86_400_000)
   while (await service.app.store.purgeExpired()) continue
   expect(await tell(body, { at: now })).toBe(400)
@@ -184,7 +184,7 @@ test('trusts an event only to name its top-up and reads the rest from the provid
 test("another product's checkout that names a top-up by client_reference_id credits nothing", async () => {
   const { account, begin, person, service, stub, tell } = await startPaying()
   const own = stub.sessionOf((await begin()).id)
-  // A top-up with an unknown page: nothing else shows that the checkout is not its own.
+  // The service does not know this top-up's own checkout, so the checkout's id does not show that it is foreign.
   stub.failure = 400
   await begin()
   stub.failure = undefined

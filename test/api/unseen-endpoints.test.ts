@@ -4,7 +4,7 @@ import { defineConfig, defineEndpoint } from '../../server/agents/config/define-
 import { expectErrorBody, RawConnection } from '../support/raw-http.ts'
 import { startService, type Person, type TestService } from '../support/test-service.ts'
 
-// Endpoints hidden from a caller reveal nothing, and their rejection costs only the lookup.
+// Endpoints hidden from a caller reveal nothing. Their rejection costs no more than the lookup.
 
 const endpoint = defineEndpoint({
   description: 'Has a strict schema.',
@@ -19,7 +19,7 @@ const config = defineConfig({
   ],
 })
 
-/** Status and body over REST, and the error over typed RPC. */
+/** Returns status and body over REST, and the error over typed RPC. */
 async function refusals(service: TestService, key: string, body: object): Promise<unknown[]> {
   const headers = { 'Idempotency-Key': 'named' }
   const rest = await service.post('/api/tasks', body, { key })

@@ -30,7 +30,7 @@ async function busyDays(service: TestService, key: string, query = ''): Promise<
   )
 }
 
-/** The same days computed from the list of transactions. */
+/** Computes the same days from the list of transactions. */
 async function fromTransactions(service: TestService, key: string, { days, now }: { days: number; now: number }) {
   const sums = new Map<string, { spent: number; refunded: number; executions: number; failures: number }>()
   for (let back = days - 1; back >= 0; back--) {
@@ -84,7 +84,7 @@ test('counts charges, refunds, executions and failures on their UTC day', async 
   await service.runTask(key, 'test.fail')
   await service.runTask(key, 'test.fail')
   await service.runTask(key, 'test.echo')
-  // Neither counts as spending.
+  // A credit and a debit do not count as spending.
   const { store } = service.app
   await store.credit({ userId, amount: 70_000, description: 'Top-up', idempotencyKey: null })
   await store.credit({ userId, amount: -30_000, description: 'Correction', idempotencyKey: null })
@@ -178,7 +178,7 @@ test('daily sums match the transaction list for random days, ranges and parallel
   await service.stop()
 })
 
-/** Adds this many task charges of one ten-thousandth each, spread evenly over the last `days` days. */
+/** Adds this many task charges of one ten-thousandth of a dollar, spread evenly over the last `days` days. */
 function addCharges(
   service: TestService,
   { count, days, now, userId }: { count: number; days: number; now: number; userId: string },
@@ -207,7 +207,7 @@ test('sums more than one page of transactions exactly once, even for parallel re
     Array.from({ length: 30 }, () => [200, '0.0200']),
   )
   expect(others.map(total)).toEqual([12_000, 12_000, 200, 6000, 12_000])
-  // Exactly one page, and one row more.
+  // Exactly one page of rows, and one row more.
   for (const count of [4000, 4001]) {
     const before = total(await usage(service, key, '?days=90'))
     await addCharges(service, { ...of(1), count })

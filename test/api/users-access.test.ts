@@ -7,7 +7,7 @@ import { signUp, signUpAdmin } from './signed-in.ts'
 
 type AdminCall = { id: string; method: string; path: string; body?: Record<string, unknown> }
 
-/** Every admin operation, each of which would succeed for an admin. */
+/** Ids for the calls of all admin operations, each of which would succeed for an admin. */
 type Ids = { userId: string; invitationId: string; keyId: string; platformKeyId: string }
 
 const callsOn = ({ invitationId, keyId, platformKeyId, userId }: Ids): AdminCall[] => [
@@ -50,7 +50,7 @@ async function everything({ app: { store } }: TestService): Promise<unknown> {
   ]
 }
 
-// The provider is never called.
+// Never used, because these tests do not call the provider.
 const payments = { secretKey: 'sk_test_none', webhookSecret: 'whsec_none', returnOrigins: [] }
 
 async function prepare() {
@@ -101,7 +101,7 @@ test("every admin operation returns 403 for any key, even an admin's, and change
         code: 'FORBIDDEN',
       }
       expect([id, answer.status, answer.body]).toEqual([id, 403, error])
-      // Not even with an admin's cookie: the header decides.
+      // An admin's cookie does not help, because the header takes precedence.
       const Cookie = admin.browser.cookieHeader
       const both = await service.request(method, path, { body, key, headers: { Cookie, Origin: service.url } })
       expect([id, both.status]).toEqual([id, 403])

@@ -3,7 +3,7 @@ import { FakeClock } from '../support/fake-clock.ts'
 import { startService, type TestService } from '../support/test-service.ts'
 import { expectStatus, signUp, signUpAdmin } from './signed-in.ts'
 
-/** Creates users in that order; those of one crowd concurrently, in any order. */
+/** Creates users in this order. Those of one crowd are created concurrently, in any order. */
 async function createMany({ app: { store } }: TestService, emails: string[], crowd = 1): Promise<void> {
   for (let first = 0; first < emails.length; first += crowd) {
     const some = emails.slice(first, first + crowd)
@@ -142,7 +142,7 @@ test('suspending ends logins and rejects keys immediately; resuming accepts the 
   const suspend = (isSuspended: boolean) =>
     expectStatus(200, admin.browser.request('PATCH', `/api/users/${person.userId}`, { body: { isSuspended } }))
   const withKey = () => service.get('/api/account', key)
-  // Both credentials are cached by now.
+  // Caches both credentials.
   expect([await person.browser.status(), (await withKey()).status]).toEqual([200, 200])
 
   expect(await suspend(true)).toMatchObject({ id: person.userId, isSuspended: true })
@@ -172,7 +172,7 @@ test('returns 409 and changes nothing if no active admin would be left', async (
   const second = await signUpAdmin(service)
   const change = (userId: string, body: object) => last.browser.request('PATCH', `/api/users/${userId}`, { body })
   await expectStatus(200, change(second.userId, { isSuspended: true }))
-  // Suspended admins do not count, so the other one is the last.
+  // Suspended admins do not count, so the other admin is the last one.
   for (const body of [{ isAdmin: false }, { isSuspended: true }, { isAdmin: false, isSuspended: true }]) {
     expect(await expectStatus(409, change(last.userId, body))).toEqual({
       error: 'Conflict',

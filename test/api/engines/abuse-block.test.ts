@@ -6,7 +6,7 @@ import { newDataDir, startService, type Answer, type TestService } from '../../s
 
 const minuteMs = 60_000
 const hourMs = 60 * minuteMs
-// The rate limit would interfere with ten failures at one instant.
+// Turns off the rate limit, which would stop ten failures at one instant.
 const limits = { executionsPerMinute: 0 }
 
 async function failTasks(service: TestService, key: string, count: number): Promise<void> {
@@ -116,7 +116,7 @@ test('only failures of the last ten minutes count', async () => {
   clock.advance(10 * minuteMs - 1)
   await failTasks(service, key, 8)
   clock.advance(1)
-  // The first is exactly ten minutes old and has left the window.
+  // The first failure is exactly ten minutes old, so it no longer counts.
   await failTasks(service, key, 1)
   expect(await blockedUntil(service, key)).toBe(null)
   await failTasks(service, key, 1)
@@ -168,7 +168,7 @@ test('abuseFailures 0 never blocks', async () => {
   await service.stop()
 })
 
-/** An endpoint that runs until the gate opens, or fails immediately if its params say so. */
+/** Defines an endpoint that runs until the gate opens, or fails immediately if its params say so. */
 function gated() {
   const gate = Promise.withResolvers<void>()
   const config = defineConfig({

@@ -8,7 +8,7 @@ import { sessionAgents } from '../session-calls.ts'
 const unlimited = { executionsPerMinute: 0, writesPerMinute: 0 }
 const dayMs = 86_400_000
 
-/** The message that rejects another session. */
+/** Expects that the service rejects another session, and returns the error message. */
 async function refusalOf(service: TestService, key: string, headers: Record<string, string> = {}): Promise<string> {
   const before = (await service.get('/api/sessions', key)).body.total
   const { body, status } = await service.post('/api/sessions', { agentId: 'one' }, { key, headers })
@@ -17,14 +17,14 @@ async function refusalOf(service: TestService, key: string, headers: Record<stri
   return body.message
 }
 
-/** Sessions of agent `one`, last active at that time, with these column values. */
+/** Adds sessions of agent `one` that were last active at that time, with these column values. */
 async function addSessions(
   service: TestService,
   { activeAt, count, userId }: { activeAt: number; count: number; userId: string },
 ): Promise<void> {
   const row = `'ses_${activeAt}_' || n, '${userId}', 'one', 0, '{}', 0, ${activeAt}, ${activeAt}, ${activeAt}`
   const columns = 'id, user_id, agent_id, is_completed, metadata, message_count, created_at, updated_at, active_at'
-  // Each insert updates the user's total, and a transaction keeps all versions of it.
+  // Inserts in steps, because each row updates the user's total and a transaction keeps all versions of it.
   const step = 500
   await withRaw(service.dataDir, async (raw) => {
     for (let from = 1; from <= count; from += step) {
@@ -60,14 +60,14 @@ test('rejects empty sessions beyond the maximum until one is used, deleted or lo
   expect((await make()).sessionId).toBeDefined()
   await refusalOf(service, key)
 
-  // Expired sessions are retained for another week.
+  // Expired sessions are kept for another week.
   clock.advance(dayMs - 2)
   expect((await change(last, { metadata: { a: null } })).status).toBe(200)
   clock.advance(7 * dayMs + 1)
   await refusalOf(service, key)
   const chat = { sessionId: noted, message: 'hello' }
   expect((await service.post('/api/chat', chat, { key })).status).toBe(410)
-  // Some expired sessions make room. Those with messages, metadata, an end or later use stay.
+  // Now some expired sessions are deleted to make room. Those with messages, metadata, an end or later use are kept.
   clock.advance(1)
   expect((await make()).sessionId).toBeDefined()
   const { total } = (await service.get('/api/sessions', key)).body
@@ -159,12 +159,12 @@ test('writes other than executions share a rate limit across REST, batches and a
   for (const { headers, status } of [overRpc, inBatch]) {
     expect([status, headers.get('retry-after'), headers.has('x-ratelimit-remaining')]).toEqual([429, '50', false])
   }
-  // Revoking keys and logins must still work, or a stolen key could not be stopped.
+  // Revoking keys and logins must still work. Otherwise the user could not stop a stolen key.
   const [stolen] = (await service.get('/api/keys', other.key)).body.keys
   expect((await service.request('DELETE', `/api/keys/${stolen.id}`, { key })).status).toBe(404)
   expect((await service.request('DELETE', '/api/logins/login_x', { key })).status).toBe(404)
   expect((await service.request('DELETE', '/api/logins', { key })).status).toBe(200)
-  // Requests counted elsewhere, reads and other users are unaffected.
+  // The limit does not affect requests that count elsewhere, reads, and other users.
   const [left] = batch.body.slice(1)
   const message = { sessionId: left.result.data.json.sessionId, message: 'hello' }
   expect((await service.post('/api/chat', message, { key })).status).toBe(200)

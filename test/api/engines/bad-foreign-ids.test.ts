@@ -3,7 +3,7 @@ import { newId } from '../../../server/kernel/ids.ts'
 import { expectUnchanged, shareService } from '../../support/raw-http.ts'
 import type { Answer, Person } from '../../support/test-service.ts'
 
-// Other users' objects get the same response as unknown ids, so callers cannot detect them.
+// Another user's object gets the same response as an unknown id, so that callers cannot tell whether it exists.
 
 const guarded = shareService()
 
@@ -17,7 +17,7 @@ async function createOwner(): Promise<Own> {
   return { person, taskId: id, keyId: body.keys[0].id }
 }
 
-/** The response without fields that always differ: its id and times. */
+/** Returns the response without its request id and times, which always differ. */
 function said({ status, headers, body }: Answer): unknown {
   const different = new Set(['x-request-id', 'date', 'x-ratelimit-reset'])
   return { status, headers: [...headers].filter(([name]) => !different.has(name)), body: JSON.stringify(body) }

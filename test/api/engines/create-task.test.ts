@@ -3,7 +3,7 @@ import { defineConfig } from '../../../server/agents/config/define-config.ts'
 import { FakeClock } from '../../support/fake-clock.ts'
 import { startService, type Answer, type TestService } from '../../support/test-service.ts'
 
-/** An endpoint whose runs end when `open` is called, so that a test controls the task's state. */
+/** Defines an endpoint that ends its runs when `open` is called, so that a test controls the task's state. */
 function gated() {
   const gate = Promise.withResolvers<void>()
   const config = defineConfig({
@@ -29,7 +29,7 @@ function gated() {
   return { config, open: gate.resolve }
 }
 
-/** State after a rejection: no task, no transaction except the first credit, and a full rate limit. */
+/** Expects no task, no transaction except the first credit, and an unused rate limit. */
 async function expectNothingWritten(service: TestService, key: string, balanceUsd: string): Promise<void> {
   const tasks = await service.get('/api/tasks', key)
   expect(tasks.body).toEqual({ tasks: [], total: 0, limit: 50, offset: 0 })
@@ -103,7 +103,7 @@ test('a balance equal to the price suffices; free tasks have a 0.0000 transactio
 test('creates only as many concurrent tasks as the balance covers', async () => {
   const service = await startService()
   const { key } = await service.createPerson({ balanceUsd: '0.0399' })
-  // With open connections, requests sent simultaneously arrive simultaneously.
+  // Opens the connections, so that requests sent together also arrive together.
   await Promise.all(Array.from({ length: 8 }, () => service.get('/healthz')))
   const answers = await Promise.all(Array.from({ length: 8 }, () => service.createTask(key, 'test.echo')))
   expect(answers.map(({ status }) => status).toSorted()).toEqual([200, 200, 200, 403, 403, 403, 403, 403])

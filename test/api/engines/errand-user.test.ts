@@ -24,7 +24,7 @@ test("acting for a user by either id uses that user's balance and rate limit", a
   expect(byRpc.status).toBe(200)
   const listed = await platform.get(`/trpc/tasks.list?input=${encodeURIComponent('{"json":{}}')}`, userId)
   expect(listed.body.result.data.json.total).toBe(2)
-  // Another external user sees nothing of it.
+  // Another user of the same platform sees nothing of it.
   expect((await platform.get(path, other)).status).toBe(404)
   expect((await platform.get('/api/tasks', 'ext:customer-2')).body.total).toBe(0)
   expect((await platform.get('/api/account', userId)).body).toMatchObject({ userId, balanceUsd: '9.9800' })
@@ -67,7 +67,7 @@ test('rejects Errand-User with a user key, with a cookie or without the scope ac
   ]) {
     expect([answer.status, answer.body.code]).toEqual([403, 'FORBIDDEN'])
   }
-  // A bad credential gets a 401 and no other information.
+  // A request without a valid key gets a 401 that says nothing else.
   expect((await service.request('GET', '/api/account', { headers: { 'Errand-User': userId } })).status).toBe(401)
   await service.stop()
 })

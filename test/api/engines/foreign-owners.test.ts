@@ -3,7 +3,7 @@ import { startService } from '../../support/test-service.ts'
 import { connectorConfig } from '../connector-calls.ts'
 import { vias } from '../session-calls.ts'
 
-// The authenticated user owns whatever a request creates, regardless of body and query.
+// Whatever a request creates belongs to the authenticated user, regardless of its body and query.
 
 type Made = { path: string; rpc: string; list: string; body: object }
 
@@ -28,7 +28,7 @@ for (const via of vias) {
         via === 'REST'
           ? await service.post(`${path}?${query}`, all, { key: caller.key })
           : await service.post(`/trpc/${rpc}?${query}`, { json: all }, { key: caller.key })
-      // Unknown fields are rejected or ignored, never obeyed.
+      // The service may reject or ignore unknown fields, but must not obey them.
       expect([200, 400]).toContain(answer.status)
       expect((await service.get(path, other.key)).body).toEqual(before)
       expect(JSON.stringify((await service.get(path, caller.key)).body)).not.toContain(other.userId)
@@ -75,7 +75,7 @@ for (const via of vias) {
       expect([400, 404], JSON.stringify(body)).toContain(status)
     }
     expect((await service.get('/api/connectors', key)).body.total).toBe(0)
-    // A command next to the name of an operator's server has no effect.
+    // A command that is sent along with the name of an operator's server has no effect.
     const beside = await service.post('/api/connectors', { name: 'Own', server: 'plain', ...command }, { key })
     if (beside.status === 200) expect(JSON.stringify(beside.body)).not.toContain('touch')
     else expect(beside.status).toBe(400)

@@ -3,7 +3,7 @@ import { defineConfig } from '../../../server/agents/config/define-config.ts'
 import { FakeClock } from '../../support/fake-clock.ts'
 import { startService } from '../../support/test-service.ts'
 
-/** An endpoint whose runs end when `open` is called, and one that throws a given error. */
+/** Defines an endpoint that ends its runs when `open` is called, and one that throws a given error. */
 function gated() {
   const gate = Promise.withResolvers<void>()
   const config = defineConfig({
@@ -33,7 +33,7 @@ function gated() {
 test('each status returns exactly its fields and omits times not yet reached', async () => {
   const { config, open } = gated()
   const clock = new FakeClock(Date.UTC(2026, 1, 3, 4, 5, 6, 7))
-  // With one run at a time the second task stays pending while the first runs.
+  // Only one task runs at a time, so the second one stays pending while the first runs.
   const service = await startService({ config, clock, limits: { taskConcurrency: 1 } })
   const { key, userId } = await service.createPerson()
   const read = async (taskId: string, wait = 0) => (await service.get(`/api/tasks/${taskId}?wait=${wait}`, key)).body
@@ -115,7 +115,7 @@ test('wait holds the response until the task ends', async () => {
   const { key } = await service.createPerson()
   const { taskId } = (await service.createTask(key, 'gate.run')).body
   const waiting = service.get(`/api/tasks/${taskId}?wait=60`, key)
-  // During a long poll other requests are answered, and those without `wait` immediately.
+  // During a long poll the service answers other requests, and immediately if they have no `wait`.
   await expect.poll(async () => (await service.get(`/api/tasks/${taskId}`, key)).body.status).toBe('processing')
   expect((await service.get(`/api/tasks/${taskId}?wait=0`, key)).body.status).toBe('processing')
   open()

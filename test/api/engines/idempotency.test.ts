@@ -13,12 +13,12 @@ const conflict = {
   code: 'CONFLICT',
 }
 
-/** Opens this many connections, so that requests sent simultaneously arrive simultaneously. */
+/** Opens this many connections, so that requests sent together also arrive together. */
 async function warmUp(service: TestService, connections: number): Promise<void> {
   await Promise.all(Array.from({ length: connections }, () => service.get('/healthz')))
 }
 
-/** The person's number of tasks and remaining balance. */
+/** Returns the number of the person's tasks and the remaining balance. */
 async function stateOf(service: TestService, key: string): Promise<[number, string]> {
   const { body } = await service.get('/api/account', key)
   return [(await service.get('/api/tasks', key)).body.total, body.balanceUsd]

@@ -58,7 +58,7 @@ test('a key debits a user at most the amount that platform keys have credited', 
   const none = await change('-0.0001')
   expect([none.status, none.body.code]).toEqual([403, 'FORBIDDEN'])
   expect((await change('3')).status).toBe(200)
-  // A rotated key can correct its predecessor's credits.
+  // A new platform key can debit what an earlier one credited.
   const successor = await PlatformCalls.open(service)
   const path = `/api/users/${userId}/credit`
   expect((await successor.post(path, { amountUsd: '-1', reason: 'x' })).status).toBe(200)
@@ -83,7 +83,7 @@ test('a key debits up to its daily ceiling across all users', async () => {
   const answers = await Promise.all(userIds.map(take))
   expect(answers.filter(({ status }) => status === 200)).toHaveLength(5)
   expect(answers.find(({ status }) => status === 403)!.body).toMatchObject({ code: 'LIMIT_REACHED' })
-  // Debits do not free up the credit ceiling.
+  // A debit does not raise the remaining credit ceiling.
   const credited = { amountUsd: '1', reason: 'x' }
   expect((await platform.post(`/api/users/${userIds[0]}/credit`, credited)).status).toBe(200)
   expect(await service.app.store.platform.getKey(platform.keyId)).toMatchObject({

@@ -55,7 +55,7 @@ test('allows ten executions per minute across keys, REST and RPC; the eleventh g
 test('accepts exactly ten of twenty parallel requests; another user has their own ten', async () => {
   const service = await startService({ clock: new FakeClock() })
   const [one, other] = [await service.createPerson(), await service.createPerson()]
-  // With open connections, requests sent simultaneously arrive simultaneously.
+  // Opens the connections, so that requests sent together also arrive together.
   await Promise.all(Array.from({ length: 20 }, () => service.get('/healthz')))
   const answers = await Promise.all(
     Array.from({ length: 20 }, (_, index) =>
@@ -83,7 +83,7 @@ test('the window slides: each execution frees its slot exactly 60 seconds after 
     clock.advance(1000)
   }
   clock.advance(49_999)
-  // The clock is at 59.999 s after the first request.
+  // It is now 59.999 s after the first request.
   const full = { status: 429, retryAfter: '1', ...limited('10', '0', noonSeconds + 60) }
   expect(await create()).toEqual(full)
   clock.advance(1)

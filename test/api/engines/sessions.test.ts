@@ -11,7 +11,7 @@ const dayMs = 24 * 3_600_000
 const named = (key: string) => ({ 'Idempotency-Key': key })
 const notFound = { error: 'Not found', message: 'Session not found', statusCode: 404, code: 'NOT_FOUND' }
 
-/** State after a rejection: no session, no transaction except the first credit, and a full rate limit. */
+/** Expects no session, no transaction except the first credit, and an unused rate limit. */
 async function expectNothingWritten(service: TestService, key: string): Promise<void> {
   const { body, headers } = await service.get('/api/sessions', key)
   expect(body).toEqual({ sessions: [], total: 0, limit: 50, offset: 0 })

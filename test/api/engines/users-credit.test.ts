@@ -139,7 +139,7 @@ test('an Idempotency-Key credits each user once, even in parallel; another amoun
   expect(new Set(bodies.map((body) => JSON.stringify(body))).size).toBe(1)
   expect(bodies[0]).toMatchObject({ balanceUsd: '2.5000' })
   expect(await totalOf(service, person.key)).toBe(1)
-  // Still the same after the balance has changed, as long as the transaction exists.
+  // The response remains the same after the balance has changed, as long as the transaction exists.
   await expectStatus(200, credit('1'))
   expect(await expectStatus(200, credit('2.50', named))).toEqual(bodies[0])
   expect(await expectStatus(409, credit('2.5001', named))).toEqual({

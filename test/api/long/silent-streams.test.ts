@@ -8,7 +8,7 @@ test('sends comments while a stream is silent', { timeout: 20_000 }, async () =>
   const idle = { afterMs: 50, text: ':\n\n' }
   const commented = Promise.withResolvers<void>()
   const lines = ['first\n', 'second\n']
-  // The second line comes once the client has seen that the connection is alive.
+  // Sends the second line only after the client has seen that the connection is alive.
   const next = async () => {
     if (lines.length === 1) await commented.promise
     return lines.shift()

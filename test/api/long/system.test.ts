@@ -10,7 +10,7 @@ import { engine, queryRows } from '../../support/test-engine.ts'
 import { newDataDir, startService, type TestService } from '../../support/test-service.ts'
 import { expectStatus, signUp, signUpAdmin } from '../signed-in.ts'
 
-/** An agent whose tasks and replies continue until the gate opens. */
+/** Defines an agent with tasks and replies that continue until the gate opens. */
 function gated() {
   const gate = Promise.withResolvers<void>()
   const endpoint = { description: 'Waits.', priceUsd: '0.25', params: {}, run: async () => (await gate.promise, {}) }

@@ -3,7 +3,7 @@ import { FakeClock } from '../../support/fake-clock.ts'
 import { startService, type Answer } from '../../support/test-service.ts'
 import { Browser, password } from '../browser-login.ts'
 
-// The real hashing, with each comparison recorded.
+// The real password hashing, which also records each comparison.
 const compared = vi.hoisted(() => [] as string[])
 vi.mock('@node-rs/argon2', async (importReal) => {
   const real = await importReal<typeof import('@node-rs/argon2')>()
@@ -23,7 +23,7 @@ const wrong = {
   code: 'UNAUTHORIZED',
 }
 
-/** Set-Cookie attributes after name and value, sorted. */
+/** Returns the attributes of a Set-Cookie line in sorted order, without name and value. */
 const attributes = (line: string) => line.split('; ').slice(1).toSorted()
 
 test('returns user and expiry and sets a host-only HttpOnly cookie', async () => {

@@ -169,7 +169,7 @@ test('returns 413 for a chunked body as soon as it exceeds the limit', async () 
 test('accepts a body of exactly the limit and returns 413 for one byte more', async () => {
   const { service } = guarded
   const { key } = await service.createPerson()
-  // Two bytes per character: the limit is in bytes.
+  // Characters of two bytes show that the limit is in bytes.
   const text = JSON.stringify({ endpointId: 'test.free', params: { a: 'é'.repeat(1500) } })
   const exact = text + ' '.repeat(bytesMax - Buffer.byteLength(text))
   expect((await service.post('/api/tasks', exact, { key })).status).toBe(200)

@@ -15,7 +15,7 @@ beforeAll(async () => {
   ofServer = await calls.add({ name: 'Server', url: undefined, server: 'token', auth: bearer })
 })
 
-// None of the rejected requests changed the existing connector.
+// No rejected request may change the existing connectors.
 afterAll(async () => {
   const { body } = await calls.list()
   expect(body.connectors).toEqual([ofServer, connector])
@@ -24,7 +24,7 @@ afterAll(async () => {
 const request = (method: string, path: string, body: unknown) =>
   guarded.service.request(method, path, { key: guarded.person.key, body })
 
-/** Rejection of a creation over REST and typed RPC. `undefined` removes a field. */
+/** Expects that a creation is rejected over REST and typed RPC. `undefined` removes a field. */
 async function expectCreateRefused(expected: Refusal, changes: object): Promise<void> {
   const input = { name: 'New', url, ...changes }
   await expectRefused(guarded, expected, () => request('POST', '/api/connectors', input))

@@ -14,7 +14,7 @@ const json = 'Content-Type: application/json'
 const body = JSON.stringify({ endpointId: 'test.echo', params: {} })
 const rpcBody = JSON.stringify({ json: { endpointId: 'test.echo', params: {} } })
 
-/** Header lines derived from a valid key. */
+/** Invalid header lines, made from a valid key. */
 const credentials: [title: string, lines: (key: string) => string[]][] = [
   ['no header', () => []],
   ['an empty header', () => ['Authorization:']],
@@ -48,7 +48,7 @@ const credentials: [title: string, lines: (key: string) => string[]][] = [
   ['the key in a cookie', (key) => [`Cookie: __Host-errand=${key}; errand=${key}`]],
   ['the key in Proxy-Authorization', (key) => [`Proxy-Authorization: Bearer ${key}`]],
   ['the key in X-Api-Key', (key) => [`X-Api-Key: ${key}`]],
-  // Two chained proxies may each pick a different one as the caller.
+  // Two proxies in a row might each take a different key for the caller's.
   ['a bad key, then a good one', (key) => ['Authorization: Bearer x', `Authorization: Bearer ${key}`]],
   ['a good key, then a bad one', (key) => [`Authorization: Bearer ${key}`, 'Authorization: Bearer x']],
 ]

@@ -14,7 +14,7 @@ const guarded = shareService()
 
 type Link = { id: string; expires: string; signature: string }
 
-/** The parts of a valid link to a new task's response. */
+/** Returns the parts of a valid link to the response of a new task. */
 async function createLink({ service }: Guarded = guarded): Promise<Link> {
   const { key } = await service.createPerson()
   const { responseUri } = await service.runTask(key, 'test.large', { chars: 20_000 })

@@ -3,7 +3,7 @@ import { expect, test } from 'vitest'
 import { envelope } from '../../../server/procedures/envelope.ts'
 import { expectRpcError, expectRpcRefused, expectUnchanged, shareService } from '../../support/raw-http.ts'
 
-// Valid envelope metadata, and the linear cost of reading it.
+// Valid envelope metadata, and the cost of reading it, which must be linear.
 
 const guarded = shareService()
 const input = { endpointId: 'test.echo', params: { a: 'x' } }

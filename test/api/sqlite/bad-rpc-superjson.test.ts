@@ -1,13 +1,13 @@
 import { expect, test } from 'vitest'
 import { expectRpcRefused, expectUnchanged, shareService } from '../../support/raw-http.ts'
 
-// The envelope of typed RPC contains metadata on how to read its JSON. It is caller input like the rest.
+// The envelope of typed RPC contains metadata on how to read its JSON. Like the JSON, it comes from the caller.
 
 const guarded = shareService()
 const envelope = (params: unknown, meta: unknown) => ({ json: { endpointId: 'test.echo', params }, meta })
 const post = (body: unknown, key = guarded.person.key) => guarded.service.post('/trpc/tasks.create', body, { key })
 
-/** Types that the metadata assigns to `params.a`, none of which JSON can represent. */
+/** Types that the metadata can assign to `params.a` but that JSON cannot represent. */
 const types: [title: string, value: unknown, type: unknown][] = [
   ['a bigint', '12', ['bigint']],
   ['a bigint of 1,000 digits', '9'.repeat(1000), ['bigint']],
@@ -31,7 +31,7 @@ const types: [title: string, value: unknown, type: unknown][] = [
   ['a class', {}, [['class', 'Object']]],
   ['something custom', {}, [['custom', 'x']]],
   ['bytes', [1, 2], [['typed-array', 'Uint8Array']]],
-  // A few bytes that request an allocation of this many elements.
+  // A few bytes ask for an array of this many elements.
   ['a million bytes', 1_000_000, [['typed-array', 'Uint8Array']]],
   ['more numbers than fit', 9_007_199_254_740_991, [['typed-array', 'Float64Array']]],
   ['an unknown array', [1], [['typed-array', 'constructor']]],
@@ -57,7 +57,7 @@ test.each([
 test('`meta` cannot expand a small request into a large one', async () => {
   const { service } = guarded
   const { key } = await service.createPerson()
-  // Each level contains the previous one twice: expanded JSON would be a thousand times longer.
+  // Each level contains the previous one twice. Expanded, the JSON would be a thousand times longer.
   const levels = 12
   const params: Record<string, unknown> = { l0: ['x'] }
   const referentialEqualities: Record<string, string[]> = {}
@@ -97,7 +97,7 @@ test.each([
   expect(({} as Record<string, unknown>)['polluted']).toBeUndefined()
 })
 
-/** Without a balance nothing is accepted, so ignored metadata ends in a rejection, too. */
+/** Expects a rejection. The user has no balance, so a request is rejected even if its metadata is ignored. */
 async function expectPoorRefused(body: unknown): Promise<void> {
   const { service } = guarded
   const person = await service.createPerson({ balanceUsd: '0' })

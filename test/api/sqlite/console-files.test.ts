@@ -29,7 +29,7 @@ async function startWithConsole(): Promise<{ service: TestService; folder: strin
 
 type RawAnswer = { status: number; headers: Record<string, unknown>; body: Buffer }
 
-/** Avoids fetch, which requests and decodes compression on its own. */
+/** Requests without fetch, which asks for compression by itself and decodes it. */
 async function ask(url: string, headers: Record<string, string> = {}, method = 'GET'): Promise<RawAnswer> {
   const { promise, resolve, reject } = Promise.withResolvers<RawAnswer>()
   request(url, { headers, method }, (response) => {
@@ -191,7 +191,7 @@ test('without a built console, pages explain how to build it and work once built
 test('retries reading the console after a failed read', async () => {
   const { folder, service, stop } = await startWithConsole()
   const assets = join(folder, 'assets')
-  // As while another build is moved into place.
+  // As happens while another build is moved into place.
   renameSync(assets, `${assets}.away`)
   expect((await ask(`${service.url}/`)).status).toBe(500)
   renameSync(`${assets}.away`, assets)

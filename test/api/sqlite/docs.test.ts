@@ -17,7 +17,7 @@ test('/openapi.json matches the committed document byte for byte', async () => {
   await service.stop()
 })
 
-/** URLs that a page makes a browser load. */
+/** Returns the URLs that a browser loads for this page. */
 function addressesOf(page: string): string[] {
   return [...page.matchAll(/(?:src|href|action|url)\s*[=:(]\s*["']?([^"'\s)]+)/g)].map(([, address]) => address!)
 }
@@ -47,7 +47,7 @@ test('/docs loads its scripts, styles and icon from this service', async () => {
     'text/javascript; charset=utf-8',
     'text/javascript; charset=utf-8',
   ])
-  // The start script reads the document from here.
+  // The start script loads the document from this path.
   expect(addressesOf((await service.get('/docs/start.js')).body)).toContain('/openapi.json')
   await service.stop()
 })
@@ -81,7 +81,7 @@ test('the page references no other host, and its policy allows only this one', a
   await service.stop()
 })
 
-/** Avoids fetch, which requests and decodes compression on its own. */
+/** Requests without fetch, which asks for compression by itself and decodes it. */
 async function ask(url: string, headers: Record<string, string> = {}): Promise<[IncomingMessage, Buffer]> {
   const { promise, resolve, reject } = Promise.withResolvers<IncomingMessage>()
   request(url, { headers }, resolve).on('error', reject).end()
@@ -255,7 +255,7 @@ test('every response has its own X-Request-Id, including errors and invalid requ
   await service.stop()
 })
 
-/** Sends bytes that no client library would, and resolves with everything received. */
+/** Sends bytes that no client library would send, and resolves with everything received. */
 async function rawRequest(service: TestService, bytes: string): Promise<string> {
   const { hostname, port } = new URL(service.url)
   const socket = connect(Number(port), hostname)

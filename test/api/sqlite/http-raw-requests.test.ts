@@ -81,7 +81,7 @@ test('rejects CONNECT with a regular error body', async () => {
 
 test.each([
   ['WebSocket', ['Connection: Upgrade', 'Upgrade: websocket', 'Sec-WebSocket-Key: AAAAAAAAAAAAAAAAAAAAAA==']],
-  // Added to every plain request by Java's HTTP client and curl --http2.
+  // Java's HTTP client and curl --http2 add these to every plain request.
   ['HTTP/2', ['Connection: Upgrade, HTTP2-Settings', 'Upgrade: h2c', 'HTTP2-Settings: AAMAAABkAARAAAAAAAIAAAAA']],
   ['something unknown', ['Connection: Upgrade', 'Upgrade: x/1']],
 ])('ignores an offered upgrade to %s', async (_title, lines) => {
@@ -169,7 +169,7 @@ test.each(invalid)('returns 400 for invalid HTTP: %s', async (_title, bytes) => 
     await connection.send(bytes)
     return connection.readAnswer()
   })
-  // Further bytes are indistinguishable from the rest of the broken request.
+  // The server closes the connection, because it cannot tell where the broken request ends.
   await connection.ended()
 })
 

@@ -11,7 +11,7 @@ const operations = Object.entries(proceduresOf(describedRouter)).map(([name, pro
   return { name, type, rest: meta?.openapi, isPublic: meta?.isPublic === true }
 })
 
-/** Browser headers of requests from other sites or of unknown origin. */
+/** Returns headers that browsers send for requests from other sites or unknown origins. */
 function foreignHeaders({ url }: TestService): Headers[] {
   const { port } = new URL(url)
   const foreign = [
@@ -31,7 +31,7 @@ function foreignHeaders({ url }: TestService): Headers[] {
       { 'Sec-Fetch-Site': site, Origin: url },
       { 'Sec-Fetch-Site': site, Origin: 'https://evil.example' },
     ]),
-    // Other headers prove nothing.
+    // No other header proves the origin.
     { Referer: `${url}/`, Host: 'evil.example', 'X-Forwarded-Host': new URL(url).host },
   ]
 }

@@ -8,7 +8,7 @@ import { Browser, password } from '../browser-login.ts'
 
 type Line = { level: number; time: number; msg: string } & Record<string, any>
 
-/** The log as an operator sees it, line by line. */
+/** Records the log line by line, as an operator sees it. */
 function keepLog(level: string) {
   const texts: string[] = []
   const log = createServiceLog(level, { write: (text: string) => void texts.push(text) })
@@ -75,7 +75,7 @@ test('debug logs one line per request, with ids linking its task, run and chat',
 test('info logs only failed tasks and chats', async () => {
   const { log, lines, named, texts } = keepLog('info')
   const service = await startService({ log })
-  // Drops messages about the data folder.
+  // Drops the messages about the data folder.
   texts.length = 0
   const { key, userId } = await service.createPerson()
   await service.runTask(key, 'test.echo')
@@ -124,7 +124,7 @@ test('logs logins, failed logins, logouts, and key and password changes by id', 
   await service.stop()
 })
 
-/** Calls every operation with a secret in each possible place, and returns the secrets. */
+/** Calls every operation with secrets wherever they may occur, and returns the secrets. */
 async function speakSecrets(service: TestService): Promise<string[]> {
   const told = 'a-text-that-users-wrote'
   const secrets = ['correct horse', 'wrong horse', told, 'connector-secret-value', 'idempotent-secret-key']
@@ -163,7 +163,7 @@ async function speakSecrets(service: TestService): Promise<string[]> {
   await service.post('/api/invitations/check', { token })
   await new Browser(service).post('/api/invitations/accept', { token, password: 'correct horse of ada' })
   await new Browser(service).logIn({ email, password: 'wrong horse battery' })
-  // Misplaced by mistake.
+  // Secrets in places where a caller put them by mistake.
   await service.get(`/api/tasks/${key}`, key)
   await service.get(`/invitation/${token}`)
   await service.request('GET', '/api/account', { headers: { Authorization: `Basic ${key}`, Cookie: `x=${token}` } })

@@ -17,13 +17,13 @@ test('readiness is 503 while the database is not writable and recovers without a
   pages(raw.pragma('page_count', { simple: true }) as number)
   const large = { text: 'x'.repeat(200_000) }
   expect((await service.createTask(key, 'test.echo', large)).status).toBe(503)
-  // A small write may still fit into existing pages, which readiness reports.
+  // Readiness is about small writes, which may still fit into existing pages.
   const { canWrite } = service.app.store
   const said = (await service.get('/readyz')).status
   expect(said).toBe(200)
   expect(await canWrite()).toBe(true)
   expect((await readMetrics(service)).get('errand_database_commit_failures_total')).toBe(1)
-  // No writes at all: the file is read-only for this connection.
+  // Prevents all writes: the file is now read-only for this connection.
   raw.pragma('query_only = 1')
   expect((await service.createTask(key, 'test.echo')).status).toBe(503)
   const ready = await service.get('/readyz')

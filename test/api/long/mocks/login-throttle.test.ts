@@ -3,7 +3,7 @@ import { FakeClock } from '../../../support/fake-clock.ts'
 import { startService, type Answer } from '../../../support/test-service.ts'
 import { Browser, password } from '../../browser-login.ts'
 
-// The real hashing, with its comparisons counted.
+// The real password hashing, which also counts its comparisons.
 const comparisons = vi.hoisted(() => ({ count: 0 }))
 vi.mock('@node-rs/argon2', async (importReal) => {
   const real = await importReal<typeof import('@node-rs/argon2')>()
@@ -61,7 +61,7 @@ test('the eleventh attempt per email gets 429 with Retry-After, without checking
   clock.advance(889_999)
   expect(retryAfter(await browser.logIn({ email, password }))).toEqual([429, '1'])
   clock.advance(1)
-  // One try has left the window, so one more is allowed. Rejected tries did not count.
+  // One try is now too old to count, so one more is allowed. Rejected tries never counted.
   expect((await browser.logIn({ email, password: wrongPassword })).status).toBe(401)
   expect(retryAfter(await browser.logIn({ email, password }))).toEqual([429, '1'])
   clock.advance(1000)
@@ -173,7 +173,7 @@ test('throttles an email address after 50 attempts from any client and a client 
     expect(await outcomes(15, () => ({ email, client: `192.0.2.${client}` }))).toBe(10)
   }
   const browser = new Browser(service)
-  // After 40 tries from elsewhere this client can still log in, which does not reset the others' count.
+  // After 40 tries from elsewhere this client can still log in. That does not reset the count of the others.
   expect((await browser.logIn({ email, password })).status).toBe(200)
   expect(await outcomes(15, () => ({ email: email.toUpperCase(), client: '192.0.2.5' }))).toBe(10)
   expect(
@@ -187,7 +187,7 @@ test('throttles an email address after 50 attempts from any client and a client 
   expect(await outcomes(120, spray)).toBe(100)
   expect(await outcomes(1, () => ({ email: other.email, client: '192.0.2.9' }))).toBe(0)
   expect(await outcomes(1, () => ({ email: other.email, client: '192.0.2.10' }))).toBe(1)
-  // Local requests come through a proxy, which everyone shares.
+  // Requests from this machine come through a proxy that everyone shares.
   const fromHere = Array.from({ length: 120 }, (_, index) =>
     store.admitLogin({ email: `user-${index}@example.org`, client: null }),
   )

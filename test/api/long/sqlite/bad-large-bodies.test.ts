@@ -21,10 +21,13 @@ const valuesMax = 250_000
 const megabyte = 1024 * 1024
 const largest = 10 * megabyte
 const piece = Buffer.alloc(60_000, ' ')
-/** Allowance for other work in the process. */
+/** Memory allowance for other work in the process. */
 const room = 8 * megabyte
 
-/** A body that the service counts as this many values: commas and opening brackets outside of strings, plus one. */
+/**
+ * Returns a body that the service counts as this many values: one plus the commas and opening brackets outside of
+ * strings.
+ */
 function taskOf(values: number): { endpointId: string; params: object } {
   return { endpointId: 'test.free', params: { items: Array.from({ length: values - 5 }, () => 0), end: '"[,{\\' } }
 }
@@ -67,7 +70,7 @@ test('a long string counts as one value, whatever it contains', async () => {
 test('accepts 50,000 distinct names in a body and rejects one more over REST and RPC', async () => {
   const { person, service } = guarded
   const named = (names: number) => {
-    // The body has three names besides those of the params.
+    // Besides the names in the params, the body has three.
     const params = Object.fromEntries(Array.from({ length: names - 3 }, (_, at) => [`name${at}`, ':']))
     return { endpointId: 'test.free', params, end: '":,' }
   }
@@ -92,7 +95,7 @@ test('repeated names count once, however many rows use them', async () => {
   expect((await service.get(`/api/tasks/${taken.body.taskId}?wait=20`, key)).body.status).toBe('completed')
   const tooMany = { status: 400, field: '', message: /more than 250000 values/ }
   await expectRefused(guarded, tooMany, () => service.post('/api/tasks', table(21_000), { key: person.key }))
-  // Invalid JSON is not parsed at length either.
+  // The service rejects invalid JSON without a long parse, too.
   for (const text of ['"a":', `"${'a'.repeat(1000)}":`, ':']) {
     const sent = text.repeat(Math.floor(5_000_000 / text.length))
     const status = { status: 400, field: '' }
@@ -109,7 +112,7 @@ test('rejects a large, too deeply nested body before parsing it', async () => {
   await expectRpcRefused(guarded, expected, () => service.post('/trpc/tasks.create', wrapped, { key: person.key }))
 })
 
-/** Names an unknown endpoint, so that it is read completely and then rejected with 404. */
+/** The endpoint is unknown, so the service reads the whole body and then responds with 404. */
 const body = JSON.stringify({ endpointId: 'test.nope', params: {} })
 
 function head(key: string, bytes: number): string {
@@ -117,7 +120,7 @@ function head(key: string, bytes: number): string {
   return [...lines, 'Content-Type: application/json', `Content-Length: ${bytes}`, '', ''].join('\r\n')
 }
 
-/** Sends this many bytes of a maximum-size body, and the rest later or never. */
+/** Starts a maximum-size body and sends this many of its bytes. The test sends the rest later or never. */
 async function upload(key: string, bytes: number): Promise<RawConnection> {
   const connection = await RawConnection.open(guarded.service.url)
   await connection.send(head(key, largest) + body + ' '.repeat(Math.max(0, bytes - body.length)))
@@ -130,14 +133,14 @@ async function answerTo(key: string, bytes: number): Promise<Answer | undefined>
   return await connection.readAnswer()
 }
 
-/** The service may receive the bytes a moment later. */
+/** Polls, because the service may receive the bytes a moment later. */
 async function becomes(status: number, key: string, bytes: number): Promise<Answer> {
   let answer: Answer | undefined
   await expect.poll(async () => (answer = await answerTo(key, bytes))?.status).toBe(status)
   return answer!
 }
 
-/** Closes all of them and waits until the service has released the user's memory. */
+/** Closes all uploads and waits until the service has released the user's memory. */
 async function close(uploads: RawConnection[], key: string): Promise<void> {
   for (const connection of uploads) connection[Symbol.dispose]()
   const most = Array.from({ length: 4 }, () => largest)
@@ -171,7 +174,7 @@ test('a user can upload four maximum-size bodies at a time without affecting oth
   expectErrorBody(refused, { status: 503, error: 'Service unavailable', message: /Too many of your requests/ })
   expect(refused.headers.get('retry-after')).toBe('1')
   expect((await answerTo(busy.key, 1000))?.status).toBe(404)
-  // Two others each send a maximum-size body simultaneously.
+  // Two other users can each send a maximum-size body at the same time.
   const others = [other, await service.createPerson()]
   const theirs = await Promise.all(others.map(({ key }) => upload(key, largest - 1)))
   for (const connection of theirs) {
@@ -202,7 +205,7 @@ test("a user's concurrent uploads stay within the memory share, which is then re
   }
   const refused = await becomes(503, busy.key, largest)
   expectErrorBody(refused, { status: 503, error: 'Service unavailable', message: /Too many of your requests/ })
-  // Memory of the test's own requests is released; that of stalled ones stays.
+  // The service releases the memory of rejected requests, but still holds that of stalled ones.
   await expect.poll(() => held() - before).toBeLessThan(48 * megabyte + room)
   await close(uploads, busy.key)
   await expect.poll(() => held() - before).toBeLessThan(room)
@@ -226,14 +229,14 @@ const requestStart = 'http.server.request.start'
 subscribe(requestStart, onRequest)
 afterAll(() => void unsubscribe(requestStart, onRequest))
 
-/** Uploads this many bytes and waits until the service has read them. */
+/** Uploads this many bytes and waits until the service has read all of them. */
 async function uploadAll(key: string, bytes: number): Promise<RawConnection> {
   const connection = await upload(key, bytes)
   await expect.poll(() => latest?.bytesRead).toBeGreaterThanOrEqual(bytes)
   return connection
 }
 
-/** Accounts without balance that send as much as one user may, then a little from time to time. */
+/** Creates accounts without a balance that each send as much as a user may, and then a little now and then. */
 async function hoard(accounts: number[][]): Promise<{ key: string; uploads: RawConnection[] }[]> {
   const hoards = []
   for (const sizes of accounts) {
@@ -273,7 +276,7 @@ test('if memory is full, drops only the slowest upload of the user holding most'
   const refused = await most!.uploads.find(isAnswered)!.readAnswer()
   expectErrorBody(refused, { status: 503, error: 'Service unavailable', message: /arrived too slowly/ })
   expect(refused!.headers.get('retry-after')).toBe('1')
-  // The remaining upload continues.
+  // The upload that was not rejected continues.
   const going = most!.uploads.slice(0, 4).findLast((connection) => !isAnswered(connection))!
   await going.send(' ')
   expect((await going.readAnswer())?.status).toBe(404)

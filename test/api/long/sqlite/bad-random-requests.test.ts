@@ -10,11 +10,11 @@ import {
 } from '../../../support/raw-http.ts'
 import type { Answer, Person } from '../../../support/test-service.ts'
 
-// Whatever is sent, the response is a regular rejection, nothing is written, and the service survives. A failure prints
-// its seed; `fc.assert(…, { seed, path })` repeats it.
+// Any bytes must get a regular rejection, change no data, and leave the service running. A failure prints its seed;
+// repeat it with `fc.assert(…, { seed, path })`.
 
 const guarded = shareService()
-/** Has no balance, so that even accidentally valid requests are rejected. */
+/** A user without a balance, so that even a valid request is rejected. */
 let poor: Person
 
 beforeAll(async () => {
@@ -187,10 +187,10 @@ test('a valid request with randomly changed bytes never causes a server error', 
     for (const { at, byte } of changes) bytes[at % bytes.length] = byte
     using connection = await RawConnection.open(guarded.service.url)
     await connection.send(bytes)
-    // With an increased length the server would wait for more bytes.
+    // Closes the sending side. Otherwise the server would wait if the announced length is too high.
     connection.finishSending()
     const answer = await connection.readAnswer()
-    // No response: the bytes ended before a complete request.
+    // There is no response if the bytes end before the request is complete.
     expect(answer?.status ?? 400).toBeLessThan(500)
   })
 })

@@ -36,7 +36,7 @@ test.each([
     for (let count = 0; count < 20; count++) {
       using stalled = await RawConnection.open(service.url)
       await stalled.send(bytes())
-      // Every other connection is reset.
+      // Resets every second connection.
       if (count % 2 === 1) stalled.reset()
       expect((await service.get('/api/account', person.key)).status).toBe(200)
     }
@@ -80,7 +80,7 @@ test('does not treat the body of a rejected request as another request', async (
     expectErrorBody(await connection.readAnswer(), { status: 404 })
     await connection.send(hidden)
     await connection.send(rawRequest('GET /api/account', [authorization(), 'Connection: close']))
-    // The connection was closed or continues with the next request.
+    // The server may close the connection or answer the next request on it.
     const next = await connection.readAnswer()
     expect([200, undefined]).toContain(next?.status)
   })
@@ -96,7 +96,7 @@ test.each([
   await connection.send(
     Buffer.concat([rawRequest('POST /api/tasks', [authorization(key), json], task), Buffer.from(bytes)]),
   )
-  // The first request may have been accepted and charged, so a 400 would be wrong.
+  // Not a 400, because the first request may have been accepted and charged.
   const answer = await connection.readAnswer()
   expect([200, undefined]).toContain(answer?.status)
 })
@@ -108,10 +108,10 @@ test('invalid HTTP after a download request does not corrupt the download', asyn
   using connection = await RawConnection.open(service.url)
   await connection.send(rawRequest(`GET ${responseUri.slice(service.url.length)}`, []))
   await connection.begun()
-  // The kernel buffers a few megabytes, so the download is still in progress.
+  // The download is too large for the kernel's buffers of a few megabytes, so it is still in progress.
   connection.pause()
   await connection.send(garbage)
-  // These responses come after the service has read the garbage.
+  // After these responses, the service has also read the garbage.
   for (let count = 0; count < 3; count++) await service.get('/api/account', key)
   connection.resume()
   await connection.ended()
@@ -161,7 +161,7 @@ test('clients that disconnect at any moment cause no uncaught error or logged fa
       for (let count = 0; count < 10; count++) {
         using connection = await RawConnection.open(server.url)
         await connection.send(bytes)
-        // Half of them break off before the request is examined, the others during it.
+        // Half of the connections break before the service examines the request, the others while it does.
         if (count % 2 === 0) expect((await fetch(`${server.url}/healthz`)).status).toBe(200)
         connection.reset()
       }
