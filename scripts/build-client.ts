@@ -4,7 +4,7 @@ import { build } from 'vite'
 import { flatDeclarations } from './flat-declarations.ts'
 import { packageReadmes } from './package-pages.ts'
 
-// Writes the publishable package `errand-client` to dist/errand-client: JavaScript for `import` and `require` with
+// Builds the publishable package `errand-client` in dist/errand-client: JavaScript for `import` and `require` with
 // source maps, flat declarations, and no dependencies.
 
 const root = new URL('../', import.meta.url)
@@ -24,7 +24,8 @@ await bundle({ 'errand-client': 'client/bin/errand-client.ts' }, 'es')
 const names = Object.keys(modules) as (keyof typeof modules)[]
 for (const [index, declarations] of flatDeclarations(Object.values(modules)).entries()) {
   const name = names[index]!
-  // One declaration file for both formats: if an interface existed twice, a program could extend one and use the other.
+  // Both formats share one declaration file. If an interface existed twice, a program could extend one and use the
+  // other.
   write(`${name}.d.cts`, declarations)
   write(`${name}.d.ts`, `export * from './${name}.cjs'\n`)
 }

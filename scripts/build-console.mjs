@@ -1,4 +1,4 @@
-// Builds the web console if it is missing or outdated. Also runs alone: `node scripts/build-console.mjs`.
+// Builds the web console if it is missing or outdated. Can also be run directly: `node scripts/build-console.mjs`.
 import { createHash } from 'node:crypto'
 import { cpSync, existsSync, readdirSync, readFileSync, renameSync, rmSync, statSync, writeFileSync } from 'node:fs'
 import { dirname, join } from 'node:path'
@@ -9,20 +9,20 @@ const root = dirname(dirname(fileURLToPath(import.meta.url)))
 const manifests = ['.npmrc', 'package.json', 'package-lock.json', 'tsconfig.json']
 const sources = ['console', 'client', 'server/kernel/money.ts', 'server/kernel/assert.ts']
 const built = join(root, 'console', 'dist')
-/** Digest of the sources, stored in the build folder. */
+/** Name of the file in the build folder that contains the digest of the sources. */
 const digestName = '.sources'
 
 const isSource = (path) => path !== built && !path.endsWith('node_modules')
 
 /**
- * Hashes all sources of the console. Modification times do not work: a copy has the times of the copying, and a
+ * Hashes all sources of the console. Modification times would not do: a copy gets the time of the copying, and a
  * read-only copy must be served as it is.
  */
 function digestSources() {
   const hash = createHash('sha256')
   const add = (path) => {
     const stats = statSync(join(root, path), { throwIfNoEntry: false })
-    // An editor's temporary file that is gone, or a broken link.
+    // A broken link, or an editor's temporary file that no longer exists.
     if (!stats) return
     if (stats.isFile()) return void hash.update(`${path}\0${stats.size}\0`).update(readFileSync(join(root, path)))
     const names = readdirSync(join(root, path)).sort()
@@ -33,17 +33,18 @@ function digestSources() {
 }
 
 /**
- * Builds with the development packages of the checkout. Without them, builds a temporary copy of the sources, whose
- * packages are as large as the server's.
+ * Builds the console with the development packages of the checkout. If those are missing, it builds a temporary copy of
+ * the sources and installs the packages there, which are as large as the server's.
  */
 export async function buildConsole({ hasPackages, node }) {
-  // Read before the build, which does not include files saved while it runs.
+  // Computed before the build, which misses files saved while it runs.
   const digest = digestSources()
   if (readDigest() === digest) return
   console.error('Building the web console…')
-  // Built in a temporary folder and moved into place, so that an interrupted build leaves the console unchanged.
+  // Builds in a temporary folder and then moves it into place, so that an interrupted build leaves the console
+  // unchanged.
   const folder = hasPackages ? join(root, 'node_modules', `.console-${process.pid}`) : join(root, '.setup-console')
-  // Left by a set-up that was killed.
+  // Left behind by a killed set-up.
   rmSync(folder, { recursive: true, force: true })
   try {
     const from = hasPackages ? root : join(folder, 'copy')
@@ -52,19 +53,22 @@ export async function buildConsole({ hasPackages, node }) {
     const config = join(from, 'console', 'vite.config.ts')
     const aside = join(folder, 'dist')
     const args = ['build', '--config', config, '--outDir', aside, '--emptyOutDir', '--logLevel', 'warn']
-    // Also under tests: React has a far larger build for all environments but production.
+    // Tests need this, too: for any other environment React has a far larger build.
     const env = { ...process.env, NODE_ENV: 'production' }
     await runCommand(await node, [vite, ...args], { cwd: from, stdio: ['ignore', 2, 2], env })
     writeFileSync(join(aside, digestName), digest)
     move(built, join(folder, 'old'), 'ENOENT')
-    // A concurrent build may have been first, with the same result.
+    // A concurrent build may have finished first, with the same result.
     move(aside, built, 'ENOTEMPTY', 'EEXIST')
   } finally {
     rmSync(folder, { recursive: true, force: true })
   }
 }
 
-/** Copies the sources and installs what the build needs. Returns false if that fails, as it does without a network. */
+/**
+ * Copies the sources and installs the packages for the build. Returns false if that fails, for example without a
+ * network.
+ */
 async function installCopy(to) {
   for (const path of [...manifests, ...sources]) {
     cpSync(join(root, path), join(to, path), { recursive: true, filter: isSource })

@@ -5,8 +5,8 @@ import { fileURLToPath } from 'node:url'
 import { parseArgs } from 'node:util'
 import { operationPages } from '../site/operation-pages.ts'
 
-// Builds the documentation site to dist/docs, or with --dev serves it and follows changes. VitePress is in a separate
-// package, installed on first use, because nothing else needs it.
+// Builds the documentation site in dist/docs or, with --dev, serves it and follows changes. VitePress is in a separate
+// package that is installed on first use, because nothing else needs it.
 
 const root = fileURLToPath(new URL('../', import.meta.url))
 const site = join(root, 'site')
@@ -25,7 +25,7 @@ if (status === 0 && !values.dev) console.log(`The site is in ${values.out}`)
 process.exitCode = status ?? 1
 
 function installPackages(): void {
-  // npm writes it at the end of an installation.
+  // npm writes this file at the end of an installation.
   const note = join(site, 'node_modules/.package-lock.json')
   if (existsSync(note) && statSync(note).mtimeMs >= statSync(join(site, 'package-lock.json')).mtimeMs) return
   console.log('Installing VitePress (once)…')

@@ -17,13 +17,13 @@ import { exported, serverManifest, type RootManifest } from './server-manifest.t
 import { bundlePackages, readSpecifiers, useBundled } from './bundle-packages.ts'
 import { packagedPage, packagedPaths, packageReadmes } from './package-pages.ts'
 
-// Writes the publishable package dist/errand: the server as JavaScript in the folders of its sources, so that relative
-// paths match a checkout. Includes the console, the migrations, the OpenAPI document and the quickstart. Compiled,
-// because Node does not strip types below node_modules.
+// Builds the publishable package dist/errand: the server as JavaScript in the same folders as its sources, so that
+// relative paths match a checkout. Includes the console, the migrations, the OpenAPI document and the quickstart. It is
+// compiled, because Node does not strip types below node_modules.
 
 const root = fileURLToPath(new URL('../', import.meta.url))
 const built = join(root, 'dist', 'errand')
-// Built in a temporary folder and moved into place, so that an interrupted build leaves no partial package.
+// Builds in a temporary folder and then moves it into place, so that an interrupted build leaves no partial package.
 const out = `${built}.${process.pid}.partial`
 
 rmSync(out, { recursive: true, force: true })
@@ -60,7 +60,9 @@ function compile(): void {
   execFileSync(tsc, ['-p', join(root, 'scripts', 'server.tsconfig.json'), '--outDir', out], { stdio: 'inherit' })
 }
 
-/** Returns the entries and what they refer to. Other declarations would refer to packages that are not installed. */
+/**
+ * Returns the entries and the declarations that they refer to. The others would need packages that are not installed.
+ */
 function reachedDeclarations(entries: readonly string[]): Set<string> {
   const reached = new Set(entries)
   for (const file of reached) {
@@ -76,7 +78,8 @@ function dropDeclarations(kept: ReadonlySet<string>): void {
 }
 
 /**
- * Files that `errand init` copies. They end in `.txt`, because runnable TypeScript is not allowed below node_modules.
+ * Copies the files for `errand init`. They end in `.txt`, because runnable TypeScript is not allowed below
+ * node_modules.
  */
 function copyStarter(): void {
   const from = join(root, 'examples', 'starter')

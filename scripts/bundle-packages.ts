@@ -4,8 +4,8 @@ import { dirname, join, relative, sep } from 'node:path'
 import { build } from 'vite'
 
 /**
- * Packages bundled with the server, which uses only a small part of each. Installed they take 113 MB, 31 of them the
- * TypeScript peer of @trpc/server; bundled they take 5 MB.
+ * Packages that are bundled, because the server uses only a small part of each. Installed they take 113 MB, 31 MB of
+ * which are the TypeScript peer of @trpc/server. Bundled they take 5 MB.
  */
 const bundled: ReadonlySet<string> = new Set([
   '@ai-sdk/anthropic',
@@ -17,7 +17,7 @@ const bundled: ReadonlySet<string> = new Set([
   'gpt-tokenizer',
   'stripe',
 ])
-/** Packages that the bundles share with the rest. */
+/** Packages that stay outside, because bundles and server share them. */
 const external = ['better-sqlite3', 'pg', 'zod']
 
 const specifier =
@@ -28,7 +28,7 @@ export function readSpecifiers(file: string): string[] {
   return [...readFileSync(file, 'utf8').matchAll(specifier)].map(([, , , name = '']) => name).filter(isOfPackage)
 }
 
-/** False for Node's built-in modules and the package's own files. */
+/** Whether the name refers to a package, not to one of Node's built-in modules or the package's own files. */
 function isOfPackage(name: string): boolean {
   return !name.startsWith('.') && !name.startsWith('#') && !isBuiltin(name)
 }
@@ -43,7 +43,7 @@ export function packageOf(name: string): string {
 
 type Bundle = { root: string; modules: readonly string[]; folder: string }
 
-/** Bundles the parts that the modules import into a folder, with the packages' licenses. */
+/** Bundles into a folder the parts of packages that the modules import, with the packages' licenses. */
 export async function bundlePackages({ root, modules, folder }: Bundle): Promise<void> {
   const names = [...new Set(modules.flatMap(readSpecifiers))].filter((name) => bundled.has(packageOf(name)))
   const result = await build({
@@ -90,7 +90,7 @@ function fileOf(name: string): string {
   return name.replace('@', '')
 }
 
-/** Rewrites a module's imports to the bundles. */
+/** Rewrites a module's imports so that they refer to the bundles. */
 export function useBundled(file: string, folder: string): void {
   const text = readFileSync(file, 'utf8')
   const changed = text.replace(specifier, (all, before: string, quote: string, name: string) => {

@@ -2,14 +2,14 @@ import { readFileSync, writeFileSync } from 'node:fs'
 import { basename } from 'node:path'
 
 type Parts = {
-  /** The exported modules, without their extensions. */
+  /** The exported modules, without extensions. */
   modules: readonly string[]
-  /** The modules' declarations, and those that they refer to. */
+  /** The declarations of the modules, and all declarations that these refer to. */
   declarations: Iterable<string>
 }
 
 /**
- * Lets CommonJS import the exported modules. The declarations are copied, because TypeScript treats those of an ES
+ * Lets CommonJS import the exported modules. It copies the declarations, because TypeScript treats those of an ES
  * module as ESM.
  */
 export function addCommonJs({ declarations, modules }: Parts): void {

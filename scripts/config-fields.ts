@@ -2,8 +2,8 @@ import { readFileSync } from 'node:fs'
 import { z } from 'zod'
 import { configSchema } from '../server/agents/config/agent-schema.ts'
 
-// Reads the fields of the configuration file: meanings from the comments of `define-config.ts` and `service-config.ts`,
-// values and defaults from the schemas that validate them.
+// Reads the fields of the configuration file. Their meanings come from the comments of `define-config.ts` and
+// `service-config.ts`, their values and defaults from the schemas that validate them.
 
 type Schema = {
   type?: string
@@ -39,7 +39,7 @@ function commentsOf(type: string): Map<string, string> {
   )
 }
 
-/** Returns sections in page order. Each has the schema fields that its own types name. */
+/** Returns the sections in page order, each with those schema fields that its own types declare. */
 export function fieldSections(): FieldSection[] {
   const root = z.toJSONSchema(configSchema, { io: 'input', unrepresentable: 'any' }) as Schema
   const at = (schema: Schema | undefined, ...path: string[]): Schema => {
@@ -85,7 +85,8 @@ function only(schema: Schema | undefined, names: Map<string, string>): Record<st
 }
 
 /**
- * Returns a row per field of the types. Throws for a field missing in the types or the schema, or without a comment.
+ * Returns a row for each field of the types. Throws if a field is missing in the types or the schema, or has no
+ * comment.
  */
 function rowsOf(schema: Schema, own: Map<string, string>, besides = new Map<string, string>()): FieldRow[] {
   const properties = schema.properties ?? {}

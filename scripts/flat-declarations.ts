@@ -6,13 +6,13 @@ import { fileURLToPath } from 'node:url'
 
 const root = fileURLToPath(new URL('../', import.meta.url))
 
-/** A top-level declaration: `name` is what it declares, `text` includes its comment but not `export`. */
+/** A top-level declaration. `name` is the declared name; `text` includes the comment but not `export`. */
 type Declaration = { name: string; text: string; file: string }
 
 /**
- * Returns the declarations of each client module as one text without imports. It joins the compiler's output for all
- * files and keeps what the module's exports reach. Names in the client's files must therefore be unique, even if they
- * are not exported; this is checked here.
+ * Returns the declarations of each client module as one text without imports. Joins the compiler's output for all files
+ * and keeps what the module's exports reach. So names in the client's files must be unique, even if they are not
+ * exported, which this function checks.
  */
 export function flatDeclarations(entries: readonly string[]): string[] {
   const folder = mkdtempSync(join(tmpdir(), 'errand-declarations-'))
@@ -53,7 +53,7 @@ function flatten(folder: string, entry: string): string {
       const own = relative(folder, file)
       if (same && same.file !== own)
         throw new Error(`${same.file} and ${own} both declare ${statement.name}: rename one of them.`)
-      // Repeated declarations of a function in one file are overloads.
+      // Several declarations of a function in one file are overloads.
       const text = `${same?.text ?? ''}${statement.text}`
       declarations.set(statement.name, { name: statement.name, text, file: own })
     }
@@ -70,7 +70,9 @@ function flatten(folder: string, entry: string): string {
 /** `name` is the declared name, `names` are the exported ones. */
 type Statement = { name: string | undefined; names: string[]; text: string; isExported: boolean }
 
-/** Splits the compiler's output: each statement starts on its own line and ends before the next one or its comment. */
+/**
+ * Splits the compiler's output into statements. Each starts on a new line and ends before the next one or its comment.
+ */
 function statementsOf(source: string): Statement[] {
   const statements: string[] = []
   let comment = ''
@@ -104,7 +106,7 @@ function namesIn(text: string): string[] {
   return list.split(',').flatMap((item) => /(\w+)\s*$/.exec(item.trim())?.[1] ?? [])
 }
 
-/** Returns the exports and everything that they refer to, in file order. */
+/** Returns the exports and everything that they refer to, in the order of the file. */
 function reached(declarations: ReadonlyMap<string, Declaration>, exported: ReadonlySet<string>): Set<Declaration> {
   const found = new Set<Declaration>()
   const waiting = [...exported]

@@ -3,7 +3,7 @@ import { existsSync, rmSync, globSync } from 'node:fs'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 
-// Packs the three packages into tarballs in dist/, and prints their paths. create-errand has no build.
+// Packs the three packages into tarballs in dist/ and prints their paths. create-errand needs no build.
 
 const root = fileURLToPath(new URL('../', import.meta.url))
 const dist = join(root, 'dist')

@@ -1,6 +1,6 @@
 import { posix } from 'node:path'
 
-/** Files and folders of the checkout that the package `errand` contains at the same paths. */
+/** Files and folders of the checkout that the package `errand` contains at the same path. */
 export const packagedPaths: readonly string[] = [
   'LICENSE',
   'CHANGELOG.md',
@@ -16,14 +16,14 @@ export const packagedPaths: readonly string[] = [
   'server/store/sqlite/migrations',
 ]
 
-/** The READMEs of both packages. */
+/** The README of each package. */
 export const packageReadmes = { errand: 'scripts/package-readme.md', 'errand-client': 'client/README.md' }
 
 export function isPackaged(file: string): boolean {
   return packagedPaths.some((path) => file === path || file.startsWith(`${path}/`))
 }
 
-/** A page as the package contains it: links to what only the repository has are their text. */
+/** Returns a page as the package contains it: a link to a file that only the repository contains becomes its text. */
 export function packagedPage(page: string, text: string): string {
   const unlinked = (link: string, label: string, target: string) =>
     /^[a-z]+:/.test(target) || isPackaged(posix.join(posix.dirname(page), target)) ? link : label

@@ -4,12 +4,12 @@ import { delimiter, join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { parseArgs } from 'node:util'
 
-// Checks, builds and packs a release of the three packages. Publishes them if it is given a token of the registry, and
+// Checks, builds and packs a release of the three packages. Publishes them if it is given a registry token, and
 // otherwise prints what it would publish.
 
 const root = fileURLToPath(new URL('../', import.meta.url))
 const { values } = parseArgs({ options: { 'dry-run': { type: 'boolean', default: false } } })
-/** In the order of their publication: each requires only those before it. */
+/** Names in publication order: each package requires only earlier ones. */
 const names = ['errand-client', 'errand', 'create-errand']
 const token = process.env['NODE_AUTH_TOKEN'] ?? ''
 
@@ -61,14 +61,14 @@ for (const name of names) {
 if (publishes) console.log(`Published ${version}. Its tag is v${version}.`)
 process.exitCode = problems.length > 0 ? 1 : 0
 
-/** Passes the token through the environment, so that it does not appear in process lists. */
+/** Passes the token in the environment, so that it does not appear in process lists. */
 function publish(args: string[]): void {
   const registry = run('npm', 'config', 'get', 'registry').replace(/^https?:/, '')
   const env = { ...process.env, [`npm_config_${registry}:_authToken`]: token }
   execFileSync('npm', args, { cwd: root, env, stdio: 'inherit' })
 }
 
-/** These tools are not dependencies. If one is not installed, it is reported and skipped. */
+/** Runs a tool that is not a dependency. If it is not installed, the check is skipped with a message. */
 function lint(name: string, ...args: string[]): void {
   const folders = [join(root, 'node_modules', '.bin'), ...(process.env['PATH'] ?? '').split(delimiter)]
   if (!folders.some((folder) => existsSync(join(folder, name)))) {

@@ -1,24 +1,24 @@
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'
 
-/** Runs a command to its end. Its errors appear on the terminal. */
+/** Runs a command until it ends. Its error output goes to the terminal. */
 export async function runCommand(command, args, options) {
   const child = spawn(command, args, { stdio: ['ignore', 'ignore', 2], ...options })
   const [code, signal] = await once(child, 'exit')
   if (code !== 0) throw new Error(`${command} ${args.join(' ')} ended with ${signal ?? code}.`)
 }
 
-/** Installs exactly what the lock file of a folder says. */
+/** Installs exactly the packages in a folder's lock file. */
 export async function installLocked(folder, ...args) {
   const cli = process.env.npm_execpath
-  // Engine warnings would be about the old Node, which runs only this script. Errors still show.
+  // Hides engine warnings, which would be about the old Node that runs only this script. Errors are still shown.
   const all = ['ci', ...args, '--no-audit', '--no-fund', '--loglevel=error']
   const node = process.env.npm_node_execpath ?? process.execPath
   if (cli) await runCommand(node, [cli, ...all], { cwd: folder })
   else await runCommand('npm', all, { cwd: folder })
 }
 
-/** Waits for all, so that nothing runs on after a failure, and then throws the first failure. */
+/** Waits for all promises, so that nothing still runs after a failure. Then throws the first failure. */
 export async function waitForAll(promises) {
   const failure = (await Promise.allSettled(promises)).find(({ status }) => status === 'rejected')
   if (failure) throw failure.reason

@@ -1,6 +1,6 @@
 import { packageOf } from './bundle-packages.ts'
 
-/** The fields of the repository's package.json that the published one uses. */
+/** Fields of the repository's package.json that the published one needs. */
 export type RootManifest = {
   version: string
   description: string
@@ -9,14 +9,14 @@ export type RootManifest = {
   dependencies: Record<string, string>
 }
 
-/** The modules that programs import, without their extensions. */
+/** The modules that programs can import, without extensions. */
 export const exported = {
   '.': 'server/agents/config/define-config',
   './testing': 'server/testing/testing',
 }
 
 /**
- * Returns the published package.json, with pinned versions of the packages that are really imported. `needed` are the
+ * Returns the published package.json, with pinned versions of the packages that are actually imported. `needed` are the
  * import specifiers of the published modules.
  */
 export function serverManifest(root: RootManifest, needed: readonly string[]): object {

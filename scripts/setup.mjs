@@ -1,7 +1,7 @@
-// Prepares a checkout under any Node version. Installs the locked packages if they are missing or differ from the lock
-// file, with `--server` only those that the server needs. Makes a suitable Node the first one that npm scripts find.
-// Builds the web console if its sources have changed. Plain JavaScript without dependencies, because it runs before
-// anything is installed.
+// Prepares a checkout under any Node version. Installs the locked packages if they are missing or do not match the lock
+// file; with `--server` it installs only those that the server needs. Makes npm scripts find a suitable Node first.
+// Builds the web console if its sources have changed. This is plain JavaScript without dependencies, because it runs
+// before anything is installed.
 import { execFileSync } from 'node:child_process'
 import { existsSync, mkdirSync, readdirSync, readFileSync, rmSync, statSync, symlinkSync, writeFileSync } from 'node:fs'
 import { dirname, join, relative, sep } from 'node:path'
@@ -26,14 +26,14 @@ const nodePackages = {
 
 const modules = join(root, 'node_modules')
 const link = join(modules, '.bin', 'node')
-/** Outside of node_modules, which `npm ci` deletes. */
+/** Outside node_modules, which `npm ci` deletes. */
 const nodeFolder = join(root, '.setup-node')
-/** True if npm runs this script with the Node that an earlier set-up fetched. */
+/** Whether npm runs this script with the Node that an earlier set-up downloaded. */
 const runsFetched = [nodeFolder, modules].some((folder) => process.execPath.startsWith(folder + sep))
 
 const readPackages = (file) => JSON.parse(readFileSync(file, 'utf8')).packages
 
-/** Returns npm's record of its last installation, which it removes first and writes last. */
+/** Returns npm's record of its last installation. npm deletes it first and writes it last. */
 function readInstalled() {
   const note = join(modules, '.package-lock.json')
   return existsSync(note) ? readPackages(note) : undefined
@@ -41,7 +41,7 @@ function readInstalled() {
 
 function isInstalled(found, needsDev) {
   return Object.entries(readPackages(join(root, 'package-lock.json'))).every(([path, wanted]) => {
-    // The checkout itself and its workspace.
+    // Entries for the checkout itself and its workspace.
     if (!path.startsWith('node_modules/') || wanted.link) return true
     if (found[path]) return found[path].version === wanted.version
     return wanted.optional || ((wanted.dev || wanted.devOptional) && !needsDev)
@@ -50,10 +50,10 @@ function isInstalled(found, needsDev) {
 
 async function installPackages(needsDev) {
   console.error(`Installing ${needsDev ? 'packages, with those for development' : "the server's packages"} (once)…`)
-  // Named, because npm leaves them out if NODE_ENV is production.
+  // Requested explicitly, because npm leaves them out if NODE_ENV is production.
   if (needsDev) return await installLocked(root, '--include=dev')
   await installLocked(root, '--omit=dev')
-  // Source maps take an eighth of the room, and nothing reads them.
+  // Source maps take an eighth of the space, and nothing reads them.
   for (const file of readdirSync(modules, { recursive: true })) if (file.endsWith('.map')) rmSync(join(modules, file))
 }
 
@@ -62,7 +62,7 @@ function isNewEnough(version) {
   return major > nodeMin[0] || (major === nodeMin[0] && minor >= nodeMin[1])
 }
 
-/** True if this `node` starts and is new enough. */
+/** Whether this `node` starts and is new enough. */
 function isUsable(binary) {
   try {
     return isNewEnough(execFileSync(binary, ['-p', 'process.versions.node']).toString())
@@ -71,7 +71,7 @@ function isUsable(binary) {
   }
 }
 
-/** Returns a Node that is new enough, and fetches it if there is none. */
+/** Returns a Node that is new enough. Downloads one if there is none. */
 async function findNode() {
   if (!runsFetched && isNewEnough(process.versions.node)) return process.execPath
   const found = process.platform === 'linux' ? nodePackages[process.arch] : undefined
@@ -102,12 +102,12 @@ async function findNode() {
   writeFileSync(join(nodeFolder, 'package-lock.json'), JSON.stringify(lock))
   await installLocked(nodeFolder)
   if (!isUsable(binary)) throw new Error(`The Node that was installed at ${binary} does not start.`)
-  // A third of the size, for compiling addons.
+  // A third of the size, and needed only for compiling addons.
   rmSync(join(installed, 'include'), { recursive: true, force: true })
   return binary
 }
 
-/** Makes the Node that was fetched the first one that npm scripts find. */
+/** Makes the downloaded Node the first one that npm scripts find. */
 function linkNode(binary) {
   if (!binary.startsWith(nodeFolder)) return
   rmSync(link, { force: true })
@@ -115,7 +115,7 @@ function linkNode(binary) {
 }
 
 /**
- * Allows one set-up of a checkout at a time, because `npm ci` deletes what another one installs. Takes over the lock of
+ * Prevents concurrent set-ups of a checkout, because `npm ci` deletes what another one installs. Takes over the lock of
  * a process that no longer exists.
  */
 function lockCheckout() {
@@ -126,7 +126,7 @@ function lockCheckout() {
       process.on('exit', () => rmSync(lock, { force: true }))
       return
     } catch (error) {
-      // In a read-only folder, nothing can be installed either.
+      // In a read-only folder there is no lock, but nothing can be installed either.
       if (error.code !== 'EEXIST') return
     }
     if (!isAlive(readOwner(lock))) rmSync(lock, { force: true })
@@ -139,7 +139,7 @@ function readOwner(lock) {
     const isOld = Date.now() - statSync(lock).mtimeMs > 10_000
     return Number(readFileSync(lock, 'utf8')) || (isOld ? -1 : 0)
   } catch {
-    // The lock was just released.
+    // The lock has just been released.
     return 0
   }
 }
@@ -157,15 +157,15 @@ function isAlive(pid) {
 
 async function setUp() {
   const found = readInstalled()
-  // A developer's checkout stays one when the lock file has changed.
+  // A checkout that already has development packages keeps them with `--server`, even if the lock file has changed.
   const needsDev = !process.argv.includes('--server') || Object.values(found ?? {}).some(({ dev }) => dev)
   const isComplete = found !== undefined && isInstalled(found, needsDev)
-  // npm runs this script with node_modules/.bin first in PATH, so the link is checked, not `node`.
+  // npm runs this script with node_modules/.bin first in PATH, so this checks the link and not `node`.
   const isLinked = isComplete && existsSync(link) && isUsable(link)
   const node = isLinked ? link : findNode()
   const packages = isComplete ? undefined : installPackages(needsDev)
   const parts = [node, packages]
-  // The build needs the development packages. If they are not to be installed, it fetches its own at the same time.
+  // The build needs the development packages. If those are not installed, it downloads its own at the same time.
   if (needsDev) await waitForAll(parts)
   await waitForAll([...parts, buildConsole({ hasPackages: needsDev, node })])
   if (!isLinked) linkNode(await node)
