@@ -10,10 +10,10 @@ import { newId } from '../server/kernel/ids.ts'
 import { openSqliteStore } from '../server/store/sqlite/sqlite-store.ts'
 
 export type BenchUser = { userId: string; key: string }
-/** `limitedKey` has limits that are never reached. */
+/** `limitedKey` is a second key, with limits that the benchmarks never reach. */
 export type BenchData = { template: string; users: (BenchUser & { limitedKey: string })[] }
 
-/** Creates a data directory with users, each with a key and a balance. It is copied for every server. */
+/** Creates a data directory with users, each with a key and a balance. Every server gets a copy of it. */
 export async function prepareData(userCount: number): Promise<BenchData> {
   const template = mkdtempSync(join(tmpdir(), 'errand-bench-template-'))
   const store = openSqliteStore({
@@ -63,7 +63,7 @@ export function insertTasks(
     status: 'pending' | 'completed'
     tagsOf?: (index: number) => Record<string, string>
     cost?: number
-    /** Spend windows of every task, as JSON. */
+    /** Spend windows that every task counts in, as JSON. */
     countedIn?: string | null
   },
 ): { taskId: string; user: BenchUser }[] {
@@ -82,7 +82,7 @@ export function insertTasks(
     `INSERT INTO counters (user_id, kind, part, status, count) VALUES (?, ?, ?, ?, ?)
      ON CONFLICT DO UPDATE SET count = count + excluded.count`,
   )
-  // Before the rate-limit window, so that they use no slot.
+  // Older than the rate limit window, so that they take up no slots.
   const createdAt = Date.now() - 3_600_000
   const tasks = db.transaction(() =>
     Array.from({ length: count }, (_, index) => {

@@ -13,12 +13,12 @@ import { cpuSecondsOf, cpuSecondsOfChildren } from './bench-process.ts'
 export type BenchDatabase = {
   /** Creates a database with these users, each with a key and a balance, and returns its URL. */
   newDatabase: (users: readonly BenchUser[]) => Promise<string>
-  /** User and system CPU seconds of all its processes so far. */
+  /** User and system CPU seconds that all its processes have used so far. */
   cpuSeconds: () => number
   stop: () => Promise<void>
 }
 
-/** Default fsync and synchronous_commit, but with memory for the data and no checkpoint within a round. */
+/** Defaults for fsync and synchronous_commit, but enough memory for the data, and no checkpoint within a round. */
 const settings = {
   fsync: 'on',
   synchronous_commit: 'on',
@@ -38,7 +38,7 @@ export async function startDatabase(more: Record<string, string> = {}): Promise<
     newDatabase: async (users) => {
       const url = server.urlOf(`bench_${++databases}`)
       await admin.query(`CREATE DATABASE bench_${databases}`)
-      // Creates what a service creates on its first start.
+      // Creates the objects that a service creates on its first start.
       await (await openPostgresStore({ databaseUrl: url, limits: resolveLimits({}, {}) })).close()
       const pool = openPool(url, 1)
       await insertUsers(pool, users)
@@ -53,7 +53,7 @@ export async function startDatabase(more: Record<string, string> = {}): Promise<
   }
 }
 
-/** Inserts what the store's own commands would leave, including the credit's transaction and its count. */
+/** Inserts the rows that the store's own commands would create, including the credit's transaction and counter. */
 async function insertUsers(pool: PgPool, users: readonly BenchUser[]): Promise<void> {
   const now = Date.now() - 3_600_000
   const ids = users.map(({ userId }) => userId)
@@ -82,6 +82,6 @@ async function insertUsers(pool: PgPool, users: readonly BenchUser[]): Promise<v
      SELECT id, 'transaction', 'credit', '', 1 FROM unnest($1::text[]) AS id`,
     [ids],
   )
-  // A server that has been running for a while has these statistics.
+  // A server that has been running for a while has such statistics.
   await pool.query('ANALYZE')
 }

@@ -4,7 +4,7 @@ import { readFileSync } from 'node:fs'
 export type BenchProcess = {
   url: string
   residentMb: () => number
-  /** User and system CPU seconds of all threads so far. */
+  /** User and system CPU seconds that all threads have used so far. */
   cpuSeconds: () => number
   stop: () => Promise<void>
 }
@@ -30,11 +30,11 @@ export async function startProcess(
 
 /** Starts a command that is killed when this process exits. */
 export function startCommand(words: readonly string[], env: Record<string, string>, core?: number) {
-  // taskset replaces itself with the command, so `child` is the command.
+  // taskset executes the command in its own process, so `child` is the command.
   const [command, ...args] = core === undefined ? words : ['taskset', '-c', String(core), ...words]
   const child = spawn(command!, args, { stdio: ['ignore', 'pipe', 'inherit'], env: { ...process.env, ...env } })
   const exited = new Promise((resolve) => child.once('exit', resolve))
-  // Leaves no server behind if a benchmark fails. Runs before listeners that delete the server's files.
+  // Kills the server if a benchmark fails. Runs before the listeners that delete the server's files.
   const kill = () => child.kill('SIGKILL')
   process.prependListener('exit', kill)
   const stop = async (): Promise<void> => {
@@ -45,7 +45,7 @@ export function startCommand(words: readonly string[], env: Record<string, strin
   return { child, stop }
 }
 
-/** Returns the user and system seconds of a process so far, including its ended children. */
+/** Returns the user and system CPU seconds that a process has used so far, including its exited children. */
 export function cpuSecondsOf(pid: number): number {
   const fields = readFileSync(`/proc/${pid}/stat`, 'utf8').split(') ')[1]!.split(' ')
   return fields.slice(11, 15).reduce((sum, ticks) => sum + Number(ticks), 0) / 100
@@ -58,7 +58,7 @@ export function cpuSecondsOfChildren(pid: number): number {
     try {
       return sum + cpuSecondsOf(Number(child))
     } catch {
-      // It ended meanwhile; its parent's total includes it.
+      // The child has just exited, so its parent's total includes it.
       return sum
     }
   }, 0)

@@ -8,7 +8,7 @@ const file = (path: string) => fileURLToPath(new URL(path, import.meta.url))
 
 export type BenchServer = BenchProcess & {
   dataDir: string
-  /** Milliseconds from the start of the process until it listened. */
+  /** Milliseconds from the process start until the server listened. */
   startedInMs: number
 }
 
@@ -20,7 +20,7 @@ const floors = {
   'floor-ndjson': () => [file('./floor/ndjson-floor.ts')],
 }
 
-/** Arguments as in npm run errand. `root` is the checkout to serve. */
+/** Returns the arguments of `npm run errand`. `root` is the checkout to serve. */
 export function serveArguments(dataDir: string, root = file('..')): string[] {
   const config = ['--config', join(root, 'bench/bench-agents.ts')]
   const serve = ['serve', '--data', dataDir, ...config, '--port', '0', '--json']

@@ -6,7 +6,7 @@ export type Row = {
   what: string
   value: number
   unit: string
-  /** Baseline of the ratio, and the ratio. */
+  /** What the row is compared with; `ratio` is the result. */
   against?: string
   ratio?: number
   /** Lower and upper quartile of the ratio. */

@@ -3,7 +3,7 @@ import type { BenchServer, ServerKind } from './bench-servers.ts'
 import { drive, requestBytes } from './http-driver.ts'
 import { connectStream, type StreamEnd } from './stream-driver.ts'
 
-/** Maximum number of streams that the service lets in simultaneously. */
+/** Maximum number of streams to open simultaneously, because the service would reject more. */
 export const openedAtOnce = 50
 
 type ChatRequests = {
@@ -30,7 +30,7 @@ export async function chatRequests(
       if (sessionId === undefined) throw new Error(`no session: ${answer}`)
       sessionIds.push(sessionId)
     }
-    // One connection, so that responses arrive in the order of the users.
+    // Uses one connection, so that responses arrive in the order of the users.
     await drive({ url: server.url, connections: 1, next: () => queue.shift(), onBody })
   }
   return owners.map(({ key }, index) => {

@@ -1,7 +1,7 @@
 import { connect, type Socket } from 'node:net'
 
-// Drives a server over keep-alive connections with one request in flight on each. Written on sockets: a client library
-// uses more of a core than the servers under test, and would pull every ratio toward one.
+// Drives a server over keep-alive connections with one request in flight on each. It uses sockets, because a client
+// library takes more CPU than the servers under test and would pull every ratio toward one.
 
 export type DriveResult = {
   requests: number
@@ -19,8 +19,8 @@ type Drive = {
   next: () => Buffer | undefined
   onBody?: (body: string) => void
   /**
-   * Never sleeps, so that no server pays for waking its driver: a slower one would at each response, a faster one
-   * never. Takes a core, so use it only for single-threaded servers.
+   * Busy-waits instead of sleeping, so that no server pays for waking the driver. Otherwise a slow server would pay at
+   * each response, and a fast one never. Takes a whole core, so use it only for single-threaded servers.
    */
   staysAwake?: boolean
 }

@@ -6,7 +6,7 @@ import { drive, requestBytes, type DriveResult } from './http-driver.ts'
 const connections = 8
 
 /**
- * Reads, and no-op runs on other threads, while an agent blocks its thread for ten seconds. Compared with the same
+ * Reads, and no-op runs on other threads, while an agent blocks its thread for ten seconds, compared with the same
  * without blocking.
  */
 export const measureBlocking: Measure = async ({ isQuick, template, users }) => {
@@ -37,7 +37,7 @@ export const measureBlocking: Measure = async ({ isQuick, template, users }) => 
   const blocking = requestBytes('POST', '/api/tasks', { key: blocker!.key, body: block })
   let blocks = 1
   await drive({ url: server.url, connections: 1, next: () => (blocks-- > 0 ? blocking : undefined) })
-  // A thread counts as late after two missed heartbeats. Tasks sent to it before that wait for the blocking run.
+  // A thread counts as blocked after two missed heartbeats. Tasks sent to it earlier wait for the blocking run.
   await new Promise((resolve) => setTimeout(resolve, 600))
   const blocked = { reads: await reads(), runs: await runs() }
   await server.stop()

@@ -13,10 +13,10 @@ const loads = [
   { streams: 500, deltas: 1000 },
 ]
 const openStreams = 500
-/** A few events each, so that admission and settlement matter. */
+/** Chats with few events, so that admission and settlement account for much of the time. */
 const shortChats = 200
 const shortDeltas = 20
-/** Opened in addition, to measure the memory growth. */
+/** Streams opened on top of `openStreams`, to measure how much memory they add. */
 const furtherStreams = 2000
 /** Time for garbage collection and deferred writes to finish. */
 const settleMs = 2000
@@ -25,7 +25,7 @@ const envs: Partial<Record<ServerKind, Record<string, string>>> = {
   errand: { ERRAND_EXECUTIONS_PER_MINUTE: '0' },
 }
 
-/** POST /api/chat: event throughput, latency of the first event, and memory of an open stream. */
+/** POST /api/chat: event throughput, latency of the first event, and memory per open stream. */
 export const measureChat: Measure = async ({ isQuick, template, users }) => {
   const rows: Row[] = []
   for (const { deltas, streams } of loads) {
@@ -70,7 +70,7 @@ async function eventRates(options: Chats & { streams: number; deltas: number; ro
   return await pairedRounds({ floor: side('floor-ndjson'), ours: side('errand') }, { rounds, template })
 }
 
-/** Returns the chats per second of each round, with and without a cap. */
+/** Returns the chats per second of each round, without and with a cap. */
 async function cappedChats({ count, rounds, template, users }: Chats & { count: number; rounds: number }) {
   const side = (more: object) => {
     const kind: ServerKind = 'errand'
@@ -84,7 +84,9 @@ async function cappedChats({ count, rounds, template, users }: Chats & { count: 
   return await pairedRounds({ plain: side({}), capped: side({ maxCostUsd: '1.0000' }) }, { rounds, template })
 }
 
-/** Returns the median milliseconds to the first event for each round, with sequential requests on one connection. */
+/**
+ * Returns the median milliseconds to the first event in each round, with one request after the other on one connection.
+ */
 async function firstEvents({ requests: count, template, users }: Chats & { requests: number }) {
   const side = (kind: ServerKind) => {
     const round = async (server: BenchServer): Promise<number> => {
@@ -100,11 +102,11 @@ async function firstEvents({ requests: count, template, users }: Chats & { reque
   return await pairedRounds({ floor: side('floor-ndjson'), ours: side('errand') }, { rounds: 6, template })
 }
 
-/** Returns the kilobytes that a server grows by per open stream; the median of several servers. */
+/** Returns the kilobytes that a server grows by per open stream, as the median of several servers. */
 async function memoryOfStream(kind: ServerKind, { servers, template, users }: Chats & { servers: number }) {
   const grown: number[] = []
   for (let run = 0; run < servers; run++) {
-    // Starts the floor with the same young generation as ours. The default would dominate its memory.
+    // Starts the floor with the same young generation as the service. The default would dominate its memory.
     const env = kind === 'floor-ndjson' ? { NODE_OPTIONS: '--max-semi-space-size=4' } : envs[kind]
     const server = await startServer(kind, { template, ...(env && { env }) })
     try {
@@ -117,8 +119,8 @@ async function memoryOfStream(kind: ServerKind, { servers, template, users }: Ch
 }
 
 /**
- * Measures the slope between few and many open streams. The first few use up the heap space left free by sessions and
- * earlier streams; otherwise the next streams would seem to take no memory.
+ * Measures the slope between few and many open streams. The first few fill the heap space that sessions and earlier
+ * streams have freed. Otherwise the next streams would seem to take no memory.
  */
 export async function growthOfStream(server: BenchServer, of: { kind: ServerKind; users: readonly BenchUser[] }) {
   const few = await chatRequests(server, { ...of, count: openStreams, message: 'hold' })
@@ -133,7 +135,7 @@ export async function growthOfStream(server: BenchServer, of: { kind: ServerKind
   return (grownMb * 1024) / furtherStreams
 }
 
-/** Opens streams that their agents hold open. Resolves when each has sent its first event. */
+/** Opens streams that the agents keep open. Resolves when each has sent its first event. */
 async function openAll(server: BenchServer, requests: readonly Buffer[]): Promise<StreamConnection[]> {
   const connections: StreamConnection[] = []
   for (let from = 0; from < requests.length; from += openedAtOnce) {

@@ -28,8 +28,8 @@ type Side = {
 }
 
 /**
- * Claims of queued tasks with users in rotation, compared with claims of the oldest task. Paired rounds on the same
- * tables.
+ * Claims of queued tasks with users in rotation, compared with claims of the oldest tasks. Both run in paired rounds on
+ * the same tables.
  */
 export const measureClaims: Measure = async ({ isQuick }) => {
   const rows: Row[] = []
@@ -64,7 +64,7 @@ async function measureOne(side: Side, { isQuick, users }: { users: number; isQui
   return atLeast({ what, value: median(rates.fair), unit: '/s', against: 'the oldest first', ratio }, 0.95)
 }
 
-/** Claims like a runner: as many tasks as there are free slots, one query at a time. */
+/** Claims like a runner: as many tasks as it has free slots, one query at a time. */
 async function claimRate(store: Store, next: Next, count: number): Promise<number> {
   const claiming = new Set<string>()
   let left = count
@@ -102,7 +102,7 @@ function fair(store: Store): Next {
   }
 }
 
-/** Users alternate in admission order, so that both strategies claim from equally many users. */
+/** Inserts queued tasks of alternating users, so that both strategies claim from equally many users. */
 async function writeWaiting(run: Side['run'], { tasks, users }: { users: number; tasks: number }): Promise<void> {
   const numbers = (count: number) =>
     `WITH RECURSIVE numbers (n) AS (SELECT 1 UNION ALL SELECT n + 1 FROM numbers WHERE n < ${count})`
@@ -127,7 +127,7 @@ async function onSqlite(): Promise<Side> {
   }
   const store = openSqliteStore({ dataDir, limits: resolveLimits({}, {}), clock, onFatal })
   const db = new Database(join(dataDir, 'errand.db'))
-  // Baseline without user rotation: keeps some of the oldest tasks in memory, and reads more when half of them are
+  // Baseline without user rotation: keeps some of the oldest tasks in memory, and reads more once half of them are
   // claimed.
   const oldest = db
     .prepare<[], string>(
@@ -158,7 +158,7 @@ async function onPostgres(): Promise<Side> {
   const databaseUrl = await database.newDatabase([])
   const store = await openPostgresStore({ databaseUrl, limits: resolveLimits({}, {}) })
   const pool = openPool(databaseUrl, 1)
-  // A lease does not wait for the disk, whatever the claim order.
+  // As in the service, where leases are written without waiting for the disk.
   await pool.query('SET synchronous_commit = off')
   const oldest = `UPDATE tasks SET lease_until = floor(extract(epoch FROM clock_timestamp()) * 1000) + 30000
     WHERE seq IN (SELECT seq FROM tasks WHERE completed_at IS NULL AND queued = 1 AND lease_until IS NULL

@@ -4,7 +4,7 @@ import { median } from './paired-rates.ts'
 import { drained, driveAll, inTurn, startNodes, taskRequests, type Nodes } from './postgres-side.ts'
 
 const connections = 32
-/** Turns off the rate limit, so that no submission is rejected for its rate. */
+/** Turns off the rate limit, which would reject submissions. */
 const env = { ERRAND_EXECUTIONS_PER_MINUTE: '0' }
 
 const sides = {

@@ -18,7 +18,7 @@ const rounds = 3
 const file = (path: string) => fileURLToPath(new URL(path, import.meta.url))
 
 /**
- * Deliveries that are due, to endpoints on this machine, until the last one has arrived. Compared with plain POSTs to
+ * Deliveries of due events to endpoints on this machine until the last one has arrived, compared with plain POSTs to
  * the same endpoints.
  */
 export const measureEvents: Measure = async ({ isQuick, template, users }) => {
@@ -56,7 +56,7 @@ async function plainPosts(sink: BenchProcess, count: number): Promise<number> {
 
 type Due = { template: string; users: readonly BenchUser[]; count: number }
 
-/** Makes a server deliver the events that it finds when it starts. */
+/** Starts a server on undelivered events and returns its rate of deliveries. */
 async function delivered(sink: BenchProcess, { count, template, users }: Due): Promise<number> {
   const dataDir = mkdtempSync(join(tmpdir(), 'errand-bench-events-'))
   cpSync(template, dataDir, { recursive: true })

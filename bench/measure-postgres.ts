@@ -9,7 +9,7 @@ import { median, medianRatio } from './paired-rates.ts'
 import { drained, driveAll, inTurn, startNodes, taskRequests } from './postgres-side.ts'
 
 const connections = 32
-/** Database connections: the pool of a node, and as many for the floor. */
+/** Number of database connections: the pool of one node, and the same number for the floor. */
 const databaseConnections = 10
 const acceptOnly = { ERRAND_TASK_CONCURRENCY: '0' }
 const unlimited = { ERRAND_EXECUTIONS_PER_MINUTE: '0' }
@@ -123,7 +123,7 @@ async function reads(database: BenchDatabase, { perRound, rounds, users }: Sizes
   return [{ what: 'GET /api/tasks/:id on PostgreSQL', value: median(rates), unit: '/s' }]
 }
 
-/** No-op tasks from creation to stored completion, and single-event chats from request to last event. */
+/** No-op tasks from creation to stored completion, and chats of one event from the request to the last event. */
 async function throughTasks(database: BenchDatabase, { perRound, users }: Sizes): Promise<Row[]> {
   const nodes = await startNodes(await database.newDatabase(users), { roles: ['all'], env: unlimited })
   const [server] = nodes.servers

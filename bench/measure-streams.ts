@@ -17,7 +17,7 @@ const deltas = 2000
 const sseLines = 4
 const detachedTurns = 500
 const detachedSeconds = 5
-/** The output rate of a language model. */
+/** The typical output rate of a language model. */
 const deltasPerSecond = 40
 
 const unlimited = {
@@ -68,7 +68,7 @@ export const measureStreams: Measure = async ({ isQuick, template, users }) => {
 
 type OfEvents = { users: readonly BenchUser[]; body?: object; headers?: string; lines?: number }
 
-/** Returns the CPU microseconds per event, over all threads of the server. */
+/** Returns the CPU microseconds per event of all of the server's threads. */
 async function cpuOfEvents(server: BenchServer, { body = {}, headers = '', lines = 1, users }: OfEvents) {
   const message = `events ${deltas}`
   const requests = await chatRequests(server, { kind: 'errand', users, count: streams, message, more: body, headers })
@@ -78,8 +78,8 @@ async function cpuOfEvents(server: BenchServer, { body = {}, headers = '', lines
 }
 
 /**
- * Returns the additional percentage of a core that a process needs to store the events of turns. Uses SQLite, where the
- * process does its own commits.
+ * Returns the percentage of a core that a process additionally needs to store the events of turns. Uses SQLite, where
+ * the process itself does the commits.
  */
 async function costOfKeeping(rounds: number): Promise<number> {
   const differences: number[] = []

@@ -1,4 +1,4 @@
-// Script for the stub of a model provider, sent as the last message of a prompt. Also deltas that contain their send
+// Script for the stub of a model provider, sent as the last message of a prompt, and deltas that contain their send
 // time.
 
 export type ModelScript = {
@@ -13,7 +13,7 @@ export function parseModelScript(message: string): ModelScript {
   return { deltas: Number(deltas), everyMs: Number(everyMs) }
 }
 
-/** About four tokens that contain the time, from the clock shared by all processes of the machine. */
+/** A delta of about four tokens with the current time, from a clock that all processes of the machine share. */
 export function stampedDelta(): string {
   return `at ${clockMs().toFixed(1)};`
 }

@@ -13,13 +13,13 @@ export type ModelServers = {
   stub: BenchProcess
   /** The service, with an agent that uses the stub's model. */
   ours: BenchProcess
-  /** The SDK's loop over the same model, without a service. */
+  /** The SDK's own loop over the same model, without a service. */
   floor: BenchProcess
 }
 
 /**
- * Starts the three processes, lets `use` measure, and always stops them. `core` pins the service and the floor to one
- * core; the stub stays on the driver's.
+ * Starts the three processes, calls `use` to measure, and always stops them. `core` pins the service and the floor to
+ * one core. The stub stays on the driver's core.
  */
 export async function withModelServers<Result>(
   template: string,
@@ -39,7 +39,7 @@ export async function withModelServers<Result>(
     const env = { BENCH_MODEL_URL: stub.url, ERRAND_EXECUTIONS_PER_MINUTE: '0' }
     const floor = await start([file('./floor/model-floor.ts')], env, core)
     const config = ['--config', file('./bench-model-agents.ts')]
-    // Same arguments as npm run errand.
+    // The same arguments as in npm run errand.
     const serve = ['--max-semi-space-size=4', file('../server/main.ts'), 'serve', '--data', dataDir, ...config]
     const ours = await start([...serve, '--port', '0', '--json'], env, core)
     return await use({ stub, ours, floor })
@@ -49,7 +49,7 @@ export async function withModelServers<Result>(
   }
 }
 
-/** Makes the floor stream replies, to their end or until `signal` aborts. */
+/** Makes the floor stream replies until they end or `signal` aborts. */
 export async function runFloor(floor: BenchProcess, request: FloorRequest, signal?: AbortSignal): Promise<FloorResult> {
   const answer = await fetch(floor.url, { method: 'POST', body: JSON.stringify(request), ...(signal && { signal }) })
   if (!answer.ok) throw new Error(await answer.text())
@@ -73,7 +73,7 @@ export async function modelChats(ours: BenchProcess, { count, message, users }: 
     if (sessionId === undefined) throw new Error(`no session: ${answer}`)
     sessionIds.push(sessionId)
   }
-  // One connection, so that responses arrive in the order of the users.
+  // Uses one connection, so that responses arrive in the order of the users.
   await drive({ url: ours.url, connections: 1, next: () => queue.shift(), onBody })
   return owners.map(({ key }, index) => {
     const chat = JSON.stringify({ sessionId: sessionIds[index], message })

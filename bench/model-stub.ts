@@ -4,10 +4,10 @@ import type { AddressInfo } from 'node:net'
 import { setImmediate as nextTurn, setTimeout as sleep } from 'node:timers/promises'
 import { parseModelScript, stampedDelta, type ModelScript } from './model-script.ts'
 
-// A language model provider in a separate process: OpenAI's chat completions as server-sent events, one event per
-// delta. Builds its events in advance, so that it takes little CPU from the servers that it drives.
+// A language model provider in a separate process. Sends OpenAI's chat completions as server-sent events, one per
+// delta. Builds its events in advance, so that it takes little CPU from the servers that it serves.
 
-/** Events per write if unpaced. */
+/** Number of events per write if the script is not paced. */
 const burstEvents = 16
 
 const head = { id: 'chatcmpl-bench', object: 'chat.completion.chunk', created: 1_767_225_600, model: 'bench' }

@@ -2,11 +2,11 @@ import { connect, type Socket } from 'node:net'
 import { clockMs, readStamp } from './model-script.ts'
 
 export type PacedReading = {
-  /** Delay of each delta after the model sent it, in milliseconds and in order of arrival. */
+  /** Milliseconds between sending and receiving each delta, in order of arrival. */
   readonly lags: number[]
-  /** Streams that have received a delta. */
+  /** Number of streams that have received a delta. */
   begun: number
-  /** Error of a stream; none may end before the reader leaves. */
+  /** Set if a stream ends before the reader leaves, which is an error. */
   error: Error | undefined
 }
 

@@ -9,8 +9,8 @@ type RoundSide<Result> = {
 }
 
 /**
- * Drives several servers in short rounds, all of them in each round. The machine's other load changes by a quarter
- * within seconds, and so affects all sides alike.
+ * Drives several servers in short rounds, all of them in each round. The other load of the machine changes by a quarter
+ * within seconds, so this way it affects all sides alike.
  */
 export async function pairedRounds<Name extends string, Result>(
   sides: Record<Name, RoundSide<Result>>,
@@ -30,7 +30,7 @@ export async function pairedRounds<Name extends string, Result>(
   }
 }
 
-/** Runs a round of each side in turn, alternating the order. The first round is a warm-up and is discarded. */
+/** Runs a round of each side in turn, in alternating order. Discards the first round, which is a warm-up. */
 export async function takeTurns<Name extends string, Result>(
   sides: Record<Name, () => Promise<Result>>,
   rounds: number,
@@ -55,7 +55,7 @@ export type PairedRate = {
   /** Medians over the rounds. */
   perSecond: number
   p99Ms: number
-  /** Ratio of this rate to another side's, round by round. */
+  /** Median of the round-by-round ratios to another side's rate. */
   ratioTo: (other: PairedRate) => number
   rates: readonly number[]
 }

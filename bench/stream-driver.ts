@@ -1,7 +1,7 @@
 import { connect, type Socket } from 'node:net'
 
-// Reads event streams on sockets. Counts lines as bytes without parsing, so that it needs only a small part of the
-// servers' CPU.
+// Reads event streams on sockets. Counts lines in the bytes without parsing them, so that it needs little CPU compared
+// with the servers.
 
 export type StreamEnd = {
   /** Number of events, including the last one. */
@@ -28,9 +28,9 @@ type Reading = {
 
 const newline = 10
 const carriageReturn = 13
-/** The last chunk of a body. Events contain no carriage return, so only the end matches. */
+/** The last chunk of a body. It matches only at the end, because events contain no carriage return. */
 const bodyEnd = '\r\n0\r\n\r\n'
-/** Enough for the last event and the end of its body. */
+/** Enough bytes for the last event and the end of its body. */
 const tailBytes = 1024
 const readBytes = 65_536
 const silenceMs = 30_000
@@ -71,7 +71,7 @@ export async function connectStream(url: string, lastEvent = '{"type":"done"'): 
     port: Number(port),
     noDelay: true,
     onread: {
-      // Shared by all connections: each read is counted before the next one.
+      // All connections share the buffer, because each read is counted before the next one.
       buffer: sharedBuffer,
       callback: (count) => {
         onBytes(sharedBuffer.subarray(0, count))
@@ -88,7 +88,7 @@ export async function connectStream(url: string, lastEvent = '{"type":"done"'): 
     open: (request) => {
       const begun = Promise.withResolvers<void>()
       const ended = Promise.withResolvers<StreamEnd>()
-      // The caller may await only one of them; a rejection of the other must not be unhandled.
+      // The caller may await only one of them, and a rejection of the other must not be unhandled.
       begun.promise.catch(() => undefined)
       ended.promise.catch(() => undefined)
       reading = { sentAt: performance.now(), events: 0, firstEventMs: 0, begun, ended }

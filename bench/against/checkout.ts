@@ -5,7 +5,7 @@ import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import type { BenchUser } from '../bench-data.ts'
 
-/** A checkout that is measured, with a data directory that its own code wrote. */
+/** A checkout to measure, with a data directory that its own code wrote. */
 export type Checkout = { root: string; template: string; users: readonly BenchUser[]; remove: () => void }
 
 const here = fileURLToPath(new URL('../../', import.meta.url))

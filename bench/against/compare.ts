@@ -18,10 +18,10 @@ type Group = {
   unit: string
   isLess?: boolean
   env?: Record<string, string>
-  /** A new server for each round, because memory cannot be measured twice on one. */
+  /** Starts a new server for each round, because memory can be measured only once per server. */
   hasOwnServers?: boolean
   rounds: number
-  /** Runs before the first round, and returns the function that runs a round. */
+  /** Runs before the first round and returns the function for one round. */
   prepare: (server: BenchServer, users: readonly BenchUser[]) => Promise<() => Promise<Round>>
 }
 
@@ -34,13 +34,13 @@ export type Compared = {
   ratio: number
   /** Lower and upper quartile of the rounds. */
   spread: readonly [number, number]
-  /** CPU of the whole server per operation, in microseconds. */
+  /** CPU microseconds of the whole server per operation. */
   cpu?: { own: number; base: number }
 }
 
 const connections = 32
 const startCheckMs = 2500
-/** The rate limit is ten tasks per user and minute. */
+/** Just below the rate limit of ten tasks per user and minute. */
 const postsPerUser = 9
 const unlimited = { ERRAND_EXECUTIONS_PER_MINUTE: '0' }
 const body = JSON.stringify({ endpointId: 'bench.noop', params: { n: 1 } })
@@ -199,7 +199,7 @@ export async function compare(group: Group, checkouts: Sides): Promise<Compared>
   }
 }
 
-/** Waits until the server does nothing: a start checks the ledger after two seconds, which is not to be measured. */
+/** Waits until the server is idle. Two seconds after a start it checks the ledger, which must not be measured. */
 async function rested(server: BenchServer): Promise<void> {
   await sleep(startCheckMs)
   for (let waits = 0, before = 0; waits < 50 && server.cpuSeconds() > before + 0.02; waits++) {
@@ -223,7 +223,7 @@ export function formatComparison(rows: readonly Compared[]): string {
   return [line(head), line(head.map(() => '---')), ...cells.map(line)].join('\n')
 }
 
-/** Returns the submissions of each round, spread so that no user exceeds the rate limit. */
+/** Returns the submissions of each round, distributed so that no user exceeds the rate limit. */
 export function submissions(users: readonly BenchUser[], rounds: number): () => Buffer[] {
   const requests = users.map(({ key }) => requestBytes('POST', '/api/tasks', { key, body }))
   const perRound = Math.floor((users.length * postsPerUser) / (rounds + 1))

@@ -5,8 +5,8 @@ import { join } from 'node:path'
 import Database from 'better-sqlite3'
 
 // The floor: a handwritten server with only node:http and better-sqlite3. It runs the SQL statements of a submission
-// and of a read, on the same database with the same settings. It has no framework, no agents and no validation beyond
-// JSON.parse. `group` shares one transaction among the requests of an event-loop tick, `single` gives each its own.
+// and of a read, on the same database with the same settings. It has no framework, no agents, and no validation beyond
+// JSON.parse. With `group` the requests of an event-loop tick share one transaction, with `single` each has its own.
 // Usage: node floor-server.ts <dataDir> <group|single>
 
 const [, , dataDir = '', mode = 'group'] = process.argv
@@ -72,7 +72,7 @@ function userOf(request: IncomingMessage): string | undefined {
   return key.revoked_at === null ? key.user_id : undefined
 }
 
-/** Execution times by user, read once and then cached, as ours are. */
+/** Execution times by user, read once and then cached, as in the service. */
 const windows = new Map<string, number[]>()
 
 function rateOf(userId: string, now: number): number[] {

@@ -3,8 +3,8 @@ import type { AddressInfo } from 'node:net'
 import { streamText } from 'ai'
 import { benchModel, outputTokensMax } from '../bench-model.ts'
 
-// The floor of model agents: the loop that one would write without a service. It streams replies of the same model with
-// the same SDK. It counts deltas in its only thread and stores nothing.
+// The floor of model agents: a loop without a service. It streams replies of the same model with the same SDK, counts
+// deltas in its only thread, and stores nothing.
 
 export type FloorRequest = {
   streams: number
@@ -15,13 +15,13 @@ export type FloorRequest = {
 export type FloorResult = {
   deltas: number
   seconds: number
-  /** Time from the call of streamText to the first delta, for the first stream. */
+  /** Time from the call of streamText to the first delta of the first stream. */
   firstDeltaMs: number
 }
 
 const model = benchModel()
 
-/** Deltas of all replies so far. */
+/** Number of deltas of all replies so far. */
 let deltasSoFar = 0
 
 async function streamOne(prompt: string, abortSignal: AbortSignal): Promise<{ deltas: number; firstDeltaMs: number }> {

@@ -14,8 +14,8 @@ import { median, quartiles, takeTurns } from '../paired-rates.ts'
 import { connectStream } from '../stream-driver.ts'
 import { installPeer, requirePrograms, startPeer, type Stack } from './peer-stack.ts'
 
-// Compares the service with an API that a team would build with Fastify, BullMQ and Redis. Each side has one core for
-// all its threads and processes, the same one; the driver has another.
+// Compares the service with an API that a team would build with Fastify, BullMQ and Redis. Both sides run all threads
+// and processes on the same single core, and the driver runs on another one.
 
 const runMsMax = 1_200_000
 const chatsAtOnce = 500
@@ -94,7 +94,7 @@ function endTogether(): void {
   const folder = mkdtempSync(join(tmpdir(), 'errand-bench-peers-'))
   process.env['TMPDIR'] = folder
   process.on('exit', () => rmSync(folder, { recursive: true, force: true, maxRetries: 10 }))
-  // A signal ends Node by default without its exit listeners, which stop the servers.
+  // By default a signal ends Node without running exit listeners, which stop the servers.
   for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP'] as const) {
     process.once(signal, () => process.exit(128 + constants.signals[signal]))
   }
@@ -105,7 +105,9 @@ function endTogether(): void {
   setTimeout(giveUp, runMsMax).unref()
 }
 
-/** Pins this process, the driver, to its first allowed core, and returns the last one for the servers. */
+/**
+ * Pins the driver, which is this process, to its first allowed core. Returns the last allowed core, for the servers.
+ */
 function splitCores(): number {
   const allowed = /^Cpus_allowed_list:\s*(.*)$/m.exec(readFileSync('/proc/self/status', 'utf8'))![1]!
   const numbers = allowed.split(/[-,]/).map(Number)
@@ -118,13 +120,13 @@ function splitCores(): number {
 type Comparison = {
   what: string
   bar: number
-  /** Whether tasks run or only queue up. */
+  /** Whether tasks run or are only queued. */
   isRunning: boolean
-  /** Returns the function that runs a round and returns its rate. */
+  /** Returns the function that runs one round and returns its rate. */
   prepare: (stack: Stack) => Promise<() => Promise<number>>
 }
 
-/** Runs rounds of both stacks in turn. The other stack is idle meanwhile. */
+/** Runs rounds of both stacks in turn. While one runs, the other is idle. */
 async function compareStacks(setup: Setup, { bar, isRunning, prepare, what }: Comparison): Promise<Row> {
   const ours = await startOurs(setup, isRunning)
   const theirs = await startPeer({ ...setup, isRunning })

@@ -96,7 +96,7 @@ async function startRedis(folder: string, { core, socketPath }: { core: number; 
   throw new Error(`redis-server did not start:\n${log.join('\n')}`)
 }
 
-/** Counts queued jobs first: a job that starts in between is counted twice, not missed. */
+/** Counts queued jobs first, so that a job that starts in between is counted twice rather than missed. */
 async function openJobs(socketPath: string): Promise<number> {
   const socket = connect(socketPath)
   socket.write('LLEN bull:tasks:wait\r\nLLEN bull:tasks:active\r\nQUIT\r\n')

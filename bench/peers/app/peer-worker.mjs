@@ -1,7 +1,7 @@
 import { Worker } from 'bullmq'
 import { Redis } from 'ioredis'
 
-// A separate process, so that a job cannot block the API.
+// A separate process, so that jobs cannot block the API.
 // Usage: node peer-worker.mjs REDIS_SOCKET
 
 const connection = new Redis(process.argv[2], { maxRetriesPerRequest: null })
