@@ -74,7 +74,7 @@ export async function checkDatabase({ dataDir, hasDatabaseUrl }: Installation): 
   }
   if (!existsSync(databaseFile(dataDir))) return ok('will be created at the first start')
   assertUndamaged(dataDir)
-  const facts = must(inspectDatabase(dataDir), 'a database file that exists has facts')
+  const facts = must(inspectDatabase(dataDir), 'an existing database file can be inspected')
   if (facts.schema === 'older')
     return warning('has the schema of an older version: make a backup; the next start migrates it')
   if (facts.journalMode !== 'wal')
@@ -97,7 +97,7 @@ export async function checkLedger({ dataDir, hasDatabaseUrl }: Installation): Pr
     : inspectLedger(dataDir)
   const { differences, transactions } = report
   if (report.ok) return ok(`the ${transactions} transactions add up`)
-  const { actual, expected, what } = must(differences[0], 'a ledger that does not add up has a difference')
+  const { actual, expected, what } = must(differences[0], 'an unbalanced ledger has a difference')
   const more = differences.length === 1 ? '' : ` and ${differences.length - 1} more`
   return problem(`does not add up: ${what}, expected ${expected}, found ${actual}${more}. Run errand ledger verify.`)
 }

@@ -92,7 +92,7 @@ export class FairPlaces {
     userId: string,
     { count = 1, signal }: { count?: number; signal?: AbortSignal | undefined } = {},
   ): Promise<void> {
-    assert(count <= this.perUser, 'a request waits for at most the slots that a user may have')
+    assert(count <= this.perUser, 'a request takes no more slots than one user may have')
     signal?.throwIfAborted()
     const line = this.#lines.get(userId) ?? []
     if (line.length === 0 && this.fits(userId, count)) return this.#add(userId, count)
@@ -133,7 +133,7 @@ export class FairPlaces {
 
   #add(userId: string, by: number): void {
     const amount = this.#of(userId) + by
-    assert(amount >= 0, 'a user gives back no more than was taken')
+    assert(amount >= 0, 'a user releases no more slots than were taken')
     if (amount > 0) this.#amounts.set(userId, amount)
     else this.#amounts.delete(userId)
     this.#taken += by

@@ -62,7 +62,7 @@ export async function lookUpHost(host: string, options: HostLookup): Promise<Loo
 
 /** Returns a lookup function that answers with addresses found earlier. */
 export function answering(addresses: LookupAddress[]): LookupFunction {
-  const { address, family } = must(addresses[0], 'a host that was found has an address')
+  const { address, family } = must(addresses[0], 'a successful lookup has an address')
   return (_host, { all }, callback) => (all ? callback(null, addresses) : callback(null, address, family))
 }
 

@@ -27,7 +27,7 @@ export class KeptConnections extends Agent {
     { stop }: RequestOptions & { stop?: AbortSignal },
     callback?: (error: Error | null, stream: Duplex) => void,
   ): undefined {
-    void this.#provide(must(stop, 'a request has a signal'), must(callback, 'the agent asks with a callback'))
+    void this.#provide(must(stop, 'a request has a signal'), must(callback, 'the agent passes a callback'))
     return undefined
   }
 

@@ -15,7 +15,7 @@ export function directCall(procedure: AnyProcedure): (call: Call) => Promise<unk
   const { inputs, middlewares, output, resolver } = definitionOf(procedure)
   const [schema] = inputs
   assert(schema && inputs.length === 1, 'a procedure has one input schema')
-  assert(middlewares.length === (output ? 3 : 2), 'a procedure has its input, its output and its resolver')
+  assert(middlewares.length === (output ? 3 : 2), 'a procedure has only its input, its output and its resolver')
   assert(typeof resolver === 'function', 'tRPC keeps the resolver')
   assert(!output || typeof output.parse === 'function', 'tRPC keeps the output')
   return async ({ context, input, signal }) => {

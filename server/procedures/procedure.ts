@@ -118,7 +118,7 @@ export function definitionOf(of: AnyProcedure): ProcedureDefinition {
 export function accessOf(of: AnyProcedure): AccessCheck | null {
   const { meta, resolver } = definitionOf(of)
   const access = accesses.get(resolver)
-  assert((access === undefined) === (meta?.isPublic === true), 'a procedure says whom it is for, or is public')
+  assert((access === undefined) === (meta?.isPublic === true), 'a procedure either has an access check or is public')
   return access?.check ?? null
 }
 

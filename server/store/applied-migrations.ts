@@ -25,5 +25,5 @@ export function schemaStateOf(applied: readonly unknown[], migrationsFolder: str
 export function lastMigration(migrationsFolder: string): string {
   const journal = readFileSync(join(migrationsFolder, 'meta', '_journal.json'), 'utf8')
   const { entries } = JSON.parse(journal) as { entries: { tag: string }[] }
-  return must(entries.at(-1), 'a migration').tag.replace(/^\d+_/, '')
+  return must(entries.at(-1), 'there is at least one migration').tag.replace(/^\d+_/, '')
 }

@@ -183,7 +183,7 @@ export class TaskRunner {
   }
 
   #setRunning(): void {
-    assert(this.#state === 'waiting', 'a runner is started once')
+    assert(this.#state === 'waiting', 'a runner starts only once')
     this.#state = 'running'
     this.#jobs.start()
     this.#unsubscribe = this.#options.source.subscribe((userId) => this.#tasksWait(userId))
@@ -191,14 +191,14 @@ export class TaskRunner {
   }
 
   #setDraining(): void {
-    assert(this.isAccepting, 'a runner is drained once')
+    assert(this.isAccepting, 'a runner drains only once')
     this.#state = 'draining'
     this.#unsubscribe?.()
     this.#draining.resolve()
   }
 
   #setInterrupted(): void {
-    assert(!this.isAccepting, 'what is interrupted takes up nothing more')
+    assert(!this.isAccepting, 'a runner drains before it is interrupted')
     this.#state = 'interrupted'
     for (const { stop } of this.#running.values()) stop.abort(interrupted)
   }

@@ -19,7 +19,7 @@ import { beatMs, pulseAt, type FromThread, type ThreadData, type ToThread } from
 const logLinesPerRunMax = 1000
 const logCharsMax = 8000
 
-const port = must(parentPort, 'this runs as a thread')
+const port = must(parentPort, 'this file runs in a worker thread')
 const { configFile, pulse, replyBytesMax, resultBytesMax } = workerData as ThreadData
 const beats = new Int32Array(pulse)
 const running = new Map<number, AbortController>()

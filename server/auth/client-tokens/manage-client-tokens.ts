@@ -70,7 +70,7 @@ function maxCostOf({ maxCostUsd, once, sessionId, taskId }: TokenInput, scopes: 
       throw badField(field, 'Must be omitted if taskId is set: such a token starts no execution')
     if (isGiven && !scopes.includes('execute')) throw badField(field, 'Must be omitted without the scope execute')
   }
-  return maxCostUsd === undefined ? null : must(parseUsd(maxCostUsd), 'an amount of that form')
+  return maxCostUsd === undefined ? null : must(parseUsd(maxCostUsd), 'the schema accepts only valid amounts')
 }
 
 function agentsOf({ agents: own }: Caller, { agents }: TokenInput): string[] | null {

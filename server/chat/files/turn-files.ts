@@ -100,7 +100,7 @@ export class TurnFiles {
 
   async #keepOne(file: DraftFile, files: TurnFile[]): Promise<[MessagePart, SentPart]> {
     const { estimate, filename, mediaType, tokens, tokensMax } = file
-    const content = must(file.content, 'a message that is sent has the content of its files')
+    const content = must(file.content, 'a new message includes the content of its files')
     const { sha256 } = digestOf(content)
     let stored = files.find((earlier) => earlier.mediaType === mediaType && earlier.digest.sha256 === sha256)
     if (!stored) {

@@ -34,8 +34,8 @@ export async function createUser(options: Common & PasswordOptions & { email: st
 export async function setPassword(options: OfUser & PasswordOptions) {
   const user = await withParts(options, async (parts) => {
     const userId = await findUserId(parts, options)
-    const { email, passwordHash: from } = must(await parts.store.getUser(userId), 'the user was found')
-    const password = must(await readPassword({ password: true, ...options }), 'a password is always asked for')
+    const { email, passwordHash: from } = must(await parts.store.getUser(userId), 'the user exists')
+    const password = must(await readPassword({ password: true, ...options }), 'the command always reads a password')
     const passwordHash = await hashChecked({ email, password })
     if (!(await parts.store.setPassword({ userId, passwordHash, from, keepLoginId: null }))) {
       const message = 'The password was changed at the same time by someone else. Check this before you try again.'

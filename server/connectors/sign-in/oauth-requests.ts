@@ -66,7 +66,7 @@ export class OAuthRequests {
     try {
       const sent = { method, headers, body: body === null ? null : String(body) }
       const answer = await exchange({ peer, url, ...sent, agent, signal })
-      const status = must(answer.statusCode, 'an answer has a status')
+      const status = must(answer.statusCode, 'a response has a status')
       if (status < 200 || status > 599) throw new ConnectorError(`The authorization server answered HTTP ${status}.`)
       const head = new Headers()
       for (const [name, values = []] of Object.entries(answer.headersDistinct)) {

@@ -14,7 +14,7 @@ import { serveConnectors } from './serve-connectors.ts'
 // Entry point of the connector thread. It holds the connections of all runs and parses the answers of users' servers.
 // Parsing therefore delays neither an agent nor the service, and users' concurrent usage is counted in one place.
 
-const host = must(parentPort, 'this runs as a thread')
+const host = must(parentPort, 'this file runs in a worker thread')
 const { limits, pulse } = workerData as ConnectorThreadData
 const bounds = new ConnectorBounds(limits)
 const beats = new Int32Array(pulse)

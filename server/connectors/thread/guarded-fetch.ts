@@ -201,7 +201,7 @@ function isHarmless(name: string): boolean {
 type AnswerRules = Pick<GuardedFetchOptions, 'answers' | 'bytesMax'> & { method: string; signal: AbortSignal }
 
 function toResponse(answer: IncomingMessage, { method, ...rules }: AnswerRules): Response {
-  const status = must(answer.statusCode, 'an answer has a status')
+  const status = must(answer.statusCode, 'a response has a status')
   if (status === 101) throw unanswered(peer)
   if (status > 599) throw new ConnectorError(`The connector answered with the status ${status}.`)
   const headers = new Headers()

@@ -55,7 +55,7 @@ export function guardedSpawn({ args, command, env }: StdioTarget, cwd: string, s
  */
 export function signalGroup(child: ChildProcess, signal: NodeJS.Signals): void {
   try {
-    if (hasGroups) process.kill(-must(child.pid, 'a started process has an id'), signal)
+    if (hasGroups) process.kill(-must(child.pid, 'a started process has a process id'), signal)
     else child.kill(signal)
   } catch {
     return

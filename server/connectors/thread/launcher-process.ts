@@ -19,7 +19,7 @@ const nicenessStep = 3
 const retryMs = 150
 const retriesMax = 100
 
-const path = must(process.argv[2], 'the launcher is given its socket')
+const path = must(process.argv[2], 'the launcher gets the path of its socket')
 const children = new Map<number, ChildProcess>()
 const starts: Start[] = []
 /** Connections in order of the starts, three for each. */

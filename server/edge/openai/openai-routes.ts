@@ -97,7 +97,7 @@ function modelsOf({ catalogue }: OpenaiParts, routed: RoutedRequest) {
 }
 
 function named(routed: RoutedRequest) {
-  return { caller: callerOf(routed), id: must(routed.params['id'], 'the path has it') }
+  return { caller: callerOf(routed), id: must(routed.params['id'], 'the path has an id') }
 }
 
 async function retrieve(parts: OpenaiParts, routed: RoutedRequest): Promise<unknown> {

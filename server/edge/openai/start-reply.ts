@@ -100,7 +100,7 @@ export async function startReply(parts: OpenaiParts, routed: RoutedRequest, ask:
 
 export function callerOf({ context }: RoutedRequest): Caller {
   const { caller } = context
-  assert(caller && !('platform' in caller), 'the route is for users')
+  assert(caller && !('platform' in caller), 'only users can call this route')
   return caller
 }
 

@@ -58,7 +58,7 @@ export async function serveDocs(routed: RoutedRequest): Promise<void> {
   const { path } = routed
   let reading = assets.get(path)
   if (!reading) {
-    const source = must(sources.get(path), 'only these paths are served')
+    const source = must(sources.get(path), 'the router passes only docs paths')
     reading = source.read().then((body) => compressedAsset(source.type, body))
     assets.set(path, reading)
     // A file that could not be read may be readable next time.

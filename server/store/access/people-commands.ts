@@ -101,7 +101,7 @@ export function* openIdentity(tx: Tx, input: OpenIdentity): Op<OpenIdentityResul
 
 function* newUser(tx: Tx, email: string): Op<string> {
   const created = yield* createUser(tx, { email, passwordHash: null, isAdmin: false })
-  if (created.outcome === 'refused') throw new Error('createUser accepts an email address that no user has')
+  if (created.outcome === 'refused') throw new Error('createUser does not reject an unused email address')
   return created.userId
 }
 

@@ -56,7 +56,10 @@ export function* createWebhook(tx: Tx, input: CreateWebhook): Op<CreateWebhookRe
   const made = { id: webhookId, userId, ...given, types: writeTypes(types), createdAt: now, updatedAt: now }
   yield* tx.run(insert, { ...made, previousUntil: null, disabledAt: null, disabledReason: null, failingSince: null })
   tx.made({ table: 'webhooks', id: webhookId })
-  return { outcome: 'created', webhook: must(yield* getWebhook(tx, { userId, webhookId }), 'it was just made') }
+  return {
+    outcome: 'created',
+    webhook: must(yield* getWebhook(tx, { userId, webhookId }), 'the webhook was just created'),
+  }
 }
 
 export function* getWebhook(on: Reads, of: WebhookOf): Op<WebhookRecord | undefined> {

@@ -29,7 +29,7 @@ export function countPayloads(tx: Tx, { bytes, now, userId }: { userId: string; 
 export function payloadsToday({ payloadBytes, payloadsSince }: Stored, now: EpochMs) {
   const today = periodStart('day', now)
   const bytes = payloadsSince !== null && payloadsSince >= today ? payloadBytes : 0
-  return { bytes, resetsAt: must(periodEnd('day', today), 'a day ends') }
+  return { bytes, resetsAt: must(periodEnd('day', today), 'a daily period has an end') }
 }
 
 /** Returns the daily limit if it leaves no room for `bytes` more. */

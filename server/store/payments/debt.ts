@@ -42,7 +42,7 @@ export function* payDebt(tx: Tx, { now, userId }: { userId: string; now: EpochMs
 
 function* pay(tx: Tx, change: Omit<Change, 'amount'>): Op<Units> {
   const { userId } = change
-  const account = must(yield* tx.account(userId), 'what is owed is owed by an account')
+  const account = must(yield* tx.account(userId), 'a debt has an account')
   const { balance, held, owed } = account
   const paid = Math.min(owed, balance - held)
   if (paid <= 0) return balance

@@ -164,7 +164,7 @@ export function* beginRecharge(
   const methodId = recharge && !isSuspended ? found.methodId : null
   if (rechargeTopupId !== null) {
     const underWay = yield* findRow(tx, { topupId: rechargeTopupId, checkoutId: null, paymentId: null })
-    return { topup: toTopup(must(underWay, 'top-ups are kept')), customerId, methodId, isNew: false }
+    return { topup: toTopup(must(underWay, 'top-ups are never deleted')), customerId, methodId, isNew: false }
   }
   if (!recharge || methodId === null || account.balance >= recharge.below) return undefined
   const now = yield* tx.now()

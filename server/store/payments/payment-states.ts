@@ -33,7 +33,7 @@ export function* applyState(tx: Tx, { state, version }: { state: PaymentState; v
   const found = yield* findRow(tx, ref)
   if (!found) return { outcome: 'unknown-topup', topup: null }
   yield* tx.lockAccount({ userId: found.userId })
-  const row = must(yield* findRow(tx, ref), 'top-ups are kept')
+  const row = must(yield* findRow(tx, ref), 'top-ups are never deleted')
   if (row.version !== version) return { outcome: 'stale', topup: toTopup(row) }
   return yield* applyTo(tx, { row, state })
 }
@@ -45,7 +45,7 @@ export function* restoreTopup(tx: Tx, { createdAt, isAuto, provider, state, user
   if (found) return { outcome: 'stale', topup: toTopup(found) }
   if (state.paid.currency !== 'usd') return { outcome: 'another-currency', topup: null }
   yield* insertTopup(tx, { id: state.topupId, userId, provider, amount: state.paid.amount, isAuto }, createdAt)
-  return yield* applyTo(tx, { row: must(yield* findRow(tx, ref), 'it was just created'), state })
+  return yield* applyTo(tx, { row: must(yield* findRow(tx, ref), 'the top-up was just created'), state })
 }
 
 function* applyTo(tx: Tx, { row, state }: { row: TopupRow; state: PaymentState }): Op<AppliedState> {

@@ -106,7 +106,7 @@ export function* createTopup(tx: Tx, input: CreateTopup): Op<CreateTopupResult> 
     }
     if (earlier) {
       const known = yield* tx.get(get, { topupId: earlier.resourceId })
-      return { outcome: 'replayed', topup: toTopup(must(known, 'top-ups are kept')) }
+      return { outcome: 'replayed', topup: toTopup(must(known, 'top-ups are never deleted')) }
     }
   }
   if ((yield* tx.get(suspended, { userId }))?.suspendedAt !== null) return { outcome: 'refused', reason: 'suspended' }
@@ -125,7 +125,7 @@ export function* insertTopup(tx: Tx, { isAuto, ...given }: NewTopup, now: number
   const made = { ...given, status: 'open', isAuto: isAuto ? 1 : 0, createdAt: now, updatedAt: now }
   yield* tx.run(insert, made)
   tx.made({ table: 'topups', id: given.id })
-  return toTopup(must(yield* tx.get(get, { topupId: given.id }), 'it was just made'))
+  return toTopup(must(yield* tx.get(get, { topupId: given.id }), 'the top-up was just created'))
 }
 
 export function* noteCheckout(

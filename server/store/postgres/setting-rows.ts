@@ -11,7 +11,7 @@ export async function readSetting(on: Queries, name: string): Promise<string | u
 /** Stores the value unless one exists; returns the stored one. */
 export async function agreeSetting(on: Queries, name: string, value: string): Promise<string> {
   await on.query('INSERT INTO settings (name, value) VALUES ($1, $2) ON CONFLICT DO NOTHING', [name, value])
-  return must(await readSetting(on, name), 'a setting that was kept is there')
+  return must(await readSetting(on, name), 'a stored setting exists')
 }
 
 export async function replaceSetting(on: Queries, name: string, value: string): Promise<void> {

@@ -101,7 +101,7 @@ export class SqliteEngine implements Engine {
 
   #atOnce<Value>(of: Op<Value> | Answer<Value>): Value {
     const result = of[Symbol.iterator]().next()
-    assert(result.done === true, 'a command waits for nothing but answers')
+    assert(result.done === true, 'a command never pauses')
     return result.value
   }
 
@@ -164,7 +164,7 @@ export class SqliteEngine implements Engine {
   }
 
   #statement(one: Statement<unknown>): Prepared {
-    return must(this.#prepared.get(one), 'a statement is made before the store is opened')
+    return must(this.#prepared.get(one), 'every statement is prepared when the store opens')
   }
 }
 

@@ -59,7 +59,8 @@ export class Counters {
   write(): void {
     for (const { by: count, ...counter } of this.#ofBatch.values()) {
       if (count > 0) this.#add.run({ ...counter, count })
-      else if (count < 0) assert(this.#subtract.run({ ...counter, count }).changes === 1, 'a counter that falls exists')
+      else if (count < 0)
+        assert(this.#subtract.run({ ...counter, count }).changes === 1, 'a decremented counter exists')
     }
     this.#ofBatch.clear()
     this.#waitingBy.clear()

@@ -108,7 +108,7 @@ function applyMigrations(db: Database.Database): void {
   try {
     migrate(drizzle(db), { migrationsFolder })
     const broken = db.pragma('foreign_key_check')
-    assert(Array.isArray(broken) && broken.length === 0, 'no row lost its parent in a migration')
+    assert(Array.isArray(broken) && broken.length === 0, 'a migration leaves no row without its parent')
   } finally {
     db.pragma('foreign_keys = ON')
   }

@@ -12,7 +12,7 @@ export function settingRows(db: Database): SharedSettings {
   return {
     agree: async (name, value) => {
       keep.run(name, value)
-      return must(read.get(name), 'a setting that was kept is there')
+      return must(read.get(name), 'a stored setting exists')
     },
     replace: async (name, value) => void replace.run(name, value),
   }

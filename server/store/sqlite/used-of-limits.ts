@@ -166,5 +166,5 @@ function windowsOf(countedIn: string): WindowOf[] {
  * command.
  */
 function assertWithin(charged: number, held: number, limit: number): void {
-  assert(charged >= 0 && held >= 0 && charged + held <= limit, 'what is spent in a window is within its limit')
+  assert(charged >= 0 && held >= 0 && charged + held <= limit, 'the usage of a window is within its limit')
 }

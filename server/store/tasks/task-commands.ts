@@ -278,10 +278,13 @@ function settled(usage: Record<string, number>, row: Metered | undefined) {
   let left = row.cost
   for (const [event, count] of Object.entries(usage)) {
     const price = Object.hasOwn(meters, event) ? meters[event]! : 0
-    assert(price > 0 && Number.isSafeInteger(count) && count >= 0, 'usage counts the events of its task')
+    assert(
+      price > 0 && Number.isSafeInteger(count) && count >= 0,
+      'usage counts only events that the task has a price for',
+    )
     left -= count * price
   }
-  assert(left >= 0, 'a task uses no more than it was charged')
+  assert(left >= 0, 'usage does not exceed the charge')
   return { givenBack: left, usage }
 }
 
@@ -330,7 +333,7 @@ type Open = { taskId: string; from: TaskStatus }
 function* endOpen(tx: Tx, { from, taskId }: Open, ending: Omit<Ending, 'now'>): Op<void> {
   const now = yield* tx.now()
   const { code, details, message } = ending.error
-  const row = must(yield* tx.get(failOpen, { taskId, code, message, details, now }), 'an open task can be ended')
+  const row = must(yield* tx.get(failOpen, { taskId, code, message, details, now }), 'the task is still open')
   yield* refund(tx, { taskId, row, from }, { ...ending, now })
 }
 

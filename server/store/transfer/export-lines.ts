@@ -16,7 +16,7 @@ import type { WholeDatabase } from './whole-database.ts'
 export const exportFormat = { format: 'errand-export', version: 1 } as const
 const payloadColumns = must(
   carriedTables.find(({ name }) => name === 'payloads'),
-  'the table of payloads',
+  'an export includes the payloads table',
 ).columns
 const chunkChars = 65_536
 

@@ -14,7 +14,7 @@ if (!isStopped()) {
   try {
     const damage = findDamageByTable(db, isStopped)
     const verified: Verified = damage === undefined ? { report: verifyLedger(db, isStopped) } : { damage }
-    if (!isStopped()) must(parentPort, 'this runs as a thread').postMessage(verified)
+    if (!isStopped()) must(parentPort, 'this file runs in a worker thread').postMessage(verified)
   } finally {
     db.close()
   }
