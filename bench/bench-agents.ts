@@ -13,7 +13,7 @@ const plan = {
   agents: ['bench', 'benchchat'],
 }
 
-/** Benchmark agents: a no-op, one that blocks its thread, and a chat whose output the message sets. */
+/** Benchmark agents: a no-op, one that blocks its thread, and a chat with output determined by the message. */
 export default defineConfig({
   ...(process.env['BENCH_PLAN'] && { plans: { bench: plan }, defaultPlan: 'bench' }),
   webhooks: { privateHosts: ['127.0.0.1'] },

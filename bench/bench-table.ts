@@ -15,12 +15,12 @@ export type Row = {
   isMet?: boolean
 }
 
-/** Returns a row whose ratio must be at least `bar`. */
+/** Returns a row that meets its bar if the ratio is at least `bar`. */
 export function atLeast(row: Row & { ratio: number }, bar: number): Row {
   return { ...row, bar: `≥ ${bar}`, isMet: row.ratio >= bar }
 }
 
-/** Returns a row whose value must be at most `bar`. */
+/** Returns a row that meets its bar if the value is at most `bar`. */
 export function atMost(row: Row, bar: number): Row {
   return { ...row, bar: `≤ ${bar} ${row.unit}`, isMet: row.value <= bar }
 }

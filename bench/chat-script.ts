@@ -5,7 +5,7 @@ const delta = 'and so the words come'
 
 export type ChatScript = {
   deltas: number
-  /** Whether deltas arrive one by one, like those of a model. */
+  /** Whether deltas arrive one by one, as from a model. */
   isPaced: boolean
   /** Whether the stream then stays open until its client leaves. */
   isHeld: boolean

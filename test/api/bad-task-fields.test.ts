@@ -146,7 +146,7 @@ test('a balance 0.0001 USD short gets 403 with both amounts; the exact price suf
   const { body, status } = await service.createTask(exact.key, 'test.dear')
   expect(status).toBe(200)
   expect((await service.get('/api/account', exact.key)).body.balanceUsd).toBe('0.0000')
-  // Waits for the end, whose event would otherwise count as a change below.
+  // Waits for the end. Otherwise its event would count as a change below.
   await service.get(`/api/tasks/${body.taskId}?wait=20`, exact.key)
   const person = await service.createPerson({ balanceUsd: '0' })
   await expectRefused({ service, person }, { ...expected, message: /0\.0000.*0\.0100/ }, () =>

@@ -4,7 +4,7 @@ import type { Answer, TestService } from '../support/test-service.ts'
 // Simulates a browser, which stores and sends cookies and sets origin headers.
 
 type BrowserOptions = {
-  /** Origin of the open page. Default: that of the service. */
+  /** Origin of the open page. Default: the service's origin. */
   origin?: string
   userAgent?: string
 }

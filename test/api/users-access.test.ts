@@ -7,7 +7,7 @@ import { signUp, signUpAdmin } from './signed-in.ts'
 
 type AdminCall = { id: string; method: string; path: string; body?: Record<string, unknown> }
 
-/** Ids for the calls of all admin operations, each of which would succeed for an admin. */
+/** Ids for calls of all admin operations. An admin's calls with them would succeed. */
 type Ids = { userId: string; invitationId: string; keyId: string; platformKeyId: string }
 
 const callsOn = ({ invitationId, keyId, platformKeyId, userId }: Ids): AdminCall[] => [

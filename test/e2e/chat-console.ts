@@ -9,7 +9,7 @@ const scripts = new Map<string, readonly Step[]>()
 
 const rates = { inputPer1kUsd: '0.15', outputPer1kUsd: '0.6', reasoningPer1kUsd: '0.9', toolCallUsd: '0.0013' }
 
-/** Configuration with chat agents, one of which can write long replies at an affordable price. */
+/** Configuration with chat agents. One of them can write long replies at an affordable price. */
 export const chatConfig: ErrandConfig = {
   agents: [
     {

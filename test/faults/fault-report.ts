@@ -23,7 +23,7 @@ export type FaultReport = {
   seed: number
   /** Completed parts, if the fault can resume a run. */
   parts?: number[]
-  /** Totals to which a resumed run adds. */
+  /** Totals that a resumed run increases. */
   figures?: Record<string, number>
   /** Measurements and findings other than failures. */
   notes: string[]

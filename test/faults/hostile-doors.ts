@@ -132,7 +132,7 @@ export function largeResults(): Attack {
   }
 }
 
-/** Sends responses requests, each of which creates a session, and follows one task with many clients. */
+/** Creates OpenAI responses, each with a session of its own, and follows one task with many clients. */
 export function responses(): Attack {
   return {
     accounts: 2,

@@ -16,7 +16,7 @@ export type Watched = {
   /** The longest CPU time between two timers, and the requests that arrived in that interval. */
   workMs: number
   requests: string[]
-  /** Time in which the thread was runnable but not running. */
+  /** Time that the thread was runnable but not running. */
   waitedMs: number
   heapMb: number
   externalMb: number

@@ -43,7 +43,7 @@ const endMsMax = 120_000
 const processesEndMsMax = 20_000
 /** Number of attacks per phase in the short form. */
 const shortTogether = 6
-/** Share of the run in which attacks run one at a time. In the rest, all of them run together. */
+/** Share of the run for attacks one at a time. In the rest, all of them run together. */
 const aloneShareMax = 0.4
 const aloneMsMax = 25_000
 const names = Object.keys(attacks) as AttackName[]

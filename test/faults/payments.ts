@@ -101,7 +101,7 @@ export class Payments {
   async takeBack(url: string, topupId: string, random: Random): Promise<boolean> {
     const { stub } = this
     const intent = stub.intentOf(topupId)
-    // Usually the whole amount, some of which is already spent by then.
+    // Usually the whole amount, although some of it is already spent by then.
     const cents = random.below(4) === 0 ? 1 + random.below(intent.amount) : intent.amount
     if (random.below(2) === 0) {
       this.#tell(topupId, stub.refund(intent, cents), { kind: 'refunded', refunded: cents * centUnits })

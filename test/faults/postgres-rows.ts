@@ -27,7 +27,7 @@ export class PostgresRows {
     new Worker(program, { workerData, transferList: [port2] }).unref()
   }
 
-  /** Returns the one reader of a database, which all callers share. */
+  /** Returns the database's reader, which all callers share. */
   static of(url: string): PostgresRows {
     let rows = opened.get(url)
     if (!rows) opened.set(url, (rows = new PostgresRows(url)))

@@ -70,7 +70,7 @@ export class World {
   /** Ids of these objects by parameter or field name. */
   readonly ids: Readonly<Record<string, string>>
   readonly mcpUrl: string
-  /** A server whose tools require a sign-in. */
+  /** URL of a server with tools that require a sign-in. */
   readonly signInUrl: string
   readonly checker: Checker
   readonly #watch: StoreWatch

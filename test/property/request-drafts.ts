@@ -166,7 +166,7 @@ type Procedure = { path: string; type: 'query' | 'mutation' }
 const procedures = new Map(
   Object.entries(proceduresOf(describedRouter)).map(([path, procedure]) => {
     const { meta, type } = procedure._def as unknown as { meta: ProcedureMeta; type: Procedure['type'] }
-    // Of the streams, only this one has the same rejections over typed RPC and REST.
+    // The only stream with the same rejections over typed RPC and REST.
     return [meta.openapi?.operationId ?? (path === 'chat.stream' ? 'chat' : path), { path, type }]
   }),
 )

@@ -236,7 +236,7 @@ export async function floodStep(world: SimWorld): Promise<number> {
   return 1
 }
 
-/** Opens a chat whose agent waits at a gate after some lines. */
+/** Opens a chat with an agent that waits at a gate after some lines. */
 export async function holdChatStep(world: SimWorld): Promise<number> {
   const { checks, model, random } = world
   const session = anySession(world)

@@ -298,7 +298,7 @@ export async function statelessStep(world: SimWorld): Promise<number> {
   return count
 }
 
-/** Variant for bursts, in which a crash may swallow the response. */
+/** Variant for bursts, during which a crash may lose the response. */
 export async function statelessOnce(world: SimWorld, person: SimPerson): Promise<void> {
   const by = world.credentialOf(person)
   world.model.aloneSent({ person, key: by.key }, ['finished', 'truncated', 'failed'], world.now)

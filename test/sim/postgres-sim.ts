@@ -43,7 +43,7 @@ const longLeases = `
 
 type PostgresSim = {
   nodes: number
-  /** Connection string of a server whose user may create databases. If omitted, a server is started. */
+  /** Connection string of a server; its user must be allowed to create databases. Default: a new server. */
   url?: string | undefined
 }
 

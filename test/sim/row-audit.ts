@@ -78,7 +78,7 @@ export class RowAudit {
     this.#checks = checks
   }
 
-  /** `refreshing`: top-ups whose events were sent. */
+  /** `refreshing`: top-ups for which provider events were sent. */
   refresh(refreshing: readonly string[], { withRecharges }: { withRecharges: boolean }): RowEvents {
     const { reader, seen } = this
     const rows = reader.changes({

@@ -130,7 +130,7 @@ export async function abandonedHaveEnded(): Promise<void> {
   await Promise.all(abandoned)
 }
 
-/** Stops an app whose data is no longer used, in the background. */
+/** Stops an app in the background. Its data must no longer be in use. */
 export function abandon(app: App, onGone: () => void): void {
   const stopped = app.stop()
   app.hasten()

@@ -37,7 +37,7 @@ const modelPeopleCount = 2
 const keyStart = 'errand_sk_'
 export const startOfTime = Date.UTC(2026, 0, 15, 12)
 
-/** A chat whose agent or model provider waits at a gate. */
+/** A chat with an agent or model provider that waits at a gate. */
 export type HeldChat = {
   reader: ChatReader
   gate: string

@@ -292,7 +292,7 @@ function describeKeyLimits(contractTest: ContractTest): void {
     await store.updateKey({ userId, keyId, changes: { spendLimit: 400 } })
     await world.pending(userId, { limits: await limitsOf(draft) })
     expect(await world.admit(userId, { limits: await limitsOf(last) })).toMatchObject({ reason: 'limit' })
-    // Both events name the newest key, because its limit is the one that can be changed.
+    // Both events name the newest key, because only its limit can be changed.
     const events = (await world.events(userId)).filter(({ type }) => type === 'key.limit_reached')
     expect(events.map(({ body }) => (JSON.parse(body) as { data: { keyId: string } }).data.keyId)).toEqual([
       keyId,

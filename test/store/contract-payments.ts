@@ -31,7 +31,7 @@ type Damage = {
 }
 
 const owedWhat = 'what is owed is what was taken back of top-ups and not paid'
-/** Damages for an account with 9 USD left after a top-up of 10 USD, 1 USD of which was refunded. */
+/** Damages for an account with 9 USD left after a top-up of 10 USD and a refund of 1 USD. */
 const damages: Damage[] = [
   {
     title: 'a debt that no top-up explains',

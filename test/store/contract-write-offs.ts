@@ -5,7 +5,7 @@ import type { StoreWorld } from './store-world.ts'
 
 const limits = { maxWrittenOffUsdPerDay: 1 }
 
-/** A turn whose usage exceeds its hold by `writtenOff`. */
+/** Settles a turn with usage that exceeds its hold by `writtenOff`. */
 async function writeOff(world: StoreWorld, userId: string, writtenOff: number): Promise<void> {
   const turnId = await begun(world, userId, { required: 10, hold: 10, maxCost: 10 })
   expect(await settle(world, turnId, 10 + writtenOff)).toMatchObject({ charged: 10, writtenOff })

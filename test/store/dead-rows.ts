@@ -249,7 +249,7 @@ type StartWithDeadRows = {
   onSeeded?: (raw: RawDatabase) => Promise<unknown>
 }
 
-/** Starts a service on a database in which every table that a user can fill is full of dead rows. */
+/** Starts a service on a database with dead rows in every table that a user can fill. */
 export async function startWithDeadRows({ dead, onSeeded }: StartWithDeadRows): Promise<DeadRows> {
   const dataDir = newDataDir()
   const stub = await StripeStub.start()

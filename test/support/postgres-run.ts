@@ -7,7 +7,7 @@ declare module 'vitest' {
   }
 }
 
-/** Starts the server that all test files of the project share. If that fails, so does the run, with the reason. */
+/** Starts the server that all test files of the project share. If that fails, the run fails with the reason. */
 export default async function startForRun(project: TestProject): Promise<() => Promise<void>> {
   const server = await startPostgres()
   project.provide('postgresUrl', server.url)

@@ -174,7 +174,7 @@ export function rawRequest(target: string, lines: readonly string[], body: strin
 /** A service and one of its users. Rejected requests must not change the state of either. */
 export type Guarded = { service: TestService; person: Person; raw?: RawDatabase }
 
-/** Shares one service among all tests of a file, none of which may change anything. Stops it after the last one. */
+/** Shares one service among all tests of a file. No test may change anything. Stops it after the last test. */
 export function shareService(options?: Parameters<typeof startService>[0]): Guarded {
   const guarded = {} as Guarded
   beforeAll(async () => {

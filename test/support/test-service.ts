@@ -40,7 +40,7 @@ type TestServiceOptions = {
   log?: Logger
   /** Where to store payloads. Default: beside the database. */
   payloadBucket?: PayloadBucket
-  /** The built console. Default: that of the checkout. */
+  /** The built console. Default: the checkout's own. */
   consoleFolder?: string
   /** An existing folder, kept for a restart. Default: a new one, removed at the end. */
   dataDir?: string

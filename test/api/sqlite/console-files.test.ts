@@ -29,7 +29,7 @@ async function startWithConsole(): Promise<{ service: TestService; folder: strin
 
 type RawAnswer = { status: number; headers: Record<string, unknown>; body: Buffer }
 
-/** Requests without fetch, which asks for compression by itself and decodes it. */
+/** Sends a request without fetch, because fetch requests compression and decodes the response. */
 async function ask(url: string, headers: Record<string, string> = {}, method = 'GET'): Promise<RawAnswer> {
   const { promise, resolve, reject } = Promise.withResolvers<RawAnswer>()
   request(url, { headers, method }, (response) => {

@@ -81,7 +81,7 @@ test('the page references no other host, and its policy allows only this one', a
   await service.stop()
 })
 
-/** Requests without fetch, which asks for compression by itself and decodes it. */
+/** Sends a request without fetch, because fetch requests compression and decodes the response. */
 async function ask(url: string, headers: Record<string, string> = {}): Promise<[IncomingMessage, Buffer]> {
   const { promise, resolve, reject } = Promise.withResolvers<IncomingMessage>()
   request(url, { headers }, resolve).on('error', reject).end()

@@ -8,7 +8,7 @@ testConsole(
   async (opened) => {
     opened.allow(/status of 40[139]/)
     const { key, page: theirs, userId } = await logInGrace(opened)
-    // On this page because it does not poll. The overview would notice the change by itself.
+    // This page does not poll. The overview would notice the change by polling.
     await opened.open('/settings/password', theirs)
     const page = await opened.open(`/admin/users/${userId}`)
     await page.getByRole('button', { name: 'Suspend', exact: true }).click()

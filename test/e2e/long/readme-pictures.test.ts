@@ -46,7 +46,7 @@ testConsole(
     await page.getByRole('img', { name: `$${(failures * 0.01).toFixed(4)} refunded` }).waitFor()
     await page.locator('.recharts-bar-rectangle').first().waitFor()
     const spent = await page.getByRole('img', { name: 'last 30 days' }).getAttribute('aria-label')
-    // The only other charge is that of the chat, which is less than a cent.
+    // The only other charge is for the chat and is less than a cent.
     const [, total = '0'] = /\$([\d.]+) charged/.exec(spent ?? '') ?? []
     expect(Number(total)).toBeGreaterThanOrEqual(Number(charged))
     expect(Number(total) - Number(charged)).toBeLessThan(0.01)

@@ -71,7 +71,7 @@ async function freshConnector({ ids, person: { key }, service }: World, of: obje
 const invitation = ({ other, service }: World) =>
   invite(service, { email: `new-${++people}@example.com`, createdBy: other.userId })
 
-/** Operations that end their sender's access, or of which an account allows only a few. */
+/** Operations that end their sender's access, or that an account allows only a few times. */
 const endsItsSender = new Set(['logOut', 'endLogins', 'changePassword', 'createWebhook'])
 
 async function senderFor(world: World, operation: Operation, usual: Sender): Promise<Sender> {
@@ -80,7 +80,7 @@ async function senderFor(world: World, operation: Operation, usual: Sender): Pro
   return { name: 'someone new', lines: [`Cookie: ${browser.cookieHeader}`, ...world.senders.page.lines] }
 }
 
-/** Replaces the draft's ids by those of new objects, which no other request uses. */
+/** Replaces the draft's ids by ids of new objects that no other request uses. */
 async function renewed(world: World, { id }: Operation, { body, path, query }: Draft): Promise<Draft> {
   const makerOf = (name: string) => fresh[name === 'connectorId' && /^sign(?:In|Out)/.test(id) ? 'signInAt' : name]!
   const renew = async (named: Json) => {

@@ -20,7 +20,7 @@ const known = [
   // An account has at most 10,000 keys.
   / api_keys WHERE user_id = :userId/,
   /^UPDATE api_keys SET .* WHERE user_id = :userId AND \(id = :countsAs/,
-  // Reads one account's top-ups, of which at most 50 unpaid ones are created per day.
+  // Reads one account's top-ups. An account can create at most 50 unpaid ones per day.
   /^SELECT count\(\*\) AS count FROM topups WHERE user_id = :userId/,
   // Only admins create them.
   / FROM invitations\b/,

@@ -33,7 +33,7 @@ afterEach(() => {
   rmSync(folder, { recursive: true })
 })
 
-/** Commits a transaction of a few pages, some of which later transactions change again. */
+/** Commits a transaction of a few pages. Later transactions change some of them again. */
 function commitNote(on: Database.Database = db, rows = 3): void {
   const insert = on.prepare('INSERT INTO notes (text) VALUES (?)')
   on.transaction(() => {

@@ -205,7 +205,7 @@ test("a user's concurrent uploads stay within the memory share, which is then re
   }
   const refused = await becomes(503, busy.key, largest)
   expectErrorBody(refused, { status: 503, error: 'Service unavailable', message: /Too many of your requests/ })
-  // The service releases the memory of rejected requests, but still holds that of stalled ones.
+  // The service releases the memory of rejected requests, but not yet of stalled ones.
   await expect.poll(() => held() - before).toBeLessThan(48 * megabyte + room)
   await close(uploads, busy.key)
   await expect.poll(() => held() - before).toBeLessThan(room)

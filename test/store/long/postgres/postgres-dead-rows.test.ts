@@ -12,7 +12,7 @@ const readMax = 5000
 const known = [
   // Counts all users with an index.
   /count\(\*\) AS (?:total|users)\b[^]* FROM users/,
-  // Reads one account's top-ups, of which at most 50 unpaid ones are created per day.
+  // Reads one account's top-ups. An account can create at most 50 unpaid ones per day.
   /count\(\*\) AS count FROM topups/,
   // Skips other sessions of the account, which has at most 50,000.
   /FROM sessions WHERE user_id[^]*is_completed = /,
