@@ -20,7 +20,7 @@ export class SpendDays {
     this.#store = store
   }
 
-  /** Returns the last `days` UTC days, including that of `now`, oldest first. A day without transactions has zeros. */
+  /** Returns the last `days` UTC days up to the day of `now`, oldest first. A day without transactions has zeros. */
   async read(userId: string, { days, now }: { days: number; now: EpochMs }): Promise<SpendDay[]> {
     // Sequential, so that the later read covers only what the earlier one did not.
     const before = this.#reading.get(userId) ?? Promise.resolve()

@@ -69,7 +69,7 @@ export type AppOptions = {
   webhookPrivateHosts: readonly string[]
   /** Token required to read /metrics; null restricts them to this machine. */
   metricsToken: string | null
-  /** Proxies whose X-Forwarded-For is trusted. */
+  /** Proxies trusted to set X-Forwarded-For. */
   trustedProxies: readonly string[]
   /** Search path for the commands of MCP servers that the operator provides. */
   commandPath: string

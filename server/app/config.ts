@@ -227,7 +227,7 @@ export function resolveMetricsToken(env: Environment = process.env): string | nu
   return token
 }
 
-/** Addresses or networks of proxies whose X-Forwarded-For is trusted. */
+/** Addresses or networks of proxies trusted to set X-Forwarded-For. */
 export function resolveTrustedProxies(env: Environment = process.env): string[] {
   const entries = (env.ERRAND_TRUSTED_PROXIES ?? '').split(',').map((entry) => entry.trim())
   const given = entries.filter((entry) => entry !== '')

@@ -40,7 +40,7 @@ export function budgetRefusal({ left, required }: Record<'left' | 'required', Un
   return new ErrandError('BUDGET_REACHED', message)
 }
 
-/** Retry delay of a client whose task was rejected because the queue was full. */
+/** Retry delay for a client after its task was rejected because of a full queue. */
 const waitingRetrySeconds = 5
 
 export function waitingRefusal({ limit }: { limit: number }): ErrandError {

@@ -94,7 +94,7 @@ export class ChatTurn {
   #hasGivenEnd = false
   readonly #hold: TurnHold
   #hasBegunStep = false
-  /** Number of tool calls, each of which was covered by the hold first. */
+  /** Number of tool calls. The hold covered each of them before it was made. */
   #callsMade = 0
   #untaken = 0
   /** Characters taken that the agent has not been credited for yet. */

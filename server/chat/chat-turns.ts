@@ -52,7 +52,7 @@ type Start = Ask & {
 
 /** Min time that providers keep a prompt in their cache. */
 const cacheKeptMs = 300_000
-/** Poll intervals for a session whose turn is being settled: in this process, and on another node. */
+/** Poll intervals for a session with a turn being settled: in this process, and on another node. */
 const stopPauseMs = 10
 const stopElsewherePauseMs = 100
 /** Max entries in the prompt-overhead cache. */

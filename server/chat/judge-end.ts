@@ -22,7 +22,7 @@ export type EndedReply = {
   outcome: RunOutcome
   request: ChatRequest
   held: Units
-  /** Tool calls, each of which was held first. */
+  /** Tool calls. The cost of each was held before the call. */
   callsMade: number
   /** Number of the last event shown. */
   seq: number

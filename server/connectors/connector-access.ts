@@ -32,7 +32,7 @@ export function chatTaker(agentId: string, agent: ChatAgent | undefined): Connec
   return { what: `agent ${agentId}`, connectorTokensMax: agent?.chat?.connectorTokensMax ?? 1 }
 }
 
-/** Names of operator variables whose values must not appear in answers to users. */
+/** Names of operator variables with values that must not appear in answers to users. */
 const secretName = /key|token|secret|pass|credential|auth(?!or)|cookie|dsn|database_url|(?:^|_)(?:pat|pwd)$/i
 
 /**

@@ -38,7 +38,7 @@ export async function takeProcesses(
   }
 }
 
-/** Opens a connection whose slot is already taken. */
+/** Opens a connection. The caller has already taken its slot. */
 export function openConnection(
   spec: ConnectorSpec,
   { bounds, renew, signal }: Options & ConnectorMeans,

@@ -4,8 +4,8 @@ const rootCodes = 256
 
 /**
  * Removes secrets from strings in one pass, whatever their content and number, with an Aho-Corasick automaton.
- * Replacing them one after another takes time proportional to their number times the string length. Even a search for a
- * single one can take its length times the string length if a user chooses both.
+ * Replacing them one after another takes time proportional to their number times the string length. Even the search for
+ * one secret can take the product of both lengths, if a user chooses both strings.
  */
 export class SecretFilter {
   /** Length of the longest secret in characters; 0 if there are none. */

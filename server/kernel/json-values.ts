@@ -7,9 +7,9 @@ const [quote, backslash, comma, colon, openBrace, openBracket] = [0x22, 0x5c, 0x
 export const jsonNameBytesMax = 16_000
 
 /**
- * Returns which limit the JSON exceeds: that on values, counted by the characters before them, or that on bytes in a
- * name. Undefined if it exceeds none. A parsed value takes up to a hundred bytes, however short its JSON is. A thread
- * that runs out of memory inside JSON.parse cannot be stopped there and takes the process down.
+ * Returns the limit that the JSON exceeds: on the number of values, counted by the characters before them, or on the
+ * bytes of a name. Undefined if it exceeds neither. A parsed value takes up to a hundred bytes, however short its JSON
+ * is. A thread that runs out of memory inside JSON.parse cannot be stopped there and takes the process down.
  */
 export function heavinessOf(json: Buffer, valuesMax: number): string | undefined {
   if (json.length <= Math.min(valuesMax, jsonNameBytesMax)) return undefined

@@ -8,8 +8,8 @@ export type TaskSource = {
   /** Settles tasks that an earlier process left running, if that is known at startup. */
   recover(): Promise<void>
   /**
-   * Announces a queued task: one that was admitted and is durable, or one that waits for another attempt. With `userId`, announces
-   * instead that one fewer task of that user is running, so a user who was passed over may be readmitted.
+   * Announces a durable queued task: a newly admitted one, or one that waits for another attempt. With `userId`,
+   * announces instead that this user has one running task fewer, so a user who was passed over may be readmitted.
    */
   announce(userId?: string): void
   /** Calls `onWaiting` when tasks may be queued. Returns a function that unsubscribes. */

@@ -16,13 +16,13 @@ type ModelStepsParts = {
   onUsage: (usage: Usage) => void
 }
 type SentPrompt = PromptTexts & { size: PromptSize }
-/** A request whose tokens the provider has reported. */
+/** A request with token counts that the provider has reported. */
 type CountedRequest = { sent: SentPrompt; tokens: number; thought: number }
 type Begun = {
   held: HeldStep
   sent: SentPrompt
   promptTokensMax: number
-  /** The latest request before this one whose tokens are known. This request starts with the same strings. */
+  /** The latest earlier request with known token counts. This request starts with the same strings. */
   before: CountedRequest | undefined
   written: string[]
   thought: string[]
@@ -32,7 +32,7 @@ type Begun = {
 }
 
 const bytesPerToken = 4
-/** A reply whose last step calls tools was cut off by the agent's `maxSteps`. */
+/** If the last step of a reply calls tools, the agent's `maxSteps` cut the reply off. */
 const reasons: Partial<Record<FinishReason, ReplyReason>> = {
   stop: 'stop',
   length: 'length',

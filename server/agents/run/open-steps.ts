@@ -5,7 +5,7 @@ import type { ChatPart, ChatRun } from '../config/define-config.ts'
 import { checkedReason, type ReplyStream } from './reply-stream.ts'
 import type { OpenStep } from './reply-use.ts'
 
-/** A model call whose cost is held. */
+/** A model call with its cost held. */
 export type HeldStep = {
   outputTokensMax: number
   /** Called with the reason for which the model ended. */

@@ -47,7 +47,7 @@ export class ReplyStream {
   #isDirty = false
   /** Characters of hidden reasoning that have not been reported in a batch. */
   #unsaid = 0
-  /** Complete batches. `#pendingChars` is the length of their lines and those of the current batch. */
+  /** Complete batches. `#pendingChars` is the length of all lines in them and in the current batch. */
   #sealed: ChatBatch[] = []
   #pendingChars = 0
   readonly use: ReplyUse

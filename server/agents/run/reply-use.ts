@@ -19,7 +19,7 @@ export type ReplyUseOptions = {
    * reports no usage.
    */
   around: { tokens: number; tokensMax: number }
-  /** Whether the prompts are exactly those of the steps. */
+  /** Whether the prompts equal the prompts of the steps exactly. */
   isPromptKnown: boolean
   isHistoryCached: boolean
   rates: ChatRates

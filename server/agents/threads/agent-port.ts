@@ -19,7 +19,7 @@ export type AgentHost = {
    */
   runTask(request: TaskRequest, options: RunTaskOptions): Promise<RunOutcome>
   runChat(request: ChatRequest, options: RunChatOptions): ChatHandle
-  /** Counts the tokens of a string in the same way as those of a reply. Undefined if no thread answers within five seconds. */
+  /** Counts the tokens of a string in the same way as for a reply. Undefined if no thread answers within five seconds. */
   countTokens(text: string): Promise<number | undefined>
   /** Asks a connector's server for its tools. Never rejects. `completed` carries ConnectorTools. */
   probe(spec: ConnectorSpec, signal: AbortSignal): Promise<ProbeOutcome>

@@ -81,7 +81,7 @@ export class DeltaBypass {
     const reader = stream.getReader()
     let held: Delta | undefined
     let hasPassed = false
-    /** Tool calls whose arguments arrived in deltas. */
+    /** Tool calls with arguments that arrived in deltas. */
     const written = new Set<string>()
     const pull = async (controller: ReadableStreamDefaultController<ModelPart>) => {
       for (;;) {

@@ -30,8 +30,8 @@ const requests = new FairPlaces({ total: 102 })
 type InTurn = <Result>(work: () => Promise<Result>) => Promise<Result>
 
 /**
- * Runs the hashes of a request, which are for one email address, and the work that must precede them. Throws 503 if too
- * many are in progress, before anything is done. Unauthenticated clients can therefore create only as many rows as
+ * Runs the password hashes of a request, all for one email address, after the work that must precede them. Throws 503
+ * if too many are in progress, before it does anything. So unauthenticated clients can create only as many rows as
  * passwords are verified.
  */
 export async function withHashRoom<T>(email: string, work: (inTurn: InTurn) => Promise<T>): Promise<T> {

@@ -45,7 +45,7 @@ export class KeptTurns {
   readonly #turns = new Map<string, Held>()
   /** Turns being admitted. Other requests may find them in the store before they are added here. */
   readonly #expected = new Map<string, Promise<void>>()
-  /** Turns whose events are written to the store. */
+  /** Turns with events that are written to the store. */
   readonly #written = new Set<Held>()
   readonly #look: NodeJS.Timeout
   #chars = 0

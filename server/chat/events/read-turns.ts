@@ -12,7 +12,7 @@ import type { TurnReader } from './turn-feed.ts'
 
 type Of = { caller: Pick<Caller, 'credential' | 'userId'>; turnId: string }
 
-/** Max streams of turns that one user reads concurrently, besides those of messages being sent. */
+/** Max streams of turns that one user reads concurrently, not counting the streams of sent messages. */
 export const readersMax = 200
 const fullRetrySeconds = 30
 

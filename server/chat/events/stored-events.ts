@@ -113,7 +113,7 @@ export class StoredEvents implements TurnReader {
     return lines
   }
 
-  /** Returns the last event of a failed turn whose process can no longer report it. Throws for a charged turn. */
+  /** Returns the last event of a failed turn if its process can no longer report it. Throws for a charged turn. */
   async #failure(): Promise<string | undefined> {
     const { store } = this.#parts
     if (this.#turn.settledAt === null) {

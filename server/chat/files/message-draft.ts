@@ -197,7 +197,7 @@ async function readOwn(payloadId: string, of: OfFile, { limits, payloads, store 
   return { content, mediaType, filename }
 }
 
-/** Undefined for a payload whose row was written before payloads were measured. */
+/** Undefined if the payload's row was written before payloads were measured. */
 function measuredOf({ digest, tokens }: OwnedPayload, mediaType: string): MeasuredFile | undefined {
   if (!digest) return undefined
   const { bytes } = digest

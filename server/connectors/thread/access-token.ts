@@ -12,10 +12,10 @@ type Access = {
 }
 
 /**
- * Sends requests with an access token. If the server rejects the token (401), the request is sent once more with
- * another token, because nothing was executed. Requests rejected together share one renewal. If the new token is
- * rejected too, no further one is requested. A token that lacks a scope is handled the same way, except that the new
- * one requires another sign-in.
+ * Sends requests with an access token. If the server rejects the token (401), it has executed nothing, so the request
+ * is sent once more with another token. Requests rejected together share one renewal. If the new token is rejected too,
+ * no further one is requested. A token that lacks a scope is handled the same way, except that the new one requires
+ * another sign-in.
  */
 export function withAccessToken(fetch: Fetch, { access, ofRun, onToken, renew }: Access): Fetch {
   let current = access

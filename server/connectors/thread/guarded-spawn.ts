@@ -62,7 +62,7 @@ export function signalGroup(child: ChildProcess, signal: NodeJS.Signals): void {
   }
 }
 
-/** Returns the pipe whose closing ends the server. */
+/** Returns a pipe; closing it ends the server. */
 export function guardPipe({ stdio }: { stdio: readonly unknown[] }): Duplex | undefined {
   return (stdio[3] ?? undefined) as Duplex | undefined
 }

@@ -52,9 +52,9 @@ export const noConnectors: RunConnectors = {
 }
 
 /**
- * Connects to all connectors of a run. Throws a ConnectorError if one is unusable; then none is open. Without
+ * Connects to all connectors of a run. If one is unusable, closes the others and throws a ConnectorError. Without
  * connectors it returns synchronously. If such a run waited, it would start only after the runs queued behind it. If it
- * then blocked its thread, those could not be moved to another one.
+ * then blocked its thread, those could not be moved to another thread.
  */
 export function openRunConnectors(
   specs: readonly ConnectorSpec[],

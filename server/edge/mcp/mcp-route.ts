@@ -42,7 +42,7 @@ export type McpParts = ErrorParts & {
   router: AppRouter
   stallMs: number
   tasks: CreateTaskParts & CancelTaskParts
-  /** How long a task whose client has disconnected waits for the same call. */
+  /** How long a task waits for the same call after its client has disconnected. */
   returnMs: number
 }
 

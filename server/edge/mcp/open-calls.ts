@@ -67,7 +67,7 @@ export class OpenCalls {
   /** Tasks being created, for requests of clients that can be told apart from all others. */
   readonly #created = new Map<string, Promise<string>>()
 
-  /** A task whose client has disconnected waits `keepMs` for another call. */
+  /** After its client disconnects, a task waits `keepMs` for another call. */
   constructor({ keepMs }: { keepMs: number }) {
     this.keepMs = keepMs
   }

@@ -25,7 +25,7 @@ export async function readTask({ procedures }: TaskAccess, context: CallerContex
   return (await procedures.get({ context, input: { taskId }, signal: undefined })) as Task
 }
 
-/** Builds the response to a call whose client will poll the task. */
+/** Builds the response to a call after which the client polls the task. */
 export function createdTask(task: Task, { isCurrent }: McpMessage): Fields {
   return isCurrent ? { resultType: 'task', ...shownCurrent(task) } : { task: shown(task) }
 }

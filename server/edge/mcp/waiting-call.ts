@@ -58,7 +58,7 @@ export class WaitingCall {
     return { result: failure(text, { taskId }) }
   }
 
-  /** Ends the call, whose result is not read any more. */
+  /** Ends the call, because no client reads its result any more. */
   end(): void {
     if (this.#hasEnded) return
     this.#hasEnded = true

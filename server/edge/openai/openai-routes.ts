@@ -28,7 +28,7 @@ const allowedHeaders = [
   ...['Retry-Count', 'Runtime', 'Runtime-Version', 'Timeout'].map((name) => `X-Stainless-${name}`),
 ]
 
-/** Routes of OpenAI's protocol, whose models are the agents that support chat. */
+/** Routes of OpenAI's protocol. Its models are the agents that support chat. */
 export function openaiRoutes(parts: OpenaiParts): Route[] {
   const creates = { methods: ['POST'], body: 'object', takesIdempotencyKey: true } as const
   return [

@@ -2,9 +2,9 @@ const smallMax = 64 * 1024
 const leastSpace = 4096
 
 /**
- * Bytes of a body that arrives in pieces. They are copied together, because each piece is an object: ten million
- * one-byte pieces would take a gigabyte. The buffer of a body over 64 KB grows in place, and `free` returns its pages
- * immediately. Copying to buffers of double size instead would leave as much garbage again.
+ * Bytes of a body that arrives in pieces, copied into one buffer. Each piece is an object, so ten million one-byte
+ * pieces would take a gigabyte. The buffer of a body over 64 KB grows in place, and `free` returns its pages
+ * immediately. Copying to buffers of double size would leave the same amount of garbage again.
  */
 export class BodyBytes {
   readonly #bytesMax: number

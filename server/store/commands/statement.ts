@@ -43,8 +43,9 @@ export const sqlite: Dialect = {
   skipLocked: '',
   noIndex: '+',
   indexedBy: (index) => `INDEXED BY ${index}`,
-  // SQLite prepares a statement again for each new value of a LIMIT, or of a column if a partial index compares another
-  // column with a constant. That takes longer than most statements. It does so only for plain values, not for expressions.
+  // SQLite prepares a statement again for each new value of a LIMIT. It also does so for each new value of a column if
+  // a partial index compares another column with a constant. Preparing takes longer than running most statements. Only
+  // plain values have this effect, not expressions.
   bound: (text) => text.replaceAll(/\bLIMIT (:\w+)/g, 'LIMIT 0 + $1').replaceAll(/(?<!\w):(?=[a-z])/gi, '+:'),
   members: (json) => `(SELECT key AS id, value AS at FROM json_each(${json})) AS used`,
   entries: (json) => `json_each(${json})`,

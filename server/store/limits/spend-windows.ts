@@ -101,7 +101,7 @@ export function changeCounted(
 
 /**
  * Returns the amount left in a turn's windows beyond its hold, and the window with the least left. Infinity without
- * windows. Applies the current limits: if a limit was lowered below the amount spent, the window stores that amount as
+ * windows. Applies the current limits. If a limit was lowered below the amount spent, the window stores that amount as
  * its limit, and a later refund must not make it available again.
  */
 export function* leftInNamed(

@@ -10,9 +10,9 @@ type Judged<Row> = {
 }
 
 /**
- * Returns the top-up with the provider's state applied. A paid top-up stays paid, and the state `open` at the provider
- * keeps the status here: a page that was closed here because of its age may still be open there. Refunds and disputes
- * together take no more than was paid.
+ * Returns the top-up with the provider's state applied. A paid top-up stays paid. If the provider reports `open`, the
+ * status stays as it is, because a page that this service closed for its age may still be open there. Refunds and
+ * disputes together never exceed the paid amount.
  */
 export function judgeState<Row extends Topup>(row: Row, state: PaymentState): Judged<Row> {
   const { checkoutId, disputed, paid, paymentId, receiptUrl, status } = state

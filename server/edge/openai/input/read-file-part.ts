@@ -8,7 +8,7 @@ type Item = Record<string, unknown>
 /** A part and its path in the request. */
 type Named = { part: Item; at: string }
 
-/** Parsers of file parts by type: those of chat completions and those of responses. */
+/** Parsers of file parts by type, for chat completions and for responses. */
 const readers: Record<string, (of: Named) => ReadFile> = {
   image_url: ({ at, part: { image_url: image } }) => {
     const param = `${at}.image_url`

@@ -35,7 +35,7 @@ export function readMessages(items: readonly unknown[], { chat, param }: Of): Co
   return { earlier: [...read.filter(({ role }) => role === 'system'), ...said.slice(0, -1)], message: last }
 }
 
-/** Maps the field names of a chat to those of the request. */
+/** Maps the field names of a chat to the field names of the request. */
 export function messageNames({ earlier, message }: Conversation, param: string): Record<string, string> {
   const names: Record<string, string> = { message: message.param, messages: param }
   const name = (path: string, { content, files, param: whole }: WireMessage) => {

@@ -122,7 +122,7 @@ async function answer(wire: OpenaiParts, routed: RoutedRequest, of: Answer): Pro
   await answerReply(routed, response, { turnId, costUsd: end.costUsd })
 }
 
-/** Deletes a session whose only reply failed. The client never received its id. */
+/** Deletes a session after its only reply failed. The client never received its id. */
 async function removeEmpty(store: OpenaiParts['store'], of: { userId: string; sessionId: string }): Promise<void> {
   const session = await store.getSession(of)
   if (session?.messageCount === 0) await store.deleteSession(of)

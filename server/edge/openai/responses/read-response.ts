@@ -84,7 +84,7 @@ export async function cancelResponse(wire: OpenaiParts, of: Named): Promise<obje
   return await readResponse(wire, of)
 }
 
-/** Deletes the conversation whose last response this is. The charges remain in the transactions. */
+/** Deletes the conversation that ends with this response. The charges remain in the transactions. */
 export async function deleteResponse(wire: OpenaiParts, of: Named): Promise<object> {
   const { session, turn } = await keptResponse(wire, of)
   const { userId } = of.caller
