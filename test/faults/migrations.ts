@@ -70,7 +70,7 @@ async function start(dataDir: string, version: Record<string, string> = {}): Pro
   demandEqual(await server.end('SIGTERM'), 0, 'the exit code')
 }
 
-/** Kills a start at a statement or, if it has fewer, once it listens. */
+/** Kills a start at a statement or, if the start has fewer statements, once it listens. */
 async function killAt(dataDir: string, statement: number, version: Record<string, string>): Promise<void> {
   const start = startProcess({ dataDir, env: { ...withPreload(version), KILL_AT_STATEMENT: String(statement) } })
   await (await start.catch(() => undefined))?.end('SIGKILL')

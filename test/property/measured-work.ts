@@ -3,7 +3,7 @@ import { RawConnection } from '../support/raw-http.ts'
 import type { Answer } from '../support/test-service.ts'
 import { threadMs } from '../support/thread-time.ts'
 
-// CPU time that a request takes in the service's thread. Unlike wall time, other processes do not affect it.
+// CPU time that a request takes in the service's thread. Unlike wall time, it does not depend on other processes.
 
 /** The thread's total CPU time, and the longest block of its loop, in milliseconds of CPU time. */
 type Spent = { ms: number; stopMs: number }

@@ -4,7 +4,7 @@ import { CannotRun, skipOrFail } from '../support/test-parts.ts'
 import type { SimReport } from './sim-report.ts'
 import { simulate } from './simulate.ts'
 
-// The simulation on PostgreSQL, each with a new server. A failure prints its seed; repeat it with `npm run sim --
+// The simulation on PostgreSQL; each run has a new server. A failure prints its seed; repeat it with `npm run sim --
 // --engine postgres --nodes N --seed S --ops N`.
 
 const anySeed = Math.floor(Math.random() * 1_000_000_000)
