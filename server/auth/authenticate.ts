@@ -128,7 +128,10 @@ async function actFor({ store }: AuthenticatorParts, key: PlatformKeyHolder, ask
   const user = await store.platform.findUser(asked)
   // An admin is treated as an unknown user.
   if (!user || user.isAdmin)
-    throw new ErrandError('FORBIDDEN', 'The user in the Errand-User header does not exist, or this platform key cannot act for that user.')
+    throw new ErrandError(
+      'FORBIDDEN',
+      'The user in the Errand-User header does not exist, or this platform key cannot act for that user.',
+    )
   assertNotSuspended(user)
   return {
     ...unlimited,
