@@ -52,9 +52,9 @@ test('advancing the clock expires quotes, and moving it back is rejected', async
   const quote = () => client.quotes.create({ task: { endpointId: 'hello.greet', params: { name: 'Ada' } } })
   const [used, expired] = [await quote(), await quote()]
   const run = (quoteId: string) => client.tasks.run({ endpointId: 'hello.greet', params: { name: 'Ada' }, quoteId })
-  expect(await run(used.quoteId!)).toMatchObject({ status: 'completed' })
+  expect(await run(used.quoteId)).toMatchObject({ status: 'completed' })
   clock.advance(11 * 60_000)
-  await expect(run(expired.quoteId!)).rejects.toThrow('expired')
+  await expect(run(expired.quoteId)).rejects.toThrow('expired')
   expect(() => clock.advance(-1)).toThrow('must be at least 0')
 })
 
