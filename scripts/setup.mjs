@@ -53,7 +53,8 @@ async function installPackages(needsDev) {
   // Requested explicitly, because npm leaves them out if NODE_ENV is production.
   if (needsDev) return await installLocked(root, '--include=dev')
   await installLocked(root, '--omit=dev')
-  // Source maps take an eighth of the space, and nothing reads them.
+  // Nothing reads these once a package is installed: source maps, an eighth of the space, and the sources of SQLite.
+  rmSync(join(modules, 'better-sqlite3', 'deps'), { recursive: true, force: true })
   for (const file of readdirSync(modules, { recursive: true })) if (file.endsWith('.map')) rmSync(join(modules, file))
 }
 
