@@ -6,7 +6,7 @@ export type Row = {
   what: string
   value: number
   unit: string
-  /** What the row is compared with; `ratio` is the result. */
+  /** Base of the comparison; `ratio` is the result. */
   against?: string
   ratio?: number
   /** Lower and upper quartile of the ratio. */

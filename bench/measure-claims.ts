@@ -158,7 +158,7 @@ async function onPostgres(): Promise<Side> {
   const databaseUrl = await database.newDatabase([])
   const store = await openPostgresStore({ databaseUrl, limits: resolveLimits({}, {}) })
   const pool = openPool(databaseUrl, 1)
-  // As in the service, where leases are written without waiting for the disk.
+  // The service, too, writes leases without waiting for the disk.
   await pool.query('SET synchronous_commit = off')
   const oldest = `UPDATE tasks SET lease_until = floor(extract(epoch FROM clock_timestamp()) * 1000) + 30000
     WHERE seq IN (SELECT seq FROM tasks WHERE completed_at IS NULL AND queued = 1 AND lease_until IS NULL

@@ -21,7 +21,7 @@ export function clientTypesFile(): string {
     const [input] = inputs
     const lines = kinds.get(type)
     assert(input && lines, 'a procedure is a query or a mutation and has an input')
-    // A procedure without an output is a stream and has an interface of its own.
+    // Skips streams, which have no output schema and separate interfaces.
     if (!output) continue
     const types = [typeOf(input, 'input', named), typeOf(output, 'output', named)]
     lines.push(`  '${name}': {\n    input: ${types[0]}\n    output: ${types[1]}\n  }\n`)

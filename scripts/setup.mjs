@@ -127,7 +127,7 @@ function lockCheckout() {
       process.on('exit', () => rmSync(lock, { force: true }))
       return
     } catch (error) {
-      // In a read-only folder there is no lock, but nothing can be installed either.
+      // Read-only folder: no lock is possible, and nothing can be installed.
       if (error.code !== 'EEXIST') return
     }
     if (!isAlive(readOwner(lock))) rmSync(lock, { force: true })

@@ -56,7 +56,7 @@ async function submit(client: Client, userId: string): Promise<void> {
 async function connected(): Promise<Client> {
   const client = new PgClient({ connectionString: databaseUrl })
   await client.connect()
-  // As in the service: a plan made while a table is empty would later scan all of it.
+  // Like the service: a plan made while a table is empty would later scan all of it.
   await client.query('SET enable_seqscan = off')
   return client
 }

@@ -94,7 +94,7 @@ function endTogether(): void {
   const folder = mkdtempSync(join(tmpdir(), 'errand-bench-peers-'))
   process.env['TMPDIR'] = folder
   process.on('exit', () => rmSync(folder, { recursive: true, force: true, maxRetries: 10 }))
-  // By default a signal ends Node without running exit listeners, which stop the servers.
+  // Exit listeners stop the servers, but by default a signal ends Node without running them.
   for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP'] as const) {
     process.once(signal, () => process.exit(128 + constants.signals[signal]))
   }

@@ -4,7 +4,7 @@ import fastify from 'fastify'
 import { Redis } from 'ioredis'
 
 // An API that a team would build with Fastify, BullMQ and Redis. Wherever that makes it faster, it does less than
-// Errand: API keys are plain strings in memory, there is no ledger, failed jobs are not refunded, and a crash between
+// Errand: API keys are plain strings in memory, it has no ledger, failed jobs are not refunded, and a crash between
 // the charge and the job loses the charge.
 // Usage: node peer-server.mjs REDIS_SOCKET USERS_FILE
 
