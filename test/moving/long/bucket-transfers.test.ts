@@ -3,8 +3,8 @@ import { rmSync } from 'node:fs'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { expect, test } from 'vitest'
-import type { PayloadBucket } from '../../server/payloads/payload-bucket.ts'
-import { LinkRelay } from '../payloads/link-relay.ts'
+import type { PayloadBucket } from '../../../server/payloads/payload-bucket.ts'
+import { LinkRelay } from '../../payloads/link-relay.ts'
 import {
   accessKeyId,
   bucketAt,
@@ -13,15 +13,15 @@ import {
   keysOf,
   secretAccessKey,
   type S3Server,
-} from '../payloads/s3-server.ts'
-import { describePostgres } from '../store/postgres-engine.ts'
-import { withPool, type PostgresServer } from '../support/postgres-server.ts'
-import { runErrand, startProcess } from '../support/test-process.ts'
-import { newDataDir, startService, type Person, type TestService } from '../support/test-service.ts'
-import { secret, secrets } from './filled-installation.ts'
-import { usersIn } from './transfer-runs.ts'
+} from '../../payloads/s3-server.ts'
+import { describePostgres } from '../../store/postgres-engine.ts'
+import { withPool, type PostgresServer } from '../../support/postgres-server.ts'
+import { runErrand, startProcess } from '../../support/test-process.ts'
+import { newDataDir, startService, type Person, type TestService } from '../../support/test-service.ts'
+import { secret, secrets } from '../filled-installation.ts'
+import { usersIn } from '../transfer-runs.ts'
 
-const main = fileURLToPath(new URL('../../server/main.ts', import.meta.url))
+const main = fileURLToPath(new URL('../../../server/main.ts', import.meta.url))
 
 const buckets: S3Server[] = []
 await describeS3('an installation is transferred to a bucket', (server) => void buckets.push(server))
