@@ -64,8 +64,8 @@ type TurnStart = {
 type BatchState = Pick<ChatBatch, 'serial' | 'used' | 'isStepOpen' | 'reported'>
 
 /**
- * Flow control: characters taken before the agent gets credit for them. It can be ahead by several times as much, and
- * each message to its thread costs more than the text.
+ * Flow control: number of characters taken per credit message to the agent's thread. Smaller steps would cost more
+ * in messages than in text, and the agent may be several steps ahead anyway.
  */
 const creditChars = 16_384
 

@@ -61,8 +61,8 @@ export class TurnHold {
   }
 
   /**
-   * Like `cover`. If balance and caps do not allow all of it, increases the hold as far as they do, if that covers
-   * `least`.
+   * Like `cover`. If balance and caps do not allow all of it, increases the hold by as much as they allow, if that
+   * covers `least`.
    */
   coverSome(used: ChatUsed, least: ChatUsed): Promise<boolean> {
     const { rates } = this.#parts
@@ -104,8 +104,8 @@ export class TurnHold {
   }
 
   /**
-   * Amount to hold in advance. It is proportional, so that a long reply takes few commits, but at most an eighth of the
-   * free amount, because the user's other turns need the remainder.
+   * Amount to hold in advance: as much as is held already, so that a long reply takes few commits, but at most an
+   * eighth of the free amount, because the user's other turns need the remainder.
    */
   get #ahead(): Units {
     return Math.floor(Math.min(this.#held, this.#free / 8))

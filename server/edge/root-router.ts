@@ -73,7 +73,7 @@ export function createRootRouter(parts: RouterParts) {
 /** Type on which the typed client is built. */
 export type AppRouter = ReturnType<typeof createRootRouter>
 
-/** The operations without a service, only to describe them. */
+/** Router without dependencies, used only to describe the operations. */
 export const describedRouter = createRootRouter({} as RouterParts)
 
 /** Procedures by name, such as `tasks.create`. */

@@ -30,7 +30,7 @@ test("ends a chat at its key's spending limit, and rejects the next with the res
   const line = await refused.end()
   expect(line).toMatchObject({ type: 'error', code: 'LIMIT_REACHED', statusCode: 403 })
   expect(line.error.message).toContain(`The limit resets at ${resetsAt}.`)
-  // With another key of the user the session goes on.
+  // The session continues with another of the user's keys.
   expect(expectOneEnd(await talker.chat('Hello'), 'done')).toMatchObject({ type: 'done' })
   await expectSound(talker)
   await service.stop()

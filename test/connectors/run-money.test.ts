@@ -268,7 +268,7 @@ test('an unresponsive provider costs the prompt but no output', async () => {
   await world.stop()
 })
 
-test('a slow connector makes the caller pay the prompt of the timed-out call', async () => {
+test('a slow connector makes the caller pay for the prompt of the timed-out call of the timed-out call', async () => {
   const slow: Handle = (response, message) => void setTimeout(() => result(response, message, { tools: [] }), 1500)
   const server = await startMcpServer({ 'tools/list': slow })
   const world = await startWorld({ privateHosts: [server.host], limits: { turnTimeoutSeconds: 3 } })

@@ -14,8 +14,8 @@ const killer = fileURLToPath(new URL('./kill-at-statement.ts', import.meta.url))
 const env = { ...unlimited, ERRAND_LOG_LEVEL: 'error', ERRAND_AGENT_THREADS: '1' }
 
 /**
- * Creates one database and migrates another to the next version, while killing servers at `times` of their statements.
- * Also opens a database of a newer version.
+ * Creates one database and migrates another to the next version, killing the server at up to `times` statements of
+ * each. Also checks that a database of a newer version is rejected.
  */
 export function run(options: FaultOptions): Promise<FaultReport> {
   return reportOn('migrations', options, async (tally) => {

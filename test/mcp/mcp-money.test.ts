@@ -154,7 +154,7 @@ test('an unstoppable canceled call continues, and repeating it gets its result f
   await send(service, 'notifications/cancelled', { requestId: id }, { key, id: null })
   // Its stream ends without a response.
   expect((await answer).messages).toEqual([])
-  // Longer than a cancelable task is kept.
+  // Longer than `mcpReturnSeconds`, after which a cancelable task would be canceled.
   await pause(1200)
   expect(await statuses(service, key)).toEqual(['processing'])
   const again = callTool(service, 'desk_keep', { gate }, { key })

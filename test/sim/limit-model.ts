@@ -40,7 +40,7 @@ export function limitsOf({ key, person }: Spender, now: number): SimLimit[] {
   return limits
 }
 
-/** The windows that an execution counts in, as one order-independent string. */
+/** The windows an execution counts toward, as one order-independent string. */
 export function countedText(limits: readonly Pick<SimLimit, 'ownerId' | 'startsAt'>[]): string {
   return limits
     .map(({ ownerId, startsAt }) => nameOf(ownerId, startsAt))

@@ -133,7 +133,7 @@ export async function postgresSimEngine({ nodes, url }: PostgresSim): Promise<Si
       const [from, to] = [(node + 0.5) * leaseDayMs + now, (node + 1.5) * leaseDayMs + now]
       for (const table of ['tasks', 'turns']) {
         await direct!.query(`UPDATE ${table} SET lease_until = $1 WHERE lease_until > $2 AND lease_until <= $3`, [
-          // In the past even if the clock stands still from here on.
+          // Already expired, even if the clock does not advance.
           now - 1,
           from,
           to,

@@ -89,7 +89,7 @@ function mayBeAt(world: SimWorld, taskId: string, nodes: readonly number[]): boo
   return node === undefined || nodes.includes(node)
 }
 
-/** Crashes like kill -9, sometimes with requests in flight, and restarts on the files as they are on disk. */
+/** Crashes nodes as kill -9 would, sometimes with requests in flight, and restarts them from what is on disk. */
 export async function crashStep(world: SimWorld): Promise<void> {
   world.refresh()
   await crash(world)

@@ -12,7 +12,7 @@ function block(ms: number): void {
   for (const until = performance.now() + ms; performance.now() < until;) continue
 }
 
-/** A window that is read as fast as it is written. */
+/** A credit window that never fills. */
 function openWindow(): CreditWindow {
   const window = new CreditWindow()
   window.sent = () => {}

@@ -26,7 +26,7 @@ function FreeAgain({ resetAt }: { resetAt: string }) {
   const at = exact.format(new Date(resetAt))
   return (
     <>
-      Next one restored{' '}
+      Next execution available{' '}
       <time dateTime={resetAt} title={at}>
         {seconds > 0 ? `in ${seconds} s, at ${at}` : 'now'}
       </time>

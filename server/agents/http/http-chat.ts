@@ -20,7 +20,9 @@ export async function* runHttpChat({ limits, run, service }: HttpChat): AsyncGen
     answer = await ask({ limits, run, service })
     await expectOk(answer, [linesType], limits)
     if (!isFramed(answer)) {
-      throw new AgentServiceError("The agent's service must send its reply with Transfer-Encoding: chunked.")
+      throw new AgentServiceError(
+        "The agent's service sent a reply that is neither chunked nor has a Content-Length. Send it with Transfer-Encoding: chunked.",
+      )
     }
     const chunks = readBody(answer, { peer: agentService, bytesMax: Infinity })
     for await (const line of readLines(chunks, limits.lineBytesMax)) {

@@ -145,8 +145,8 @@ export class KeptTurns {
     clearTimeout(this.#timer)
     this.#dueAt = dueAt
     this.#timer = setTimeout(() => {
-      // A write in progress may have read this turn already. When it ends, it sets the next time, which an old one must
-      // not prevent.
+      // A write in progress may have read this turn already. It schedules the next write when it ends, which an old
+      // time would suppress.
       this.#dueAt = Infinity
       void this.#flush()
     }, inMs).unref()

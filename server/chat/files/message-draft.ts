@@ -135,8 +135,9 @@ function plainType(mediaType: string, path: string): string {
 
 function assertAccepted(mediaType: string, { chat: { accepts }, path }: OfFile): void {
   if (isAccepted(mediaType, accepts)) return
-  const taken = accepts.length === 0 ? 'This agent accepts no files' : `This agent accepts ${accepts.join(', ')}`
-  throw badField(`${path}.mediaType`, `${taken}, not ${mediaType}`)
+  const problem =
+    accepts.length === 0 ? 'This agent accepts no files' : `Must be ${accepts.join(' or ')}, not ${mediaType}`
+  throw badField(`${path}.mediaType`, problem)
 }
 
 function decoded(

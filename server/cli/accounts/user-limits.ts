@@ -18,7 +18,7 @@ type Options = Common & { user: string; plan?: string; config?: string; force?: 
 export async function setPlan(options: Options): Promise<void> {
   const limits = parseInput(OwnLimitsInput, withoutNone(options))
   const plan = options.plan === 'none' ? null : options.plan
-  if (plan === undefined && Object.keys(limits).length === 0) throw new UsageError('--plan: set it, or a limit.')
+  if (plan === undefined && Object.keys(limits).length === 0) throw new UsageError('Set --plan or at least one limit.')
   if (plan !== undefined && plan !== null) await checkPlan(plan, options)
   const user = await withParts(options, async (parts) => {
     const userId = await findUserId(parts, options)

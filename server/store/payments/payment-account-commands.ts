@@ -141,7 +141,10 @@ export function* rechargeEnded(tx: Tx, { failure, now, topup }: EndedRecharge): 
   if (failure !== null) yield* writeRecharge(tx, { userId, recharge: null, reason: failure })
 }
 
-/** Switches auto-recharge off after a dispute, because the debit itself would drop the balance below the threshold. */
+/**
+ * Switches auto-recharge off after a dispute. Otherwise the dispute's debit could take the balance below the threshold
+ * and trigger another charge.
+ */
 export function* endRecharge(tx: Tx, { reason, userId }: { userId: string; reason: string }): Op<void> {
   const found = yield* tx.get(get, { userId })
   if (found && rechargeOf(found)) yield* writeRecharge(tx, { userId, recharge: null, reason })

@@ -42,7 +42,7 @@ testConsole(
     await tile(page, 'Balance').getByText('$24.9900').waitFor()
     await tile(page, 'Rate limit remaining').getByText('9 of 10').waitFor()
     expect(await tile(page, 'Rate limit remaining').textContent()).toMatch(
-      /Next one restored in \d+ s, at \d\d:\d\d:\d\d/,
+      /Next execution available in \d+ s, at \d\d:\d\d:\d\d/,
     )
 
     open()

@@ -11,8 +11,8 @@ import { startService, type TestService } from '../../support/test-service.ts'
 import { cleanEnvironment } from '../clean-environment.ts'
 import { installTools } from '../install-tools.ts'
 
-// The document as its users see it: generators create clients, which must compile under strict TypeScript, and call the
-// service. Installed and generated files are outside of the checkout's own packages.
+// Checks the OpenAPI document with its users' tools: generated clients must compile under strict TypeScript and call
+// the service. The tools are not dependencies of this repository.
 
 const tools = fileURLToPath(new URL('../tools/openapi/', import.meta.url))
 const commandMsMax = 240_000

@@ -149,7 +149,8 @@ test('rejects a reply delimited by connection close, which could be truncated', 
   })
   expect(await outcomeOf(service)).toEqual({
     parts: [],
-    failure: "The agent's service must send its reply with Transfer-Encoding: chunked.",
+    failure:
+      "The agent's service sent a reply that is neither chunked nor has a Content-Length. Send it with Transfer-Encoding: chunked.",
   })
 })
 

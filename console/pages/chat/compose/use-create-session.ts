@@ -9,7 +9,7 @@ import { changeDraft } from '../transcript/chat-drafts.ts'
 export type NewSession = { agentId: string; connectorIds?: string[]; maxCostUsd?: string }
 
 /**
- * Creates a session and opens it, with a draft that could not be sent in another one. A retry after an error does not
+ * Creates a session and opens it. `text`, the unsent draft of a closed session, becomes its draft. A retry after an error does not
  * create a second session.
  */
 export function useCreateSession(text = '') {

@@ -159,7 +159,7 @@ export async function takeAlone(client: Queries): Promise<void> {
   await assertAlone(client, 'transfer')
 }
 
-/** What is wrong, and what to do, if other processes use the database. */
+/** Error and remedy if other processes use the database. */
 const inUse = {
   migration: [
     'This version has to migrate the database, which an older version of Errand still uses.',

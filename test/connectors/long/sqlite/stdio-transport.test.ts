@@ -219,7 +219,7 @@ test('sending waits for a server that does not read, and fails on close', async 
   expect(settled).toEqual(['1 sent', '2 true', '3 true'])
 })
 
-test('accepts a line up to the size limit but no longer', async () => {
+test('accepts a line up to the size limit and rejects a longer one', async () => {
   const { pids, transport } = rogueTransport('serve', { lineBytesMax: 16 * megabyte })
   const client = await connect(transport)
   expect(await call(client, 'huge', { bytes: 15 * megabyte })).toHaveLength(15 * megabyte)

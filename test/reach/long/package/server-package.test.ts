@@ -17,7 +17,7 @@ const runMsMax = 300_000
 /** Maximum installed size, and target time from nothing to the first billed task. */
 const installedMbMax = 120
 const firstTaskSeconds = 25
-/** Whoever runs the tests may have one. */
+/** Clears a key from the developer's environment. */
 const withoutKey = { OPENAI_API_KEY: '' }
 let project = ''
 

@@ -33,7 +33,7 @@ function verify(request: { headers: NodeJS.Dict<string | string[]>; text: string
   return Number(headers['webhook-timestamp'])
 }
 
-test('signs tasks and chats over their id, timestamp and body', async () => {
+test('signs the id, timestamp and body of tasks and chats', async () => {
   const before = Math.floor(Date.now() / 1000)
   const service = await startAgentService((response, request) =>
     (request.body.type === 'task' ? answerWith(200, '{}') : replyWith(hello))(response, request),
