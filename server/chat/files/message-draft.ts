@@ -136,7 +136,7 @@ function plainType(mediaType: string, path: string): string {
 function assertAccepted(mediaType: string, { chat: { accepts }, path }: OfFile): void {
   if (isAccepted(mediaType, accepts)) return
   const problem =
-    accepts.length === 0 ? 'This agent accepts no files' : `Must be ${accepts.join(' or ')}, not ${mediaType}`
+    accepts.length === 0 ? 'This agent accepts no files' : `This agent accepts ${accepts.join(', ')}, not ${mediaType}`
   throw badField(`${path}.mediaType`, problem)
 }
 
