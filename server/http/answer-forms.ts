@@ -2,6 +2,7 @@ import type { RateState } from '../store/limits/limit-types.ts'
 import { rateHeaders } from '../billing/rate-headers.ts'
 import { errorBody, type ErrandError } from '../kernel/errors.ts'
 import { writeJson } from '../kernel/json-text.ts'
+import { oncePerFrozen } from '../procedures/once-per-frozen.ts'
 import { rateOwnerOf } from '../procedures/caller.ts'
 import type { Context } from '../procedures/context.ts'
 import { respond, type HeaderList } from './respond.ts'
@@ -20,8 +21,10 @@ export type AnswerForm = {
   ) => { type?: string; text: string; status?: number; headers?: HeaderList }
 }
 
+const jsonOf = oncePerFrozen(writeJson)
+
 export const restForm: AnswerForm = {
-  answer: (routed, result) => answerJson(routed, writeJson(result)),
+  answer: (routed, result) => answerJson(routed, jsonOf(result)),
   error: (error) => ({ text: JSON.stringify(errorBody(error)) }),
 }
 

@@ -1,6 +1,7 @@
 import type { AnyProcedure } from '@trpc/server'
 import { badInput } from '../kernel/bad-input.ts'
 import { assert } from '../kernel/assert.ts'
+import { oncePerFrozen } from './once-per-frozen.ts'
 import type { Context } from './context.ts'
 import { definitionOf } from './procedure.ts'
 
@@ -18,10 +19,11 @@ export function directCall(procedure: AnyProcedure): (call: Call) => Promise<unk
   assert(middlewares.length === (output ? 3 : 2), 'a procedure has only its input, its output and its resolver')
   assert(typeof resolver === 'function', 'tRPC keeps the resolver')
   assert(!output || typeof output.parse === 'function', 'tRPC keeps the output')
+  const check = output && oncePerFrozen((answer) => output.parse(answer))
   return async ({ context, input, signal }) => {
     const parsed = schema.safeParse(input)
     if (!parsed.success) throw badInput(parsed.error.issues)
     const answer = await resolver({ ctx: context, input: parsed.data, signal })
-    return output ? output.parse(answer) : answer
+    return check ? check(answer) : answer
   }
 }

@@ -87,7 +87,21 @@ export function readProgress(
   return run?.attempt === attempt && run.progress !== undefined ? run.progress : progress
 }
 
+/** Tasks made from frozen records, and the progress that they show. */
+const made = new WeakMap<TaskRecord, { progress: string | null; task: Task }>()
+
 export function toTask(record: TaskRecord, { links, live }: Pick<ReadTaskParts, 'links' | 'live'>): Task {
+  const progress = readProgress(record, live)
+  const known = made.get(record)
+  if (known && known.progress === progress) return known.task
+  const task = newTask(record, { links, progress })
+  // Links expire, so a task with links is made for each response.
+  const hasLinks = task.requestUri !== undefined || task.responseUri !== undefined
+  if (!hasLinks && Object.isFrozen(record)) made.set(record, { progress, task: Object.freeze(task) })
+  return task
+}
+
+function newTask(record: TaskRecord, { links, progress }: { links: SignedLinks; progress: string | null }): Task {
   const { cancelableUntil, connectorIds, expiresAt, request, response, startedAt, completedAt, timeoutMs } = record
   const task: Task = {
     id: record.id,
@@ -103,7 +117,6 @@ export function toTask(record: TaskRecord, { links, live }: Pick<ReadTaskParts, 
     refundedUsd: refundedUsd(record),
     createdAt: isoTime(record.createdAt),
   }
-  const progress = readProgress(record, live)
   if (progress !== null) task.progress = JSON.parse(progress) as TaskProgress
   if (record.meters !== null) task.maxCostUsd = formatUsd(record.cost + record.givenBack)
   if (record.usage !== null) {

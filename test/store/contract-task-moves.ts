@@ -21,6 +21,27 @@ export function describeTaskMoves(contractTest: ContractTest): void {
     expect(await world.read(userId, taskId)).toEqual(begun)
   })
 
+  contractTest('a task that was read many times shows every later change, to its user only', async (world) => {
+    const userId = await world.createUser()
+    const other = await world.createUser()
+    const taskId = await world.pending(userId)
+    const of = { taskId, attempt: 1 }
+    const seen = async () => {
+      for (let n = 0; n < 3; n++) await world.read(userId, taskId)
+      expect(await world.store.getTask({ userId: other, taskId })).toBeUndefined()
+      return await world.read(userId, taskId)
+    }
+    expect(await seen()).toMatchObject({ status: 'pending', attempt: 0 })
+    await world.store.claimTask(taskId)
+    expect(await seen()).toMatchObject({ status: 'processing', attempt: 1, progress: null, cancelableUntil: null })
+    await world.store.noteProgress([{ ...of, progress: '{"fraction":0.5}' }])
+    expect(await seen()).toMatchObject({ progress: '{"fraction":0.5}' })
+    await world.store.forbidCancel(of)
+    expect(await seen()).toMatchObject({ cancelableUntil: world.clock.now() })
+    await world.store.completeTask({ ...of, response: { text: '{}', payloadId: null } })
+    expect(await seen()).toMatchObject({ status: 'completed', response: { text: '{}' } })
+  })
+
   contractTest('only one of several parallel claims gets the task', async (world) => {
     const taskId = await world.pending(await world.createUser())
     const claims = await Promise.all(Array.from({ length: 8 }, () => world.store.claimTask(taskId)))

@@ -57,14 +57,18 @@ async function startCounted(
   return { service, key, submit }
 }
 
-test('reading a task executes one statement', async () => {
+test('reading a task executes one statement, and none until the task changes', async () => {
   const { key, service, submit } = await startCounted({ taskConcurrency: 0, executionsPerMinute: 10 })
   const taskId = await submit()
-  await service.get(`/api/tasks/${taskId}`, key)
-  const statements = await executed(async () => {
-    for (let n = 0; n < 5; n++) expect((await service.get(`/api/tasks/${taskId}`, key)).status).toBe(200)
-  })
-  expect(named(statements)).toEqual(Array.from({ length: 5 }, () => 'select tasks'))
+  const path = `/api/tasks/${taskId}`
+  const read = async () => expect((await service.get(path, key)).status).toBe(200)
+  expect(named(await executed(read))).toEqual(['select tasks'])
+  const again = async () => {
+    for (let n = 0; n < 5; n++) await read()
+  }
+  expect(await executed(again)).toEqual([])
+  await service.post(`${path}/cancel`, {}, { key })
+  expect((await service.get(path, key)).body).toMatchObject({ status: 'failed', error: { code: 'CANCELED' } })
   await service.stop()
 })
 

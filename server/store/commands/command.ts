@@ -1,5 +1,6 @@
 import type { TransactionType } from '../accounts/account-types.ts'
 import type { RateState } from '../limits/limit-types.ts'
+import type { TaskRecord } from '../tasks/task-types.ts'
 import type { ChatBreakdown } from '../sessions/session-types.ts'
 import type { EpochMs } from '../../kernel/clock.ts'
 import type { Units } from '../../kernel/money.ts'
@@ -162,6 +163,8 @@ export type Tx = Reads & {
   holdersChanged(of: Holding | 'users'): void
 }
 
+export type TaskOf = { userId: string; taskId: string }
+
 /** Kinds of credentials that have a token. */
 export type Holding = 'keys' | 'logins' | 'platform-keys' | 'client-tokens'
 
@@ -188,4 +191,11 @@ export type Engine = {
     of: Holding,
     read: (on: Reads, tokenHash: string) => Answer<Holder | undefined>,
   ): (tokenHash: string) => Promise<Holder | undefined>
+  /**
+   * Reads a user's task. Never older than the last commit of any process. Reads of an unchanged task can return the same
+   * object, which is then frozen.
+   */
+  taskOf(
+    read: (on: Reads, of: TaskOf) => Answer<TaskRecord | undefined>,
+  ): (of: TaskOf) => Promise<TaskRecord | undefined>
 }

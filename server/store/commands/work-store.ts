@@ -68,7 +68,7 @@ export function workStore(engine: Engine, limits: StoreLimits) {
     },
     interruptTask: (input) => engine.run((tx) => tasks.interruptTask(tx, input, limits), input),
     abandonedTasks: (limit) => engine.read((on) => reads.abandonedTasks(on, limit)),
-    getTask: (input) => engine.read((on) => reads.getTask(on, input)),
+    getTask: engine.taskOf(reads.getTask),
     listTasks: (input) => engine.read((on) => reads.listTasks(on, input), input.userId),
     findIdempotent: (input) => engine.read((on) => findIdempotent(on, input)),
     requests: wireRequestStore(engine),

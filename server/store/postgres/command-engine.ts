@@ -1,6 +1,7 @@
-import type { AccountOf, Answer, Engine, Holding, LockKind, Op, Reads, Tx } from '../commands/command.ts'
+import type { AccountOf, Answer, Engine, Holding, LockKind, Op, Reads, TaskOf, Tx } from '../commands/command.ts'
 import { resultOf } from '../commands/drive.ts'
 import { columns, postgres, Statement, type Values } from '../commands/statement.ts'
+import type { TaskRecord } from '../tasks/task-types.ts'
 import { messageColumns, type MessageRow, type NewestRow } from '../sessions/session-records.ts'
 import { readAccountRow } from './connection/account-lock.ts'
 import type { PgQuery } from './connection/driver.ts'
@@ -206,5 +207,9 @@ export class PostgresEngine implements Engine {
     read: (on: Reads, tokenHash: string) => Answer<Holder | undefined>,
   ): (tokenHash: string) => Promise<Holder | undefined> {
     return (tokenHash) => this.read((on) => read(on, tokenHash))
+  }
+
+  taskOf(read: (on: Reads, of: TaskOf) => Answer<TaskRecord | undefined>) {
+    return (of: TaskOf) => this.read((on) => read(on, of))
   }
 }

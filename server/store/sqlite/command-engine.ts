@@ -2,7 +2,7 @@ import type { Database, Statement as Prepared } from 'better-sqlite3'
 import { assert, must } from '../../kernel/assert.ts'
 import type { Clock } from '../../kernel/clock.ts'
 import { ownTurn } from '../../kernel/own-turn.ts'
-import type { Answer, Engine, Holding, Op, Reads, Tx } from '../commands/command.ts'
+import type { Answer, Engine, Holding, Op, Reads, TaskOf, Tx } from '../commands/command.ts'
 import type { AccountRow } from '../tables/account-tables.ts'
 import { toEnd } from '../commands/drive.ts'
 import {
@@ -14,13 +14,14 @@ import {
   type Statement,
   type Values,
 } from '../commands/statement.ts'
+import type { TaskRecord } from '../tasks/task-types.ts'
 import { messageColumns, type MessageRow, type NewestRow } from '../sessions/session-records.ts'
 import type { Counters } from './counters.ts'
 import { ReadyAnswer } from './ready-answer.ts'
 import type { GroupCommit } from './group-commit.ts'
-import { HolderCache } from './holder-cache.ts'
 import type { Ledger } from './ledger.ts'
 import type { RateWindow } from './rate-window.ts'
+import { RowCaches, type RowCache } from './row-caches.ts'
 import type { UsedOfLimits } from './used-of-limits.ts'
 
 // Runs commands to completion synchronously: SQLite answers before it returns, and nothing may run in between.
@@ -44,6 +45,11 @@ const done = new ReadyAnswer<void>(undefined)
 /** Takes some milliseconds for a list that is merged from several indexes. */
 const passedAtOnce = 10_000
 const owned = new ReadyAnswer(true)
+const holdersMax = 50_000
+const tasksMax = 4000
+/** Larger tasks are not cached. Most have a few hundred characters. */
+const taskCharsMax = 4096
+const changesTasks = /\b(?:UPDATE|DELETE FROM) tasks\b/
 
 type EngineParts = {
   clock: Clock
@@ -62,14 +68,26 @@ export class SqliteEngine implements Engine {
   readonly atOnce = Infinity
   readonly #db: Database
   readonly #parts: EngineParts
-  readonly #prepared = new Map<Statement<unknown>, Prepared>()
-  readonly #holders = new Map<Holding, HolderCache<unknown>>()
+  readonly #prepared = new Map<Statement<unknown>, { sql: Prepared; changesTask: boolean }>()
+  readonly #caches: RowCaches
+  readonly #holders = new Map<Holding, RowCache<unknown>>()
+  readonly #tasks: RowCache<TaskRecord>
   readonly #tx: Tx
 
   constructor(db: Database, parts: EngineParts) {
     this.#db = db
     this.#parts = parts
-    for (const one of everyStatement()) this.#prepared.set(one, db.prepare(one.text(sqlite)))
+    for (const one of everyStatement()) {
+      const text = one.text(sqlite)
+      const changesTask = changesTasks.test(text)
+      assert(
+        !changesTask || text.includes(':taskId'),
+        'a statement that changes tasks names one, which is dropped here',
+      )
+      this.#prepared.set(one, { sql: db.prepare(text), changesTask })
+    }
+    this.#caches = new RowCaches(db)
+    this.#tasks = this.#caches.add(tasksMax)
     this.#tx = this.#transaction()
   }
 
@@ -94,9 +112,26 @@ export class SqliteEngine implements Engine {
     of: Holding,
     read: (on: Reads, tokenHash: string) => Answer<Holder | undefined>,
   ): (tokenHash: string) => Promise<Holder | undefined> {
-    const cache = new HolderCache(this.#db, (tokenHash) => this.#atOnce(read(this.#tx, tokenHash)))
+    const cache = this.#caches.add<Holder>(holdersMax)
     this.#holders.set(of, cache)
-    return async (tokenHash) => cache.find(tokenHash)
+    return async (tokenHash) => {
+      const cached = cache.get(tokenHash)
+      if (cached) return cached
+      const holder = this.#atOnce(read(this.#tx, tokenHash))
+      if (holder) cache.set(tokenHash, holder)
+      return holder
+    }
+  }
+
+  taskOf(read: (on: Reads, of: TaskOf) => Answer<TaskRecord | undefined>) {
+    return async (of: TaskOf): Promise<TaskRecord | undefined> => {
+      const cached = this.#tasks.get(of.taskId)
+      // Frozen from its second read on, so that its response is made only once.
+      if (cached) return cached.userId === of.userId ? Object.freeze(cached) : undefined
+      const task = this.#atOnce(read(this.#tx, of))
+      if (task && charsOf(task) <= taskCharsMax) this.#tasks.set(of.taskId, task)
+      return task
+    }
   }
 
   #atOnce<Value>(of: Op<Value> | Answer<Value>): Value {
@@ -108,13 +143,13 @@ export class SqliteEngine implements Engine {
   #transaction(): Tx {
     const { clock, counters, ledger, rateWindow, used } = this.#parts
     const get = <Row>(one: Statement<Row>, values: Values = {}) =>
-      new ReadyAnswer(this.#statement(one).get(values) as Row | undefined)
+      new ReadyAnswer(this.#statement(one, values).get(values) as Row | undefined)
     return {
       get,
       all: <Row>(one: Statement<Row>, values: Values = {}) =>
-        new ReadyAnswer(this.#statement(one).all(values) as Row[]),
-      run: (one, values = {}) => new ReadyAnswer(this.#statement(one).run(values).changes),
-      send: (one, values) => void this.#statement(one).run(values),
+        new ReadyAnswer(this.#statement(one, values).all(values) as Row[]),
+      run: (one, values = {}) => new ReadyAnswer(this.#statement(one, values).run(values).changes),
+      send: (one, values) => void this.#statement(one, values).run(values),
       now: () => new ReadyAnswer(clock.now()),
       account: (userId) => get(account, { userId }),
       // There is only one connection that writes, so everything is locked anyway.
@@ -141,9 +176,9 @@ export class SqliteEngine implements Engine {
       pause: (userId) => new Pause(ownTurn(userId)),
       // Reads row by row, so that no more is read than fits.
       fittingMessages: ({ limit, offset, sessionId }) =>
-        new ReadyAnswer(this.#statement(messages).iterate({ sessionId, limit, offset }) as Iterable<MessageRow>),
+        new ReadyAnswer(this.#statement(messages, {}).iterate({ sessionId, limit, offset }) as Iterable<MessageRow>),
       newestMessages: (sessionId, take) => {
-        const rows = this.#statement(newest).iterate({ sessionId }) as Iterable<NewestRow>
+        const rows = this.#statement(newest, {}).iterate({ sessionId }) as Iterable<NewestRow>
         for (const row of rows) if (!take(row)) break
         return done
       },
@@ -163,9 +198,15 @@ export class SqliteEngine implements Engine {
     }
   }
 
-  #statement(one: Statement<unknown>): Prepared {
-    return must(this.#prepared.get(one), 'every statement is prepared when the store opens')
+  #statement(one: Statement<unknown>, { taskId }: Values): Prepared {
+    const { changesTask, sql } = must(this.#prepared.get(one), 'every statement is prepared when the store opens')
+    if (changesTask) this.#tasks.drop(taskId as string)
+    return sql
   }
+}
+
+function charsOf({ progress, request, response }: TaskRecord): number {
+  return request.text.length + (response?.text.length ?? 0) + (progress?.length ?? 0)
 }
 
 /** A pending answer. Only reads have these, never commands. */

@@ -10,7 +10,7 @@ import {
   type OwnedPayload,
 } from './task-types.ts'
 import { taskColumns, taskRecord, type ReadTaskRow } from './task-rows.ts'
-import type { Answer, Op, Reads } from '../commands/command.ts'
+import type { Answer, Op, Reads, TaskOf } from '../commands/command.ts'
 import {
   olderThan,
   pieceOf,
@@ -111,7 +111,7 @@ const counters = statement<{ part: string; status: string; count: number }>(
   `SELECT part, status, count FROM counters WHERE user_id = :userId AND kind = 'task'`,
 )
 
-export function getTask(on: Reads, of: { userId: string; taskId: string }): Answer<TaskRecord | undefined> {
+export function getTask(on: Reads, of: TaskOf): Answer<TaskRecord | undefined> {
   return on.get(get, of).map(recordOf)
 }
 

@@ -1,0 +1,67 @@
+import type { Database, Statement } from 'better-sqlite3'
+
+/**
+ * Caches of rows that requests read again and again: what credentials are checked against, and polled tasks. They are
+ * valid while no other connection has committed (`data_version`), and our own commands drop what they change. So a
+ * change applies to the next request, no matter which process made it. Requests that arrive together share one check,
+ * because their senders cannot yet know of a later change. A check takes a tenth of the time of a read.
+ */
+export class RowCaches {
+  readonly #dataVersion: Statement
+  readonly #all: RowCache<unknown>[] = []
+  #version: unknown
+  /** Whether the version was compared in this event-loop tick. */
+  #isCompared = false
+
+  constructor(db: Database) {
+    this.#dataVersion = db.prepare('PRAGMA data_version').pluck()
+  }
+
+  /** Creates a cache that is cleared when it has `rowsMax` rows. */
+  add<Row>(rowsMax: number): RowCache<Row> {
+    const cache = new RowCache<Row>(this, rowsMax)
+    this.#all.push(cache)
+    return cache
+  }
+
+  compare(): void {
+    if (this.#isCompared) return
+    const version = this.#dataVersion.get()
+    if (version !== this.#version) {
+      for (const cache of this.#all) cache.clear()
+      this.#version = version
+    }
+    this.#isCompared = true
+    setImmediate(() => (this.#isCompared = false))
+  }
+}
+
+export class RowCache<Row> {
+  readonly #caches: RowCaches
+  readonly #rowsMax: number
+  readonly #rows = new Map<string, Row>()
+
+  constructor(caches: RowCaches, rowsMax: number) {
+    this.#caches = caches
+    this.#rowsMax = rowsMax
+  }
+
+  get(key: string): Row | undefined {
+    this.#caches.compare()
+    return this.#rows.get(key)
+  }
+
+  /** Call in the tick in which the row was read. */
+  set(key: string, row: Row): void {
+    if (this.#rows.size >= this.#rowsMax) this.#rows.clear()
+    this.#rows.set(key, row)
+  }
+
+  drop(key: string): void {
+    this.#rows.delete(key)
+  }
+
+  clear(): void {
+    this.#rows.clear()
+  }
+}
