@@ -14,11 +14,13 @@ COPY --from=build /tmp/errand-*.tgz /tmp/
 RUN npm install --omit=dev --no-audit --no-fund /tmp/errand-*.tgz
 
 FROM docker.io/library/node:24-slim
+# jemalloc returns freed memory to the system, glibc keeps much of it.
+RUN apt-get update && apt-get install -y --no-install-recommends libjemalloc2 && rm -rf /var/lib/apt/lists/*
 WORKDIR /app
 COPY --from=install /app/node_modules ./node_modules
 RUN mkdir -p /data /config && chown node:node /data
 ENV NODE_ENV=production ERRAND_DATA_DIR=/data ERRAND_CONFIG=/config/errand.config.ts ERRAND_HOST=0.0.0.0 \
-    MALLOC_ARENA_MAX=2 MALLOC_MMAP_THRESHOLD_=131072
+    LD_PRELOAD=libjemalloc.so.2 MALLOC_CONF=narenas:2,dirty_decay_ms:3000,muzzy_decay_ms:0,background_thread:true
 USER node
 VOLUME /data
 EXPOSE 3000

@@ -27,8 +27,13 @@ import { countRows, dataDirOf, readPlace, type Place } from './row-source.ts'
 import { residentBytes } from './slow-reader.ts'
 
 const config = fileURLToPath(new URL('./hostile-agents.ts', import.meta.url))
-/** The settings of `npm run errand`, the Dockerfile and the systemd unit. */
-const memoryEnv = { MALLOC_ARENA_MAX: '2', MALLOC_MMAP_THRESHOLD_: '131072' }
+/** The settings of the Dockerfile; without the library, those of `npm run errand` and the systemd unit. */
+const memoryEnv = {
+  LD_PRELOAD: 'libjemalloc.so.2',
+  MALLOC_CONF: 'narenas:2,dirty_decay_ms:3000,muzzy_decay_ms:0,background_thread:true',
+  MALLOC_ARENA_MAX: '2',
+  MALLOC_MMAP_THRESHOLD_: '131072',
+}
 const memoryOption = '--max-semi-space-size=4'
 const watch = fileURLToPath(new URL('./hostile-watch.ts', import.meta.url))
 /** Limit on CPU time. Delays by the disk or other programs are reported but not judged. */
@@ -40,6 +45,10 @@ const residentEveryMs = 200
 const tellMs = 500
 const restMs = 3000
 const endMsMax = 120_000
+/** V8 returns unused pages about a minute after a burst of work. */
+const settleMs = 180_000
+/** Memory after the attacks, relative to the warm-up. */
+const residentShareMax = 1.1
 const processesEndMsMax = 20_000
 /** Number of attacks per phase in the short form. */
 const shortTogether = 6
@@ -119,13 +128,17 @@ async function beHostile({ env, options, place, tally }: Hostile): Promise<void>
     const restOfMs = isShort ? totalMs * (1 - aloneShareMax) : totalMs - run.tookMs
     const topUp = setInterval(() => void topUpAll(place, accounts.poor), 60_000)
     await run.attack('all at once', names, Math.max(10_000, restOfMs), 0).finally(() => clearInterval(topUp))
-    await run.rest('afterwards', isShort ? 500 : 15_000)
+    await run.rest('afterwards', isShort ? 500 : settleMs)
     honest.send('stop')
     const outcome = await within('the honest users end', endMsMax, honest.next<HonestOutcome>())
     for (const child of children) await child.end()
     memory.stop()
     run.judge(outcome, isShort)
+    const allocator = readFileSync(`/proc/${server.child.pid}/maps`, 'latin1').includes('jemalloc')
+      ? 'jemalloc'
+      : 'glibc'
     tally.notes.push(
+      `allocator: ${allocator}`,
       `${availableParallelism()} processors for all; others took ${Math.round(share.ofOthers() * 100)} % of the processors; the serving thread waited for one for ${Math.round(waitedForProcessor(server.child) / 1000)} s; the honest users' process was at most ${outcome.lateMsMax} ms late`,
       ...memory.byMinute(),
     )
@@ -314,6 +327,8 @@ class HostileRun {
     const mostMb = Math.round(Math.max(...rest.map((phase) => phase.mostMb)))
     const [startMb, endMb] = [Math.round(first!.endMb), Math.round(rest.at(-1)!.endMb)]
     tally.notes.push(`resident: ${startMb} MB after the warm-up, ${mostMb} MB at most, ${endMb} MB at the end`)
+    if (endMb > startMb * residentShareMax)
+      gap(`resident memory: ${endMb} MB at the end, ${startMb} MB after the warm-up`)
     const last = this.#phases.findLast(({ title }) => title === 'all at once')
     for (const [kind, of] of Map.groupBy(answers, (one) => one.kind)) {
       const all = latenciesOf(of)

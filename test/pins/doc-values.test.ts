@@ -52,7 +52,7 @@ const codes = new Set([
 ])
 /** Variables of other programs, of the quickstart, and of the programs in examples. */
 const foreignVariable =
-  /^(?:(?:ANTHROPIC|BASE|CAP|CORP|GITHUB|MALLOC|NODE|OPENAI|OTEL|POSTGRES|READER)_\w+|ERRAND_(?:API_KEY|URL|KEY|PLATFORM_KEY|WEBHOOK_SECRET|MODEL_\w+))$/
+  /^(?:(?:ANTHROPIC|BASE|CAP|CORP|GITHUB|LD|MALLOC|NODE|OPENAI|OTEL|POSTGRES|READER)_\w+|ERRAND_(?:API_KEY|URL|KEY|PLATFORM_KEY|WEBHOOK_SECRET|MODEL_\w+))$/
 
 test('every UPPER_CASE name is an error code or a setting', () => {
   const names = find(/\b[A-Z]{2,}(?:_[A-Z\d]+)+\b/g, 'text')
