@@ -57,12 +57,12 @@ async function startCounted(
   return { service, key, submit }
 }
 
-test('reading a task executes one statement, and none until the task changes', async () => {
+test('reading a task executes one statement, and from the third read none until the task changes', async () => {
   const { key, service, submit } = await startCounted({ taskConcurrency: 0, executionsPerMinute: 10 })
   const taskId = await submit()
   const path = `/api/tasks/${taskId}`
   const read = async () => expect((await service.get(path, key)).status).toBe(200)
-  expect(named(await executed(read))).toEqual(['select tasks'])
+  for (let n = 0; n < 2; n++) expect(named(await executed(read))).toEqual(['select tasks'])
   const again = async () => {
     for (let n = 0; n < 5; n++) await read()
   }

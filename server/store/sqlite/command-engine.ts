@@ -1,4 +1,4 @@
-import type { Database, Statement as Prepared } from 'better-sqlite3'
+import type { Database, RunResult, Statement as Prepared } from 'better-sqlite3'
 import { assert, must } from '../../kernel/assert.ts'
 import type { Clock } from '../../kernel/clock.ts'
 import { ownTurn } from '../../kernel/own-turn.ts'
@@ -21,7 +21,7 @@ import { ReadyAnswer } from './ready-answer.ts'
 import type { GroupCommit } from './group-commit.ts'
 import type { Ledger } from './ledger.ts'
 import type { RateWindow } from './rate-window.ts'
-import { RowCaches, type RowCache } from './row-caches.ts'
+import { RecentKeys, RowCaches, type RowCache } from './row-caches.ts'
 import type { UsedOfLimits } from './used-of-limits.ts'
 
 // Runs commands to completion synchronously: SQLite answers before it returns, and nothing may run in between.
@@ -51,6 +51,7 @@ const tasksMax = 4000
 const taskCharsMax = 4096
 const changesTasks = /\b(?:UPDATE|DELETE FROM) tasks\b/
 
+type Executed = Pick<Prepared, 'get' | 'all' | 'run'>
 type EngineParts = {
   clock: Clock
   commit: GroupCommit
@@ -66,28 +67,27 @@ type EngineParts = {
 export class SqliteEngine implements Engine {
   /** All of them share one commit. */
   readonly atOnce = Infinity
-  readonly #db: Database
   readonly #parts: EngineParts
-  readonly #prepared = new Map<Statement<unknown>, { sql: Prepared; changesTask: boolean }>()
+  readonly #prepared = new Map<Statement<unknown>, Executed>()
+  readonly #messages: Prepared
+  readonly #newest: Prepared
   readonly #caches: RowCaches
   readonly #holders = new Map<Holding, RowCache<unknown>>()
   readonly #tasks: RowCache<TaskRecord>
+  readonly #recentTasks = new RecentKeys()
   readonly #tx: Tx
 
   constructor(db: Database, parts: EngineParts) {
-    this.#db = db
     this.#parts = parts
-    for (const one of everyStatement()) {
-      const text = one.text(sqlite)
-      const changesTask = changesTasks.test(text)
-      assert(
-        !changesTask || text.includes(':taskId'),
-        'a statement that changes tasks names one, which is dropped here',
-      )
-      this.#prepared.set(one, { sql: db.prepare(text), changesTask })
-    }
+    this.#messages = db.prepare(messages.text(sqlite))
+    this.#newest = db.prepare(newest.text(sqlite))
     this.#caches = new RowCaches(db)
     this.#tasks = this.#caches.add(tasksMax)
+    for (const one of everyStatement()) {
+      const text = one.text(sqlite)
+      const prepared = db.prepare(text)
+      this.#prepared.set(one, changesTasks.test(text) ? new TaskChange(prepared, this.#tasks) : prepared)
+    }
     this.#tx = this.#transaction()
   }
 
@@ -126,10 +126,11 @@ export class SqliteEngine implements Engine {
   taskOf(read: (on: Reads, of: TaskOf) => Answer<TaskRecord | undefined>) {
     return async (of: TaskOf): Promise<TaskRecord | undefined> => {
       const cached = this.#tasks.get(of.taskId)
-      // Frozen from its second read on, so that its response is made only once.
-      if (cached) return cached.userId === of.userId ? Object.freeze(cached) : undefined
+      if (cached) return cached.userId === of.userId ? cached : undefined
       const task = this.#atOnce(read(this.#tx, of))
-      if (task && charsOf(task) <= taskCharsMax) this.#tasks.set(of.taskId, task)
+      if (!task || charsOf(task) > taskCharsMax || !this.#recentTasks.see(of.taskId)) return task
+      // Frozen, so that its response is made only once.
+      this.#tasks.set(of.taskId, Object.freeze(task))
       return task
     }
   }
@@ -143,13 +144,13 @@ export class SqliteEngine implements Engine {
   #transaction(): Tx {
     const { clock, counters, ledger, rateWindow, used } = this.#parts
     const get = <Row>(one: Statement<Row>, values: Values = {}) =>
-      new ReadyAnswer(this.#statement(one, values).get(values) as Row | undefined)
+      new ReadyAnswer(this.#statement(one).get(values) as Row | undefined)
     return {
       get,
       all: <Row>(one: Statement<Row>, values: Values = {}) =>
-        new ReadyAnswer(this.#statement(one, values).all(values) as Row[]),
-      run: (one, values = {}) => new ReadyAnswer(this.#statement(one, values).run(values).changes),
-      send: (one, values) => void this.#statement(one, values).run(values),
+        new ReadyAnswer(this.#statement(one).all(values) as Row[]),
+      run: (one, values = {}) => new ReadyAnswer(this.#statement(one).run(values).changes),
+      send: (one, values) => void this.#statement(one).run(values),
       now: () => new ReadyAnswer(clock.now()),
       account: (userId) => get(account, { userId }),
       // There is only one connection that writes, so everything is locked anyway.
@@ -176,9 +177,9 @@ export class SqliteEngine implements Engine {
       pause: (userId) => new Pause(ownTurn(userId)),
       // Reads row by row, so that no more is read than fits.
       fittingMessages: ({ limit, offset, sessionId }) =>
-        new ReadyAnswer(this.#statement(messages, {}).iterate({ sessionId, limit, offset }) as Iterable<MessageRow>),
+        new ReadyAnswer(this.#messages.iterate({ sessionId, limit, offset }) as Iterable<MessageRow>),
       newestMessages: (sessionId, take) => {
-        const rows = this.#statement(newest, {}).iterate({ sessionId }) as Iterable<NewestRow>
+        const rows = this.#newest.iterate({ sessionId }) as Iterable<NewestRow>
         for (const row of rows) if (!take(row)) break
         return done
       },
@@ -198,10 +199,37 @@ export class SqliteEngine implements Engine {
     }
   }
 
-  #statement(one: Statement<unknown>, { taskId }: Values): Prepared {
-    const { changesTask, sql } = must(this.#prepared.get(one), 'every statement is prepared when the store opens')
-    if (changesTask) this.#tasks.drop(taskId as string)
-    return sql
+  #statement(one: Statement<unknown>): Executed {
+    return must(this.#prepared.get(one), 'every statement is prepared when the store opens')
+  }
+}
+
+/** A statement that changes the task `taskId`, which leaves the cache. */
+class TaskChange implements Executed {
+  readonly #sql: Prepared
+  readonly #tasks: RowCache<TaskRecord>
+
+  constructor(sql: Prepared, tasks: RowCache<TaskRecord>) {
+    assert(sql.source.includes(':taskId'), 'a statement that changes tasks names one')
+    this.#sql = sql
+    this.#tasks = tasks
+  }
+
+  get(values: Values): unknown {
+    return this.#drop(values).get(values)
+  }
+
+  all(values: Values): unknown[] {
+    return this.#drop(values).all(values)
+  }
+
+  run(values: Values): RunResult {
+    return this.#drop(values).run(values)
+  }
+
+  #drop({ taskId }: Values): Prepared {
+    this.#tasks.drop(taskId as string)
+    return this.#sql
   }
 }
 
