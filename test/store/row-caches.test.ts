@@ -27,8 +27,21 @@ test('from the second read on, reads of an unchanged task return the same object
   const { id } = await world.completed(userId)
   await world.read(userId, id)
   expect(await world.read(userId, id)).toBe(await world.read(userId, id))
-  const large = await world.completed(userId, { request: { text: `{"text":"${'x'.repeat(5000)}"}`, payloadId: null } })
-  await world.read(userId, large.id)
-  expect(await world.read(userId, large.id)).not.toBe(await world.read(userId, large.id))
+  await world.close()
+})
+
+test('the cache of tasks is bounded by their size', async () => {
+  const dataDir = newFolder()
+  const clock = new FakeClock()
+  const opened = openIn(dataDir, { clock: () => clock, limits: noLimits })
+  const world = new StoreWorld({ clock, opened, notBefore: () => 0 })
+  const userId = await world.createUser()
+  const request = { text: JSON.stringify({ text: 'x'.repeat(16_000) }), payloadId: null }
+  const ids = await Promise.all(Array.from({ length: 400 }, () => world.pending(userId, { request, cost: 0 })))
+  for (const id of ids) await world.read(userId, id)
+  const cached = []
+  for (const id of ids) cached.push(await world.read(userId, id))
+  expect(await world.read(userId, ids.at(-1)!)).toBe(cached.at(-1))
+  expect(await world.read(userId, ids[0]!)).not.toBe(cached[0])
   await world.close()
 })

@@ -46,10 +46,11 @@ const done = new ReadyAnswer<void>(undefined)
 const passedAtOnce = 10_000
 const owned = new ReadyAnswer(true)
 const holdersMax = 50_000
-const tasksMax = 4000
-/** Larger tasks are not cached. Most have a few hundred characters. */
-const taskCharsMax = 4096
-const changesTasks = /\b(?:UPDATE|DELETE FROM) tasks\b/
+/** Characters of JSON, a few thousand tasks. Each also has its response in memory. */
+const taskCharsMax = 4_000_000
+const writesTasks = /\b(?:UPDATE(?: OR \w+)?|INTO|DELETE FROM)\s+"?tasks\b/i
+const insertsTask = /^INSERT INTO tasks\b(?!.*\bON CONFLICT\b)/s
+const ofOneTask = /\bWHERE id = \+?:taskId\b/
 
 type Executed = Pick<Prepared, 'get' | 'all' | 'run'>
 type EngineParts = {
@@ -82,11 +83,10 @@ export class SqliteEngine implements Engine {
     this.#messages = db.prepare(messages.text(sqlite))
     this.#newest = db.prepare(newest.text(sqlite))
     this.#caches = new RowCaches(db)
-    this.#tasks = this.#caches.add(tasksMax)
+    this.#tasks = this.#caches.add(taskCharsMax)
     for (const one of everyStatement()) {
-      const text = one.text(sqlite)
-      const prepared = db.prepare(text)
-      this.#prepared.set(one, changesTasks.test(text) ? new TaskChange(prepared, this.#tasks) : prepared)
+      const prepared = db.prepare(one.text(sqlite))
+      this.#prepared.set(one, changesTask(prepared) ? new TaskChange(prepared, this.#tasks) : prepared)
     }
     this.#tx = this.#transaction()
   }
@@ -118,7 +118,7 @@ export class SqliteEngine implements Engine {
       const cached = cache.get(tokenHash)
       if (cached) return cached
       const holder = this.#atOnce(read(this.#tx, tokenHash))
-      if (holder) cache.set(tokenHash, holder)
+      if (holder) cache.set(tokenHash, holder, 1)
       return holder
     }
   }
@@ -128,9 +128,9 @@ export class SqliteEngine implements Engine {
       const cached = this.#tasks.get(of.taskId)
       if (cached) return cached.userId === of.userId ? cached : undefined
       const task = this.#atOnce(read(this.#tx, of))
-      if (!task || charsOf(task) > taskCharsMax || !this.#recentTasks.see(of.taskId)) return task
+      if (!task || !this.#recentTasks.see(of.taskId)) return task
       // Frozen, so that its response is made only once.
-      this.#tasks.set(of.taskId, Object.freeze(task))
+      this.#tasks.set(of.taskId, Object.freeze(task), JSON.stringify(task).length)
       return task
     }
   }
@@ -210,7 +210,6 @@ class TaskChange implements Executed {
   readonly #tasks: RowCache<TaskRecord>
 
   constructor(sql: Prepared, tasks: RowCache<TaskRecord>) {
-    assert(sql.source.includes(':taskId'), 'a statement that changes tasks names one')
     this.#sql = sql
     this.#tasks = tasks
   }
@@ -233,8 +232,11 @@ class TaskChange implements Executed {
   }
 }
 
-function charsOf({ progress, request, response }: TaskRecord): number {
-  return request.text.length + (response?.text.length ?? 0) + (progress?.length ?? 0)
+/** Whether a statement changes a task that can be cached. A new task is not. */
+function changesTask({ source }: Prepared): boolean {
+  if (!writesTasks.test(source) || insertsTask.test(source)) return false
+  assert(ofOneTask.test(source), 'a statement that changes tasks changes only `taskId`')
+  return true
 }
 
 /** A pending answer. Only reads have these, never commands. */

@@ -10,27 +10,31 @@ export class RowCaches {
   readonly #dataVersion: Statement
   readonly #all: RowCache<unknown>[] = []
   #version: unknown
-  /** Whether the version was compared in this event-loop tick. */
+  /** Whether the version was compared in this event-loop tick, and when. */
   #isCompared = false
+  #comparedAt = 0
 
   constructor(db: Database) {
     this.#dataVersion = db.prepare('PRAGMA data_version').pluck()
   }
 
-  /** Creates a cache that is cleared when it has `rowsMax` rows. */
-  add<Row>(rowsMax: number): RowCache<Row> {
-    const cache = new RowCache<Row>(this, rowsMax)
+  /** Creates a cache that is cleared once rows with a total size of `sizeMax` were added. */
+  add<Row>(sizeMax: number): RowCache<Row> {
+    const cache = new RowCache<Row>(this, sizeMax)
     this.#all.push(cache)
     return cache
   }
 
   compare(): void {
-    if (this.#isCompared) return
+    // An immediate that compares would otherwise exempt the requests of the next tick, too.
+    if (this.#isCompared && performance.now() - this.#comparedAt < 1) return
     const version = this.#dataVersion.get()
     if (version !== this.#version) {
       for (const cache of this.#all) cache.clear()
       this.#version = version
     }
+    this.#comparedAt = performance.now()
+    if (this.#isCompared) return
     this.#isCompared = true
     setImmediate(() => (this.#isCompared = false))
   }
@@ -38,12 +42,13 @@ export class RowCaches {
 
 export class RowCache<Row> {
   readonly #caches: RowCaches
-  readonly #rowsMax: number
+  readonly #sizeMax: number
+  #size = 0
   readonly #rows = new Map<string, Row>()
 
-  constructor(caches: RowCaches, rowsMax: number) {
+  constructor(caches: RowCaches, sizeMax: number) {
     this.#caches = caches
-    this.#rowsMax = rowsMax
+    this.#sizeMax = sizeMax
   }
 
   get(key: string): Row | undefined {
@@ -52,8 +57,9 @@ export class RowCache<Row> {
   }
 
   /** Call in the tick in which the row was read. */
-  set(key: string, row: Row): void {
-    if (this.#rows.size >= this.#rowsMax) this.#rows.clear()
+  set(key: string, row: Row, size: number): void {
+    if (this.#size >= this.#sizeMax) this.clear()
+    this.#size += size
     this.#rows.set(key, row)
   }
 
@@ -63,6 +69,7 @@ export class RowCache<Row> {
 
   clear(): void {
     this.#rows.clear()
+    this.#size = 0
   }
 }
 
