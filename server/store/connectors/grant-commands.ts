@@ -5,9 +5,9 @@ import { columns, insertInto, statement } from '../commands/statement.ts'
 import { getConnector, setStatus } from './connector-commands.ts'
 import { endSignIns, removeGrant } from './grant-ends.ts'
 
-// Access that connectors' servers grant after their owners sign in. A connector has the status `needs_sign_in` if and
-// only if it has no tokens, so both change in one transaction. Every command locks the account first, so ending and
-// renewing a grant never overlap.
+// Access that a connector's server grants when the connector's owner signs in. An OAuth connector has the status
+// `needs_sign_in` if and only if it has no tokens, so both change in one transaction. Every command locks the account
+// first, so ending and renewing a grant never overlap.
 
 const made = 'connectorId userId issuer sealed expiresAt version'
 const row = columns(made)
@@ -156,7 +156,7 @@ function* endGrant(tx: Tx, { message, sealed: client, version, ...of }: Input<'e
   return true
 }
 
-/** Locks the account and returns the connector. Undefined if it has changed since. */
+/** Locks the account and returns the connector. Undefined if the connector has changed since `updatedAt`. */
 function* lockUnchanged(tx: Tx, of: ConnectorOf, updatedAt: number): Op<ConnectorRecord | undefined> {
   yield* tx.lockAccount({ userId: of.userId })
   const known = yield* getConnector(tx, of)
