@@ -21,7 +21,7 @@ export function* forbidCancel(tx: Tx, { attempt, taskId }: AttemptRef): Op<boole
 
 /** Saves the progress of tasks, except from stale attempts. Moves no money, so locks no account. */
 export function* noteProgress(tx: Tx, notes: readonly ProgressNote[]): Op<void> {
-  // Use the order in which a node's lease renewal locks the rows.
+  // Update the rows in the order in which a node's lease renewal locks them, so that the two cannot deadlock.
   const inOrder = notes.toSorted((a, b) => (a.taskId < b.taskId ? -1 : 1))
   const noted = inOrder.map(({ attempt, progress, taskId }) => tx.run(note, { taskId, attempt, progress }))
   for (const answer of noted) yield* answer
