@@ -23,7 +23,7 @@ const chunkChars = 65_536
 export type ExportHeader = typeof exportFormat & {
   schema: string
   engine: WholeDatabase['engine']
-  /** Name of the bucket if it has the payloads' content; null if the export has it. */
+  /** Name of the bucket that has the payloads' content; null if the export itself contains that content. */
   bucket: string | null
 }
 export type CarriedPayload = { id: string; digest: PayloadDigest | null }
